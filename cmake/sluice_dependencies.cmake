@@ -1,0 +1,20 @@
+# Finds what the rooms are built on: Debian's libraries, and LibTorch in the place that scripts/setup found.
+find_package(Threads REQUIRED)
+
+if(SLUICE_TORCH)
+  if(NOT Torch_DIR AND NOT DEFINED ENV{TORCH_DIR} AND EXISTS ${CMAKE_SOURCE_DIR}/.deps/torch/share/cmake/Torch)
+    set(Torch_DIR ${CMAKE_SOURCE_DIR}/.deps/torch/share/cmake/Torch)
+  elseif(DEFINED ENV{TORCH_DIR})
+    list(APPEND CMAKE_PREFIX_PATH $ENV{TORCH_DIR})
+  endif()
+  find_package(Torch REQUIRED)
+endif()
+
+find_program(SLUICE_CCACHE ccache)
+if(SLUICE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SLUICE_CCACHE})
+endif()
+find_program(SLUICE_LLD ld.lld)
+if(SLUICE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()

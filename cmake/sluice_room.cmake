@@ -1,0 +1,57 @@
+# sluice_room(NAME [TORCH] SOURCES … [DEPENDS room …] [LIBRARIES target …] [TESTS file …] [TEST_LIBRARIES target …])
+#
+# One room of the house: the object library sluice_NAME and, with tests on, one test binary sluice_NAME_test.
+# A room with TORCH sees LibTorch's headers and is built in unity files (one such file costs 10 to 26 s).
+function(sluice_room name)
+  cmake_parse_arguments(room "TORCH" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES" ${ARGN})
+  if(room_TORCH AND NOT SLUICE_TORCH)
+    return()
+  endif()
+  add_library(sluice_${name} STATIC ${room_SOURCES})
+  sluice_compile_options(sluice_${name})
+  target_include_directories(sluice_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  foreach(other ${room_DEPENDS})
+    target_link_libraries(sluice_${name} PUBLIC sluice_${other})
+  endforeach()
+  target_link_libraries(sluice_${name} PUBLIC Threads::Threads PRIVATE ${room_LIBRARIES})
+  if(room_TORCH)
+    sluice_use_torch(sluice_${name})
+  endif()
+  if(SLUICE_TESTS AND room_TESTS)
+    sluice_test(sluice_${name}_test SOURCES ${room_TESTS} LIBRARIES sluice_${name} ${room_TEST_LIBRARIES})
+    if(room_TORCH)
+      set_target_properties(sluice_${name}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    endif()
+  endif()
+endfunction()
+
+# A GoogleTest binary. LABELS: fast (the default), slow or perf.
+function(sluice_test name)
+  cmake_parse_arguments(test "" "LABELS" "SOURCES;LIBRARIES" ${ARGN})
+  find_package(GTest REQUIRED)
+  if(NOT test_LABELS)
+    set(test_LABELS fast)
+  endif()
+  add_executable(${name} ${test_SOURCES})
+  sluice_compile_options(${name})
+  target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${test_LABELS} ENVIRONMENT
+    "ASAN_OPTIONS=detect_leaks=0;UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1;TSAN_OPTIONS=halt_on_error=1")
+endfunction()
+
+function(sluice_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
+  if(SLUICE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${SLUICE_SANITIZE})
+    target_link_options(${target} PRIVATE -fsanitize=${SLUICE_SANITIZE})
+  endif()
+endfunction()
+
+# LibTorch as system headers (its own warnings are not ours), without the defines that its package adds for
+# distributed code that the wheel has no headers for.
+function(sluice_use_torch target)
+  target_include_directories(${target} SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(${target} PUBLIC ${TORCH_LIBRARIES})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+endfunction()

@@ -1,0 +1,14 @@
+// SLUICE_CHECK(condition, pieces…): a broken invariant of our own aborts with its file and line.
+#pragma once
+
+#include "sluice/base/strings.h"
+
+namespace sluice::base {
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
+}
+
+#define SLUICE_CHECK(condition, ...)                                                            \
+  do {                                                                                          \
+    if (!(condition)) [[unlikely]]                                                              \
+      ::sluice::base::check_failed(__FILE__, __LINE__, #condition, ::sluice::base::str(__VA_ARGS__)); \
+  } while (false)

@@ -1,0 +1,25 @@
+// Logging: lines on stderr, from any thread.
+#pragma once
+
+#include <string>
+
+#include "sluice/base/strings.h"
+
+namespace sluice::base {
+
+enum class Level { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
+
+// Lines below this level are dropped (default kInfo, or SLUICE_LOG=debug|info|warning|error).
+void set_log_level(Level level);
+void log(Level level, const std::string& message);
+
+template <typename... Pieces>
+void debug(const Pieces&... pieces) { log(Level::kDebug, str(pieces...)); }
+template <typename... Pieces>
+void info(const Pieces&... pieces) { log(Level::kInfo, str(pieces...)); }
+template <typename... Pieces>
+void warn(const Pieces&... pieces) { log(Level::kWarning, str(pieces...)); }
+template <typename... Pieces>
+void error(const Pieces&... pieces) { log(Level::kError, str(pieces...)); }
+
+}  // namespace sluice::base

@@ -1,0 +1,128 @@
+// What an emit function sees of one call: its arguments by their schema names, and the builder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/stablehlo/builder.h"
+
+namespace sluice::ops {
+
+using stablehlo::Builder;
+using stablehlo::Compare;
+using stablehlo::Dims;
+using stablehlo::DType;
+using stablehlo::Type;
+using stablehlo::Value;
+using stablehlo::Values;
+
+// The category of a C++ number in type promotion (PyTorch's "wrapped numbers").
+enum class Category : uint8_t { kBool, kInt, kFloat };
+
+// One argument of a call, without LibTorch's types.
+struct Arg {
+  enum class Kind : uint8_t {
+    kNone,     // an absent optional, or something that does not concern the program (device, layout, generator)
+    kTensor,   // value
+    kTensors,  // values; an absent element of an optional list is an empty Value
+    kScalar,   // a number: constant when `constant`, else a run-time slot
+    kInt,      // ints[0]
+    kBool,     // ints[0]
+    kInts,     // ints (bool[] too)
+    kDoubles,  // doubles
+    kText,     // text
+    kDType,    // dtype
+  };
+  Kind kind = Kind::kNone;
+  Value value;
+  bool wrapped = false;  // kTensor: stands for a C++ number, weak in type promotion
+  Values values;
+  Category category = Category::kFloat;  // kScalar
+  bool constant = false;                 // kScalar
+  double number = 0;                     // kScalar: its value when constant
+  int64_t integer = 0;                   // kScalar: its value when constant and category is not kFloat
+  Dims ints;
+  std::vector<double> doubles;
+  std::string text;
+  DType dtype = DType::kF32;
+};
+
+// Where run-time scalars and random keys come from: parameters while types are inferred, slots of the program's
+// scalar vector while it is lowered.
+class Slots {
+ public:
+  virtual ~Slots() = default;
+  // The run-time scalar of argument `index`, a 0-d value of exactly this element type.
+  virtual Value scalar(size_t index, DType dtype) = 0;
+  // The state for rng_bits (tensor<2xui64>) of this call, the global replica's number already in it.
+  virtual Value random_state() = 0;
+};
+
+class Emit {
+ public:
+  Emit(Builder& builder, std::string_view op, std::span<const std::string> names, std::span<const Arg> args, Slots& slots)
+      : b(builder), op_(op), names_(names), args_(args), slots_(slots) {}
+
+  Builder& b;
+
+  std::string_view op() const { return op_; }
+  bool has(std::string_view name) const;  // present and not None
+
+  Value tensor(std::string_view name) const;
+  Value tensor_or_empty(std::string_view name) const;
+  const Values& tensors(std::string_view name) const;
+  int64_t integer(std::string_view name) const;
+  int64_t integer_or(std::string_view name, int64_t otherwise) const;
+  bool boolean(std::string_view name) const;
+  const Dims& ints(std::string_view name) const;
+  const std::vector<double>& doubles(std::string_view name) const;
+  std::string_view text(std::string_view name) const;  // "" when None
+  std::optional<DType> dtype(std::string_view name) const;
+
+  // A number argument as a 0-d value of this element type: a constant or a run-time slot, as the row says.
+  Value scalar(std::string_view name, DType dtype) const;
+  // The same, broadcast to these dims.
+  Value scalar(std::string_view name, DType dtype, const Dims& dims) const;
+  // The value of a number argument that the row lists in `constants`.
+  double number(std::string_view name) const;
+  // True when the argument is a constant of this value (see Row::constant_if_one).
+  bool is_constant(std::string_view name, double value) const;
+  Category category(std::string_view name) const;
+
+  // The state for rng_bits of this call; only for rows with `random`.
+  Value random_state() const { return slots_.random_state(); }
+
+  // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent ones are
+  // skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts only when its
+  // category (bool < integer < float) is higher.
+  DType promote(std::initializer_list<std::string_view> names) const;
+  // `promote`, with integers and bool made the default float: for division, sqrt, sin and the like.
+  DType promote_float(std::initializer_list<std::string_view> names) const;
+
+  // Throws sluice::Error(kInvalidArgument): "aten::mm: message".
+  [[noreturn]] void fail(const std::string& message) const;
+  void check(bool condition, const std::string& message) const {
+    if (!condition) fail(message);
+  }
+
+ private:
+  const Arg& arg(std::string_view name) const;
+  size_t index(std::string_view name) const;
+  std::string_view op_;
+  std::span<const std::string> names_;
+  std::span<const Arg> args_;
+  Slots& slots_;
+};
+
+// A dimension counted from the end when negative; throws when out of range.
+int64_t wrap_dim(int64_t dim, int64_t rank);
+// The dims sorted and made non-negative; an empty list means all when `empty_is_all`.
+Dims wrap_dims(const Dims& dims, int64_t rank, bool empty_is_all);
+// The shape that NumPy's broadcast rule gives two shapes; throws when there is none.
+Dims broadcast_dims(const Dims& a, const Dims& b);
+
+}  // namespace sluice::ops

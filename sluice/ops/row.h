@@ -1,0 +1,56 @@
+// A row of the table of operations: how one ATen operation becomes StableHLO.
+//
+// Everything else about the operation derives from its row: the functional, in-place and out variants (matched by
+// schema), the result types (the emit function is run for types alone), the counters, docs/ops.md and the list of
+// test samples.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "sluice/ops/emit.h"
+
+namespace sluice::ops {
+
+// Emits the operation; returns one value for each result of the schema (an empty Value for an undefined tensor),
+// then one for each name in Row::writes.
+using EmitFn = stablehlo::Values (*)(Emit& e);
+
+struct Row {
+  std::string_view name;  // the functional schema's name and overload: "aten::add.Tensor"
+  EmitFn emit;
+  // Names of Scalar, float and optional float/Scalar arguments, space-separated, that are constants of the program
+  // and not run-time scalars ("exponent"); arguments of other kinds (int, bool, int[], str, ScalarType) always are.
+  std::string_view constants = "";
+  std::string_view constant_if_zero = "";  // constants only when exactly 0 ("beta")
+  std::string_view constant_if_one = "";   // constants only when exactly 1 ("alpha beta")
+  // Names of tensor arguments that the operation writes without its schema saying so (running statistics).
+  std::string_view writes = "";
+  bool random = false;  // may call Emit::random_state()
+};
+
+// All rows, in the order of their families. Names are unique (checked by a test).
+std::span<const Row> rows();
+// nullptr when there is none.
+const Row* find_row(std::string_view name);
+
+// The families (one file each); table.cc joins them.
+std::span<const Row> pointwise_rows();
+std::span<const Row> activation_rows();
+std::span<const Row> compare_rows();
+std::span<const Row> reduce_rows();
+std::span<const Row> matmul_rows();
+std::span<const Row> convolution_rows();
+std::span<const Row> pooling_rows();
+std::span<const Row> normalization_rows();
+std::span<const Row> softmax_rows();
+std::span<const Row> loss_rows();
+std::span<const Row> index_rows();
+std::span<const Row> shape_rows();
+std::span<const Row> view_rows();
+std::span<const Row> create_rows();
+std::span<const Row> random_rows();
+std::span<const Row> resample_rows();
+std::span<const Row> optimizer_rows();
+
+}  // namespace sluice::ops

@@ -1,0 +1,229 @@
+// A builder of StableHLO programs: each call adds one operation, checks its operands and infers its result type.
+//
+// Errors: a call whose operands do not fit throws sluice::Error (kInvalidArgument) naming the operation, the types
+// found and the rule broken. Builders are used inside emit functions, where one place catches for all.
+// Threads: a builder belongs to one thread.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/stablehlo/type.h"
+
+namespace sluice::stablehlo {
+
+class Builder;
+
+// A handle of a value inside a builder; empty by default. Cheap to copy, valid as long as its builder.
+class Value {
+ public:
+  Value() = default;
+  explicit operator bool() const { return builder_ != nullptr; }
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  const Dims& dims() const { return type().dims; }
+  int64_t rank() const { return type().rank(); }
+  int64_t dim(int64_t i) const { return type().dims[static_cast<size_t>(i)]; }
+  int32_t id() const { return id_; }
+  bool operator==(const Value&) const = default;
+
+ private:
+  friend class Builder;
+  Value(const Builder* builder, int32_t id) : builder_(builder), id_(id) {}
+  const Builder* builder_ = nullptr;
+  int32_t id_ = -1;
+};
+
+using Values = std::vector<Value>;
+// The body of a region: receives the block's arguments, returns what the region returns.
+using Region = std::function<Values(Builder&, std::span<const Value>)>;
+
+enum class Compare { kEq, kNe, kLt, kLe, kGt, kGe };
+
+// dot_general's dimensions (StableHLO specification, "dot_general").
+struct DotDims {
+  Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+};
+
+// convolution's dimension numbers and window ("convolution" in the specification).
+// Spatial vectors all have the same length; padding is (low, high) for each spatial dimension and may be negative.
+struct ConvolutionDims {
+  int64_t input_batch = 0, input_feature = 1;
+  Dims input_spatial;
+  int64_t kernel_output_feature = 0, kernel_input_feature = 1;
+  Dims kernel_spatial;
+  int64_t output_batch = 0, output_feature = 1;
+  Dims output_spatial;
+};
+struct ConvolutionWindow {
+  Dims strides;
+  std::vector<std::pair<int64_t, int64_t>> padding;
+  Dims lhs_dilation, rhs_dilation;
+  std::vector<bool> reversal;  // empty: none
+  int64_t feature_groups = 1, batch_groups = 1;
+};
+
+struct GatherDims {
+  Dims offset_dims, collapsed_slice_dims, start_index_map;
+  int64_t index_vector_dim = 0;
+  Dims slice_sizes;
+  bool indices_are_sorted = false;
+};
+struct ScatterDims {
+  Dims update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims;
+  int64_t index_vector_dim = 0;
+  bool indices_are_sorted = false, unique_indices = false;
+};
+// reduce_window and select_and_scatter: one entry a dimension of the operand.
+struct Window {
+  Dims sizes, strides;  // strides empty: all 1
+  Dims base_dilations, window_dilations;  // empty: all 1
+  std::vector<std::pair<int64_t, int64_t>> padding;  // empty: none
+};
+
+// What the program says about an argument of main.
+struct Donation {
+  enum class Kind { kNone, kAliasOutput, kDonor };
+  Kind kind = Kind::kNone;
+  int32_t output = 0;  // for kAliasOutput
+};
+
+class Builder {
+ public:
+  Builder();
+  ~Builder();
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  // Arguments of main, in order.
+  Value parameter(const Type& type);
+
+  // The name that operations added from now on carry as their MLIR location; "" for none.
+  void set_location(std::string_view name);
+
+  // Constants. A splat is converted to the element type; data is row-major host bytes of type.bytes().
+  Value splat(double value, const Type& type);
+  Value splat(int64_t value, const Type& type);
+  Value splat(int value, const Type& type) { return splat(static_cast<int64_t>(value), type); }
+  Value constant(const Type& type, const void* data);
+  Value constant_i64(const Dims& values);  // a vector of i64
+  Value iota(const Type& type, int64_t dim);
+  // The extreme values of an element type: -inf / lowest, +inf / highest; for reductions' initial values.
+  Value lowest(DType dtype, const Dims& dims = {});
+  Value highest(DType dtype, const Dims& dims = {});
+
+  // Element-wise, one operand. (erf, erf_inv, lgamma, digamma and the others of CHLO that XLA expands are named so.)
+  Value abs(Value x);
+  Value cbrt(Value x);
+  Value ceil(Value x);
+  Value cosine(Value x);
+  Value exp(Value x);
+  Value expm1(Value x);
+  Value floor(Value x);
+  Value is_finite(Value x);
+  Value log(Value x);
+  Value log1p(Value x);
+  Value logistic(Value x);
+  Value negate(Value x);
+  Value not_(Value x);
+  Value popcount(Value x);
+  Value round_even(Value x);  // round_nearest_even
+  Value round_afz(Value x);
+  Value rsqrt(Value x);
+  Value sign(Value x);
+  Value sine(Value x);
+  Value sqrt(Value x);
+  Value tanh(Value x);
+  // "chlo.NAME", same type out; names: erf, erf_inv, erfc, lgamma, digamma, acos, asin, atan, acosh, asinh, atanh,
+  // cosh, sinh, tan.
+  Value chlo(std::string_view name, Value x);
+  Value convert(Value x, DType dtype);
+  Value bitcast_convert(Value x, DType dtype);  // same width only
+
+  // Element-wise, two operands of one type (no implicit broadcast here; see broadcast below).
+  Value add(Value a, Value b);
+  Value subtract(Value a, Value b);
+  Value multiply(Value a, Value b);
+  Value divide(Value a, Value b);
+  Value remainder(Value a, Value b);
+  Value power(Value a, Value b);
+  Value maximum(Value a, Value b);  // NaN wins
+  Value minimum(Value a, Value b);
+  Value and_(Value a, Value b);
+  Value or_(Value a, Value b);
+  Value xor_(Value a, Value b);
+  Value shift_left(Value a, Value b);
+  Value shift_right_arithmetic(Value a, Value b);
+  Value shift_right_logical(Value a, Value b);
+  Value atan2(Value a, Value b);
+  Value compare(Value a, Value b, Compare direction);
+  Value select(Value predicate, Value on_true, Value on_false);  // predicate of the same dims, or a scalar
+  Value clamp(Value low, Value x, Value high);                   // low and high of x's type, or scalars
+
+  // Shapes.
+  Value broadcast_in_dim(Value x, const Dims& dims, const Dims& broadcast_dimensions);
+  // NumPy's rule: dims aligned at the right, 1s stretched. Returns x itself when it has these dims already.
+  Value broadcast(Value x, const Dims& dims);
+  Value reshape(Value x, const Dims& dims);  // x itself when dims are the same
+  Value transpose(Value x, const Dims& permutation);
+  Value slice(Value x, const Dims& start, const Dims& limit, const Dims& strides = {});
+  Value slice_dim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);
+  Value pad(Value x, Value scalar, const Dims& low, const Dims& high, const Dims& interior = {});
+  Value concatenate(std::span<const Value> parts, int64_t dim);
+  Value reverse(Value x, const Dims& dims);
+  Value dynamic_slice(Value x, std::span<const Value> starts, const Dims& sizes);
+  Value dynamic_update_slice(Value x, Value update, std::span<const Value> starts);
+  Value gather(Value x, Value indices, const GatherDims& dims);
+  // body(old, update) -> new, on scalars.
+  Value scatter(Value x, Value indices, Value updates, const ScatterDims& dims, const Region& body);
+
+  // Reductions. inits are scalars; body(acc…, element…) -> acc….
+  Values reduce(std::span<const Value> operands, std::span<const Value> inits, const Dims& dims, const Region& body);
+  Value reduce_sum(Value x, const Dims& dims);
+  Value reduce_max(Value x, const Dims& dims);
+  Value reduce_min(Value x, const Dims& dims);
+  Value reduce_product(Value x, const Dims& dims);
+  Value reduce_and(Value x, const Dims& dims);  // predicates
+  Value reduce_or(Value x, const Dims& dims);
+  Values reduce_window(std::span<const Value> operands, std::span<const Value> inits, const Window& window,
+                       const Region& body);
+  Value select_and_scatter(Value operand, Value source, Value init, const Window& window, const Region& select,
+                           const Region& scatter);
+  // comparator(a0, b0, a1, b1, …) -> predicate.
+  Values sort(std::span<const Value> operands, int64_t dim, bool stable, const Region& comparator);
+
+  // Products.
+  Value dot_general(Value a, Value b, const DotDims& dims);
+  Value convolution(Value input, Value kernel, const ConvolutionDims& dims, const ConvolutionWindow& window);
+
+  // The rest.
+  std::pair<Value, Value> rng_bits(Value state, const Type& type);  // (new state, bits); THREE_FRY, state tensor<2xui64>
+  Values while_(std::span<const Value> init, const Region& condition, const Region& body);
+  Values if_(Value predicate, const Region& on_true, const Region& on_false);
+  Value replica_id();  // tensor<ui32>
+  Value all_reduce(Value x, const std::vector<std::vector<int64_t>>& groups, const Region& body);
+  Value optimization_barrier(Value x);
+
+  // Ends the program: main returns these. donations: one entry a parameter, or empty.
+  // Returns the module's text in the quoted generic form of version 1.0.
+  std::string finish(std::span<const Value> results, std::span<const Donation> donations, int num_replicas = 1,
+                     std::string_view module_name = "sluice");
+
+  const Type& type_of(int32_t id) const;
+  size_t operations() const;  // so far
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+inline const Type& Value::type() const { return builder_->type_of(id_); }
+
+}  // namespace sluice::stablehlo

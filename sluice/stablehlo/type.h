@@ -1,0 +1,37 @@
+// Element types and shapes of StableHLO values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::stablehlo {
+
+enum class DType : uint8_t { kPred, kS8, kS16, kS32, kS64, kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64 };
+
+// "i1", "i8" … "ui8" … "bf16", "f32": as StableHLO's text writes them.
+const char* dtype_name(DType dtype);
+// Bytes of one element in host memory (a predicate takes one byte).
+size_t dtype_size(DType dtype);
+
+constexpr bool is_float(DType d) { return d >= DType::kF16; }
+constexpr bool is_unsigned(DType d) { return d >= DType::kU8 && d <= DType::kU64; }
+constexpr bool is_integer(DType d) { return d > DType::kPred && d < DType::kF16; }
+
+using Dims = std::vector<int64_t>;
+
+// The type of a value: element type and static dimensions, outermost first; no dimensions means a scalar.
+struct Type {
+  DType dtype = DType::kF32;
+  Dims dims;
+
+  int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  int64_t numel() const;
+  size_t bytes() const { return static_cast<size_t>(numel()) * dtype_size(dtype); }
+  bool operator==(const Type&) const = default;
+  // "tensor<4x5xf32>"
+  std::string str() const;
+};
+
+}  // namespace sluice::stablehlo
