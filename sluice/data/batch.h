@@ -1,0 +1,51 @@
+// What a dataset hands out: samples on the way, batches at the end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sluice/data/array.h"
+
+namespace sluice::data {
+
+// A decoded picture: [height, width, channels], uint8 in 0…255 or float32 in 0…1.
+struct Image {
+  Array pixels;
+};
+
+// One decoded field of a sample: bytes or text, a whole number, a real number, an array, a picture.
+using Value = std::variant<std::string, std::int64_t, double, Array, Image>;
+
+// One sample as map functions see it. The fields stand in the order of to_tuple (or image, label).
+struct Sample {
+  std::string key;
+  std::string shard;
+  std::vector<Value> fields;
+};
+
+// One field of all samples of a batch. Numbers, arrays and pictures are stacked in `array`: [N] for numbers
+// (int64 or float64), [N, …] for arrays, [N, channels, height, width] for pictures. Bytes and text are in
+// `text`.
+struct Column {
+  Array array;
+  std::vector<std::string> text;
+};
+
+// N rows, where N is batch_size() except in the last batch of a dataset that keeps its remainder.
+struct Batch {
+  std::vector<Column> columns;  // one for each field, in order
+  Array image;                  // the first column of pictures, else the first array: uint8 [N, C, H, W]
+  Array label;                  // the first column of whole numbers, if there is one: int64 [N]
+  Array mask;              // bool [N]: true for a sample, false for padding (always at the end, all zeros)
+  std::int64_t count = 0;  // samples in this batch, without padding
+  std::int64_t global_count = 0;  // samples in this batch on all parts together
+  float weight = 1.0F;     // count × parts ÷ global_count: mean over parts of weight × local mean is exact
+  std::int64_t index = 0;  // 0 for the first batch of the epoch
+  std::vector<std::string> keys;  // of the `count` samples
+
+  std::int64_t size() const { return mask.elements(); }
+};
+
+}  // namespace sluice::data
