@@ -7,6 +7,8 @@ function(sluice_room name)
   if(room_TORCH AND NOT SLUICE_TORCH)
     return()
   endif()
+  sluice_existing(room_SOURCES ${room_SOURCES})
+  sluice_existing(room_TESTS ${room_TESTS})
   add_library(sluice_${name} STATIC ${room_SOURCES})
   sluice_compile_options(sluice_${name})
   target_include_directories(sluice_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
@@ -17,6 +19,9 @@ function(sluice_room name)
   if(room_TORCH)
     sluice_use_torch(sluice_${name})
   endif()
+  set_property(GLOBAL APPEND PROPERTY SLUICE_ROOMS ${name})
+  set_property(GLOBAL PROPERTY SLUICE_ROOM_LIBRARIES_${name} ${room_LIBRARIES})
+  set_property(GLOBAL PROPERTY SLUICE_ROOM_DEPENDS_${name} ${room_DEPENDS})
   if(SLUICE_TESTS AND room_TESTS)
     sluice_test(sluice_${name}_test SOURCES ${room_TESTS} LIBRARIES sluice_${name} ${room_TEST_LIBRARIES})
     if(room_TORCH)
@@ -25,9 +30,22 @@ function(sluice_room name)
   endif()
 endfunction()
 
-# A GoogleTest binary. LABELS: fast (the default), slow or perf.
+# The files of a list that are there.
+function(sluice_existing result)
+  set(files)
+  foreach(file ${ARGN})
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file} OR IS_ABSOLUTE ${file})
+      list(APPEND files ${file})
+    else()
+      message(WARNING "${CMAKE_CURRENT_SOURCE_DIR}/${file} is missing")
+    endif()
+  endforeach()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# A GoogleTest binary. LABELS: fast (the default), slow or perf. TIMEOUT in seconds (default 600).
 function(sluice_test name)
-  cmake_parse_arguments(test "" "LABELS" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(test "" "LABELS;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   find_package(GTest REQUIRED)
   if(NOT test_LABELS)
     set(test_LABELS fast)
@@ -36,9 +54,18 @@ function(sluice_test name)
   sluice_compile_options(${name})
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${test_LABELS} ENVIRONMENT
-    "ASAN_OPTIONS=detect_leaks=0;UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1;TSAN_OPTIONS=halt_on_error=1")
+  if(NOT test_TIMEOUT)
+    set(test_TIMEOUT 600)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${test_LABELS} TIMEOUT ${test_TIMEOUT}
+    ENVIRONMENT "${SLUICE_TEST_ENVIRONMENT}")
 endfunction()
+
+# LibTorch and the plugins are not instrumented and keep memory until the process ends.
+set(SLUICE_TEST_ENVIRONMENT
+  "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1"
+  "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+  "TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1")
 
 function(sluice_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
@@ -48,10 +75,8 @@ function(sluice_compile_options target)
   endif()
 endfunction()
 
-# LibTorch as system headers (its own warnings are not ours), without the defines that its package adds for
-# distributed code that the wheel has no headers for.
+# LibTorch as system headers: its own warnings are not ours.
 function(sluice_use_torch target)
-  target_include_directories(${target} SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
-  target_link_libraries(${target} PUBLIC ${TORCH_LIBRARIES})
+  target_link_libraries(${target} PUBLIC sluice::torch)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
 endfunction()
