@@ -7,8 +7,8 @@ namespace sluice::base {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 }
 
-#define SLUICE_CHECK(condition, ...)                                                            \
-  do {                                                                                          \
-    if (!(condition)) [[unlikely]]                                                              \
+#define SLUICE_CHECK(condition, ...)                                                                  \
+  do {                                                                                                \
+    if (!(condition)) [[unlikely]]                                                                    \
       ::sluice::base::check_failed(__FILE__, __LINE__, #condition, ::sluice::base::str(__VA_ARGS__)); \
   } while (false)

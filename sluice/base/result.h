@@ -39,14 +39,15 @@ T value_or_throw(Result<T> result) {
 }  // namespace sluice::base
 
 // SLUICE_TRY(x, expression): declares or assigns x from a Result's value, or returns its error.
-#define SLUICE_TRY(target, expression) SLUICE_TRY_IMPL(SLUICE_JOIN(sluice_result_, __LINE__), target, expression)
-#define SLUICE_TRY_IMPL(result, target, expression)                  \
-  auto result = (expression);                                        \
+#define SLUICE_TRY(target, expression) \
+  SLUICE_TRY_IMPL(SLUICE_JOIN(sluice_result_, __LINE__), target, expression)
+#define SLUICE_TRY_IMPL(result, target, expression)                    \
+  auto result = (expression);                                          \
   if (!result) return tl::unexpected<::sluice::Error>(result.error()); \
   target = std::move(*result)
 // SLUICE_OK(expression): returns the error of a Status, if there is one.
-#define SLUICE_OK(expression)                                                               \
-  do {                                                                                      \
+#define SLUICE_OK(expression)                                                                        \
+  do {                                                                                               \
     if (auto status = (expression); !status) return tl::unexpected<::sluice::Error>(status.error()); \
   } while (false)
 #define SLUICE_JOIN(a, b) SLUICE_JOIN_IMPL(a, b)

@@ -12,7 +12,7 @@ namespace sluice::base {
 template <typename... Pieces>
 std::string str(const Pieces&... pieces) {
   std::ostringstream out;
-  (out << ... << pieces);
+  ((out << pieces), ...);
   return std::move(out).str();
 }
 
@@ -29,7 +29,9 @@ std::string join(const Range& items, std::string_view separator) {
   return std::move(out).str();
 }
 
+// The pieces between separators: one more than there are separators, so "" gives one empty piece.
 std::vector<std::string> split(std::string_view text, char separator);
+// Without white space at either end.
 std::string_view trim(std::string_view text);
 bool starts_with(std::string_view text, std::string_view prefix);
 bool ends_with(std::string_view text, std::string_view suffix);

@@ -1,0 +1,70 @@
+#include "sluice/base/clock.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+namespace sluice::base {
+namespace {
+
+std::string duration_of_microseconds(int64_t total) {
+  constexpr int64_t kSecond = 1'000'000, kDay = 24 * 3600 * kSecond;
+  // As timedelta does: the days carry the sign, the rest is positive.
+  int64_t days = total / kDay, rest = total % kDay;
+  if (rest < 0) {
+    rest += kDay;
+    days -= 1;
+  }
+  char text[96];
+  const auto hours = static_cast<int>(rest / (3600 * kSecond));
+  const auto minutes = static_cast<int>(rest / (60 * kSecond) % 60);
+  const auto seconds = static_cast<int>(rest / kSecond % 60);
+  const auto micros = static_cast<int>(rest % kSecond);
+  int length = 0;
+  if (days != 0) {
+    length = std::snprintf(text, sizeof text, "%lld day%s, ", static_cast<long long>(days),
+                           days == 1 || days == -1 ? "" : "s");
+  }
+  length += std::snprintf(text + length, sizeof text - static_cast<size_t>(length), "%d:%02d:%02d", hours,
+                          minutes, seconds);
+  if (micros != 0) std::snprintf(text + length, sizeof text - static_cast<size_t>(length), ".%06d", micros);
+  return text;
+}
+
+}  // namespace
+
+double monotonic_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string local_time(double wall) {
+  const auto time = static_cast<std::time_t>(std::floor(wall));
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%H:%M:%S", &parts);
+  return text;
+}
+
+std::string duration_text(double seconds) {
+  return duration_of_microseconds(static_cast<int64_t>(std::nearbyint(seconds * 1e6)));
+}
+
+std::string duration_text_whole(double seconds) {
+  return duration_of_microseconds(static_cast<int64_t>(std::floor(seconds)) * 1'000'000);
+}
+
+double Stopwatch::restart() {
+  const double now = monotonic_seconds();
+  const double elapsed = now - start_;
+  start_ = now;
+  return elapsed;
+}
+
+}  // namespace sluice::base

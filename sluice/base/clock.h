@@ -1,0 +1,36 @@
+// Clocks and durations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sluice::base {
+
+// Seconds on a clock that never goes back; only differences mean something.
+double monotonic_seconds();
+// Seconds since 1970 (UTC).
+double wall_seconds();
+
+// "14:03:59" in the local time zone, for a wall_seconds() value.
+std::string local_time(double wall);
+inline std::string local_time() { return local_time(wall_seconds()); }
+
+// A duration as Python's str(timedelta) prints it: "0:01:05", "1 day, 2:03:04", "0:00:00.250000". Rounded to
+// microseconds; the fraction is left out when it is zero.
+std::string duration_text(double seconds);
+// The same in whole seconds (rounded down): "0:01:05".
+std::string duration_text_whole(double seconds);
+
+// Time since its construction or its last restart, in seconds.
+class Stopwatch {
+ public:
+  Stopwatch() : start_(monotonic_seconds()) {}
+  double seconds() const { return monotonic_seconds() - start_; }
+  // The seconds so far; starts again from zero.
+  double restart();
+
+ private:
+  double start_;
+};
+
+}  // namespace sluice::base

@@ -1,0 +1,87 @@
+// Files: whole reads, atomic writes, folders.
+//
+// A file that is written appears under its name complete or not at all: it is written under a temporary name
+// in the same folder, synchronised to the disk and renamed. Errors name the path and the system's reason; a
+// full disk is kResourceExhausted, a missing file kNotFound, missing rights kPermissionDenied. Threads: free
+// functions from any thread; an AtomicFile belongs to one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/base/result.h"
+
+namespace sluice::base {
+
+// An error for errno's value `number` with what was attempted: "cannot open /x: No such file or directory".
+tl::unexpected<Error> fail_errno(int number, std::string_view attempt, const std::string& path);
+
+Result<std::string> read_file(const std::string& path);
+Status write_file_atomically(const std::string& path, std::string_view bytes);
+
+// Bytes in a regular file.
+Result<uint64_t> file_size(const std::string& path);
+bool path_exists(const std::string& path);
+bool is_directory(const std::string& path);
+// Names (without the folder) in alphabetical order, "." and ".." left out.
+Result<std::vector<std::string>> list_directory(const std::string& path);
+// The folder and those above it; an existing one is fine.
+Status make_directories(const std::string& path);
+// A file; a missing one is fine.
+Status remove_file(const std::string& path);
+// Makes the folder's entries (renames, new files) survive a power loss.
+Status sync_directory(const std::string& path);
+
+// "a/b" from "a" and "b"; an absolute second part wins.
+std::string join_path(std::string_view folder, std::string_view name);
+// "/a/b" of "/a/b/c", "." of "c".
+std::string parent_path(const std::string& path);
+// "~" and "~/x" with $HOME in place of the tilde; everything else as it is.
+std::string expand_home(const std::string& path);
+
+// A file that is written piece by piece. Unless commit() succeeds, nothing remains and an older file of that
+// name stays as it was.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) noexcept;
+  ~AtomicFile();
+
+  Status write(const void* bytes, size_t size);
+  Status write(std::string_view bytes) { return write(bytes.data(), bytes.size()); }
+  // Bytes written so far.
+  uint64_t size() const { return size_; }
+  // Writes at an earlier place, for headers whose content is known at the end.
+  Status write_at(uint64_t offset, const void* bytes, size_t size);
+  // Synchronises and renames; the file is closed in any case. Once only.
+  Status commit();
+  // Removes what was written; the destructor does so too.
+  void discard();
+
+ private:
+  AtomicFile() = default;
+  std::string path_, temporary_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
+};
+
+// A new empty folder under $TMPDIR or /tmp, removed with all it holds by the destructor.
+class TemporaryDirectory {
+ public:
+  static Result<TemporaryDirectory> create(const std::string& prefix = "sluice");
+  TemporaryDirectory(TemporaryDirectory&& other) noexcept;
+  TemporaryDirectory& operator=(TemporaryDirectory&& other) noexcept;
+  ~TemporaryDirectory();
+  const std::string& path() const { return path_; }
+  std::string path(std::string_view name) const { return join_path(path_, name); }
+
+ private:
+  TemporaryDirectory() = default;
+  std::string path_;
+};
+
+}  // namespace sluice::base

@@ -1,0 +1,55 @@
+#include "sluice/base/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace sluice::base {
+namespace {
+
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarning:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+Level level_from_environment() {
+  const char* value = std::getenv("SLUICE_LOG");
+  std::string_view name = value == nullptr ? "" : value;
+  if (name == "debug") return Level::kDebug;
+  if (name == "warning" || name == "warn") return Level::kWarning;
+  if (name == "error") return Level::kError;
+  return Level::kInfo;
+}
+
+// Never destroyed: threads of plugins may still log while the process ends.
+spdlog::logger& logger() {
+  static spdlog::logger* const instance = [] {
+    auto* made = new spdlog::logger("sluice", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("%H:%M:%S %L %v");
+    made->flush_on(spdlog::level::debug);
+    made->set_level(spdlog_level(level_from_environment()));
+    return made;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void set_log_level(Level level) { logger().set_level(spdlog_level(level)); }
+
+bool log_enabled(Level level) { return logger().should_log(spdlog_level(level)); }
+
+void log(Level level, const std::string& message) { logger().log(spdlog_level(level), "{}", message); }
+
+}  // namespace sluice::base

@@ -1,0 +1,62 @@
+#include "sluice/base/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace sluice::base {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string logged(Level level, const std::function<void()>& body) {
+  set_log_level(level);
+  testing::internal::CaptureStderr();
+  body();
+  std::string text = testing::internal::GetCapturedStderr();
+  set_log_level(Level::kInfo);
+  return text;
+}
+
+TEST(Log, WritesLinesAboveTheLevel) {
+  const std::string text = logged(Level::kWarning, [] {
+    info("hidden");
+    warn("braces {} and ", 3, " pieces");
+    error("bad");
+  });
+  EXPECT_THAT(text, HasSubstr("W braces {} and 3 pieces\n"));
+  EXPECT_THAT(text, HasSubstr("E bad\n"));
+  EXPECT_THAT(text, Not(HasSubstr("hidden")));
+}
+
+TEST(Log, DebugIsMadeOnlyWhenItIsShown) {
+  EXPECT_FALSE(log_enabled(Level::kDebug));
+  EXPECT_THAT(logged(Level::kDebug, [] { debug("seen"); }), HasSubstr("D seen\n"));
+  EXPECT_EQ(logged(Level::kInfo, [] { debug("unseen"); }), "");
+}
+
+TEST(Log, LinesOfThreadsDoNotMix) {
+  const std::string text = logged(Level::kInfo, [] {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([] {
+        for (int i = 0; i < 50; ++i) info("0123456789012345678901234567890123456789");
+      });
+    }
+    for (auto& thread : threads) thread.join();
+  });
+  int lines = 0;
+  for (const std::string& line : split(text, '\n')) {
+    if (line.empty()) continue;
+    ++lines;
+    EXPECT_TRUE(ends_with(line, " I 0123456789012345678901234567890123456789")) << line;
+  }
+  EXPECT_EQ(lines, 200);
+}
+
+}  // namespace
+}  // namespace sluice::base
