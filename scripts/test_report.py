@@ -1,0 +1,69 @@
+"""test_report.py BUILD_FOLDER…: the ten slowest tests and the totals, from the reports that scripts/test collected.
+
+A GoogleTest binary counts by its cases, any other test as one. A binary that failed without a failed case (a crash, a
+timeout) counts as one failure more.
+"""
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+SHOWN = 10
+
+
+def outcome_of(case):
+    if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
+        return "failed"
+    if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+        return "skipped"
+    return "passed"
+
+
+def parsed(path):
+    """The report's root, or None for one that a crash left behind half-written."""
+    try:
+        return ElementTree.parse(path).getroot()
+    except ElementTree.ParseError:
+        return None
+
+
+def google_test_cases(reports, name):
+    cases = []
+    for path in reports.glob("*.xml"):
+        root = parsed(path) if path.stem == name or path.stem.startswith(name + "_run") else None
+        if root is not None:
+            cases += [(outcome_of(case), float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
+                      for case in root.iter("testcase")]
+    return cases
+
+
+def rows_of(folder):
+    """(outcome, seconds, name) of each test of one build folder."""
+    reports = Path(folder) / "reports"
+    if not (reports / "ctest.junit").exists():
+        return []
+    rows = []
+    for test in ElementTree.parse(reports / "ctest.junit").getroot().iter("testcase"):
+        outcome = outcome_of(test)
+        cases = google_test_cases(reports, test.get("name"))
+        rows += [(*case[:2], f"{folder} {case[2]}") for case in cases]
+        if not cases or (outcome == "failed" and all(case[0] != "failed" for case in cases)):
+            rows.append((outcome, float(test.get("time", 0)), f"{folder} {test.get('name')}"))
+    return rows
+
+
+def main(folders):
+    rows = [row for folder in folders for row in rows_of(folder)]
+    print(f"the {SHOWN} slowest tests:")
+    for _, seconds, name in sorted(rows, key=lambda row: -row[1])[:SHOWN]:
+        print(f"  {seconds:7.1f} s  {name}")
+    for outcome, _, name in rows:
+        if outcome == "failed":
+            print(f"failed: {name}")
+    counts = {outcome: sum(row[0] == outcome for row in rows) for outcome in ("passed", "failed", "skipped")}
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
+    sys.exit(counts["failed"] > 0 or counts["passed"] == 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
