@@ -1,7 +1,8 @@
-// A builder of StableHLO programs: each call adds one operation, checks its operands and infers its result type.
+// A builder of StableHLO programs: each call adds one operation, checks its operands and infers its result
+// type.
 //
-// Errors: a call whose operands do not fit throws sluice::Error (kInvalidArgument) naming the operation, the types
-// found and the rule broken. Builders are used inside emit functions, where one place catches for all.
+// Errors: a call whose operands do not fit throws sluice::Error (kInvalidArgument) naming the operation, the
+// types found and the rule broken. Builders are used inside emit functions, where one place catches for all.
 // Threads: a builder belongs to one thread.
 #pragma once
 
@@ -47,13 +48,22 @@ using Region = std::function<Values(Builder&, std::span<const Value>)>;
 
 enum class Compare { kEq, kNe, kLt, kLe, kGt, kGe };
 
+// How exactly products of f32 are computed where the hardware has a faster, rougher way (a TPU multiplies in
+// bf16 by default); on a CPU all are the same.
+enum class Precision { kDefault, kHigh, kHighest };
+
+// Groups of replicas: the replicas of a group work together. Groups do not overlap; shorter groups are
+// allowed where the operation does not need groups of one size.
+using ReplicaGroups = std::vector<std::vector<int64_t>>;
+
 // dot_general's dimensions (StableHLO specification, "dot_general").
 struct DotDims {
   Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
 };
 
 // convolution's dimension numbers and window ("convolution" in the specification).
-// Spatial vectors all have the same length; padding is (low, high) for each spatial dimension and may be negative.
+// Spatial vectors all have the same length; padding is (low, high) for each spatial dimension and may be
+// negative.
 struct ConvolutionDims {
   int64_t input_batch = 0, input_feature = 1;
   Dims input_spatial;
@@ -83,8 +93,8 @@ struct ScatterDims {
 };
 // reduce_window and select_and_scatter: one entry a dimension of the operand.
 struct Window {
-  Dims sizes, strides;  // strides empty: all 1
-  Dims base_dilations, window_dilations;  // empty: all 1
+  Dims sizes, strides;                               // strides empty: all 1
+  Dims base_dilations, window_dilations;             // empty: all 1
   std::vector<std::pair<int64_t, int64_t>> padding;  // empty: none
 };
 
@@ -107,8 +117,12 @@ class Builder {
 
   // The name that operations added from now on carry as their MLIR location; "" for none.
   void set_location(std::string_view name);
+  // The precision that products added from now on ask for; kDefault at first.
+  void set_precision(Precision precision);
 
-  // Constants. A splat is converted to the element type; data is row-major host bytes of type.bytes().
+  // Constants. A splat is converted to the element type: floats round to nearest even, a float's fraction is
+  // dropped for an integer type (which must hold the number), integers wrap around. Equal splats of one block
+  // are one value. data is row-major host bytes of type.bytes(); predicates are bytes, non-zero is true.
   Value splat(double value, const Type& type);
   Value splat(int64_t value, const Type& type);
   Value splat(int value, const Type& type) { return splat(static_cast<int64_t>(value), type); }
@@ -119,7 +133,8 @@ class Builder {
   Value lowest(DType dtype, const Dims& dims = {});
   Value highest(DType dtype, const Dims& dims = {});
 
-  // Element-wise, one operand. (erf, erf_inv, lgamma, digamma and the others of CHLO that XLA expands are named so.)
+  // Element-wise, one operand. (erf, erf_inv, lgamma, digamma and the others of CHLO that XLA expands are
+  // named so.)
   Value abs(Value x);
   Value cbrt(Value x);
   Value ceil(Value x);
@@ -141,9 +156,11 @@ class Builder {
   Value sine(Value x);
   Value sqrt(Value x);
   Value tanh(Value x);
-  // "chlo.NAME", same type out; names: erf, erf_inv, erfc, lgamma, digamma, acos, asin, atan, acosh, asinh, atanh,
-  // cosh, sinh, tan.
+  // "chlo.NAME", same type out; names: erf, erf_inv, erfc, lgamma, digamma, acos, asin, atan, acosh, asinh,
+  // atanh, cosh, sinh, tan.
   Value chlo(std::string_view name, Value x);
+  // Two operands of one float type; names: polygamma, zeta, next_after.
+  Value chlo(std::string_view name, Value a, Value b);
   Value convert(Value x, DType dtype);
   Value bitcast_convert(Value x, DType dtype);  // same width only
 
@@ -185,7 +202,8 @@ class Builder {
   Value scatter(Value x, Value indices, Value updates, const ScatterDims& dims, const Region& body);
 
   // Reductions. inits are scalars; body(acc…, element…) -> acc….
-  Values reduce(std::span<const Value> operands, std::span<const Value> inits, const Dims& dims, const Region& body);
+  Values reduce(std::span<const Value> operands, std::span<const Value> inits, const Dims& dims,
+                const Region& body);
   Value reduce_sum(Value x, const Dims& dims);
   Value reduce_max(Value x, const Dims& dims);
   Value reduce_min(Value x, const Dims& dims);
@@ -194,27 +212,45 @@ class Builder {
   Value reduce_or(Value x, const Dims& dims);
   Values reduce_window(std::span<const Value> operands, std::span<const Value> inits, const Window& window,
                        const Region& body);
-  Value select_and_scatter(Value operand, Value source, Value init, const Window& window, const Region& select,
-                           const Region& scatter);
+  Value select_and_scatter(Value operand, Value source, Value init, const Window& window,
+                           const Region& select, const Region& scatter);
   // comparator(a0, b0, a1, b1, …) -> predicate.
   Values sort(std::span<const Value> operands, int64_t dim, bool stable, const Region& comparator);
 
-  // Products.
-  Value dot_general(Value a, Value b, const DotDims& dims);
-  Value convolution(Value input, Value kernel, const ConvolutionDims& dims, const ConvolutionWindow& window);
+  // Products. result is the element type to accumulate in and return; by default that of the operands.
+  Value dot_general(Value a, Value b, const DotDims& dims, std::optional<DType> result = std::nullopt);
+  Value convolution(Value input, Value kernel, const ConvolutionDims& dims, const ConvolutionWindow& window,
+                    std::optional<DType> result = std::nullopt);
 
-  // The rest.
-  std::pair<Value, Value> rng_bits(Value state, const Type& type);  // (new state, bits); THREE_FRY, state tensor<2xui64>
+  // Control flow. Bodies may use values from outside.
   Values while_(std::span<const Value> init, const Region& condition, const Region& body);
   Values if_(Value predicate, const Region& on_true, const Region& on_false);
+  // The branch of this number (tensor<i32>); the last one when there is none.
+  Values case_(Value index, std::span<const Region> branches);
+
+  // Across replicas. groups empty: all replicas in one group. body(a, b) -> combined, on scalars.
   Value replica_id();  // tensor<ui32>
-  Value all_reduce(Value x, const std::vector<std::vector<int64_t>>& groups, const Region& body);
+  Value all_reduce(Value x, const ReplicaGroups& groups, const Region& body);
+  Value all_reduce_sum(Value x, const ReplicaGroups& groups = {});
+  // The parts of a group's replicas, in the group's order, concatenated along dim.
+  Value all_gather(Value x, int64_t dim, const ReplicaGroups& groups);
+  // The combined value is split along dim; each replica of a group gets its part.
+  Value reduce_scatter(Value x, int64_t dim, const ReplicaGroups& groups, const Region& body);
+  // x is split along split_dim into as many parts as a group has replicas; part i goes to the group's replica
+  // i, which concatenates what it receives along concat_dim.
+  Value all_to_all(Value x, int64_t split_dim, int64_t concat_dim, const ReplicaGroups& groups);
+  // Sends x from each pair's first replica to its second; who receives nothing gets zeros.
+  Value collective_permute(Value x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
+
+  // The rest.
+  std::pair<Value, Value> rng_bits(Value state,
+                                   const Type& type);  // (new state, bits); THREE_FRY, state tensor<2xui64>
   Value optimization_barrier(Value x);
 
-  // Ends the program: main returns these. donations: one entry a parameter, or empty.
+  // Ends the program: main returns these (none is fine). donations: one entry a parameter, or empty.
   // Returns the module's text in the quoted generic form of version 1.0.
-  std::string finish(std::span<const Value> results, std::span<const Donation> donations, int num_replicas = 1,
-                     std::string_view module_name = "sluice");
+  std::string finish(std::span<const Value> results, std::span<const Donation> donations,
+                     int num_replicas = 1, std::string_view module_name = "sluice");
 
   const Type& type_of(int32_t id) const;
   size_t operations() const;  // so far

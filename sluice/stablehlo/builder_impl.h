@@ -1,0 +1,175 @@
+// The inside of a builder: types, values, scopes and the text of operations. Internal to this room.
+//
+// Operations are written to text as they are added; nothing else of them is kept. Every check comes before
+// the first character, so a call that throws leaves the program as it was.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+#include "sluice/stablehlo/builder.h"
+
+namespace sluice::stablehlo {
+
+// A type that occurs in the program, once, with its text; its address is its identity.
+struct TypeEntry {
+  Type type;
+  std::string text;
+};
+
+struct TypeHash {
+  size_t operator()(const Type& type) const noexcept;
+};
+
+using Padding = std::vector<std::pair<int64_t, int64_t>>;
+
+// Throws the error of an operation whose operands do not fit: "stablehlo.add: message".
+template <typename... Pieces>
+[[noreturn]] void reject(std::string_view op, const Pieces&... pieces) {
+  throw Error(Code::kInvalidArgument, base::str(op, ": ", pieces...));
+}
+
+// "[1, 2, 3]"
+std::string list_text(std::span<const int64_t> values);
+std::string padding_text(const Padding& padding);
+
+// The attribute dictionary of an operation, as text.
+class Attributes {
+ public:
+  Attributes& raw(std::string_view name, std::string_view text);
+  Attributes& number(std::string_view name, int64_t value);  // i64
+  Attributes& flag(std::string_view name, bool value);
+  Attributes& ints(std::string_view name, std::span<const int64_t> values);   // array<i64: …>
+  Attributes& flags(std::string_view name, const std::vector<bool>& values);  // array<i1: …>
+  // dense<[[…], …]> : tensor<NxMxi64>; rows of one length.
+  Attributes& table(std::string_view name, const std::vector<std::vector<int64_t>>& rows, size_t columns);
+  Attributes& pairs(std::string_view name, const Padding& pairs);
+  // "" or " {name = text, …}"
+  std::string text() const { return text_.empty() ? text_ : " {" + text_ + "}"; }
+
+ private:
+  void name(std::string_view name);
+  std::string text_;
+};
+
+// The element types that an operation takes.
+enum DTypes : unsigned { kPredicates = 1, kSigned = 2, kUnsigned = 4, kFloats = 8 };
+constexpr unsigned kIntegers = kSigned | kUnsigned;
+constexpr unsigned kNumbers = kIntegers | kFloats;
+constexpr unsigned kAnything = kNumbers | kPredicates;
+
+// The windows of reduce_window, select_and_scatter and convolution along one dimension: the number of places
+// that the window takes.
+struct WindowDim {
+  int64_t size = 1, stride = 1, low = 0, high = 0, base_dilation = 1, window_dilation = 1;
+};
+int64_t window_places(std::string_view op, int64_t dim, int64_t extent, const WindowDim& window);
+
+struct Builder::Impl {
+  explicit Impl(Builder* builder);
+
+  struct ValueInfo {
+    const TypeEntry* type;
+    int32_t scope;
+    int32_t number;
+    char kind;  // 'p' a parameter, 'b' a block's argument, 'v' an operation's result
+  };
+  struct SplatKey {
+    const TypeEntry* type;
+    uint64_t bits;
+    bool operator==(const SplatKey&) const = default;
+  };
+  struct SplatHash {
+    size_t operator()(const SplatKey& key) const noexcept {
+      return std::hash<const void*>()(key.type) ^ (key.bits * 0x9E3779B97F4A7C15u);
+    }
+  };
+  // A block that is being written: main's, or a region's. An isolated one sees nothing from outside.
+  struct Scope {
+    int32_t id;
+    bool isolated;
+    std::string_view op;
+    std::string text;
+    std::unordered_map<SplatKey, Value, SplatHash> splats;
+  };
+  // A finished region.
+  struct Body {
+    std::string text;
+    std::vector<const TypeEntry*> results;
+  };
+
+  const TypeEntry* intern(const Type& type);
+  // intern, after checking that no dimension is negative.
+  const TypeEntry* intern_checked(std::string_view op, const Type& type);
+
+  const ValueInfo& info(Value v) const { return values[static_cast<size_t>(v.id_)]; }
+  const TypeEntry* entry(Value v) const { return info(v).type; }
+  const Type& type(Value v) const { return info(v).type->type; }
+
+  // Throws unless the value exists, is this builder's and is visible in the current block.
+  void use(std::string_view op, Value v) const;
+  void use(std::string_view op, std::span<const Value> operands) const {
+    for (Value v : operands) use(op, v);
+  }
+  void use(std::string_view op, std::initializer_list<Value> operands) const {
+    for (Value v : operands) use(op, v);
+  }
+  // Throws unless the element type is among those of the mask.
+  void check_dtype(std::string_view op, Value v, unsigned allowed) const;
+  void check_same(std::string_view op, Value a, Value b) const;
+
+  // Writes an operation; its operands must have been checked with use().
+  Value add(std::string_view op, std::span<const Value> operands, const Attributes& attributes,
+            const TypeEntry* result);
+  Value add(std::string_view op, std::initializer_list<Value> operands, const Attributes& attributes,
+            const Type& result) {
+    return add(op, std::span<const Value>(operands.begin(), operands.size()), attributes, intern(result));
+  }
+  Values add(std::string_view op, std::span<const Value> operands, std::span<const Body> bodies,
+             const Attributes& attributes, std::span<const TypeEntry* const> results);
+
+  // Runs a region's body with arguments of these types in a block of its own.
+  Body region(std::string_view op, bool isolated, std::span<const TypeEntry* const> arguments,
+              const stablehlo::Region& body);
+  // The same for the body of a reduction: two scalars of each type in, one of each out; checked.
+  Body reducer(std::string_view op, std::span<const TypeEntry* const> scalars, const stablehlo::Region& body);
+  void check_results(std::string_view op, std::string_view what, const Body& body,
+                     std::span<const TypeEntry* const> expected) const;
+
+  Value unary(std::string_view op, Value x, unsigned allowed);
+  Value binary(std::string_view op, Value a, Value b, unsigned allowed);
+  Value splat_bits(const Type& type, uint64_t bits);
+  Value reduce_with(Value x, const Dims& dims, Value init, Value (Builder::*combine)(Value, Value));
+  std::string precision_text() const;
+
+  // Text.
+  void append_name(std::string& text, Value v) const;
+  void append_names(std::string& text, std::span<const Value> list) const;
+  void append_types(std::string& text, std::span<const TypeEntry* const> types) const;
+  void append_indent(std::string& text) const { text.append(2 + 2 * scopes.size(), ' '); }
+  void append_signature(std::string& text, std::span<const Value> operands,
+                        std::span<const TypeEntry* const> results) const;
+  Value new_value(const TypeEntry* type, char kind, int32_t number);
+
+  Builder* owner;
+  std::unordered_map<Type, TypeEntry, TypeHash> types;
+  std::vector<ValueInfo> values;
+  std::vector<Value> parameters;
+  std::deque<Scope> scopes;  // the last one is being written
+  int32_t next_scope = 0, next_result = 0, next_argument = 0;
+  size_t operations = 0;
+  std::string location;  // ` loc("name")`, or empty
+  Precision precision = Precision::kDefault;
+  bool finished = false;
+};
+
+}  // namespace sluice::stablehlo

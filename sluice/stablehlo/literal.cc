@@ -1,0 +1,229 @@
+#include "sluice/stablehlo/literal.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::stablehlo::literal {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "constants are written from little-endian memory");
+
+// A float format of 16 bits: the sign, the exponent, the mantissa.
+struct Half {
+  int exponent_bits, mantissa_bits;
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  uint32_t infinity() const { return ((1u << exponent_bits) - 1) << mantissa_bits; }
+  uint32_t quiet_nan() const { return infinity() | (1u << (mantissa_bits - 1)); }
+};
+constexpr Half kF16Format{5, 10};
+constexpr Half kBF16Format{8, 7};
+
+// long double, so that neither a double nor an int64 is rounded before it arrives.
+uint64_t encode_half(long double value, const Half& format) {
+  if (std::isnan(value)) return format.quiet_nan();
+  const uint64_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isinf(value)) return sign | format.infinity();
+  if (value == 0) return sign;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  exponent = std::max(exponent - 1, 1 - format.bias());
+  // In units of the last place; subnormals have the least exponent and no hidden bit, and a carry out of the
+  // mantissa lands in the exponent, where it belongs.
+  const long double units = std::nearbyint(std::ldexp(std::abs(value), format.mantissa_bits - exponent));
+  const uint64_t bits = (static_cast<uint64_t>(exponent + format.bias() - 1) << format.mantissa_bits) +
+                        static_cast<uint64_t>(units);
+  return sign | std::min<uint64_t>(bits, format.infinity());
+}
+
+double decode_half(uint64_t bits, const Half& format) {
+  const uint64_t magnitude = bits & 0x7FFF;
+  const uint64_t mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
+  const int exponent = static_cast<int>(magnitude >> format.mantissa_bits);
+  const uint64_t units = exponent == 0 ? mantissa : mantissa | (1u << format.mantissa_bits);
+  const double value =
+      std::ldexp(static_cast<double>(units), std::max(exponent, 1) - format.bias() - format.mantissa_bits);
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+uint64_t low_bytes(uint64_t bits, DType dtype) {
+  const size_t width = 8 * dtype_size(dtype);
+  return width == 64 ? bits : bits & ((uint64_t{1} << width) - 1);
+}
+
+uint64_t encode_float(long double value, DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return encode_half(value, kF16Format);
+    case DType::kBF16:
+      return encode_half(value, kBF16Format);
+    case DType::kF32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    default:
+      return std::bit_cast<uint64_t>(static_cast<double>(value));
+  }
+}
+
+bool is_finite(uint64_t bits, DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return (bits & 0x7FFF) < kF16Format.infinity();
+    case DType::kBF16:
+      return (bits & 0x7FFF) < kBF16Format.infinity();
+    case DType::kF32:
+      return std::isfinite(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    default:
+      return std::isfinite(std::bit_cast<double>(bits));
+  }
+}
+
+double decode_float(uint64_t bits, DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return decode_half(bits, kF16Format);
+    case DType::kBF16:
+      return decode_half(bits, kBF16Format);
+    case DType::kF32:
+      return std::bit_cast<float>(static_cast<uint32_t>(bits));
+    default:
+      return std::bit_cast<double>(bits);
+  }
+}
+
+void append_hex(std::string& text, uint64_t bits, size_t bytes) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  text += "0x";
+  for (size_t i = 2 * bytes; i-- > 0;) text += kDigits[(bits >> (4 * i)) & 15];
+}
+
+void append_float(std::string& text, DType dtype, uint64_t bits) {
+  const size_t bytes = dtype_size(dtype);
+  if (!is_finite(bits, dtype)) return append_hex(text, bits, bytes);
+  const double value = decode_float(bits, dtype);
+  char digits[40];
+  const auto end = dtype == DType::kF64
+                       ? std::to_chars(digits, digits + sizeof digits, value).ptr
+                       : std::to_chars(digits, digits + sizeof digits, static_cast<float>(value)).ptr;
+  // MLIR reads the digits as a double first; where that and a second rounding miss the value, its bits are
+  // written.
+  double read = 0;
+  std::from_chars(digits, end, read);
+  if (encode_float(read, dtype) != bits) return append_hex(text, bits, bytes);
+  const std::string_view number(digits, static_cast<size_t>(end - digits));
+  const size_t exponent = std::min(number.find('e'), number.size());
+  text += number.substr(0, exponent);
+  if (number.substr(0, exponent).find('.') == std::string_view::npos) text += ".0";
+  text += number.substr(exponent);
+}
+
+template <typename Integer>
+void append_integer(std::string& text, Integer value) {
+  char digits[24];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+// Nested lists of the elements from `index` on, over the dimensions from `depth` on; returns the next index.
+int64_t append_list(std::string& text, const Type& type, const void* data, size_t depth, int64_t index) {
+  if (depth == type.dims.size()) {
+    append(text, type.dtype, load(data, index, type.dtype));
+    return index + 1;
+  }
+  text += '[';
+  for (int64_t i = 0; i < type.dims[depth]; ++i) {
+    if (i > 0) text += ", ";
+    index = append_list(text, type, data, depth + 1, index);
+  }
+  text += ']';
+  return index;
+}
+
+}  // namespace
+
+uint64_t encode(double value, DType dtype) {
+  if (dtype == DType::kPred) return value != 0;
+  if (is_float(dtype)) return encode_float(value, dtype);
+  const double whole = std::trunc(value);
+  const double width = static_cast<double>(8 * dtype_size(dtype));
+  const double least = is_unsigned(dtype) ? 0 : -std::exp2(width - 1);
+  const double beyond = std::exp2(is_unsigned(dtype) ? width : width - 1);
+  if (!(whole >= least && whole < beyond)) {  // a NaN fails both
+    throw Error(Code::kInvalidArgument, base::str("stablehlo.constant: ", value,
+                                                  " does not fit the element type ", dtype_name(dtype)));
+  }
+  return low_bytes(
+      is_unsigned(dtype) ? static_cast<uint64_t>(whole) : static_cast<uint64_t>(static_cast<int64_t>(whole)),
+      dtype);
+}
+
+uint64_t encode(int64_t value, DType dtype) {
+  if (dtype == DType::kPred) return value != 0;
+  if (is_float(dtype)) return encode_float(static_cast<long double>(value), dtype);
+  return low_bytes(static_cast<uint64_t>(value), dtype);
+}
+
+uint64_t load(const void* data, int64_t index, DType dtype) {
+  const size_t size = dtype_size(dtype);
+  uint64_t bits = 0;
+  std::memcpy(&bits, static_cast<const char*>(data) + static_cast<size_t>(index) * size, size);
+  return dtype == DType::kPred ? bits != 0 : bits;
+}
+
+uint64_t lowest(DType dtype) {
+  if (is_float(dtype)) return encode(-std::numeric_limits<double>::infinity(), dtype);
+  if (!is_integer(dtype) || is_unsigned(dtype)) return 0;
+  return uint64_t{1} << (8 * dtype_size(dtype) - 1);
+}
+
+uint64_t highest(DType dtype) {
+  if (is_float(dtype)) return encode(std::numeric_limits<double>::infinity(), dtype);
+  if (!is_integer(dtype)) return 1;
+  return is_unsigned(dtype) ? low_bytes(~uint64_t{0}, dtype) : lowest(dtype) - 1;
+}
+
+void append(std::string& text, DType dtype, uint64_t bits) {
+  if (dtype == DType::kPred) {
+    text += bits != 0 ? "true" : "false";
+  } else if (is_float(dtype)) {
+    append_float(text, dtype, bits);
+  } else if (is_unsigned(dtype)) {
+    append_integer(text, bits);
+  } else {
+    const int shift = 64 - 8 * static_cast<int>(dtype_size(dtype));
+    append_integer(text, static_cast<int64_t>(bits << shift) >> shift);
+  }
+}
+
+void append_dense(std::string& text, const Type& type, const void* data) {
+  const int64_t count = type.numel();
+  text += "dense<";
+  if (count > 0) {
+    const uint64_t first = load(data, 0, type.dtype);
+    bool splat = true;
+    for (int64_t i = 1; splat && i < count; ++i) splat = load(data, i, type.dtype) == first;
+    if (splat) {
+      append(text, type.dtype, first);
+    } else if (type.dtype == DType::kPred) {
+      append_list(text, type, data, 0, 0);
+    } else {
+      constexpr char kDigits[] = "0123456789ABCDEF";
+      const auto* bytes = static_cast<const unsigned char*>(data);
+      const size_t size = type.bytes();
+      text.reserve(text.size() + 2 * size + 16);
+      text += "\"0x";
+      for (size_t i = 0; i < size; ++i) {
+        text += kDigits[bytes[i] >> 4];
+        text += kDigits[bytes[i] & 15];
+      }
+      text += '"';
+    }
+  }
+  text += '>';
+}
+
+}  // namespace sluice::stablehlo::literal
