@@ -1,0 +1,77 @@
+"""check_includes.py ROOT: the rooms include each other only downwards, and only what each may know."""
+
+import re
+import sys
+from pathlib import Path
+
+# In the order in which they may include each other: a room sees those before it.
+ROOMS = ["base", "cloud", "stablehlo", "pjrt", "kernels", "ops", "device", "replica", "data", "models", "train", "pod",
+         "cli"]
+# What a room must not see although it stands further up.
+HIDDEN_ROOMS = {
+    "cloud": [],
+    "pjrt": ["stablehlo"],
+    "ops": ["pjrt", "kernels"],
+    "data": ["stablehlo", "pjrt", "kernels", "ops"],
+    "models": ["stablehlo", "pjrt", "kernels", "ops"],
+    "pod": ["stablehlo", "pjrt", "kernels", "ops", "device", "models", "train"],
+}
+WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "ops", "data", "pod"]
+# The one place where the data room meets LibTorch.
+ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
+LIBTORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
+# LibTorch ships headers of these in other versions: only a source file of a target without LibTorch may use them.
+HIDDEN_BY_LIBTORCH = re.compile(r"^(fmt|spdlog|google/protobuf|oneapi|dnnl)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def faults_of(name, text):
+    """What is wrong with the includes of the file `name` (a path from the root)."""
+    room = name.split("/")[1] if name.startswith("sluice/") and name.count("/") >= 2 else None
+    is_test = name.endswith("_test.cc")
+    for quote, included in INCLUDE.findall(text):
+        where = f'{name}: #include "{included}": '
+        if included.startswith("../") or included.startswith("./"):
+            yield where + 'name the file from the root ("sluice/room/file.h")'
+        if HIDDEN_BY_LIBTORCH.match(included) and name.endswith(".h"):
+            yield where + "not in a header: LibTorch ships another version of it"
+        if included.startswith("sluice/") and quote == "<" and room:
+            yield where + "own files are included with quotes"
+        if room not in ROOMS:
+            continue
+        if LIBTORCH.match(included) and room in WITHOUT_LIBTORCH and not is_test and not ADAPTERS.match(name):
+            yield where + f"the room {room} does not know LibTorch"
+        other = included.split("/")[1] if included.startswith("sluice/") and included.count("/") >= 2 else None
+        if other is None or other == room:
+            continue
+        if other not in ROOMS:
+            yield where + f"there is no room {other}"
+        elif ROOMS.index(other) > ROOMS.index(room):
+            yield where + f"the room {room} stands above {other} and must not know it"
+        elif other in HIDDEN_ROOMS.get(room, []) and not (other == "stablehlo" and "type.h" in included):
+            yield where + f"the room {room} must not know {other}"
+
+
+def self_test():
+    """The check finds what it is for."""
+    assert list(faults_of("sluice/base/a.h", '#include "sluice/data/b.h"\n'))
+    assert list(faults_of("sluice/ops/a.cc", "#include <ATen/ATen.h>\n"))
+    assert list(faults_of("sluice/ops/a.cc", '#include "sluice/pjrt/client.h"\n'))
+    assert list(faults_of("sluice/base/a.h", "#include <spdlog/spdlog.h>\n"))
+    assert not list(faults_of("sluice/device/a.cc", '#include <torch/torch.h>\n#include "sluice/ops/row.h"\n'))
+
+
+def main(root):
+    self_test()
+    files = [path for folder in ("sluice", "apps", "bench", "examples", "tests") for suffix in ("h", "cc")
+             for path in sorted((root / folder).rglob(f"*.{suffix}"))]
+    if len(files) < 10:
+        sys.exit(f"only {len(files)} source files under {root}: is this the project's root?")
+    faults = [fault for path in files for fault in faults_of(str(path.relative_to(root)), path.read_text())]
+    print("\n".join(faults))
+    print(f"{len(files)} files, {len(faults)} faults")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

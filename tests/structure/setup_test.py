@@ -1,0 +1,143 @@
+"""scripts/fetch_wheels.py: what it refuses and what it says, against an index on this machine's loopback."""
+
+import contextlib
+import hashlib
+import http.server
+import io
+import os
+import sys
+import tempfile
+import threading
+import unittest
+import unittest.mock
+import zipfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import fetch_wheels as setup  # noqa: E402
+
+WHEEL = "sluicedemo-1.0+cpu-py3-none-any.whl"
+REQUIREMENT = "sluicedemo==1.0+cpu"
+
+
+def wheel_bytes():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("sluicedemo/include/a.h", "// a\n")
+        archive.writestr("sluicedemo/lib/liba.so", "so")
+        archive.writestr("sluicedemo/other.py", "")
+        archive.writestr("sluicedemo-1.0+cpu.dist-info/METADATA", "Metadata-Version: 2.1\nName: sluicedemo\nVersion: 1.0+cpu\n")
+        archive.writestr("sluicedemo-1.0+cpu.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("sluicedemo-1.0+cpu.dist-info/RECORD", "")
+    return packed.getvalue()
+
+
+class Index(http.server.BaseHTTPRequestHandler):
+    """A package index with one wheel, which may claim to be larger than it is."""
+
+    claimed_size = None
+    sent = 0
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        if self.path.endswith(".whl"):
+            body, kind = wheel_bytes(), "application/octet-stream"
+        else:
+            body, kind = f'<a href="/{WHEEL.replace("+", "%2B")}">{WHEEL}</a>'.encode(), "text/html"
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        large = Index.claimed_size if self.path.endswith(".whl") else None
+        self.send_header("Content-Length", str(large or len(body)))
+        self.end_headers()
+        block = bytes(1 << 20)
+        with contextlib.suppress(OSError):
+            if not large:
+                self.wfile.write(body)
+                return
+            for _ in range(large // len(block)):
+                self.wfile.write(block)
+                Index.sent += len(block)
+
+
+class FetchWheels(unittest.TestCase):
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.deps = Path(work.name) / "deps"
+        self.deps.mkdir()
+        for name, value in (("DEPS", self.deps), ("FREE_BYTES", 0),
+                            ("KEPT", {"demo": {"sluicedemo/include/": "include/", "sluicedemo/lib/": "lib/"}})):
+            patch = unittest.mock.patch.object(setup, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        for name in [name for name in os.environ if name.startswith(("PIP_", "SLUICE_TORCH_INDEX", "TORCH_DIR"))]:
+            patch = unittest.mock.patch.dict(os.environ)
+            patch.start()
+            self.addCleanup(patch.stop)
+            del os.environ[name]
+        os.environ["PIP_CONFIG_FILE"] = os.devnull
+        self.index = [f"--index-url=http://127.0.0.1:{self.server.server_port}/simple", "--no-cache-dir"]
+        Index.claimed_size, Index.sent = None, 0
+
+    def fetch(self, sha256=None):
+        pin = (REQUIREMENT, WHEEL, sha256 or hashlib.sha256(wheel_bytes()).hexdigest())
+        with contextlib.redirect_stdout(io.StringIO()):
+            setup.fetch("demo", pin, self.index)
+
+    def test_a_wheel_is_unpacked_whole_and_only_what_is_kept(self):
+        self.fetch()
+        found = sorted(str(path.relative_to(self.deps)) for path in self.deps.rglob("*") if path.is_file())
+        self.assertEqual(found, ["demo.pin", "demo/include/a.h", "demo/lib/liba.so"])
+
+    def test_another_checksum_is_refused_and_nothing_is_left(self):
+        with self.assertRaisesRegex(setup.Failure, "has sha256 .* expects 00"):
+            self.fetch("00")
+        self.assertEqual(list(self.deps.iterdir()), [])
+
+    def test_a_large_wheel_is_refused_before_its_bytes_come(self):
+        Index.claimed_size = 900_000_000
+        with self.assertRaisesRegex(setup.Failure, "refused a wheel of 900 MB"):
+            self.fetch()
+        self.assertLess(Index.sent, 100_000_000)
+        self.assertEqual(list(self.deps.iterdir()), [])
+
+    def test_without_libtorch_one_message_names_every_way(self):
+        os.environ["PIP_INDEX_URL"] = f"http://127.0.0.1:{self.server.server_port}/simple"
+        pin = ("sluicemissing==2.0", "x.whl", "00")
+        with unittest.mock.patch.object(setup, "PYTORCH_CPU_INDEX", os.environ["PIP_INDEX_URL"]), \
+                contextlib.redirect_stdout(io.StringIO()), self.assertRaises(setup.Failure) as raised:
+            setup.fetch_torch(pin)
+        for name in ("TORCH_DIR", "SLUICE_TORCH_INDEX", "Python's torch", "sluicemissing==2.0"):
+            self.assertIn(name, str(raised.exception))
+
+    def test_torch_dir_without_libtorch_is_an_error(self):
+        os.environ["TORCH_DIR"] = str(self.deps)
+        with self.assertRaisesRegex(setup.Failure, "is not a LibTorch 2.11 to 2.13"):
+            setup.set_up_torch(("torch", "x", "00"))
+
+    def test_torch_dir_is_used_before_anything_else(self):
+        folder = self.deps.parent / "mine"
+        (folder / "share/cmake/Torch").mkdir(parents=True)
+        (folder / "share/cmake/Torch/TorchConfigVersion.cmake").write_text('set(PACKAGE_VERSION "2.12.1")\n')
+        os.environ["TORCH_DIR"] = str(folder)
+        with contextlib.redirect_stdout(io.StringIO()):
+            setup.set_up_torch(("torch", "x", "00"))
+        self.assertEqual((self.deps / "torch").resolve(), folder.resolve())
+
+    def test_versions(self):
+        self.assertTrue(setup.is_supported((2, 11)))
+        self.assertTrue(setup.is_supported((2, 13)))
+        self.assertFalse(setup.is_supported((2, 10)))
+        self.assertFalse(setup.is_supported((2, 14)))
+        self.assertFalse(setup.is_supported(None))
+
+
+if __name__ == "__main__":
+    unittest.main()
