@@ -4,6 +4,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "sluice/base/export.h"
+
+SLUICE_API_BEGIN
 namespace sluice {
 
 // The canonical codes (numbered as gRPC, absl and PJRT number them).
@@ -41,3 +44,4 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace sluice
+SLUICE_API_END

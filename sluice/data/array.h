@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "sluice/base/export.h"
+
+SLUICE_API_BEGIN
 namespace sluice::data {
 
 enum class ElementType : std::uint8_t {
@@ -58,3 +61,4 @@ class Array {
 };
 
 }  // namespace sluice::data
+SLUICE_API_END

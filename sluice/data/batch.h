@@ -6,8 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "sluice/base/export.h"
 #include "sluice/data/array.h"
 
+SLUICE_API_BEGIN
 namespace sluice::data {
 
 // A decoded picture: [height, width, channels], uint8 in 0…255 or float32 in 0…1.
@@ -49,3 +51,4 @@ struct Batch {
 };
 
 }  // namespace sluice::data
+SLUICE_API_END

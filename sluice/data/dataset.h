@@ -31,8 +31,10 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/base/export.h"
 #include "sluice/data/batch.h"
 
+SLUICE_API_BEGIN
 namespace sluice::data {
 
 // Where the time of a stream went, in seconds since it was opened. Busy and idle times are summed over
@@ -146,3 +148,4 @@ class WebDataset {
 };
 
 }  // namespace sluice::data
+SLUICE_API_END

@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "sluice/base/export.h"
+
+SLUICE_API_BEGIN
 namespace sluice::models {
 
 // A module with one tensor in (a batch) and one tensor out (logits, batch × classes, f32 unless under
@@ -82,3 +85,4 @@ ModelPtr create(const std::string& name, const Shape& shape);
 std::vector<std::string> names();
 
 }  // namespace sluice::models
+SLUICE_API_END
