@@ -1,0 +1,328 @@
+#include "tests/conformance/check.h"
+
+#include <ATen/ATen.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "tests/common/under_test.h"
+
+namespace sluice::conformance {
+namespace {
+
+// How many calls may be open before they are compiled together: larger programs compile slower than linearly.
+constexpr size_t kMaxOpen = 96;
+// A sample that fails in many ways says so this often.
+constexpr int kMaxLines = 4;
+
+bool unsupported(const std::string& error) {
+  return error.find("not implemented for") != std::string::npos ||
+         error.find("not supported") != std::string::npos || error.find("Could not run") != std::string::npos;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, std::min(text.find('\n'), size_t{300}));
+}
+
+// Part of the open cut, so that bringing the tensor home needs no program of its own.
+void make_dense(std::vector<at::Tensor>& tensors) {
+  for (at::Tensor& tensor : tensors) {
+    if (!tensor.defined()) continue;
+    bool whole = tensor.is_contiguous() &&
+                 tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
+    if (!whole) tensor = tensor.clone(at::MemoryFormat::Contiguous);
+  }
+}
+
+void bring(std::vector<at::Tensor>& tensors) {
+  for (at::Tensor& tensor : tensors) {
+    if (tensor.defined()) tensor = tensor.cpu();
+  }
+}
+
+void damage_first(std::vector<at::Tensor>& tensors, Break damage) {
+  for (at::Tensor& tensor : tensors) {
+    if (!tensor.defined() || tensor.numel() == 0) continue;
+    if (damage == Break::kDType) {
+      tensor = tensor.to(tensor.scalar_type() == at::kDouble ? at::kFloat : at::kDouble);
+    } else if (damage == Break::kShape) {
+      tensor = tensor.unsqueeze(0);
+    } else {
+      tensor = tensor.clone();
+      at::Tensor one = tensor.reshape({-1}).select(0, tensor.numel() - 1);
+      if (tensor.scalar_type() == at::kBool) {
+        one.logical_not_();
+      } else {
+        one.add_(1);
+      }
+    }
+    return;
+  }
+}
+
+}  // namespace
+
+Break break_named(const std::string& name) {
+  const std::map<std::string, Break> names = {{"value", Break::kValue}, {"dtype", Break::kDType},
+                                              {"shape", Break::kShape}, {"gradient", Break::kGradient},
+                                              {"write", Break::kWrite}, {"identity", Break::kIdentity}};
+  auto found = names.find(name);
+  if (found == names.end()) throw std::runtime_error("unknown --break " + name);
+  return found->second;
+}
+
+void Checker::add(const Sample& sample) {
+  ++report_.samples;
+  auto before = tests::fallbacks();
+  try {
+    record(sample);
+  } catch (const std::exception& error) {
+    fail(sample, "sample", first_line(error.what()));
+  }
+  waiting_.push_back(&sample);
+  std::map<std::string, int64_t> counts(before.begin(), before.end());
+  for (const auto& [op, count] : tests::fallbacks()) {
+    if (count == counts[op]) continue;
+    report_.fallbacks += count - counts[op];
+    if (!sample.fallback) fail(sample, "fallback", op + " ran on the CPU");
+  }
+  if (open_.size() >= kMaxOpen) flush();
+}
+
+void Checker::record(const Sample& sample) {
+  auto op = find_op(sample.op);
+  if (!op) throw std::runtime_error("LibTorch has no op of this name");
+  auto reference = sample.reference.empty() ? op : find_op(sample.reference);
+  if (!reference) throw std::runtime_error("LibTorch has no op " + sample.reference);
+  Inputs probe = make_inputs(sample, op->schema(), {sample.dtypes[0], sample.itypes[0]}, View::kPlain);
+  bool floats = false, integers = false;
+  for (const auto& argument : sample.arguments) {
+    auto visit = [&](const Value& value) {
+      bool typed = value.kind == Value::Kind::kTensor && value.tensor.dtype.empty();
+      integers = integers || (typed && value.tensor.kind == 'i');
+      floats = floats || (typed && value.tensor.kind != 'i' && value.tensor.kind != 'b');
+      floats = floats || (value.kind == Value::Kind::kDType && value.text == "float");
+    };
+    visit(argument.value);
+    for (const Value& item : argument.value.items) visit(item);
+  }
+  for (size_t i = 0; i < (floats ? sample.dtypes.size() : 1); ++i) {
+    record_run(sample, *op, *reference, {sample.dtypes[i], sample.itypes[0]}, View::kPlain);
+  }
+  for (size_t i = 1; i < (integers ? sample.itypes.size() : 1); ++i) {
+    record_run(sample, *op, *reference, {sample.dtypes[0], sample.itypes[i]}, View::kPlain);
+  }
+  if (sample.noview || sample.random || sample.throws || probe.tensors.empty()) return;
+  for (View view : {View::kTransposed, View::kSliced, View::kExpanded}) {
+    record_run(sample, *op, *reference, {sample.dtypes[0], sample.itypes[0]}, view);
+  }
+}
+
+Checker::Open Checker::open(const Sample& sample, const Inputs& inputs, const std::string& what) const {
+  Open open;
+  open.sample = &sample;
+  open.dtype = inputs.types.floating;
+  open.what = what;
+  open.has_wide = inputs.types.floating == "bf16" || inputs.types.floating == "f16";
+  open.values = !sample.random;
+  return open;
+}
+
+void Checker::record_run(const Sample& sample, const Op& op, const Op& reference, const RunTypes& types,
+                         View view) {
+  Inputs inputs = make_inputs(sample, op.schema(), types, view);
+  bool floats = false;
+  for (const TensorInput& input : inputs.tensors)
+    floats = floats || at::isFloatingType(input.base.scalar_type());
+  std::string what = floats || types.integer == "i64" ? types.floating : types.floating + "," + types.integer;
+  if (view != View::kPlain) what += std::string(", ") + view_name(view);
+  bool gradients = !sample.nograd && floats && !op.schema().is_mutable();
+  Open open = this->open(sample, inputs, what);
+  open.gradients = gradients;
+  open.main = types.floating == sample.dtypes[0] && types.integer == sample.itypes[0];
+  if (gradients) probe_gradients(reference, inputs);
+  open.expected = call(reference, inputs, {at::kCPU, false, gradients});
+  if (open.has_wide) open.wide = call(reference, inputs, {at::kCPU, true, gradients});
+  open.found = call(op, inputs, {device_, false, gradients});
+  ++report_.calls;
+  std::vector<at::Tensor> like = open.expected.results;
+  bool refused = !open.expected.error.empty();
+  bool whole = true;
+  for (const at::Tensor& result : like) whole = whole && result.defined();
+  make_dense(open.found.results);
+  make_dense(open.found.gradients);
+  open_.push_back(std::move(open));
+  if (!refused && sample.reference.empty())
+    record_forms(sample, op, inputs, what, whole ? like : decltype(like)(), view);
+}
+
+void Checker::record_forms(const Sample& sample, const Op& op, const Inputs& inputs, const std::string& what,
+                           const std::vector<at::Tensor>& like, View view) {
+  auto in_place = find_in_place(op);
+  bool overlapping = !inputs.tensors.empty() && inputs.tensors[0].view == View::kExpanded;
+  if (in_place && !sample.noinplace && !overlapping) {
+    Open open = this->open(sample, inputs, what + ", in place");
+    open.expected = call_in_place(*in_place, inputs, {at::kCPU, false, false});
+    if (open.has_wide) open.wide = call_in_place(*in_place, inputs, {at::kCPU, true, false});
+    open.found = call_in_place(*in_place, inputs, {device_, false, false});
+    make_dense(open.found.results);
+    ++report_.calls;
+    open_.push_back(std::move(open));
+  }
+  auto out = find_out(op);
+  if (!out || sample.noout || like.empty() || view != View::kPlain) return;
+  for (bool shaped : {false, true}) {
+    Open open = this->open(sample, inputs, what + (shaped ? ", out" : ", empty out"));
+    open.expected = call_out(*out, inputs, {at::kCPU, false, false}, like, shaped);
+    if (open.has_wide) open.wide = call_out(*out, inputs, {at::kCPU, true, false}, like, shaped);
+    open.found = call_out(*out, inputs, {device_, false, false}, like, shaped);
+    ++report_.calls;
+    open_.push_back(std::move(open));
+  }
+}
+
+void Checker::flush() {
+  std::string trouble;
+  try {
+    tests::sync();
+  } catch (const std::exception& error) {
+    trouble = first_line(error.what());
+  }
+  auto samples = std::move(waiting_);
+  waiting_.clear();
+  if (trouble.empty()) {
+    compare_open();
+    return;
+  }
+  open_.clear();
+  if (samples.size() == 1) {
+    fail(*samples[0], "program", trouble);
+    return;
+  }
+  // The program holds many samples: one at a time tells which of them is at fault.
+  for (const Sample* sample : samples) {
+    try {
+      record(*sample);
+    } catch (const std::exception&) {
+      continue;  // reported when it was added
+    }
+    waiting_ = {sample};
+    flush();
+  }
+  waiting_.clear();
+}
+
+void Checker::compare_open() {
+  for (Open& open : open_) {
+    try {
+      bring_home(open.found);
+      compare(open);
+    } catch (const std::exception& error) {
+      fail(*open.sample, open.what, first_line(error.what()));
+    }
+    open = Open();
+  }
+  open_.clear();
+}
+
+void Checker::bring_home(Outcome& outcome) const {
+  at::NoGradGuard no_grad;
+  bring(outcome.results);
+  bring(outcome.gradients);
+  bring(outcome.bases);
+  if (damage_ == Break::kValue || damage_ == Break::kDType || damage_ == Break::kShape) {
+    damage_first(outcome.results, damage_);
+  } else if (damage_ == Break::kGradient) {
+    damage_first(outcome.gradients, damage_);
+  } else if (damage_ == Break::kWrite) {
+    damage_first(outcome.bases, damage_);
+  } else if (damage_ == Break::kIdentity) {
+    outcome.same_tensor = false;
+  }
+}
+
+void Checker::compare(Open& open) {
+  const Sample& sample = *open.sample;
+  bool native = open.expected.error.empty();
+  if (!native && sample.throws) {
+    if (open.found.error.empty()) fail(sample, open.what, "expected an error as on the CPU, found none");
+    return;
+  }
+  if (sample.throws) fail(sample, open.what, "LibTorch does not refuse this call");
+  bool wide = open.has_wide && open.wide.error.empty();
+  if (!native && !open.main && unsupported(open.expected.error)) {
+    ++report_.skipped;
+    if (!wide) return;
+  } else if (!native) {
+    bool form = open.what.find("in place") != std::string::npos || open.what.find("out") != std::string::npos;
+    if (!form) fail(sample, open.what, "the reference refused: " + first_line(open.expected.error));
+    if (form && open.found.error.empty()) {
+      fail(sample, open.what, "expected an error as on the CPU: " + first_line(open.expected.error));
+    }
+    return;
+  }
+  if (!open.found.error.empty()) return fail(sample, open.what, "refused: " + first_line(open.found.error));
+  if (!open.found.same_tensor) fail(sample, open.what, "the tensor returned is not the tensor passed");
+  const Outcome& expected = native ? open.expected : open.wide;
+  double tolerance = sample.tolerance_in(open.dtype);
+  const Outcome none;
+  const Outcome& other = wide ? open.wide : none;
+  compare_tensors(open, "result", open.found.results, expected.results, other.results, native, tolerance);
+  if (open.values) {
+    compare_tensors(open, "argument afterwards", open.found.bases, expected.bases, other.bases, native,
+                    tolerance);
+  }
+  if (!open.gradients || !expected.gradient_error.empty()) return;
+  if (!open.found.gradient_error.empty()) {
+    return fail(sample, open.what, "backward refused: " + first_line(open.found.gradient_error));
+  }
+  compare_tensors(open, "gradient", open.found.gradients, expected.gradients, other.gradients, native,
+                  tolerance * sample.gradient_factor);
+}
+
+void Checker::compare_tensors(const Open& open, const std::string& what, const std::vector<at::Tensor>& found,
+                              const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& wide,
+                              bool kinds, double tolerance) {
+  if (found.size() != expected.size()) {
+    return fail(
+        *open.sample, open.what,
+        what + "s: expected " + std::to_string(expected.size()) + ", found " + std::to_string(found.size()));
+  }
+  const auto& only = open.sample->results;
+  for (size_t i = 0; i < found.size(); ++i) {
+    bool chosen = only.empty() || std::find(only.begin(), only.end(), static_cast<int64_t>(i)) != only.end();
+    if (what == "result" && !chosen) continue;
+    const at::Tensor* second = wide.size() == found.size() && wide[i].defined() ? &wide[i] : nullptr;
+    std::string message = compare_one(open, found[i], expected[i], second, kinds, tolerance);
+    if (!message.empty()) fail(*open.sample, open.what, what + " " + std::to_string(i) + ": " + message);
+  }
+}
+
+std::string Checker::compare_one(const Open& open, const at::Tensor& found, const at::Tensor& expected,
+                                 const at::Tensor* wide, bool kinds, double tolerance) const {
+  if (kinds || !expected.defined()) {
+    std::string message = compare_kind(expected, found);
+    if (!message.empty()) return message;
+  } else if (!found.defined() || found.sizes() != expected.sizes()) {
+    return "another shape than in f64";
+  }
+  if (!expected.defined()) return "";
+  if (!open.values) return compare_statistics(expected, found);
+  Tolerance limit{tolerance, open.sample->bits};
+  std::string message = compare_values(expected, found, limit);
+  if (!message.empty() && wide != nullptr && compare_values(*wide, found, limit).empty()) message.clear();
+  return message;
+}
+
+void Checker::fail(const Sample& sample, const std::string& what, const std::string& message) {
+  ++report_.failures;
+  int lines = ++failures_of_[&sample];
+  if (lines <= kMaxLines) {
+    std::printf("FAIL %s (%s): %s\n", sample.where().c_str(), what.c_str(), message.c_str());
+  } else if (lines == kMaxLines + 1) {
+    std::printf("FAIL %s: more\n", sample.where().c_str());
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace sluice::conformance

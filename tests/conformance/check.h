@@ -1,0 +1,75 @@
+// Runs samples on the device and on the CPU and compares: functional, gradients, in-place, out, views.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/call.h"
+#include "tests/conformance/compare.h"
+#include "tests/conformance/sample.h"
+
+namespace sluice::conformance {
+
+// A damage that the harness itself does to the device's answers, to prove that it would be seen.
+enum class Break { kNone, kValue, kDType, kShape, kGradient, kWrite, kIdentity };
+// Throws std::runtime_error for an unknown name.
+Break break_named(const std::string& name);
+
+struct Report {
+  int64_t samples = 0;
+  int64_t calls = 0;    // on the device
+  int64_t skipped = 0;  // calls that LibTorch's CPU cannot do in this type
+  int64_t fallbacks = 0;
+  int64_t failures = 0;
+};
+
+class Checker {
+ public:
+  Checker(at::Device device, Break damage) : device_(device), damage_(damage) {}
+
+  // Records the sample's calls on the device and computes the references. Results are compared later, so that
+  // many calls are compiled as one program.
+  void add(const Sample& sample);
+  // Cuts the graph and compares all that is open.
+  void flush();
+  const Report& report() const { return report_; }
+
+ private:
+  // One call and what it should have given.
+  struct Open {
+    const Sample* sample;
+    std::string what;  // "f32 in place, sliced"
+    std::string dtype;
+    Outcome found, expected, wide;
+    bool has_wide = false;
+    bool gradients = false;
+    bool values = true;  // false: statistics only
+    bool main = false;   // the functional call in the sample's first types: LibTorch must be able to do it
+  };
+
+  void record(const Sample& sample);
+  void record_run(const Sample& sample, const Op& op, const Op& reference, const RunTypes& types, View view);
+  void record_forms(const Sample& sample, const Op& op, const Inputs& inputs, const std::string& what,
+                    const std::vector<at::Tensor>& like, View view);
+  Open open(const Sample& sample, const Inputs& inputs, const std::string& what) const;
+  void compare_open();
+  void compare(Open& open);
+  void compare_tensors(const Open& open, const std::string& what, const std::vector<at::Tensor>& found,
+                       const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& wide,
+                       bool kinds, double tolerance);
+  std::string compare_one(const Open& open, const at::Tensor& found, const at::Tensor& expected,
+                          const at::Tensor* wide, bool kinds, double tolerance) const;
+  void bring_home(Outcome& outcome) const;
+  void fail(const Sample& sample, const std::string& what, const std::string& message);
+
+  at::Device device_;
+  Break damage_;
+  Report report_;
+  std::vector<Open> open_;
+  std::vector<const Sample*> waiting_;
+  std::map<const Sample*, int> failures_of_;
+};
+
+}  // namespace sluice::conformance

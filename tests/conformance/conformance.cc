@@ -1,0 +1,185 @@
+// The conformance program: README.md says what it checks.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/common/under_test.h"
+#include "tests/conformance/check.h"
+#include "tests/conformance/sample.h"
+#ifdef SLUICE_HAVE_OPS
+#include "sluice/ops/row.h"
+#endif
+
+namespace sluice::conformance {
+namespace {
+
+struct Options {
+  std::string device = "xla";
+  std::string folder = SLUICE_SAMPLES;
+  std::string filter;
+  std::vector<std::string> files;
+  Break damage = Break::kNone;
+  bool list = false;
+
+  bool takes_file(const std::string& name) const {
+    return files.empty() || std::find(files.begin(), files.end(), name) != files.end();
+  }
+  bool takes_op(const std::string& name) const { return name.find(filter) != std::string::npos; }
+};
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    std::string flag = argv[i];
+    if (flag == "--list") {
+      options.list = true;
+      continue;
+    }
+    if (i + 1 == argc) throw std::runtime_error("a value is missing after " + flag);
+    std::string value = argv[++i];
+    if (flag == "--device") {
+      options.device = value;
+    } else if (flag == "--samples") {
+      options.folder = value;
+    } else if (flag == "--filter") {
+      options.filter = value;
+    } else if (flag == "--file") {
+      options.files.push_back(value);
+    } else if (flag == "--break") {
+      options.damage = break_named(value);
+    } else {
+      throw std::runtime_error("unknown option " + flag + " (see README.md)");
+    }
+  }
+  return options;
+}
+
+// The rows that this run answers for, by name.
+std::vector<std::string> rows_of(const Options& options) {
+  std::vector<std::string> names;
+#ifdef SLUICE_HAVE_OPS
+  auto take = [&](const char* file, std::span<const ops::Row> rows) {
+    if (!options.takes_file(file)) return;
+    for (const ops::Row& row : rows) {
+      if (options.takes_op(std::string(row.name))) names.emplace_back(row.name);
+    }
+  };
+  take("pointwise", ops::pointwise_rows());
+  take("activation", ops::activation_rows());
+  take("compare", ops::compare_rows());
+  take("reduce", ops::reduce_rows());
+  take("matmul", ops::matmul_rows());
+  take("convolution", ops::convolution_rows());
+  take("pooling", ops::pooling_rows());
+  take("normalization", ops::normalization_rows());
+  take("softmax", ops::softmax_rows());
+  take("loss", ops::loss_rows());
+  take("index", ops::index_rows());
+  take("shape", ops::shape_rows());
+  take("view", ops::view_rows());
+  take("create", ops::create_rows());
+  take("random", ops::random_rows());
+  take("resample", ops::resample_rows());
+  take("optimizer", ops::optimizer_rows());
+  // A run of everything also answers for rows of families that it does not know by name.
+  if (options.files.empty()) {
+    std::set<std::string> known(names.begin(), names.end());
+    for (const ops::Row& row : ops::rows()) {
+      if (options.takes_op(std::string(row.name)) && known.insert(std::string(row.name)).second) {
+        names.emplace_back(row.name);
+      }
+    }
+  }
+#else
+  (void)options;
+#endif
+  return names;
+}
+
+bool has_row([[maybe_unused]] const std::string& op) {
+#ifdef SLUICE_HAVE_OPS
+  return ops::find_row(op) != nullptr;
+#else
+  return true;
+#endif
+}
+
+std::vector<Sample> all_samples(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".txt") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Sample> samples;
+  for (const std::string& path : paths) {
+    for (Sample& sample : read_samples(path)) samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+// Rows without a sample, and samples without a row.
+int64_t check_table(const std::vector<std::string>& rows, const std::vector<Sample>& samples,
+                    const Options& options) {
+  int64_t failures = 0;
+  std::set<std::string> sampled;
+  for (const Sample& sample : samples) {
+    sampled.insert(sample.op);
+    if (!options.takes_file(sample.file) || !options.takes_op(sample.op)) continue;
+    if (!sample.norow && !has_row(sample.op)) {
+      std::printf("FAIL %s: there is no such row (option norow, if that is meant)\n", sample.where().c_str());
+      ++failures;
+    }
+  }
+  for (const std::string& row : rows) {
+    if (sampled.count(row) > 0) continue;
+    std::printf("FAIL %s: the row has no sample\n", row.c_str());
+    ++failures;
+  }
+  return failures;
+}
+
+int run(int argc, char** argv) {
+  Options options = parse_options(argc, argv);
+  std::vector<Sample> samples = all_samples(options.folder);
+  std::vector<std::string> rows = rows_of(options);
+  if (options.list) {
+    for (const Sample& sample : samples) std::printf("%s\n", sample.where().c_str());
+    return 0;
+  }
+  int64_t failures = check_table(rows, samples, options);
+  at::set_num_threads(1);
+  tests::start(options.device);
+  Checker checker(tests::device(), options.damage);
+  for (const Sample& sample : samples) {
+    if (options.takes_file(sample.file) && options.takes_op(sample.op)) checker.add(sample);
+  }
+  checker.flush();
+  tests::finish();
+  const Report& report = checker.report();
+  failures += report.failures;
+  std::printf("calls %lld, skipped %lld\n", static_cast<long long>(report.calls),
+              static_cast<long long>(report.skipped));
+  std::printf("rows %zu, samples %lld, fallbacks %lld, failures %lld\n", rows.size(),
+              static_cast<long long>(report.samples), static_cast<long long>(report.fallbacks),
+              static_cast<long long>(failures));
+  return failures == 0 && report.samples > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace sluice::conformance
+
+int main(int argc, char** argv) {
+  try {
+    return sluice::conformance::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "conformance: %s\n", error.what());
+    return 2;
+  }
+}
