@@ -16,37 +16,6 @@ function(sluice_room_closure result)
   set(${result} ${done} PARENT_SCOPE)
 endfunction()
 
-# Names for the linker (curl, png16) of targets and paths: an exported file then names no folder of this machine and
-# no other CMake package. Header-only targets give nothing.
-function(sluice_linker_names result)
-  set(names)
-  foreach(item ${ARGN})
-    if(TARGET ${item})
-      get_target_property(type ${item} TYPE)
-      if(type STREQUAL INTERFACE_LIBRARY)
-        get_target_property(inner ${item} INTERFACE_LINK_LIBRARIES)
-      else()
-        get_target_property(inner ${item} LOCATION)
-      endif()
-      if(inner)
-        sluice_linker_names(inner ${inner})
-        list(APPEND names ${inner})
-      endif()
-    elseif(IS_ABSOLUTE "${item}")
-      get_filename_component(name "${item}" NAME)
-      string(REGEX REPLACE "^lib(.*)\\.(so|a)[.0-9]*$" "\\1" name "${name}")
-      list(APPEND names ${name})
-    elseif(item MATCHES "^-l")
-      string(SUBSTRING "${item}" 2 -1 name)
-      list(APPEND names ${name})
-    elseif(NOT item MATCHES "^\\$|^-" AND NOT item STREQUAL Threads::Threads)
-      list(APPEND names ${item})
-    endif()
-  endforeach()
-  list(REMOVE_DUPLICATES names)
-  set(${result} ${names} PARENT_SCOPE)
-endfunction()
-
 # The headers that the given ones include, directly or not, themselves included (paths from the project's root).
 function(sluice_header_closure result)
   set(todo ${ARGN})
@@ -83,7 +52,7 @@ function(sluice_library target)
       set(torch sluice::torch)
     endif()
   endforeach()
-  sluice_linker_names(names ${libraries})
+  list(REMOVE_DUPLICATES libraries)
   add_library(${target} ${library_KIND} ${objects})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${library_EXPORT}
     OUTPUT_NAME $<IF:$<STREQUAL:${library_EXPORT},sluice>,sluice,sluice_${library_EXPORT}>
@@ -96,7 +65,7 @@ function(sluice_library target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(${target} PUBLIC ${torch} Threads::Threads PRIVATE ${names} ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PUBLIC ${torch} Threads::Threads PRIVATE ${libraries} ${CMAKE_DL_LIBS})
   if(SLUICE_SANITIZE)
     target_link_options(${target} PRIVATE -fsanitize=${SLUICE_SANITIZE})
   endif()
@@ -107,7 +76,8 @@ function(sluice_library target)
   install(TARGETS ${target} EXPORT ${target}_targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${library_COMPONENT} ${exclude}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${library_COMPONENT} ${exclude})
-  install(EXPORT ${target}_targets NAMESPACE sluice:: FILE sluice-${library_EXPORT}.cmake
+  string(TOLOWER ${library_KIND} kind)
+  install(EXPORT ${target}_targets NAMESPACE sluice:: FILE ${kind}-${library_EXPORT}.cmake
     DESTINATION ${SLUICE_CMAKE_DIR} COMPONENT ${library_COMPONENT} ${exclude})
 endfunction()
 
