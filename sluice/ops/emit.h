@@ -39,8 +39,11 @@ struct Arg {
   };
   Kind kind = Kind::kNone;
   Value value;
-  bool wrapped = false;  // kTensor: stands for a C++ number, weak in type promotion
-  Values values;
+  bool wrapped = false;    // kTensor: stands for a C++ number, weak in type promotion
+  // kTensor: a 0-d tensor of the host of element type `dtype`. It has no value: Emit::operand and Emit::tensor ask for
+  // a run-time scalar in the type that the operation computes in (f32 for 0.5 and a tensor of f32, never f64).
+  bool from_slot = false;
+  Values values;           // kTensors; ints[i] is 1 where element i is present
   Category category = Category::kFloat;  // kScalar
   bool constant = false;                 // kScalar
   double number = 0;                     // kScalar: its value when constant
@@ -87,6 +90,8 @@ class Emit {
   Value scalar(std::string_view name, DType dtype) const;
   // The same, broadcast to these dims.
   Value scalar(std::string_view name, DType dtype, const Dims& dims) const;
+  // A tensor or number argument with this element type: a number is 0-d, a tensor keeps its dims.
+  Value operand(std::string_view name, DType dtype) const;
   // The value of a number argument that the row lists in `constants`.
   double number(std::string_view name) const;
   // True when the argument is a constant of this value (see Row::constant_if_one).
@@ -118,6 +123,9 @@ class Emit {
   Slots& slots_;
 };
 
+// The common type of two tensors' element types: u8 with s8 is s16, bf16 with f16 is f32, an integer with a float is
+// that float.
+DType promote_types(DType a, DType b);
 // A dimension counted from the end when negative; throws when out of range.
 int64_t wrap_dim(int64_t dim, int64_t rank);
 // The dims sorted and made non-negative; an empty list means all when `empty_is_all`.

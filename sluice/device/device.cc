@@ -1,0 +1,41 @@
+#include "sluice/device/device.h"
+
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+#include "sluice/device/metrics.h"
+#include "sluice/device/storage.h"
+#include "sluice/device/trace.h"
+
+namespace sluice {
+
+void keep_equal(const std::vector<at::Tensor>& parameters) {
+  auto lock = device::lock_trace();
+  for (const at::Tensor& parameter : parameters) {
+    if (device::on_device(parameter)) device::LazyStorage::of(parameter)->keep_equal = true;
+  }
+}
+
+void name_tensors(const std::vector<std::pair<std::string, at::Tensor>>& named) {
+  auto lock = device::lock_trace();
+  for (const auto& [name, tensor] : named) {
+    if (device::on_device(tensor)) device::LazyStorage::of(tensor)->name = device::Names::add(name);
+  }
+}
+
+Counters counters() {
+  auto lock = device::lock_trace();
+  auto& metrics = device::Metrics::get();
+  std::scoped_lock guard(metrics.mutex);
+  Counters result = metrics.counters;
+  result.live_buffers = pjrt::Buffer::live();
+  result.pending = static_cast<int64_t>(device::Trace::get().nodes.size());
+  return result;
+}
+
+std::vector<std::pair<std::string, int64_t>> fallback_counts() {
+  auto& metrics = device::Metrics::get();
+  std::scoped_lock guard(metrics.mutex);
+  return {metrics.fallbacks.begin(), metrics.fallbacks.end()};
+}
+
+}  // namespace sluice

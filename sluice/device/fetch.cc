@@ -1,0 +1,92 @@
+// sluice::fetch: values on their way to the host while the device goes on.
+#include <ATen/ops/empty.h>
+
+#include "sluice/base/result.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/device.h"
+#include "sluice/device/metrics.h"
+#include "sluice/device/storage.h"
+#include "sluice/device/trace.h"
+#include "sluice/device/transfer.h"
+
+namespace sluice {
+
+// A tensor that was pending holds its own handle until a cut gives it data; then the copies start.
+struct Fetch::State {
+  std::mutex mutex;
+  at::Tensor pending;
+  device::DataPtr data;
+  std::vector<at::Tensor> hosts;
+  std::vector<pjrt::Event> copied;
+
+  // Starts the copies if the value is on the device by now. The caller holds `mutex`.
+  bool start() {
+    if (!copied.empty()) return true;
+    if (pending.defined()) {
+      auto lock = device::lock_trace();
+      auto& storage = *device::LazyStorage::of(pending);
+      if (storage.state == device::LazyStorage::State::kLost) throw Error(Code::kDataLoss, *storage.lost);
+      if (storage.state != device::LazyStorage::State::kData) return false;
+      data = storage.data;
+      pending.reset();
+    }
+    for (const pjrt::Buffer& buffer : data->buffers) {
+      at::Tensor host = at::empty(data->type->type.dims, at::TensorOptions().dtype(data->type->scalar_type));
+      copied.push_back(
+          base::value_or_throw(buffer.to_host(host.mutable_data_ptr(), data->type->type.bytes())));
+      hosts.push_back(std::move(host));
+    }
+    return true;
+  }
+};
+
+Fetch fetch(const at::Tensor& tensor) {
+  auto state = std::make_shared<Fetch::State>();
+  if (!device::on_device(tensor)) {
+    throw Error(Code::kInvalidArgument,
+                base::str("fetch: expected a tensor on xla:0, found one on ", tensor.device().str()));
+  }
+  auto lock = device::lock_trace();
+  const device::Operand value = device::read(tensor);
+  if (value.ref.leaf())
+    state->data = device::Trace::get().leaves[value.ref.node];
+  else
+    state->pending = device::make_tensor(value);
+  if (state->data) state->start();
+  Fetch result;
+  result.state_ = std::move(state);
+  return result;
+}
+
+bool Fetch::ready() const {
+  std::scoped_lock lock(state_->mutex);
+  if (!state_->start()) return false;
+  for (const pjrt::Event& event : state_->copied) {
+    if (!event.ready()) return false;
+  }
+  return true;
+}
+
+std::vector<at::Tensor> Fetch::get() const {
+  std::scoped_lock lock(state_->mutex);
+  if (!state_->start()) {
+    sync("fetch");
+    state_->start();
+  }
+  for (pjrt::Event& event : state_->copied) {
+    if (auto status = event.await(); !status) throw Error(status.error().code(), status.error().what());
+  }
+  return state_->hosts;
+}
+
+at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) {
+  if (one_per_replica.empty())
+    throw Error(Code::kInvalidArgument, "upload: expected one tensor for each replica, found none");
+  return device::make_tensor(device::upload_data(one_per_replica));
+}
+
+at::Tensor on_replica(const at::Tensor& tensor, int replica) {
+  return device::download(tensor, "sluice::on_replica", true, replica);
+}
+
+}  // namespace sluice

@@ -1,0 +1,114 @@
+#include "sluice/device/instance.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+#include "sluice/base/check.h"
+
+namespace sluice::device {
+
+using stablehlo::DType;
+
+ScalarClass scalar_class(DType dtype) {
+  if (dtype == DType::kF64) return ScalarClass::kF64;
+  return stablehlo::is_float(dtype) ? ScalarClass::kF32 : ScalarClass::kI64;
+}
+
+namespace {
+
+// Notes which slots an emit function asks for.
+class InferredSlots : public ops::Slots {
+ public:
+  InferredSlots(stablehlo::Builder& builder, std::vector<Slot>& slots) : builder_(builder), slots_(slots) {}
+  stablehlo::Value scalar(size_t index, DType dtype) override {
+    note({static_cast<uint16_t>(index), scalar_class(dtype)});
+    return builder_.parameter({dtype, {}});
+  }
+  stablehlo::Value random_state() override {
+    note({Slot::kRandom, ScalarClass::kI64});
+    return builder_.parameter({DType::kU64, {2}});
+  }
+
+ private:
+  void note(Slot slot) {
+    if (std::find(slots_.begin(), slots_.end(), slot) == slots_.end()) slots_.push_back(slot);
+  }
+  stablehlo::Builder& builder_;
+  std::vector<Slot>& slots_;
+};
+
+// Runs the emit function on parameters, for the types alone.
+void infer(Instance& instance) {
+  stablehlo::Builder builder;
+  InferredSlots slots(builder, instance.slots);
+  std::vector<ops::Arg> args = instance.args;
+  size_t operand = 0;
+  auto next = [&] { return builder.parameter(instance.operands[operand++]->type); };
+  for (ops::Arg& arg : args) {
+    if (arg.kind == ops::Arg::Kind::kTensor) {
+      size_t index = static_cast<size_t>(&arg - args.data());
+      arg.value = arg.from_slot ? slots.scalar(index, arg.dtype) : next();
+    }
+    for (stablehlo::Value& value : arg.values) {
+      if (arg.ints[static_cast<size_t>(&value - arg.values.data())]) value = next();
+    }
+  }
+  ops::Emit emit(builder, instance.row->name, *instance.names, args, slots);
+  for (const stablehlo::Value& value : instance.row->emit(emit)) {
+    instance.results.push_back(value ? intern(value.type()) : nullptr);
+  }
+}
+
+struct Table {
+  std::deque<Instance> instances;
+  std::deque<InstanceKey> keys;
+  std::unordered_multimap<uint64_t, uint32_t> by_hash;
+};
+Table& table() {
+  static auto* table = new Table();
+  return *table;
+}
+
+}  // namespace
+
+const Instance& instance_by_id(uint32_t id) { return table().instances[id]; }
+
+namespace detail {
+
+uint64_t hash_key(const InstanceKey& key) {
+  uint64_t hash = 0xcbf29ce484222325u ^ key.size();
+  for (uint64_t word : key) {
+    hash ^= word;
+    hash *= 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+const Instance* lookup(const InstanceKey& key, uint64_t hash) {
+  Table& all = table();
+  auto [first, last] = all.by_hash.equal_range(hash);
+  for (; first != last; ++first) {
+    if (all.keys[first->second] == key) return &all.instances[first->second];
+  }
+  return nullptr;
+}
+
+const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance) {
+  try {
+    infer(instance);
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnimplemented) throw;
+    instance.unimplemented = error.what();
+  }
+  Table& all = table();
+  instance.id = static_cast<uint32_t>(all.instances.size());
+  all.instances.push_back(std::move(instance));
+  all.keys.push_back(key);
+  all.by_hash.emplace(hash, all.instances.back().id);
+  return all.instances.back();
+}
+
+}  // namespace detail
+}  // namespace sluice::device

@@ -1,0 +1,72 @@
+// An operation with everything that its program text depends on: row, constants and the types of its
+// operands. Equal calls share one instance, so recording infers types once, and a trace's signature is a list
+// of numbers.
+#pragma once
+
+#include <c10/util/SmallVector.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/device/types.h"
+#include "sluice/ops/row.h"
+
+namespace sluice::device {
+
+// The vectors in which run-time scalars travel.
+enum class ScalarClass : uint8_t { kF32, kI64, kF64 };
+constexpr size_t kScalarClasses = 3;
+ScalarClass scalar_class(stablehlo::DType dtype);
+
+struct Slot {
+  uint16_t argument;  // whose number it is; kRandom: the call's random key
+  ScalarClass kind;
+  static constexpr uint16_t kRandom = 0xffff;
+  bool operator==(const Slot&) const = default;
+};
+
+struct Instance {
+  const ops::Row* row = nullptr;
+  const std::vector<std::string>* names = nullptr;  // of the arguments
+  // The arguments with their constants. Values are put in at lowering: operands in order, and run-time
+  // scalars for the tensor arguments that are `from_slot`.
+  std::vector<ops::Arg> args;
+  std::vector<TypeRef> operands;
+  std::vector<TypeRef> results;  // nullptr: undefined
+  std::vector<Slot> slots;       // in the order in which they are first asked for
+  uint32_t id = 0;
+  bool shared_random = false;  // random numbers are the same on all replicas
+  // A reason when the row cannot do this call (it then runs on the CPU).
+  std::string unimplemented;
+};
+
+// What identifies an instance while it is looked up.
+using InstanceKey = c10::SmallVector<uint64_t, 48>;
+
+// Finds the instance of a key, or makes it by `fill` (row, names and args; operands from `operands`) and
+// infers its results. The caller holds the trace's lock. Throws sluice::Error when the operands do not fit
+// the operation.
+template <typename Fill>
+const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill);
+
+// By Instance::id.
+const Instance& instance_by_id(uint32_t id);
+
+namespace detail {
+const Instance* lookup(const InstanceKey& key, uint64_t hash);
+const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance);
+uint64_t hash_key(const InstanceKey& key);
+}  // namespace detail
+
+template <typename Fill>
+const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill) {
+  uint64_t hash = detail::hash_key(key);
+  if (const Instance* found = detail::lookup(key, hash)) return *found;
+  Instance instance;
+  instance.operands = operands.vec();
+  fill(instance);
+  return detail::add(key, hash, std::move(instance));
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,231 @@
+#include "sluice/device/lower.h"
+
+#include "sluice/base/check.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::device {
+namespace {
+
+constexpr uint32_t kDead = 0xffffffff;
+constexpr uint64_t kLeafMark = uint64_t{1} << 63;
+
+// The distinct values that pending storages hold become the outputs; each storage gets the number of its
+// value.
+void collect_outputs(const Trace& trace, Plan& plan, std::vector<uint32_t>& output_of) {
+  std::vector<int32_t> first(trace.nodes.size(), -1);  // the last output of a node found so far
+  std::vector<int32_t> chain;                          // the one before it
+  for (LazyStorage* s = trace.first_pending(); s != nullptr; s = s->next) {
+    int32_t found = first[s->ref.node];
+    while (found >= 0 && plan.outputs[static_cast<size_t>(found)].output != s->ref.output)
+      found = chain[static_cast<size_t>(found)];
+    if (found < 0) {
+      found = static_cast<int32_t>(plan.outputs.size());
+      plan.outputs.push_back(s->ref);
+      chain.push_back(first[s->ref.node]);
+      first[s->ref.node] = found;
+    }
+    output_of.push_back(static_cast<uint32_t>(found));
+  }
+}
+
+std::vector<bool> mark_live(const Trace& trace, const Plan& plan) {
+  std::vector<bool> live(trace.nodes.size(), false);
+  for (Ref output : plan.outputs) live[output.node] = true;
+  for (size_t i = trace.nodes.size(); i-- > 0;) {
+    if (!live[i]) continue;
+    const Node& node = trace.nodes[i];
+    for (size_t k = 0; k < node.instance->operands.size(); ++k) {
+      const Ref input = trace.inputs[node.first_input + k];
+      if (!input.leaf()) live[input.node] = true;
+    }
+  }
+  return live;
+}
+
+// A storage whose old data is a parameter gives that memory to its new value, when the types are equal.
+void pair_donations(const Trace& trace, const std::vector<uint32_t>& parameter_of,
+                    const std::vector<uint32_t>& output_of, Plan& plan) {
+  plan.aliases.assign(plan.leaves.size(), -1);
+  std::vector<bool> taken(plan.outputs.size(), false);
+  size_t i = 0;
+  for (LazyStorage* s = trace.first_pending(); s != nullptr; s = s->next, ++i) {
+    if (s->replaced_leaf == LazyStorage::kNoLeaf) continue;
+    const uint32_t parameter = parameter_of[s->replaced_leaf];
+    const uint32_t output = output_of[i];
+    if (parameter == kDead || plan.aliases[parameter] >= 0 || taken[output]) continue;
+    if (trace.leaves[s->replaced_leaf]->type != s->type) continue;
+    plan.aliases[parameter] = static_cast<int32_t>(output);
+    taken[output] = true;
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const Trace& trace, std::vector<uint32_t>& output_of) {
+  Plan plan;
+  collect_outputs(trace, plan, output_of);
+  const std::vector<bool> live = mark_live(trace, plan);
+  std::vector<uint32_t> number_of(trace.nodes.size(), kDead);
+  std::vector<uint32_t> parameter_of(trace.leaves.size(), kDead);
+  plan.signature.reserve(trace.nodes.size() * 4);
+  for (uint32_t i = 0; i < trace.nodes.size(); ++i) {
+    if (!live[i]) continue;
+    const Node& node = trace.nodes[i];
+    number_of[i] = static_cast<uint32_t>(plan.nodes.size());
+    plan.nodes.push_back(i);
+    plan.signature.push_back(node.instance->id);
+    for (size_t k = 0; k < node.instance->operands.size(); ++k) {
+      const Ref input = trace.inputs[node.first_input + k];
+      if (!input.leaf()) {
+        plan.signature.push_back(uint64_t{number_of[input.node]} << 16 | input.output);
+        continue;
+      }
+      if (parameter_of[input.node] == kDead) {
+        parameter_of[input.node] = static_cast<uint32_t>(plan.leaves.size());
+        plan.leaves.push_back(input.node);
+      }
+      plan.signature.push_back(kLeafMark | parameter_of[input.node]);
+    }
+    for (Slot slot : node.instance->slots) ++plan.scalars[static_cast<size_t>(slot.kind)];
+  }
+  pair_donations(trace, parameter_of, output_of, plan);
+  for (Ref output : plan.outputs)
+    plan.signature.push_back(uint64_t{number_of[output.node]} << 16 | output.output);
+  for (int32_t alias : plan.aliases) plan.signature.push_back(static_cast<uint64_t>(alias));
+  return plan;
+}
+
+namespace {
+
+// Hands out the slots of one node while it is lowered.
+class LoweredSlots : public ops::Slots {
+ public:
+  LoweredSlots(stablehlo::Builder& builder, const World& world, const stablehlo::Value* vectors)
+      : b_(builder), world_(world), vectors_(vectors) {}
+
+  void begin(const Instance& instance) {
+    instance_ = &instance;
+    for (size_t k = 0; k < kScalarClasses; ++k) base_[k] = next_[k];
+    for (Slot slot : instance.slots) ++next_[static_cast<size_t>(slot.kind)];
+  }
+
+  stablehlo::Value scalar(size_t index, stablehlo::DType dtype) override {
+    stablehlo::Value value = load({static_cast<uint16_t>(index), scalar_class(dtype)});
+    if (dtype == stablehlo::DType::kPred)
+      return b_.compare(value, b_.splat(0, value.type()), stablehlo::Compare::kNe);
+    return b_.convert(value, dtype);
+  }
+
+  // Key and counter of THREE_FRY: the call's key, and a range of counters of its own for each replica.
+  stablehlo::Value random_state() override {
+    using stablehlo::DType;
+    const stablehlo::Type one{DType::kU64, {1}};
+    stablehlo::Value key = b_.reshape(b_.convert(load({Slot::kRandom, ScalarClass::kI64}), DType::kU64), {1});
+    stablehlo::Value counter = b_.splat(0, one);
+    if (!instance_->shared_random && world_.local_replicas > 1) {
+      counter = b_.reshape(b_.convert(b_.replica_id(), DType::kU64), {1});
+      counter = b_.shift_left(b_.add(counter, b_.splat(world_.process_base, one)), b_.splat(40, one));
+    }
+    const stablehlo::Value parts[] = {key, counter};
+    return b_.concatenate(parts, 0);
+  }
+
+ private:
+  stablehlo::Value load(Slot slot) {
+    int64_t position[kScalarClasses];
+    for (size_t k = 0; k < kScalarClasses; ++k) position[k] = base_[k];
+    for (Slot other : instance_->slots) {
+      const auto kind = static_cast<size_t>(other.kind);
+      if (other == slot)
+        return b_.reshape(b_.slice(vectors_[kind], {position[kind]}, {position[kind] + 1}), {});
+      ++position[kind];
+    }
+    SLUICE_CHECK(false, instance_->row->name,
+                 " asked for a scalar while lowered that it did not ask for while inferred");
+    return {};
+  }
+
+  stablehlo::Builder& b_;
+  const World& world_;
+  const stablehlo::Value* vectors_;
+  const Instance* instance_ = nullptr;
+  int64_t base_[kScalarClasses] = {};
+  int64_t next_[kScalarClasses] = {};
+};
+
+}  // namespace
+
+std::string lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
+  stablehlo::Builder b;
+  std::vector<stablehlo::Donation> donations;
+  std::vector<stablehlo::Value> leaf_values(trace.leaves.size());
+  for (size_t i = 0; i < plan.leaves.size(); ++i) {
+    leaf_values[plan.leaves[i]] = b.parameter(trace.leaves[plan.leaves[i]]->type->type);
+    const bool aliased = donate && plan.aliases[i] >= 0;
+    donations.push_back({aliased ? stablehlo::Donation::Kind::kAliasOutput : stablehlo::Donation::Kind::kNone,
+                         aliased ? plan.aliases[i] : 0});
+  }
+  constexpr stablehlo::DType kTypes[kScalarClasses] = {stablehlo::DType::kF32, stablehlo::DType::kS64,
+                                                       stablehlo::DType::kF64};
+  stablehlo::Value vectors[kScalarClasses];
+  for (size_t k = 0; k < kScalarClasses; ++k) {
+    if (plan.scalars[k] == 0) continue;
+    vectors[k] = b.parameter({kTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
+    donations.push_back({});
+  }
+
+  LoweredSlots slots(b, world, vectors);
+  std::vector<stablehlo::Values> results(trace.nodes.size());
+  auto value_of = [&](Ref ref) { return ref.leaf() ? leaf_values[ref.node] : results[ref.node][ref.output]; };
+  std::string location;
+  for (uint32_t number : plan.nodes) {
+    const Node& node = trace.nodes[number];
+    const Instance& instance = *node.instance;
+    const std::string& layer = Names::name(node.name);
+    location.assign(layer);
+    if (!layer.empty()) location += '/';
+    location += instance.row->name;
+    b.set_location(location);
+    slots.begin(instance);
+    std::vector<ops::Arg> args = instance.args;
+    size_t next = node.first_input;
+    for (size_t i = 0; i < args.size(); ++i) {
+      ops::Arg& arg = args[i];
+      if (arg.kind == ops::Arg::Kind::kTensor) {
+        arg.value = arg.from_slot ? slots.scalar(i, arg.dtype) : value_of(trace.inputs[next++]);
+      }
+      for (size_t k = 0; k < arg.values.size(); ++k) {
+        if (arg.ints[k]) arg.values[k] = value_of(trace.inputs[next++]);
+      }
+    }
+    ops::Emit emit(b, instance.row->name, *instance.names, args, slots);
+    results[number] = instance.row->emit(emit);
+  }
+  std::vector<stablehlo::Value> outputs;
+  for (Ref ref : plan.outputs) outputs.push_back(value_of(ref));
+  return b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas,
+                  "sluice");
+}
+
+void gather_scalars(const Trace& trace, const Plan& plan, Scalars& scalars) {
+  for (uint32_t number : plan.nodes) {
+    const Node& node = trace.nodes[number];
+    const auto& slots = node.instance->slots;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const Number& value = trace.numbers[node.first_number + i];
+      switch (slots[i].kind) {
+        case ScalarClass::kF32:
+          scalars.f32.push_back(static_cast<float>(value.real));
+          break;
+        case ScalarClass::kI64:
+          scalars.i64.push_back(value.integer);
+          break;
+        case ScalarClass::kF64:
+          scalars.f64.push_back(value.real);
+          break;
+      }
+    }
+  }
+}
+
+}  // namespace sluice::device

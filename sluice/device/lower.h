@@ -1,0 +1,39 @@
+// From a cut of the trace to the text of a program.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/device/runtime.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+
+// What a cut computes: the live part of the trace, renumbered. Two cuts with equal signatures are one
+// program.
+struct Plan {
+  std::vector<uint32_t> nodes;   // live nodes of the trace, in order
+  std::vector<uint32_t> leaves;  // leaves of the trace, in the order of the program's parameters
+  std::vector<Ref> outputs;      // values of the trace, in the order of the program's results
+  std::vector<int32_t> aliases;  // [parameter]: the result that takes its memory, or -1
+  std::vector<uint64_t> signature;
+  size_t scalars[kScalarClasses] = {};  // how many of each class
+};
+
+// Plans the cut of everything that is pending. `output_of[i]` gets the result of the i-th pending storage.
+// The caller holds the lock.
+Plan make_plan(const Trace& trace, std::vector<uint32_t>& output_of);
+
+// The program's text. Its parameters: the leaves, then for each scalar class in use one vector.
+std::string lower(const Trace& trace, const Plan& plan, const World& world, bool donate);
+
+// The run-time scalars of the cut, in the program's order.
+struct Scalars {
+  std::vector<float> f32;
+  std::vector<int64_t> i64;
+  std::vector<double> f64;
+};
+void gather_scalars(const Trace& trace, const Plan& plan, Scalars& scalars);
+
+}  // namespace sluice::device

@@ -1,0 +1,145 @@
+#include "sluice/device/program.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "sluice/base/file.h"
+#include "sluice/base/log.h"
+#include "sluice/base/result.h"
+#include "sluice/device/metrics.h"
+
+namespace sluice::device {
+namespace {
+
+struct Entry {
+  std::vector<uint64_t> signature;
+  Program program;
+};
+struct Programs {
+  std::unordered_multimap<uint64_t, std::unique_ptr<Entry>> by_hash;
+  struct Boundary {
+    const Program* last = nullptr;
+    int count = 0;
+  };
+  std::map<std::string, Boundary, std::less<>> boundaries;
+  int dumped = 0;
+};
+Programs& programs() {
+  static auto* all = new Programs();
+  return *all;
+}
+
+uint64_t hash_of(const std::vector<uint64_t>& signature) {
+  uint64_t hash = signature.size();
+  for (uint64_t word : signature) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+// "aten::mm: operand 1 is tensor<3x4xf32>, was tensor<5x4xf32>", for the first operation that differs.
+std::string difference(const Program& before, const Trace& trace, const Plan& plan) {
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    const Instance& now = *trace.nodes[plan.nodes[i]].instance;
+    if (i >= before.instances.size()) return base::str("operation ", i, " (", now.row->name, ") is new");
+    if (before.instances[i] == now.id) continue;
+    const Instance& was = instance_by_id(before.instances[i]);
+    if (was.row != now.row) return base::str("operation ", i, " is ", now.row->name, ", was ", was.row->name);
+    for (size_t k = 0; k < now.operands.size() && k < was.operands.size(); ++k) {
+      if (now.operands[k] == was.operands[k]) continue;
+      return base::str(now.row->name, ": operand ", k, " is ", now.operands[k]->type.str(), ", was ",
+                       was.operands[k]->type.str());
+    }
+    return base::str(now.row->name, ": a constant argument changed (a size, a slice start, an exponent)");
+  }
+  if (plan.nodes.size() < before.instances.size())
+    return base::str(before.instances.size() - plan.nodes.size(), " operations are gone");
+  return base::str("the operations are the same; what is kept of their results changed (",
+                   plan.outputs.size(), " results)");
+}
+
+void report_recompile(const Trace& trace, const Plan& plan, std::string_view what) {
+  auto& boundary = programs().boundaries.try_emplace(std::string(what)).first->second;
+  // The first two are expected: the first step creates the optimizer's state.
+  if (++boundary.count <= 2 || boundary.last == nullptr || runtime_options().eager) return;
+  std::string text = base::str("'", what, "' needs a new program (its number ", boundary.count,
+                               "): ", difference(*boundary.last, trace, plan));
+  base::warn("recompile: ", text);
+  Metrics& metrics = Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  if (metrics.recompiles.size() < 100) metrics.recompiles.push_back(std::move(text));
+}
+
+void dump(const std::string& text, std::string_view what) {
+  const std::string& folder = runtime_options().dump;
+  if (folder.empty()) return;
+  std::string name(what);
+  for (char& c : name) {
+    if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  char number[16];
+  snprintf(number, sizeof number, "%04d", programs().dumped++);
+  const std::string path = base::str(folder, "/", number, "-", name, ".mlir");
+  auto written = base::make_directories(folder);
+  if (written) written = base::write_file_atomically(path, text);
+  if (!written) base::warn("the program could not be dumped: ", written.error().what());
+}
+
+Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
+  Runtime& rt = runtime();
+  const double start = now();
+  const std::string text = lower(trace, plan, rt.world, rt.options.donate);
+  const double lowered = now();
+  dump(text, what);
+  pjrt::CompileOptions options;
+  options.num_replicas = rt.world.local_replicas;
+  options.device_ids = rt.device_ids;
+  options.name = what;
+  for (uint32_t leaf : plan.leaves) options.argument_types.push_back(trace.leaves[leaf]->type->type);
+  constexpr stablehlo::DType kTypes[kScalarClasses] = {stablehlo::DType::kF32, stablehlo::DType::kS64,
+                                                       stablehlo::DType::kF64};
+  for (size_t k = 0; k < kScalarClasses; ++k) {
+    if (plan.scalars[k] > 0)
+      options.argument_types.push_back({kTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
+  }
+  Program program;
+  program.executable = base::value_or_throw(rt.client->compile(text, options));
+  for (uint32_t node : plan.nodes) program.instances.push_back(trace.nodes[node].instance->id);
+  const double done = now();
+  const bool hit = program.executable->from_cache();
+  base::debug("program for '", what, "': ", plan.nodes.size(), " operations, lowered in ", lowered - start,
+              " s, ", hit ? "loaded in " : "compiled in ", done - lowered, " s");
+  Metrics& metrics = Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  ++metrics.counters.programs;
+  ++(hit ? metrics.counters.cache_hits : metrics.counters.compiles);
+  metrics.counters.compile_seconds += done - start;
+  metrics.lower.add(lowered - start);
+  (hit ? metrics.load : metrics.compile).add(done - lowered);
+  return program;
+}
+
+}  // namespace
+
+const Program& find_program(const Trace& trace, const Plan& plan, std::string_view what) {
+  Programs& all = programs();
+  const uint64_t hash = hash_of(plan.signature);
+  auto [first, last] = all.by_hash.equal_range(hash);
+  const Program* found = nullptr;
+  for (; first != last && found == nullptr; ++first) {
+    if (first->second->signature == plan.signature) found = &first->second->program;
+  }
+  if (found == nullptr) {
+    report_recompile(trace, plan, what);
+    auto entry = std::make_unique<Entry>(Entry{plan.signature, compile(trace, plan, what)});
+    found = &entry->program;
+    all.by_hash.emplace(hash, std::move(entry));
+  }
+  all.boundaries.try_emplace(std::string(what)).first->second.last = found;
+  return *found;
+}
+
+void forget_programs() { programs() = Programs(); }
+
+}  // namespace sluice::device

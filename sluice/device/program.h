@@ -1,0 +1,23 @@
+// Programs: lowered, compiled and kept by the signature of their cut.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/device/lower.h"
+
+namespace sluice::device {
+
+struct Program {
+  std::shared_ptr<pjrt::Executable> executable;
+  std::vector<uint32_t> instances;  // of its nodes, to say what changed when the next one differs
+};
+
+// Finds the plan's program, or lowers and compiles it. Says what changed when the same boundary got another
+// program.
+const Program& find_program(const Trace& trace, const Plan& plan, std::string_view what);
+void forget_programs();
+
+}  // namespace sluice::device

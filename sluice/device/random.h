@@ -1,0 +1,19 @@
+// Keys for random operations.
+//
+// A random operation records one 64-bit key, drawn from LibTorch's CPU generator (or the one that the caller
+// gives) when it is recorded. So torch::manual_seed restarts the numbers, the state of that generator is all
+// that a checkpoint needs, and the numbers do not depend on where the graph is cut.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include "sluice/device/signature.h"
+
+namespace sluice::device {
+
+Number random_key(c10::ArrayRef<c10::IValue> arguments, const Signature& signature);
+// Inside a SharedRandom scope of this thread.
+bool shared_random();
+bool set_shared_random(bool shared);
+
+}  // namespace sluice::device

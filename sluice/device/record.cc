@@ -1,0 +1,229 @@
+#include "sluice/device/record.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/resize.h>
+#include <torch/library.h>
+
+#include <map>
+
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/fallback.h"
+#include "sluice/device/metrics.h"
+#include "sluice/device/random.h"
+#include "sluice/device/runtime.h"
+#include "sluice/device/signature.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+namespace {
+
+enum class Variant : uint8_t { kFunctional, kInPlace, kOut };
+
+// Writes a result into an existing tensor: in its element type, its shape checked.
+void write_result(const ops::Row& row, const at::Tensor& target, Operand value) {
+  const auto dtype = to_dtype(target.scalar_type());
+  if (value.type->type.dtype != dtype) {
+    if (!c10::canCast(value.type->scalar_type, target.scalar_type())) {
+      throw Error(Code::kInvalidArgument,
+                  base::str(row.name, ": a result of ", c10::toString(value.type->scalar_type),
+                            " cannot be stored in a tensor of ", c10::toString(target.scalar_type())));
+    }
+    value = record_internal("sluice::convert", value, {}, dtype);
+  }
+  if (!target.sizes().equals(value.type->type.dims)) {
+    throw Error(Code::kInvalidArgument,
+                base::str(row.name, ": the result has shape ", c10::IntArrayRef(value.type->type.dims),
+                          ", the tensor to write it to ", target.sizes()));
+  }
+  write(target, value);
+}
+
+// Without a boundary a loop would become one endless program.
+void forced_cut(const Trace& trace) {
+  base::warn("the graph was cut after ", trace.nodes.size(),
+             " recorded operations without a boundary; call session.step, ",
+             "session.sync or sluice::sync once an iteration");
+  {
+    Metrics& metrics = Metrics::get();
+    std::scoped_lock lock(metrics.mutex);
+    ++metrics.counters.forced_cuts;
+  }
+  cut("forced");
+}
+
+// Records calls of one schema: a row's functional form, or a variant of it.
+class Recorder final : public c10::OperatorKernel {
+ public:
+  Recorder(std::shared_ptr<const Signature> signature, Variant variant, size_t outputs)
+      : signature_(std::move(signature)), variant_(variant), outputs_(outputs) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    TraceLock lock = lock_trace();
+    Trace& trace = Trace::get();
+    if (trace.nodes.size() >= kMaxPendingNodes) forced_cut(trace);
+    const size_t count = op.schema().arguments().size();
+    const size_t inputs = variant_ == Variant::kOut ? count - outputs_ : count;
+    const auto arguments = torch::jit::last(*stack, count);
+
+    Call call;
+    const Instance* instance = nullptr;
+    const bool shared = signature_->row->random && draws_shared(arguments);
+    try {
+      read_arguments(*signature_, arguments.slice(0, inputs), call);
+      call.key.push_back(shared);
+      instance = &find_instance(call.key, call.types, [&](Instance& made) {
+        fill_instance(*signature_, arguments.slice(0, inputs), made);
+        made.shared_random = shared;
+      });
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnimplemented) throw;
+      return fall_back(op, stack, error.what());
+    }
+    if (!instance->unimplemented.empty()) return fall_back(op, stack, instance->unimplemented);
+
+    c10::SmallVector<Number, 8> numbers;
+    for (const Slot& slot : instance->slots) {
+      numbers.push_back(slot.argument == Slot::kRandom ? random_key(arguments, *signature_)
+                                                       : call.numbers[slot.argument]);
+    }
+    if (trace.nodes.empty()) note_first_record();
+    const uint32_t node = trace.add(*instance, call.operands, numbers);
+    if (signature_->row->random && !shared && replicas_in_world() > 1)
+      trace.nodes[node].sameness = Sameness::kDifferent;
+    finish(op, stack, arguments, node);
+    if (runtime_options().eager) cut(signature_->row->name);
+  }
+
+ private:
+  // Weights that are initialised on the device must stay equal, so they draw the same numbers on all
+  // replicas.
+  bool draws_shared(c10::ArrayRef<c10::IValue> arguments) const {
+    if (shared_random()) return true;
+    if (variant_ != Variant::kInPlace || !arguments[0].isTensor() || !on_device(arguments[0].toTensor()))
+      return false;
+    return LazyStorage::of(arguments[0].toTensor())->keep_equal;
+  }
+
+  // Puts the results where the variant wants them, and the side results into their arguments.
+  void finish(const c10::OperatorHandle& op, torch::jit::Stack* stack, c10::ArrayRef<c10::IValue> arguments,
+              uint32_t node) {
+    Trace& trace = Trace::get();
+    const Instance& instance = *trace.nodes[node].instance;
+    const size_t results = instance.results.size() - signature_->writes.size();
+    for (size_t i = 0; i < signature_->writes.size(); ++i) {
+      const c10::IValue& target = arguments[signature_->writes[i]];
+      if (target.isNone() || !target.toTensor().defined() || !instance.results[results + i]) continue;
+      write_result(*instance.row, target.toTensor(), trace.result(node, static_cast<uint16_t>(results + i)));
+    }
+    c10::SmallVector<at::Tensor, 4> returned;
+    for (size_t i = 0; i < results; ++i) {
+      if (variant_ == Variant::kFunctional) {
+        returned.push_back(instance.results[i] ? make_tensor(trace.result(node, static_cast<uint16_t>(i)))
+                                               : at::Tensor());
+        continue;
+      }
+      const at::Tensor target = variant_ == Variant::kInPlace
+                                    ? arguments[0].toTensor()
+                                    : arguments[arguments.size() - outputs_ + i].toTensor();
+      if (!on_device(target)) {
+        throw Error(Code::kInvalidArgument,
+                    base::str(instance.row->name, ": expected the output on xla:0, found it on ",
+                              target.device().str()));
+      }
+      if (instance.results[i]) {
+        if (variant_ == Variant::kOut && !target.sizes().equals(instance.results[i]->type.dims)) {
+          target.resize_(instance.results[i]->type.dims);
+        }
+        write_result(*instance.row, target, trace.result(node, static_cast<uint16_t>(i)));
+      }
+      returned.push_back(target);
+    }
+    torch::jit::drop(*stack, arguments.size());
+    for (size_t i = 0; i < op.schema().returns().size() && i < returned.size(); ++i)
+      stack->emplace_back(std::move(returned[i]));
+  }
+
+  std::shared_ptr<const Signature> signature_;
+  Variant variant_;
+  size_t outputs_;
+};
+
+// The schema's arguments without `out` ones, and whether self is written.
+struct Form {
+  std::vector<std::string> types;
+  size_t outputs = 0;
+  bool writes_self = false;
+};
+Form form_of(const c10::FunctionSchema& schema) {
+  Form form;
+  for (const c10::Argument& argument : schema.arguments()) {
+    const bool written = argument.alias_info() && argument.alias_info()->isWrite();
+    if (argument.is_out()) {
+      ++form.outputs;
+      continue;
+    }
+    if (written && form.types.empty())
+      form.writes_self = true;
+    else if (written)
+      form.outputs = 1000;  // writes something else: no variant of ours
+    form.types.push_back(argument.real_type()->str());
+  }
+  return form;
+}
+
+void add_row(torch::Library& library, const ops::Row& row,
+             const std::multimap<std::string, c10::OperatorName>& names) {
+  const size_t dot = row.name.find('.');
+  const std::string base(row.name.substr(0, dot));
+  const std::string overload(dot == std::string_view::npos ? "" : row.name.substr(dot + 1));
+  auto& dispatcher = c10::Dispatcher::singleton();
+  const auto functional = dispatcher.findSchema({base, overload});
+  if (!functional)
+    throw Error(Code::kInternal, base::str("row ", row.name, ": this LibTorch has no such operation"));
+  const Form wanted = form_of(functional->schema());
+  auto signature = std::make_shared<const Signature>(make_signature(row, functional->schema()));
+
+  auto add = [&](const c10::OperatorName& name, Variant variant, size_t outputs) {
+    const std::string full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+    library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(
+                                   std::make_unique<Recorder>(signature, variant, outputs)));
+  };
+  add({base, overload}, wanted.writes_self ? Variant::kInPlace : Variant::kFunctional, 0);
+  for (const std::string& name : {base, base + "_"}) {
+    auto [first, last] = names.equal_range(name);
+    for (; first != last; ++first) {
+      const auto other = dispatcher.findSchema(first->second);
+      if (!other) continue;
+      const Form form = form_of(other->schema());
+      if (form.types != wanted.types || form.outputs >= 1000) continue;
+      if (form.outputs > 0 && !form.writes_self)
+        add(first->second, Variant::kOut, form.outputs);
+      else if (form.outputs == 0 && form.writes_self && name != base)
+        add(first->second, Variant::kInPlace, 0);
+    }
+  }
+}
+
+}  // namespace
+
+void register_rows() {
+  static auto* library =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::XLA, __FILE__, __LINE__);
+  std::multimap<std::string, c10::OperatorName> names;
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames())
+    names.emplace(name.name, name);
+  for (const ops::Row& row : ops::rows()) {
+    if (base::starts_with(row.name, "aten::")) add_row(*library, row, names);
+  }
+}
+
+void register_kernels() {
+  register_hand_written_kernels();
+  register_rows();
+  register_fallback();
+  register_autocast();
+}
+
+}  // namespace sluice::device

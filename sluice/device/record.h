@@ -1,0 +1,17 @@
+// The one boxed kernel that records every operation with a row, and its registration.
+#pragma once
+
+namespace sluice::device {
+
+// Registers the rows' functional, in-place and out variants, the kernels written by hand and the CPU fallback
+// with LibTorch's dispatcher. Once a process; throws sluice::Error when a row names no operation of this
+// LibTorch.
+void register_kernels();
+
+// Its parts (the hand-written kernels are in kernels.cc).
+void register_rows();
+void register_hand_written_kernels();
+void register_fallback();
+void register_autocast();
+
+}  // namespace sluice::device

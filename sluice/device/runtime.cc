@@ -1,0 +1,275 @@
+#include "sluice/device/runtime.h"
+
+#include <cstdlib>
+#include <numeric>
+
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+#include "sluice/base/result.h"
+#include "sluice/device/metrics.h"
+#include "sluice/device/program.h"
+#include "sluice/device/record.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+namespace {
+
+std::unique_ptr<Runtime>& current_runtime() {
+  static auto* runtime = new std::unique_ptr<Runtime>();
+  return *runtime;
+}
+std::mutex runtime_mutex;  // guards the pointer; uploading threads do not wait for the trace
+
+bool environment_flag(const char* name, bool otherwise) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return otherwise;
+  return std::string_view(value) != "0";
+}
+
+// The environment adds to the options; it is how a program is debugged without a change.
+DeviceOptions with_environment(DeviceOptions options) {
+  options.eager = environment_flag("SLUICE_EAGER", options.eager);
+  options.donate = environment_flag("SLUICE_DONATE", options.donate);
+  options.cache = environment_flag("SLUICE_CACHE", options.cache);
+  options.strict = environment_flag("SLUICE_STRICT", options.strict);
+  if (const char* dump = std::getenv("SLUICE_DUMP"); dump != nullptr && options.dump.empty())
+    options.dump = dump;
+  if (!options.device_ids.empty()) options.devices = static_cast<int>(options.device_ids.size());
+  return options;
+}
+
+std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
+  auto rt = std::make_unique<Runtime>();
+  rt->options = with_environment(requested);
+  const DeviceOptions& options = rt->options;
+  if (options.devices < 1) {
+    throw Error(Code::kInvalidArgument, base::str("expected one device or more, found ", options.devices));
+  }
+  auto plugin = base::value_or_throw(pjrt::Plugin::load(options.plugin));
+  pjrt::ClientOptions client_options;
+  client_options.cpu_device_count = options.devices;
+  for (int id : options.device_ids)
+    client_options.cpu_device_count = std::max(client_options.cpu_device_count, id + 1);
+  if (!options.cache) client_options.cache_dir.clear();
+  rt->client = base::value_or_throw(pjrt::Client::create(plugin, client_options));
+
+  const auto all = rt->client->devices();
+  std::vector<int> wanted = options.device_ids;
+  if (wanted.empty()) {
+    if (options.devices > static_cast<int>(all.size())) {
+      throw Error(Code::kInvalidArgument,
+                  base::str("expected at most ", all.size(),
+                            " devices, which is what this host has, found --devices ", options.devices));
+    }
+    for (int i = 0; i < options.devices; ++i) wanted.push_back(all[static_cast<size_t>(i)]->id());
+  }
+  for (int id : wanted) {
+    pjrt::Device* found = nullptr;
+    for (pjrt::Device* device : all) {
+      if (device->id() == id) found = device;
+    }
+    if (found == nullptr) {
+      throw Error(Code::kNotFound, base::str("there is no device ", id, " on this host, which has ",
+                                             all.size(), "; `sluice devices` lists them"));
+    }
+    rt->devices.push_back(found);
+  }
+  rt->device_ids = wanted;
+  rt->world.local_replicas = static_cast<int>(wanted.size());
+  return rt;
+}
+
+void register_once() {
+  static std::once_flag once;
+  std::call_once(once, register_kernels);
+}
+
+bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
+  return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&
+         a.strict == b.strict && a.eager == b.eager && a.donate == b.donate && a.dump == b.dump &&
+         a.run_ahead == b.run_ahead && a.cache == b.cache;
+}
+
+}  // namespace
+
+Runtime& runtime() {
+  std::scoped_lock lock(runtime_mutex);
+  auto& current = current_runtime();
+  if (!current) current = open({});
+  return *current;
+}
+const DeviceOptions& runtime_options() { return runtime().options; }
+int replicas_in_world() { return runtime().world.replicas(); }
+
+void wait_for_flights(size_t in_flight) {
+  Runtime& rt = runtime();
+  while (rt.flights.size() > in_flight) {
+    Runtime::Flight flight = std::move(rt.flights.front());
+    rt.flights.pop_front();
+    for (pjrt::Event& event : flight.done) {
+      if (auto status = event.await(); !status) {
+        throw Error(status.error().code(), base::str("program ", flight.number, " ('", flight.what,
+                                                     "') failed: ", status.error().what()));
+      }
+    }
+  }
+}
+
+namespace {
+
+// The scalars' buffers on each replica; they live until the launch has taken them.
+std::vector<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const Scalars& scalars) {
+  std::vector<std::vector<pjrt::Buffer>> buffers(rt.devices.size());
+  auto put = [&](const void* data, size_t count, stablehlo::DType dtype) {
+    if (count == 0) return;
+    const stablehlo::Type type{dtype, {static_cast<int64_t>(count)}};
+    for (size_t r = 0; r < rt.devices.size(); ++r) {
+      buffers[r].push_back(
+          base::value_or_throw(rt.client->put(data, type, *rt.devices[r], pjrt::HostCopy::kDuringCall, {})));
+    }
+  };
+  put(scalars.f32.data(), scalars.f32.size(), stablehlo::DType::kF32);
+  put(scalars.i64.data(), scalars.i64.size(), stablehlo::DType::kS64);
+  put(scalars.f64.data(), scalars.f64.size(), stablehlo::DType::kF64);
+  return buffers;
+}
+
+pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program) {
+  Scalars scalars;
+  gather_scalars(trace, plan, scalars);
+  std::vector<std::vector<pjrt::Buffer>> scalar_buffers = put_scalars(rt, scalars);
+  std::vector<std::vector<pjrt::Buffer*>> arguments(rt.devices.size());
+  for (size_t r = 0; r < rt.devices.size(); ++r) {
+    arguments[r].reserve(plan.leaves.size() + kScalarClasses);
+    for (uint32_t leaf : plan.leaves) arguments[r].push_back(&trace.leaves[leaf]->buffers[r]);
+    for (pjrt::Buffer& buffer : scalar_buffers[r]) arguments[r].push_back(&buffer);
+  }
+  // What somebody else still holds (a clone, a log, a checkpoint) is copied instead of taken.
+  std::vector<int64_t> not_donated;
+  for (size_t i = 0; i < plan.leaves.size(); ++i) {
+    if (plan.aliases[i] >= 0 && trace.leaves[plan.leaves[i]].use_count() > 1)
+      not_donated.push_back(static_cast<int64_t>(i));
+  }
+  return base::value_or_throw(program.executable->execute(arguments, not_donated));
+}
+
+// Gives the pending storages their results.
+void settle(Runtime& rt, Trace& trace, const Plan& plan, const std::vector<uint32_t>& output_of,
+            pjrt::Launch& launched) {
+  std::vector<DataPtr> results;
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const Operand value = trace.result(plan.outputs[i].node, plan.outputs[i].output);
+    auto data = c10::make_intrusive<Data>();
+    data->client = rt.client;
+    data->type = value.type;
+    data->sameness = value.sameness;
+    for (auto& outputs : launched.outputs) data->buffers.push_back(std::move(outputs[i]));
+    results.push_back(std::move(data));
+  }
+  for (uint32_t output : output_of) {
+    LazyStorage& storage = *trace.first_pending();
+    set_data(storage, results[output], std::move(storage.strides));
+  }
+}
+
+// After a failure nothing stays half-recorded: what was pending is lost, and reading it says why.
+void lose_pending(Trace& trace, const std::string& cause) {
+  auto shared = std::make_shared<const std::string>(cause);
+  while (LazyStorage* storage = trace.first_pending()) {
+    trace.unlink(*storage);
+    storage->state = LazyStorage::State::kLost;
+    storage->lost = shared;
+    storage->strides.clear();
+  }
+  trace.clear();
+}
+
+}  // namespace
+
+void cut(std::string_view what) {
+  Trace& trace = Trace::get();
+  if (trace.first_pending() == nullptr) {
+    trace.clear();
+    return;
+  }
+  Runtime& rt = runtime();
+  Metrics& metrics = Metrics::get();
+  const double start = now();
+  try {
+    std::vector<uint32_t> output_of;
+    const Plan plan = make_plan(trace, output_of);
+    const Program& program = find_program(trace, plan, what);
+    const double before_launch = now();
+    if (rt.options.run_ahead >= 0) wait_for_flights(static_cast<size_t>(rt.options.run_ahead));
+    const double after_wait = now();
+    pjrt::Launch launched = launch(rt, trace, plan, program);
+    settle(rt, trace, plan, output_of, launched);
+    rt.flights.push_back({std::move(launched.done), std::string(what), ++rt.launches});
+    {
+      std::scoped_lock lock(metrics.mutex);
+      metrics.counters.recorded += static_cast<int64_t>(trace.nodes.size());
+      ++metrics.counters.cuts;
+      metrics.trace.add(start - first_record_time());
+      metrics.counters.trace_seconds += start - first_record_time();
+      metrics.launch.add(now() - after_wait);
+      if (after_wait - before_launch > 1e-4) metrics.counters.wait_seconds += after_wait - before_launch;
+    }
+    trace.clear();
+    if (rt.options.eager) wait_for_flights(0);
+  } catch (const std::exception& error) {
+    lose_pending(trace, error.what());
+    throw;
+  }
+}
+
+}  // namespace sluice::device
+
+namespace sluice {
+
+void init(const DeviceOptions& options) {
+  device::register_once();
+  std::scoped_lock lock(device::runtime_mutex);
+  auto& current = device::current_runtime();
+  if (!current) {
+    current = device::open(options);
+    return;
+  }
+  if (!device::same_options(current->options, device::with_environment(options))) {
+    throw Error(Code::kFailedPrecondition,
+                "the xla device is open with other options; call sluice::shutdown() first, or start once");
+  }
+}
+
+bool is_initialized() {
+  std::scoped_lock lock(device::runtime_mutex);
+  return device::current_runtime() != nullptr;
+}
+
+void shutdown() {
+  auto lock = device::lock_trace();
+  auto& current = device::current_runtime();
+  if (!current) return;
+  device::cut("shutdown");
+  device::wait_for_flights(0);
+  device::forget_programs();
+  std::scoped_lock guard(device::runtime_mutex);
+  current.reset();
+}
+
+int replicas() { return device::runtime().world.local_replicas; }
+
+void sync(std::string_view what) {
+  auto lock = device::lock_trace();
+  device::cut(what);
+}
+
+void wait() {
+  auto lock = device::lock_trace();
+  const double start = device::now();
+  device::wait_for_flights(0);
+  auto& metrics = device::Metrics::get();
+  std::scoped_lock guard(metrics.mutex);
+  metrics.counters.wait_seconds += device::now() - start;
+}
+
+}  // namespace sluice

@@ -1,0 +1,59 @@
+// How the arguments of a LibTorch operation become the arguments of a row.
+#pragma once
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+
+enum class ArgumentKind : uint8_t {
+  kIgnored,  // layout, device, memory format, pin_memory, generator
+  kTensor,
+  kTensors,
+  kNumber,  // Scalar and float
+  kInt,
+  kBool,
+  kInts,
+  kDoubles,
+  kText,
+  kDType,
+};
+
+struct ArgumentRule {
+  ArgumentKind kind = ArgumentKind::kIgnored;
+  bool constant = false;          // numbers: Row::constants
+  bool constant_if_zero = false;  // numbers
+  bool constant_if_one = false;   // numbers
+};
+
+// What a row needs of one schema, computed once.
+struct Signature {
+  const ops::Row* row = nullptr;
+  std::vector<std::string> names;
+  std::vector<ArgumentRule> rules;
+  std::vector<size_t> writes;  // arguments of Row::writes
+  int generator = -1;          // the argument that is one
+};
+Signature make_signature(const ops::Row& row, const c10::FunctionSchema& functional);
+
+// One call, on its way into the trace.
+struct Call {
+  InstanceKey key;
+  c10::SmallVector<Operand, 8> operands;
+  c10::SmallVector<TypeRef, 8> types;
+  // The numbers of the arguments, by argument (only those that may become slots are set).
+  c10::SmallVector<Number, 8> numbers;
+};
+// Reads the arguments into the call: records reads of tensors, uploads nothing but host tensors inside
+// optional lists (indices). Throws on host tensors with dimensions. The caller holds the trace's lock.
+void read_arguments(const Signature& signature, c10::ArrayRef<c10::IValue> arguments, Call& call);
+// Fills an instance from the same arguments, when the key is new.
+void fill_instance(const Signature& signature, c10::ArrayRef<c10::IValue> arguments, Instance& instance);
+
+}  // namespace sluice::device

@@ -1,0 +1,190 @@
+#include "sluice/device/storage.h"
+
+#include <ATen/EmptyTensor.h>
+#include <c10/core/TensorImpl.h>
+
+#include <algorithm>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+
+namespace {
+
+// Nothing is ever allocated: the DataPtr of a storage on the device is null. LibTorch asks for an allocator
+// only to call a storage resizable.
+struct NoMemory final : c10::Allocator {
+  c10::DataPtr allocate(size_t) override { return {nullptr, c10::Device(c10::kXLA, 0)}; }
+  void copy_data(void*, const void*, std::size_t) const override {}
+};
+NoMemory no_memory;
+
+int64_t numel_of(c10::IntArrayRef sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  return n;
+}
+
+// True when the tensor covers its whole storage once, in any order of dimensions.
+bool covers_storage(const c10::TensorImpl& tensor, const LazyStorage& storage) {
+  return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
+         static_cast<size_t>(tensor.numel()) * tensor.itemsize() == storage.nbytes();
+}
+
+// The value of the whole storage as an operand; zeros when it was never written.
+Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
+  Trace& trace = Trace::get();
+  switch (storage.state) {
+    case LazyStorage::State::kPending:
+      return trace.result(storage.ref.node, storage.ref.output);
+    case LazyStorage::State::kData:
+      return trace.leaf(storage.data);
+    case LazyStorage::State::kLost:
+      throw Error(Code::kDataLoss, "the tensor's value was lost when its program failed: " + *storage.lost);
+    case LazyStorage::State::kEmpty:
+      break;
+  }
+  const int64_t numel = static_cast<int64_t>(storage.nbytes() / itemsize);
+  Operand zeros = record_internal("sluice::zeros", {}, {numel}, to_dtype(type));
+  set_pending(storage, zeros);
+  return zeros;
+}
+
+bool same(c10::IntArrayRef a, c10::IntArrayRef b) { return a.equals(b); }
+
+// The attributes of a view row: how the value lies in the storage, and which strided part of it is meant.
+std::vector<int64_t> view_attributes(const LazyStorage& storage, const c10::TensorImpl& tensor) {
+  std::vector<int64_t> ints;
+  ints.push_back(static_cast<int64_t>(storage.strides.size()));
+  ints.insert(ints.end(), storage.strides.begin(), storage.strides.end());
+  ints.push_back(tensor.dim());
+  ints.insert(ints.end(), tensor.sizes().begin(), tensor.sizes().end());
+  ints.insert(ints.end(), tensor.strides().begin(), tensor.strides().end());
+  ints.push_back(tensor.storage_offset());
+  return ints;
+}
+
+void check_element_type(const c10::TensorImpl& tensor, TypeRef stored) {
+  const auto type = c10::typeMetaToScalarType(tensor.dtype());
+  if (stored->scalar_type == type) return;
+  throw Error(Code::kUnimplemented,
+              base::str("the storage holds ", c10::toString(stored->scalar_type),
+                        ", but the tensor views it as ", c10::toString(type),
+                        "; views of another element type are not supported on xla: use .to(dtype)"));
+}
+
+}  // namespace
+
+LazyStorage::LazyStorage(size_t bytes)
+    : c10::StorageImpl(use_byte_size_t(), static_cast<int64_t>(bytes),
+                       c10::DataPtr(nullptr, c10::Device(c10::kXLA, 0)), &no_memory, /*resizable=*/true) {}
+
+void LazyStorage::release_resources() {
+  if (state == State::kPending) {
+    TraceLock lock = lock_trace();
+    if (state == State::kPending) Trace::get().unlink(*this);
+  }
+  state = State::kEmpty;
+  data.reset();
+  c10::StorageImpl::release_resources();
+}
+
+LazyStorage::~LazyStorage() { release_resources(); }
+
+at::Tensor make_empty(c10::IntArrayRef sizes, c10::ScalarType type) {
+  const auto meta = c10::scalarTypeToTypeMeta(type);
+  auto storage = c10::make_intrusive<LazyStorage>(static_cast<size_t>(numel_of(sizes)) * meta.itemsize());
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(std::move(storage)),
+                                                         c10::DispatchKeySet(c10::DispatchKey::XLA), meta);
+  if (sizes.size() != 1 || sizes[0] != 0) tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+  return tensor;
+}
+
+at::Tensor make_tensor(const Operand& value) {
+  at::Tensor tensor = make_empty(value.type->type.dims, value.type->scalar_type);
+  set_pending(*LazyStorage::of(tensor), value);
+  return tensor;
+}
+
+at::Tensor make_tensor(DataPtr data) {
+  at::Tensor tensor = make_empty(data->type->type.dims, data->type->scalar_type);
+  set_data(*LazyStorage::of(tensor), std::move(data));
+  return tensor;
+}
+
+Operand read(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  LazyStorage& storage = *LazyStorage::of(impl);
+  if (storage.name != 0) Trace::get().layer = storage.name;
+  Operand value = whole(storage, c10::typeMetaToScalarType(impl.dtype()), impl.itemsize());
+  check_element_type(impl, value.type);
+  const bool full = impl.storage_offset() == 0 && same(impl.sizes(), value.type->type.dims);
+  if (full && storage.strides.empty() && impl.is_contiguous()) return value;
+  if (full && !storage.strides.empty() && same(impl.strides(), storage.strides)) return value;
+  return record_internal("sluice::view", value, view_attributes(storage, impl));
+}
+
+void write(const at::Tensor& tensor, const Operand& value) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  LazyStorage& storage = *LazyStorage::of(impl);
+  if (storage.name != 0) Trace::get().layer = storage.name;
+  if (covers_storage(impl, storage)) {
+    set_pending(storage, value, impl.is_contiguous() ? std::vector<int64_t>() : impl.strides().vec());
+    return;
+  }
+  if (impl.numel() == 0) return;
+  const Operand whole_value = whole(storage, c10::typeMetaToScalarType(impl.dtype()), impl.itemsize());
+  check_element_type(impl, whole_value.type);
+  set_pending(storage,
+              record_internal("sluice::view_write", {whole_value, value}, view_attributes(storage, impl)),
+              storage.strides);
+}
+
+void copy(const at::Tensor& to, const at::Tensor& from) {
+  Operand value = read(from);
+  const auto dtype = to_dtype(to.scalar_type());
+  if (value.type->type.dtype != dtype) value = record_internal("sluice::convert", value, {}, dtype);
+  if (!same(value.type->type.dims, to.sizes()))
+    value = record_internal("sluice::broadcast", value, to.sizes());
+  write(to, value);
+}
+
+void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides) {
+  if (storage.state == LazyStorage::State::kPending) Trace::get().unlink(storage);
+  storage.state = LazyStorage::State::kData;
+  storage.type = data->type;
+  storage.data = std::move(data);
+  storage.strides = std::move(strides);
+  storage.replaced_leaf = LazyStorage::kNoLeaf;
+}
+
+void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t> strides) {
+  Trace& trace = Trace::get();
+  if (storage.keep_equal && value.sameness != Sameness::kGlobal) {
+    const std::string& op =
+        value.ref.leaf() ? "a batch" : std::string(trace.nodes[value.ref.node].instance->row->name);
+    throw Error(
+        Code::kFailedPrecondition,
+        base::str("parameter '", Names::name(storage.name),
+                  "' would get a value that differs between replicas (from ", op,
+                  "); average the gradients first: session.step(optimizer) does, or sluice::mean(value)"));
+  }
+  // Existing data is shared: nothing to compute.
+  if (value.ref.leaf()) return set_data(storage, trace.leaves[value.ref.node], std::move(strides));
+  if (storage.state != LazyStorage::State::kPending) {
+    storage.replaced_leaf =
+        storage.state == LazyStorage::State::kData && storage.data->leaf_trace == trace.number
+            ? storage.data->leaf
+            : LazyStorage::kNoLeaf;
+    storage.data.reset();
+    storage.state = LazyStorage::State::kPending;
+    trace.link(storage);
+  }
+  storage.ref = value.ref;
+  storage.type = value.type;
+  storage.strides = std::move(strides);
+}
+
+}  // namespace sluice::device

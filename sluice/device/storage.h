@@ -1,0 +1,79 @@
+// The storage behind every tensor on the device, and reading and writing tensors through their strides.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/StorageImpl.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/device/value.h"
+
+namespace sluice::device {
+
+// A StorageImpl without memory of its own: it holds a value. All fields belong to the trace's lock.
+//
+// The value covers the whole storage; `strides` says how (empty: row-major). A storage that was never written
+// reads as zeros.
+struct LazyStorage : c10::StorageImpl {
+  explicit LazyStorage(size_t bytes);
+  ~LazyStorage() override;
+  void release_resources() override;
+
+  enum class State : uint8_t { kEmpty, kPending, kData, kLost };
+  State state = State::kEmpty;
+  bool keep_equal = false;
+  // When pending in the current trace.
+  Ref ref;
+  TypeRef type = nullptr;        // of the value, pending or data
+  std::vector<int64_t> strides;  // of the value's dims in the storage; empty: row-major
+  DataPtr data;
+  std::shared_ptr<const std::string> lost;  // why the value was lost
+  // The leaf that held this storage's data before the current trace replaced it: that leaf may be donated.
+  static constexpr uint32_t kNoLeaf = 0xffffffff;
+  uint32_t replaced_leaf = kNoLeaf;
+  // The list of pending storages, in the order in which they became pending.
+  LazyStorage* previous = nullptr;
+  LazyStorage* next = nullptr;
+  uint32_t name = 0;  // of the parameter, in Names; 0: none
+
+  static LazyStorage* of(const at::Tensor& tensor) { return of(*tensor.unsafeGetTensorImpl()); }
+  static LazyStorage* of(const c10::TensorImpl& tensor) {
+    return static_cast<LazyStorage*>(tensor.unsafe_storage().unsafeGetStorageImpl());
+  }
+};
+
+inline bool on_device(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.device().type() == c10::kXLA;
+}
+
+// A value and what recording needs to know of it.
+struct Operand {
+  Ref ref;
+  TypeRef type = nullptr;
+  Sameness sameness = Sameness::kGlobal;
+};
+
+// The functions below need the trace's lock.
+
+// A new tensor on the device, row-major, with no value yet.
+at::Tensor make_empty(c10::IntArrayRef sizes, c10::ScalarType type);
+// A new row-major tensor that holds this value.
+at::Tensor make_tensor(const Operand& value);
+at::Tensor make_tensor(DataPtr data);
+
+// The tensor's value with its own sizes, through its strides.
+Operand read(const at::Tensor& tensor);
+// Makes `value` (of the tensor's sizes and type) the tensor's value; other parts of the storage stay as they
+// are.
+void write(const at::Tensor& tensor, const Operand& value);
+// copy_ between tensors of one device: shares the value where it can.
+void copy(const at::Tensor& to, const at::Tensor& from);
+
+// The storage's value becomes this data.
+void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides = {});
+// The storage's value becomes this recorded value.
+void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t> strides = {});
+
+}  // namespace sluice::device

@@ -1,0 +1,91 @@
+// The trace: what was recorded since the last cut.
+//
+// Nodes live in vectors that a cut clears, so that a trace of a million operations is freed without
+// recursion. One lock guards the trace, all storages' values and the tables of instances and types;
+// recording, cutting and LibTorch's backward threads take it. Waiting for the device happens outside of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sluice/device/instance.h"
+#include "sluice/device/storage.h"
+#include "sluice/device/value.h"
+
+namespace sluice::device {
+
+// A run-time scalar, in both forms.
+struct Number {
+  double real = 0;
+  int64_t integer = 0;
+};
+
+struct Node {
+  const Instance* instance;
+  uint32_t first_input;   // in Trace::inputs; as many as instance->operands
+  uint32_t first_number;  // in Trace::numbers; as many as instance->slots
+  uint32_t name;          // of the layer it belongs to, in Names
+  Sameness sameness;
+};
+
+class Trace {
+ public:
+  // The process's trace.
+  static Trace& get();
+  // Recursive, because freeing a tensor while the lock is held frees its storage.
+  std::recursive_mutex mutex;
+
+  // Adds a node; numbers has one entry for each of the instance's slots.
+  uint32_t add(const Instance& instance, c10::ArrayRef<Operand> operands, c10::ArrayRef<Number> numbers);
+  // Result `output` of a node.
+  Operand result(uint32_t node, uint16_t output) const {
+    const Node& n = nodes[node];
+    return {{node, output}, n.instance->results[output], n.sameness};
+  }
+  // The data as an operand of this trace.
+  Operand leaf(const DataPtr& data);
+
+  // The list of pending storages.
+  void link(LazyStorage& storage);
+  void unlink(LazyStorage& storage);
+  LazyStorage* first_pending() const { return first_; }
+
+  // Empties the trace for the next; what was pending must have got its data.
+  void clear();
+
+  std::vector<Node> nodes;
+  std::vector<Ref> inputs;
+  std::vector<Number> numbers;
+  std::vector<DataPtr> leaves;
+  uint64_t number = 1;  // of this trace; never 0
+  uint32_t layer = 0;   // the name of the parameter read last
+
+ private:
+  LazyStorage* first_ = nullptr;
+  LazyStorage* last_ = nullptr;
+};
+
+using TraceLock = std::unique_lock<std::recursive_mutex>;
+inline TraceLock lock_trace() { return TraceLock(Trace::get().mutex); }
+
+// Records one of the device's own operations (rows of ops/view.cc): operands, then one list of integers.
+Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints,
+                        stablehlo::DType dtype = stablehlo::DType::kPred);
+
+// Cuts: launches everything that is pending. The caller holds the lock. `what` names the boundary.
+void cut(std::string_view what);
+// A cut that the recorder makes by itself when the trace has grown beyond this many nodes.
+constexpr size_t kMaxPendingNodes = 100'000;
+
+// Qualified names of parameters; number 0 is "".
+class Names {
+ public:
+  static uint32_t add(const std::string& name);
+  static const std::string& name(uint32_t number);
+};
+
+}  // namespace sluice::device

@@ -1,0 +1,103 @@
+#include "sluice/device/transfer.h"
+
+#include <ATen/ops/empty.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "sluice/base/error.h"
+#include "sluice/base/result.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/metrics.h"
+#include "sluice/device/runtime.h"
+#include "sluice/device/storage.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+
+DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
+  Runtime* rt = &runtime();
+  const TypeRef type = intern(to_dtype(hosts.front().scalar_type()), hosts.front().sizes());
+  auto data = c10::make_intrusive<Data>();
+  data->client = rt->client;
+  data->type = type;
+  const bool split = hosts.size() > 1;
+  data->sameness = split                     ? Sameness::kDifferent
+                   : rt->world.processes > 1 ? Sameness::kProcess
+                                             : Sameness::kGlobal;
+  if (split && hosts.size() != rt->devices.size()) {
+    throw Error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
+                                                  " replicas, found ", hosts.size()));
+  }
+  for (size_t r = 0; r < rt->devices.size(); ++r) {
+    const at::Tensor& host = hosts[split ? r : 0];
+    if (host.scalar_type() != type->scalar_type || !host.sizes().equals(type->type.dims)) {
+      throw Error(Code::kInvalidArgument,
+                  base::str("expected the same shape and element type on every replica, found ", host.sizes(),
+                            " on replica ", r, " and ", hosts[0].sizes(), " on replica 0"));
+    }
+    const at::Tensor contiguous = host.contiguous();
+    // A large tensor's memory is shared where the plugin can; the callback keeps it alive. A small one is
+    // copied.
+    const bool small = type->type.bytes() <= 4096;
+    data->buffers.push_back(base::value_or_throw(rt->client->put(
+        contiguous.const_data_ptr(), type->type, *rt->devices[r],
+        small ? pjrt::HostCopy::kDuringCall : pjrt::HostCopy::kShare,
+        small ? std::function<void()>() : [contiguous] {})));
+  }
+  Metrics& metrics = Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  ++metrics.uploads;
+  metrics.bytes_to_device += static_cast<int64_t>(type->type.bytes() * rt->devices.size());
+  return data;
+}
+
+DataPtr materialize(const at::Tensor& tensor) {
+  Trace& trace = Trace::get();
+  Operand value = read(tensor);
+  if (value.ref.leaf()) return trace.leaves[value.ref.node];
+  at::Tensor holder = make_tensor(value);
+  cut("host read");
+  return LazyStorage::of(holder)->data;
+}
+
+namespace {
+const char* advice(Sameness sameness) {
+  return sameness == Sameness::kProcess ? "use sluice::local(t)"
+                                        : "use sluice::mean(t), or sluice::on_replica(t, 0) for one of them";
+}
+}  // namespace
+
+at::Tensor download(const at::Tensor& tensor, std::string_view what, bool any, int replica) {
+  const double start = now();
+  DataPtr data;
+  {
+    TraceLock lock = lock_trace();
+    Runtime& rt = runtime();
+    if (rt.options.strict && !Trace::get().nodes.empty() && rt.launches > 0 && !any) {
+      throw Error(Code::kFailedPrecondition,
+                  base::str("--strict: ", what,
+                            " reads a value in the middle of a step and makes the host wait; "
+                            "use session.log_every, or read after session.step"));
+    }
+    data = materialize(tensor);
+    if (!any && data->sameness != Sameness::kGlobal && data->buffers.size() > 1) {
+      throw Error(Code::kFailedPrecondition,
+                  base::str(what, ": the value differs between replicas; ", advice(data->sameness)));
+    }
+    if (replica < 0 || static_cast<size_t>(replica) >= data->buffers.size()) {
+      throw Error(Code::kOutOfRange,
+                  base::str("there is no replica ", replica, "; this process has ", data->buffers.size()));
+    }
+  }
+  at::Tensor host = at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()));
+  const size_t bytes = data->type->type.bytes();
+  if (bytes > 0) {
+    auto read = data->buffers[static_cast<size_t>(replica)].read(host.mutable_data_ptr(), bytes);
+    if (!read) throw Error(read.error().code(), base::str(what, ": ", read.error().what()));
+  }
+  note_host_read(what, now() - start, static_cast<int64_t>(bytes));
+  return host;
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,23 @@
+// Values between host and device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "sluice/device/value.h"
+
+namespace sluice::device {
+
+// One host tensor for each replica, or one for all. The value may share the tensors' memory, which is kept
+// alive: nobody may write to it any more. Takes no lock.
+DataPtr upload_data(const std::vector<at::Tensor>& hosts);
+
+// The value of a device tensor on one replica as a row-major host tensor. Cuts and waits. Counted as a host
+// read, named `what`. A value that differs between replicas is an error unless `any`.
+at::Tensor download(const at::Tensor& tensor, std::string_view what, bool any = false, int replica = 0);
+
+// The data of a tensor, row-major with its sizes, after a cut when it is pending. The caller holds the lock.
+DataPtr materialize(const at::Tensor& tensor);
+
+}  // namespace sluice::device

@@ -1,0 +1,43 @@
+// What a storage holds: nothing, a value recorded in the trace, or data on the device.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sluice/device/types.h"
+#include "sluice/pjrt/client.h"
+
+namespace sluice::device {
+
+// How far a value is known to be equal: on all replicas of all processes, on this process's replicas, or not
+// at all.
+enum class Sameness : uint8_t { kGlobal = 0, kProcess = 1, kDifferent = 2 };
+
+inline Sameness weakest(Sameness a, Sameness b) { return a > b ? a : b; }
+
+// One value on the device, immutable: a PJRT buffer for each local replica. Shared by every storage that
+// holds the value (clones, copies) and by traces that read it.
+struct Data : c10::intrusive_ptr_target {
+  std::shared_ptr<pjrt::Client> client;  // outlives the buffers
+  std::vector<pjrt::Buffer> buffers;     // [replica]
+  TypeRef type = nullptr;
+  Sameness sameness = Sameness::kGlobal;
+  // The place among the current trace's leaves, when `leaf_trace` is that trace's number.
+  uint64_t leaf_trace = 0;
+  uint32_t leaf = 0;
+};
+using DataPtr = c10::intrusive_ptr<Data>;
+
+// A value inside the current trace: result `output` of node `node`, or leaf `node`.
+struct Ref {
+  static constexpr uint16_t kLeaf = 0xffff;
+  uint32_t node = 0;
+  uint16_t output = 0;
+  bool leaf() const { return output == kLeaf; }
+  bool operator==(const Ref&) const = default;
+};
+
+}  // namespace sluice::device

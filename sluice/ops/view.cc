@@ -1,0 +1,217 @@
+// The device's own rows: reading and writing a strided part of a storage, and the conversions of copy_.
+//
+// A tensor is sizes, strides and an offset over a storage whose value covers it whole. Reading turns the
+// strides into reshape, slice, transpose and broadcast where they allow it, writing into
+// dynamic_update_slice; whatever is left (windows that overlap, steps that do not divide) is a gather or a
+// scatter over computed positions.
+#include <algorithm>
+#include <numeric>
+
+#include "sluice/ops/row.h"
+
+namespace sluice::ops {
+namespace view {
+
+// How the storage's value lies in it, and the strided part that is meant (see device/storage.cc,
+// view_attributes).
+struct Geometry {
+  Dims value_strides;  // empty: row-major
+  Dims sizes, strides;
+  int64_t offset = 0;
+};
+
+Geometry decode(const Dims& ints) {
+  Geometry g;
+  auto at = ints.begin();
+  auto take = [&](int64_t n) {
+    Dims part(at, at + n);
+    at += n;
+    return part;
+  };
+  g.value_strides = take(*at++);
+  const int64_t rank = *at++;
+  g.sizes = take(rank);
+  g.strides = take(rank);
+  g.offset = *at;
+  return g;
+}
+
+// The dims sorted by falling stride.
+Dims by_stride(const Dims& strides) {
+  Dims order(strides.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
+  });
+  return order;
+}
+
+Dims permuted(const Dims& dims, const Dims& order) {
+  Dims result;
+  for (int64_t i : order) result.push_back(dims[static_cast<size_t>(i)]);
+  return result;
+}
+
+Dims inverse(const Dims& order) {
+  Dims result(order.size());
+  for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return result;
+}
+
+// The value as the storage's elements in their order.
+Value flatten(Builder& b, Value value, const Dims& strides) {
+  if (!strides.empty()) value = b.transpose(value, by_stride(strides));
+  return b.reshape(value, {value.type().numel()});
+}
+
+Value unflatten(Builder& b, Value flat, const Dims& dims, const Dims& strides) {
+  if (strides.empty()) return b.reshape(flat, dims);
+  const Dims order = by_stride(strides);
+  return b.transpose(b.reshape(flat, permuted(dims, order)), inverse(order));
+}
+
+// The strided part as a box of a reshaped storage: pad the elements to `padded`, reshape to `shape`, and the
+// part is the box from `start` of size `box`. Its dims are the tensor's `kept` ones (more than one element,
+// stride not 0).
+struct Box {
+  Dims kept;  // dims of the tensor, by falling stride
+  int64_t padded = 0;
+  Dims shape, start, box;
+};
+
+bool find_box(const Geometry& g, int64_t elements, Box& found) {
+  for (int64_t d : by_stride(g.strides)) {
+    if (g.sizes[static_cast<size_t>(d)] > 1 && g.strides[static_cast<size_t>(d)] > 0) found.kept.push_back(d);
+  }
+  int64_t rest = g.offset;
+  int64_t outer = 0;  // the stride of the dim before
+  for (int64_t d : found.kept) {
+    const int64_t stride = g.strides[static_cast<size_t>(d)];
+    const int64_t size = g.sizes[static_cast<size_t>(d)];
+    if (outer == 0) {
+      found.shape.push_back((elements + stride - 1) / stride);
+      found.padded = found.shape.back() * stride;
+    } else {
+      if (outer % stride != 0) return false;
+      found.shape.push_back(outer / stride);
+    }
+    found.start.push_back(rest / stride);
+    found.box.push_back(size);
+    if (found.start.back() + size > found.shape.back()) return false;
+    rest %= stride;
+    outer = stride;
+  }
+  if (found.kept.empty()) found.padded = outer = elements;
+  if (outer != 1) {
+    found.shape.push_back(outer);
+    found.start.push_back(rest);
+    found.box.push_back(1);
+  }
+  return true;
+}
+
+Value pad_to(Builder& b, Value flat, int64_t elements) {
+  const int64_t missing = elements - flat.dim(0);
+  return missing == 0 ? flat : b.pad(flat, b.splat(0, {flat.dtype(), {}}), {0}, {missing});
+}
+
+// The positions of the part's elements in the storage, one row each: [n, 1].
+Value positions(Builder& b, const Geometry& g, int64_t elements) {
+  const DType index = elements > INT32_MAX ? DType::kS64 : DType::kS32;
+  const Type type{index, g.sizes};
+  Value sum = b.splat(g.offset, type);
+  for (size_t d = 0; d < g.sizes.size(); ++d) {
+    if (g.strides[d] == 0 || g.sizes[d] == 1) continue;
+    sum = b.add(sum, b.multiply(b.iota(type, static_cast<int64_t>(d)), b.splat(g.strides[d], type)));
+  }
+  return b.reshape(sum, {type.numel(), 1});
+}
+
+Value read_part(Builder& b, Value flat, const Geometry& g) {
+  const int64_t elements = flat.dim(0);
+  if (Type{flat.dtype(), g.sizes}.numel() == 0) return b.splat(0, {flat.dtype(), g.sizes});
+  Box box;
+  if (!find_box(g, elements, box)) {
+    Value part = b.gather(
+        flat, positions(b, g, elements),
+        {.collapsed_slice_dims = {0}, .start_index_map = {0}, .index_vector_dim = 1, .slice_sizes = {1}});
+    return b.reshape(part, g.sizes);
+  }
+  Value part = b.reshape(pad_to(b, flat, box.padded), box.shape);
+  if (box.box != box.shape) {
+    Dims limit = box.start;
+    for (size_t i = 0; i < limit.size(); ++i) limit[i] += box.box[i];
+    part = b.slice(part, box.start, limit);
+  }
+  part = b.reshape(part, permuted(g.sizes, box.kept));
+  // From falling strides to the tensor's order, then the dims of one element and those of stride 0.
+  Dims target = box.kept;
+  std::sort(target.begin(), target.end());
+  Dims order;
+  for (int64_t d : target) order.push_back(std::find(box.kept.begin(), box.kept.end(), d) - box.kept.begin());
+  part = b.transpose(part, order);
+  for (size_t d = 0; d < g.sizes.size(); ++d) {
+    if (g.strides[d] == 0 && g.sizes[d] > 1) return b.broadcast_in_dim(part, g.sizes, target);
+  }
+  return b.reshape(part, g.sizes);
+}
+
+Value write_part(Builder& b, Value flat, Value part, const Geometry& g) {
+  const int64_t elements = flat.dim(0);
+  Box box;
+  if (!find_box(g, elements, box)) {
+    return b.scatter(
+        flat, positions(b, g, elements), b.reshape(part, {part.type().numel()}),
+        {.inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1},
+        [](Builder&, std::span<const Value> args) { return Values{args[1]}; });
+  }
+  // Dims of one element stay where they are: only the order of the kept ones matters.
+  Dims order = box.kept;
+  for (int64_t d = 0; d < part.rank(); ++d) {
+    if (std::find(box.kept.begin(), box.kept.end(), d) == box.kept.end()) order.push_back(d);
+  }
+  part = b.reshape(b.transpose(part, order), box.box);
+  Value padded = b.reshape(pad_to(b, flat, box.padded), box.shape);
+  Values starts;
+  for (int64_t s : box.start) starts.push_back(b.splat(s, {DType::kS64, {}}));
+  Value written = box.box == box.shape ? part : b.dynamic_update_slice(padded, part, starts);
+  written = b.reshape(written, {box.padded});
+  return box.padded == elements ? written : b.slice(written, {0}, {elements});
+}
+
+Values emit_read(Emit& e) {
+  const Geometry g = decode(e.ints("ints"));
+  return {read_part(e.b, flatten(e.b, e.tensor("self"), g.value_strides), g)};
+}
+
+Values emit_write(Emit& e) {
+  const Geometry g = decode(e.ints("ints"));
+  Value whole = e.tensor("self");
+  Value written = write_part(e.b, flatten(e.b, whole, g.value_strides), e.tensor("other"), g);
+  return {unflatten(e.b, written, whole.dims(), g.value_strides)};
+}
+
+Values emit_zeros(Emit& e) { return {e.b.splat(0, {*e.dtype("dtype"), e.ints("ints")})}; }
+Values emit_broadcast(Emit& e) { return {e.b.broadcast(e.tensor("self"), e.ints("ints"))}; }
+
+Values emit_convert(Emit& e) {
+  Value x = e.tensor("self");
+  const DType to = *e.dtype("dtype");
+  if (to == DType::kPred) return {e.b.compare(x, e.b.splat(0, x.type()), Compare::kNe)};
+  return {e.b.convert(x, to)};
+}
+
+// The elements of a storage that has grown: zeros after the old ones.
+Values emit_grow(Emit& e) { return {pad_to(e.b, flatten(e.b, e.tensor("self"), {}), e.ints("ints")[0])}; }
+
+constexpr Row kRows[] = {
+    {.name = "sluice::view", .emit = emit_read},           {.name = "sluice::view_write", .emit = emit_write},
+    {.name = "sluice::zeros", .emit = emit_zeros},         {.name = "sluice::convert", .emit = emit_convert},
+    {.name = "sluice::broadcast", .emit = emit_broadcast}, {.name = "sluice::grow", .emit = emit_grow},
+};
+
+}  // namespace view
+
+std::span<const Row> view_rows() { return view::kRows; }
+
+}  // namespace sluice::ops
