@@ -1,0 +1,82 @@
+// A value in the memory of one device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "sluice/base/result.h"
+#include "sluice/pjrt/event.h"
+#include "sluice/stablehlo/type.h"
+
+namespace sluice::pjrt {
+
+class Client;
+class Device;
+namespace c {
+struct PJRT_Buffer;
+}
+
+// The memory of a buffer, read in place. While it lives the buffer cannot be donated (a program copies
+// instead). It must be gone before its buffer.
+class HostView {
+ public:
+  HostView(HostView&& other) noexcept;
+  HostView& operator=(HostView&&) = delete;
+  ~HostView();
+  // Dense, last dimension fastest; as many bytes as the buffer's type says.
+  const void* data() const { return data_; }
+
+ private:
+  friend class Buffer;
+  HostView(Client* client, c::PJRT_Buffer* buffer, const void* data)
+      : client_(client), buffer_(buffer), data_(data) {}
+  Client* client_;
+  c::PJRT_Buffer* buffer_;
+  const void* data_;
+};
+
+// Move-only; keeps its client alive. An empty buffer has no value and may only be asked whether it is empty.
+// Its value may still be on its way: whatever uses it waits. Threads: const members from any thread.
+class Buffer {
+ public:
+  Buffer() = default;
+  // Takes the plugin's handle. `type` is an interned one (types.h), `device` the client's.
+  Buffer(std::shared_ptr<Client> client, Device* device, const stablehlo::Type* type, c::PJRT_Buffer* raw);
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+  explicit operator bool() const { return raw_ != nullptr; }
+
+  const stablehlo::Type& type() const { return *type_; }
+  Device* device() const { return device_; }
+
+  // Starts a copy to `bytes` bytes of host memory, exactly as many as the type has: dense, last dimension
+  // fastest. The memory must live until the event is ready.
+  base::Result<Event> to_host(void* destination, size_t bytes) const;
+  // The same, and waits.
+  base::Status read(void* destination, size_t bytes) const;
+  // Waits until the value is there. The error of the program that should have made it, if it failed.
+  base::Status await() const;
+  base::Result<Event> ready_event() const;
+  // The value in place, after waiting for it: where the device's memory is the host's, else kUnimplemented.
+  base::Result<HostView> host_view() const;
+  // Whether the value is gone, because a program took it over (donation).
+  bool deleted() const;
+
+  // The buffers of this process that are alive now.
+  static int64_t live();
+
+  c::PJRT_Buffer* raw() const { return raw_; }
+  const stablehlo::Type* interned_type() const { return type_; }
+
+ private:
+  void destroy();
+
+  std::shared_ptr<Client> client_;
+  Device* device_ = nullptr;
+  const stablehlo::Type* type_ = nullptr;
+  c::PJRT_Buffer* raw_ = nullptr;
+};
+
+}  // namespace sluice::pjrt

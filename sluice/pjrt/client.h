@@ -1,0 +1,97 @@
+// A client: a plugin's devices, put to work.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/pjrt/buffer.h"
+#include "sluice/pjrt/compile_cache.h"
+#include "sluice/pjrt/device.h"
+#include "sluice/pjrt/event.h"
+#include "sluice/pjrt/executable.h"
+#include "sluice/pjrt/named_value.h"
+#include "sluice/pjrt/plugin.h"
+
+namespace sluice::pjrt {
+
+struct ClientOptions {
+  // Devices that XLA's CPU plugin makes; other plugins have what the machine has.
+  int cpu_device_count = 1;
+  // Folder of the cache of compiled programs; "" switches it off.
+  std::string cache_dir = default_cache_directory();
+  uint64_t cache_limit = kDefaultCacheLimit;
+  // Passed on to the plugin as they are.
+  Options plugin_options;
+};
+
+// What happens to the host memory of put().
+enum class HostCopy {
+  kDuringCall,  // copied before put() returns
+  kBackground,  // copied later: keep it alive and unchanged until `done`
+  kShare,  // the buffer may be this memory itself (XLA's CPU plugin, 64-byte aligned): keep it until `done`,
+           // which comes when the buffer is gone; a program that takes the buffer over copies it
+  kAdopt,  // as kShare, and a program that takes the buffer over may write to the memory
+};
+
+// Threads: any. Buffers and executables keep their client alive; the last of them destroys it, after waiting
+// for the work in flight.
+class Client : public std::enable_shared_from_this<Client> {
+ public:
+  static base::Result<std::shared_ptr<Client>> create(std::shared_ptr<Plugin> plugin,
+                                                      const ClientOptions& options = {});
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // The devices that this process drives, in the plugin's order.
+  std::span<Device* const> devices() const { return devices_; }
+  // The device of that number; null when this process has none.
+  Device* device(int id) const;
+  // Devices of all processes.
+  size_t global_device_count() const { return global_device_count_; }
+  int process_index() const { return process_index_; }
+  const std::string& platform_name() const { return platform_name_; }
+  const std::string& platform_version() const { return platform_version_; }
+  const std::shared_ptr<Plugin>& plugin() const { return plugin_; }
+  const Api& api() const { return plugin_->api(); }
+
+  // A buffer with the type's bytes at `host` (dense, last dimension fastest). `done` is called once, from any
+  // thread, when the host memory is no longer used, but not when put() fails. It must not block, nor drop the
+  // last reference to a client.
+  base::Result<Buffer> put(const void* host, const stablehlo::Type& type, Device& device,
+                           HostCopy mode = HostCopy::kDuringCall, std::function<void()> done = {});
+
+  // Compiles a StableHLO program (MLIR text), or loads it from the cache on disk.
+  base::Result<std::shared_ptr<Executable>> compile(std::string_view text, const CompileOptions& options);
+  // An executable from Executable::serialize(). The bytes must be undamaged: plugins do not notice if not.
+  base::Result<std::shared_ptr<Executable>> load(std::string_view bytes, const CompileOptions& options);
+
+ private:
+  explicit Client(std::shared_ptr<Plugin> plugin) : plugin_(std::move(plugin)) {}
+  base::Status open(const ClientOptions& options);
+  base::Status read_platform();
+  base::Status read_devices();
+  base::Result<std::string> serialized_options(const CompileOptions& options) const;
+  base::Result<std::shared_ptr<Executable>> compile_now(std::string_view text, const std::string& serialized,
+                                                        const CompileOptions& options);
+  base::Result<std::shared_ptr<Executable>> from_cache(const std::string& key, const CompileOptions& options);
+  void to_cache(const std::string& key, const Executable& executable);
+
+  std::shared_ptr<Plugin> plugin_;
+  c::PJRT_Client* raw_ = nullptr;
+  std::string platform_name_, platform_version_;
+  int process_index_ = 0;
+  size_t global_device_count_ = 0;
+  std::vector<std::unique_ptr<Device>> owned_devices_;
+  std::vector<Device*> devices_;
+  std::unique_ptr<CompileCache> cache_;
+  std::string cache_identity_;
+};
+
+}  // namespace sluice::pjrt

@@ -1,0 +1,41 @@
+// A PJRT plugin: the shared library with a compiler and a run time for one kind of device.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/pjrt/api.h"
+
+namespace sluice::pjrt {
+
+// The oldest minor version of the C API (0.x) with every call that Sluice needs.
+inline constexpr int kOldestMinor = 60;
+
+// Loaded and initialised once for each file, and never unloaded. Threads: any.
+class Plugin {
+ public:
+  // "cpu", "tpu", "cuda", or a path (it holds a '/' or ends with ".so"); "" is $SLUICE_PLUGIN, which takes
+  // the same, or "cpu". Errors say what was looked for, where, and what to install.
+  static base::Result<std::shared_ptr<Plugin>> load(const std::string& name_or_path = "");
+
+  // "cpu", "tpu", "cuda", or, for any other file, its name without "lib" and ".so".
+  const std::string& name() const { return name_; }
+  const std::string& path() const { return path_; }
+  int api_major() const { return api_.table()->pjrt_api_version.major_version; }
+  int api_minor() const { return api_.table()->pjrt_api_version.minor_version; }
+  // What the plugin says of itself, for example "stablehlo_current_version" = "1.13.3".
+  const std::map<std::string, std::string>& attributes() const { return attributes_; }
+  const Api& api() const { return api_; }
+
+ private:
+  Plugin() = default;
+  static base::Result<std::shared_ptr<Plugin>> load_file(const std::string& name, const std::string& path);
+
+  std::string name_, path_;
+  Api api_;
+  std::map<std::string, std::string> attributes_;
+};
+
+}  // namespace sluice::pjrt

@@ -1,0 +1,68 @@
+#include "sluice/pjrt/types.h"
+
+#include <mutex>
+#include <unordered_set>
+
+namespace sluice::pjrt {
+namespace {
+
+struct HashType {
+  size_t operator()(const stablehlo::Type& type) const {
+    uint64_t hash = static_cast<uint64_t>(type.dtype) + 0x9E3779B97F4A7C15ull;
+    for (int64_t dim : type.dims)
+      hash = (hash ^ static_cast<uint64_t>(dim)) * 0x100000001B3ull + (hash >> 29);
+    return static_cast<size_t>(hash);
+  }
+};
+
+}  // namespace
+
+c::PJRT_Buffer_Type to_buffer_type(stablehlo::DType dtype) {
+  switch (dtype) {
+    case stablehlo::DType::kPred:
+      return c::kPred;
+    case stablehlo::DType::kS8:
+      return c::kS8;
+    case stablehlo::DType::kS16:
+      return c::kS16;
+    case stablehlo::DType::kS32:
+      return c::kS32;
+    case stablehlo::DType::kS64:
+      return c::kS64;
+    case stablehlo::DType::kU8:
+      return c::kU8;
+    case stablehlo::DType::kU16:
+      return c::kU16;
+    case stablehlo::DType::kU32:
+      return c::kU32;
+    case stablehlo::DType::kU64:
+      return c::kU64;
+    case stablehlo::DType::kF16:
+      return c::kF16;
+    case stablehlo::DType::kBF16:
+      return c::kBF16;
+    case stablehlo::DType::kF32:
+      return c::kF32;
+    case stablehlo::DType::kF64:
+      return c::kF64;
+  }
+  return c::kInvalid;
+}
+
+std::optional<stablehlo::DType> from_buffer_type(c::PJRT_Buffer_Type type) {
+  using stablehlo::DType;
+  for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
+    if (to_buffer_type(static_cast<DType>(i)) == type) return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
+const stablehlo::Type* interned(const stablehlo::Type& type) {
+  static std::mutex mutex;
+  // Never destroyed: buffers with static lifetime may outlive it otherwise.
+  static auto& table = *new std::unordered_set<stablehlo::Type, HashType>();
+  std::lock_guard lock(mutex);
+  return &*table.insert(type).first;
+}
+
+}  // namespace sluice::pjrt
