@@ -1,0 +1,128 @@
+#include "sluice/data/collate.h"
+
+#include <cstring>
+
+namespace sluice::data {
+namespace {
+
+BatchLayout::Item item_of(const Value& value) {
+  BatchLayout::Item item;
+  if (std::holds_alternative<std::string>(value)) {
+    item.text = true;
+  } else if (std::holds_alternative<std::int64_t>(value)) {
+    item.type = ElementType::kInt64;
+  } else if (std::holds_alternative<double>(value)) {
+    item.type = ElementType::kFloat64;
+  } else if (const auto* array = std::get_if<Array>(&value)) {
+    item.type = array->type();
+    item.shape = array->shape();
+  } else if (const auto* image = std::get_if<Image>(&value)) {
+    const auto& shape = image->pixels.shape();
+    item.image = true;
+    item.type = image->pixels.type();
+    if (shape.size() == 3) item.shape = {shape[2], shape[0], shape[1]};
+  }
+  return item;
+}
+
+bool same(const BatchLayout::Item& a, const BatchLayout::Item& b) {
+  return a.text == b.text && a.image == b.image && a.type == b.type && a.shape == b.shape;
+}
+
+std::string describe(const BatchLayout::Item& item) {
+  if (item.text) return "text";
+  return base::str(item.image ? "picture " : "", name_of(item.type), " [", base::join(item.shape, ", "), "]");
+}
+
+// Channels together → channels one after the other.
+template <typename T>
+void split_channels(const T* in, const std::vector<std::int64_t>& shape, T* out) {
+  const std::int64_t channels = shape[0], area = shape[1] * shape[2];
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (std::int64_t i = 0; i < area; ++i) out[c * area + i] = in[i * channels + c];
+}
+
+void put(const Value& value, const BatchLayout::Item& item, std::uint8_t* row, std::size_t row_bytes) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    std::memcpy(row, number, sizeof *number);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    std::memcpy(row, real, sizeof *real);
+  } else if (const auto* array = std::get_if<Array>(&value)) {
+    if (row_bytes > 0) std::memcpy(row, array->data<std::uint8_t>(), row_bytes);
+  } else if (const auto* image = std::get_if<Image>(&value)) {
+    if (item.type == ElementType::kFloat32) {
+      split_channels(image->pixels.data<float>(), item.shape, reinterpret_cast<float*>(row));
+    } else {
+      split_channels(image->pixels.data<std::uint8_t>(), item.shape, row);
+    }
+  }
+}
+
+Column stack(std::vector<Sample>& samples, std::size_t field, std::int64_t rows,
+             const BatchLayout::Item& item) {
+  Column column;
+  if (item.text) {
+    for (Sample& sample : samples)
+      column.text.push_back(std::move(std::get<std::string>(sample.fields[field])));
+    column.text.resize(static_cast<std::size_t>(rows));
+    return column;
+  }
+  std::vector<std::int64_t> shape{rows};
+  shape.insert(shape.end(), item.shape.begin(), item.shape.end());
+  column.array = Array(item.type, std::move(shape));
+  const std::size_t row_bytes = rows == 0 ? 0 : column.array.bytes() / static_cast<std::size_t>(rows);
+  auto* memory = column.array.data<std::uint8_t>();
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    put(samples[i].fields[field], item, memory + i * row_bytes, row_bytes);
+  std::memset(memory + samples.size() * row_bytes, 0, column.array.bytes() - samples.size() * row_bytes);
+  return column;
+}
+
+base::Status check_layout(const std::vector<Sample>& samples, const BatchLayout& layout) {
+  for (const Sample& sample : samples) {
+    if (sample.fields.size() != layout.columns.size())
+      return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
+                        sample.fields.size(), " fields, others have ", layout.columns.size(),
+                        ": expected as many in each");
+    for (std::size_t i = 0; i < sample.fields.size(); ++i) {
+      const auto item = item_of(sample.fields[i]);
+      if (same(item, layout.columns[i])) continue;
+      return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
+                        describe(item), " as field ", i, ", others have ", describe(layout.columns[i]),
+                        ": samples of a batch must be alike; resize() or crop() makes pictures so");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+BatchLayout layout_of(const Sample& sample) {
+  BatchLayout layout;
+  for (const Value& value : sample.fields) layout.columns.push_back(item_of(value));
+  return layout;
+}
+
+base::Result<Batch> collate(std::vector<Sample> samples, std::int64_t rows, const BatchLayout& layout) {
+  SLUICE_OK(check_layout(samples, layout));
+  Batch batch;
+  batch.count = static_cast<std::int64_t>(samples.size());
+  for (Sample& sample : samples) batch.keys.push_back(std::move(sample.key));
+  const Array* first_array = nullptr;
+  for (std::size_t i = 0; i < layout.columns.size(); ++i)
+    batch.columns.push_back(stack(samples, i, rows, layout.columns[i]));
+  for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+    const auto& item = layout.columns[i];
+    const Array& array = batch.columns[i].array;
+    if (item.image && !batch.image.defined()) batch.image = array;
+    if (!item.text && !item.shape.empty() && first_array == nullptr) first_array = &array;
+    const bool number = !item.text && item.shape.empty() && item.type == ElementType::kInt64;
+    if (number && !batch.label.defined()) batch.label = array;
+  }
+  if (!batch.image.defined() && first_array != nullptr) batch.image = *first_array;
+  batch.mask = Array(ElementType::kBool, {rows});
+  for (std::int64_t i = 0; i < rows; ++i) batch.mask.data<bool>()[i] = i < batch.count;
+  return batch;
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,279 @@
+#include "sluice/data/dataset.h"
+
+#include <algorithm>
+
+#include "sluice/base/thread.h"
+#include "sluice/data/settings.h"
+#include "sluice/data/stream.h"
+#include "sluice/data/urls.h"
+
+namespace sluice::data {
+namespace {
+
+[[noreturn]] void misuse(const std::string& message) { throw Error(Code::kInvalidArgument, message); }
+
+void demand(bool condition, const char* what, std::int64_t found, const char* expected) {
+  if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));
+}
+
+// "JPG;png" → {"jpg", "png"}
+std::vector<std::string> split_extensions(const std::string& text) {
+  std::vector<std::string> extensions;
+  for (const std::string& part : base::split(text, ';')) {
+    std::string extension(base::trim(part));
+    if (base::starts_with(extension, ".")) extension.erase(0, 1);
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (extension.empty())
+      misuse(
+          base::str("WebDataset: '", text, "' names no extension: expected such as \"jpg;png\" or \"cls\""));
+    extensions.push_back(std::move(extension));
+  }
+  return extensions;
+}
+
+// Replaces the field of this kind, or adds it at the place that the order image, label demands.
+void set_field(std::vector<FieldPlan>& fields, FieldKind kind, const std::string& extensions) {
+  FieldPlan plan{split_extensions(extensions), kind};
+  std::erase_if(fields, [](const FieldPlan& field) { return field.kind == FieldKind::kAny; });
+  std::erase_if(fields, [&](const FieldPlan& field) { return field.kind == kind; });
+  fields.insert(kind == FieldKind::kImage ? fields.begin() : fields.end(), std::move(plan));
+}
+
+Wanted wanted_members(const DecodePlan& plan) {
+  Wanted wanted{false, {}};
+  for (const FieldPlan& field : plan.fields)
+    wanted.extensions.insert(field.extensions.begin(), field.extensions.end());
+  return wanted;
+}
+
+base::Result<std::vector<std::string>> expand_all(const std::vector<std::string>& patterns) {
+  std::vector<std::string> urls;
+  for (const std::string& pattern : patterns) {
+    SLUICE_TRY(const auto some, expand_urls(pattern));
+    urls.insert(urls.end(), some.begin(), some.end());
+  }
+  if (urls.empty()) return base::fail(Code::kInvalidArgument, "WebDataset: no shards were named");
+  return urls;
+}
+
+}  // namespace
+
+WebDataset::WebDataset(std::string urls) : WebDataset(std::vector<std::string>{std::move(urls)}) {}
+
+WebDataset::WebDataset(std::vector<std::string> urls) {
+  auto settings = std::make_shared<Settings>();
+  settings->patterns = std::move(urls);
+  settings_ = std::move(settings);
+}
+
+// Copies share their settings until one of them changes.
+WebDataset::Settings& WebDataset::change() {
+  auto copy = std::make_shared<Settings>(*settings_);
+  Settings& settings = *copy;
+  settings_ = std::move(copy);
+  return settings;
+}
+
+WebDataset& WebDataset::shuffle(std::int64_t samples, std::int64_t buffer_bytes) {
+  demand(samples >= 0, "a shuffle buffer", samples, "0 samples or more");
+  demand(buffer_bytes > 0, "a shuffle buffer in bytes", buffer_bytes, "a positive number");
+  Settings& settings = change();
+  settings.shuffle = true;
+  settings.buffer_samples = samples;
+  settings.buffer_bytes = buffer_bytes;
+  return *this;
+}
+
+WebDataset& WebDataset::seed(std::uint64_t seed) {
+  change().seed = seed;
+  return *this;
+}
+
+WebDataset& WebDataset::epoch(std::int64_t epoch) {
+  demand(epoch >= 0, "an epoch", epoch, "0 or more");
+  change().epoch = epoch;
+  return *this;
+}
+
+WebDataset& WebDataset::images(std::string extensions, std::string spec) {
+  decode(std::move(spec));
+  set_field(change().decode.fields, FieldKind::kImage, extensions);
+  return *this;
+}
+
+WebDataset& WebDataset::labels(std::string extensions) {
+  Settings& settings = change();
+  if (!settings.decode.spec) settings.decode.spec = ImageSpec{};
+  set_field(settings.decode.fields, FieldKind::kLabel, extensions);
+  return *this;
+}
+
+WebDataset& WebDataset::classes(std::int64_t count) {
+  demand(count >= 0, "a number of classes", count, "0 (unknown) or more");
+  change().decode.classes = count;
+  return *this;
+}
+
+WebDataset& WebDataset::decode(std::string spec) {
+  change().decode.spec = base::value_or_throw(parse_image_spec(spec));
+  return *this;
+}
+
+WebDataset& WebDataset::set_fields(std::vector<std::string> extensions) {
+  std::vector<FieldPlan> fields;
+  for (const std::string& text : extensions) fields.push_back({split_extensions(text), FieldKind::kAny});
+  if (fields.empty())
+    misuse("WebDataset: to_tuple() without extensions: expected such as (\"jpg;png\", \"cls\")");
+  change().decode.fields = std::move(fields);
+  return *this;
+}
+
+WebDataset& WebDataset::add_map(std::function<void(Sample&)> function) {
+  if (!function) misuse("WebDataset: map() of nothing: expected a function that takes a Sample");
+  change().maps.push_back(std::move(function));
+  return *this;
+}
+
+WebDataset& WebDataset::resize(std::int64_t shorter_side) {
+  demand(shorter_side > 0 && shorter_side <= 1 << 15, "a side", shorter_side, "1 to 32768 pixels");
+  change().decode.transforms.push_back({Transform::Kind::kResize, shorter_side, 0});
+  return *this;
+}
+
+WebDataset& WebDataset::center_crop(std::int64_t side) {
+  demand(side > 0 && side <= 1 << 15, "a side", side, "1 to 32768 pixels");
+  change().decode.transforms.push_back({Transform::Kind::kCenterCrop, side, 0});
+  return *this;
+}
+
+WebDataset& WebDataset::crop(std::int64_t side, std::int64_t padding) {
+  demand(side > 0 && side <= 1 << 15, "a side", side, "1 to 32768 pixels");
+  demand(padding >= 0 && padding <= 1 << 15, "a border", padding, "0 to 32768 pixels");
+  change().decode.transforms.push_back({Transform::Kind::kRandomCrop, side, padding});
+  return *this;
+}
+
+WebDataset& WebDataset::flip() {
+  change().decode.transforms.push_back({Transform::Kind::kFlip, 0, 0});
+  return *this;
+}
+
+WebDataset& WebDataset::normalize(std::vector<float> mean, std::vector<float> deviation) {
+  const bool positive = std::all_of(deviation.begin(), deviation.end(), [](float d) { return d > 0; });
+  if (mean.size() != deviation.size() || !positive)
+    misuse(base::str("WebDataset: normalize() with ", mean.size(), " means and ", deviation.size(),
+                     " deviations: expected one of each for each channel, and deviations above zero"));
+  Settings& settings = change();
+  settings.mean = std::move(mean);
+  settings.deviation = std::move(deviation);
+  return *this;
+}
+
+WebDataset& WebDataset::batch(std::int64_t samples) {
+  demand(samples > 0, "a batch", samples, "1 sample or more");
+  change().batch = samples;
+  return *this;
+}
+
+WebDataset& WebDataset::drop_last() {
+  change().remainder = Remainder::kDrop;
+  return *this;
+}
+
+WebDataset& WebDataset::pad() {
+  change().remainder = Remainder::kPad;
+  return *this;
+}
+
+WebDataset& WebDataset::keep() {
+  change().remainder = Remainder::kKeep;
+  return *this;
+}
+
+WebDataset& WebDataset::workers(int threads) {
+  demand(threads > 0 && threads <= 1024, "a number of workers", threads, "1 to 1024 threads");
+  change().workers = threads;
+  return *this;
+}
+
+WebDataset& WebDataset::prefetch(int batches) {
+  demand(batches > 0, "a prefetch", batches, "1 batch or more");
+  change().prefetch = batches;
+  return *this;
+}
+
+std::vector<std::string> WebDataset::urls() const {
+  std::lock_guard lock(settings_->known->mutex);
+  auto& known = settings_->known->urls;
+  if (!known) known = base::value_or_throw(expand_all(settings_->patterns));
+  return *known;
+}
+
+std::unique_ptr<Stream> WebDataset::open() const { return open(settings_->epoch); }
+
+std::unique_ptr<Stream> WebDataset::open(std::int64_t epoch, std::int64_t part, std::int64_t parts,
+                                         std::int64_t skip_batches) const {
+  demand(epoch >= 0, "an epoch", epoch, "0 or more");
+  demand(parts > 0, "a number of parts", parts, "1 or more");
+  demand(part >= 0 && part < parts, "a part", part, "0 to parts − 1");
+  demand(skip_batches >= 0, "a number of batches to skip", skip_batches, "0 or more");
+  if (settings_->decode.fields.empty())
+    misuse(
+        "WebDataset: which members make a sample? Call images(\"jpg;png\") and labels(\"cls\"), or "
+        "to_tuple(…)");
+  StreamOptions options;
+  options.reader = {urls(),
+                    settings_->shuffle,
+                    settings_->buffer_samples,
+                    settings_->buffer_bytes,
+                    settings_->seed,
+                    epoch,
+                    wanted_members(settings_->decode),
+                    nullptr};
+  options.decode = settings_->decode;
+  options.decode.seed = settings_->seed;
+  options.decode.epoch = epoch;
+  options.maps = settings_->maps;
+  options.batch = settings_->batch;
+  options.part = part;
+  options.parts = parts;
+  options.skip_batches = skip_batches;
+  options.remainder = remainder();
+  options.workers = settings_->workers > 0
+                        ? settings_->workers
+                        : static_cast<int>(std::min<std::size_t>(8, base::available_processors()));
+  options.prefetch = settings_->prefetch;
+  return std::make_unique<PipelineStream>(std::move(options));
+}
+
+std::int64_t WebDataset::size() const {
+  const auto shards = urls();
+  std::lock_guard lock(settings_->known->mutex);
+  auto& known = settings_->known->size;
+  if (!known) {
+    std::int64_t total = 0;
+    for (const std::string& url : shards) {
+      if (url == "-")
+        misuse("WebDataset: size() cannot count what comes from stdin: it could be read only once");
+      total += base::value_or_throw(count_samples(url));
+    }
+    known = total;
+  }
+  return *known;
+}
+
+std::int64_t WebDataset::batches(std::int64_t parts) const {
+  demand(parts > 0, "a number of parts", parts, "1 or more");
+  const std::int64_t global = settings_->batch * parts, samples = size();
+  return remainder() == Remainder::kDrop ? samples / global : (samples + global - 1) / global;
+}
+
+std::int64_t WebDataset::batch_size() const { return settings_->batch; }
+std::int64_t WebDataset::classes() const { return settings_->decode.classes; }
+bool WebDataset::shuffled() const { return settings_->shuffle; }
+Remainder WebDataset::remainder() const { return settings_->chosen_remainder(); }
+const std::vector<float>& WebDataset::mean() const { return settings_->mean; }
+const std::vector<float>& WebDataset::deviation() const { return settings_->deviation; }
+
+}  // namespace sluice::data

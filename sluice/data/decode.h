@@ -1,0 +1,59 @@
+// From a sample's members to its decoded fields.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/data/batch.h"
+#include "sluice/data/group.h"
+#include "sluice/data/image.h"
+#include "sluice/data/resize.h"
+
+namespace sluice::data {
+
+// How pictures are handed on, by WebDataset's names: l8, rgb8, rgba8, l, rgb, rgba, and those after "torch".
+struct ImageSpec {
+  ColorModel model = ColorModel::kRgb;
+  bool real = false;            // float32 in 0 … 1 instead of uint8
+  bool channels_first = false;  // a plain array [C, H, W] instead of an Image
+};
+base::Result<ImageSpec> parse_image_spec(const std::string& spec);
+
+// One step of the augmentation.
+struct Transform {
+  enum class Kind { kResize, kCenterCrop, kRandomCrop, kFlip } kind;
+  std::int64_t size = 0, padding = 0;
+};
+
+enum class FieldKind { kAny, kImage, kLabel };
+
+// One field of the tuple: the first of these extensions that a sample has.
+struct FieldPlan {
+  std::vector<std::string> extensions;  // in lower case
+  FieldKind kind = FieldKind::kAny;     // an error when it decodes to something else
+};
+
+struct DecodePlan {
+  std::vector<FieldPlan> fields;
+  std::optional<ImageSpec> spec;  // nothing: members are handed on as bytes
+  std::vector<Transform> transforms;
+  std::int64_t classes = 0;  // 0: any label
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;
+};
+
+// Decodes and augments. The random numbers depend on seed, epoch, the shard's file name and the sample's key
+// alone; all pictures of a sample get the same ones. Errors name shard, member and offset. Threads: any.
+base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan);
+
+// One member by the last part of its extension: pictures, cls cls2 index inx id (whole numbers), txt text
+// transcript (UTF-8), json jsn (checked, handed on as text), npy; a `gz` after it is unpacked first; all else
+// stays bytes.
+enum class Format { kBytes, kText, kNumber, kJson, kNpy, kImage };
+Format format_of(std::string_view extension);
+
+base::Result<std::int64_t> parse_whole_number(std::string_view text);
+bool is_utf8(std::string_view text);
+
+}  // namespace sluice::data

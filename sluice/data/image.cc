@@ -1,0 +1,52 @@
+#include "sluice/data/image.h"
+
+#include <cctype>
+
+namespace sluice::data {
+namespace {
+
+// "89 50 4e 47 …" for messages about files that are something else.
+std::string first_bytes(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes.substr(0, 8)) {
+    if (!text.empty()) text += ' ';
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model) {
+  if (bytes.empty()) return base::fail(Code::kDataLoss, "not a picture: the member is empty");
+  if (base::starts_with(bytes, "\xff\xd8")) return decode_jpeg(bytes, model);
+  if (base::starts_with(bytes, "\x89PNG")) return decode_png(bytes, model);
+  if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6')
+    return decode_pnm(bytes, model);
+  return base::fail(Code::kDataLoss, "not a picture: expected JPEG, PNG or PNM, found ", bytes.size(),
+                    " bytes that begin with ", first_bytes(bytes));
+}
+
+Pixels convert_rgb(Pixels rgb, ColorModel model) {
+  if (model == ColorModel::kRgb) return rgb;
+  const std::size_t count = static_cast<std::size_t>(rgb.height * rgb.width);
+  Pixels result{rgb.height, rgb.width, static_cast<std::int64_t>(model), {}};
+  result.bytes.resize(count * static_cast<std::size_t>(result.channels));
+  const std::uint8_t* in = rgb.bytes.data();
+  std::uint8_t* out = result.bytes.data();
+  for (std::size_t i = 0; i < count; ++i, in += 3) {
+    if (model == ColorModel::kGray) {
+      *out++ = static_cast<std::uint8_t>((19595u * in[0] + 38470u * in[1] + 7471u * in[2] + 32768u) >> 16);
+    } else {
+      *out++ = in[0];
+      *out++ = in[1];
+      *out++ = in[2];
+      *out++ = 255;
+    }
+  }
+  return result;
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,41 @@
+// Sources: the bytes of a shard, read once from front to back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "sluice/base/result.h"
+
+namespace sluice::data {
+
+// Threads: one at a time.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Up to `size` bytes (at least 1) into `bytes`; 0 only at the end. Errors name the shard.
+  virtual base::Result<std::size_t> read(void* bytes, std::size_t size) = 0;
+  // Passes over up to `size` bytes and says how many there were: fewer only at the end.
+  virtual base::Result<std::uint64_t> skip(std::uint64_t size);
+  // The shard as errors name it.
+  virtual const std::string& name() const = 0;
+};
+
+// Opens a local file or `-` (stdin), and unpacks gzip and zstd, which are known by their first bytes. While
+// `*cancelled` is true, a read that would wait for a terminal or a pipe ends with kCancelled.
+base::Result<std::unique_ptr<Source>> open_source(const std::string& url,
+                                                  const std::atomic<bool>* cancelled = nullptr);
+
+// The same bytes from memory: for tests and for members that are archives themselves.
+std::unique_ptr<Source> memory_source(std::string name, std::string bytes);
+
+// Unpackers over another source. Damaged and cut-off streams are errors; several gzip or zstd frames one
+// after the other are read as one.
+std::unique_ptr<Source> gzip_source(std::unique_ptr<Source> packed);
+std::unique_ptr<Source> zstd_source(std::unique_ptr<Source> packed);
+
+// The whole of a gzip stream.
+base::Result<std::string> gunzip(const std::string& name, std::string bytes);
+
+}  // namespace sluice::data

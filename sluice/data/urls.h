@@ -1,0 +1,27 @@
+// Lists of shards as users write them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/base/result.h"
+
+namespace sluice::data {
+
+// The strings that a pattern with braces stands for, in order: {000..639}, {0..9..2}, {9..0}, {a..e}, {x,y},
+// nested. An end with leading zeros pads all numbers to the wider end. `{a}` stays as it is; a backslash
+// takes the special meaning from the character after it. Unbalanced braces and more than 10 million strings
+// are errors.
+base::Result<std::vector<std::string>> expand_braces(std::string_view pattern);
+
+// The shards that a list stands for, in order: parts between `::`, `${X}` from the environment as WDS_X,
+// braces, globs (* ? [ ]; the matches in alphabetical order) and `@file` (a list, one a line, `#` begins a
+// comment; relative entries are taken from the list's folder). Every local file must exist: the error names
+// the pattern it came from.
+base::Result<std::vector<std::string>> expand_urls(const std::string& list);
+
+// True for `-` and for what has a scheme (gs://…, pipe:…): everything that is not the name of a local file.
+bool is_remote(std::string_view url);
+
+}  // namespace sluice::data
