@@ -51,6 +51,5 @@ std::span<const Row> view_rows();
 std::span<const Row> create_rows();
 std::span<const Row> random_rows();
 std::span<const Row> resample_rows();
-std::span<const Row> optimizer_rows();
 
 }  // namespace sluice::ops

@@ -1,0 +1,101 @@
+#include "sluice/ops/common.h"
+
+#include <limits>
+
+namespace sluice::ops {
+
+DType compute_type(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
+
+DType sum_type(DType dtype) { return stablehlo::is_float(dtype) ? dtype : DType::kS64; }
+
+Value to(Builder& b, Value x, DType dtype) { return x.dtype() == dtype ? x : b.convert(x, dtype); }
+
+Value number_like(Builder& b, double number, Value x) { return b.splat(number, x.type()); }
+
+Value zeros(Builder& b, const Type& type) { return b.splat(0, type); }
+
+Values broadcast_together(Builder& b, const Values& values) {
+  Dims dims;
+  for (Value value : values) dims = broadcast_dims(dims, value.dims());
+  Values result;
+  for (Value value : values) result.push_back(b.broadcast(value, dims));
+  return result;
+}
+
+Values operands(Emit& e, DType dtype, std::initializer_list<std::string_view> names) {
+  Values values;
+  for (std::string_view name : names) values.push_back(e.operand(name, dtype));
+  return broadcast_together(e.b, values);
+}
+
+Value is_nan(Builder& b, Value x) {
+  if (!stablehlo::is_float(x.dtype())) return b.splat(0, Type{DType::kPred, x.dims()});
+  return b.compare(x, x, Compare::kNe);
+}
+
+Value is_less(Builder& b, Value x, double number) {
+  return b.compare(x, number_like(b, number, x), Compare::kLt);
+}
+
+Value is_equal(Builder& b, Value x, double number) {
+  return b.compare(x, number_like(b, number, x), Compare::kEq);
+}
+
+Value sign_bit(Builder& b, Value x) {
+  switch (x.dtype()) {
+    case DType::kF32:
+      return is_less(b, b.bitcast_convert(x, DType::kS32), 0);
+    case DType::kF16:
+    case DType::kBF16:
+      return is_less(b, b.bitcast_convert(x, DType::kS16), 0);
+    case DType::kF64: {  // TPUs cannot look at the bits of an f64
+      Value negative_zero = b.and_(is_equal(b, x, 0), is_less(b, b.divide(number_like(b, 1, x), x), 0));
+      return b.or_(is_less(b, x, 0), negative_zero);
+    }
+    case DType::kPred:
+      return b.splat(0, Type{DType::kPred, x.dims()});
+    default:
+      return is_less(b, x, 0);
+  }
+}
+
+Value truncate(Builder& b, Value x) { return b.select(is_less(b, x, 0), b.ceil(x), b.floor(x)); }
+
+Value clamp_between(Builder& b, Value x, double low, double high) {
+  return b.minimum(b.maximum(x, number_like(b, low, x)), number_like(b, high, x));
+}
+
+double largest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return 65504.0;
+    case DType::kBF16:
+      return 0x1.fep127;
+    case DType::kF32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim, const Combine& combine) {
+  Values result = operands;
+  const Dims dims = operands[0].dims();
+  if (dims.empty()) return result;
+  const auto d = static_cast<size_t>(dim);
+  for (int64_t distance = 1; distance < dims[d]; distance *= 2) {
+    Values shifted;
+    for (size_t i = 0; i < result.size(); ++i) {
+      Dims low(dims.size(), 0), high(dims.size(), 0);
+      low[d] = distance;
+      high[d] = -distance;
+      shifted.push_back(b.pad(result[i], fill[i], low, high));
+    }
+    result = combine(b, shifted, result);
+  }
+  return result;
+}
+
+}  // namespace sluice::ops

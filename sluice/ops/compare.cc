@@ -1,0 +1,87 @@
+// Comparisons and logic: results are predicates.
+#include <cmath>
+
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+template <Compare Direction>
+Values comparison(Emit& e) {
+  const Values v = operands(e, e.promote({"self", "other"}), {"self", "other"});
+  return {e.b.compare(v[0], v[1], Direction)};
+}
+
+template <Value (Builder::*Fn)(Value, Value)>
+Values logical(Emit& e) {
+  Value x = to(e.b, e.tensor("self"), DType::kPred), y = to(e.b, e.tensor("other"), DType::kPred);
+  const Values v = broadcast_together(e.b, {x, y});
+  return {(e.b.*Fn)(v[0], v[1])};
+}
+
+Values logical_not(Emit& e) { return {e.b.not_(to(e.b, e.tensor("self"), DType::kPred))}; }
+
+Values isnan(Emit& e) { return {is_nan(e.b, e.tensor("self"))}; }
+
+// Equal to plus infinity, minus infinity, or either.
+Values is_infinity(Emit& e, bool plus, bool minus) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  if (!stablehlo::is_float(x.dtype())) return {b.splat(0, Type{DType::kPred, x.dims()})};
+  if (plus && minus) return {is_equal(b, b.abs(x), INFINITY)};
+  return {is_equal(b, x, plus ? INFINITY : -INFINITY)};
+}
+Values isinf(Emit& e) { return is_infinity(e, true, true); }
+Values isposinf(Emit& e) { return is_infinity(e, true, false); }
+Values isneginf(Emit& e) { return is_infinity(e, false, true); }
+
+// Each element against every test element.
+Values isin(Emit& e, std::string_view elements, std::string_view tests) {
+  Builder& b = e.b;
+  const DType dtype = e.promote({elements, tests});
+  Value x = e.operand(elements, dtype), test = e.operand(tests, dtype);
+  const int64_t count = test.type().numel();
+  Dims dims = x.dims();
+  dims.push_back(count);
+  Dims positions;
+  for (int64_t i = 0; i < x.rank(); ++i) positions.push_back(i);
+  Value same = b.compare(b.broadcast_in_dim(x, dims, positions), b.broadcast(b.reshape(test, {count}), dims),
+                         Compare::kEq);
+  Value found = b.reduce_or(same, {x.rank()});
+  return {e.boolean("invert") ? b.not_(found) : found};
+}
+Values isin_tensors(Emit& e) { return isin(e, "elements", "test_elements"); }
+Values isin_test_number(Emit& e) { return isin(e, "elements", "test_element"); }
+Values isin_element_number(Emit& e) { return isin(e, "element", "test_elements"); }
+
+const Row kRows[] = {
+    {.name = "aten::eq.Scalar", .emit = comparison<Compare::kEq>},
+    {.name = "aten::eq.Tensor", .emit = comparison<Compare::kEq>},
+    {.name = "aten::ge.Scalar", .emit = comparison<Compare::kGe>},
+    {.name = "aten::ge.Tensor", .emit = comparison<Compare::kGe>},
+    {.name = "aten::gt.Scalar", .emit = comparison<Compare::kGt>},
+    {.name = "aten::gt.Tensor", .emit = comparison<Compare::kGt>},
+    {.name = "aten::le.Scalar", .emit = comparison<Compare::kLe>},
+    {.name = "aten::le.Tensor", .emit = comparison<Compare::kLe>},
+    {.name = "aten::lt.Scalar", .emit = comparison<Compare::kLt>},
+    {.name = "aten::lt.Tensor", .emit = comparison<Compare::kLt>},
+    {.name = "aten::ne.Scalar", .emit = comparison<Compare::kNe>},
+    {.name = "aten::ne.Tensor", .emit = comparison<Compare::kNe>},
+    {.name = "aten::isin.Scalar_Tensor", .emit = isin_element_number},
+    {.name = "aten::isin.Tensor_Scalar", .emit = isin_test_number},
+    {.name = "aten::isin.Tensor_Tensor", .emit = isin_tensors},
+    {.name = "aten::isinf", .emit = isinf},
+    {.name = "aten::isnan", .emit = isnan},
+    {.name = "aten::isneginf", .emit = isneginf},
+    {.name = "aten::isposinf", .emit = isposinf},
+    {.name = "aten::logical_and", .emit = logical<&Builder::and_>},
+    {.name = "aten::logical_not", .emit = logical_not},
+    {.name = "aten::logical_or", .emit = logical<&Builder::or_>},
+    {.name = "aten::logical_xor", .emit = logical<&Builder::xor_>},
+};
+
+}  // namespace
+
+std::span<const Row> compare_rows() { return kRows; }
+
+}  // namespace sluice::ops

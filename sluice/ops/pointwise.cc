@@ -1,0 +1,485 @@
+// Element-wise arithmetic and functions.
+#include <cmath>
+#include <numbers>
+
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+// ---- one argument ----
+
+Value exp2(Builder& b, Value x) { return b.power(number_like(b, 2, x), x); }
+Value log2(Builder& b, Value x) { return b.multiply(b.log(x), number_like(b, 1 / std::numbers::ln2, x)); }
+Value log10(Builder& b, Value x) { return b.multiply(b.log(x), number_like(b, 1 / std::numbers::ln10, x)); }
+Value reciprocal(Builder& b, Value x) { return b.divide(number_like(b, 1, x), x); }
+Value erf(Builder& b, Value x) { return b.chlo("erf", x); }
+Value erfc(Builder& b, Value x) { return b.chlo("erfc", x); }
+Value erfinv(Builder& b, Value x) { return b.chlo("erf_inv", x); }
+Value lgamma(Builder& b, Value x) { return b.chlo("lgamma", x); }
+Value digamma(Builder& b, Value x) { return b.chlo("digamma", x); }
+Value acos(Builder& b, Value x) { return b.chlo("acos", x); }
+Value asin(Builder& b, Value x) { return b.chlo("asin", x); }
+Value atan(Builder& b, Value x) { return b.chlo("atan", x); }
+Value acosh(Builder& b, Value x) { return b.chlo("acosh", x); }
+Value asinh(Builder& b, Value x) { return b.chlo("asinh", x); }
+Value atanh(Builder& b, Value x) { return b.chlo("atanh", x); }
+Value cosh(Builder& b, Value x) { return b.chlo("cosh", x); }
+Value sinh(Builder& b, Value x) { return b.chlo("sinh", x); }
+Value tan(Builder& b, Value x) { return b.chlo("tan", x); }
+
+Value sinc(Builder& b, Value x) {
+  Value scaled = b.multiply(x, number_like(b, std::numbers::pi, x));
+  return b.select(is_equal(b, x, 0), number_like(b, 1, x), b.divide(b.sine(scaled), scaled));
+}
+
+Value angle(Builder& b, Value x) {
+  Value result = b.select(is_less(b, x, 0), number_like(b, std::numbers::pi, x), number_like(b, 0, x));
+  return b.select(is_nan(b, x), x, result);
+}
+
+Value entropy(Builder& b, Value x) {
+  Value inside = b.negate(b.multiply(x, b.log(x)));
+  Value at_zero = b.select(is_equal(b, x, 0), number_like(b, 0, x), inside);
+  return b.select(is_less(b, x, 0), number_like(b, -INFINITY, x), at_zero);
+}
+
+// Integers are whole already.
+template <Value (Builder::*Fn)(Value)>
+Values round_to_whole(Emit& e) {
+  Value x = e.tensor("self");
+  return {stablehlo::is_float(x.dtype()) ? (e.b.*Fn)(x) : x};
+}
+
+Values trunc(Emit& e) {
+  Value x = e.tensor("self");
+  return {stablehlo::is_float(x.dtype()) ? truncate(e.b, x) : x};
+}
+
+Values frac(Emit& e) {
+  Value x = e.tensor("self");
+  return {e.b.subtract(x, truncate(e.b, x))};
+}
+
+Values round_decimals(Emit& e) {
+  Value x = e.tensor("self");
+  if (!stablehlo::is_float(x.dtype())) return {x};
+  const int64_t decimals = e.integer("decimals");
+  if (decimals == 0) return {e.b.round_even(x)};
+  Value wide = to(e.b, x, compute_type(x.dtype()));
+  Value power = number_like(e.b, std::pow(10.0, static_cast<double>(std::abs(decimals))), wide);
+  Value rounded = decimals > 0 ? e.b.divide(e.b.round_even(e.b.multiply(wide, power)), power)
+                               : e.b.multiply(e.b.round_even(e.b.divide(wide, power)), power);
+  return {to(e.b, rounded, x.dtype())};
+}
+
+Values abs(Emit& e) {
+  Value x = e.tensor("self");
+  return {x.dtype() == DType::kPred || stablehlo::is_unsigned(x.dtype()) ? x : e.b.abs(x)};
+}
+
+Values neg(Emit& e) {
+  Value x = e.tensor("self");
+  e.check(x.dtype() != DType::kPred, "negation of bool is not defined; use logical_not");
+  return {e.b.negate(x)};
+}
+
+Values sign(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  if (x.dtype() == DType::kPred) return {x};
+  if (stablehlo::is_unsigned(x.dtype()))
+    return {to(b, b.compare(x, number_like(b, 0, x), Compare::kNe), x.dtype())};
+  Value result = b.sign(x);
+  if (stablehlo::is_float(x.dtype())) result = b.select(is_nan(b, x), number_like(b, 0, x), result);
+  return {result};
+}
+
+Values signbit(Emit& e) { return {sign_bit(e.b, e.tensor("self"))}; }
+
+Values bitwise_not(Emit& e) { return {e.b.not_(e.tensor("self"))}; }
+
+Values logit(Emit& e) {
+  const DType dtype = e.promote_float({"self"});
+  Value x = e.operand("self", compute_type(dtype));
+  Builder& b = e.b;
+  if (e.has("eps")) x = clamp_between(b, x, e.number("eps"), 1 - e.number("eps"));
+  return {to(b, b.log(b.divide(x, b.subtract(number_like(b, 1, x), x))), dtype)};
+}
+
+Values nan_to_num(Emit& e) {
+  Value x = e.tensor("self");
+  Builder& b = e.b;
+  if (!stablehlo::is_float(x.dtype())) return {x};
+  const double largest = largest_finite(x.dtype());
+  auto replacement = [&](std::string_view name, double otherwise) {
+    return e.has(name) ? e.scalar(name, x.dtype(), x.dims()) : number_like(b, otherwise, x);
+  };
+  Value result = b.select(is_nan(b, x), replacement("nan", 0), x);
+  result = b.select(is_equal(b, x, INFINITY), replacement("posinf", largest), result);
+  return {b.select(is_equal(b, x, -INFINITY), replacement("neginf", -largest), result)};
+}
+
+// ---- two arguments ----
+
+// `other` times alpha, for add, sub and rsub.
+Value scaled_by_alpha(Emit& e, Value x) {
+  if (e.is_constant("alpha", 1)) return x;
+  return e.b.multiply(x, e.scalar("alpha", x.dtype(), x.dims()));
+}
+
+Values add(Emit& e) {
+  const DType dtype = e.promote({"self", "other"});
+  const Values v = operands(e, compute_type(dtype), {"self", "other"});
+  return {to(e.b, e.b.add(v[0], scaled_by_alpha(e, v[1])), dtype)};
+}
+
+Values sub(Emit& e) {
+  const DType dtype = e.promote({"self", "other"});
+  e.check(dtype != DType::kPred, "subtraction of bool is not defined; use logical_xor");
+  const Values v = operands(e, compute_type(dtype), {"self", "other"});
+  return {to(e.b, e.b.subtract(v[0], scaled_by_alpha(e, v[1])), dtype)};
+}
+
+Values rsub(Emit& e) {
+  const DType dtype = e.promote({"self", "other"});
+  e.check(dtype != DType::kPred, "subtraction of bool is not defined; use logical_xor");
+  const Values v = operands(e, compute_type(dtype), {"self", "other"});
+  return {to(e.b, e.b.subtract(v[1], scaled_by_alpha(e, v[0])), dtype)};
+}
+
+// True where the result of a division leaves a remainder of the other sign than the divisor's.
+Value needs_floor(Builder& b, Value rest, Value divisor) {
+  Value zero = number_like(b, 0, rest);
+  Value differs =
+      b.compare(b.compare(rest, zero, Compare::kLt), b.compare(divisor, zero, Compare::kLt), Compare::kNe);
+  return b.and_(b.compare(rest, zero, Compare::kNe), differs);
+}
+
+Value floor_quotient_of_integers(Builder& b, Value x, Value y) {
+  Value quotient = b.divide(x, y);
+  if (stablehlo::is_unsigned(x.dtype())) return quotient;
+  Value rest = b.subtract(x, b.multiply(quotient, y));
+  return b.select(needs_floor(b, rest, y), b.subtract(quotient, number_like(b, 1, quotient)), quotient);
+}
+
+// Python's floor division: exact where floor(x / y) is off by one, because x / y was rounded up to a whole
+// number.
+Value floor_quotient_of_floats(Builder& b, Value x, Value y) {
+  Value rest = b.remainder(x, y);
+  Value one = number_like(b, 1, x);
+  Value quotient = b.divide(b.subtract(x, rest), y);
+  quotient = b.select(needs_floor(b, rest, y), b.subtract(quotient, one), quotient);
+  Value whole = b.floor(quotient);
+  whole = b.select(b.compare(b.subtract(quotient, whole), number_like(b, 0.5, x), Compare::kGt),
+                   b.add(whole, one), whole);
+  Value plain = b.divide(x, y);
+  Value zero = b.select(sign_bit(b, plain), number_like(b, -0.0, x), number_like(b, 0, x));
+  whole = b.select(is_equal(b, quotient, 0), zero, whole);
+  return b.select(is_equal(b, y, 0), plain, whole);
+}
+
+Value floor_quotient(Builder& b, Value x, Value y) {
+  return stablehlo::is_float(x.dtype()) ? floor_quotient_of_floats(b, x, y)
+                                        : floor_quotient_of_integers(b, x, y);
+}
+
+Values div_mode(Emit& e) {
+  const std::string_view mode = e.text("rounding_mode");
+  if (mode.empty()) return float_binary<&Builder::divide>(e);
+  if (mode == "floor") return binary<floor_quotient>(e);
+  e.check(mode == "trunc", "expected a rounding_mode of None, \"trunc\" or \"floor\"");
+  return binary<[](Builder& b, Value x, Value y) {
+    Value quotient = b.divide(x, y);
+    return stablehlo::is_float(x.dtype()) ? truncate(b, quotient) : quotient;
+  }>(e);
+}
+
+// The remainder with the divisor's sign, as Python's %.
+Value modulo(Builder& b, Value x, Value y) {
+  Value rest = b.remainder(x, y);
+  if (stablehlo::is_unsigned(x.dtype())) return rest;
+  return b.select(needs_floor(b, rest, y), b.add(rest, y), rest);
+}
+
+Value xlogy(Builder& b, Value x, Value y) {
+  Value product = b.select(is_equal(b, x, 0), number_like(b, 0, x), b.multiply(x, b.log(y)));
+  return b.select(is_nan(b, y), y, product);
+}
+
+Value xlog1py(Builder& b, Value x, Value y) {
+  Value product = b.select(is_equal(b, x, 0), number_like(b, 0, x), b.multiply(x, b.log1p(y)));
+  return b.select(is_nan(b, y), y, product);
+}
+
+Value logaddexp(Builder& b, Value x, Value y) {
+  Value sum = b.add(b.maximum(x, y), b.log1p(b.exp(b.negate(b.abs(b.subtract(x, y))))));
+  Value same_infinity = b.and_(b.compare(x, y, Compare::kEq), is_equal(b, b.abs(x), INFINITY));
+  return b.select(same_infinity, x, sum);
+}
+
+Value logaddexp2(Builder& b, Value x, Value y) {
+  Value sum = b.add(b.maximum(x, y),
+                    log2(b, b.add(number_like(b, 1, x), exp2(b, b.negate(b.abs(b.subtract(x, y)))))));
+  Value same_infinity = b.and_(b.compare(x, y, Compare::kEq), is_equal(b, b.abs(x), INFINITY));
+  return b.select(same_infinity, x, sum);
+}
+
+Value hypot(Builder& b, Value x, Value y) {
+  Value large = b.maximum(b.abs(x), b.abs(y)), small = b.minimum(b.abs(x), b.abs(y));
+  Value ratio = b.divide(small, large);
+  Value root = b.multiply(large, b.sqrt(b.add(number_like(b, 1, x), b.multiply(ratio, ratio))));
+  Value plain = b.or_(is_equal(b, large, 0), is_equal(b, large, INFINITY));
+  return b.select(plain, large, root);
+}
+
+// NaN only where both are.
+Value fmax(Builder& b, Value x, Value y) {
+  return b.select(is_nan(b, x), y, b.select(is_nan(b, y), x, b.maximum(x, y)));
+}
+Value fmin(Builder& b, Value x, Value y) {
+  return b.select(is_nan(b, x), y, b.select(is_nan(b, y), x, b.minimum(x, y)));
+}
+
+Value copysign(Builder& b, Value x, Value y) {
+  Value size = b.abs(x);
+  return b.select(sign_bit(b, y), b.negate(size), size);
+}
+
+Value heaviside(Builder& b, Value x, Value y) {
+  Value step = to(b, b.compare(x, number_like(b, 0, x), Compare::kGt), x.dtype());
+  return b.select(is_equal(b, x, 0), y, step);
+}
+
+Value shift_right(Builder& b, Value x, Value y) {
+  return stablehlo::is_unsigned(x.dtype()) ? b.shift_right_logical(x, y) : b.shift_right_arithmetic(x, y);
+}
+
+// Repeated squaring for small constant exponents, as exact as PyTorch's own.
+Value constant_power(Emit& e, Value x, double exponent) {
+  Builder& b = e.b;
+  if (exponent == 1) return x;
+  if (exponent == 2) return b.multiply(x, x);
+  if (exponent == 3) return b.multiply(b.multiply(x, x), x);
+  if (!stablehlo::is_float(x.dtype())) {
+    e.check(exponent >= 0,
+            "integers to negative integer powers are not allowed; convert the tensor to a float first");
+    return b.power(x, number_like(b, exponent, x));
+  }
+  if (exponent == 0) return number_like(b, 1, x);
+  if (exponent == 0.5) return b.sqrt(x);
+  if (exponent == -0.5) return b.rsqrt(x);
+  if (exponent == -1) return reciprocal(b, x);
+  if (exponent == -2) return reciprocal(b, b.multiply(x, x));
+  return b.power(x, number_like(b, exponent, x));
+}
+
+Values pow_tensor_scalar(Emit& e) {
+  const DType dtype = e.promote({"self", "exponent"});
+  Value x = e.operand("self", compute_type(dtype));
+  return {to(e.b, constant_power(e, x, e.number("exponent")), dtype)};
+}
+
+Values pow(Emit& e) {
+  const DType dtype = e.promote({"self", "exponent"});
+  const Values v = operands(e, compute_type(dtype), {"self", "exponent"});
+  return {to(e.b, e.b.power(v[0], v[1]), dtype)};
+}
+
+// ---- three arguments ----
+
+Values lerp(Emit& e) {
+  const DType dtype = e.tensor("self").dtype();
+  Builder& b = e.b;
+  const Values v = operands(e, compute_type(dtype), {"self", "end", "weight"});
+  Value one = number_like(b, 1, v[0]);
+  Value step = b.subtract(v[1], v[0]);
+  Value near_start = b.add(v[0], b.multiply(v[2], step));
+  Value near_end = b.subtract(v[1], b.multiply(step, b.subtract(one, v[2])));
+  return {to(b, b.select(is_less(b, b.abs(v[2]), 0.5), near_start, near_end), dtype)};
+}
+
+Values addcmul(Emit& e) {
+  const DType dtype = e.promote({"self", "tensor1", "tensor2"});
+  Builder& b = e.b;
+  const Values v = operands(e, compute_type(dtype), {"self", "tensor1", "tensor2"});
+  Value product = b.multiply(v[1], v[2]);
+  if (!e.is_constant("value", 1))
+    product = b.multiply(b.multiply(e.scalar("value", v[0].dtype(), v[0].dims()), v[1]), v[2]);
+  return {to(b, b.add(v[0], product), dtype)};
+}
+
+Values addcdiv(Emit& e) {
+  const DType dtype = e.promote({"self", "tensor1", "tensor2"});
+  e.check(stablehlo::is_float(dtype),
+          "integer division is not supported; convert the tensors to a float first");
+  Builder& b = e.b;
+  const Values v = operands(e, compute_type(dtype), {"self", "tensor1", "tensor2"});
+  Value numerator = v[1];
+  if (!e.is_constant("value", 1))
+    numerator = b.multiply(e.scalar("value", v[0].dtype(), v[0].dims()), numerator);
+  return {to(b, b.add(v[0], b.divide(numerator, v[2])), dtype)};
+}
+
+// NaN anywhere wins; max wins over min.
+Values clamp(Emit& e) {
+  const DType dtype = e.promote({"self", "min", "max"});
+  Builder& b = e.b;
+  Values v = {e.operand("self", dtype)};
+  const bool has_min = e.has("min"), has_max = e.has("max");
+  e.check(has_min || has_max, "expected min or max or both, found neither");
+  if (has_min) v.push_back(e.operand("min", dtype));
+  if (has_max) v.push_back(e.operand("max", dtype));
+  v = broadcast_together(b, v);
+  Value result = v[0];
+  if (has_min) result = b.maximum(result, v[1]);
+  if (has_max) result = b.minimum(result, v.back());
+  return {result};
+}
+
+Values clamp_min(Emit& e) {
+  const DType dtype = e.promote({"self", "min"});
+  const Values v = operands(e, dtype, {"self", "min"});
+  return {e.b.maximum(v[0], v[1])};
+}
+
+Values clamp_max(Emit& e) {
+  const DType dtype = e.promote({"self", "max"});
+  const Values v = operands(e, dtype, {"self", "max"});
+  return {e.b.minimum(v[0], v[1])};
+}
+
+Values where(Emit& e) {
+  const DType dtype = e.promote({"self", "other"});
+  Value condition = to(e.b, e.tensor("condition"), DType::kPred);
+  const Values v = broadcast_together(e.b, {condition, e.operand("self", dtype), e.operand("other", dtype)});
+  return {e.b.select(v[0], v[1], v[2])};
+}
+
+Values masked_fill(Emit& e) {
+  Value x = e.tensor("self");
+  Value mask = to(e.b, e.tensor("mask"), DType::kPred);
+  const Values v = broadcast_together(e.b, {mask, x, e.operand("value", x.dtype())});
+  return {e.b.select(v[0], v[2], v[1])};
+}
+
+// ---- element types ----
+
+Values to_copy(Emit& e) {
+  Value x = e.tensor("self");
+  return {to(e.b, x, e.dtype("dtype").value_or(x.dtype()))};
+}
+
+Values copy(Emit& e) {
+  Value x = e.tensor("self");
+  return {e.b.broadcast(to(e.b, e.tensor("src"), x.dtype()), x.dims())};
+}
+
+const Row kRows[] = {
+    {.name = "aten::abs", .emit = abs},
+    {.name = "aten::acos", .emit = float_unary<acos>},
+    {.name = "aten::acosh", .emit = float_unary<acosh>},
+    {.name = "aten::add.Tensor", .emit = add, .constant_if_one = "alpha"},
+    {.name = "aten::add.Scalar", .emit = add, .constant_if_one = "alpha"},
+    {.name = "aten::addcdiv", .emit = addcdiv, .constant_if_one = "value"},
+    {.name = "aten::addcmul", .emit = addcmul, .constant_if_one = "value"},
+    {.name = "aten::angle", .emit = float_unary<angle>},
+    {.name = "aten::asin", .emit = float_unary<asin>},
+    {.name = "aten::asinh", .emit = float_unary<asinh>},
+    {.name = "aten::atan", .emit = float_unary<atan>},
+    {.name = "aten::atan2", .emit = float_binary<&Builder::atan2>},
+    {.name = "aten::atanh", .emit = float_unary<atanh>},
+    {.name = "aten::bitwise_and.Tensor", .emit = binary<&Builder::and_>},
+    {.name = "aten::bitwise_left_shift.Tensor", .emit = binary<&Builder::shift_left>},
+    {.name = "aten::bitwise_not", .emit = bitwise_not},
+    {.name = "aten::bitwise_or.Tensor", .emit = binary<&Builder::or_>},
+    {.name = "aten::bitwise_right_shift.Tensor", .emit = binary<shift_right>},
+    {.name = "aten::bitwise_xor.Tensor", .emit = binary<&Builder::xor_>},
+    {.name = "aten::__lshift__.Scalar", .emit = binary<&Builder::shift_left>},
+    {.name = "aten::__lshift__.Tensor", .emit = binary<&Builder::shift_left>},
+    {.name = "aten::__rshift__.Scalar", .emit = binary<shift_right>},
+    {.name = "aten::__rshift__.Tensor", .emit = binary<shift_right>},
+    {.name = "aten::ceil", .emit = round_to_whole<&Builder::ceil>},
+    {.name = "aten::clamp", .emit = clamp},
+    {.name = "aten::clamp.Tensor", .emit = clamp},
+    {.name = "aten::clamp_max", .emit = clamp_max},
+    {.name = "aten::clamp_max.Tensor", .emit = clamp_max},
+    {.name = "aten::clamp_min", .emit = clamp_min},
+    {.name = "aten::clamp_min.Tensor", .emit = clamp_min},
+    {.name = "aten::copy", .emit = copy},
+    {.name = "aten::copysign.Tensor", .emit = float_binary<copysign>},
+    {.name = "aten::cos", .emit = float_unary<&Builder::cosine>},
+    {.name = "aten::cosh", .emit = float_unary<cosh>},
+    {.name = "aten::digamma", .emit = float_unary<digamma>},
+    {.name = "aten::div.Tensor", .emit = float_binary<&Builder::divide>},
+    {.name = "aten::div.Tensor_mode", .emit = div_mode},
+    {.name = "aten::div.Scalar", .emit = float_binary<&Builder::divide>},
+    {.name = "aten::div.Scalar_mode", .emit = div_mode},
+    {.name = "aten::erf", .emit = float_unary<erf>},
+    {.name = "aten::erfc", .emit = float_unary<erfc>},
+    {.name = "aten::erfinv", .emit = float_unary<erfinv>},
+    {.name = "aten::exp", .emit = float_unary<&Builder::exp>},
+    {.name = "aten::exp2", .emit = float_unary<exp2>},
+    {.name = "aten::expm1", .emit = float_unary<&Builder::expm1>},
+    {.name = "aten::floor", .emit = round_to_whole<&Builder::floor>},
+    {.name = "aten::floor_divide", .emit = binary<floor_quotient>},
+    {.name = "aten::fmax", .emit = binary<fmax>},
+    {.name = "aten::fmin", .emit = binary<fmin>},
+    {.name = "aten::fmod.Tensor", .emit = binary<&Builder::remainder>},
+    {.name = "aten::frac", .emit = frac},
+    {.name = "aten::heaviside", .emit = binary<heaviside>},
+    {.name = "aten::hypot", .emit = binary<hypot>},
+    {.name = "aten::lerp.Scalar", .emit = lerp},
+    {.name = "aten::lerp.Tensor", .emit = lerp},
+    {.name = "aten::lgamma", .emit = float_unary<lgamma>},
+    {.name = "aten::log", .emit = float_unary<&Builder::log>},
+    {.name = "aten::log10", .emit = float_unary<log10>},
+    {.name = "aten::log1p", .emit = float_unary<&Builder::log1p>},
+    {.name = "aten::log2", .emit = float_unary<log2>},
+    {.name = "aten::logaddexp", .emit = float_binary<logaddexp>},
+    {.name = "aten::logaddexp2", .emit = float_binary<logaddexp2>},
+    {.name = "aten::logit", .emit = logit, .constants = "eps"},
+    {.name = "aten::masked_fill.Scalar", .emit = masked_fill},
+    {.name = "aten::masked_fill.Tensor", .emit = masked_fill},
+    {.name = "aten::maximum", .emit = binary<&Builder::maximum>},
+    {.name = "aten::minimum", .emit = binary<&Builder::minimum>},
+    {.name = "aten::mul.Tensor", .emit = binary<&Builder::multiply>},
+    {.name = "aten::mul.Scalar", .emit = binary<&Builder::multiply>},
+    {.name = "aten::nan_to_num", .emit = nan_to_num},
+    {.name = "aten::neg", .emit = neg},
+    {.name = "aten::pow.Scalar", .emit = pow},
+    {.name = "aten::pow.Tensor_Scalar", .emit = pow_tensor_scalar, .constants = "exponent"},
+    {.name = "aten::pow.Tensor_Tensor", .emit = pow},
+    {.name = "aten::reciprocal", .emit = float_unary<reciprocal>},
+    {.name = "aten::remainder.Scalar_Tensor", .emit = binary<modulo>},
+    {.name = "aten::remainder.Tensor", .emit = binary<modulo>},
+    {.name = "aten::round", .emit = round_to_whole<&Builder::round_even>},
+    {.name = "aten::round.decimals", .emit = round_decimals},
+    {.name = "aten::rsqrt", .emit = float_unary<&Builder::rsqrt>},
+    {.name = "aten::rsub.Scalar", .emit = rsub, .constant_if_one = "alpha"},
+    {.name = "aten::rsub.Tensor", .emit = rsub, .constant_if_one = "alpha"},
+    {.name = "aten::sgn", .emit = sign},
+    {.name = "aten::sigmoid", .emit = float_unary<&Builder::logistic>},
+    {.name = "aten::sign", .emit = sign},
+    {.name = "aten::signbit", .emit = signbit},
+    {.name = "aten::sin", .emit = float_unary<&Builder::sine>},
+    {.name = "aten::sinc", .emit = float_unary<sinc>},
+    {.name = "aten::sinh", .emit = float_unary<sinh>},
+    {.name = "aten::special_entr", .emit = float_unary<entropy>},
+    {.name = "aten::special_xlog1py", .emit = float_binary<xlog1py>},
+    {.name = "aten::sqrt", .emit = float_unary<&Builder::sqrt>},
+    {.name = "aten::sub.Scalar", .emit = sub, .constant_if_one = "alpha"},
+    {.name = "aten::sub.Tensor", .emit = sub, .constant_if_one = "alpha"},
+    {.name = "aten::tan", .emit = float_unary<tan>},
+    {.name = "aten::tanh", .emit = float_unary<&Builder::tanh>},
+    {.name = "aten::_to_copy", .emit = to_copy},
+    {.name = "aten::trunc", .emit = trunc},
+    {.name = "aten::where.self", .emit = where},
+    {.name = "aten::xlogy.Tensor", .emit = float_binary<xlogy>},
+};
+
+}  // namespace
+
+std::span<const Row> pointwise_rows() { return kRows; }
+
+}  // namespace sluice::ops

@@ -1,0 +1,411 @@
+// Reductions, and what runs along a dimension (cumulative sums and the like).
+#include <cmath>
+
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+// The dims that a reduction's argument names: none and [] mean all.
+Dims reduced_dims(Emit& e, Value x, std::string_view name = "dim") {
+  return wrap_dims(e.has(name) ? e.ints(name) : Dims{}, x.rank(), true);
+}
+
+bool keeps_dims(Emit& e) { return e.has("keepdim") && e.boolean("keepdim"); }
+
+// A reduced value with its reduced dims back as 1s when the call asks for them.
+Value keep_dims(Emit& e, Value reduced, Value x, const Dims& dims) {
+  if (!keeps_dims(e)) return reduced;
+  Dims kept = x.dims();
+  for (int64_t dim : dims) kept[static_cast<size_t>(dim)] = 1;
+  return e.b.reshape(reduced, kept);
+}
+
+int64_t reduced_count(Value x, const Dims& dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= x.dim(dim);
+  return count;
+}
+
+// ---- sums and means ----
+
+Values sum_over(Emit& e, const Dims& dims) {
+  Value x = e.tensor("self");
+  const DType dtype = e.dtype("dtype").value_or(sum_type(x.dtype()));
+  Value wide = to(e.b, to(e.b, x, dtype), compute_type(dtype));
+  return {keep_dims(e, to(e.b, e.b.reduce_sum(wide, dims), dtype), x, dims)};
+}
+Values sum(Emit& e) { return sum_over(e, reduced_dims(e, e.tensor("self"))); }
+Values sum_all(Emit& e) { return sum_over(e, wrap_dims({}, e.tensor("self").rank(), true)); }
+
+Values nansum(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  const Dims dims = reduced_dims(e, x);
+  const DType dtype = e.dtype("dtype").value_or(sum_type(x.dtype()));
+  Value wide = to(b, to(b, x, dtype), compute_type(dtype));
+  wide = b.select(is_nan(b, wide), number_like(b, 0, wide), wide);
+  return {keep_dims(e, to(b, b.reduce_sum(wide, dims), dtype), x, dims)};
+}
+
+Values mean_over(Emit& e, const Dims& dims) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  const DType dtype = e.dtype("dtype").value_or(x.dtype());
+  e.check(stablehlo::is_float(dtype),
+          "the mean of integers needs a float dtype; pass dtype or convert the tensor");
+  Value total = b.reduce_sum(to(b, to(b, x, dtype), compute_type(dtype)), dims);
+  Value mean = b.divide(total, number_like(b, static_cast<double>(reduced_count(x, dims)), total));
+  return {keep_dims(e, to(b, mean, dtype), x, dims)};
+}
+Values mean(Emit& e) { return mean_over(e, reduced_dims(e, e.tensor("self"))); }
+Values mean_all(Emit& e) { return mean_over(e, wrap_dims({}, e.tensor("self").rank(), true)); }
+
+Values prod_over(Emit& e, const Dims& dims) {
+  Value x = e.tensor("self");
+  const DType dtype = e.dtype("dtype").value_or(sum_type(x.dtype()));
+  Value wide = to(e.b, to(e.b, x, dtype), compute_type(dtype));
+  return {keep_dims(e, to(e.b, e.b.reduce_product(wide, dims), dtype), x, dims)};
+}
+Values prod(Emit& e) { return prod_over(e, wrap_dims({e.integer("dim")}, e.tensor("self").rank(), false)); }
+Values prod_all(Emit& e) { return prod_over(e, wrap_dims({}, e.tensor("self").rank(), true)); }
+
+Values trace(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  e.check(x.rank() == 2, "expected a matrix");
+  const Type index{DType::kS32, x.dims()};
+  Value diagonal = b.compare(b.iota(index, 0), b.iota(index, 1), Compare::kEq);
+  const DType dtype = sum_type(x.dtype());
+  Value wide = to(b, x, compute_type(dtype));
+  return {to(b, b.reduce_sum(b.select(diagonal, wide, number_like(b, 0, wide)), {0, 1}), dtype)};
+}
+
+Values count_nonzero(Emit& e) {
+  Value x = e.tensor("self");
+  const Dims dims = reduced_dims(e, x);
+  Value flags = to(e.b, to(e.b, x, DType::kPred), DType::kS32);
+  return {to(e.b, e.b.reduce_sum(flags, dims), DType::kS64)};
+}
+
+// ---- logic ----
+
+// bool, but u8 stays u8.
+template <Value (Builder::*Fn)(Value, const Dims&)>
+Values quantifier(Emit& e, const Dims& dims) {
+  Value x = e.tensor("self");
+  Value result = keep_dims(e, (e.b.*Fn)(to(e.b, x, DType::kPred), dims), x, dims);
+  return {to(e.b, result, x.dtype() == DType::kU8 ? DType::kU8 : DType::kPred)};
+}
+
+template <Value (Builder::*Fn)(Value, const Dims&)>
+Values quantifier_all(Emit& e) {
+  return quantifier<Fn>(e, wrap_dims({}, e.tensor("self").rank(), true));
+}
+template <Value (Builder::*Fn)(Value, const Dims&)>
+Values quantifier_dim(Emit& e) {
+  return quantifier<Fn>(e, wrap_dims({e.integer("dim")}, e.tensor("self").rank(), false));
+}
+// No dims mean all, an empty list means none.
+template <Value (Builder::*Fn)(Value, const Dims&)>
+Values quantifier_dims(Emit& e) {
+  return quantifier<Fn>(e, wrap_dims(e.ints("dim"), e.tensor("self").rank(), !e.has("dim")));
+}
+
+// ---- extremes ----
+
+void check_not_empty(Emit& e, Value x, const Dims& dims) {
+  e.check(reduced_count(x, dims) > 0 || x.type().numel() == 0,
+          "expected at least one element along the reduced dimensions, found none");
+  for (int64_t dim : dims)
+    e.check(x.dim(dim) > 0, "expected at least one element along the reduced dimensions, found none");
+}
+
+template <Value (Builder::*Fn)(Value, const Dims&)>
+Value extreme(Emit& e, const Dims& dims) {
+  Value x = e.tensor("self");
+  check_not_empty(e, x, dims);
+  return keep_dims(e, (e.b.*Fn)(x, dims), x, dims);
+}
+
+template <Value (Builder::*Fn)(Value, const Dims&)>
+Values extreme_dims(Emit& e) {
+  return {extreme<Fn>(e, reduced_dims(e, e.tensor("self")))};
+}
+template <Value (Builder::*Fn)(Value, const Dims&)>
+Values extreme_all(Emit& e) {
+  return {extreme<Fn>(e, wrap_dims({}, e.tensor("self").rank(), true))};
+}
+
+// True where the first of two (value, position) pairs wins: NaN before everything, then the better value,
+// then the lower position.
+Value first_wins(Builder& b, Compare better, Value x, Value x_at, Value y, Value y_at) {
+  Value wins = b.compare(x, y, better), ties = b.compare(x, y, Compare::kEq);
+  if (stablehlo::is_float(x.dtype())) {
+    Value x_nan = is_nan(b, x), y_nan = is_nan(b, y);
+    wins = b.or_(wins, b.and_(x_nan, b.not_(y_nan)));
+    ties = b.or_(ties, b.and_(x_nan, y_nan));
+  }
+  return b.or_(wins, b.and_(ties, b.compare(x_at, y_at, Compare::kLt)));
+}
+
+// The positions of the extremes along one dimension, as i64, without that dimension.
+Value position_of_extreme(Builder& b, Value x, int64_t dim, Compare better) {
+  const DType dtype = x.dtype() == DType::kPred ? DType::kS32 : x.dtype();
+  Value values = to(b, x, dtype);
+  const Value pair[] = {values, b.iota(Type{DType::kS32, x.dims()}, dim)};
+  Value worst = better == Compare::kGt ? b.lowest(dtype) : b.highest(dtype);
+  // The initial position is behind all others, so that an element equal to the worst value still wins.
+  const Value inits[] = {worst, b.splat(int64_t{INT32_MAX}, Type{DType::kS32, {}})};
+  Values best = b.reduce(pair, inits, {dim}, [better](Builder& body, std::span<const Value> v) {
+    Value wins = first_wins(body, better, v[0], v[1], v[2], v[3]);
+    return Values{body.select(wins, v[0], v[2]), body.select(wins, v[1], v[3])};
+  });
+  return to(b, best[1], DType::kS64);
+}
+
+template <Compare Better>
+Values arg_extreme(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  if (x.rank() == 0) return {b.splat(0, Type{DType::kS64, {}})};
+  if (!e.has("dim")) {
+    e.check(x.type().numel() > 0, "expected at least one element when no dim is given, found none");
+    Value at = position_of_extreme(b, b.reshape(x, {x.type().numel()}), 0, Better);
+    return {keeps_dims(e) ? b.reshape(at, Dims(static_cast<size_t>(x.rank()), 1)) : at};
+  }
+  const int64_t dim = wrap_dim(e.integer("dim"), x.rank());
+  check_not_empty(e, x, {dim});
+  return {keep_dims(e, position_of_extreme(b, x, dim, Better), x, {dim})};
+}
+
+// Values and positions are computed apart, so that positions that nobody uses cost nothing.
+template <Compare Better>
+Values extreme_with_positions(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  if (x.rank() == 0) return {x, b.splat(0, Type{DType::kS64, {}})};
+  const int64_t dim = wrap_dim(e.integer("dim"), x.rank());
+  check_not_empty(e, x, {dim});
+  Value best = Better == Compare::kGt ? b.reduce_max(x, {dim}) : b.reduce_min(x, {dim});
+  return {keep_dims(e, best, x, {dim}), keep_dims(e, position_of_extreme(b, x, dim, Better), x, {dim})};
+}
+
+Values aminmax(Emit& e) {
+  Value x = e.tensor("self");
+  const Dims dims =
+      e.has("dim") ? wrap_dims({e.integer("dim")}, x.rank(), false) : wrap_dims({}, x.rank(), true);
+  return {extreme<&Builder::reduce_min>(e, dims), extreme<&Builder::reduce_max>(e, dims)};
+}
+
+// ---- variance ----
+
+struct Moments {
+  Value variance, mean;  // in the compute type, dims kept as the call asks
+  DType dtype;
+};
+
+Moments moments(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  e.check(stablehlo::is_float(x.dtype()), "expected a tensor of floats; convert it first");
+  const Dims dims = reduced_dims(e, x);
+  const double correction = e.has("correction") ? e.number("correction") : 1;
+  const auto count = static_cast<double>(reduced_count(x, dims));
+  Value wide = to(b, x, compute_type(x.dtype()));
+  Value total = b.reduce_sum(wide, dims);
+  Value mean = b.divide(total, number_like(b, count, total));
+  Dims kept = x.dims(), positions;
+  for (int64_t dim : dims) kept[static_cast<size_t>(dim)] = 1;
+  Value centred = b.subtract(wide, b.broadcast(b.reshape(mean, kept), x.dims()));
+  Value squares = b.reduce_sum(b.multiply(centred, centred), dims);
+  Value variance = b.divide(squares, number_like(b, std::max(count - correction, 0.0), squares));
+  return {keep_dims(e, variance, x, dims), keep_dims(e, mean, x, dims), x.dtype()};
+}
+
+Values var(Emit& e) {
+  const Moments m = moments(e);
+  return {to(e.b, m.variance, m.dtype)};
+}
+Values std_(Emit& e) {
+  const Moments m = moments(e);
+  return {to(e.b, e.b.sqrt(m.variance), m.dtype)};
+}
+Values var_mean(Emit& e) {
+  const Moments m = moments(e);
+  return {to(e.b, m.variance, m.dtype), to(e.b, m.mean, m.dtype)};
+}
+Values std_mean(Emit& e) {
+  const Moments m = moments(e);
+  return {to(e.b, e.b.sqrt(m.variance), m.dtype), to(e.b, m.mean, m.dtype)};
+}
+
+// ---- norms ----
+
+Value p_norm(Builder& b, Value x, double p, const Dims& dims) {
+  Value size = b.abs(x);
+  if (p == 0) return b.reduce_sum(to(b, b.compare(x, number_like(b, 0, x), Compare::kNe), x.dtype()), dims);
+  if (p == INFINITY) return b.reduce_max(size, dims);
+  if (p == -INFINITY) return b.reduce_min(size, dims);
+  if (p == 1) return b.reduce_sum(size, dims);
+  if (p == 2) return b.sqrt(b.reduce_sum(b.multiply(x, x), dims));
+  Value total = b.reduce_sum(b.power(size, number_like(b, p, size)), dims);
+  return b.power(total, number_like(b, 1 / p, total));
+}
+
+Values norm_of(Emit& e, double p, const Dims& dims) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  const DType dtype = e.dtype("dtype").value_or(x.dtype());
+  e.check(stablehlo::is_float(dtype), "the norm of integers needs a float dtype; convert the tensor");
+  if (p == INFINITY) {
+    // |x| is never below 0, and the norm of nothing is 0.
+    Value size = b.abs(to(b, x, dtype));
+    return {keep_dims(e, reduced_count(x, dims) == 0 ? b.reduce_sum(size, dims) : b.reduce_max(size, dims), x,
+                      dims)};
+  }
+  return {
+      keep_dims(e, to(b, p_norm(b, to(b, to(b, x, dtype), compute_type(dtype)), p, dims), dtype), x, dims)};
+}
+
+Values vector_norm(Emit& e) { return norm_of(e, e.number("ord"), reduced_dims(e, e.tensor("self"))); }
+Values norm(Emit& e) { return norm_of(e, e.has("p") ? e.number("p") : 2, reduced_dims(e, e.tensor("self"))); }
+Values norm_all(Emit& e) {
+  return norm_of(e, e.has("p") ? e.number("p") : 2, wrap_dims({}, e.tensor("self").rank(), true));
+}
+
+Values logsumexp(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  const Dims dims = wrap_dims(e.ints("dim"), x.rank(), true);
+  const DType dtype = e.promote_float({"self"});
+  Value wide = to(b, x, compute_type(dtype));
+  Dims kept = x.dims();
+  for (int64_t dim : dims) kept[static_cast<size_t>(dim)] = 1;
+  Value top = b.reduce_max(wide, dims);
+  // An infinite maximum would give inf - inf.
+  top = b.select(is_equal(b, b.abs(top), INFINITY), number_like(b, 0, top), top);
+  Value total = b.reduce_sum(b.exp(b.subtract(wide, b.broadcast(b.reshape(top, kept), x.dims()))), dims);
+  return {keep_dims(e, to(b, b.add(b.log(total), top), dtype), x, dims)};
+}
+
+// ---- along a dimension ----
+
+template <Value (Builder::*Fn)(Value, Value)>
+Values cumulative(Emit& e, int neutral) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  const DType dtype = e.dtype("dtype").value_or(sum_type(x.dtype()));
+  Value wide = to(b, to(b, x, dtype), compute_type(dtype));
+  const Values fill = {b.splat(neutral, Type{wide.dtype(), {}})};
+  const Values result = scan(b, {wide}, fill, wrap_dim(e.integer("dim"), x.rank()),
+                             [](Builder& body, const Values& earlier, const Values& later) {
+                               return Values{(body.*Fn)(earlier[0], later[0])};
+                             });
+  return {to(b, result[0], dtype)};
+}
+Values cumsum(Emit& e) { return cumulative<&Builder::add>(e, 0); }
+Values cumprod(Emit& e) { return cumulative<&Builder::multiply>(e, 1); }
+
+// The extreme so far and its position; the last one of equals, NaN stays.
+template <Compare Better>
+Values cumulative_extreme(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  if (x.rank() == 0) return {x, b.splat(0, Type{DType::kS64, {}})};
+  const int64_t dim = wrap_dim(e.integer("dim"), x.rank());
+  const DType dtype = x.dtype() == DType::kPred ? DType::kU8 : x.dtype();
+  Value positions = b.iota(Type{DType::kS32, x.dims()}, dim);
+  const Values fill = {Better == Compare::kGe ? b.lowest(dtype) : b.highest(dtype),
+                       b.splat(int64_t{-1}, Type{DType::kS32, {}})};
+  const Values result = scan(b, {to(b, x, dtype), positions}, fill, dim,
+                             [](Builder& body, const Values& earlier, const Values& later) {
+                               Value later_wins = body.compare(later[0], earlier[0], Better);
+                               if (stablehlo::is_float(later[0].dtype()))
+                                 later_wins = body.or_(later_wins, is_nan(body, later[0]));
+                               return Values{body.select(later_wins, later[0], earlier[0]),
+                                             body.select(later_wins, later[1], earlier[1])};
+                             });
+  return {to(b, result[0], x.dtype()), to(b, result[1], DType::kS64)};
+}
+
+Values logcumsumexp(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  e.check(stablehlo::is_float(x.dtype()), "expected a tensor of floats; convert it first");
+  Value wide = to(b, x, compute_type(x.dtype()));
+  const Values result =
+      scan(b, {wide}, {b.lowest(wide.dtype())}, wrap_dim(e.integer("dim"), x.rank()),
+           [](Builder& body, const Values& earlier, const Values& later) {
+             Value u = earlier[0], v = later[0], top = body.maximum(u, v);
+             Value gap = body.negate(body.abs(body.subtract(u, v)));
+             Value same = body.and_(body.compare(u, v, Compare::kEq), is_equal(body, body.abs(u), INFINITY));
+             return Values{body.select(same, u, body.add(top, body.log1p(body.exp(gap))))};
+           });
+  return {to(b, result[0], x.dtype())};
+}
+
+// Scales the sub-tensors along `dim` whose norm is above maxnorm down to it.
+Values renorm(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self");
+  const int64_t dim = wrap_dim(e.integer("dim"), x.rank());
+  Dims others;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i != dim) others.push_back(i);
+  Value wide = to(b, x, compute_type(x.dtype()));
+  Value size = p_norm(b, wide, e.number("p"), others);
+  Value limit = e.scalar("maxnorm", size.dtype(), size.dims());
+  Value shrink = b.divide(limit, b.add(size, number_like(b, 1e-7, size)));
+  Value factor = b.select(b.compare(size, limit, Compare::kGt), shrink, number_like(b, 1, size));
+  return {to(b, b.multiply(wide, b.broadcast_in_dim(factor, x.dims(), {dim})), x.dtype())};
+}
+
+const Row kRows[] = {
+    {.name = "aten::all", .emit = quantifier_all<&Builder::reduce_and>},
+    {.name = "aten::all.dim", .emit = quantifier_dim<&Builder::reduce_and>},
+    {.name = "aten::all.dims", .emit = quantifier_dims<&Builder::reduce_and>},
+    {.name = "aten::amax", .emit = extreme_dims<&Builder::reduce_max>},
+    {.name = "aten::amin", .emit = extreme_dims<&Builder::reduce_min>},
+    {.name = "aten::aminmax", .emit = aminmax},
+    {.name = "aten::any", .emit = quantifier_all<&Builder::reduce_or>},
+    {.name = "aten::any.dim", .emit = quantifier_dim<&Builder::reduce_or>},
+    {.name = "aten::any.dims", .emit = quantifier_dims<&Builder::reduce_or>},
+    {.name = "aten::argmax", .emit = arg_extreme<Compare::kGt>},
+    {.name = "aten::argmin", .emit = arg_extreme<Compare::kLt>},
+    {.name = "aten::count_nonzero.dim_IntList", .emit = count_nonzero},
+    {.name = "aten::cummax", .emit = cumulative_extreme<Compare::kGe>},
+    {.name = "aten::cummin", .emit = cumulative_extreme<Compare::kLe>},
+    {.name = "aten::cumprod", .emit = cumprod},
+    {.name = "aten::cumsum", .emit = cumsum},
+    {.name = "aten::linalg_vector_norm", .emit = vector_norm, .constants = "ord"},
+    {.name = "aten::logcumsumexp", .emit = logcumsumexp},
+    {.name = "aten::logsumexp", .emit = logsumexp},
+    {.name = "aten::max", .emit = extreme_all<&Builder::reduce_max>},
+    {.name = "aten::max.dim", .emit = extreme_with_positions<Compare::kGt>},
+    {.name = "aten::mean", .emit = mean_all},
+    {.name = "aten::mean.dim", .emit = mean},
+    {.name = "aten::min", .emit = extreme_all<&Builder::reduce_min>},
+    {.name = "aten::min.dim", .emit = extreme_with_positions<Compare::kLt>},
+    {.name = "aten::nansum", .emit = nansum},
+    {.name = "aten::norm.Scalar", .emit = norm_all, .constants = "p"},
+    {.name = "aten::norm.ScalarOpt_dim", .emit = norm, .constants = "p"},
+    {.name = "aten::norm.ScalarOpt_dim_dtype", .emit = norm, .constants = "p"},
+    {.name = "aten::norm.ScalarOpt_dtype", .emit = norm_all, .constants = "p"},
+    {.name = "aten::prod", .emit = prod_all},
+    {.name = "aten::prod.dim_int", .emit = prod},
+    {.name = "aten::renorm", .emit = renorm, .constants = "p"},
+    {.name = "aten::std.correction", .emit = std_, .constants = "correction"},
+    {.name = "aten::std_mean.correction", .emit = std_mean, .constants = "correction"},
+    {.name = "aten::sum", .emit = sum_all},
+    {.name = "aten::sum.dim_IntList", .emit = sum},
+    {.name = "aten::trace", .emit = trace},
+    {.name = "aten::var.correction", .emit = var, .constants = "correction"},
+    {.name = "aten::var_mean.correction", .emit = var_mean, .constants = "correction"},
+};
+
+}  // namespace
+
+std::span<const Row> reduce_rows() { return kRows; }
+
+}  // namespace sluice::ops
