@@ -1,6 +1,7 @@
 // A client: a plugin's devices, put to work.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -92,6 +93,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::vector<Device*> devices_;
   std::unique_ptr<CompileCache> cache_;
   std::string cache_identity_;
+  std::atomic<bool> cache_failed_{false};  // said once
 };
 
 }  // namespace sluice::pjrt

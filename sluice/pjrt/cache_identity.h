@@ -1,0 +1,14 @@
+// What a compiled program depends on besides its text and options.
+#pragma once
+
+#include <string>
+
+namespace sluice::pjrt {
+
+class Client;
+
+// The plugin's file, versions and attributes, the platform, the devices, the processor, and the environment
+// variables that XLA reads. Programs compiled under one identity must not be used under another.
+std::string cache_identity(const Client& client);
+
+}  // namespace sluice::pjrt

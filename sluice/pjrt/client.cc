@@ -1,0 +1,219 @@
+#include "sluice/pjrt/client.h"
+
+#include <utility>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/log.h"
+#include "sluice/pjrt/cache_identity.h"
+#include "sluice/pjrt/compile_options.h"
+#include "sluice/pjrt/types.h"
+
+namespace sluice::pjrt {
+
+base::Result<std::shared_ptr<Client>> Client::create(std::shared_ptr<Plugin> plugin,
+                                                     const ClientOptions& options) {
+  std::shared_ptr<Client> client(new Client(std::move(plugin)));
+  SLUICE_OK(client->open(options));
+  SLUICE_OK(client->read_platform());
+  SLUICE_OK(client->read_devices());
+  if (!options.cache_dir.empty()) {
+    client->cache_ = std::make_unique<CompileCache>(options.cache_dir, options.cache_limit);
+    client->cache_identity_ = cache_identity(*client);
+  }
+  return client;
+}
+
+Client::~Client() {
+  if (raw_ == nullptr) return;
+  auto args = c::make<c::PJRT_Client_Destroy_Args>();
+  args.client = raw_;
+  if (auto status = api().call(args); !status) base::warn("closing the client: ", status.error().what());
+}
+
+base::Status Client::open(const ClientOptions& options) {
+  Options given = options.plugin_options;
+  // Other plugins refuse options that they do not know.
+  if (plugin_->name() == "cpu") {
+    if (options.cpu_device_count < 1) {
+      return base::fail(Code::kInvalidArgument, "expected at least 1 CPU device, found ",
+                        options.cpu_device_count);
+    }
+    given.emplace("cpu_device_count", int64_t{options.cpu_device_count});
+  }
+  const std::vector<c::PJRT_NamedValue> values = to_named_values(given);
+  auto args = c::make<c::PJRT_Client_Create_Args>();
+  args.create_options = values.data();
+  args.num_options = values.size();
+  if (auto status = api().call(args); !status) {
+    return base::fail_at(status, "cannot open the devices of the ", plugin_->name(), " plugin (",
+                         plugin_->path(), ")");
+  }
+  raw_ = args.client;
+  return {};
+}
+
+base::Status Client::read_platform() {
+  auto name = c::make<c::PJRT_Client_PlatformName_Args>();
+  auto version = c::make<c::PJRT_Client_PlatformVersion_Args>();
+  auto process = c::make<c::PJRT_Client_ProcessIndex_Args>();
+  name.client = version.client = process.client = raw_;
+  SLUICE_OK(api().call(name));
+  SLUICE_OK(api().call(version));
+  SLUICE_OK(api().call(process));
+  platform_name_.assign(name.platform_name, name.platform_name_size);
+  platform_version_.assign(version.platform_version, version.platform_version_size);
+  process_index_ = process.process_index;
+  return {};
+}
+
+base::Status Client::read_devices() {
+  auto local = c::make<c::PJRT_Client_AddressableDevices_Args>();
+  auto all = c::make<c::PJRT_Client_Devices_Args>();
+  local.client = all.client = raw_;
+  SLUICE_OK(api().call(local));
+  SLUICE_OK(api().call(all));
+  global_device_count_ = all.num_devices;
+  for (size_t i = 0; i < local.num_addressable_devices; ++i) {
+    SLUICE_TRY(Device described, Device::describe(api(), local.addressable_devices[i]));
+    owned_devices_.push_back(std::make_unique<Device>(std::move(described)));
+    devices_.push_back(owned_devices_.back().get());
+  }
+  if (devices_.empty()) {
+    return base::fail(Code::kNotFound, "the ", plugin_->name(), " plugin (", plugin_->path(),
+                      ") found no device in this machine");
+  }
+  return {};
+}
+
+Device* Client::device(int id) const {
+  for (Device* device : devices_) {
+    if (device->id() == id) return device;
+  }
+  return nullptr;
+}
+
+base::Result<Buffer> Client::put(const void* host, const stablehlo::Type& type, Device& device, HostCopy mode,
+                                 std::function<void()> done) {
+  const stablehlo::Type* kept = interned(type);
+  auto args = c::make<c::PJRT_Client_BufferFromHostBuffer_Args>();
+  args.client = raw_;
+  // A value without elements may have no address; plugins want one all the same.
+  static const char nothing = 0;
+  args.data = host == nullptr && type.numel() == 0 ? &nothing : host;
+  if (args.data == nullptr) {
+    return base::fail(Code::kInvalidArgument, "cannot put a ", type.str(), " on device ", device.id(),
+                      ": the host address is null");
+  }
+  args.type = to_buffer_type(type.dtype);
+  args.dims = kept->dims.data();
+  args.num_dims = kept->dims.size();
+  args.host_buffer_semantics = static_cast<c::PJRT_HostBufferSemantics>(mode);
+  args.device = device.raw();
+  SLUICE_OK(api().call(args));
+  Buffer buffer(shared_from_this(), &device, kept, args.buffer);
+  const Event released(api(), args.done_with_host_buffer);
+  // A transfer's error stays with the buffer; the host memory is free again in any case.
+  if (done) released.on_ready([done = std::move(done)](const base::Status&) { done(); });
+  return buffer;
+}
+
+base::Result<std::string> Client::serialized_options(const CompileOptions& options) const {
+  std::vector<int> ids = options.device_ids;
+  if (ids.empty()) {
+    for (Device* device : devices_) {
+      if (ids.size() < static_cast<size_t>(options.num_replicas)) ids.push_back(device->id());
+    }
+  }
+  if (options.num_replicas < 1 || ids.size() != static_cast<size_t>(options.num_replicas)) {
+    return base::fail(Code::kInvalidArgument, "cannot compile ", options.name, " for ", options.num_replicas,
+                      " replicas: expected as many devices, found ", ids.size());
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      // XLA compiles such a program, which then waits for itself.
+      if (ids[i] == ids[j]) {
+        return base::fail(Code::kInvalidArgument, "cannot compile ", options.name, ": device ", ids[i],
+                          " is given to replicas ", j, " and ", i);
+      }
+    }
+  }
+  return serialize_compile_options(ids);
+}
+
+base::Result<std::shared_ptr<Executable>> Client::compile(std::string_view text,
+                                                          const CompileOptions& options) {
+  const base::Stopwatch watch;
+  SLUICE_TRY(const std::string serialized, serialized_options(options));
+  std::string key;
+  if (cache_) {
+    key = CompileCache::key({cache_identity_, serialized, text});
+    if (auto found = from_cache(key, options)) {
+      (*found)->from_cache_ = true;
+      (*found)->seconds_ = watch.seconds();
+      return found;
+    }
+  }
+  SLUICE_TRY(std::shared_ptr<Executable> compiled, compile_now(text, serialized, options));
+  compiled->seconds_ = watch.seconds();
+  if (cache_) to_cache(key, *compiled);
+  return compiled;
+}
+
+base::Result<std::shared_ptr<Executable>> Client::compile_now(std::string_view text,
+                                                              const std::string& serialized,
+                                                              const CompileOptions& options) {
+  constexpr std::string_view kFormat = "mlir";
+  auto program = c::make<c::PJRT_Program>();
+  program.code = text.data();
+  program.code_size = text.size();
+  program.format = kFormat.data();
+  program.format_size = kFormat.size();
+  auto args = c::make<c::PJRT_Client_Compile_Args>();
+  args.client = raw_;
+  args.program = &program;
+  args.compile_options = serialized.data();
+  args.compile_options_size = serialized.size();
+  if (auto status = api().call(args); !status) return base::fail_at(status, "cannot compile ", options.name);
+  return Executable::adopt(shared_from_this(), args.executable, options);
+}
+
+base::Result<std::shared_ptr<Executable>> Client::load(std::string_view bytes,
+                                                       const CompileOptions& options) {
+  auto args = c::make<c::PJRT_Executable_DeserializeAndLoad_Args>();
+  args.client = raw_;
+  args.serialized_executable = bytes.data();
+  args.serialized_executable_size = bytes.size();
+  const base::Stopwatch watch;
+  if (auto status = api().call(args); !status) return base::fail_at(status, "cannot load ", options.name);
+  auto loaded = Executable::adopt(shared_from_this(), args.loaded_executable, options);
+  if (loaded) (*loaded)->seconds_ = watch.seconds();
+  return loaded;
+}
+
+base::Result<std::shared_ptr<Executable>> Client::from_cache(const std::string& key,
+                                                             const CompileOptions& options) {
+  const auto payload = cache_->find(key);
+  if (!payload) return base::fail(Code::kNotFound, "not in the cache");
+  auto loaded = load(*payload, options);
+  if (!loaded) {
+    base::warn("the compile cache entry ", cache_->path(key),
+               " does not load and is removed: ", loaded.error().what());
+    cache_->remove(key);
+  }
+  return loaded;
+}
+
+// A program that cannot be kept has been compiled all the same.
+void Client::to_cache(const std::string& key, const Executable& executable) {
+  const auto bytes = executable.serialize();
+  if (!bytes) {
+    base::debug("compile cache: ", executable.name(), " cannot be serialised: ", bytes.error().what());
+    return;
+  }
+  if (auto status = cache_->store(key, *bytes); !status && !cache_failed_.exchange(true)) {
+    base::warn("programs are not kept for the next start: ", status.error().what(),
+               "; SLUICE_CACHE_DIR chooses another folder, or off");
+  }
+}
+
+}  // namespace sluice::pjrt

@@ -1,0 +1,185 @@
+#include "sluice/pjrt/compile_cache.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+#include <vector>
+
+#include "sluice/base/check.h"
+#include "sluice/base/environment.h"
+#include "sluice/base/file.h"
+#include "sluice/base/log.h"
+
+namespace sluice::pjrt {
+namespace {
+
+constexpr std::string_view kMagic = "SLUICEXP";
+constexpr uint32_t kFormat = 1;
+constexpr std::string_view kSuffix = ".program";
+constexpr size_t kHashBytes = 32;
+// A temporary file this old belongs to a process that died.
+constexpr time_t kStaleSeconds = 3600;
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new()) {
+    SLUICE_CHECK(context_ != nullptr && EVP_DigestInit_ex(context_, EVP_sha256(), nullptr) == 1);
+  }
+  ~Sha256() { EVP_MD_CTX_free(context_); }
+  Sha256(const Sha256&) = delete;
+  void add(std::string_view bytes) {
+    SLUICE_CHECK(EVP_DigestUpdate(context_, bytes.data(), bytes.size()) == 1);
+  }
+  std::string finish() {
+    std::string hash(kHashBytes, '\0');
+    SLUICE_CHECK(EVP_DigestFinal_ex(context_, reinterpret_cast<unsigned char*>(hash.data()), nullptr) == 1);
+    return hash;
+  }
+
+ private:
+  EVP_MD_CTX* context_;
+};
+
+std::string sha256(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (unsigned char byte : bytes) {
+    text.push_back(kDigits[byte >> 4]);
+    text.push_back(kDigits[byte & 15]);
+  }
+  return text;
+}
+
+template <typename Number>
+void put_little_endian(std::string& out, Number number) {
+  for (size_t i = 0; i < sizeof number; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
+}
+
+// Everything of an entry before its payload.
+std::string entry_header(const std::string& key, std::string_view payload) {
+  std::string header(kMagic);
+  put_little_endian(header, kFormat);
+  put_little_endian(header, static_cast<uint32_t>(key.size()));
+  header += key;
+  put_little_endian(header, static_cast<uint64_t>(payload.size()));
+  return header + sha256(payload);
+}
+
+struct Entry {
+  std::string path;
+  uint64_t bytes;
+  timespec used;
+};
+
+bool used_earlier(const Entry& a, const Entry& b) {
+  return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
+}
+
+// The entries of the folder; abandoned temporary files are removed on the way.
+std::vector<Entry> list_entries(const std::string& directory) {
+  std::vector<Entry> entries;
+  const auto names = base::list_directory(directory);
+  if (!names) return entries;
+  for (const std::string& name : *names) {
+    const std::string path = base::join_path(directory, name);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (base::ends_with(name, kSuffix)) {
+      entries.push_back({path, static_cast<uint64_t>(status.st_size), status.st_mtim});
+    } else if (name.find(std::string(kSuffix) + ".tmp-") != std::string::npos &&
+               status.st_mtim.tv_sec + kStaleSeconds < ::time(nullptr)) {
+      (void)base::remove_file(path);
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+std::string default_cache_directory() {
+  if (const auto chosen = base::environment("SLUICE_CACHE_DIR")) {
+    return *chosen == "off" ? "" : base::expand_home(*chosen);
+  }
+  if (const auto cache = base::environment("XDG_CACHE_HOME")) return base::join_path(*cache, "sluice");
+  if (const auto home = base::environment("HOME")) return base::join_path(*home, ".cache/sluice");
+  return "";
+}
+
+std::string CompileCache::key(std::initializer_list<std::string_view> parts) {
+  Sha256 hash;
+  for (std::string_view part : parts) {
+    std::string length;  // so that moving a letter from one part to the next gives another key
+    put_little_endian(length, static_cast<uint64_t>(part.size()));
+    hash.add(length);
+    hash.add(part);
+  }
+  return hexadecimal(hash.finish());
+}
+
+std::string CompileCache::path(const std::string& key) const {
+  return base::join_path(directory_, key + std::string(kSuffix));
+}
+
+std::optional<std::string> CompileCache::find(const std::string& key) const {
+  const std::string file = path(key);
+  auto bytes = base::read_file(file);
+  if (!bytes) {
+    if (bytes.error().code() != Code::kNotFound) base::debug("compile cache: ", bytes.error().what());
+    return std::nullopt;
+  }
+  const size_t header = entry_header(key, "").size();
+  const std::string_view payload = bytes->size() < header ? "" : std::string_view(*bytes).substr(header);
+  if (bytes->size() < header || bytes->compare(0, header, entry_header(key, payload)) != 0) {
+    base::warn("the compile cache entry ", file, " is damaged or foreign; the program is compiled again");
+    return std::nullopt;
+  }
+  // Counts as used now. Not being allowed to say so (a shared, read-only cache) does no harm.
+  (void)::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
+  return bytes->erase(0, header);
+}
+
+base::Status CompileCache::store(const std::string& key, std::string_view payload) const {
+  const std::string header = entry_header(key, payload);
+  if (header.size() + payload.size() > limit_) {
+    base::debug("compile cache: a program of ", payload.size(), " bytes is beyond the limit of ", limit_);
+    return {};
+  }
+  SLUICE_OK(base::make_directories(directory_));
+  SLUICE_TRY(base::AtomicFile file, base::AtomicFile::create(path(key)));
+  SLUICE_OK(file.write(header));
+  SLUICE_OK(file.write(payload));
+  SLUICE_OK(file.commit());
+  shrink(path(key));
+  return {};
+}
+
+void CompileCache::remove(const std::string& key) const {
+  if (auto status = base::remove_file(path(key)); !status)
+    base::debug("compile cache: ", status.error().what());
+}
+
+void CompileCache::shrink(const std::string& keep) const {
+  std::vector<Entry> entries = list_entries(directory_);
+  uint64_t total = 0;
+  for (const Entry& entry : entries) total += entry.bytes;
+  if (total <= limit_) return;
+  std::sort(entries.begin(), entries.end(), used_earlier);
+  for (const Entry& entry : entries) {
+    if (total <= limit_) break;
+    if (entry.path == keep) continue;
+    // Another process may have removed it already, or have it open: it keeps what it read.
+    if (!base::remove_file(entry.path)) continue;
+    total -= entry.bytes;
+  }
+}
+
+}  // namespace sluice::pjrt

@@ -1,0 +1,49 @@
+#include "sluice/pjrt/compile_options.h"
+
+#include <cstdint>
+
+namespace sluice::pjrt {
+namespace {
+
+// Protocol Buffers' wire format, as far as this message needs it.
+void put_varint(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
+}
+
+void put_number(std::string& out, unsigned field, int64_t value) {
+  put_varint(out, field << 3);
+  put_varint(out, static_cast<uint64_t>(value));
+}
+
+void put_bytes(std::string& out, unsigned field, const std::string& bytes) {
+  put_varint(out, field << 3 | 2);
+  put_varint(out, bytes.size());
+  out += bytes;
+}
+
+// DeviceAssignmentProto: replica_count, computation_count, computation_devices { replica_device_ids }.
+std::string device_assignment(std::span<const int> device_ids) {
+  std::string ids, devices, assignment;
+  for (int id : device_ids) put_varint(ids, static_cast<uint64_t>(static_cast<int64_t>(id)));
+  put_bytes(devices, 1, ids);
+  put_number(assignment, 1, static_cast<int64_t>(device_ids.size()));
+  put_number(assignment, 2, 1);
+  put_bytes(assignment, 3, devices);
+  return assignment;
+}
+
+}  // namespace
+
+std::string serialize_compile_options(std::span<const int> device_ids) {
+  std::string build;         // ExecutableBuildOptionsProto
+  put_number(build, 1, -1);  // device_ordinal: the assignment decides
+  put_number(build, 4, static_cast<int64_t>(device_ids.size()));
+  put_number(build, 5, 1);  // without this count XLA ends the process
+  put_bytes(build, 9, device_assignment(device_ids));
+  std::string options;
+  put_bytes(options, 3, build);
+  return options;
+}
+
+}  // namespace sluice::pjrt

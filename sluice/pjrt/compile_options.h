@@ -1,0 +1,13 @@
+// The compiler's options in the form in which plugins take them.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace sluice::pjrt {
+
+// A serialised CompileOptionsProto for one replica on each of the devices: no partitions, replica i on
+// device_ids[i].
+std::string serialize_compile_options(std::span<const int> device_ids);
+
+}  // namespace sluice::pjrt

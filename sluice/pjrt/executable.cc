@@ -1,0 +1,210 @@
+#include "sluice/pjrt/executable.h"
+
+#include <utility>
+
+#include "sluice/base/log.h"
+#include "sluice/pjrt/client.h"
+#include "sluice/pjrt/types.h"
+
+namespace sluice::pjrt {
+namespace {
+
+// The arrays that one execute passes to the plugin, kept by each thread so that a step allocates none.
+struct LaunchArrays {
+  std::vector<c::PJRT_Buffer*> arguments, outputs;  // of all replicas, one after the other
+  std::vector<c::PJRT_Buffer* const*> argument_lists;
+  std::vector<c::PJRT_Buffer**> output_lists;
+  std::vector<c::PJRT_Event*> events;
+
+  void fill(std::span<const std::vector<Buffer*>> lists, size_t num_arguments, size_t num_outputs) {
+    const size_t replicas = lists.size();
+    arguments.resize(replicas * num_arguments);
+    outputs.assign(replicas * num_outputs, nullptr);
+    argument_lists.resize(replicas);
+    output_lists.resize(replicas);
+    events.assign(replicas, nullptr);
+    for (size_t r = 0; r < replicas; ++r) {
+      c::PJRT_Buffer** list = arguments.data() + r * num_arguments;
+      for (size_t i = 0; i < num_arguments; ++i) list[i] = lists[r][i]->raw();
+      argument_lists[r] = list;
+      output_lists[r] = outputs.data() + r * num_outputs;
+    }
+  }
+};
+
+double property(const c::PJRT_Executable_GetCostAnalysis_Args& args, std::string_view name) {
+  for (size_t i = 0; i < args.num_properties; ++i) {
+    const c::PJRT_NamedValue& value = args.properties[i];
+    if (std::string_view(value.name, value.name_size) == name && value.type == c::kFloat)
+      return value.float_value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<Executable>> Executable::adopt(std::shared_ptr<Client> client,
+                                                            c::PJRT_LoadedExecutable* loaded,
+                                                            const CompileOptions& options) {
+  std::shared_ptr<Executable> made(new Executable(std::move(client)));
+  made->loaded_ = loaded;
+  made->name_ = options.name;
+  for (const stablehlo::Type& type : options.argument_types) made->argument_types_.push_back(interned(type));
+  auto args = c::make<c::PJRT_LoadedExecutable_GetExecutable_Args>();
+  args.loaded_executable = loaded;
+  SLUICE_OK(made->client_->api().call(args));
+  made->executable_ = args.executable;
+  SLUICE_OK(made->read_outputs());
+  SLUICE_OK(made->read_devices());
+  return made;
+}
+
+Executable::~Executable() {
+  const Api& api = client_->api();
+  if (executable_ != nullptr) {
+    auto args = c::make<c::PJRT_Executable_Destroy_Args>();
+    args.executable = executable_;
+    if (auto status = api.call(args); !status) base::warn("destroying ", name_, ": ", status.error().what());
+  }
+  auto args = c::make<c::PJRT_LoadedExecutable_Destroy_Args>();
+  args.executable = loaded_;
+  if (auto status = api.call(args); !status) base::warn("destroying ", name_, ": ", status.error().what());
+}
+
+base::Status Executable::read_outputs() {
+  const Api& api = client_->api();
+  auto count = c::make<c::PJRT_Executable_NumOutputs_Args>();
+  count.executable = executable_;
+  SLUICE_OK(api.call(count));
+  auto types = c::make<c::PJRT_Executable_OutputElementTypes_Args>();
+  types.executable = executable_;
+  SLUICE_OK(api.call(types));
+  auto shapes = c::make<c::PJRT_Executable_OutputDimensions_Args>();
+  shapes.executable = executable_;
+  SLUICE_OK(api.call(shapes));
+  const int64_t* dims = shapes.dims;
+  for (size_t i = 0; i < count.num_outputs; ++i) {
+    const auto dtype = from_buffer_type(types.output_types[i]);
+    if (!dtype) {
+      return base::fail(Code::kUnimplemented, "output ", i, " of ", name_, " has the plugin's element type ",
+                        static_cast<unsigned>(types.output_types[i]), ", which Sluice does not have");
+    }
+    stablehlo::Type type;
+    type.dtype = *dtype;
+    type.dims.assign(dims, dims + shapes.dim_sizes[i]);
+    dims += shapes.dim_sizes[i];
+    output_types_.push_back(interned(type));
+  }
+  return {};
+}
+
+base::Status Executable::read_devices() {
+  auto args = c::make<c::PJRT_LoadedExecutable_AddressableDevices_Args>();
+  args.executable = loaded_;
+  SLUICE_OK(client_->api().call(args));
+  for (size_t i = 0; i < args.num_addressable_devices; ++i) {
+    for (Device* device : client_->devices()) {
+      if (device->raw() == args.addressable_devices[i]) devices_.push_back(device);
+    }
+  }
+  if (devices_.empty() || devices_.size() != args.num_addressable_devices) {
+    return base::fail(Code::kFailedPrecondition, name_, " runs on ", args.num_addressable_devices,
+                      " devices of this process, but the client knows ", devices_.size(), " of them");
+  }
+  return {};
+}
+
+// Cheap when all is well: one comparison of pointers for type and for device.
+base::Status Executable::check(std::span<const std::vector<Buffer*>> arguments) const {
+  if (arguments.size() != devices_.size()) {
+    return base::fail(Code::kInvalidArgument, name_, " runs on ", devices_.size(),
+                      " replicas, found arguments for ", arguments.size());
+  }
+  for (size_t r = 0; r < arguments.size(); ++r) {
+    const std::vector<Buffer*>& list = arguments[r];
+    if (list.size() != argument_types_.size()) {
+      return base::fail(Code::kInvalidArgument, name_, " takes ", argument_types_.size(),
+                        " arguments, found ", list.size(), " for replica ", r);
+    }
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Buffer* buffer = list[i];
+      if (buffer == nullptr || buffer->raw() == nullptr || buffer->interned_type() != argument_types_[i] ||
+          buffer->device() != devices_[r]) [[unlikely]] {
+        return refuse(r, i, buffer);
+      }
+    }
+  }
+  return {};
+}
+
+base::Status Executable::refuse(size_t replica, size_t argument, const Buffer* buffer) const {
+  const std::string where = base::str("argument ", argument, " of ", name_, " (replica ", replica, ")");
+  if (buffer == nullptr || buffer->raw() == nullptr) {
+    return base::fail(Code::kInvalidArgument, where, ": expected a buffer of ",
+                      argument_types_[argument]->str(), ", found an empty one");
+  }
+  if (buffer->interned_type() != argument_types_[argument]) {
+    return base::fail(Code::kInvalidArgument, where, ": expected ", argument_types_[argument]->str(),
+                      ", found ", buffer->type().str());
+  }
+  return base::fail(Code::kInvalidArgument, where, ": expected a buffer on device ", devices_[replica]->id(),
+                    " of the program's client, found one on device ", buffer->device()->id(),
+                    ": put the value on the replica's own device");
+}
+
+base::Result<Launch> Executable::execute(std::span<const std::vector<Buffer*>> arguments,
+                                         std::span<const int64_t> not_donated) const {
+  SLUICE_OK(check(arguments));
+  static thread_local LaunchArrays arrays;
+  arrays.fill(arguments, num_arguments(), num_outputs());
+  auto options = c::make<c::PJRT_ExecuteOptions>();
+  options.non_donatable_input_indices = not_donated.data();
+  options.num_non_donatable_input_indices = not_donated.size();
+  auto args = c::make<c::PJRT_LoadedExecutable_Execute_Args>();
+  args.executable = loaded_;
+  args.options = &options;
+  args.argument_lists = arrays.argument_lists.data();
+  args.num_devices = devices_.size();
+  args.num_args = num_arguments();
+  args.output_lists = arrays.output_lists.data();
+  args.device_complete_events = arrays.events.data();
+  SLUICE_OK(client_->api().call(args));
+  Launch launch;
+  launch.outputs.resize(devices_.size());
+  launch.done.reserve(devices_.size());
+  for (size_t r = 0; r < devices_.size(); ++r) {
+    std::vector<Buffer>& outputs = launch.outputs[r];
+    outputs.reserve(num_outputs());
+    for (size_t i = 0; i < num_outputs(); ++i) {
+      outputs.emplace_back(client_, devices_[r], output_types_[i], arrays.output_lists[r][i]);
+    }
+    launch.done.emplace_back(client_->api(), arrays.events[r]);
+  }
+  return launch;
+}
+
+base::Result<ProgramMemory> Executable::memory() const {
+  auto args = c::make<c::PJRT_Executable_GetCompiledMemoryStats_Args>();
+  args.executable = executable_;
+  SLUICE_OK(client_->api().call(args));
+  return ProgramMemory{args.argument_size_in_bytes, args.output_size_in_bytes, args.alias_size_in_bytes,
+                       args.temp_size_in_bytes, args.generated_code_size_in_bytes};
+}
+
+base::Result<ProgramCost> Executable::cost() const {
+  auto args = c::make<c::PJRT_Executable_GetCostAnalysis_Args>();
+  args.executable = executable_;
+  SLUICE_OK(client_->api().call(args));
+  return ProgramCost{property(args, "flops"), property(args, "bytes accessed")};
+}
+
+base::Result<std::string> Executable::serialize() const {
+  auto args = c::make<c::PJRT_Executable_Serialize_Args>();
+  args.executable = executable_;
+  SLUICE_OK(client_->api().call(args));
+  std::string bytes(args.serialized_bytes, args.serialized_bytes_size);
+  args.serialized_executable_deleter(args.serialized_executable);
+  return bytes;
+}
+
+}  // namespace sluice::pjrt

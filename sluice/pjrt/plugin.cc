@@ -1,0 +1,83 @@
+#include "sluice/pjrt/plugin.h"
+
+#include <dlfcn.h>
+
+#include <mutex>
+
+#include "sluice/base/log.h"
+#include "sluice/pjrt/find_plugin.h"
+#include "sluice/pjrt/named_value.h"
+
+namespace sluice::pjrt {
+namespace {
+
+using GetPjrtApi = const c::PJRT_Api* (*)();
+
+// Opens the library and asks it for its table of functions.
+base::Result<const c::PJRT_Api*> open_library(const std::string& path) {
+  // Its symbols stay its own (RTLD_LOCAL), so that two plugins, or a plugin and LibTorch, do not mix.
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    const char* reason = ::dlerror();
+    return base::fail(Code::kFailedPrecondition, "cannot load the plugin ", path, ": ",
+                      reason == nullptr ? "unknown reason" : reason,
+                      "; install the library that is missing, or the plugin built for this system");
+  }
+  const auto get_api = reinterpret_cast<GetPjrtApi>(::dlsym(library, "GetPjrtApi"));
+  if (get_api == nullptr) {
+    return base::fail(
+        Code::kInvalidArgument, path,
+        " is not a PJRT plugin: expected the function GetPjrtApi, found none; SLUICE_PLUGIN takes the "
+        "path of a plugin's .so, for example xla_cpu_pjrt.so or libtpu.so");
+  }
+  const c::PJRT_Api* table = get_api();
+  if (table == nullptr)
+    return base::fail(Code::kInternal, "the plugin ", path, " gave out no table of functions");
+  return table;
+}
+
+base::Status check_version(const c::PJRT_Api& table, const std::string& path) {
+  const int major = table.pjrt_api_version.major_version, minor = table.pjrt_api_version.minor_version;
+  if (major == c::kApiMajor && minor >= kOldestMinor) return {};
+  return base::fail(Code::kFailedPrecondition, "the plugin ", path, " has PJRT version ", major, ".", minor,
+                    ", expected ", c::kApiMajor, ".", kOldestMinor, " or a later ", c::kApiMajor,
+                    ".x: install a ",
+                    major > c::kApiMajor ? "plugin that this Sluice knows" : "newer plugin");
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<Plugin>> Plugin::load(const std::string& name_or_path) {
+  SLUICE_TRY(const PluginFile file, find_plugin(name_or_path));
+  // Never destroyed: buffers with static lifetime may outlive it otherwise. Held while a plugin is loaded,
+  // since it must be initialised once.
+  static std::mutex mutex;
+  static auto& loaded = *new std::map<std::string, std::shared_ptr<Plugin>>();
+  std::lock_guard lock(mutex);
+  if (const auto found = loaded.find(file.path); found != loaded.end()) return found->second;
+  SLUICE_TRY(std::shared_ptr<Plugin> plugin, load_file(file.name, file.path));
+  loaded[file.path] = plugin;
+  return plugin;
+}
+
+base::Result<std::shared_ptr<Plugin>> Plugin::load_file(const std::string& name, const std::string& path) {
+  if (name == "cuda") preload_nvidia_libraries(path);
+  SLUICE_TRY(const c::PJRT_Api* const table, open_library(path));
+  SLUICE_OK(check_version(*table, path));
+  std::shared_ptr<Plugin> plugin(new Plugin());
+  plugin->name_ = name;
+  plugin->path_ = path;
+  plugin->api_ = Api(table);
+  auto initialize = c::make<c::PJRT_Plugin_Initialize_Args>();
+  if (auto status = plugin->api_.call(initialize); !status) {
+    return base::fail_at(status, "the plugin ", path, " cannot be initialised");
+  }
+  auto attributes = c::make<c::PJRT_Plugin_Attributes_Args>();
+  if (plugin->api_.call(attributes)) {
+    plugin->attributes_ = to_texts(attributes.attributes, attributes.num_attributes);
+  }
+  base::debug("plugin ", name, " (", path, "), PJRT ", plugin->api_major(), ".", plugin->api_minor());
+  return plugin;
+}
+
+}  // namespace sluice::pjrt
