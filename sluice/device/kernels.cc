@@ -117,7 +117,7 @@ at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_blocking*/) {
   if (on_device(self) && on_device(dst)) {
     TraceLock lock = lock_trace();
-    copy(dst, self);
+    copy_value(dst, self);
     if (runtime_options().eager) cut("aten::copy_");
     return dst;
   }

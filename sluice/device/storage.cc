@@ -142,7 +142,7 @@ void write(const at::Tensor& tensor, const Operand& value) {
               storage.strides);
 }
 
-void copy(const at::Tensor& to, const at::Tensor& from) {
+void copy_value(const at::Tensor& to, const at::Tensor& from) {
   Operand value = read(from);
   const auto dtype = to_dtype(to.scalar_type());
   if (value.type->type.dtype != dtype) value = record_internal("sluice::convert", value, {}, dtype);

@@ -69,7 +69,7 @@ Operand read(const at::Tensor& tensor);
 // are.
 void write(const at::Tensor& tensor, const Operand& value);
 // copy_ between tensors of one device: shares the value where it can.
-void copy(const at::Tensor& to, const at::Tensor& from);
+void copy_value(const at::Tensor& to, const at::Tensor& from);
 
 // The storage's value becomes this data.
 void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides = {});
