@@ -1,0 +1,340 @@
+// Random programs of views, in-place operations and copies: the device against LibTorch on the CPU.
+#include <functional>
+#include <random>
+#include <sstream>
+
+#include "tests/device/support.h"
+
+namespace sluice::tests {
+namespace {
+
+// Runs one program in two worlds at a time. Every decision depends on the CPU's tensors and the seed alone.
+class Program {
+ public:
+  Program(uint32_t seed, bool autograd) : random_(seed), autograd_(autograd), device_(test_device()) {
+    for (int i = 0; i < 3; ++i) create();
+  }
+
+  void step() {
+    if (tensors_.size() > 9) drop();
+    int kind = pick(100);
+    if (kind < 6) {
+      create();
+    } else if (kind < 46) {
+      look();
+    } else if (kind < 76) {
+      write();
+    } else if (kind < 86) {
+      compute();
+    } else if (kind < 91 && !autograd_) {
+      rebind();
+    } else if (kind < 95) {
+      drop();
+    } else {
+      text_ << "cut\n";
+      cut();
+    }
+  }
+
+  // Compares everything; "" when it agrees.
+  std::string check() {
+    if (autograd_) differentiate();
+    cut();
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      double tolerance = tensors_[i].cpu.scalar_type() == torch::kBFloat16 ? 0.03 : 1e-5;
+      std::string message = differs(tensors_[i].device, tensors_[i].cpu, tolerance);
+      if (!message.empty()) return c10::str("t", tensors_[i].id, ": ", message, "\n", text_.str());
+    }
+    return "";
+  }
+
+ private:
+  struct Pair {
+    torch::Tensor cpu, device;
+    int id;
+  };
+  using Fn = std::function<torch::Tensor(const torch::Tensor&)>;
+
+  int pick(int64_t count) { return static_cast<int>(random_() % static_cast<uint32_t>(count)); }
+  Pair& any() { return tensors_[static_cast<size_t>(pick(static_cast<int64_t>(tensors_.size())))]; }
+
+  void keep(torch::Tensor cpu, torch::Tensor device, const std::string& what) {
+    text_ << "t" << count_ << " = " << what << "  " << cpu.sizes() << " " << cpu.scalar_type() << "\n";
+    tensors_.push_back({std::move(cpu), std::move(device), count_++});
+  }
+
+  void create() {
+    std::vector<int64_t> sizes(static_cast<size_t>(1 + pick(3)));
+    for (int64_t& size : sizes) size = 1 + pick(5);
+    // Values are small multiples of 1/4: they survive bf16.
+    torch::Generator generator = at::detail::createCPUGenerator(random_());
+    torch::Tensor cpu = torch::randint(-8, 9, sizes, generator, torch::kFloat) * 0.25;
+    const torch::ScalarType types[] = {torch::kFloat, torch::kFloat, torch::kLong, torch::kBFloat16};
+    if (!autograd_) cpu = cpu.to(types[pick(4)]);
+    torch::Tensor device = cpu.clone().to(device_);
+    if (autograd_) {
+      cpu.requires_grad_();
+      device.requires_grad_();
+      leaves_.push_back({cpu, device, count_});
+      // Leaves may not be written; what is made of them may.
+      cpu = cpu * 1.5;
+      device = device * 1.5;
+    }
+    keep(cpu, device, "create");
+  }
+
+  void drop() {
+    if (tensors_.size() < 3) return;
+    size_t index = static_cast<size_t>(pick(static_cast<int64_t>(tensors_.size())));
+    text_ << "drop t" << tensors_[index].id << "\n";
+    tensors_.erase(tensors_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  // A random view of a shape; "" when it does not apply.
+  std::pair<std::string, Fn> view_of(const torch::Tensor& t) {
+    int64_t dims = t.dim();
+    if (dims == 0) return {"unsqueeze(0)", [](const auto& x) { return x.unsqueeze(0); }};
+    int64_t d = pick(dims), e = pick(dims), size = t.size(d);
+    switch (pick(16)) {
+      case 0: {
+        int64_t start = pick(size), end = start + 1 + pick(size - start), step = 1 + pick(2);
+        return {c10::str("slice(", d, ",", start, ",", end, ",", step, ")"),
+                [=](const auto& x) { return x.slice(d, start, end, step); }};
+      }
+      case 1:
+        return {c10::str("transpose(", d, ",", e, ")"), [=](const auto& x) { return x.transpose(d, e); }};
+      case 2: {
+        int64_t index = pick(size);
+        return {c10::str("select(", d, ",", index, ")"), [=](const auto& x) { return x.select(d, index); }};
+      }
+      case 3: {
+        int64_t chunks = 1 + pick(3);
+        int64_t which = pick(std::min<int64_t>(
+            chunks, (size + (size + chunks - 1) / chunks - 1) / ((size + chunks - 1) / chunks)));
+        return {c10::str("chunk(", chunks, ",", d, ")[", which, "]"),
+                [=](const auto& x) { return x.chunk(chunks, d)[static_cast<size_t>(which)]; }};
+      }
+      case 4: {
+        if (dims >= 4) return {};
+        int64_t window = 1 + pick(size), step = 1 + pick(2);
+        return {c10::str("unfold(", d, ",", window, ",", step, ")"),
+                [=](const auto& x) { return x.unfold(d, window, step); }};
+      }
+      case 5: {
+        if (dims < 2 || d == e) return {};
+        return {c10::str("diagonal(0,", d, ",", e, ")"), [=](const auto& x) { return x.diagonal(0, d, e); }};
+      }
+      case 6: {
+        if (dims >= 4) return {};
+        return {c10::str("unsqueeze(", d, ")"), [=](const auto& x) { return x.unsqueeze(d); }};
+      }
+      case 7: {
+        if (dims >= 4) return {};
+        auto sizes = t.sizes().vec();
+        sizes.insert(sizes.begin(), 1 + pick(3));
+        return {c10::str("expand(", torch::IntArrayRef(sizes), ")"),
+                [=](const auto& x) { return x.expand(sizes); }};
+      }
+      case 8:
+        return {"squeeze", [](const auto& x) { return x.squeeze(); }};
+      case 9: {
+        if (!t.is_contiguous()) return {};
+        return {"view(-1)", [](const auto& x) { return x.view({-1}); }};
+      }
+      case 10: {
+        if (!t.is_contiguous() || t.numel() % 2 != 0) return {};
+        return {"view(2,-1)", [](const auto& x) { return x.view({2, -1}); }};
+      }
+      case 11:
+        return {"detach", [](const auto& x) { return x.detach(); }};
+      case 12: {
+        int64_t start = pick(size), length = 1 + pick(size - start);
+        return {c10::str("narrow(", d, ",", start, ",", length, ")"),
+                [=](const auto& x) { return x.narrow(d, start, length); }};
+      }
+      case 13: {
+        std::vector<int64_t> order(static_cast<size_t>(dims));
+        for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+        std::shuffle(order.begin(), order.end(), random_);
+        return {c10::str("permute(", torch::IntArrayRef(order), ")"),
+                [=](const auto& x) { return x.permute(order); }};
+      }
+      case 14: {
+        if (autograd_) return {};
+        return {"data", [](const auto& x) { return x.variable_data(); }};
+      }
+      default: {
+        int64_t window = 1 + pick(size);
+        return {c10::str("split(", window, ",", d, ")[0]"),
+                [=](const auto& x) { return x.split(window, d)[0]; }};
+      }
+    }
+  }
+
+  void look() {
+    Pair pair = any();
+    auto [name, fn] = view_of(pair.cpu);
+    if (!fn || (autograd_ && name == "detach")) return;
+    keep(fn(pair.cpu), fn(pair.device), c10::str("t", pair.id, ".", name));
+  }
+
+  // A tensor whose values may be written into `pair`, in both worlds; a copy when they share memory.
+  Pair source_for(const Pair& pair) {
+    for (int tries = 0; tries < 8; ++tries) {
+      Pair other = any();
+      auto sizes = pair.cpu.sizes().vec();
+      bool fits = other.cpu.dim() <= pair.cpu.dim();
+      for (int64_t i = 1; fits && i <= other.cpu.dim(); ++i) {
+        fits = other.cpu.size(-i) == 1 || other.cpu.size(-i) == pair.cpu.size(-i);
+      }
+      if (!fits) continue;
+      if (other.cpu.is_alias_of(pair.cpu)) return {other.cpu.clone(), other.device.clone(), other.id};
+      return other;
+    }
+    return {torch::ones({}), torch::ones({}, device_), -1};
+  }
+
+  void write() {
+    Pair pair = any();
+    bool overlapping = false;
+    for (int64_t d = 0; d < pair.cpu.dim(); ++d)
+      overlapping |= pair.cpu.size(d) > 1 && pair.cpu.stride(d) == 0;
+    if (overlapping) return;
+    Pair other = source_for(pair);
+    double number = static_cast<double>(pick(9) - 4) * 0.5;
+    int64_t whole = pick(5) - 2;
+    bool floating = pair.cpu.is_floating_point();
+    auto both = [&](const std::string& what,
+                    const std::function<void(torch::Tensor&, const torch::Tensor&)>& fn) {
+      // Overlapping windows (unfold) may be refused by the CPU; then the program goes on without.
+      try {
+        fn(pair.cpu, other.cpu);
+      } catch (const c10::Error&) {
+        return;
+      }
+      fn(pair.device, other.device);
+      text_ << "t" << pair.id << "." << what << "  (with t" << other.id << ")\n";
+    };
+    switch (pick(9)) {
+      case 0:
+        return both(c10::str("add_(", whole, ")"), [=](auto& x, const auto&) { x.add_(whole); });
+      case 1:
+        return both(c10::str("mul_(", floating ? number : 1, ")"), [=](auto& x, const auto&) {
+          if (floating) {
+            x.mul_(number * 0.5);
+          } else {
+            x.mul_(whole);
+          }
+        });
+      case 2:
+        return both("copy_", [](auto& x, const auto& y) { x.copy_(y); });
+      case 3:
+        return both("copy_ other type", [](auto& x, const auto& y) { x.copy_(y.to(torch::kLong)); });
+      case 4:
+        return both(c10::str("fill_(", whole, ")"), [=](auto& x, const auto&) { x.fill_(whole); });
+      case 5:
+        return both("zero_", [](auto& x, const auto&) { x.zero_(); });
+      case 6:
+        return both("add_(tensor)",
+                    [=](auto& x, const auto& y) { x.add_(floating ? y : y.to(torch::kLong)); });
+      case 7:
+        return both("clamp_(-4,4)", [](auto& x, const auto&) { x.clamp_(-4, 4); });
+      default:
+        return both("masked_fill_", [=](auto& x, const auto&) { x.masked_fill_(x > 1, whole); });
+    }
+  }
+
+  void compute() {
+    Pair pair = any();
+    auto apply = [&](const std::string& what, const Fn& fn) {
+      keep(fn(pair.cpu), fn(pair.device), c10::str("t", pair.id, ".", what));
+    };
+    switch (pick(autograd_ ? 5 : 7)) {
+      case 0:
+        return apply("neg", [](const auto& x) { return -x; });
+      case 1:
+        return apply("clone", [](const auto& x) { return x.clone(); });
+      case 2:
+        return apply("contiguous", [](const auto& x) { return x.contiguous(); });
+      case 3:
+        return apply("sum(-1)", [](const auto& x) { return (x * 0.25).sum(-1); });
+      case 4:
+        return apply("cat", [](const auto& x) { return torch::cat({x.reshape(-1), x.reshape(-1)}); });
+      case 5:
+        return apply("to(float)", [](const auto& x) { return x.to(torch::kFloat); });
+      default:
+        return apply("to(long)", [](const auto& x) { return x.to(torch::kLong); });
+    }
+  }
+
+  // set_ and set_data: a tensor object looks at other memory from now on.
+  void rebind() {
+    size_t to = static_cast<size_t>(pick(static_cast<int64_t>(tensors_.size())));
+    Pair from = any();
+    Pair& target = tensors_[to];
+    if (target.cpu.is_same(from.cpu) || target.cpu.scalar_type() != from.cpu.scalar_type()) return;
+    bool data = pick(2) == 0;
+    text_ << "t" << target.id << (data ? ".set_data(t" : ".set_(t") << from.id << ")\n";
+    if (data) {
+      target.cpu.set_data(from.cpu);
+      target.device.set_data(from.device);
+    } else {
+      target.cpu.set_(from.cpu);
+      target.device.set_(from.device);
+    }
+  }
+
+  // The sum of everything alive, weighted, backwards into the leaves, which are then compared too.
+  void differentiate() {
+    torch::Tensor cpu = torch::zeros({}), device = torch::zeros({}, device_);
+    double weight = 0.25;
+    for (Pair& pair : tensors_) {
+      cpu = cpu + pair.cpu.sum() * weight;
+      device = device + pair.device.sum() * weight;
+      weight += 0.25;
+    }
+    text_ << "backward\n";
+    std::string refused;
+    try {
+      if (cpu.requires_grad()) cpu.backward();
+    } catch (const c10::Error& error) {
+      refused = error.what();
+    }
+    if (!refused.empty()) {
+      EXPECT_THROW(device.backward(), c10::Error) << refused;
+      return;
+    }
+    if (device.requires_grad()) device.backward();
+    for (Pair& leaf : leaves_) {
+      if (leaf.cpu.grad().defined())
+        tensors_.push_back({leaf.cpu.grad(), leaf.device.grad(), 1000 + leaf.id});
+    }
+  }
+
+  std::mt19937 random_;
+  bool autograd_;
+  torch::Device device_;
+  std::vector<Pair> tensors_, leaves_;
+  int count_ = 0;
+  std::ostringstream text_;
+};
+
+void run_programs(int count, bool autograd, uint32_t first) {
+  for (int i = 0; i < count; ++i) {
+    uint32_t seed = first + static_cast<uint32_t>(i);
+    Program program(seed, autograd);
+    try {
+      for (int step = 0; step < 30; ++step) program.step();
+      ASSERT_EQ(program.check(), "") << "seed " << seed;
+    } catch (const std::exception& error) {
+      FAIL() << "seed " << seed << ": " << error.what();
+    }
+  }
+}
+
+TEST(Programs, ViewsAndInPlaceWritesMatchTheCpu) { run_programs(rounds(40), false, 1000); }
+
+TEST(Programs, GradientsThroughWrittenViewsMatchTheCpu) { run_programs(rounds(20), true, 5000); }
+
+}  // namespace
+}  // namespace sluice::tests
