@@ -27,6 +27,10 @@ class Source {
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url,
                                                   const std::atomic<bool>* cancelled = nullptr);
 
+// The bytes of a local file as they are, packed or not.
+base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url,
+                                                       const std::atomic<bool>* cancelled = nullptr);
+
 // The same bytes from memory: for tests and for members that are archives themselves.
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes);
 

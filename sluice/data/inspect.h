@@ -1,0 +1,54 @@
+// What is in shards, and what is wrong with them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+
+namespace sluice::data {
+
+// One shard as its headers tell.
+struct ShardListing {
+  std::string url;
+  std::int64_t samples = 0;
+  std::int64_t members = 0;                        // that belong to samples
+  std::int64_t left_out = 0;                       // folders, links, names without an extension, metadata
+  std::uint64_t bytes = 0;                         // of the archive, unpacked
+  std::uint64_t payload = 0;                       // of the members
+  std::map<std::string, std::int64_t> extensions;  // members of each
+  std::vector<std::string> keys;                   // when asked for
+};
+base::Result<ShardListing> list_shard(const std::string& url, bool with_keys = false);
+
+struct VerifyOptions {
+  std::vector<std::string> urls;
+  std::vector<std::string>
+      fields;                // that each sample must have: "jpg;png", "cls"; empty: what the first sample has
+  std::int64_t classes = 0;  // labels must be below; 0: any
+  int workers = 0;           // shards at a time; 0: one for each core
+  std::function<void(std::int64_t done, std::int64_t total)>
+      progress;  // shards; from several threads, one at a time
+};
+
+struct Problem {
+  std::string shard;
+  std::string what;   // complete: names member and offset
+  bool fatal = true;  // false: nothing is lost, but readers leave something out
+};
+
+struct VerifyReport {
+  std::int64_t shards = 0, samples = 0, members = 0;
+  std::uint64_t bytes = 0;
+  std::vector<Problem> problems;  // in the shards' order
+  std::int64_t failures() const;  // fatal ones
+};
+
+// Reads everything and decodes what can be decoded. Goes on after each problem: at the next member, or at the
+// next shard when the archive itself is damaged. Fails only when nothing can be checked at all.
+base::Result<VerifyReport> verify(const VerifyOptions& options);
+
+}  // namespace sluice::data

@@ -1,0 +1,47 @@
+// Writing a set of shards: PREFIX-0000.tar, PREFIX-0001.tar, …
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/result.h"
+
+namespace sluice::data {
+
+struct ShardOptions {
+  std::string folder;  // made when it is missing
+  std::string prefix = "train";
+  std::int64_t shard_size = 2000;  // samples in a shard; the last one may have fewer
+  bool overwrite = false;          // replaces shards of the same prefix; without it they are an error
+  std::function<void(std::int64_t done, std::int64_t total)> progress;  // called now and then
+};
+
+struct ShardReport {
+  std::int64_t samples = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> shards;  // paths
+};
+
+// A sample to be written: its key and (extension, payload) pairs.
+struct NewSample {
+  std::string key;
+  std::vector<std::pair<std::string, std::string>> members;
+};
+
+// Writes samples 0 … count − 1 as `produce` gives them. The set is written in a hidden folder beside its
+// place and moved there when it is whole: after an error or a kill there is no set that looks complete but is
+// not.
+base::Result<ShardReport> write_shards(std::int64_t count,
+                                       const std::function<base::Result<NewSample>(std::int64_t)>& produce,
+                                       const ShardOptions& options);
+
+// Replaces a file with lines of text, such as the names of the classes.
+base::Status write_lines(const std::string& path, const std::vector<std::string>& lines);
+
+// "0000042": as webdataset's own writers name samples.
+std::string sample_key(std::int64_t index);
+
+}  // namespace sluice::data
