@@ -50,5 +50,5 @@ int main(int argc, char** argv) {
       session.log_every(20, {{"loss", loss}});
     }
   }
-  session.print("done\n");
+  session.print("done");
 }
