@@ -75,6 +75,8 @@ void Builder::set_location(std::string_view name) {
 
 void Builder::set_precision(Precision precision) { impl_->precision = precision; }
 
+void Builder::set_explicit_nan(bool on) { impl_->explicit_nan = on; }
+
 Value Builder::parameter(const Type& type) {
   if (impl_->scopes.size() != 1 || impl_->finished) {
     throw Error(Code::kFailedPrecondition,
@@ -105,7 +107,7 @@ const TypeEntry* Builder::Impl::intern_checked(std::string_view op, const Type& 
 }
 
 Value Builder::Impl::new_value(const TypeEntry* type, char kind, int32_t number) {
-  values.push_back({type, scopes.back().id, number, kind});
+  values.push_back({type, scopes.back().id, number, kind, false});
   return {owner, static_cast<int32_t>(values.size()) - 1};
 }
 

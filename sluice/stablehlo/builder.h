@@ -58,7 +58,7 @@ using ReplicaGroups = std::vector<std::vector<int64_t>>;
 
 // dot_general's dimensions (StableHLO specification, "dot_general").
 struct DotDims {
-  Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+  Dims lhs_batch = {}, rhs_batch = {}, lhs_contract = {}, rhs_contract = {};
 };
 
 // convolution's dimension numbers and window ("convolution" in the specification).
@@ -73,21 +73,21 @@ struct ConvolutionDims {
   Dims output_spatial;
 };
 struct ConvolutionWindow {
-  Dims strides;
-  std::vector<std::pair<int64_t, int64_t>> padding;
-  Dims lhs_dilation, rhs_dilation;
-  std::vector<bool> reversal;  // empty: none
+  Dims strides = {};
+  std::vector<std::pair<int64_t, int64_t>> padding = {};
+  Dims lhs_dilation = {}, rhs_dilation = {};
+  std::vector<bool> reversal = {};  // empty: none
   int64_t feature_groups = 1, batch_groups = 1;
 };
 
 struct GatherDims {
-  Dims offset_dims, collapsed_slice_dims, start_index_map;
+  Dims offset_dims = {}, collapsed_slice_dims = {}, start_index_map = {};
   int64_t index_vector_dim = 0;
-  Dims slice_sizes;
+  Dims slice_sizes = {};
   bool indices_are_sorted = false;
 };
 struct ScatterDims {
-  Dims update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims;
+  Dims update_window_dims = {}, inserted_window_dims = {}, scatter_dims_to_operand_dims = {};
   int64_t index_vector_dim = 0;
   bool indices_are_sorted = false, unique_indices = false;
 };
@@ -119,6 +119,11 @@ class Builder {
   void set_location(std::string_view name);
   // The precision that products added from now on ask for; kDefault at first.
   void set_precision(Precision precision);
+  // Whether maximum, minimum, reduce_max and reduce_min are spelled out with comparisons, so that a NaN wins
+  // also where the compiler drops one: XLA's CPU backend does that to the second operand's by default. True
+  // at first; switch it off for a platform whose own maximum keeps every NaN (TPUs and GPUs do), where that
+  // is faster.
+  void set_explicit_nan(bool on);
 
   // Constants. A splat is converted to the element type: floats round to nearest even, a float's fraction is
   // dropped for an integer type (which must hold the number), integers wrap around. Equal splats of one block
@@ -171,7 +176,7 @@ class Builder {
   Value divide(Value a, Value b);
   Value remainder(Value a, Value b);
   Value power(Value a, Value b);
-  Value maximum(Value a, Value b);  // NaN wins
+  Value maximum(Value a, Value b);  // a NaN wins, as in PyTorch
   Value minimum(Value a, Value b);
   Value and_(Value a, Value b);
   Value or_(Value a, Value b);
@@ -205,8 +210,9 @@ class Builder {
   Values reduce(std::span<const Value> operands, std::span<const Value> inits, const Dims& dims,
                 const Region& body);
   Value reduce_sum(Value x, const Dims& dims);
-  Value reduce_max(Value x, const Dims& dims);
-  Value reduce_min(Value x, const Dims& dims);
+  // nan_wins: false where the result is right in any case, as for the shift of a softmax; may be faster.
+  Value reduce_max(Value x, const Dims& dims, bool nan_wins = true);
+  Value reduce_min(Value x, const Dims& dims, bool nan_wins = true);
   Value reduce_product(Value x, const Dims& dims);
   Value reduce_and(Value x, const Dims& dims);  // predicates
   Value reduce_or(Value x, const Dims& dims);

@@ -61,7 +61,7 @@ Value Builder::replica_id() {
 }
 
 Value Builder::all_reduce(Value x, const ReplicaGroups& groups, const Region& body) {
-  constexpr std::string_view kOp = "stablehlo.all_reduce";
+  constexpr std::string_view kOp = kAllReduce;
   impl_->use(kOp, x);
   check_group_list(kOp, groups);
   const TypeEntry* scalar = impl_->intern({x.dtype(), {}});
@@ -88,7 +88,7 @@ Value Builder::all_gather(Value x, int64_t dim, const ReplicaGroups& groups) {
 }
 
 Value Builder::reduce_scatter(Value x, int64_t dim, const ReplicaGroups& groups, const Region& body) {
-  constexpr std::string_view kOp = "stablehlo.reduce_scatter";
+  constexpr std::string_view kOp = kReduceScatter;
   impl_->use(kOp, x);
   check_dim(kOp, x, dim);
   const int64_t size = group_size(kOp, groups);

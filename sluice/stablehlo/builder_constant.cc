@@ -15,7 +15,9 @@ Value Builder::Impl::splat_bits(const Type& wanted, uint64_t bits) {
   if (wanted.numel() > 0) literal::append(dense, wanted.dtype, bits);
   dense += "> : ";
   dense += result->text;
-  return shared = add(kConstant, {}, Attributes().raw("value", dense), result);
+  shared = add(kConstant, {}, Attributes().raw("value", dense), result);
+  values[static_cast<size_t>(shared.id_)].constant = !literal::is_nan(wanted.dtype, bits);
+  return shared;
 }
 
 Value Builder::splat(double value, const Type& type) {

@@ -52,6 +52,23 @@ Value Builder::Impl::binary(std::string_view op, Value a, Value b, unsigned allo
   return add(op, operands, {}, entry(a));
 }
 
+// Whether a NaN needs words of its own. Not in the bodies of collectives: plugins know those by their one
+// operation.
+bool Builder::Impl::spell_out_nan(Value v) const {
+  return explicit_nan && is_float(v.dtype()) && scopes.back().op != kAllReduce &&
+         scopes.back().op != kReduceScatter;
+}
+
+// The first operand's NaN wins everywhere; the second one's does not on XLA's CPU backend.
+Value Builder::Impl::extreme(std::string_view op, Value a, Value b, Compare wins) {
+  use(op, {a, b});
+  if (!spell_out_nan(a) || info(b).constant) return binary(op, a, b, kAnything);
+  if (info(a).constant) return binary(op, b, a, kAnything);
+  check_same(op, a, b);
+  const Value first = owner->or_(owner->compare(a, b, wins), owner->compare(a, a, Compare::kNe));
+  return owner->select(first, a, b);
+}
+
 Value Builder::abs(Value x) {
   impl_->use("stablehlo.abs", x);
   if (is_unsigned(x.dtype())) return x;
@@ -123,8 +140,8 @@ Value Builder::multiply(Value a, Value b) { return impl_->binary("stablehlo.mult
 Value Builder::divide(Value a, Value b) { return impl_->binary("stablehlo.divide", a, b, kNumbers); }
 Value Builder::remainder(Value a, Value b) { return impl_->binary("stablehlo.remainder", a, b, kNumbers); }
 Value Builder::power(Value a, Value b) { return impl_->binary("stablehlo.power", a, b, kNumbers); }
-Value Builder::maximum(Value a, Value b) { return impl_->binary("stablehlo.maximum", a, b, kAnything); }
-Value Builder::minimum(Value a, Value b) { return impl_->binary("stablehlo.minimum", a, b, kAnything); }
+Value Builder::maximum(Value a, Value b) { return impl_->extreme("stablehlo.maximum", a, b, Compare::kGe); }
+Value Builder::minimum(Value a, Value b) { return impl_->extreme("stablehlo.minimum", a, b, Compare::kLe); }
 Value Builder::and_(Value a, Value b) {
   return impl_->binary("stablehlo.and", a, b, kPredicates | kIntegers);
 }

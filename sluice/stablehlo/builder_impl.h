@@ -61,6 +61,10 @@ class Attributes {
   std::string text_;
 };
 
+// The operations whose bodies must be one operation that plugins know.
+constexpr std::string_view kAllReduce = "stablehlo.all_reduce";
+constexpr std::string_view kReduceScatter = "stablehlo.reduce_scatter";
+
 // The element types that an operation takes.
 enum DTypes : unsigned { kPredicates = 1, kSigned = 2, kUnsigned = 4, kFloats = 8 };
 constexpr unsigned kIntegers = kSigned | kUnsigned;
@@ -81,7 +85,8 @@ struct Builder::Impl {
     const TypeEntry* type;
     int32_t scope;
     int32_t number;
-    char kind;  // 'p' a parameter, 'b' a block's argument, 'v' an operation's result
+    char kind;              // 'p' a parameter, 'b' a block's argument, 'v' an operation's result
+    bool constant = false;  // known to hold one number everywhere, and not a NaN
   };
   struct SplatKey {
     const TypeEntry* type;
@@ -97,7 +102,7 @@ struct Builder::Impl {
   struct Scope {
     int32_t id;
     bool isolated;
-    std::string_view op;
+    std::string_view op;  // of the region's operation; lives as long as the scope
     std::string text;
     std::unordered_map<SplatKey, Value, SplatHash> splats;
   };
@@ -148,6 +153,9 @@ struct Builder::Impl {
   Value unary(std::string_view op, Value x, unsigned allowed);
   Value binary(std::string_view op, Value a, Value b, unsigned allowed);
   Value splat_bits(const Type& type, uint64_t bits);
+  Value extreme(std::string_view op, Value a, Value b, Compare wins);
+  Value reduce_extreme(Value x, const Dims& dims, Value init, bool nan_wins, std::string_view op);
+  bool spell_out_nan(Value v) const;
   Value reduce_with(Value x, const Dims& dims, Value init, Value (Builder::*combine)(Value, Value));
   std::string precision_text() const;
 
@@ -169,6 +177,7 @@ struct Builder::Impl {
   size_t operations = 0;
   std::string location;  // ` loc("name")`, or empty
   Precision precision = Precision::kDefault;
+  bool explicit_nan = true;
   bool finished = false;
 };
 

@@ -41,9 +41,12 @@ Value Builder::broadcast_in_dim(Value x, const Dims& dims, const Dims& broadcast
     }
   }
   if (x.dims() == dims && is_iota(broadcast_dimensions)) return x;
-  return impl_->add(kOp, std::span<const Value>(&x, 1),
-                    Attributes().ints("broadcast_dimensions", broadcast_dimensions),
-                    impl_->intern_checked(kOp, result));
+  const bool constant = impl_->info(x).constant;
+  const Value made = impl_->add(kOp, std::span<const Value>(&x, 1),
+                                Attributes().ints("broadcast_dimensions", broadcast_dimensions),
+                                impl_->intern_checked(kOp, result));
+  impl_->values.back().constant = constant;
+  return made;
 }
 
 Value Builder::broadcast(Value x, const Dims& dims) {

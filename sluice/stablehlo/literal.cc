@@ -46,6 +46,8 @@ double decode_half(uint64_t bits, const Half& format) {
   const uint64_t magnitude = bits & 0x7FFF;
   const uint64_t mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
   const int exponent = static_cast<int>(magnitude >> format.mantissa_bits);
+  if (magnitude > format.infinity()) return std::numeric_limits<double>::quiet_NaN();
+  if (magnitude == format.infinity()) return (bits & 0x8000) != 0 ? -HUGE_VAL : HUGE_VAL;
   const uint64_t units = exponent == 0 ? mantissa : mantissa | (1u << format.mantissa_bits);
   const double value =
       std::ldexp(static_cast<double>(units), std::max(exponent, 1) - format.bias() - format.mantissa_bits);
@@ -173,6 +175,8 @@ uint64_t load(const void* data, int64_t index, DType dtype) {
   std::memcpy(&bits, static_cast<const char*>(data) + static_cast<size_t>(index) * size, size);
   return dtype == DType::kPred ? bits != 0 : bits;
 }
+
+bool is_nan(DType dtype, uint64_t bits) { return is_float(dtype) && std::isnan(decode_float(bits, dtype)); }
 
 uint64_t lowest(DType dtype) {
   if (is_float(dtype)) return encode(-std::numeric_limits<double>::infinity(), dtype);

@@ -22,6 +22,8 @@ uint64_t load(const void* data, int64_t index, DType dtype);
 uint64_t lowest(DType dtype);
 uint64_t highest(DType dtype);
 
+bool is_nan(DType dtype, uint64_t bits);
+
 // Appends one element as MLIR reads it back bit for bit: "1.5", "-3", "true", "0x7FC00000" (NaN and
 // infinities).
 void append(std::string& text, DType dtype, uint64_t bits);
