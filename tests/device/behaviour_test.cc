@@ -184,7 +184,7 @@ TEST(Autograd, InPlaceOnViewsOfLeavesThatNeedGradients) {
 
 TEST(Script, AModuleIsLoadedMovedAndTrained) {
   torch::jit::Module module("scaled");
-  module.register_parameter("w", ramp({3, 2}), false);
+  module.register_parameter("w", ramp({3, 2}).requires_grad_(), false);
   module.define("def forward(self, x):\n  return torch.relu(torch.mm(x, self.w)) * 2.0\n");
   std::stringstream file;
   module.save(file);

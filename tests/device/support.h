@@ -23,6 +23,7 @@ inline bool on_cpu() {
 
 // The device under test. The device is initialised with the default options by the first call.
 inline torch::Device test_device() {
+  torch::set_num_threads(1);
   if (on_cpu()) return torch::kCPU;
   if (!is_initialized()) {
     DeviceOptions options;
