@@ -17,19 +17,19 @@ bool log_enabled(Level level);
 
 template <typename... Pieces>
 void debug(const Pieces&... pieces) {
-  if (log_enabled(Level::kDebug)) log(Level::kDebug, str(pieces...));
+  if (log_enabled(Level::kDebug)) log(Level::kDebug, base::str(pieces...));
 }
 template <typename... Pieces>
 void info(const Pieces&... pieces) {
-  log(Level::kInfo, str(pieces...));
+  log(Level::kInfo, base::str(pieces...));
 }
 template <typename... Pieces>
 void warn(const Pieces&... pieces) {
-  log(Level::kWarning, str(pieces...));
+  log(Level::kWarning, base::str(pieces...));
 }
 template <typename... Pieces>
 void error(const Pieces&... pieces) {
-  log(Level::kError, str(pieces...));
+  log(Level::kError, base::str(pieces...));
 }
 
 }  // namespace sluice::base

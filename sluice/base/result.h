@@ -20,13 +20,13 @@ using Status = Result<void>;
 // fail(code, pieces…): the error half of a Result; the pieces are joined as base::str does.
 template <typename... Pieces>
 tl::unexpected<Error> fail(Code code, const Pieces&... pieces) {
-  return tl::unexpected<Error>(Error(code, str(pieces...)));
+  return tl::unexpected<Error>(Error(code, base::str(pieces...)));
 }
 
 // The same error, with where it happened put before its text.
 template <typename T, typename... Pieces>
 tl::unexpected<Error> fail_at(const Result<T>& result, const Pieces&... where) {
-  return tl::unexpected<Error>(Error(result.error().code(), str(where..., ": ", result.error().what())));
+  return tl::unexpected<Error>(Error(result.error().code(), base::str(where..., ": ", result.error().what())));
 }
 
 // The value, or the error thrown: for the public border only.
