@@ -11,17 +11,19 @@ bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0;
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-// Levenshtein's distance, letters compared without case.
+// The number of letters to change, add, drop or swap with their neighbour; letters compared without case.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
+  const auto same = [&](size_t i, size_t j) { return lower(a[i]) == lower(b[j]); };
   for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
+    std::swap(before, last);
+    std::swap(last, row);
     row[0] = i + 1;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t changed = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+      row[j + 1] = std::min({last[j] + (same(i, j) ? 0 : 1), last[j + 1] + 1, row[j] + 1});
+      if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j))
+        row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row.back();

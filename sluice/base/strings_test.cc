@@ -41,6 +41,7 @@ TEST(Strings, NearestFindsATypo) {
   EXPECT_EQ(nearest("--batchsize", known), "--batch-size");
   EXPECT_EQ(nearest("--epoch", known), "--epochs");
   EXPECT_EQ(nearest("--Epochs", known), "--epochs");
+  EXPECT_EQ(nearest("cdua", {"cpu", "tpu", "cuda"}), "cuda");  // two letters swapped
 }
 
 TEST(Strings, NearestFindsNothingFar) {
