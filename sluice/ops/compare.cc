@@ -35,25 +35,6 @@ Values isinf(Emit& e) { return is_infinity(e, true, true); }
 Values isposinf(Emit& e) { return is_infinity(e, true, false); }
 Values isneginf(Emit& e) { return is_infinity(e, false, true); }
 
-// Each element against every test element.
-Values isin(Emit& e, std::string_view elements, std::string_view tests) {
-  Builder& b = e.b;
-  const DType dtype = e.promote({elements, tests});
-  Value x = e.operand(elements, dtype), test = e.operand(tests, dtype);
-  const int64_t count = test.type().numel();
-  Dims dims = x.dims();
-  dims.push_back(count);
-  Dims positions;
-  for (int64_t i = 0; i < x.rank(); ++i) positions.push_back(i);
-  Value same = b.compare(b.broadcast_in_dim(x, dims, positions), b.broadcast(b.reshape(test, {count}), dims),
-                         Compare::kEq);
-  Value found = b.reduce_or(same, {x.rank()});
-  return {e.boolean("invert") ? b.not_(found) : found};
-}
-Values isin_tensors(Emit& e) { return isin(e, "elements", "test_elements"); }
-Values isin_test_number(Emit& e) { return isin(e, "elements", "test_element"); }
-Values isin_element_number(Emit& e) { return isin(e, "element", "test_elements"); }
-
 const Row kRows[] = {
     {.name = "aten::eq.Scalar", .emit = comparison<Compare::kEq>},
     {.name = "aten::eq.Tensor", .emit = comparison<Compare::kEq>},
@@ -67,9 +48,6 @@ const Row kRows[] = {
     {.name = "aten::lt.Tensor", .emit = comparison<Compare::kLt>},
     {.name = "aten::ne.Scalar", .emit = comparison<Compare::kNe>},
     {.name = "aten::ne.Tensor", .emit = comparison<Compare::kNe>},
-    {.name = "aten::isin.Scalar_Tensor", .emit = isin_element_number},
-    {.name = "aten::isin.Tensor_Scalar", .emit = isin_test_number},
-    {.name = "aten::isin.Tensor_Tensor", .emit = isin_tensors},
     {.name = "aten::isinf", .emit = isinf},
     {.name = "aten::isnan", .emit = isnan},
     {.name = "aten::isneginf", .emit = isneginf},

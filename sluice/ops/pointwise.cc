@@ -246,9 +246,11 @@ Value copysign(Builder& b, Value x, Value y) {
   return b.select(sign_bit(b, y), b.negate(size), size);
 }
 
-Value heaviside(Builder& b, Value x, Value y) {
-  Value step = to(b, b.compare(x, number_like(b, 0, x), Compare::kGt), x.dtype());
-  return b.select(is_equal(b, x, 0), y, step);
+Values heaviside(Emit& e) {
+  Builder& b = e.b;
+  const Values v = operands(e, e.promote({"self", "values"}), {"self", "values"});
+  Value step = to(b, b.compare(v[0], number_like(b, 0, v[0]), Compare::kGt), v[0].dtype());
+  return {b.select(is_equal(b, v[0], 0), v[1], step)};
 }
 
 Value shift_right(Builder& b, Value x, Value y) {
@@ -365,11 +367,6 @@ Values masked_fill(Emit& e) {
 
 // ---- element types ----
 
-Values to_copy(Emit& e) {
-  Value x = e.tensor("self");
-  return {to(e.b, x, e.dtype("dtype").value_or(x.dtype()))};
-}
-
 Values copy(Emit& e) {
   Value x = e.tensor("self");
   return {e.b.broadcast(to(e.b, e.tensor("src"), x.dtype()), x.dims())};
@@ -427,7 +424,7 @@ const Row kRows[] = {
     {.name = "aten::fmin", .emit = binary<fmin>},
     {.name = "aten::fmod.Tensor", .emit = binary<&Builder::remainder>},
     {.name = "aten::frac", .emit = frac},
-    {.name = "aten::heaviside", .emit = binary<heaviside>},
+    {.name = "aten::heaviside", .emit = heaviside},
     {.name = "aten::hypot", .emit = binary<hypot>},
     {.name = "aten::lerp.Scalar", .emit = lerp},
     {.name = "aten::lerp.Tensor", .emit = lerp},
@@ -472,7 +469,6 @@ const Row kRows[] = {
     {.name = "aten::sub.Tensor", .emit = sub, .constant_if_one = "alpha"},
     {.name = "aten::tan", .emit = float_unary<tan>},
     {.name = "aten::tanh", .emit = float_unary<&Builder::tanh>},
-    {.name = "aten::_to_copy", .emit = to_copy},
     {.name = "aten::trunc", .emit = trunc},
     {.name = "aten::where.self", .emit = where},
     {.name = "aten::xlogy.Tensor", .emit = float_binary<xlogy>},

@@ -103,10 +103,11 @@ Values log_normal(Emit& e) {
   return {to(e.b, e.b.exp(scaled_normal(e, type)), type.dtype)};
 }
 
+// Halves are drawn in f32: 2^-8 or 2^-11 would cut off the tail.
 Values exponential(Emit& e) {
   Builder& b = e.b;
   const Type type = e.tensor("self").type();
-  Value u = Source(e).uniform(type.dtype, type.dims);
+  Value u = Source(e).uniform(compute_type(type.dtype), type.dims);
   Value x = b.negate(b.log1p(b.negate(u)));
   return {to(b, b.divide(x, e.scalar("lambd", u.dtype(), type.dims)), type.dtype)};
 }
@@ -123,7 +124,7 @@ Values geometric(Emit& e) {
 Values cauchy(Emit& e) {
   Builder& b = e.b;
   const Type type = e.tensor("self").type();
-  Value u = Source(e).uniform(type.dtype, type.dims);
+  Value u = Source(e).uniform(compute_type(type.dtype), type.dims);
   Value turned = b.multiply(b.subtract(u, number_like(b, 0.5, u)), number_like(b, std::numbers::pi, u));
   Value x = b.multiply(e.scalar("sigma", u.dtype(), type.dims), b.chlo("tan", turned));
   return {to(b, b.add(x, e.scalar("median", u.dtype(), type.dims)), type.dtype)};

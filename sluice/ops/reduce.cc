@@ -121,18 +121,18 @@ void check_not_empty(Emit& e, Value x, const Dims& dims) {
     e.check(x.dim(dim) > 0, "expected at least one element along the reduced dimensions, found none");
 }
 
-template <Value (Builder::*Fn)(Value, const Dims&)>
+template <Value (Builder::*Fn)(Value, const Dims&, bool)>
 Value extreme(Emit& e, const Dims& dims) {
   Value x = e.tensor("self");
   check_not_empty(e, x, dims);
-  return keep_dims(e, (e.b.*Fn)(x, dims), x, dims);
+  return keep_dims(e, (e.b.*Fn)(x, dims, true), x, dims);
 }
 
-template <Value (Builder::*Fn)(Value, const Dims&)>
+template <Value (Builder::*Fn)(Value, const Dims&, bool)>
 Values extreme_dims(Emit& e) {
   return {extreme<Fn>(e, reduced_dims(e, e.tensor("self")))};
 }
-template <Value (Builder::*Fn)(Value, const Dims&)>
+template <Value (Builder::*Fn)(Value, const Dims&, bool)>
 Values extreme_all(Emit& e) {
   return {extreme<Fn>(e, wrap_dims({}, e.tensor("self").rank(), true))};
 }
