@@ -97,9 +97,13 @@ function(sluice_test name)
     ENVIRONMENT "${SLUICE_TEST_ENVIRONMENT}")
 endfunction()
 
+# A Python with the packages of scripts/python-test.txt; tests that need it are skipped where the file is missing.
+set(SLUICE_TEST_PYTHON ${PROJECT_SOURCE_DIR}/.deps/python/bin/python3)
+
 # LibTorch and the plugins are not instrumented and keep memory until the process ends.
 set(SLUICE_TEST_ENVIRONMENT
   "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1"
+  "SLUICE_TEST_PYTHON=${SLUICE_TEST_PYTHON}"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1")
 

@@ -11,9 +11,9 @@ FORBIDDEN = {
     r"\b(pypi\.org|pythonhosted\.org|deb\.debian\.org|crates\.io|registry\.npmjs\.org)\b": "a registry's host",
     r"^(<<<<<<<|>>>>>>>) ": "a merge conflict",
 }
-# PyTorch's own address is where its published packages are; these two files may name it.
+# PyTorch's own address is where its published packages are; these files may name it.
 PYTORCH_ADDRESS = r"\bdownload\.pytorch\.org\b"
-MAY_NAME_PYTORCH = {"scripts/fetch_wheels.py", "docs/install.md"}
+MAY_NAME_PYTORCH = {"scripts/fetch_wheels.py", "scripts/setup_test_python", "docs/install.md"}
 TEXT = {".h", ".cc", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".sh", ".sample", ".mlir", ""}
 
 
