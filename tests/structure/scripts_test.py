@@ -1,0 +1,76 @@
+"""scripts/build_budget.py and scripts/test_report.py: their sums, and when they fail."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+NINJA_LOG = """# ninja log v5
+0\t40000\t1\ta.o\taa
+0\t40000\t1\ta.d\taa
+40000\t50500\t1\tb.o\tbb
+"""
+JUNIT = """<testsuite name="x" tests="3" failures="1">
+<testcase name="room_test" time="1.5" status="run"/>
+<testcase name="script" time="7" status="run"/>
+<testcase name="crashed" time="2" status="fail"><failure message=""/></testcase>
+<testcase name="absent" time="0" status="notrun"><skipped message=""/></testcase>
+</testsuite>"""
+GOOGLE_TEST = """<testsuites><testsuite name="S">
+<testcase name="A" status="run" time="0.5" classname="S"/>
+<testcase name="B" status="notrun" time="0" classname="S"><skipped message=""/></testcase>
+</testsuite></testsuites>"""
+
+
+def run(script, folder, **variables):
+    return subprocess.run([sys.executable, str(SCRIPTS / script), str(folder)], capture_output=True, text=True,
+                          env={**os.environ, **variables})
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        work = tempfile.TemporaryDirectory()
+        self.addCleanup(work.cleanup)
+        self.folder = Path(work.name)
+        (self.folder / ".ninja_log").write_text(NINJA_LOG)
+        (self.folder / "reports").mkdir()
+
+    def report(self, junit):
+        (self.folder / "reports/ctest.junit").write_text(junit)
+        (self.folder / "reports/room_test.xml").write_text(GOOGLE_TEST)
+        return run("test_report.py", self.folder)
+
+    def test_a_command_with_two_outputs_counts_once(self):
+        done = run("build_budget.py", self.folder, SLUICE_BUILD_BUDGET="51")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("cost 50 core-seconds", done.stdout)
+
+    def test_past_the_budget_is_a_failure(self):
+        done = run("build_budget.py", self.folder, SLUICE_BUILD_BUDGET="50")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("over its budget", done.stderr)
+
+    def test_a_crash_is_one_failure_and_cases_are_counted(self):
+        done = self.report(JUNIT)
+        self.assertEqual(done.stdout.splitlines()[-1], "2 passed, 1 failed, 2 skipped")
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_all_good(self):
+        good = JUNIT.replace("crashed", "fine").replace('status="fail"', 'status="run"').replace(
+            '<failure message=""/>', "")
+        done = self.report(good)
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed, 2 skipped")
+        self.assertEqual(done.returncode, 0)
+
+    def test_no_test_is_a_failure(self):
+        done = run("test_report.py", self.folder)
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 0 failed, 0 skipped")
+        self.assertNotEqual(done.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
