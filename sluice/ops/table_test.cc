@@ -1,0 +1,41 @@
+#include <gmock/gmock.h>
+
+#include <set>
+#include <string>
+
+#include "sluice/ops/row.h"
+
+namespace sluice::ops {
+namespace {
+
+TEST(Table, NamesAreUniqueAndFound) {
+  std::set<std::string_view> names;
+  for (const Row& row : rows()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+    EXPECT_EQ(find_row(row.name), &row);
+    EXPECT_NE(row.emit, nullptr) << row.name;
+  }
+  EXPECT_GT(names.size(), 300u);
+}
+
+TEST(Table, UnknownNamesHaveNoRow) {
+  EXPECT_EQ(find_row("aten::add"), nullptr);
+  EXPECT_EQ(find_row(""), nullptr);
+}
+
+// Rows are matched by the names of functional operations: base names without the underscore of the in-place
+// form.
+TEST(Table, NamesAreThoseOfFunctionalOperations) {
+  for (const Row& row : rows()) {
+    const std::string name(row.name);
+    const size_t colons = name.find("::");
+    ASSERT_NE(colons, std::string::npos) << name;
+    const std::string base = name.substr(colons + 2, name.find('.', colons) - colons - 2);
+    const bool dunder = base.rfind("__", 0) == 0;
+    EXPECT_TRUE(dunder || base.back() != '_') << name;
+    EXPECT_TRUE(base.find(' ') == std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::ops
