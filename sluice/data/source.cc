@@ -143,11 +143,15 @@ base::Result<std::uint64_t> Source::skip(std::uint64_t size) {
   return skipped;
 }
 
+base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url,
+                                                       const std::atomic<bool>* cancelled) {
+  SLUICE_TRY(const int descriptor, open_file(url));
+  return std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, cancelled);
+}
+
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url,
                                                   const std::atomic<bool>* cancelled) {
-  SLUICE_TRY(const int descriptor, open_file(url));
-  std::unique_ptr<Source> source =
-      std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, cancelled);
+  SLUICE_TRY(std::unique_ptr<Source> source, open_file_source(url, cancelled));
   std::string ahead(4, '\0');
   std::size_t have = 0;
   while (have < ahead.size()) {
