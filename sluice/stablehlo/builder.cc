@@ -260,7 +260,8 @@ void Builder::Impl::append_signature(std::string& text, std::span<const Value> o
   } else {
     append_types(text, results);
   }
-  text += location;
+  // A reduction's body needs no names: its operation has one.
+  if (scopes.size() == 1 || !scopes.back().isolated) text += location;
   text += '\n';
 }
 

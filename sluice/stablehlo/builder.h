@@ -115,7 +115,9 @@ class Builder {
   // Arguments of main, in order.
   Value parameter(const Type& type);
 
-  // The name that operations added from now on carry as their MLIR location; "" for none.
+  // The name that operations added from now on carry as their MLIR location (not those in the bodies of
+  // reductions);
+  // "" for none.
   void set_location(std::string_view name);
   // The precision that products added from now on ask for; kDefault at first.
   void set_precision(Precision precision);

@@ -4,8 +4,8 @@ module @locations attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions =
     %1 = "stablehlo.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32> loc("a \22quoted\22 back\5Cslash, a new\0Aline and \C3\A9")
     %3 = "stablehlo.reduce"(%0, %1) ({
     ^bb0(%b0: tensor<f32>, %b1: tensor<f32>):
-      %2 = "stablehlo.add"(%b0, %b1) : (tensor<f32>, tensor<f32>) -> tensor<f32> loc("a \22quoted\22 back\5Cslash, a new\0Aline and \C3\A9")
-      "stablehlo.return"(%2) : (tensor<f32>) -> () loc("a \22quoted\22 back\5Cslash, a new\0Aline and \C3\A9")
+      %2 = "stablehlo.add"(%b0, %b1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%2) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0>} : (tensor<2xf32>, tensor<f32>) -> tensor<f32> loc("a \22quoted\22 back\5Cslash, a new\0Aline and \C3\A9")
     %4 = "stablehlo.optimization_barrier"(%arg0) : (tensor<2xf32>) -> tensor<2xf32>
     "func.return"(%0, %4, %3) : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> ()
