@@ -365,13 +365,6 @@ Values masked_fill(Emit& e) {
   return {e.b.select(v[0], v[2], v[1])};
 }
 
-// ---- element types ----
-
-Values copy(Emit& e) {
-  Value x = e.tensor("self");
-  return {e.b.broadcast(to(e.b, e.tensor("src"), x.dtype()), x.dims())};
-}
-
 const Row kRows[] = {
     {.name = "aten::abs", .emit = abs},
     {.name = "aten::acos", .emit = float_unary<acos>},
@@ -403,7 +396,6 @@ const Row kRows[] = {
     {.name = "aten::clamp_max.Tensor", .emit = clamp_max},
     {.name = "aten::clamp_min", .emit = clamp_min},
     {.name = "aten::clamp_min.Tensor", .emit = clamp_min},
-    {.name = "aten::copy", .emit = copy},
     {.name = "aten::copysign.Tensor", .emit = float_binary<copysign>},
     {.name = "aten::cos", .emit = float_unary<&Builder::cosine>},
     {.name = "aten::cosh", .emit = float_unary<cosh>},
