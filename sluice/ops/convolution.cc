@@ -1,0 +1,205 @@
+// Convolutions of any number of spatial dimensions: strided, padded, dilated, grouped, transposed, and both
+// backward passes, each as one StableHLO convolution.
+//
+// All six are one of two forms. "Gather" form: y[o] = sum x[o*s + k*d - p] w[k], the plain convolution.
+// "Spread" form: x[i] = sum y[o] w[k] over i = o*s + k*d - p, its adjoint: the transposed convolution and the
+// plain one's gradient. The weight's gradient is a gather form in which batch and features change places.
+// Padding is always computed from the wanted result, so that output_padding and remainders of the stride need
+// no case of their own.
+#include <numeric>
+
+#include "sluice/base/strings.h"
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+using Padding = std::vector<std::pair<int64_t, int64_t>>;
+
+// The arguments of one call, each list with one entry a spatial dimension.
+struct Convolution {
+  int64_t spatial = 0;
+  Dims stride, padding, dilation, output_padding;
+  int64_t groups = 1;
+  bool transposed = false;
+};
+
+size_t at(int64_t i) { return static_cast<size_t>(i); }
+
+Dims one_for_each(Emit& e, std::string_view name, int64_t spatial) {
+  Dims list = e.ints(name);
+  if (list.size() == 1) list.assign(at(spatial), list[0]);
+  e.check(static_cast<int64_t>(list.size()) == spatial,
+          base::str("expected ", spatial, " numbers for '", name, "', found ", list.size()));
+  return list;
+}
+
+Convolution read(Emit& e, Value input, Value weight) {
+  Convolution c;
+  c.spatial = weight.rank() - 2;
+  e.check(c.spatial >= 1 && input.rank() == weight.rank(),
+          base::str("expected input and weight of the same rank, 3 or more, found ", input.type().str(),
+                    " and ", weight.type().str()));
+  e.check(input.dtype() == weight.dtype(), base::str("expected input and weight of one element type, found ",
+                                                     input.type().str(), " and ", weight.type().str()));
+  c.stride = one_for_each(e, "stride", c.spatial);
+  c.padding = one_for_each(e, "padding", c.spatial);
+  c.dilation = one_for_each(e, "dilation", c.spatial);
+  c.output_padding = one_for_each(e, "output_padding", c.spatial);
+  c.groups = e.integer("groups");
+  c.transposed = e.boolean("transposed");
+  const int64_t channels = c.transposed ? weight.dim(0) : weight.dim(1) * c.groups;
+  e.check(c.groups >= 1 && weight.dim(0) % c.groups == 0 && input.dim(1) == channels,
+          base::str("expected an input with ", channels, " channels for weight ", weight.type().str(),
+                    " and ", c.groups, " groups, found ", input.type().str()));
+  return c;
+}
+
+Dims range(int64_t first, int64_t count) {
+  Dims dims(at(count));
+  std::iota(dims.begin(), dims.end(), first);
+  return dims;
+}
+
+// Dimension numbers of [N, C, spatial…] * [O, I, spatial…] -> [N, O, spatial…].
+stablehlo::ConvolutionDims plain_dims(int64_t spatial) {
+  stablehlo::ConvolutionDims dims;
+  dims.input_spatial = dims.kernel_spatial = dims.output_spatial = range(2, spatial);
+  return dims;
+}
+
+// x [N, g*I, in…], w [O, I, k…] -> y [N, O, out…] of the given spatial size.
+Value gather_form(Builder& b, const Convolution& c, Value x, Value w, const Dims& out) {
+  stablehlo::ConvolutionWindow window{
+      .strides = c.stride, .rhs_dilation = c.dilation, .feature_groups = c.groups};
+  for (int64_t i = 0; i < c.spatial; ++i) {
+    const int64_t reach = (out[at(i)] - 1) * c.stride[at(i)] + c.dilation[at(i)] * (w.dim(i + 2) - 1) + 1;
+    window.padding.emplace_back(c.padding[at(i)], reach - x.dim(i + 2) - c.padding[at(i)]);
+  }
+  window.lhs_dilation.assign(at(c.spatial), 1);
+  return b.convolution(x, w, plain_dims(c.spatial), window);
+}
+
+// [g*O, I, k…] -> [O, g*I, k…]: the groups move from the first dimension to the second.
+Value move_groups(Builder& b, Value w, int64_t groups) {
+  if (groups == 1) return w;
+  const int64_t outer = w.dim(0) / groups, inner = w.dim(1);
+  Dims split = w.dims(), merged = w.dims();
+  split[0] = outer;
+  split.insert(split.begin(), groups);
+  Dims order = range(0, w.rank() + 1);
+  std::swap(order[0], order[1]);
+  merged[0] = outer;
+  merged[1] = groups * inner;
+  return b.reshape(b.transpose(b.reshape(w, split), order), merged);
+}
+
+// y [N, g*O, out…], w [g*O, I, k…] -> x [N, g*I, in…] of the given spatial size.
+Value spread_form(Builder& b, const Convolution& c, Value y, Value w, const Dims& in) {
+  stablehlo::ConvolutionWindow window{
+      .lhs_dilation = c.stride, .rhs_dilation = c.dilation, .feature_groups = c.groups};
+  window.strides.assign(at(c.spatial), 1);
+  for (int64_t i = 0; i < c.spatial; ++i) {
+    const int64_t low = c.dilation[at(i)] * (w.dim(i + 2) - 1) - c.padding[at(i)];
+    const int64_t spread = (y.dim(i + 2) - 1) * c.stride[at(i)] + 1;
+    window.padding.emplace_back(low, in[at(i)] + c.padding[at(i)] - spread);
+  }
+  stablehlo::ConvolutionDims dims = plain_dims(c.spatial);
+  std::swap(dims.kernel_input_feature, dims.kernel_output_feature);
+  const Value reversed = b.reverse(move_groups(b, w, c.groups), range(2, c.spatial));
+  return b.convolution(y, reversed, dims, window);
+}
+
+// [N, g*I, in…] -> [g*N, I, in…]: with the groups among the features (which are the batch here).
+Value batch_with_groups(Builder& b, Value x, int64_t groups) {
+  if (groups == 1) return x;
+  const int64_t batch = x.dim(0), inner = x.dim(1) / groups;
+  Dims split = x.dims(), merged = x.dims();
+  split[1] = inner;
+  split.insert(split.begin() + 1, groups);
+  Dims order = range(0, x.rank() + 1);
+  std::swap(order[0], order[1]);
+  merged[0] = groups * batch;
+  merged[1] = inner;
+  return b.reshape(b.transpose(b.reshape(x, split), order), merged);
+}
+
+// x [N, g*I, in…], y [N, g*O, out…] -> w [g*O, I, k…]: the weight's gradient of the gather form that made y
+// from x. Batch and features change places, and so do stride and dilation.
+Value weight_form(Builder& b, const Convolution& c, Value x, Value y, const Dims& kernel) {
+  stablehlo::ConvolutionWindow window{
+      .strides = c.dilation, .rhs_dilation = c.stride, .feature_groups = c.groups};
+  window.lhs_dilation.assign(at(c.spatial), 1);
+  for (int64_t i = 0; i < c.spatial; ++i) {
+    const int64_t reach = (kernel[at(i)] - 1) * c.dilation[at(i)] + (y.dim(i + 2) - 1) * c.stride[at(i)] + 1;
+    window.padding.emplace_back(c.padding[at(i)], reach - x.dim(i + 2) - c.padding[at(i)]);
+  }
+  stablehlo::ConvolutionDims dims = plain_dims(c.spatial);
+  std::swap(dims.input_batch, dims.input_feature);
+  std::swap(dims.kernel_input_feature, dims.kernel_output_feature);
+  std::swap(dims.output_batch, dims.output_feature);
+  return b.convolution(batch_with_groups(b, x, c.groups), y, dims, window);
+}
+
+Dims spatial_dims(Value x) { return Dims(x.dims().begin() + 2, x.dims().end()); }
+
+// The spatial size of the call's result.
+Dims output_size(Emit& e, const Convolution& c, Value input, Value weight) {
+  Dims out;
+  for (int64_t i = 0; i < c.spatial; ++i) {
+    const int64_t in = input.dim(i + 2), kernel = c.dilation[at(i)] * (weight.dim(i + 2) - 1) + 1;
+    const int64_t stride = c.stride[at(i)], padding = c.padding[at(i)];
+    const int64_t padded = in + 2 * padding - kernel;
+    e.check(stride >= 1, base::str("expected a stride of 1 or more, found ", stride));
+    e.check(c.transposed || padded >= 0,
+            base::str("expected a padded input of at least ", kernel, " elements in spatial dimension ", i,
+                      ", found ", in + 2 * padding, " (", input.type().str(), ")"));
+    out.push_back(c.transposed ? (in - 1) * stride - 2 * padding + kernel + c.output_padding[at(i)]
+                               : padded / stride + 1);
+  }
+  return out;
+}
+
+Values convolution(Emit& e) {
+  Builder& b = e.b;
+  const Value input = e.tensor("input"), weight = e.tensor("weight");
+  const Convolution c = read(e, input, weight);
+  const Dims out = output_size(e, c, input, weight);
+  const Value product =
+      c.transposed ? spread_form(b, c, input, weight, out) : gather_form(b, c, input, weight, out);
+  if (!e.has("bias")) return {product};
+  const DType compute = compute_type(product.dtype());
+  const Value bias = b.broadcast_in_dim(to(b, e.tensor("bias"), compute), product.dims(), {1});
+  return {to(b, b.add(to(b, product, compute), bias), product.dtype())};
+}
+
+Values convolution_backward(Emit& e) {
+  Builder& b = e.b;
+  const Value grad = e.tensor("grad_output"), input = e.tensor("input"), weight = e.tensor("weight");
+  const Convolution c = read(e, input, weight);
+  const Dims& mask = e.ints("output_mask");
+  Value grad_input, grad_weight, grad_bias;
+  if (mask.at(0) != 0)
+    grad_input = c.transposed ? gather_form(b, c, grad, weight, spatial_dims(input))
+                              : spread_form(b, c, grad, weight, spatial_dims(input));
+  if (mask.at(1) != 0)
+    grad_weight = c.transposed ? weight_form(b, c, grad, input, spatial_dims(weight))
+                               : weight_form(b, c, input, grad, spatial_dims(weight));
+  if (mask.at(2) != 0) {
+    Dims dims = range(0, grad.rank());
+    dims.erase(dims.begin() + 1);
+    grad_bias = to(b, b.reduce_sum(to(b, grad, compute_type(grad.dtype())), dims), grad.dtype());
+  }
+  return {grad_input, grad_weight, grad_bias};
+}
+
+constexpr Row kRows[] = {
+    {.name = "aten::convolution_overrideable", .emit = convolution},
+    {.name = "aten::convolution_backward_overrideable", .emit = convolution_backward},
+};
+
+}  // namespace
+
+std::span<const Row> convolution_rows() { return kRows; }
+
+}  // namespace sluice::ops

@@ -1,0 +1,136 @@
+// x[i, :, j]: one gather or scatter for any combination of index tensors and full slices.
+//
+// A boolean mask would give a result whose shape depends on values, which a compiled program cannot have: it
+// is left to the CPU (kUnimplemented). Writing one value under a mask is a select.
+#include <algorithm>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+#include "sluice/ops/index.h"
+#include "sluice/ops/indexing.h"
+
+namespace sluice::ops::index {
+namespace {
+
+size_t at(int64_t i) { return static_cast<size_t>(i); }
+
+bool is_mask(Value index) { return index.dtype() == DType::kPred || index.dtype() == DType::kU8; }
+
+// The index tensors of one call, joined.
+struct Indices {
+  Dims indexed;   // the dims of x that have an index tensor
+  Value vectors;  // [index dims…, indexed dims], s32; empty when nothing is indexed
+  Dims result;    // dims of x[…]
+  Dims window;    // the result's dims that are x's unindexed ones, in order
+};
+
+[[noreturn]] void refuse_mask(const Emit& e) {
+  throw Error(
+      Code::kUnimplemented,
+      base::str(e.op(),
+                ": the result's shape depends on the values of a boolean mask, which a compiled program "
+                "cannot express; use torch::where or masked_fill"));
+}
+
+Indices read(Emit& e, Value x) {
+  Builder& b = e.b;
+  const Values& list = e.tensors("indices");
+  e.check(static_cast<int64_t>(list.size()) <= x.rank(),
+          base::str("expected at most ", x.rank(), " indices for ", x.type().str(), ", found ", list.size()));
+  Indices r;
+  Values parts;
+  for (size_t d = 0; d < list.size(); ++d) {
+    if (!list[d]) continue;
+    if (is_mask(list[d])) refuse_mask(e);
+    e.check(stablehlo::is_integer(list[d].dtype()),
+            base::str("expected integer indices, found ", list[d].type().str()));
+    const auto dim = static_cast<int64_t>(d);
+    r.indexed.push_back(dim);
+    parts.push_back(wrap_index(b, narrow_index(b, list[d], x.dim(dim)), x.dim(dim)));
+  }
+  if (parts.empty()) return r;
+  parts = broadcast_together(b, parts);
+  const Dims common = parts[0].dims();
+  for (Value& part : parts) {
+    Dims column = common;
+    column.push_back(1);
+    part = b.reshape(part, column);
+  }
+  r.vectors = parts.size() == 1 ? parts[0] : b.concatenate(parts, static_cast<int64_t>(common.size()));
+  // The index dims stand where the indexed dims stood, or in front when those are not neighbours.
+  const bool neighbours = r.indexed.back() - r.indexed.front() + 1 == static_cast<int64_t>(r.indexed.size());
+  const int64_t before = neighbours ? r.indexed.front() : 0;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (static_cast<int64_t>(r.window.size()) == before && r.result.size() == at(before))
+      r.result.insert(r.result.end(), common.begin(), common.end());
+    if (std::find(r.indexed.begin(), r.indexed.end(), d) != r.indexed.end()) continue;
+    r.window.push_back(static_cast<int64_t>(r.result.size()));
+    r.result.push_back(x.dim(d));
+  }
+  return r;
+}
+
+// Where a boolean mask selects, `value` (or old + value) instead of x.
+Value put_masked(Emit& e, Value x, Value mask, int64_t first_dim, Value value) {
+  Builder& b = e.b;
+  Dims dims;
+  for (int64_t d = 0; d < mask.rank(); ++d) dims.push_back(first_dim + d);
+  e.check(first_dim + mask.rank() <= x.rank(),
+          base::str("expected a mask that fits ", x.type().str(), ", found ", mask.type().str()));
+  const Value chosen = b.broadcast_in_dim(to(b, mask, DType::kPred), x.dims(), dims);
+  Value written = b.broadcast(b.reshape(value, {}), x.dims());
+  if (e.boolean("accumulate")) written = b.add(x, written);
+  return b.select(chosen, written, x);
+}
+
+}  // namespace
+
+Values advanced_get(Emit& e) {
+  Builder& b = e.b;
+  const Value x = e.tensor("self");
+  const Indices r = read(e, x);
+  if (!r.vectors) return {x};
+  if (x.type().numel() == 0 || r.vectors.type().numel() == 0) return {zeros(b, Type{x.dtype(), r.result})};
+  Dims sizes = x.dims();
+  for (int64_t d : r.indexed) sizes[at(d)] = 1;
+  return {b.gather(x, r.vectors,
+                   {.offset_dims = r.window,
+                    .collapsed_slice_dims = r.indexed,
+                    .start_index_map = r.indexed,
+                    .index_vector_dim = r.vectors.rank() - 1,
+                    .slice_sizes = sizes})};
+}
+
+Values advanced_put(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self"), values = e.tensor("values");
+  e.check(values.dtype() == self.dtype(), base::str("expected values of the tensor's element type, found ",
+                                                    values.type().str(), " for ", self.type().str()));
+  const bool accumulate = e.boolean("accumulate");
+  const DType compute = accumulate ? compute_type(self.dtype()) : self.dtype();
+  const Value x = to(b, self, compute), updates = to(b, values, compute);
+
+  const Values& list = e.tensors("indices");
+  const auto given = [](Value index) { return static_cast<bool>(index); };
+  const auto first = std::find_if(list.begin(), list.end(), given);
+  if (first != list.end() && is_mask(*first)) {
+    if (std::count_if(list.begin(), list.end(), given) != 1 || values.type().numel() != 1) refuse_mask(e);
+    return {to(b, put_masked(e, x, *first, first - list.begin(), updates), self.dtype())};
+  }
+  const Indices r = read(e, x);
+  if (!r.vectors) {
+    const Value written = b.broadcast(updates, x.dims());
+    return {to(b, accumulate ? b.add(x, written) : written, self.dtype())};
+  }
+  const Value written = b.broadcast(updates, r.result);
+  if (x.type().numel() == 0 || written.type().numel() == 0) return {self};
+  const Value result = b.scatter(x, r.vectors, written,
+                                 {.update_window_dims = r.window,
+                                  .inserted_window_dims = r.indexed,
+                                  .scatter_dims_to_operand_dims = r.indexed,
+                                  .index_vector_dim = r.vectors.rank() - 1},
+                                 accumulate ? add_update() : replace_by_update());
+  return {to(b, result, self.dtype())};
+}
+
+}  // namespace sluice::ops::index

@@ -1,0 +1,132 @@
+// Matrix products. bf16 and f16 are multiplied as they are (XLA accumulates them in f32); what is added or
+// scaled afterwards is computed in f32. `beta` 0 leaves the added tensor unread, as in LibTorch, so that its
+// NaNs don't count.
+#include "sluice/base/strings.h"
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+void check_rank(Emit& e, std::string_view name, int64_t rank) {
+  const Value x = e.tensor(name);
+  e.check(x.rank() == rank, base::str("expected ", rank, " dimensions for '", name, "', found ", x.rank(),
+                                      " (", x.type().str(), ")"));
+}
+
+void check_same_type(Emit& e, Value a, Value b) {
+  e.check(a.dtype() == b.dtype(), base::str("expected operands of one element type, found ", a.type().str(),
+                                            " and ", b.type().str(), "; convert one of them with .to()"));
+}
+
+Value product(Emit& e, Value a, Value b, const stablehlo::DotDims& dims) {
+  check_same_type(e, a, b);
+  return e.b.dot_general(a, b, dims);
+}
+
+Value matrix_product(Emit& e, std::string_view left, std::string_view right) {
+  check_rank(e, left, 2);
+  check_rank(e, right, 2);
+  return product(e, e.tensor(left), e.tensor(right), {.lhs_contract = {1}, .rhs_contract = {0}});
+}
+
+Value batched_product(Emit& e, std::string_view left, std::string_view right) {
+  check_rank(e, left, 3);
+  check_rank(e, right, 3);
+  return product(e, e.tensor(left), e.tensor(right),
+                 {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {1}});
+}
+
+// x times a number argument; x itself when the number is the constant 1.
+Value scaled(Emit& e, Value x, std::string_view factor) {
+  if (e.is_constant(factor, 1)) return x;
+  return e.b.multiply(x, e.scalar(factor, x.dtype(), x.dims()));
+}
+
+// beta * self + alpha * product, in the product's type; self is broadcast.
+Values add_scaled(Emit& e, Value product) {
+  const Value self = e.tensor("self");
+  check_same_type(e, self, product);
+  if (e.is_constant("beta", 0) && e.is_constant("alpha", 1)) return {product};
+  const DType compute = compute_type(product.dtype());
+  Value sum = scaled(e, to(e.b, product, compute), "alpha");
+  if (!e.is_constant("beta", 0)) {
+    const Value added = e.b.broadcast(to(e.b, self, compute), product.dims());
+    sum = e.b.add(scaled(e, added, "beta"), sum);
+  }
+  return {to(e.b, sum, product.dtype())};
+}
+
+Values mm(Emit& e) { return {matrix_product(e, "self", "mat2")}; }
+Values bmm(Emit& e) { return {batched_product(e, "self", "mat2")}; }
+Values addmm(Emit& e) { return add_scaled(e, matrix_product(e, "mat1", "mat2")); }
+Values baddbmm(Emit& e) { return add_scaled(e, batched_product(e, "batch1", "batch2")); }
+
+// The sum of the batch's products: one product that contracts the batch too.
+Values addbmm(Emit& e) {
+  check_rank(e, "batch1", 3);
+  check_rank(e, "batch2", 3);
+  return add_scaled(e, product(e, e.tensor("batch1"), e.tensor("batch2"),
+                               {.lhs_contract = {0, 2}, .rhs_contract = {0, 1}}));
+}
+
+Values addmv(Emit& e) {
+  check_rank(e, "mat", 2);
+  check_rank(e, "vec", 1);
+  return add_scaled(e,
+                    product(e, e.tensor("mat"), e.tensor("vec"), {.lhs_contract = {1}, .rhs_contract = {0}}));
+}
+
+Values vector_product(Emit& e, std::string_view other) {
+  check_rank(e, "self", 1);
+  check_rank(e, other, 1);
+  return {product(e, e.tensor("self"), e.tensor(other), {.lhs_contract = {0}, .rhs_contract = {0}})};
+}
+
+Values dot(Emit& e) { return vector_product(e, "tensor"); }
+Values vdot(Emit& e) { return vector_product(e, "other"); }
+
+// int8 times int8 into int32.
+Values int_mm(Emit& e) {
+  check_rank(e, "self", 2);
+  check_rank(e, "mat2", 2);
+  return {product(e, to(e.b, e.tensor("self"), DType::kS32), to(e.b, e.tensor("mat2"), DType::kS32),
+                  {.lhs_contract = {1}, .rhs_contract = {0}})};
+}
+
+Value with_ones_at(Builder& b, Value x, const Dims& positions) {
+  Dims dims = x.dims();
+  for (int64_t position : positions) dims.insert(dims.begin() + position, 1);
+  return b.reshape(x, dims);
+}
+
+// The bilinear layer's product: three tensors with dimensions of size 1 put in, multiplied and summed.
+Values trilinear(Emit& e) {
+  Builder& b = e.b;
+  const DType dtype = e.promote({"i1", "i2", "i3"});
+  Values parts;
+  for (auto [name, expand] : {std::pair{"i1", "expand1"}, {"i2", "expand2"}, {"i3", "expand3"}})
+    parts.push_back(with_ones_at(b, to(b, e.tensor(name), compute_type(dtype)), e.ints(expand)));
+  parts = broadcast_together(b, parts);
+  const Value all = b.multiply(b.multiply(parts[0], parts[1]), parts[2]);
+  return {to(b, b.reduce_sum(all, wrap_dims(e.ints("sumdim"), all.rank(), false)), dtype)};
+}
+
+constexpr std::string_view kFactors = "beta alpha";
+constexpr Row kRows[] = {
+    {.name = "aten::mm", .emit = mm},
+    {.name = "aten::bmm", .emit = bmm},
+    {.name = "aten::addmm", .emit = addmm, .constant_if_zero = "beta", .constant_if_one = kFactors},
+    {.name = "aten::baddbmm", .emit = baddbmm, .constant_if_zero = "beta", .constant_if_one = kFactors},
+    {.name = "aten::addbmm", .emit = addbmm, .constant_if_zero = "beta", .constant_if_one = kFactors},
+    {.name = "aten::addmv", .emit = addmv, .constant_if_zero = "beta", .constant_if_one = kFactors},
+    {.name = "aten::dot", .emit = dot},
+    {.name = "aten::vdot", .emit = vdot},
+    {.name = "aten::_int_mm", .emit = int_mm},
+    {.name = "aten::_trilinear", .emit = trilinear},
+};
+
+}  // namespace
+
+std::span<const Row> matmul_rows() { return kRows; }
+
+}  // namespace sluice::ops

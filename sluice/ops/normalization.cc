@@ -1,0 +1,288 @@
+// Batch, layer and group normalization and their gradients.
+//
+// Variances are computed in two passes (the mean first, then the squared distances from it): the one-pass
+// formula E[x²] - E[x]² loses all digits when the mean is large. Statistics of bf16 and f16 inputs are
+// computed in f32; they are returned in the parameters' type, as LibTorch does (f32 beside f32 weights).
+#include <algorithm>
+
+#include "sluice/base/strings.h"
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+// The type of the returned statistics: the parameters' one where there are any.
+DType statistics_type(Emit& e, DType input) {
+  for (std::string_view name : {"weight", "bias", "running_mean", "running_var"})
+    if (const Value parameter = e.tensor_or_empty(name)) return parameter.dtype();
+  return input;
+}
+
+int64_t elements(Value x, const Dims& dims) {
+  int64_t count = 1;
+  for (int64_t d : dims) count *= x.dim(d);
+  return count;
+}
+
+Dims other_dims(int64_t rank, const Dims& dims) {
+  Dims others;
+  for (int64_t d = 0; d < rank; ++d)
+    if (std::find(dims.begin(), dims.end(), d) == dims.end()) others.push_back(d);
+  return others;
+}
+
+Value divided(Builder& b, Value x, int64_t count) { return b.divide(x, b.splat(count, x.type())); }
+
+// 1 / sqrt(variance + eps)
+Value inverse_deviation(Emit& e, Value variance) {
+  return e.b.rsqrt(e.b.add(variance, e.scalar("eps", variance.dtype(), variance.dims())));
+}
+
+// Mean and (biased) variance over `dims`, with those dims removed, and x - mean.
+struct Moments {
+  Value mean, variance, centered;
+};
+
+Moments moments(Builder& b, Value x, const Dims& dims) {
+  const int64_t count = elements(x, dims);
+  const Value mean = divided(b, b.reduce_sum(x, dims), count);
+  const Value centered = b.subtract(x, b.broadcast_in_dim(mean, x.dims(), other_dims(x.rank(), dims)));
+  return {mean, divided(b, b.reduce_sum(b.multiply(centered, centered), dims), count), centered};
+}
+
+// x * weight + bias, where the parameters that there are lie along `dims`.
+Value scale_and_shift(Emit& e, Value x, const Dims& dims) {
+  Builder& b = e.b;
+  if (const Value weight = e.tensor_or_empty("weight"))
+    x = b.multiply(x, b.broadcast_in_dim(to(b, weight, x.dtype()), x.dims(), dims));
+  if (const Value bias = e.tensor_or_empty("bias"))
+    x = b.add(x, b.broadcast_in_dim(to(b, bias, x.dtype()), x.dims(), dims));
+  return x;
+}
+
+// ---- Batch normalization: statistics of each channel (dimension 1) ----
+
+Dims all_but_channels(Emit& e, Value x) {
+  e.check(x.rank() >= 2, base::str("expected an input of at least 2 dimensions, found ", x.type().str()));
+  return other_dims(x.rank(), {1});
+}
+
+// old * (1 - momentum) + value * momentum, in old's type; empty when there is no old value.
+Value moved(Emit& e, std::string_view old_name, Value value) {
+  Builder& b = e.b;
+  const Value old = e.tensor_or_empty(old_name);
+  if (!old) return {};
+  const Value momentum = e.scalar("momentum", value.dtype(), value.dims());
+  const Value kept = b.multiply(to(b, old, value.dtype()), b.subtract(number_like(b, 1, momentum), momentum));
+  return to(b, b.add(kept, b.multiply(value, momentum)), old.dtype());
+}
+
+// Results: output, mean, inverse deviation (both empty tensors outside training), new running mean and
+// variance (no values where nothing is to be written).
+Values batch_norm(Emit& e) {
+  Builder& b = e.b;
+  const Value input = e.tensor("input"), x = to(b, input, compute_type(input.dtype()));
+  const Dims reduced = all_but_channels(e, input);
+  const DType statistics = statistics_type(e, input.dtype());
+  Moments m;
+  if (e.boolean("training")) {
+    m = moments(b, x, reduced);
+  } else {
+    m.mean = to(b, e.tensor("running_mean"), x.dtype());
+    m.variance = to(b, e.tensor("running_var"), x.dtype());
+    m.centered = b.subtract(x, b.broadcast_in_dim(m.mean, x.dims(), {1}));
+  }
+  const Value inverse = inverse_deviation(e, m.variance);
+  Value factor = inverse;
+  if (const Value weight = e.tensor_or_empty("weight")) factor = b.multiply(factor, to(b, weight, x.dtype()));
+  Value y = b.multiply(m.centered, b.broadcast_in_dim(factor, x.dims(), {1}));
+  if (const Value bias = e.tensor_or_empty("bias"))
+    y = b.add(y, b.broadcast_in_dim(to(b, bias, x.dtype()), x.dims(), {1}));
+  y = to(b, y, input.dtype());
+  if (!e.boolean("training")) {
+    const Value none = zeros(b, Type{statistics, {0}});
+    return {y, none, none, {}, {}};
+  }
+  const auto count = static_cast<double>(elements(x, reduced));
+  const Value unbiased = b.multiply(m.variance, number_like(b, count / (count - 1), m.variance));
+  return {y, to(b, m.mean, statistics), to(b, inverse, statistics), moved(e, "running_mean", m.mean),
+          moved(e, "running_var", unbiased)};
+}
+
+Values batch_norm_without_statistics(Emit& e) {
+  Values results = batch_norm(e);
+  results.resize(3);
+  return results;
+}
+
+Values batch_norm_backward(Emit& e) {
+  Builder& b = e.b;
+  const Value input = e.tensor("input"), grad_out = e.tensor("grad_out");
+  const DType compute = compute_type(input.dtype());
+  const Value x = to(b, input, compute), grad = to(b, grad_out, compute);
+  const Dims reduced = all_but_channels(e, input);
+  const bool train = e.boolean("train");
+  const Value mean = to(b, e.tensor(train ? "save_mean" : "running_mean"), compute);
+  const Value inverse = train ? to(b, e.tensor("save_invstd"), compute)
+                              : inverse_deviation(e, to(b, e.tensor("running_var"), compute));
+  auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
+  const Value normalized = b.multiply(b.subtract(x, along_channels(mean)), along_channels(inverse));
+  const Value sum = b.reduce_sum(grad, reduced),
+              product = b.reduce_sum(b.multiply(grad, normalized), reduced);
+
+  const DType parameters = statistics_type(e, input.dtype());
+  const Dims& mask = e.ints("output_mask");
+  Value grad_input;
+  if (mask.at(0) != 0) {
+    Value factor = inverse;
+    if (const Value weight = e.tensor_or_empty("weight")) factor = b.multiply(factor, to(b, weight, compute));
+    Value rest = grad;
+    if (train) {
+      const int64_t count = elements(x, reduced);
+      rest = b.subtract(rest, along_channels(divided(b, sum, count)));
+      rest = b.subtract(rest, b.multiply(normalized, along_channels(divided(b, product, count))));
+    }
+    grad_input = to(b, b.multiply(rest, along_channels(factor)), input.dtype());
+  }
+  return {grad_input, mask.at(1) != 0 ? to(b, product, parameters) : Value{},
+          mask.at(2) != 0 ? to(b, sum, parameters) : Value{}};
+}
+
+// ---- Layer and group normalization: statistics of parts of each sample ----
+
+// rstd * (grad - mean(grad) - normalized * mean(grad * normalized)), the means over `dims`.
+Value normalized_gradient(Builder& b, Value grad, Value normalized, Value rstd, const Dims& dims) {
+  const Dims kept = other_dims(grad.rank(), dims);
+  auto mean = [&](Value v) {
+    return b.broadcast_in_dim(divided(b, b.reduce_sum(v, dims), elements(v, dims)), grad.dims(), kept);
+  };
+  const Value rest =
+      b.subtract(b.subtract(grad, mean(grad)), b.multiply(normalized, mean(b.multiply(grad, normalized))));
+  return b.multiply(rest, rstd);
+}
+
+// The dimensions that layer normalization runs over: the last ones.
+Dims layer_dims(Emit& e, Value input) {
+  const Dims& shape = e.ints("normalized_shape");
+  const int64_t first = input.rank() - static_cast<int64_t>(shape.size());
+  e.check(first >= 0 && std::equal(shape.begin(), shape.end(), input.dims().begin() + first),
+          base::str("expected an input whose last dimensions are [", base::join(shape, ", "), "], found ",
+                    input.type().str()));
+  return other_dims(input.rank(), other_dims(first, {}));
+}
+
+Values layer_norm(Emit& e) {
+  Builder& b = e.b;
+  const Value input = e.tensor("input"), x = to(b, input, compute_type(input.dtype()));
+  const Dims reduced = layer_dims(e, input), kept = other_dims(x.rank(), reduced);
+  const DType statistics = statistics_type(e, input.dtype());
+  const Moments m = moments(b, x, reduced);
+  const Value rstd = inverse_deviation(e, m.variance);
+  const Value y =
+      scale_and_shift(e, b.multiply(m.centered, b.broadcast_in_dim(rstd, x.dims(), kept)), reduced);
+  Dims dims = x.dims();
+  for (int64_t d : reduced) dims[static_cast<size_t>(d)] = 1;
+  return {to(b, y, input.dtype()), b.reshape(to(b, m.mean, statistics), dims),
+          b.reshape(to(b, rstd, statistics), dims)};
+}
+
+Values layer_norm_backward(Emit& e) {
+  Builder& b = e.b;
+  const Value input = e.tensor("input");
+  const DType compute = compute_type(input.dtype()), parameters = statistics_type(e, input.dtype());
+  const Value x = to(b, input, compute), grad = to(b, e.tensor("grad_out"), compute);
+  const Dims reduced = layer_dims(e, input), kept = other_dims(x.rank(), reduced);
+  const Value rstd = b.broadcast(to(b, e.tensor("rstd"), compute), x.dims());
+  const Value mean = b.broadcast(to(b, e.tensor("mean"), compute), x.dims());
+  const Value normalized = b.multiply(b.subtract(x, mean), rstd);
+  const Dims& mask = e.ints("output_mask");
+  Value grad_input, grad_weight, grad_bias;
+  if (mask.at(0) != 0) {
+    Value scaled = grad;
+    if (const Value weight = e.tensor_or_empty("weight"))
+      scaled = b.multiply(scaled, b.broadcast_in_dim(to(b, weight, compute), x.dims(), reduced));
+    grad_input = to(b, normalized_gradient(b, scaled, normalized, rstd, reduced), input.dtype());
+  }
+  if (mask.at(1) != 0) grad_weight = to(b, b.reduce_sum(b.multiply(grad, normalized), kept), parameters);
+  if (mask.at(2) != 0) grad_bias = to(b, b.reduce_sum(grad, kept), parameters);
+  return {grad_input, grad_weight, grad_bias};
+}
+
+// [N, groups, channels of a group, positions]
+Dims group_dims(Emit& e, Value input) {
+  const int64_t n = e.integer("N"), channels = e.integer("C"), positions = e.integer("HxW"),
+                groups = e.integer("group");
+  e.check(groups >= 1 && channels % groups == 0 && input.type().numel() == n * channels * positions,
+          base::str("expected ", channels, " channels that ", groups, " groups divide, found ",
+                    input.type().str()));
+  return {n, groups, channels / groups, positions};
+}
+
+Value grouped_weight(Emit& e, Value weight, DType dtype, const Dims& dims) {
+  return e.b.broadcast_in_dim(e.b.reshape(to(e.b, weight, dtype), {dims[1], dims[2]}), dims, {1, 2});
+}
+
+Values group_norm(Emit& e) {
+  Builder& b = e.b;
+  const Value input = e.tensor("input");
+  const DType statistics = statistics_type(e, input.dtype());
+  const Dims dims = group_dims(e, input);
+  const Value x = b.reshape(to(b, input, compute_type(input.dtype())), dims);
+  const Moments m = moments(b, x, {2, 3});
+  const Value rstd = inverse_deviation(e, m.variance);
+  Value y = b.multiply(m.centered, b.broadcast_in_dim(rstd, dims, {0, 1}));
+  if (const Value weight = e.tensor_or_empty("weight"))
+    y = b.multiply(y, grouped_weight(e, weight, x.dtype(), dims));
+  if (const Value bias = e.tensor_or_empty("bias")) y = b.add(y, grouped_weight(e, bias, x.dtype(), dims));
+  return {b.reshape(to(b, y, input.dtype()), input.dims()), to(b, m.mean, statistics),
+          to(b, rstd, statistics)};
+}
+
+Values group_norm_backward(Emit& e) {
+  Builder& b = e.b;
+  const Value input = e.tensor("input");
+  const DType compute = compute_type(input.dtype()), parameters = statistics_type(e, input.dtype());
+  const Dims dims = group_dims(e, input);
+  const Value x = b.reshape(to(b, input, compute), dims);
+  const Value grad = b.reshape(to(b, e.tensor("grad_out"), compute), dims);
+  auto along_groups = [&](std::string_view name) {
+    return b.broadcast_in_dim(b.reshape(to(b, e.tensor(name), compute), {dims[0], dims[1]}), dims, {0, 1});
+  };
+  const Value rstd = along_groups("rstd");
+  const Value normalized = b.multiply(b.subtract(x, along_groups("mean")), rstd);
+  const Dims& mask = e.ints("output_mask");
+  const Dims channels = {dims[1] * dims[2]};
+  Value grad_input, grad_weight, grad_bias;
+  if (mask.at(0) != 0) {
+    Value scaled = grad;
+    if (const Value weight = e.tensor_or_empty("weight"))
+      scaled = b.multiply(scaled, grouped_weight(e, weight, compute, dims));
+    const Value result = normalized_gradient(b, scaled, normalized, rstd, {2, 3});
+    grad_input = b.reshape(to(b, result, input.dtype()), input.dims());
+  }
+  if (mask.at(1) != 0)
+    grad_weight = b.reshape(to(b, b.reduce_sum(b.multiply(grad, normalized), {0, 3}), parameters), channels);
+  if (mask.at(2) != 0) grad_bias = b.reshape(to(b, b.reduce_sum(grad, {0, 3}), parameters), channels);
+  return {grad_input, grad_weight, grad_bias};
+}
+
+constexpr Row kRows[] = {
+    {.name = "aten::native_batch_norm",
+     .emit = batch_norm,
+     .constants = "eps",
+     .writes = "running_mean running_var"},
+    {.name = "aten::_native_batch_norm_legit.no_stats",
+     .emit = batch_norm_without_statistics,
+     .constants = "eps"},
+    {.name = "aten::native_batch_norm_backward", .emit = batch_norm_backward, .constants = "eps"},
+    {.name = "aten::native_layer_norm", .emit = layer_norm, .constants = "eps"},
+    {.name = "aten::native_layer_norm_backward", .emit = layer_norm_backward},
+    {.name = "aten::native_group_norm", .emit = group_norm, .constants = "eps"},
+    {.name = "aten::native_group_norm_backward", .emit = group_norm_backward},
+};
+
+}  // namespace
+
+std::span<const Row> normalization_rows() { return kRows; }
+
+}  // namespace sluice::ops

@@ -1,0 +1,162 @@
+// Sorting and what follows from an order. NaN counts as the largest number, as in LibTorch. Sorts are always
+// stable. Searching compares with every boundary: boundaries are few where this is used, and it needs no
+// loop.
+#include "sluice/base/strings.h"
+#include "sluice/ops/index.h"
+#include "sluice/ops/indexing.h"
+
+namespace sluice::ops::index {
+namespace {
+
+struct Sorted {
+  Value values, positions;  // positions: s32
+};
+
+stablehlo::Region comes_before(bool descending) {
+  return [descending](Builder& b, std::span<const Value> v) -> Values {
+    const Value first = descending ? v[1] : v[0], second = descending ? v[0] : v[1];
+    Value before = b.compare(first, second, Compare::kLt);
+    if (stablehlo::is_float(first.dtype()))
+      before = b.or_(before, b.and_(b.not_(is_nan(b, first)), is_nan(b, second)));
+    return {before};
+  };
+}
+
+Sorted sort_along(Builder& b, Value x, int64_t dim, bool descending) {
+  const Value where = positions(b, x.dims(), dim);
+  const Values sorted = b.sort(std::vector{x, where}, dim, /*stable=*/true, comes_before(descending));
+  return {sorted[0], sorted[1]};
+}
+
+Value at_least_1d(Builder& b, Value x) { return x.rank() == 0 ? b.reshape(x, {1}) : x; }
+
+// Values and positions (s64) with the dims of the result.
+Values finish(Builder& b, Value values, Value where, const Dims& dims) {
+  return {b.reshape(values, dims), b.reshape(to(b, where, DType::kS64), dims)};
+}
+
+Dims without_dim(const Dims& dims, int64_t dim, bool keep) {
+  Dims result = dims;
+  if (keep)
+    result[static_cast<size_t>(dim)] = 1;
+  else
+    result.erase(result.begin() + dim);
+  return result;
+}
+
+}  // namespace
+
+Values sort(Emit& e) {
+  const Value self = e.tensor("self"), x = at_least_1d(e.b, self);
+  const Sorted s = sort_along(e.b, x, wrap_dim(e.integer("dim"), self.rank()), e.boolean("descending"));
+  return finish(e.b, s.values, s.positions, self.dims());
+}
+
+Values topk(Emit& e) {
+  const Value self = e.tensor("self"), x = at_least_1d(e.b, self);
+  const int64_t dim = wrap_dim(e.integer("dim"), self.rank()), k = e.integer("k");
+  e.check(k >= 0 && k <= x.dim(dim), base::str("expected k from 0 to ", x.dim(dim), ", found ", k));
+  const Sorted s = sort_along(e.b, x, dim, e.boolean("largest"));
+  Dims dims = self.dims();
+  if (self.rank() > 0) dims[static_cast<size_t>(dim)] = k;
+  return finish(e.b, e.b.slice_dim(s.values, dim, 0, k), e.b.slice_dim(s.positions, dim, 0, k), dims);
+}
+
+Values kthvalue(Emit& e) {
+  const Value self = e.tensor("self"), x = at_least_1d(e.b, self);
+  const int64_t dim = wrap_dim(e.integer("dim"), self.rank()), k = e.integer("k");
+  e.check(k >= 1 && k <= x.dim(dim), base::str("expected k from 1 to ", x.dim(dim), ", found ", k));
+  const Sorted s = sort_along(e.b, x, dim, false);
+  const Dims dims = self.rank() == 0 ? Dims{} : without_dim(x.dims(), dim, e.boolean("keepdim"));
+  return finish(e.b, e.b.slice_dim(s.values, dim, k - 1, k), e.b.slice_dim(s.positions, dim, k - 1, k), dims);
+}
+
+// The lower of the two middle elements. `median` gives NaN where there is one, `nanmedian` leaves NaNs out.
+Values median(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self");
+  const bool ignore_nan = e.op().find("nanmedian") != std::string_view::npos, whole = !e.has("dim");
+  const Value x = whole ? b.reshape(self, {self.type().numel()}) : at_least_1d(b, self);
+  const int64_t dim = whole ? 0 : wrap_dim(e.integer("dim"), self.rank()), size = x.dim(dim);
+  e.check(size > 0, "expected a dimension that is not empty");
+  const Sorted s = sort_along(b, x, dim, false);
+  const Value nans = b.reduce_sum(to(b, is_nan(b, x), DType::kS32), {dim});
+  const Value numbers = b.subtract(b.splat(size, nans.type()), nans);
+  auto middle = [&](Value count) {
+    return b.divide(b.maximum(b.subtract(count, number_like(b, 1, count)), number_like(b, 0, count)),
+                    number_like(b, 2, count));
+  };
+  const Value rank = ignore_nan ? middle(numbers)
+                                : b.select(is_less(b, numbers, static_cast<double>(size)), numbers,
+                                           middle(b.splat(size, nans.type())));
+  const Value where = b.reshape(rank, without_dim(x.dims(), dim, true));
+  const Dims dims = whole || self.rank() == 0 ? Dims{} : without_dim(x.dims(), dim, e.boolean("keepdim"));
+  Values results =
+      finish(b, gather_elements(b, s.values, dim, where), gather_elements(b, s.positions, dim, where), dims);
+  if (whole) results.resize(1);
+  return results;
+}
+
+namespace {
+
+// For each element of `values` the number of boundaries (the last dim of `boundaries`) below it, or up to it.
+// NaN comes after every boundary.
+Values count_boundaries(Emit& e, Value boundaries, Value values, bool right) {
+  Builder& b = e.b;
+  const int64_t last = boundaries.rank() - 1, count = boundaries.dim(last);
+  Dims dims = values.dims(), kept, all;
+  for (int64_t d = 0; d < values.rank(); ++d) kept.push_back(d);
+  dims.push_back(count);
+  if (boundaries.rank() == 1) {
+    all = {values.rank()};
+  } else {
+    for (int64_t d = 0; d < last; ++d) all.push_back(d);
+    all.push_back(values.rank());
+  }
+  const Value boundary = b.broadcast_in_dim(boundaries, dims, all),
+              value = b.broadcast_in_dim(values, dims, kept);
+  const Value reached = b.compare(boundary, value, right ? Compare::kGt : Compare::kGe);
+  const Value before = b.reduce_sum(to(b, b.not_(reached), DType::kS32), {values.rank()});
+  return {to(b, before, e.boolean("out_int32") ? DType::kS32 : DType::kS64)};
+}
+
+}  // namespace
+
+Values searchsorted(Emit& e) {
+  Builder& b = e.b;
+  const DType dtype = e.promote({"sorted_sequence", "self"});
+  Value sequence = at_least_1d(b, e.tensor("sorted_sequence"));
+  if (const Value sorter = e.tensor_or_empty("sorter"))
+    sequence = gather_elements(b, sequence, sequence.rank() - 1,
+                               narrow_index(b, sorter, sequence.dim(sequence.rank() - 1)));
+  const Value values = e.operand("self", dtype);
+  e.check(sequence.rank() == 1 || sequence.rank() == values.rank(),
+          base::str("expected boundaries of one dimension or of the rank of the values, found ",
+                    sequence.type().str(), " and ", values.type().str()));
+  return count_boundaries(e, to(b, sequence, dtype), values, e.boolean("right") || e.text("side") == "right");
+}
+
+Values bucketize(Emit& e) {
+  const DType dtype = e.promote({"boundaries", "self"});
+  return count_boundaries(e, to(e.b, e.tensor("boundaries"), dtype), e.operand("self", dtype),
+                          e.boolean("right"));
+}
+
+Values isin(Emit& e) {
+  Builder& b = e.b;
+  const std::string_view elements = e.has("elements") ? "elements" : "element";
+  const std::string_view tests = e.has("test_elements") ? "test_elements" : "test_element";
+  const DType dtype = e.promote({elements, tests});
+  const Value x = e.operand(elements, dtype);
+  Value test = e.operand(tests, dtype);
+  test = b.reshape(test, {test.type().numel()});
+  Dims dims = x.dims(), kept;
+  for (int64_t d = 0; d < x.rank(); ++d) kept.push_back(d);
+  dims.push_back(test.dim(0));
+  const Value equal =
+      b.compare(b.broadcast_in_dim(x, dims, kept), b.broadcast_in_dim(test, dims, {x.rank()}), Compare::kEq);
+  const Value found = b.reduce_or(equal, {x.rank()});
+  return {e.boolean("invert") ? b.not_(found) : found};
+}
+
+}  // namespace sluice::ops::index

@@ -1,0 +1,40 @@
+// What plain and adaptive pooling share. Pooled ("spatial") dimensions are the last ones of a value; whatever
+// stands before them is a batch.
+#pragma once
+
+#include "sluice/ops/common.h"
+
+namespace sluice::ops::pooling {
+
+// The first `spatial` of these numbers; a single one counts for all.
+Dims expand_list(Emit& e, std::string_view name, int64_t spatial);
+Dims spatial_sizes(Value x, int64_t spatial);
+
+// The maximum of each window; a NaN wins.
+Value window_maximum(Builder& b, Value x, const stablehlo::Window& window);
+// The position (row-major, in the spatial dims) of each window's maximum, as LibTorch picks it: the first of
+// equal ones, the last NaN. s32.
+Value window_argmax(Builder& b, Value x, int64_t spatial, const stablehlo::Window& window);
+// body of reductions over (value, position) with that choice.
+Values better_of(Builder& b, std::span<const Value> v);
+// grad summed into the positions that it came from: [batch…, out…] -> [batch…, in…] with the dims of `self`.
+Value scatter_to_positions(Builder& b, Value grad, Value indices, Value self, int64_t spatial);
+
+// Windows that tile the input (in = out * k): their sums, and the adjoint.
+bool tiles(const Dims& in, const Dims& out);
+Value sum_tiles(Builder& b, Value x, const Dims& out);
+Value spread_tiles(Builder& b, Value x, const Dims& in);
+
+// x divided by the product of counts[d][i_d] over the spatial dims d.
+Value divide_by_counts(Builder& b, Value x, const std::vector<Dims>& counts);
+
+// Adaptive pooling (pooling_adaptive.cc); the number of spatial dims follows from the operation's name.
+Values adaptive_average(Emit& e);
+Values adaptive_average_backward(Emit& e);
+Values adaptive_maximum(Emit& e);
+Values adaptive_maximum_backward(Emit& e);
+
+// 1, 2 or 3, from the digit before the "d" in the operation's name.
+int64_t spatial_count(const Emit& e);
+
+}  // namespace sluice::ops::pooling
