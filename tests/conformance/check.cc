@@ -34,9 +34,14 @@ void make_dense(std::vector<at::Tensor>& tensors) {
   }
 }
 
-void bring(std::vector<at::Tensor>& tensors) {
+// To the host. With several replicas all of them must hold the same bits: the inputs are equal on all.
+void bring(std::vector<at::Tensor>& tensors, int replicas) {
   for (at::Tensor& tensor : tensors) {
-    if (tensor.defined()) tensor = tensor.cpu();
+    if (!tensor.defined()) continue;
+    at::Tensor last = replicas > 1 ? tests::value_on(tensor, replicas - 1) : at::Tensor();
+    tensor = tensor.cpu();
+    if (replicas > 1 && compare_values(tensor, last, {0, true}) != "")
+      throw std::runtime_error("the replicas differ");
   }
 }
 
@@ -73,6 +78,7 @@ Break break_named(const std::string& name) {
 
 void Checker::add(const Sample& sample) {
   ++report_.samples;
+  if (sample.random && replicas_ > 1) return;  // random numbers differ on each replica
   auto before = tests::fallbacks();
   try {
     record(sample);
@@ -227,9 +233,9 @@ void Checker::compare_open() {
 
 void Checker::bring_home(Outcome& outcome) const {
   at::NoGradGuard no_grad;
-  bring(outcome.results);
-  bring(outcome.gradients);
-  bring(outcome.bases);
+  bring(outcome.results, replicas_);
+  bring(outcome.gradients, replicas_);
+  bring(outcome.bases, replicas_);
   if (damage_ == Break::kValue || damage_ == Break::kDType || damage_ == Break::kShape) {
     damage_first(outcome.results, damage_);
   } else if (damage_ == Break::kGradient) {

@@ -27,7 +27,8 @@ struct Report {
 
 class Checker {
  public:
-  Checker(at::Device device, Break damage) : device_(device), damage_(damage) {}
+  Checker(at::Device device, Break damage, int replicas = 1)
+      : device_(device), damage_(damage), replicas_(replicas) {}
 
   // Records the sample's calls on the device and computes the references. Results are compared later, so that
   // many calls are compiled as one program.
@@ -66,6 +67,7 @@ class Checker {
 
   at::Device device_;
   Break damage_;
+  int replicas_;
   Report report_;
   std::vector<Open> open_;
   std::vector<const Sample*> waiting_;

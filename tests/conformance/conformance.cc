@@ -26,6 +26,7 @@ struct Options {
   std::string filter;
   std::vector<std::string> files;
   Break damage = Break::kNone;
+  int replicas = 1;
   bool list = false;
 
   bool takes_file(const std::string& name) const {
@@ -52,6 +53,8 @@ Options parse_options(int argc, char** argv) {
       options.filter = value;
     } else if (flag == "--file") {
       options.files.push_back(value);
+    } else if (flag == "--replicas") {
+      options.replicas = std::stoi(value);
     } else if (flag == "--break") {
       options.damage = break_named(value);
     } else {
@@ -87,7 +90,6 @@ std::vector<std::string> rows_of(const Options& options) {
   take("create", ops::create_rows());
   take("random", ops::random_rows());
   take("resample", ops::resample_rows());
-  take("optimizer", ops::optimizer_rows());
   // A run of everything also answers for rows of families that it does not know by name.
   if (options.files.empty()) {
     std::set<std::string> known(names.begin(), names.end());
@@ -155,8 +157,8 @@ int run(int argc, char** argv) {
   }
   int64_t failures = check_table(rows, samples, options);
   at::set_num_threads(1);
-  tests::start(options.device);
-  Checker checker(tests::device(), options.damage);
+  tests::start(options.device, options.replicas);
+  Checker checker(tests::device(), options.damage, options.replicas);
   for (const Sample& sample : samples) {
     if (options.takes_file(sample.file) && options.takes_op(sample.op)) checker.add(sample);
   }

@@ -1,4 +1,5 @@
-// Random programs of views, in-place operations and copies: the device against LibTorch on the CPU.
+// Random programs of views, in-place operations and copies: the device against LibTorch on the CPU. With
+// several replicas some inputs differ on each, and each replica is compared with a program of its own.
 #include <functional>
 #include <random>
 #include <sstream>
@@ -8,10 +9,12 @@
 namespace sluice::tests {
 namespace {
 
-// Runs one program in two worlds at a time. Every decision depends on the CPU's tensors and the seed alone.
+// Runs one program on the device and, once for each replica, on the CPU. Every decision depends on the CPU's
+// tensors' shapes and the seed alone.
 class Program {
  public:
-  Program(uint32_t seed, bool autograd) : random_(seed), autograd_(autograd), device_(test_device()) {
+  Program(uint32_t seed, bool autograd, size_t replicas = 1)
+      : random_(seed), autograd_(autograd), replicas_(replicas), device_(test_device()) {
     for (int i = 0; i < 3; ++i) create();
   }
 
@@ -46,47 +49,86 @@ class Program {
   std::string check() {
     if (autograd_) differentiate();
     cut();
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      double tolerance = tensors_[i].cpu.scalar_type() == torch::kBFloat16 ? 0.03 : 1e-5;
-      std::string message = differs(tensors_[i].device, tensors_[i].cpu, tolerance);
-      if (!message.empty()) return c10::str("t", tensors_[i].id, ": ", message, "\n", text_.str());
+    for (const Pair& pair : tensors_) {
+      std::string message = check(pair);
+      if (!message.empty()) return c10::str("t", pair.id, ": ", message, "\n", text_.str());
     }
     return "";
   }
 
+  // How many tensors the device called equal on all replicas, and how many not.
+  int equal() const { return equal_; }
+  int different() const { return different_; }
+
  private:
   struct Pair {
-    torch::Tensor cpu, device;
+    std::vector<torch::Tensor> all;  // one for each replica
+    torch::Tensor device;
     int id;
+    const torch::Tensor& cpu() const { return all[0]; }
   };
   using Fn = std::function<torch::Tensor(const torch::Tensor&)>;
 
   int pick(int64_t count) { return static_cast<int>(random_() % static_cast<uint32_t>(count)); }
   Pair& any() { return tensors_[static_cast<size_t>(pick(static_cast<int64_t>(tensors_.size())))]; }
 
-  void keep(torch::Tensor cpu, torch::Tensor device, const std::string& what) {
-    text_ << "t" << count_ << " = " << what << "  " << cpu.sizes() << " " << cpu.scalar_type() << "\n";
-    tensors_.push_back({std::move(cpu), std::move(device), count_++});
+  static std::vector<torch::Tensor> map(const Pair& pair, const Fn& fn) {
+    std::vector<torch::Tensor> results;
+    for (const torch::Tensor& tensor : pair.all) results.push_back(fn(tensor));
+    return results;
+  }
+
+  void keep(std::vector<torch::Tensor> all, torch::Tensor device, const std::string& what) {
+    text_ << "t" << count_ << " = " << what << "  " << all[0].sizes() << " " << all[0].scalar_type() << "\n";
+    tensors_.push_back({std::move(all), std::move(device), count_++});
+  }
+
+  std::string check(const Pair& pair) {
+    double tolerance = pair.cpu().scalar_type() == torch::kBFloat16 ? 0.03 : 1e-5;
+    if (replicas_ == 1) return differs(pair.device, pair.cpu(), tolerance);
+    std::vector<torch::Tensor> found;
+    for (size_t r = 0; r < replicas_; ++r) {
+      found.push_back(on_replica(pair.device, static_cast<int>(r)));
+      std::string message = differs(found[r], pair.all[r], tolerance);
+      if (!message.empty()) return c10::str("replica ", r, ": ", message);
+    }
+    try {
+      pair.device.cpu();
+      ++equal_;
+    } catch (const std::exception&) {
+      ++different_;
+      return "";
+    }
+    for (const torch::Tensor& other : found) {
+      if (!torch::equal(other.nan_to_num(), found[0].nan_to_num()))
+        return "called equal on all replicas, but it differs";
+    }
+    return "";
   }
 
   void create() {
     std::vector<int64_t> sizes(static_cast<size_t>(1 + pick(3)));
     for (int64_t& size : sizes) size = 1 + pick(5);
     // Values are small multiples of 1/4: they survive bf16.
-    torch::Generator generator = at::detail::createCPUGenerator(random_());
-    torch::Tensor cpu = torch::randint(-8, 9, sizes, generator, torch::kFloat) * 0.25;
     const torch::ScalarType types[] = {torch::kFloat, torch::kFloat, torch::kLong, torch::kBFloat16};
-    if (!autograd_) cpu = cpu.to(types[pick(4)]);
-    torch::Tensor device = cpu.clone().to(device_);
+    torch::ScalarType type = autograd_ ? torch::kFloat : types[pick(4)];
+    bool differ = replicas_ > 1 && pick(2) == 0;
+    std::vector<torch::Tensor> all;
+    for (size_t r = 0; r < replicas_; ++r) {
+      torch::Generator generator = at::detail::createCPUGenerator(differ || r == 0 ? random_() : 0);
+      torch::Tensor values = torch::randint(-8, 9, sizes, generator, torch::kFloat) * 0.25;
+      all.push_back(differ || r == 0 ? values.to(type) : all[0].clone());
+    }
+    torch::Tensor device = differ ? upload(all) : all[0].clone().to(device_);
     if (autograd_) {
-      cpu.requires_grad_();
+      for (torch::Tensor& cpu : all) cpu.requires_grad_();
       device.requires_grad_();
-      leaves_.push_back({cpu, device, count_});
+      leaves_.push_back({all, device, count_});
       // Leaves may not be written; what is made of them may.
-      cpu = cpu * 1.5;
+      for (torch::Tensor& cpu : all) cpu = cpu * 1.5;
       device = device * 1.5;
     }
-    keep(cpu, device, "create");
+    keep(all, device, differ ? "create, different on each replica" : "create");
   }
 
   void drop() {
@@ -182,42 +224,42 @@ class Program {
 
   void look() {
     Pair pair = any();
-    auto [name, fn] = view_of(pair.cpu);
+    auto [name, fn] = view_of(pair.cpu());
     if (!fn || (autograd_ && name == "detach")) return;
-    keep(fn(pair.cpu), fn(pair.device), c10::str("t", pair.id, ".", name));
+    keep(map(pair, fn), fn(pair.device), c10::str("t", pair.id, ".", name));
   }
 
-  // A tensor whose values may be written into `pair`, in both worlds; a copy when they share memory.
+  // A tensor whose values may be written into `pair`; a copy when they share memory.
   Pair source_for(const Pair& pair) {
     for (int tries = 0; tries < 8; ++tries) {
       Pair other = any();
-      auto sizes = pair.cpu.sizes().vec();
-      bool fits = other.cpu.dim() <= pair.cpu.dim();
-      for (int64_t i = 1; fits && i <= other.cpu.dim(); ++i) {
-        fits = other.cpu.size(-i) == 1 || other.cpu.size(-i) == pair.cpu.size(-i);
+      int64_t dims = other.cpu().dim();
+      bool fits = dims <= pair.cpu().dim();
+      for (int64_t i = 1; fits && i <= dims; ++i) {
+        fits = other.cpu().size(-i) == 1 || other.cpu().size(-i) == pair.cpu().size(-i);
       }
       if (!fits) continue;
-      if (other.cpu.is_alias_of(pair.cpu)) return {other.cpu.clone(), other.device.clone(), other.id};
-      return other;
+      if (!other.cpu().is_alias_of(pair.cpu())) return other;
+      return {map(other, [](const auto& x) { return x.clone(); }), other.device.clone(), other.id};
     }
-    return {torch::ones({}), torch::ones({}, device_), -1};
+    return {std::vector<torch::Tensor>(replicas_, torch::ones({})), torch::ones({}, device_), -1};
   }
 
   void write() {
     Pair pair = any();
     bool overlapping = false;
-    for (int64_t d = 0; d < pair.cpu.dim(); ++d)
-      overlapping |= pair.cpu.size(d) > 1 && pair.cpu.stride(d) == 0;
+    for (int64_t d = 0; d < pair.cpu().dim(); ++d)
+      overlapping |= pair.cpu().size(d) > 1 && pair.cpu().stride(d) == 0;
     if (overlapping) return;
     Pair other = source_for(pair);
     double number = static_cast<double>(pick(9) - 4) * 0.5;
     int64_t whole = pick(5) - 2;
-    bool floating = pair.cpu.is_floating_point();
+    bool floating = pair.cpu().is_floating_point();
     auto both = [&](const std::string& what,
                     const std::function<void(torch::Tensor&, const torch::Tensor&)>& fn) {
       // Overlapping windows (unfold) may be refused by the CPU; then the program goes on without.
       try {
-        fn(pair.cpu, other.cpu);
+        for (size_t r = 0; r < replicas_; ++r) fn(pair.all[r], other.all[r]);
       } catch (const c10::Error&) {
         return;
       }
@@ -256,7 +298,7 @@ class Program {
   void compute() {
     Pair pair = any();
     auto apply = [&](const std::string& what, const Fn& fn) {
-      keep(fn(pair.cpu), fn(pair.device), c10::str("t", pair.id, ".", what));
+      keep(map(pair, fn), fn(pair.device), c10::str("t", pair.id, ".", what));
     };
     switch (pick(autograd_ ? 5 : 7)) {
       case 0:
@@ -281,67 +323,75 @@ class Program {
     size_t to = static_cast<size_t>(pick(static_cast<int64_t>(tensors_.size())));
     Pair from = any();
     Pair& target = tensors_[to];
-    if (target.cpu.is_same(from.cpu) || target.cpu.scalar_type() != from.cpu.scalar_type()) return;
+    if (target.cpu().is_same(from.cpu()) || target.cpu().scalar_type() != from.cpu().scalar_type()) return;
     bool data = pick(2) == 0;
     text_ << "t" << target.id << (data ? ".set_data(t" : ".set_(t") << from.id << ")\n";
-    if (data) {
-      target.cpu.set_data(from.cpu);
-      target.device.set_data(from.device);
-    } else {
-      target.cpu.set_(from.cpu);
-      target.device.set_(from.device);
-    }
+    auto bind = [data](torch::Tensor& tensor, const torch::Tensor& to_this) {
+      if (data) {
+        tensor.set_data(to_this);
+      } else {
+        tensor.set_(to_this);
+      }
+    };
+    for (size_t r = 0; r < replicas_; ++r) bind(target.all[r], from.all[r]);
+    bind(target.device, from.device);
   }
 
   // The sum of everything alive, weighted, backwards into the leaves, which are then compared too.
   void differentiate() {
-    torch::Tensor cpu = torch::zeros({}), device = torch::zeros({}, device_);
+    std::vector<torch::Tensor> sums(replicas_, torch::zeros({}));
+    torch::Tensor device = torch::zeros({}, device_);
     double weight = 0.25;
     for (Pair& pair : tensors_) {
-      cpu = cpu + pair.cpu.sum() * weight;
+      for (size_t r = 0; r < replicas_; ++r) sums[r] = sums[r] + pair.all[r].sum() * weight;
       device = device + pair.device.sum() * weight;
       weight += 0.25;
     }
     text_ << "backward\n";
-    std::string refused;
-    try {
-      if (cpu.requires_grad()) cpu.backward();
-    } catch (const c10::Error& error) {
-      refused = error.what();
-    }
-    if (!refused.empty()) {
-      EXPECT_THROW(device.backward(), c10::Error) << refused;
-      return;
-    }
-    if (device.requires_grad()) device.backward();
+    if (!sums[0].requires_grad()) return;
+    for (torch::Tensor& sum : sums) sum.backward();
+    device.backward();
     for (Pair& leaf : leaves_) {
-      if (leaf.cpu.grad().defined())
-        tensors_.push_back({leaf.cpu.grad(), leaf.device.grad(), 1000 + leaf.id});
+      if (!leaf.cpu().grad().defined()) continue;
+      tensors_.push_back(
+          {map(leaf, [](const auto& x) { return x.grad(); }), leaf.device.grad(), 1000 + leaf.id});
     }
   }
 
   std::mt19937 random_;
   bool autograd_;
+  size_t replicas_;
   torch::Device device_;
   std::vector<Pair> tensors_, leaves_;
-  int count_ = 0;
+  int count_ = 0, equal_ = 0, different_ = 0;
   std::ostringstream text_;
 };
 
-void run_programs(int count, bool autograd, uint32_t first) {
+struct Seen {
+  int equal = 0, different = 0;
+};
+
+Seen run_programs(int count, uint32_t first, bool autograd, size_t replicas = 1) {
+  Seen seen;
   for (int i = 0; i < count; ++i) {
     uint32_t seed = first + static_cast<uint32_t>(i);
-    Program program(seed, autograd);
+    Program program(seed, autograd, replicas);
     try {
       for (int step = 0; step < 30; ++step) program.step();
-      ASSERT_EQ(program.check(), "") << "seed " << seed;
+      std::string message = program.check();
+      EXPECT_EQ(message, "") << "seed " << seed;
+      if (!message.empty()) break;
     } catch (const std::exception& error) {
-      FAIL() << "seed " << seed << ": " << error.what();
+      ADD_FAILURE() << "seed " << seed << ": " << error.what();
+      break;
     }
+    seen.equal += program.equal();
+    seen.different += program.different();
   }
+  return seen;
 }
 
-TEST(Programs, ViewsAndInPlaceWritesMatchTheCpu) { run_programs(rounds(40), false, 1000); }
+TEST(Programs, ViewsAndInPlaceWritesMatchTheCpu) { run_programs(rounds(40), 1000, false); }
 
 TEST(Programs, AWrongWriteIsSeen) {
   Program program(7, false);
@@ -350,7 +400,20 @@ TEST(Programs, AWrongWriteIsSeen) {
   EXPECT_NE(program.check(), "");
 }
 
-TEST(Programs, GradientsThroughWrittenViewsMatchTheCpu) { run_programs(rounds(20), true, 5000); }
+TEST(Programs, GradientsThroughWrittenViewsMatchTheCpu) { run_programs(rounds(20), 5000, true); }
+
+TEST(Programs, ReplicasHoldTheirOwnValuesAndWhatIsCalledEqualIs) {
+  if (on_cpu()) GTEST_SKIP();
+  DeviceOptions options;
+  options.devices = 4;
+  restart(options);
+  Seen plain = run_programs(rounds(12), 9000, false, 4);
+  Seen gradients = run_programs(rounds(6), 9500, true, 4);
+  EXPECT_GT(plain.equal, 0);
+  EXPECT_GT(plain.different, 0);
+  EXPECT_GT(gradients.different, 0);
+  restart();
+}
 
 }  // namespace
 }  // namespace sluice::tests
