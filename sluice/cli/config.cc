@@ -1,0 +1,64 @@
+// Flags from a TOML file.
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "sluice/base/strings.h"
+#include "sluice/cli/verbs.h"
+
+namespace sluice::cli {
+namespace {
+
+std::string text_of(const toml::node& value, const std::string& key, const std::string& path) {
+  if (auto text = value.value<std::string>()) return *text;
+  std::ostringstream out;
+  if (auto boolean = value.as_boolean()) return boolean->get() ? "true" : "false";
+  if (auto whole = value.as_integer()) return base::str(whole->get());
+  if (auto real = value.as_floating_point()) {
+    out.precision(17);
+    out << real->get();
+    return out.str();
+  }
+  throw Usage(
+      base::str(path, ": the value of ", key, " must be a text, a number, true, false, or a list of these"));
+}
+
+void apply_table(CLI::App& verb, const toml::table& table, const std::string& path) {
+  for (const auto& [name, value] : table) {
+    std::string key(name.str());
+    if (key == verb.get_name() && value.is_table()) {
+      apply_table(verb, *value.as_table(), path);
+      continue;
+    }
+    std::replace(key.begin(), key.end(), '_', '-');
+    CLI::Option* option = key == "config" ? nullptr : verb.get_option_no_throw("--" + key);
+    if (option == nullptr) {
+      const std::string near = nearest_flag(verb, "--" + key);
+      throw Usage(
+          base::str(path, ": unknown key ", name.str(),
+                    near.empty() ? std::string() : base::str("; did you mean ", near.substr(2), "?")));
+    }
+    if (option->count() > 0) continue;  // the command line wins
+    if (const auto* list = value.as_array()) {
+      for (const auto& item : *list) option->add_result(text_of(item, key, path));
+    } else {
+      option->add_result(text_of(value, key, path));
+    }
+    option->run_callback();
+  }
+}
+
+}  // namespace
+
+void apply_config(CLI::App& verb, const std::string& path) {
+  try {
+    apply_table(verb, toml::parse_file(path), path);
+  } catch (const toml::parse_error& error) {
+    throw Usage(base::str(path, ":", error.source().begin.line, ": ", error.description()));
+  } catch (const CLI::ParseError& error) {
+    throw Usage(base::str(path, ": ", error.what()));
+  }
+}
+
+}  // namespace sluice::cli

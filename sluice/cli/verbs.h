@@ -1,0 +1,34 @@
+// What a verb of the program looks like from the inside.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sluice::cli {
+
+// What the chosen verb does; its result is the exit status. It may throw sluice::Error (status 1) or Usage
+// (2).
+using Action = std::function<int()>;
+
+// A mistake in the command line that CLI11 cannot see.
+class Usage : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Each adds its verb to the program; when the verb is parsed it sets the action.
+void add_train_verb(CLI::App& program, Action& action);
+void add_export_verb(CLI::App& program, Action& action);
+void add_devices_verb(CLI::App& program, Action& action);
+
+// Gives the options of `verb` that the command line left out the values of a TOML file: keys are the flags'
+// long names without dashes in front, at the top or in a table [verb]. Throws Usage for a key that is no
+// flag, with the nearest one.
+void apply_config(CLI::App& verb, const std::string& path);
+
+// "--epochs" for "--epoch": the long flag of `app` nearest to an unknown one, or "".
+std::string nearest_flag(const CLI::App& app, const std::string& flag);
+
+}  // namespace sluice::cli

@@ -1,0 +1,14 @@
+// Everything that a training program needs: #include <sluice/sluice.h>.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "sluice/base/error.h"
+#include "sluice/data/dataset.h"
+#include "sluice/device/device.h"
+#include "sluice/models/models.h"
+#include "sluice/train/feed.h"
+#include "sluice/train/options.h"
+#include "sluice/train/save.h"
+#include "sluice/train/session.h"
+#include "sluice/train/trainer.h"

@@ -1,0 +1,56 @@
+// The one place where training calls the device room. Two kinds of device: "xla" (recorded programs on all
+// local replicas) and "cpu" (LibTorch's own CPU, eager, one replica); everything above this file is written
+// for both.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/device/device.h"
+
+namespace sluice::train {
+
+// A value on its way to the host. Copies share it.
+class Pending {
+ public:
+  Pending() = default;
+  bool ready() const;
+  // Waits. One CPU tensor for each local replica.
+  std::vector<at::Tensor> get() const;
+
+ private:
+  friend class Backend;
+  Fetch fetch_;
+  at::Tensor host_;
+};
+
+// Threads: upload() and Pending from any thread, the rest from the one that records. Throws sluice::Error.
+class Backend {
+ public:
+  // `device` is "xla" or "cpu".
+  Backend(const std::string& device, const DeviceOptions& options);
+
+  at::Device device() const { return device_; }
+  bool is_xla() const { return device_.is_xla(); }
+  int replicas() const { return replicas_; }
+
+  at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) const;
+  // Later writes to the tensor do not change what arrives.
+  Pending fetch(const at::Tensor& tensor) const;
+  // Ends the graph here, if something was recorded since its last end.
+  void cut(const char* what) const;
+  void wait() const;
+  void keep_equal(const std::vector<at::Tensor>& parameters) const;
+  void name(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const;
+  // Programs compiled so far.
+  int64_t compiles() const;
+
+ private:
+  at::Device device_;
+  int replicas_ = 1;
+};
+
+}  // namespace sluice::train

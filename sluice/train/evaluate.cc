@@ -1,0 +1,45 @@
+#include "sluice/train/evaluate.h"
+
+#include "sluice/train/session_state.h"
+
+namespace sluice::train {
+
+Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::Tensor)>& forward, Feed feed,
+                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch) {
+  torch::NoGradGuard no_grad;
+  // The sums start as uploaded values, not as recorded constants: so the first batch runs the program of all
+  // others.
+  auto zero = [&](at::ScalarType type) {
+    std::vector<at::Tensor> zeros;
+    for (int r = 0; r < session.replicas(); ++r) zeros.push_back(at::zeros({1}, type));
+    return session.upload(zeros);
+  };
+  at::Tensor samples = zero(at::kLong), correct = zero(at::kLong), loss = zero(at::kFloat);
+  Evaluation result;
+  int64_t done = 0;
+  for (auto& batch : feed) {
+    at::Tensor logits = forward(batch.image).to(at::kFloat);
+    at::Tensor losses = torch::nn::functional::cross_entropy(
+        logits, batch.label, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));
+    at::Tensor right = logits.argmax(1).eq(batch.label);
+    at::Tensor mask = batch.mask.defined() ? batch.mask : at::ones_like(right);
+    samples.add_(mask.to(at::kLong).sum());
+    correct.add_(right.logical_and(mask).to(at::kLong).sum());
+    loss.add_(at::where(mask, losses, at::zeros_like(losses)).sum());
+    session.sync();
+    on_batch(++done);
+    if (stop()) {
+      result.stopped = true;
+      break;
+    }
+  }
+  double sum = 0;
+  session.finish();
+  for (const auto& part : session.read(samples)) result.samples += part.item<int64_t>();
+  for (const auto& part : session.read(correct)) result.correct += part.item<int64_t>();
+  for (const auto& part : session.read(loss)) sum += part.item<double>();
+  result.loss = result.samples > 0 ? sum / static_cast<double>(result.samples) : 0;
+  return result;
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,27 @@
+// Evaluation over exactly the whole set, in batches of one shape.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "sluice/train/feed.h"
+#include "sluice/train/session.h"
+
+namespace sluice::train {
+
+struct Evaluation {
+  int64_t samples = 0;
+  int64_t correct = 0;
+  double loss = 0;  // mean cross-entropy
+  bool stopped = false;
+  double accuracy() const {
+    return samples == 0 ? 0 : 100.0 * static_cast<double>(correct) / static_cast<double>(samples);
+  }
+};
+
+// Counts on the device and reads once at the end. Rows that a mask calls padding do not count. `stop` is
+// asked after each batch; `on_batch` hears how many are done. The model must be in eval mode.
+Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::Tensor)>& forward, Feed feed,
+                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch);
+
+}  // namespace sluice::train

@@ -1,0 +1,128 @@
+#include "sluice/train/input.h"
+
+#include <algorithm>
+
+#include "sluice/base/random.h"
+#include "sluice/base/strings.h"
+#include "sluice/train/session.h"
+
+namespace sluice::train {
+namespace input_detail {
+
+// Pictures of one set: noise around a pattern of the class, so that a model can learn them.
+class FakeBatches {
+ public:
+  FakeBatches(const TrainOptions& options, bool training, int64_t rows, int replicas, int64_t samples,
+              int64_t batches, int64_t skip)
+      : options_(options),
+        training_(training),
+        rows_(rows),
+        replicas_(replicas),
+        samples_(samples),
+        batches_(batches),
+        at_(skip) {}
+
+  std::vector<HostBatch> operator()() {
+    std::vector<HostBatch> group;
+    if (at_ >= batches_) return group;
+    for (int r = 0; r < replicas_; ++r) group.push_back(make(at_ * replicas_ + r));
+    ++at_;
+    return group;
+  }
+
+ private:
+  HostBatch make(int64_t number) const {
+    const int64_t side = options_.image_size;
+    base::Random random({options_.seed, training_ ? 1u : 2u, static_cast<uint64_t>(number)});
+    HostBatch batch;
+    batch.image = at::empty({rows_, options_.channels, side, side}, at::kByte);
+    batch.label = at::empty({rows_}, at::kLong);
+    auto* pixels = batch.image.data_ptr<uint8_t>();
+    auto* labels = batch.label.data_ptr<int64_t>();
+    const int64_t size = batch.image.numel() / rows_;
+    for (int64_t row = 0; row < rows_; ++row) {
+      labels[row] = static_cast<int64_t>(random.below(static_cast<uint64_t>(options_.classes)));
+      for (int64_t i = 0; i < size; ++i) {
+        const bool bright = (i / (1 + labels[row])) % 2 == 0;
+        pixels[row * size + i] = static_cast<uint8_t>((random() & 127) + (bright ? 128 : 0));
+      }
+    }
+    const int64_t left = samples_ - number * rows_;
+    batch.count = std::clamp<int64_t>(left, 0, rows_);
+    if (!training_) batch.mask = at::arange(rows_).lt(batch.count);
+    batch.columns = {batch.image, batch.label};
+    return batch;
+  }
+
+  TrainOptions options_;
+  bool training_;
+  int64_t rows_;
+  int replicas_;
+  int64_t samples_, batches_, at_;
+};
+
+data::WebDataset describe(const TrainOptions& options, bool training, int64_t rows) {
+  data::WebDataset dataset(training ? options.train : options.test);
+  dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
+  if (options.classes > 0) dataset.classes(options.classes);
+  dataset.seed(options.seed);
+  if (options.resize > 0) dataset.resize(options.resize);
+  if (options.crop > 0 && training) dataset.crop(options.crop, options.crop_padding);
+  if (options.crop > 0 && !training) dataset.center_crop(options.crop);
+  if (options.flip && training) dataset.flip();
+  const auto channels = static_cast<size_t>(options.channels);
+  dataset.normalize(options.mean.empty() ? std::vector<float>(channels, 0.5F) : options.mean,
+                    options.deviation.empty() ? std::vector<float>(channels, 0.25F) : options.deviation);
+  dataset.batch(rows);
+  if (options.workers > 0) dataset.workers(options.workers);
+  return dataset;
+}
+
+}  // namespace input_detail
+
+Input::Input(const TrainOptions& options, bool training, int64_t rows, int replicas)
+    : options_(options), training_(training), rows_(rows), replicas_(replicas) {
+  const int64_t together = rows * replicas;
+  if (options.fake_data) {
+    samples_ = training ? options.train_size : options.test_size;
+    channels_ = options.channels;
+    image_size_ = options.image_size;
+  } else {
+    dataset_ = input_detail::describe(options, training, rows);
+    look_at_first();
+    samples_ = dataset_->size();
+    if (training)
+      dataset_->shuffle(options.shuffle).drop_last();
+    else
+      dataset_->pad();
+  }
+  batches_ = training ? samples_ / together : (samples_ + together - 1) / together;
+  if (training && batches_ == 0)
+    throw Error(Code::kInvalidArgument,
+                base::str("the training set has ", samples_, " samples, less than one batch of ", together,
+                          ": choose a smaller --batch-size"));
+}
+
+void Input::look_at_first() {
+  data::WebDataset probe = *dataset_;
+  auto first = probe.batch(1).keep().workers(1).prefetch(1).open()->next();
+  if (!first || !first->image.defined() || first->image.shape().size() != 4)
+    throw Error(Code::kInvalidArgument, base::str("no picture with one of the extensions ", options_.images,
+                                                  " in ", training_ ? options_.train : options_.test));
+  if (!first->label.defined())
+    throw Error(Code::kInvalidArgument, base::str("no label with the extension ", options_.labels, " in ",
+                                                  training_ ? options_.train : options_.test));
+  channels_ = first->image.shape()[1];
+  image_size_ = first->image.shape()[2];
+}
+
+Feed Input::feed(Session& session, int64_t epoch, int64_t skip) const {
+  FeedOptions feed;
+  feed.epoch = epoch;
+  feed.skip = skip;
+  if (dataset_) return session.feed(*dataset_, feed);
+  return session.feed_source(
+      input_detail::FakeBatches(options_, training_, rows_, replicas_, samples_, batches_, skip), feed);
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,37 @@
+// The trainer's data: shards as the options describe them, or random pictures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sluice/data/dataset.h"
+#include "sluice/train/feed.h"
+#include "sluice/train/options.h"
+#include "sluice/train/session.h"
+
+namespace sluice::train {
+
+class Input {
+ public:
+  // `rows`: of one replica's batch. Counts the samples of the shards; a missing one is an error.
+  Input(const TrainOptions& options, bool training, int64_t rows, int replicas);
+
+  int64_t samples() const { return samples_; }
+  int64_t batches() const { return batches_; }  // in an epoch; the last test batch is filled up
+  // Of the first picture, as the model gets it.
+  int64_t channels() const { return channels_; }
+  int64_t image_size() const { return image_size_; }
+
+  Feed feed(Session& session, int64_t epoch, int64_t skip) const;
+
+ private:
+  void look_at_first();
+  const TrainOptions& options_;
+  bool training_;
+  int64_t rows_, samples_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
+  int replicas_;
+  std::optional<data::WebDataset> dataset_;
+};
+
+}  // namespace sluice::train

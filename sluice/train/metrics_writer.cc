@@ -1,0 +1,122 @@
+#include "sluice/train/metrics_writer.h"
+
+#include <charconv>
+#include <cmath>
+#include <fstream>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+
+namespace sluice::train {
+namespace metrics_detail {
+
+constexpr const char* kColumns = "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy";
+
+// The measured values with the names of their columns and of their TensorBoard curves.
+struct Field {
+  const char* column;
+  const char* curve;
+  std::optional<double> value;
+};
+
+std::vector<Field> fields(const Measurement& row) {
+  const bool test = row.split == "test";
+  return {{"loss", test ? "Loss/test" : "Loss", row.loss},
+          {"rate", "Rate_step", row.rate},
+          {"global_rate", "Global Rate", row.global_rate},
+          {"learning_rate", "LearningRate", row.learning_rate},
+          {"accuracy", test ? "Accuracy/test" : "Accuracy/train", row.accuracy}};
+}
+
+base::Status append(const std::string& path, const std::string& line) {
+  std::ofstream out(path, std::ios::app);
+  out << line << std::flush;
+  if (!out) return base::fail_errno(errno, "cannot write", path);
+  return {};
+}
+
+// The number after `mark` in a line, or nothing.
+std::optional<int64_t> number_after(const std::string& line, const std::string& mark) {
+  size_t at = line.find(mark);
+  if (at == std::string::npos) return std::nullopt;
+  int64_t value = 0;
+  const char* begin = line.data() + at + mark.size();
+  if (std::from_chars(begin, line.data() + line.size(), value).ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::optional<int64_t> csv_step(const std::string& line) {
+  auto cells = base::split(line, ',');
+  return cells.size() > 3 ? number_after("=" + cells[3], "=") : std::nullopt;
+}
+
+// Keeps the lines of steps up to `last`; a line cut off in the middle has no step or no end, and goes too.
+template <typename StepOf>
+base::Status keep_until(const std::string& path, int64_t last, bool header, const StepOf& step_of) {
+  if (!base::path_exists(path)) return {};
+  SLUICE_TRY(std::string text, base::read_file(path));
+  std::string kept;
+  bool first = header;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    std::string line = text.substr(begin, end - begin);
+    auto step = step_of(line);
+    if (first || (step && *step <= last)) kept += line + "\n";
+    first = false;
+  }
+  return base::write_file_atomically(path, kept);
+}
+
+}  // namespace metrics_detail
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char text[40];
+  auto end = std::to_chars(text, text + sizeof text, value);
+  return std::string(text, end.ptr);
+}
+
+std::string json_text(const Measurement& row, double wall) {
+  char time[40];
+  auto end = std::to_chars(time, time + sizeof time, wall, std::chars_format::fixed, 3);
+  std::string out =
+      base::str("{\"time\": ", std::string_view(time, static_cast<size_t>(end.ptr - time)), ", \"split\": \"",
+                row.split, "\", \"epoch\": ", row.epoch, ", \"step\": ", row.step);
+  for (const auto& field : metrics_detail::fields(row)) {
+    if (!field.value) continue;
+    // JSON has no numbers for these.
+    std::string text = number_text(*field.value);
+    out += base::str(", \"", field.column, "\": ", std::isfinite(*field.value) ? text : "\"" + text + "\"");
+  }
+  return out + "}";
+}
+
+base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int64_t resume_step) {
+  SLUICE_OK(base::make_directories(folder));
+  const std::string csv = base::join_path(folder, "metrics.csv"),
+                    jsonl = base::join_path(folder, "metrics.jsonl");
+  SLUICE_OK(metrics_detail::keep_until(csv, resume_step, true, metrics_detail::csv_step));
+  SLUICE_OK(metrics_detail::keep_until(jsonl, resume_step, false, [](const std::string& line) {
+    return metrics_detail::number_after(line, "\"step\": ");
+  }));
+  if (!base::path_exists(csv))
+    SLUICE_OK(metrics_detail::append(csv, std::string(metrics_detail::kColumns) + "\n"));
+  SLUICE_TRY(EventWriter events, EventWriter::create(folder));
+  return MetricsWriter(folder, std::move(events));
+}
+
+base::Status MetricsWriter::write(const Measurement& row) {
+  const double wall = base::wall_seconds();
+  std::string line = base::str(static_cast<int64_t>(wall), ",", row.split, ",", row.epoch, ",", row.step);
+  for (const auto& field : metrics_detail::fields(row)) {
+    line += ",";
+    if (!field.value) continue;
+    line += number_text(*field.value);
+    SLUICE_OK(events_.scalar(field.curve, *field.value, row.step, wall));
+  }
+  if (row.global_rate) SLUICE_OK(events_.scalar("examples/sec", *row.global_rate, row.step, wall));
+  SLUICE_OK(metrics_detail::append(base::join_path(folder_, "metrics.csv"), line + "\n"));
+  return metrics_detail::append(base::join_path(folder_, "metrics.jsonl"), json_text(row, wall) + "\n");
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,49 @@
+// Where the numbers of a run go: TensorBoard events, metrics.csv and metrics.jsonl in the log folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/train/event_writer.h"
+
+namespace sluice::train {
+
+// One row. What was not measured stays empty.
+struct Measurement {
+  std::string split;  // "train" or "test"
+  int64_t epoch = 0;
+  int64_t step = 0;  // optimizer steps since the start of the run
+  std::optional<double> loss;
+  std::optional<double> rate;         // examples a second and replica, moving average
+  std::optional<double> global_rate;  // examples a second, all replicas, since the start of the epoch
+  std::optional<double> learning_rate;
+  std::optional<double> accuracy;  // percent
+};
+
+// Every row is complete on the disk when write() returns. Threads: one at a time.
+class MetricsWriter {
+ public:
+  // Appends to what the folder holds. `resume_step`: rows of later steps, left by a run that was stopped
+  // after its last checkpoint, are removed first (0: all of them).
+  static base::Result<MetricsWriter> create(const std::string& folder, int64_t resume_step);
+  base::Status write(const Measurement& row);
+  const std::string& folder() const { return folder_; }
+
+ private:
+  MetricsWriter(std::string folder, EventWriter events)
+      : folder_(std::move(folder)), events_(std::move(events)) {}
+  std::string folder_;
+  EventWriter events_;
+};
+
+// A double as JSON and CSV take it: shortest form that reads back equal; nan and infinities as "nan", "inf",
+// "-inf".
+std::string number_text(double value);
+// One JSON object of the row, with the names of the CSV's columns.
+std::string json_text(const Measurement& row, double wall);
+
+}  // namespace sluice::train

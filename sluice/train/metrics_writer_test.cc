@@ -1,0 +1,74 @@
+#include "sluice/train/metrics_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sluice/base/file.h"
+
+namespace sluice::train {
+namespace {
+
+Measurement row(int64_t step, double loss) {
+  Measurement result;
+  result.split = "train";
+  result.epoch = 1;
+  result.step = step;
+  result.loss = loss;
+  result.learning_rate = 0.1;
+  return result;
+}
+
+std::string read(const base::TemporaryDirectory& folder, const char* name) {
+  return base::value_or_throw(base::read_file(folder.path(name)));
+}
+
+// The lines without their first cell, the time.
+std::vector<std::string> without_time(const std::string& text) {
+  std::vector<std::string> result;
+  for (const auto& line : base::split(text, '\n'))
+    if (!line.empty()) result.push_back(line.substr(line.find(',')));
+  return result;
+}
+
+TEST(MetricsWriter, WritesBothFilesAndAppends) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  {
+    auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
+    ASSERT_TRUE(writer.write(row(10, 2.5)));
+    Measurement test;
+    test.split = "test";
+    test.epoch = 1;
+    test.step = 10;
+    test.accuracy = 50;
+    ASSERT_TRUE(writer.write(test));
+  }
+  auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
+  ASSERT_TRUE(again.write(row(20, 1.25)));
+  EXPECT_EQ(
+      without_time(read(folder, "metrics.csv")),
+      (std::vector<std::string>{",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy",
+                                ",train,1,10,2.5,,,0.1,", ",test,1,10,,,,,50", ",train,1,20,1.25,,,0.1,"}));
+  const std::string jsonl = read(folder, "metrics.jsonl");
+  EXPECT_NE(jsonl.find("\"split\": \"train\", \"epoch\": 1, \"step\": 20, \"loss\": 1.25"), std::string::npos)
+      << jsonl;
+}
+
+TEST(MetricsWriter, RowsAfterTheCheckpointGo) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  {
+    auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
+    for (int step : {10, 20, 30}) ASSERT_TRUE(writer.write(row(step, 1)));
+  }
+  auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 20));
+  EXPECT_EQ(without_time(read(folder, "metrics.csv")).size(), 3u);  // header, 10, 20
+  EXPECT_EQ(read(folder, "metrics.jsonl").find("\"step\": 30"), std::string::npos);
+}
+
+TEST(MetricsWriter, NumbersThatJsonLacksAreTexts) {
+  EXPECT_EQ(number_text(0.1), "0.1");
+  EXPECT_NE(json_text(row(1, std::nan("")), 0).find("\"loss\": \"nan\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::train

@@ -1,0 +1,107 @@
+// Everything that `sluice train` can be told, and what it answers. The defaults are the ones that --help
+// shows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/base/export.h"
+
+SLUICE_API_BEGIN
+
+namespace sluice::train {
+
+struct TrainOptions {
+  // The model: a name that models::create() takes.
+  std::string model;
+  int64_t classes = 0;
+  std::string weights;  // a file to start from: safetensors, or what Python's torch.save writes
+
+  // The data: shards as data::WebDataset takes them.
+  std::string train;
+  std::string test;
+  std::string images = "jpg;jpeg;png;ppm";
+  std::string labels = "cls";
+  int64_t channels = 3;     // 3: colour, 1: grey
+  int64_t shuffle = 10000;  // samples in the shuffle buffer
+  int64_t resize = 0;       // pixels of the shorter side; 0: as it is
+  int64_t crop = 0;         // side of a random crop in training, of a centre crop in the test; 0: none
+  int64_t crop_padding = 4;
+  bool flip = false;
+  std::vector<float> mean;       // of the channels, in 0…1; empty: 0.5 each
+  std::vector<float> deviation;  // empty: 0.25 each
+  int workers = 0;               // decoding threads; 0: one for each core, at most 8
+  bool fake_data = false;        // random pictures instead of shards
+  int64_t image_size = 32;       // of fake data, pixels
+  int64_t train_size = 12800;    // of fake data, samples
+  int64_t test_size = 1280;
+
+  // The recipe.
+  int64_t batch_size = 128;       // per replica
+  int64_t global_batch_size = 0;  // all replicas and accumulated batches together; above 0 it decides
+  int64_t test_batch_size = 0;    // per replica; 0: as in training
+  int64_t accumulate = 1;         // batches for one update
+  int64_t epochs = 18;
+  int64_t steps_per_epoch = 0;    // 0: the whole training set
+  std::string optimizer = "sgd";  // sgd, adam or adamw
+  double lr = 0.1;
+  double momentum = 0.9;
+  double weight_decay = 1e-4;
+  double label_smoothing = 0;
+  double clip_norm = 0;  // 0: no clipping
+  std::string lr_schedule = "cosine";
+  double warmup_epochs = -1;
+  double lr_every_epochs = 20;
+  double lr_divisor = 5;
+  double min_lr = 0;
+  uint64_t seed = 42;
+  double target_accuracy = 0;  // percent
+
+  // The machine.
+  std::string device = "xla";
+  std::string plugin;
+  int devices = 1;
+  std::vector<int> device_ids;
+  std::string precision = "f32";  // f32 or bf16
+  bool strict = false;
+
+  // What is written.
+  std::string logdir = "sluice-run";
+  int64_t log_steps = 20;
+  int64_t save_steps = 0;  // a checkpoint every so many steps; 0: at the end of each epoch
+  std::string
+      resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
+  bool report = false;
+  bool json = false;
+  std::string config;  // all options as text, kept in checkpoints
+};
+
+// The exit statuses of the program.
+enum ExitStatus {
+  kDone = 0,
+  kFailed = 1,
+  kUsage = 2,
+  kTargetMissed = 21,
+  kInterrupted = 130,
+  kTerminated = 143
+};
+
+struct TrainResult {
+  int exit_status = kDone;
+  int64_t steps = 0;          // of the whole run, earlier parts included
+  double accuracy = -1;       // percent, of the last evaluation; -1: none
+  double best_accuracy = -1;  // percent
+  double loss = 0;            // of the last logged step
+  double examples_per_second = 0;
+};
+
+// Throws sluice::Error for options that are wrong whatever the data and the machine are: an unknown model,
+// optimizer or schedule (with the nearest known one), a missing or senseless number.
+void check(const TrainOptions& options);
+// Checks, then trains as the options say. Throws sluice::Error.
+TrainResult train(const TrainOptions& options);
+
+}  // namespace sluice::train
+
+SLUICE_API_END

@@ -1,0 +1,237 @@
+#include "sluice/train/session.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iomanip>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/log.h"
+#include "sluice/base/strings.h"
+#include "sluice/train/feed_state.h"
+#include "sluice/train/session_state.h"
+
+namespace sluice {
+
+namespace session_detail {
+
+std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
+  std::vector<torch::Tensor> result;
+  for (const auto& group : optimizer.param_groups())
+    result.insert(result.end(), group.params().begin(), group.params().end());
+  return result;
+}
+
+}  // namespace session_detail
+
+Session::State::State(const Options& options)
+    : backend(std::make_shared<train::Backend>(options.device, options.xla)),
+      rate(base::monotonic_seconds()) {}
+
+Session::State::~State() {
+  try {
+    deliver(/*wait=*/true);
+  } catch (const std::exception& error) {
+    base::error("while the session ended: ", error.what());
+  }
+}
+
+void Session::State::deliver(bool wait) {
+  while (!deliveries.empty()) {
+    Delivery& first = deliveries.front();
+    auto ready = [](const train::Pending& value) { return value.ready(); };
+    if (!wait && !std::all_of(first.values.begin(), first.values.end(), ready)) return;
+    Delivery due = std::move(first);
+    deliveries.pop_front();
+    std::vector<at::Tensor> values;
+    for (const auto& value : due.values) values.push_back(train::mean_of_replicas(value.get()));
+    try {
+      due.function(std::move(values));
+    } catch (...) {
+      deliveries.clear();  // what comes after an error says nothing new
+      throw;
+    }
+  }
+}
+
+at::Tensor train::mean_of_replicas(const std::vector<at::Tensor>& values) {
+  if (values.size() == 1 || !values[0].is_floating_point()) return values[0];
+  return at::stack(values).to(at::kDouble).mean(0).to(values[0].scalar_type());
+}
+
+torch::Device Session::device() const { return state_->backend->device(); }
+int Session::replicas() const { return state_->backend->replicas(); }
+int Session::local_replicas() const { return state_->backend->replicas(); }
+int Session::process_index() const { return 0; }
+bool Session::is_leader() const { return process_index() == 0; }
+int64_t Session::steps() const { return state_->steps; }
+
+Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) {
+  FeedOptions chosen = options;
+  int64_t& next = state_->epochs[&dataset];
+  if (chosen.epoch < 0) chosen.epoch = next;
+  next = chosen.epoch + 1;
+  state_->epoch = chosen.epoch;
+  auto source = train::dataset_source(dataset, local_replicas(), process_index(), 1, chosen);
+  auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), chosen,
+                                            [state = state_](int64_t samples) { state->rate.add(samples); });
+  if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
+  return Feed(std::move(feed));
+}
+
+Feed Session::feed_source(train::HostSource source, const FeedOptions& options) {
+  auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), options,
+                                            [state = state_](int64_t samples) { state->rate.add(samples); });
+  feed->normalize = options.normalize;
+  return Feed(std::move(feed));
+}
+
+torch::Tensor Session::upload(const std::vector<torch::Tensor>& one_per_replica) {
+  return state_->backend->upload(one_per_replica);
+}
+
+std::vector<torch::Tensor> Session::read(const torch::Tensor& tensor) {
+  state_->backend->cut("read");
+  return state_->backend->fetch(tensor).get();
+}
+
+const train::Backend& Session::backend() const { return *state_->backend; }
+
+void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimizers,
+                            const StepOptions& options) {
+  std::vector<torch::Tensor> parameters;
+  for (auto* optimizer : optimizers) {
+    std::vector<torch::Tensor> own = session_detail::parameters_of(*optimizer);
+    if (state_->prepared.insert(optimizer).second) state_->backend->keep_equal(own);
+    parameters.insert(parameters.end(), own.begin(), own.end());
+  }
+  reduce_gradients(parameters);
+  if (options.clip_norm > 0) clip_grad_norm_(parameters, options.clip_norm);
+}
+
+void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& options) {
+  step({&optimizer}, options);
+}
+
+void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
+  if (state_->accumulating > 0) return sync();
+  before_update(optimizers, options);
+  for (auto* optimizer : optimizers) optimizer->step();
+  // A gradient that lives past the cut would be a result of the program, written to memory.
+  if (!options.keep_gradients)
+    for (auto* optimizer : optimizers) optimizer->zero_grad();
+  ++state_->steps;
+  sync();
+}
+
+torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
+                            const std::function<torch::Tensor()>& closure) {
+  torch::Tensor loss = optimizer.step([&] {
+    torch::Tensor value = closure();
+    before_update({&optimizer}, {});
+    sync();
+    return value;
+  });
+  ++state_->steps;
+  sync();
+  return loss;
+}
+
+void Session::reduce_gradients(const std::vector<torch::Tensor>&) {
+  if (replicas() > 1)
+    throw Error(Code::kUnimplemented,
+                base::str("the gradients' mean over ", replicas(),
+                          " replicas is not available in this version: start with one device"));
+}
+
+void Session::sync() {
+  state_->backend->cut("step");
+  state_->deliver(/*wait=*/false);
+}
+
+void Session::barrier() {
+  sync();
+  state_->backend->wait();
+}
+
+void Session::after_step(std::vector<torch::Tensor> values,
+                         std::function<void(std::vector<torch::Tensor>)> function) {
+  State::Delivery delivery;
+  for (const auto& value : values) delivery.values.push_back(state_->backend->fetch(value));
+  delivery.function = std::move(function);
+  state_->deliveries.push_back(std::move(delivery));
+}
+
+void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values) {
+  if (n <= 0 || state_->steps == 0 || state_->steps % n != 0) return;
+  const double now = base::monotonic_seconds();
+  state_->rate.mark(now);
+  std::ostringstream end;
+  end << std::fixed << std::setprecision(2) << " Rate=" << state_->rate.rate() / replicas()
+      << " GlobalRate=" << state_->rate.global_rate(now) << " Time=" << base::local_time();
+  std::vector<torch::Tensor> tensors;
+  std::vector<std::pair<std::string, std::optional<double>>> items;
+  for (const auto& [name, value] : values) {
+    const auto* number = std::get_if<double>(&value.value());
+    items.emplace_back(name, number ? std::optional(*number) : std::nullopt);
+    if (!number) tensors.push_back(std::get<torch::Tensor>(value.value()));
+  }
+  const std::string start = base::str("| Training Device=", device(), "/", process_index(),
+                                      " Epoch=", state_->epoch, " Step=", state_->steps);
+  after_step(std::move(tensors),
+             [this_print = is_leader(), start, items, end = end.str()](std::vector<torch::Tensor> host) {
+               if (!this_print) return;
+               std::ostringstream line;
+               line << start << std::fixed << std::setprecision(5);
+               size_t next = 0;
+               for (const auto& [name, number] : items)
+                 line << ' ' << name << '=' << (number ? *number : host[next++].item().toDouble());
+               std::printf("%s%s\n", line.str().c_str(), end.c_str());
+               std::fflush(stdout);
+             });
+}
+
+void Session::print_line(const std::string& text) const {
+  if (!is_leader()) return;
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+void Session::finish() {
+  sync();
+  state_->backend->wait();
+  state_->deliver(/*wait=*/true);
+}
+
+void Session::name(const torch::nn::Module& model) {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) tensors.emplace_back(item.key(), item.value());
+  state_->backend->name(tensors);
+}
+
+void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer) {
+  name(model);
+  if (state_->prepared.insert(&optimizer).second)
+    state_->backend->keep_equal(session_detail::parameters_of(optimizer));
+}
+
+torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, double max_norm,
+                              double norm_type) {
+  torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> gradients, norms;
+  for (const auto& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    gradients.push_back(parameter.grad());
+    norms.push_back(at::linalg_vector_norm(gradients.back(), norm_type));
+  }
+  if (gradients.empty()) return torch::zeros({});
+  torch::Tensor total = at::linalg_vector_norm(torch::stack(norms), norm_type);
+  torch::Tensor factor = (max_norm / (total + 1e-6)).clamp_max(1.0);
+  for (auto& gradient : gradients) gradient.mul_(factor);
+  return total;
+}
+
+Accumulate::Accumulate(Session& session) : state_(session.state_) { ++state_->accumulating; }
+Accumulate::~Accumulate() { --state_->accumulating; }
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+// The inside of a Session.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/train/backend.h"
+#include "sluice/train/rate.h"
+#include "sluice/train/session.h"
+
+namespace sluice {
+
+struct Session::State {
+  explicit State(const Options& options);
+  ~State();
+
+  // Values on their way to the host, and what is done with them when all are there.
+  struct Delivery {
+    std::vector<train::Pending> values;
+    std::function<void(std::vector<at::Tensor>)> function;
+  };
+  // Runs what is due, in order. With `wait`, everything.
+  void deliver(bool wait);
+
+  std::shared_ptr<const train::Backend> backend;
+  int64_t steps = 0;
+  int accumulating = 0;
+  std::deque<Delivery> deliveries;
+  std::set<const torch::optim::Optimizer*> prepared;
+  std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
+  int64_t epoch = 0;                      // of the last feed
+  train::RateTracker rate;
+};
+
+namespace train {
+// The replicas' values as one: the mean for floating-point types, the first one's value for others.
+at::Tensor mean_of_replicas(const std::vector<at::Tensor>& values);
+}  // namespace train
+}  // namespace sluice

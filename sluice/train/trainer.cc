@@ -1,0 +1,116 @@
+#include "sluice/train/trainer.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sluice/base/log.h"
+#include "sluice/models/models.h"
+#include "sluice/train/optimizers.h"
+#include "sluice/train/run.h"
+
+namespace sluice::train {
+namespace trainer_detail {
+
+void at_least(const char* flag, int64_t value, int64_t least) {
+  if (value < least)
+    throw Error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
+}
+
+// What can be said without looking at data or device.
+void check_options(const TrainOptions& options, bool named) {
+  if (named && options.model.empty())
+    throw Error(Code::kInvalidArgument, base::str("the model is missing: give it with --model (",
+                                                  base::join(models::names(), ", "), ")"));
+  const auto known = models::names();
+  // create() has the message.
+  if (named && std::find(known.begin(), known.end(), options.model) == known.end())
+    models::create(options.model, {});
+  if (!options.fake_data && options.train.empty())
+    throw Error(Code::kInvalidArgument, "no training data: give shards with --train, or --fake-data");
+  if (options.classes < 1)
+    throw Error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
+  at_least("--batch-size", options.batch_size, 1);
+  at_least("--global-batch-size", options.global_batch_size, 0);
+  at_least("--test-batch-size", options.test_batch_size, 0);
+  at_least("--accumulate", options.accumulate, 1);
+  at_least("--epochs", options.epochs, 0);
+  at_least("--log-steps", options.log_steps, 1);
+  at_least("--save-steps", options.save_steps, 0);
+  at_least("--devices", options.devices, 1);
+  if (options.device != "xla" && options.device != "cpu")
+    throw Error(Code::kInvalidArgument, base::str("--device is xla or cpu, not \"", options.device,
+                                                  "\" (a plugin of xla is chosen by --plugin)"));
+  if (options.precision != "f32" && options.precision != "bf16")
+    throw Error(Code::kInvalidArgument,
+                base::str("--precision is f32 or bf16, not \"", options.precision, "\""));
+  if (options.channels != 1 && options.channels != 3)
+    throw Error(Code::kInvalidArgument,
+                base::str("--channels is 3 (colour) or 1 (grey), not ", options.channels));
+  for (const auto* numbers : {&options.mean, &options.deviation})
+    if (!numbers->empty() && static_cast<int64_t>(numbers->size()) != options.channels)
+      throw Error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
+                                                    options.channels, " channels, not ", numbers->size()));
+  make_optimizer(options, {torch::zeros({1})});
+  ScheduleOptions schedule;
+  schedule.kind = options.lr_schedule;
+  schedule.lr = options.lr;
+  schedule.every_epochs = options.lr_every_epochs;
+  schedule.divisor = options.lr_divisor;
+  base::value_or_throw(check(schedule));
+}
+
+Session start_session(const TrainOptions& options) {
+  check_options(options, /*named=*/false);
+  Options session;
+  session.device = options.device;
+  session.xla.plugin = options.plugin;
+  session.xla.devices = options.devices;
+  session.xla.device_ids = options.device_ids;
+  session.xla.strict = options.strict;
+  return start(session);
+}
+
+}  // namespace trainer_detail
+
+struct Trainer::State {
+  explicit State(const TrainOptions& given)
+      : options(given),
+        session(trainer_detail::start_session(options)),
+        rows(rows_per_replica(options, session.replicas())),
+        train(options, /*training=*/true, rows, session.replicas()) {
+    const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : rows;
+    if (options.fake_data || !options.test.empty())
+      test.emplace(options, /*training=*/false, test_rows, session.replicas());
+  }
+
+  TrainOptions options;
+  Session session;
+  int64_t rows;
+  Input train;
+  std::optional<Input> test;
+};
+
+Trainer::Trainer(const TrainOptions& options) : state_(std::make_unique<State>(options)) {}
+Trainer::~Trainer() = default;
+Session& Trainer::session() { return state_->session; }
+int64_t Trainer::channels() const { return state_->train.channels(); }
+int64_t Trainer::image_size() const { return state_->train.image_size(); }
+
+TrainResult Trainer::run(torch::nn::Module& model, const Forward& forward) {
+  return Run(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr, model,
+             forward)();
+}
+
+void check(const TrainOptions& options) { trainer_detail::check_options(options, /*named=*/true); }
+
+TrainResult train(const TrainOptions& options) {
+  check(options);
+  Trainer trainer(options);
+  torch::manual_seed(options.seed);
+  auto model = models::create(options.model, {options.classes, trainer.channels(), trainer.image_size()});
+  TrainResult result = trainer.fit(model);
+  if (options.report && options.device == "xla") std::printf("%s\n", metrics_report().c_str());
+  return result;
+}
+
+}  // namespace sluice::train

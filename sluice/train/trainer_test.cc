@@ -1,0 +1,266 @@
+#include "sluice/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "sluice/base/file.h"
+#include "sluice/train/checkpoint.h"
+#include "sluice/train/evaluate.h"
+#include "sluice/train/run.h"
+
+namespace sluice::train {
+namespace {
+
+base::TemporaryDirectory scratch() { return base::value_or_throw(base::TemporaryDirectory::create()); }
+
+// A small run on LibTorch's own CPU: 4 classes that the pattern of the pictures tells apart.
+TrainOptions small(const std::string& logdir) {
+  TrainOptions options;
+  options.model = "mlp";
+  options.classes = 4;
+  options.fake_data = true;
+  options.image_size = 8;
+  options.channels = 1;
+  options.train_size = 200;
+  options.test_size = 50;
+  options.batch_size = 16;
+  options.epochs = 2;
+  options.lr = 0.05;
+  options.lr_schedule = "constant";
+  options.device = "cpu";
+  options.log_steps = 5;
+  options.logdir = logdir;
+  return options;
+}
+
+std::string capture(const TrainOptions& options, TrainResult* result) {
+  testing::internal::CaptureStdout();
+  *result = train(options);
+  return testing::internal::GetCapturedStdout();
+}
+
+bool same_weights(const std::string& a, const std::string& b) {
+  const Checkpoint x = base::value_or_throw(read_checkpoint(a)), y = base::value_or_throw(read_checkpoint(b));
+  for (size_t i = 0; i < x.model.size(); ++i)
+    if (!at::equal(x.model[i].second, y.model[i].second)) return false;
+  return x.progress.step == y.progress.step && x.model.size() == y.model.size();
+}
+
+TEST(Trainer, LearnsLogsAndSaves) {
+  auto folder = scratch();
+  TrainResult result;
+  const std::string out = capture(small(folder.path("run")), &result);
+  EXPECT_EQ(result.exit_status, kDone);
+  EXPECT_EQ(result.steps, 24);  // 12 full batches of 16 in 200 samples
+  EXPECT_GT(result.best_accuracy, 80);
+  EXPECT_THAT(out, testing::HasSubstr("batch 16 × 1 replicas × accumulate 1 = 16\n"));
+  EXPECT_THAT(out,
+              testing::ContainsRegex("\\| Training Device=cpu/0 Epoch=1 Step=5 Loss=[0-9.]+ Rate=[0-9.]+ "
+                                     "GlobalRate=[0-9.]+ Time=[0-9]+:[0-9]+:[0-9]+\n"));
+  EXPECT_THAT(out, testing::ContainsRegex(
+                       "Epoch 2 train end [0-9:]+, Epoch Time=0:00:[0-9]+, Replica Train Samples=192, "
+                       "Reduced GlobalRate=[0-9.]+\n"));
+  EXPECT_THAT(out, testing::HasSubstr(", Samples=50, "));
+  EXPECT_THAT(out, testing::ContainsRegex(
+                       "Total Train Time: 0:00:[0-9]+\nMax Accuracy: [0-9.]+%\nAvg. Global Rate: [0-9.]+ "
+                       "examples per second\n"));
+  for (const char* name :
+       {"run/last/model.safetensors", "run/best/model.safetensors", "run/metrics.csv", "run/metrics.jsonl"})
+    EXPECT_TRUE(base::path_exists(folder.path(name))) << name;
+}
+
+TEST(Trainer, AResumedRunIsTheUninterruptedOne) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("whole"));
+  TrainResult result;
+  options.model = "transformer";  // with dropout: random numbers must go on, too
+  options.optimizer = "adam";
+  options.lr = 1e-3;
+  options.train_size = 96;
+  capture(options, &result);
+  options.logdir = folder.path("parts");
+  options.epochs = 1;
+  capture(options, &result);
+  EXPECT_EQ(result.steps, 6);
+  options.epochs = 2;
+  options.resume = "auto";
+  const std::string out = capture(options, &result);
+  EXPECT_THAT(out, testing::HasSubstr("Going on from"));
+  EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
+}
+
+TEST(Trainer, AStopInMidEpochSavesAndGoesOn) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("whole"));
+  TrainResult result;
+  options.train_size = 6400;
+  options.test_size = 16;
+  options.epochs = 1;
+  capture(options, &result);
+  options.logdir = folder.path("parts");
+  std::thread killer([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    kill(getpid(), SIGTERM);
+  });
+  // Until the run has its handler the signal must not end this process.
+  auto before = std::signal(SIGTERM, SIG_IGN);
+  std::string out = capture(options, &result);
+  killer.join();
+  std::signal(SIGTERM, before);
+  if (result.exit_status == kDone) GTEST_SKIP() << "this machine finished the run before the signal came";
+  EXPECT_EQ(result.exit_status, kTerminated);
+  EXPECT_THAT(out, testing::HasSubstr("Terminated: saved"));
+  EXPECT_LT(result.steps, 400);
+  options.resume = "auto";
+  capture(options, &result);
+  EXPECT_EQ(result.exit_status, kDone);
+  EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
+}
+
+TEST(Trainer, AMissedTargetHasAStatusOfItsOwn) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("run"));
+  options.target_accuracy = 100.5;
+  TrainResult result;
+  EXPECT_THAT(capture(options, &result), testing::HasSubstr("The target accuracy of 100.50% was missed."));
+  EXPECT_EQ(result.exit_status, kTargetMissed);
+}
+
+TEST(Trainer, ANanLossStopsAndKeepsTheLastGoodCheckpoint) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("run"));
+  TrainResult result;
+  options.epochs = 1;
+  capture(options, &result);
+  options.epochs = 2;
+  options.resume = "auto";
+  options.lr = 1e25;
+  testing::internal::CaptureStdout();
+  try {
+    train(options);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the loss is"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("The last good checkpoint is " + folder.path("run/last")));
+  }
+  testing::internal::GetCapturedStdout();
+  EXPECT_EQ(base::value_or_throw(read_checkpoint(folder.path("run/last"))).progress.epoch, 1);
+}
+
+TEST(Trainer, AccumulatingIsOneBigBatch) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("big"));
+  options.epochs = 1;
+  options.steps_per_epoch = 3;
+  options.save_steps = 2;
+  TrainResult result;
+  options.batch_size = 8;
+  options.accumulate = 2;
+  EXPECT_THAT(capture(options, &result), testing::HasSubstr("batch 8 × 1 replicas × accumulate 2 = 16"));
+  EXPECT_EQ(result.steps, 3);
+}
+
+TEST(Trainer, OtherModelsCheckpointIsAnError) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("run"));
+  options.epochs = 1;
+  TrainResult result;
+  capture(options, &result);
+  options.model = "lenet";
+  options.image_size = 16;
+  options.resume = folder.path("run/last");
+  testing::internal::CaptureStdout();
+  try {
+    train(options);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("is not of this model: the tensor conv1.weight is missing"));
+  }
+  testing::internal::GetCapturedStdout();
+}
+
+TEST(Trainer, JsonGoesToStandardOutputAlone) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("run"));
+  options.json = true;
+  TrainResult result;
+  testing::internal::CaptureStderr();
+  const std::string out = capture(options, &result);
+  testing::internal::GetCapturedStderr();
+  for (const auto& line : base::split(out, '\n')) EXPECT_TRUE(line.empty() || line.front() == '{') << line;
+  EXPECT_THAT(out, testing::HasSubstr("\"event\":\"end\""));
+}
+
+TEST(Trainer, TakesAnyModule) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("run"));
+  options.epochs = 1;
+  Trainer trainer(options);
+  EXPECT_EQ(trainer.image_size(), 8);
+  torch::nn::Sequential model(torch::nn::Flatten(), torch::nn::Linear(64, 4));
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(trainer.fit(model).exit_status, kDone);
+  testing::internal::GetCapturedStdout();
+}
+
+TEST(Trainer, SenselessOptionsAreErrors) {
+  auto message = [](auto change) {
+    TrainOptions options = small("unused");
+    change(options);
+    try {
+      check(options);
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(message([](TrainOptions&) {}), "");
+  EXPECT_THAT(message([](TrainOptions& o) { o.model = "resnet19"; }),
+              testing::HasSubstr("did you mean \"resnet1"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.model = ""; }), testing::HasSubstr("--model"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.optimizer = "sgdd"; }),
+              testing::HasSubstr("did you mean \"sgd\"?"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.fake_data = false; }), testing::HasSubstr("--train"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.classes = 0; }), testing::HasSubstr("--classes"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.precision = "f16"; }), testing::HasSubstr("f32 or bf16"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.batch_size = 0; }), testing::HasSubstr("--batch-size"));
+  TrainOptions options = small("unused");
+  options.global_batch_size = 100;
+  EXPECT_THROW(rows_per_replica(options, 3), Error);
+  EXPECT_EQ(rows_per_replica(options, 4), 25);
+}
+
+// The sums against a count by hand, with padding that would be right by chance.
+TEST(Evaluate, CountsRealRowsOnly) {
+  Options options;
+  options.device = "cpu";
+  auto session = start(options);
+  std::vector<HostBatch> batches(2);
+  for (auto& batch : batches) {
+    batch.image = torch::eye(3);  // row i predicts class i
+    batch.label = torch::tensor({0, 1, 0}, torch::kLong);
+    batch.mask = torch::ones({3}, torch::kBool);
+    batch.columns = {batch.image, batch.label};
+  }
+  batches[1].mask = torch::tensor({false, true, false});
+  size_t next = 0;
+  auto source = [&]() -> std::vector<HostBatch> {
+    if (next == batches.size()) return {};
+    return {batches[next++]};
+  };
+  auto identity = [](torch::Tensor x) { return x; };
+  Evaluation result = evaluate(
+      session, identity, session.feed_source(source, {}), [] { return false; }, [](int64_t) {});
+  EXPECT_EQ(result.samples, 4);
+  EXPECT_EQ(result.correct, 3);
+  const double right = -std::log(std::exp(1.0) / (std::exp(1.0) + 2)),
+               wrong = -std::log(1 / (std::exp(1.0) + 2));
+  EXPECT_NEAR(result.loss, (3 * right + wrong) / 4, 1e-6);
+  EXPECT_FALSE(result.stopped);
+}
+
+}  // namespace
+}  // namespace sluice::train

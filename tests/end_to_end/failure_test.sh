@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Every failure gives one clear message and its status, and leaves the last good checkpoint as it was.
+# Usage: failure_test.sh PROGRAM
+set -euo pipefail
+program=$1
+. "$(dirname "$0")/common.sh"
+make_shards
+
+data=(--train "$work/train/*.tar" --test "$work/test/*.tar" --classes 3)
+train=("$program" train --device cpu --model mlp --batch-size 16 --epochs 2 --lr 0.01 --logdir "$work/run")
+
+# Wrong usage: status 2 and the nearest known name.
+expect 2 'did you mean --epochs?' "${train[@]}" "${data[@]}" --epoch 3
+expect 2 'did you mean "resnet50"?' "${train[@]}" "${data[@]}" --model resnet5O
+expect 2 'did you mean "train"?' "$program" trian
+expect 2 '--classes' "${train[@]}" --train x.tar
+expect 2 '--train' "${train[@]}" --classes 3
+expect 2 '--lr' "${train[@]}" "${data[@]}" --lr fast
+printf 'epoch = 3\n' >"$work/bad.toml"
+expect 2 'did you mean epochs?' "${train[@]}" "${data[@]}" --config "$work/bad.toml"
+expect 2 'gpu' "${train[@]}" "${data[@]}" --device gpu
+
+# Data.
+expect 1 "$work/nothing" "${train[@]}" --train "$work/nothing.tar" --classes 3
+expect 1 'classes' "${train[@]}" "${data[@]}" --classes 2
+mkdir "$work/cut" "$work/broken"
+shard=$(ls "$work"/train/*.tar | head -1)
+head -c 20000 "$shard" >"$work/cut/cut.tar"
+expect 1 "$work/cut/cut.tar" "${train[@]}" --train "$work/cut/cut.tar" --classes 3
+printf 'this is no picture' >"$work/broken/0.ppm"
+printf '0' >"$work/broken/0.cls"
+tar -C "$work/broken" -cf "$work/broken.tar" 0.ppm 0.cls
+expect 1 "0.ppm" "${train[@]}" --train "$work/broken.tar" --classes 3 --batch-size 1
+
+# A good checkpoint, which nothing below may touch.
+"${train[@]}" "${data[@]}" >/dev/null
+sum() { cat "$work"/run/last/* "$work"/run/best/* | sha256sum; }
+good=$(sum)
+unchanged() { [[ $(sum) == "$good" ]] || fail "the last good checkpoint was touched: $*"; }
+
+expect 1 'the loss is' "${train[@]}" "${data[@]}" --epochs 4 --resume --lr 1e30
+unchanged 'NaN loss'
+expect 1 'is not of this model' "${train[@]}" "${data[@]}" --epochs 4 --resume --model lenet
+unchanged 'another model'
+expect 1 'there is no checkpoint' "${train[@]}" "${data[@]}" --resume "$work/nowhere"
+full_disk() {
+  # A limit on the size of files: write() fails as on a full disk.
+  (
+    trap '' XFSZ
+    ulimit -f 64
+    "$@"
+  )
+}
+expect 1 'cannot write the checkpoint' full_disk "${train[@]}" "${data[@]}" --epochs 4 --resume
+unchanged 'full disk'
+[[ -z $(find "$work/run" -name '.*writing*') ]] || fail "a failed checkpoint left files behind"
+
+expect 1 "$work/no_plugin.so" "${train[@]}" "${data[@]}" --device xla --plugin "$work/no_plugin.so"
+expect 21 '' "${train[@]}" "${data[@]}" --target-accuracy 100.5
+expect 1 'no safetensors file' "${train[@]}" "${data[@]}" --weights "$shard"
+finish
