@@ -148,13 +148,13 @@ base::Result<PluginFile> find_path(const std::string& given) {
   return PluginFile{name_of_file(path), absolute(path)};
 }
 
-base::Result<PluginFile> find_name(const std::string& name, const KnownPlugin& plugin) {
+base::Result<PluginFile> find_name(const std::string& name, const KnownPlugin& plugin,
+                                   const std::vector<std::string>& folders) {
   if (const auto library = base::environment("TPU_LIBRARY_PATH"); library && name == "tpu") {
     SLUICE_TRY(PluginFile file, find_path(*library));
     file.name = name;
     return file;
   }
-  const std::vector<std::string> folders = plugin_search_folders();
   for (const std::string& folder : folders) {
     for (const std::string& file : plugin.files) {
       const std::string path = base::join_path(folder, file);
@@ -177,10 +177,15 @@ std::vector<std::string> plugin_search_folders() {
 }
 
 base::Result<PluginFile> find_plugin(const std::string& name_or_path) {
+  return find_plugin(name_or_path, plugin_search_folders());
+}
+
+base::Result<PluginFile> find_plugin(const std::string& name_or_path,
+                                     const std::vector<std::string>& folders) {
   const std::string wanted =
       name_or_path.empty() ? base::environment("SLUICE_PLUGIN").value_or("cpu") : name_or_path;
   if (is_path(wanted)) return find_path(wanted);
-  if (const KnownPlugin* plugin = known_plugin(wanted)) return find_name(plugin->name, *plugin);
+  if (const KnownPlugin* plugin = known_plugin(wanted)) return find_name(plugin->name, *plugin, folders);
   std::vector<std::string> names;
   for (const KnownPlugin& plugin : known_plugins()) names.emplace_back(plugin.name);
   const std::string near = base::nearest(wanted, names);

@@ -19,8 +19,11 @@ struct PluginFile {
 // Python packages ($VIRTUAL_ENV, $CONDA_PREFIX, $PYTHONPATH, the home of the python3 in $PATH, ~/.local,
 // /usr/local, /usr); for "tpu" $TPU_LIBRARY_PATH comes first. Python is not run.
 base::Result<PluginFile> find_plugin(const std::string& name_or_path);
+// The same, with the folders that a name is looked for in.
+base::Result<PluginFile> find_plugin(const std::string& name_or_path,
+                                     const std::vector<std::string>& folders);
 
-// The folders that are looked through for a name, in order; for messages and tests.
+// The folders that find_plugin looks through for a name, in order.
 std::vector<std::string> plugin_search_folders();
 
 // The CUDA plugin needs NVIDIA's libraries, which come as Python packages beside it (…/nvidia/*/lib): loads

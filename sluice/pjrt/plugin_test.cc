@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string load_error(const std::string& name, Code expected) {
@@ -94,8 +95,8 @@ class FindPluginTest : public ::testing::Test {
     EXPECT_TRUE(base::write_file_atomically(path, ""));
     return path;
   }
-  static std::string found(const std::string& name) {
-    const auto file = find_plugin(name);
+  static std::string found(const std::string& name, const std::vector<std::string>& folders = {}) {
+    const auto file = find_plugin(name, folders);
     return file ? file->name + " " + file->path : file.error().what();
   }
 
@@ -103,54 +104,53 @@ class FindPluginTest : public ::testing::Test {
   std::vector<std::pair<const char*, std::string>> saved_;
 };
 
-TEST_F(FindPluginTest, InPythonsFolders) {
-  const std::string venv = touch("venv/lib/python3.11/site-packages/libtpu/libtpu.so");
+TEST_F(FindPluginTest, LooksInOwnDependenciesThenInPythons) {
+  for (const char* folder :
+       {"deps/xla_cpu_pjrt", "venv/lib/python3.11/site-packages", "packages",
+        "opt/lib/python3.12/site-packages", "home/.local/lib/python3.13/site-packages"}) {
+    ASSERT_TRUE(base::make_directories(directory_.path(folder)));
+  }
+  touch("opt/bin/python3");
+  const std::string path = ::getenv("PATH");
+  ::setenv("SLUICE_DEPS", directory_.path("deps").c_str(), 1);
   ::setenv("VIRTUAL_ENV", directory_.path("venv").c_str(), 1);
-  EXPECT_EQ(found("tpu"), "tpu " + venv);
-  const std::string chosen = touch("chosen/libtpu.so");
-  ::setenv("TPU_LIBRARY_PATH", chosen.c_str(), 1);
-  EXPECT_EQ(found("tpu"), "tpu " + chosen);
-  ::unsetenv("TPU_LIBRARY_PATH");
-  ::unsetenv("VIRTUAL_ENV");
-  const std::string path = touch("packages/libtpu/libtpu.so");
   ::setenv("PYTHONPATH", (":" + directory_.path("packages")).c_str(), 1);
-  EXPECT_EQ(found("tpu"), "tpu " + path);
-  ::unsetenv("PYTHONPATH");
-  const std::string user = touch("home/.local/lib/python3.13/site-packages/libtpu/libtpu.so");
+  ::setenv("PATH", (directory_.path("opt/bin") + ":" + path).c_str(), 1);
   ::setenv("HOME", directory_.path("home").c_str(), 1);
-  EXPECT_EQ(found("tpu"), "tpu " + user);
+  std::vector<std::string> here;
+  for (const std::string& folder : plugin_search_folders()) {
+    if (base::starts_with(folder, directory_.path()))
+      here.push_back(folder.substr(directory_.path().size() + 1));
+  }
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_THAT(here,
+              ElementsAre("deps", "deps/xla_cpu_pjrt", "venv/lib/python3.11/site-packages", "packages",
+                          "opt/lib/python3.12/site-packages", "home/.local/lib/python3.13/site-packages"));
+}
+
+TEST_F(FindPluginTest, TheFirstFolderThatHasIt) {
+  const std::string first = touch("a/libtpu/libtpu.so");
+  touch("b/libtpu/libtpu.so");
+  const std::vector<std::string> folders = {directory_.path("empty"), directory_.path("a"),
+                                            directory_.path("b")};
+  EXPECT_EQ(found("tpu", folders), "tpu " + first);
+  const std::string chosen = touch("chosen/libtpu_nightly.so");
+  ::setenv("TPU_LIBRARY_PATH", chosen.c_str(), 1);
+  EXPECT_EQ(found("tpu", folders), "tpu " + chosen);
 }
 
 TEST_F(FindPluginTest, TheNewerOfTwo) {
-  touch("v/lib/python3.11/site-packages/jax_plugins/xla_cuda12/xla_cuda_plugin.so");
-  const std::string newer = touch("v/lib/python3.11/site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
-  ::setenv("VIRTUAL_ENV", directory_.path("v").c_str(), 1);
-  EXPECT_EQ(found("cuda"), "cuda " + newer);
-  EXPECT_EQ(found("gpu"), "cuda " + newer);
-}
-
-TEST_F(FindPluginTest, ThePythonInThePath) {
-  touch("opt/bin/python3");
-  const std::string file = touch("opt/lib/python3.12/site-packages/libtpu/libtpu.so");
-  const std::string before = ::getenv("PATH");
-  ::setenv("PATH", (directory_.path("opt/bin") + ":" + before).c_str(), 1);
-  EXPECT_EQ(found("tpu"), "tpu " + file);
-  ::setenv("PATH", before.c_str(), 1);
-}
-
-TEST_F(FindPluginTest, OwnDependenciesComeFirst) {
-  touch("venv/lib/python3.11/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so");
-  const std::string own = touch("deps/xla_cpu_pjrt/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so");
-  ::setenv("VIRTUAL_ENV", directory_.path("venv").c_str(), 1);
-  ::setenv("SLUICE_DEPS", directory_.path("deps").c_str(), 1);
-  EXPECT_EQ(found("cpu"), "cpu " + own);
+  touch("v/jax_plugins/xla_cuda12/xla_cuda_plugin.so");
+  const std::string newer = touch("v/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+  EXPECT_EQ(found("cuda", {directory_.path("v")}), "cuda " + newer);
+  EXPECT_EQ(found("gpu", {directory_.path("v")}), "cuda " + newer);
 }
 
 TEST_F(FindPluginTest, TheVariableTakesNamesAndPaths) {
   const std::string file = touch("my/libother_pjrt.so");
   ::setenv("SLUICE_PLUGIN", file.c_str(), 1);
   EXPECT_EQ(found(""), "other_pjrt " + file);
-  EXPECT_THAT(found("cpu"), HasSubstr("xla_cpu_pjrt.so"));  // a name that is given wins
+  EXPECT_THAT(found("cpu"), HasSubstr("the cpu plugin"));  // a name that is given wins
   ::setenv("SLUICE_PLUGIN", "quantum", 1);
   EXPECT_THAT(found(""), HasSubstr("unknown plugin 'quantum'"));
 }
@@ -162,16 +162,17 @@ TEST_F(FindPluginTest, PathsAreNamedByTheirFile) {
 }
 
 TEST_F(FindPluginTest, MissingOnesSayWhatToInstall) {
-  const std::string before = ::getenv("PATH");
-  ::setenv("PATH", directory_.path().c_str(), 1);
-  ::setenv("PYTHONPATH", directory_.path().c_str(), 1);
-  const auto missing = find_plugin("tpu");
-  ::setenv("PATH", before.c_str(), 1);
-  if (missing) GTEST_SKIP() << "libtpu is installed for the whole system: " << missing->path;
-  EXPECT_EQ(missing.error().code(), Code::kNotFound);
-  EXPECT_THAT(missing.error().what(),
-              AllOf(HasSubstr("the tpu plugin (libtpu/libtpu.so) is not installed: run `pip install libtpu`"),
-                    HasSubstr("SLUICE_PLUGIN"), HasSubstr(directory_.path())));
+  for (const auto& [name, command] :
+       std::vector<std::pair<std::string, std::string>>{{"cpu", "pip install xla-cpu-pjrt"},
+                                                        {"tpu", "pip install libtpu"},
+                                                        {"cuda", "pip install jax-cuda13-pjrt"}}) {
+    const auto missing = find_plugin(name, {directory_.path()});
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code(), Code::kNotFound);
+    EXPECT_THAT(missing.error().what(), AllOf(HasSubstr("the " + name + " plugin ("),
+                                              HasSubstr(") is not installed: run `" + command + "`"),
+                                              HasSubstr("SLUICE_PLUGIN"), HasSubstr(directory_.path())));
+  }
 }
 
 TEST_F(FindPluginTest, PreloadingNothingIsFine) {
