@@ -1,5 +1,7 @@
 #include "sluice/device/runtime.h"
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
 #include <cstdlib>
 #include <numeric>
 
@@ -81,7 +83,13 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
 
 void register_once() {
   static std::once_flag once;
-  std::call_once(once, register_kernels);
+  std::call_once(once, [] {
+    register_kernels();
+    // Autograd asks each device type for its streams; this one has none.
+    static c10::impl::NoOpDeviceGuardImpl<at::kXLA> guard;
+    auto& registered = c10::impl::device_guard_impl_registry[static_cast<size_t>(at::kXLA)];
+    if (registered.load() == nullptr) registered.store(&guard);
+  });
 }
 
 bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
