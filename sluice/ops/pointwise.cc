@@ -288,6 +288,18 @@ Values pow(Emit& e) {
   return {to(e.b, e.b.power(v[0], v[1]), dtype)};
 }
 
+Value zeta(Builder& b, Value x, Value q) { return b.chlo("zeta", x, q); }
+
+Values polygamma(Emit& e) {
+  const int64_t n = e.integer("n");
+  e.check(n >= 0, "expected n of at least 0");
+  const DType dtype = e.promote_float({"self"});
+  Value x = e.operand("self", compute_type(dtype));
+  Value result =
+      n == 0 ? digamma(e.b, x) : e.b.chlo("polygamma", number_like(e.b, static_cast<double>(n), x), x);
+  return {to(e.b, result, dtype)};
+}
+
 // ---- three arguments ----
 
 Values lerp(Emit& e) {
@@ -436,6 +448,7 @@ const Row kRows[] = {
     {.name = "aten::mul.Scalar", .emit = binary<&Builder::multiply>},
     {.name = "aten::nan_to_num", .emit = nan_to_num},
     {.name = "aten::neg", .emit = neg},
+    {.name = "aten::polygamma", .emit = polygamma},
     {.name = "aten::pow.Scalar", .emit = pow},
     {.name = "aten::pow.Tensor_Scalar", .emit = pow_tensor_scalar, .constants = "exponent"},
     {.name = "aten::pow.Tensor_Tensor", .emit = pow},
@@ -456,6 +469,7 @@ const Row kRows[] = {
     {.name = "aten::sinh", .emit = float_unary<sinh>},
     {.name = "aten::special_entr", .emit = float_unary<entropy>},
     {.name = "aten::special_xlog1py", .emit = float_binary<xlog1py>},
+    {.name = "aten::special_zeta", .emit = float_binary<zeta>},
     {.name = "aten::sqrt", .emit = float_unary<&Builder::sqrt>},
     {.name = "aten::sub.Scalar", .emit = sub, .constant_if_one = "alpha"},
     {.name = "aten::sub.Tensor", .emit = sub, .constant_if_one = "alpha"},

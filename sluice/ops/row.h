@@ -1,8 +1,8 @@
 // A row of the table of operations: how one ATen operation becomes StableHLO.
 //
-// Everything else about the operation derives from its row: the functional, in-place and out variants (matched by
-// schema), the result types (the emit function is run for types alone), the counters, docs/ops.md and the list of
-// test samples.
+// Everything else about the operation derives from its row: the functional, in-place and out variants
+// (matched by schema), the result types (the emit function is run for types alone), the counters, docs/ops.md
+// and the list of test samples.
 #pragma once
 
 #include <span>
@@ -12,15 +12,16 @@
 
 namespace sluice::ops {
 
-// Emits the operation; returns one value for each result of the schema (an empty Value for an undefined tensor),
-// then one for each name in Row::writes.
+// Emits the operation; returns one value for each result of the schema (an empty Value for an undefined
+// tensor), then one for each name in Row::writes.
 using EmitFn = stablehlo::Values (*)(Emit& e);
 
 struct Row {
   std::string_view name;  // the functional schema's name and overload: "aten::add.Tensor"
   EmitFn emit;
-  // Names of Scalar, float and optional float/Scalar arguments, space-separated, that are constants of the program
-  // and not run-time scalars ("exponent"); arguments of other kinds (int, bool, int[], str, ScalarType) always are.
+  // Names of Scalar, float and optional float/Scalar arguments, space-separated, that are constants of the
+  // program and not run-time scalars ("exponent"); arguments of other kinds (int, bool, int[], str,
+  // ScalarType) always are.
   std::string_view constants = "";
   std::string_view constant_if_zero = "";  // constants only when exactly 0 ("beta")
   std::string_view constant_if_one = "";   // constants only when exactly 1 ("alpha beta")
@@ -51,5 +52,6 @@ std::span<const Row> view_rows();
 std::span<const Row> create_rows();
 std::span<const Row> random_rows();
 std::span<const Row> resample_rows();
+std::span<const Row> patches_rows();
 
 }  // namespace sluice::ops
