@@ -2,6 +2,11 @@
 # Prints the path of a Python with torch (CPU), safetensors, numpy and tensorboard, made in .deps/venv when it is not
 # there. Fails when the packages cannot be had.
 set -euo pipefail
+# The one that scripts/setup made, when there is one.
+if [[ -x "${SLUICE_TEST_PYTHON:-}" ]]; then
+  echo "$SLUICE_TEST_PYTHON"
+  exit
+fi
 root=$(cd "$(dirname "$0")/../.." && pwd)
 venv=$root/.deps/venv
 stamp=$venv/packages-1
