@@ -1,0 +1,76 @@
+// What the tests of this room share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/file.h"
+#include "sluice/data/source.h"
+#include "sluice/data/tar_writer.h"
+
+namespace sluice::data::test {
+
+inline std::string base64(std::string_view text) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned bits = 0, count = 0;
+  for (const char c : text) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos) break;
+    bits = bits << 6 | static_cast<unsigned>(digit);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count & 0xFF);
+  }
+  return bytes;
+}
+
+inline std::string unpacked(std::string_view text) {
+  const auto bytes = gunzip("test", base64(text));
+  EXPECT_TRUE(bytes) << bytes.error().what();
+  return bytes.value_or("");
+}
+
+using Members = std::vector<std::pair<std::string, std::string>>;
+
+// A whole archive in memory.
+inline std::string archive(const Members& members) {
+  std::string bytes;
+  for (const auto& [name, payload] : members) bytes += tar_member(name, payload);
+  return bytes + tar_end(bytes.size());
+}
+
+// A folder for a test's files, removed at its end.
+class Folder {
+ public:
+  Folder() : folder_(base::value_or_throw(base::TemporaryDirectory::create("sluice-data-test"))) {}
+  std::string path(std::string_view name = "") const {
+    return name.empty() ? folder_.path() : folder_.path(name);
+  }
+  std::string write(std::string_view name, std::string_view bytes) const {
+    base::value_or_throw(base::make_directories(base::parent_path(path(name))));
+    base::value_or_throw(base::write_file_atomically(path(name), bytes));
+    return path(name);
+  }
+
+ private:
+  base::TemporaryDirectory folder_;
+};
+
+// The message of the sluice::Error that an expression throws.
+template <typename Function>
+std::string thrown(Function&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace sluice::data::test
