@@ -41,7 +41,9 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
     }
     if (option->count() > 0) continue;  // the command line wins
     if (const auto* list = value.as_array()) {
-      for (const auto& item : *list) option->add_result(text_of(item, key, path));
+      std::vector<std::string> items;
+      for (const auto& item : *list) items.push_back(text_of(item, key, path));
+      option->add_result(base::join(items, key == "train" || key == "test" ? "::" : ","));
     } else {
       option->add_result(text_of(value, key, path));
     }

@@ -164,6 +164,7 @@ void add_train_verb(CLI::App& program, Action& action) {
   verb->footer(
       "Exit status: 0 done, 1 failed, 2 wrong usage, 21 target accuracy missed, 130 interrupted, 143 "
       "terminated.");
+  verb->option_defaults()->take_last();  // a flag at the end of a script's command line wins
   auto flags = std::make_shared<Flags>();
   recipe_flags(*verb, *flags);
   data_flags(*verb, *flags);

@@ -26,7 +26,7 @@ Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::T
     samples.add_(mask.to(at::kLong).sum());
     correct.add_(right.logical_and(mask).to(at::kLong).sum());
     loss.add_(at::where(mask, losses, at::zeros_like(losses)).sum());
-    session.sync();
+    session.sync("evaluate");
     on_batch(++done);
     if (stop()) {
       result.stopped = true;

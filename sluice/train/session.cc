@@ -113,14 +113,14 @@ void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& option
 }
 
 void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
-  if (state_->accumulating > 0) return sync();
+  if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
   for (auto* optimizer : optimizers) optimizer->step();
   // A gradient that lives past the cut would be a result of the program, written to memory.
   if (!options.keep_gradients)
     for (auto* optimizer : optimizers) optimizer->zero_grad();
   ++state_->steps;
-  sync();
+  sync("step");
 }
 
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
@@ -128,11 +128,11 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
     before_update({&optimizer}, {});
-    sync();
+    sync("closure");
     return value;
   });
   ++state_->steps;
-  sync();
+  sync("step");
   return loss;
 }
 
@@ -143,8 +143,8 @@ void Session::reduce_gradients(const std::vector<torch::Tensor>&) {
                           " replicas is not available in this version: start with one device"));
 }
 
-void Session::sync() {
-  state_->backend->cut("step");
+void Session::sync(const char* what) {
+  state_->backend->cut(what);
   state_->deliver(/*wait=*/false);
 }
 

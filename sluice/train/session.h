@@ -86,8 +86,8 @@ class Session {
   torch::Tensor step(torch::optim::Optimizer& optimizer, const std::function<torch::Tensor()>& closure);
   // The mean of the gradients over all replicas, now; the next step does not average again.
   void reduce_gradients(const std::vector<torch::Tensor>& parameters);
-  // Ends the graph: what was recorded starts to run. Does not wait.
-  void sync();
+  // Ends the graph: what was recorded starts to run. Does not wait. `what` names the boundary in reports.
+  void sync(const char* what = "sync");
   // Until all processes are here and this one's programs have finished.
   void barrier();
 

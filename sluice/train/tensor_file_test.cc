@@ -37,7 +37,7 @@ void expect_all_types(std::map<std::string, at::Tensor> tensors) {
   expect_equal(tensors["i16"], at::tensor({-300}, at::kShort));
   expect_equal(tensors["i8"], at::tensor({-3, 3}, at::kChar));
   expect_equal(tensors["u8"], at::tensor({0, 255}, at::kByte));
-  expect_equal(tensors["bool"], at::tensor({1, 0}, at::kBool));
+  expect_equal(tensors["bool"], at::tensor({1, 0}).to(at::kBool));
   expect_equal(tensors["scalar"], at::scalar_tensor(2.5, at::kFloat));
   expect_equal(tensors["empty"], at::zeros({0, 3}));
   expect_equal(tensors["größe"], at::ones({1}));

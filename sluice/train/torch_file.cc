@@ -4,6 +4,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "sluice/base/file.h"
@@ -83,8 +84,10 @@ class TorchObjects : public pickle::Objects {
       sizes.push_back(size);
       strides.push_back(stride);
       empty |= size == 0;
-      outside |= size < 0 || stride < 0 || size > elements + 1 || stride > elements + 1;
-      if (!outside && size > 0) outside |= __builtin_add_overflow(last, (size - 1) * stride, &last);
+      outside |= size < 0 || stride < 0;
+      int64_t reach = 0;
+      outside |= __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &reach) ||
+                 __builtin_add_overflow(last, reach, &last);
     }
     if (outside || (!empty && last >= elements))
       return base::fail(Code::kDataLoss, path_, ": a tensor reaches beyond its storage of ", elements,
