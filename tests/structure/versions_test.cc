@@ -1,5 +1,5 @@
-// The headers of every third-party library are of the version that is loaded, also beside LibTorch, which ships headers
-// and symbols of some of them.
+// The headers of every third-party library are of the version that is loaded, also beside LibTorch, which
+// ships headers and symbols of some of them.
 #include <archive.h>
 #include <curl/curl.h>
 #include <gtest/gtest.h>
@@ -39,8 +39,8 @@ TEST(Versions, OpenSsl) {
   EXPECT_EQ(OPENSSL_version_patch(), static_cast<unsigned>(OPENSSL_VERSION_PATCH));
 }
 
-// The library has no version to ask for; creating a decompressor checks the header's version and the size of its
-// structure, and calls error_exit when either differs.
+// The library has no version to ask for; creating a decompressor checks the header's version and the size of
+// its structure, and calls error_exit when either differs.
 TEST(Versions, Jpeg) {
   jpeg_error_mgr errors;
   jpeg_decompress_struct decompressor;
