@@ -222,6 +222,10 @@ std::unique_ptr<Stream> WebDataset::open(std::int64_t epoch, std::int64_t part, 
     misuse(
         "WebDataset: which members make a sample? Call images(\"jpg;png\") and labels(\"cls\"), or "
         "to_tuple(…)");
+  if (!settings_->decode.spec && !settings_->decode.transforms.empty())
+    misuse(
+        "WebDataset: resize(), crop() and flip() need pictures: call images(\"jpg;png\"), or "
+        "decode(\"rgb8\")");
   StreamOptions options;
   options.reader = {urls(),
                     settings_->shuffle,

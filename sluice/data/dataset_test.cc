@@ -186,7 +186,7 @@ TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {
                         .to_tuple("jpg;png", "cls")
                         .map([](Sample& sample) { std::get<std::int64_t>(sample.fields[1]) *= 2; })
                         .map([](Sample sample) {
-                          sample.fields.push_back(0.5);
+                          sample.fields.emplace_back(0.5);
                           return sample;
                         })
                         .batched(7);

@@ -35,8 +35,11 @@ base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model) {
   const int flags = alpha ? SPNG_DECODE_TRNS : 0;
   if (int status = spng_decode_image(context.get(), pixels.bytes.data(), size, format, flags))
     return png_error(status);
-  // Reads to the end marker, so that a file that is cut off after its pixels is noticed too.
+  // Reads to the end marker, so that a file that is cut off after its pixels is noticed too; but libspng does
+  // not look at the marker's own checksum.
   if (int status = spng_decode_chunks(context.get())) return png_error(status);
+  if (bytes.rfind("IEND\xae\x42\x60\x82") == std::string_view::npos)
+    return base::fail(Code::kDataLoss, "not a sound PNG: it is cut off inside its end marker");
   return alpha ? std::move(pixels) : convert_rgb(std::move(pixels), model);
 }
 
