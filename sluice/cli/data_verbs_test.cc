@@ -1,0 +1,122 @@
+#include "sluice/cli/data_verbs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sluice/base/file.h"
+#include "sluice/data/image.h"
+#include "sluice/data/tar_writer.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int status = 0;
+  std::string out, err;
+};
+
+// `sluice ARGUMENTS…`, with the exit status as the program's main function makes it.
+Outcome sluice_program(std::vector<std::string> arguments) {
+  CLI::App app{"sluice"};
+  Outcome outcome;
+  add_data_verbs(app, outcome.status);
+  std::reverse(arguments.begin(), arguments.end());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    outcome.status = app.exit(error) == 0 ? 0 : 2;
+  }
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+class DataVerbs : public ::testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& bytes) {
+    base::value_or_throw(base::make_directories(base::parent_path(folder_.path(name))));
+    base::value_or_throw(base::write_file_atomically(folder_.path(name), bytes));
+  }
+  void write_pictures() {
+    for (int i = 0; i < 6; ++i) {
+      const auto png =
+          data::encode_png({2, 2, 1, std::vector<std::uint8_t>(4, static_cast<std::uint8_t>(i))});
+      write((i % 2 == 0 ? "in/even/" : "in/odd/") + std::to_string(i) + ".png", *png);
+    }
+  }
+
+  base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
+};
+
+TEST_F(DataVerbs, PackListAndVerify) {
+  write_pictures();
+  const std::string out = folder_.path("out");
+  const auto packed =
+      sluice_program({"data", "pack", folder_.path("in"), out, "--shard-size", "4", "--prefix", "val"});
+  EXPECT_EQ(packed.status, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr("6 samples in 2 shards"));
+  EXPECT_THAT(packed.out, HasSubstr("2 classes"));
+
+  const auto listed = sluice_program({"data", "ls", out + "/val-{0000..0001}.tar", "--json", "--keys"});
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  const auto document = nlohmann::json::parse(listed.out);
+  EXPECT_EQ(document["samples"], 6);
+  EXPECT_EQ(document["shards"][0]["samples"], 4);
+  EXPECT_EQ(document["shards"][0]["extensions"]["png"], 4);
+  EXPECT_EQ(document["shards"][1]["keys"].size(), 2u);
+  EXPECT_THAT(sluice_program({"data", "ls", out + "/*.tar"}).out, HasSubstr("6 samples"));
+
+  const auto sound =
+      sluice_program({"data", "verify", out + "/*.tar", "--require", "jpg;png", "--require", "cls"});
+  EXPECT_EQ(sound.status, 0) << sound.out;
+  EXPECT_THAT(sound.out, HasSubstr("all sound"));
+  const auto unsound = sluice_program({"data", "verify", out + "/*.tar", "--classes", "1", "--json"});
+  EXPECT_EQ(unsound.status, 1);
+  EXPECT_EQ(nlohmann::json::parse(unsound.out)["failures"], 3);
+  EXPECT_THAT(unsound.err, HasSubstr("3 problem(s)"));
+}
+
+TEST_F(DataVerbs, FailuresAndWrongUsageDiffer) {
+  EXPECT_EQ(sluice_program({"data"}).status, 2);
+  EXPECT_EQ(sluice_program({"data", "pack"}).status, 2);
+  EXPECT_EQ(sluice_program({"data", "ls", "x", "--unknown"}).status, 2);
+  EXPECT_EQ(sluice_program({"data", "pack", "a", "b", "--shard-size", "0"}).status, 2);
+  EXPECT_EQ(sluice_program({"data", "cifar10", "--help"}).status, 0);
+  const auto missing = sluice_program({"data", "ls", folder_.path("none.tar")});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.err, HasSubstr("sluice data ls: no such shard"));
+  EXPECT_EQ(sluice_program({"data", "digits", folder_.path("none"), folder_.path("out")}).status, 1);
+  write("no.tar.gz", "x");
+  const auto other = sluice_program({"data", "cifar10", folder_.path("no.tar.gz"), folder_.path("out")});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err, HasSubstr("expected the MD5 sum"));
+}
+
+TEST_F(DataVerbs, DigitsTwiceNeedOverwrite) {
+  std::string csv;
+  for (int row = 0; row < 20; ++row) {
+    for (int i = 0; i < 64; ++i) csv += "5,";
+    csv += std::to_string(row % 10) + "\n";
+  }
+  write("digits.csv", csv);
+  const std::vector<std::string> arguments = {
+      "data", "digits", folder_.path("digits.csv"), folder_.path("out"), "--test-share", "0.5"};
+  EXPECT_THAT(sluice_program(arguments).out, HasSubstr("10 samples in 1 shard"));
+  EXPECT_THAT(sluice_program(arguments).err, HasSubstr("--overwrite"));
+  auto again = arguments;
+  again.push_back("--overwrite");
+  EXPECT_EQ(sluice_program(again).status, 0);
+}
+
+}  // namespace
+}  // namespace sluice::cli
