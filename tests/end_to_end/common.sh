@@ -3,6 +3,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 failures=0
+export OMP_NUM_THREADS=1  # small nets: a second thread would only wait
 
 fail() {
   printf 'FAILED: %s\n' "$*" >&2

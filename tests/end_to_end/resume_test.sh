@@ -43,7 +43,8 @@ for signal in INT TERM; do
   [[ $status == "$want" ]] || fail "status $status instead of $want after SIG$signal"
   grep -q ': saved ' "$work/stopped.log" || fail "no word of the saved checkpoint after SIG$signal"
 done
-"$program" train "${flags[@]}" --epochs 0 --logdir "$work/stopped" --resume | grep -q 'Going on from' ||
+"$program" train "${flags[@]}" --epochs 0 --logdir "$work/stopped" --resume >"$work/again.log" || fail "the last resume"
+grep -q 'Going on from' "$work/again.log" ||
   fail "what the signal saved cannot be read"
 
 "$program" export "$work/whole/best" "$work/weights.pt" >/dev/null || fail "export"

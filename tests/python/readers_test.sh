@@ -2,6 +2,7 @@
 # Weights and TensorBoard events, read by Python's torch, safetensors and tensorboard; and Python's weights, read here.
 # The packages go into .deps/venv, once. Usage: readers_test.sh PROGRAM
 set -euo pipefail
+export OMP_NUM_THREADS=1
 program=$1
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
