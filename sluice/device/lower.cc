@@ -157,6 +157,7 @@ class LoweredSlots : public ops::Slots {
 
 std::string lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
   stablehlo::Builder b;
+  b.set_explicit_nan(world.explicit_nan);
   std::vector<stablehlo::Donation> donations;
   std::vector<stablehlo::Value> leaf_values(trace.leaves.size());
   for (size_t i = 0; i < plan.leaves.size(); ++i) {

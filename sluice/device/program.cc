@@ -61,8 +61,10 @@ std::string difference(const Program& before, const Trace& trace, const Plan& pl
 
 void report_recompile(const Trace& trace, const Plan& plan, std::string_view what) {
   auto& boundary = programs().boundaries.try_emplace(std::string(what)).first->second;
-  // The first two are expected: the first step creates the optimizer's state.
-  if (++boundary.count <= 2 || boundary.last == nullptr || runtime_options().eager) return;
+  // The first two are expected: the first step creates the optimizer's state. Each host read has its own
+  // program.
+  if (++boundary.count <= 2 || boundary.last == nullptr || what == kHostRead || runtime_options().eager)
+    return;
   std::string text = base::str("'", what, "' needs a new program (its number ", boundary.count,
                                "): ", difference(*boundary.last, trace, plan));
   base::warn("recompile: ", text);

@@ -88,7 +88,6 @@ class Recorder final : public c10::OperatorKernel {
       numbers.push_back(slot.argument == Slot::kRandom ? random_key(arguments, *signature_)
                                                        : call.numbers[slot.argument]);
     }
-    if (trace.nodes.empty()) note_first_record();
     const uint32_t node = trace.add(*instance, call.operands, numbers);
     if (signature_->row->random && !shared && replicas_in_world() > 1)
       trace.nodes[node].sameness = Sameness::kDifferent;

@@ -22,50 +22,54 @@ std::string demangled(const char* name) {
   return result;
 }
 
-// The library and offset of an address, for addr2line.
+// One frame: where an address lies, as addr2line tells it (the innermost inlined call that is the user's
+// own).
 struct Symbol {
-  std::string file, function, line;
+  std::string library, function, line;
 };
+
+bool is_library(const std::string& path) {
+  for (const char* part : {"libtorch", "libc10", "libsluice", "libc.so", "libstdc++"}) {
+    if (path.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Functions and header lines of LibTorch, of the C++ library and of the device itself are not the user's.
+bool is_users(const std::string& function, const std::string& line) {
+  for (const char* prefix :
+       {"sluice::", "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
+    if (function.rfind(prefix, 0) == 0) return false;
+  }
+  return line.find("/include/") == std::string::npos && line.find("libc-start") == std::string::npos;
+}
+
 Symbol resolve(void* address) {
   Symbol symbol;
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return symbol;
-  symbol.file = info.dli_fname;
+  symbol.library = info.dli_fname;
+  if (is_library(symbol.library) || symbol.library.find('\'') != std::string::npos) return symbol;
   if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
-  if (symbol.file.find("libtorch") != std::string::npos || symbol.file.find("libc10") != std::string::npos)
-    return symbol;
   // The return address points behind the call.
   const auto offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(info.dli_fbase) - 1;
   char command[4096];
-  snprintf(command, sizeof command, "addr2line -Cfe '%s' 0x%zx 2>/dev/null", symbol.file.c_str(),
+  snprintf(command, sizeof command, "addr2line -Cfie '%s' 0x%zx 2>/dev/null", symbol.library.c_str(),
            static_cast<size_t>(offset));
-  if (symbol.file.find('\'') != std::string::npos) return symbol;
-  if (FILE* pipe = popen(command, "r")) {
-    char function[1024] = "", line[1024] = "";
-    if (fgets(function, sizeof function, pipe) && fgets(line, sizeof line, pipe)) {
-      const std::string name(base::trim(function)), place(base::trim(line));
-      if (name != "??") symbol.function = name;
-      if (place.rfind("??", 0) != 0)
-        symbol.line = place.substr(place.rfind('/') == std::string::npos ? 0 : place.rfind('/') + 1);
-    }
-    pclose(pipe);
+  FILE* pipe = popen(command, "r");
+  if (pipe == nullptr) return symbol;
+  char function[2048] = "", line[2048] = "";
+  while (fgets(function, sizeof function, pipe) && fgets(line, sizeof line, pipe)) {
+    const std::string name(base::trim(function));
+    std::string place(base::trim(line));
+    if (name == "??" || place.rfind("??", 0) == 0 || !is_users(name, place)) continue;
+    symbol.function = name;
+    place = place.substr(0, place.find(" ("));
+    symbol.line = place.substr(place.rfind('/') + 1);
+    break;
   }
+  pclose(pipe);
   return symbol;
-}
-
-bool is_ours(const Symbol& symbol) {
-  for (const char* prefix : {"sluice::device::", "at::", "c10::", "torch::", "std::", "sluice::on_replica",
-                             "sluice::Fetch", "void c10::", "void at::"}) {
-    if (symbol.function.rfind(prefix, 0) == 0) return true;
-  }
-  for (const char* part : {"libtorch", "libc10", "libsluice"}) {
-    if (symbol.file.find(part) != std::string::npos) return true;
-  }
-  // Inlined LibTorch headers resolve to their own lines.
-  for (const char* header : {"TensorBody.h", "item.h", "KernelFunction_impl.h", "Dispatcher.h"}) {
-    if (symbol.line.rfind(header, 0) == 0) return true;
-  }
-  return symbol.function.empty() && symbol.line.empty();
 }
 
 std::string seconds_text(double s) {
@@ -149,9 +153,8 @@ void add_findings(std::string& out, const Metrics& metrics,
 std::string describe_place(const std::vector<void*>& frames) {
   for (void* frame : frames) {
     const Symbol symbol = resolve(frame);
-    if (is_ours(symbol)) continue;
-    if (symbol.line.empty()) return symbol.function;
-    return symbol.line;
+    if (!symbol.line.empty()) return symbol.line;
+    if (!symbol.function.empty() && is_users(symbol.function, "")) return symbol.function;
   }
   return "";
 }

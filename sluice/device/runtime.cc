@@ -78,6 +78,7 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
   }
   rt->device_ids = wanted;
   rt->world.local_replicas = static_cast<int>(wanted.size());
+  rt->world.explicit_nan = rt->client->platform_name() == "cpu";
   return rt;
 }
 

@@ -18,7 +18,8 @@ struct World {
   int local_replicas = 1;
   // True where the plugin's programs span processes: they then have all replicas, else the local ones.
   bool spans_processes = false;
-  int process_base = 0;  // global number of this process's first replica
+  bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
+  int process_base = 0;      // global number of this process's first replica
   int replicas() const { return processes * local_replicas; }
 };
 

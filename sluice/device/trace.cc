@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "sluice/base/check.h"
+#include "sluice/device/metrics.h"
 
 namespace sluice::device {
 
@@ -13,6 +14,7 @@ Trace& Trace::get() {
 
 uint32_t Trace::add(const Instance& instance, c10::ArrayRef<Operand> operands,
                     c10::ArrayRef<Number> scalars) {
+  if (nodes.empty()) note_first_record();
   Node node{&instance, static_cast<uint32_t>(inputs.size()), static_cast<uint32_t>(numbers.size()), layer,
             Sameness::kGlobal};
   for (const Operand& operand : operands) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/device/instance.h"
@@ -78,6 +79,8 @@ Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::A
 
 // Cuts: launches everything that is pending. The caller holds the lock. `what` names the boundary.
 void cut(std::string_view what);
+// The name of the cut that a host read makes.
+constexpr std::string_view kHostRead = "host read";
 // A cut that the recorder makes by itself when the trace has grown beyond this many nodes.
 constexpr size_t kMaxPendingNodes = 100'000;
 

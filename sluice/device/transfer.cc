@@ -57,7 +57,7 @@ DataPtr materialize(const at::Tensor& tensor) {
   Operand value = read(tensor);
   if (value.ref.leaf()) return trace.leaves[value.ref.node];
   at::Tensor holder = make_tensor(value);
-  cut("host read");
+  cut(kHostRead);
   return LazyStorage::of(holder)->data;
 }
 
