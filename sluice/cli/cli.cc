@@ -78,6 +78,7 @@ int run(int argc, char** argv) {
   Action action;
   add_train_verb(program, action);
   add_export_verb(program, action);
+  add_bench_verb(program, action);
   add_devices_verb(program, action);
   int data_status = 0;
   add_data_verbs(program, data_status);

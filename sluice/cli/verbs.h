@@ -22,6 +22,7 @@ class Usage : public std::runtime_error {
 void add_train_verb(CLI::App& program, Action& action);
 void add_export_verb(CLI::App& program, Action& action);
 void add_devices_verb(CLI::App& program, Action& action);
+void add_bench_verb(CLI::App& program, Action& action);
 
 // Gives the options of `verb` that the command line left out the values of a TOML file: keys are the flags'
 // long names without dashes in front, at the top or in a table [verb]. Throws Usage for a key that is no

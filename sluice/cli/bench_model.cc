@@ -1,0 +1,120 @@
+#include "sluice/cli/bench_model.h"
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/device.h"
+
+namespace sluice::cli {
+namespace {
+
+using models::ModelPtr;
+
+std::function<torch::Tensor(int64_t)> pictures(int64_t side) {
+  return [side](int64_t batch) { return torch::randn({batch, 3, side, side}); };
+}
+
+BenchCase resnet50(int64_t side) {
+  return {.name = "resnet50",
+          .pictures = true,
+          .model = [] { return models::resnet50(1000); },
+          .input = pictures(side),
+          .classes = 1000};
+}
+
+// ResNet-18 as it is used for 32×32 pictures: a 3×3 stem, no pooling before the stages.
+BenchCase resnet18_cifar(int64_t side) {
+  return {.name = "resnet18_cifar",
+          .pictures = true,
+          .model = [] { return models::resnet({.small_images = true, .classes = 10}); },
+          .input = pictures(side)};
+}
+
+BenchCase mlp() {
+  return {.name = "mlp",
+          .model =
+              [] {
+                return models::mlp(784, {1024, 1024});
+              },
+          .input =
+              [](int64_t batch) {
+                return torch::randn({batch, 784});
+              }};
+}
+
+// Six layers of width 256 over 128 tokens, without dropout, so that both sides compute the same.
+BenchCase transformer6() {
+  return {.name = "transformer6",
+          .adam = true,
+          .model =
+              [] {
+                return models::transformer({.classes = 10,
+                                            .layers = 6,
+                                            .width = 256,
+                                            .heads = 8,
+                                            .feedforward = 1024,
+                                            .dropout = 0,
+                                            .vocabulary = 1000,
+                                            .max_length = 128});
+              },
+          .input =
+              [](int64_t batch) {
+                return torch::randint(0, 1000, {batch, 128});
+              }};
+}
+
+}  // namespace
+
+std::vector<std::string> bench_case_names() {
+  std::vector<std::string> names = {"mlp", "resnet50", "resnet18_cifar", "transformer6"};
+  for (const std::string& name : models::names()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+BenchCase bench_case(const std::string& name, int64_t image_size) {
+  if (name == "mlp") return mlp();
+  if (name == "resnet50") return resnet50(image_size);
+  if (name == "resnet18_cifar") return resnet18_cifar(image_size);
+  if (name == "transformer6") return transformer6();
+  const models::Shape shape{10, 3, image_size};
+  models::create(name, shape);  // an unknown name is refused here
+  return {.name = name,
+          .pictures = true,
+          .model = [name, shape] { return models::create(name, shape); },
+          .input = pictures(image_size)};
+}
+
+BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device,
+                     torch::MemoryFormat format) {
+  torch::manual_seed(1);
+  model_ = bench.model();
+  input_ = bench.input(batch);
+  target_ = torch::randint(0, bench.classes, {batch}).to(device);
+  if (bench.pictures) {
+    input_ = input_.contiguous(format);
+    for (torch::Tensor& p : model_->parameters()) {
+      if (p.dim() == 4) p.set_data(p.contiguous(format));
+    }
+  }
+  input_ = input_.to(device);
+  model_->to(device);
+  if (bench.adam)
+    optimizer_ = std::make_unique<torch::optim::Adam>(model_->parameters(), torch::optim::AdamOptions(1e-3));
+  else
+    optimizer_ = std::make_unique<torch::optim::SGD>(model_->parameters(),
+                                                     torch::optim::SGDOptions(1e-2).momentum(0.9));
+  std::vector<std::pair<std::string, torch::Tensor>> named;
+  for (const auto& item : model_->named_parameters()) named.emplace_back(item.key(), item.value());
+  if (device.type() == torch::kXLA) name_tensors(named);
+}
+
+void BenchStep::record() {
+  optimizer_->zero_grad();
+  loss_ = torch::nn::functional::cross_entropy(model_->forward(input_), target_);
+  loss_.backward();
+  optimizer_->step();
+  optimizer_->zero_grad();  // gradients that stay alive would be written to memory
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,44 @@
+// The training steps that `sluice bench step` times: a model, its batch, its loss and its optimizer.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/models/models.h"
+
+namespace sluice::cli {
+
+struct BenchCase {
+  std::string name;
+  bool adam = false;      // else SGD with momentum 0.9
+  bool pictures = false;  // the input may be channels_last
+  std::function<models::ModelPtr()> model;
+  std::function<torch::Tensor(int64_t batch)> input;  // on the CPU
+  int64_t classes = 10;
+};
+
+// By name; throws sluice::Error (kNotFound) with the nearest name.
+BenchCase bench_case(const std::string& name, int64_t image_size);
+std::vector<std::string> bench_case_names();
+
+// One training step at a time, on one device.
+class BenchStep {
+ public:
+  BenchStep(const BenchCase& bench, int64_t batch, torch::Device device, torch::MemoryFormat format);
+  // Forward, cross-entropy, backward, update. On xla this records; the caller cuts.
+  void record();
+  // The last loss; waits.
+  double loss() const { return loss_.item<double>(); }
+
+ private:
+  models::ModelPtr model_;
+  torch::Tensor input_, target_, loss_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+};
+
+}  // namespace sluice::cli

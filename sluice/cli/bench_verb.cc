@@ -1,0 +1,160 @@
+// sluice bench step
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "sluice/base/strings.h"
+#include "sluice/cli/bench_model.h"
+#include "sluice/cli/foreign_program.h"
+#include "sluice/cli/verbs.h"
+#include "sluice/device/device.h"
+
+namespace sluice::cli {
+namespace {
+
+struct Flags {
+  std::string model = "resnet50";
+  int64_t batch_size = 128;
+  int64_t image_size = 32;
+  int rounds = 20;
+  int warmup = 3;
+  int threads = 0;
+  bool eager = true;
+  std::string against;
+  std::string plugin;
+};
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+struct Times {
+  std::vector<double> trace, launch, step;
+};
+
+void xla_step(BenchStep& step, Times* times) {
+  const double start = seconds_now();
+  step.record();
+  const double traced = seconds_now();
+  sync("step");
+  const double launched = seconds_now();
+  wait();
+  if (times == nullptr) return;
+  times->trace.push_back(traced - start);
+  times->launch.push_back(launched - traced);
+  times->step.push_back(seconds_now() - start);
+}
+
+double timed(const std::function<void()>& work) {
+  const double start = seconds_now();
+  work();
+  return seconds_now() - start;
+}
+
+// Each round runs every side once, so that a slow minute of the machine hits all of them.
+nlohmann::json measure(const Flags& flags) {
+  const BenchCase bench = bench_case(flags.model, flags.image_size);
+  DeviceOptions device;
+  device.plugin = flags.plugin;
+  init(device);
+  if (flags.threads > 0) torch::set_num_threads(flags.threads);
+
+  BenchStep ours(bench, flags.batch_size, torch::Device(torch::kXLA, 0), torch::MemoryFormat::Contiguous);
+  wait();
+  const Counters before = counters();
+  const double first = timed([&] {
+    for (int i = 0; i < flags.warmup; ++i) xla_step(ours, nullptr);
+  });
+  const Counters warm = counters();
+
+  std::map<std::string, std::unique_ptr<BenchStep>> eager;
+  if (flags.eager) {
+    eager["eager contiguous"] =
+        std::make_unique<BenchStep>(bench, flags.batch_size, torch::kCPU, torch::MemoryFormat::Contiguous);
+    if (bench.pictures) {
+      eager["eager channels_last"] = std::make_unique<BenchStep>(bench, flags.batch_size, torch::kCPU,
+                                                                 torch::MemoryFormat::ChannelsLast);
+    }
+  }
+  std::optional<ForeignProgram> foreign;
+  if (!flags.against.empty()) {
+    auto plugin = base::value_or_throw(pjrt::Plugin::load(flags.plugin));
+    auto client = base::value_or_throw(pjrt::Client::create(plugin));
+    foreign = base::value_or_throw(ForeignProgram::load(flags.against, client));
+    base::value_or_throw(foreign->run());
+  }
+  for (auto& [name, step] : eager) step->record();
+
+  Times times;
+  std::map<std::string, std::vector<double>> others;
+  for (int round = 0; round < flags.rounds; ++round) {
+    xla_step(ours, &times);
+    for (auto& [name, step] : eager) others[name].push_back(timed([&] { step->record(); }));
+    if (foreign) others["against"].push_back(timed([&] { base::value_or_throw(foreign->run()); }));
+  }
+  const Counters after = counters();
+
+  const double step_seconds = median(times.step);
+  nlohmann::json result = {{"model", bench.name},
+                           {"batch_size", flags.batch_size},
+                           {"rounds", flags.rounds},
+                           {"threads", torch::get_num_threads()},
+                           {"cores", std::thread::hardware_concurrency()},
+                           {"xla",
+                            {{"trace_ms", median(times.trace) * 1e3},
+                             {"cut_and_launch_ms", median(times.launch) * 1e3},
+                             {"step_ms", step_seconds * 1e3},
+                             {"first_steps_s", first},
+                             {"compile_s", warm.compile_seconds - before.compile_seconds},
+                             {"programs_compiled", warm.compiles - before.compiles},
+                             {"programs_from_cache", warm.cache_hits - before.cache_hits},
+                             {"programs_after_warmup", after.programs - warm.programs},
+                             {"operations", (after.recorded - warm.recorded) / std::max(1, flags.rounds)},
+                             {"fallbacks", after.fallbacks},
+                             {"loss", ours.loss()}}}};
+  for (const auto& [name, values] : others) {
+    std::vector<double> ratios;
+    for (size_t i = 0; i < values.size(); ++i) ratios.push_back(times.step[i] / values[i]);
+    result[name] = {{"step_ms", median(values) * 1e3}, {"xla_to_this", median(ratios)}};
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_bench_verb(CLI::App& program, Action& action) {
+  CLI::App* bench = program.add_subcommand("bench", "Measure this machine")->require_subcommand(1);
+  CLI::App* verb = bench->add_subcommand(
+      "step", "Time one training step on xla:0 beside LibTorch eager, in one run; prints JSON");
+  auto flags = std::make_shared<Flags>();
+  verb->add_option("--model", flags->model, base::str("One of ", base::join(bench_case_names(), ", ")));
+  verb->add_option("--batch-size", flags->batch_size, "Samples a step")->check(CLI::PositiveNumber);
+  verb->add_option("--image-size", flags->image_size, "Side of the pictures, in pixels")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--rounds", flags->rounds, "Each round times every side once; medians are reported")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--warmup", flags->warmup, "Steps before the first round")->check(CLI::PositiveNumber);
+  verb->add_option("--threads", flags->threads, "LibTorch's threads; 0: its default");
+  verb->add_flag("--eager,!--no-eager", flags->eager,
+                 "LibTorch eager on the CPU beside it, in each memory format");
+  verb->add_option("--against", flags->against,
+                   "A StableHLO file (bench/jax_step.py writes them) to run beside it with the same plugin");
+  verb->add_option("--plugin", flags->plugin, "cpu, tpu, cuda or a path; empty: $SLUICE_PLUGIN, else cpu");
+  verb->callback([flags, &action] {
+    action = [flags] {
+      std::printf("%s\n", measure(*flags).dump(2).c_str());
+      return 0;
+    };
+  });
+}
+
+}  // namespace sluice::cli

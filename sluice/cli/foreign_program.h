@@ -1,0 +1,30 @@
+// A StableHLO program that somebody else wrote (JAX's lower().as_text()), made ready to run again and again
+// beside ours.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/pjrt/client.h"
+
+namespace sluice::cli {
+
+class ForeignProgram {
+ public:
+  // Compiles the text and fills its arguments with small positive numbers (integers: zeros). Errors: a main
+  // function whose arguments are not plain tensors, and what the plugin says.
+  static base::Result<ForeignProgram> load(const std::string& path, std::shared_ptr<pjrt::Client> client);
+  // One run; waits. A result that takes an argument's memory is that argument in the next run.
+  base::Status run();
+  double compile_seconds() const { return executable_->seconds(); }
+
+ private:
+  std::shared_ptr<pjrt::Client> client_;
+  std::shared_ptr<pjrt::Executable> executable_;
+  std::vector<pjrt::Buffer> arguments_;
+  std::vector<int> aliases_;  // [argument]: the result that replaces it, or -1
+};
+
+}  // namespace sluice::cli
