@@ -18,6 +18,8 @@ expect 2 '--train' "${train[@]}" --classes 3
 expect 2 '--lr' "${train[@]}" "${data[@]}" --lr fast
 printf 'epoch = 3\n' >"$work/bad.toml"
 expect 2 'did you mean epochs?' "${train[@]}" "${data[@]}" --config "$work/bad.toml"
+printf 'epochs = 0\nbatch_size = 16\nflip = true\nmean = [0.5, 0.4, 0.3]\n[train]\nclip_norm = 1\n' >"$work/good.toml"
+expect 0 '' "$program" train --device cpu --model mlp "${data[@]}" --config "$work/good.toml" --logdir "$work/toml"
 expect 2 'gpu' "${train[@]}" "${data[@]}" --device gpu
 
 # Data.
