@@ -86,3 +86,5 @@ std::vector<std::string> names();
 
 }  // namespace sluice::models
 SLUICE_API_END
+
+SLUICE_API_END
