@@ -86,5 +86,3 @@ std::vector<std::string> names();
 
 }  // namespace sluice::models
 SLUICE_API_END
-
-SLUICE_API_END
