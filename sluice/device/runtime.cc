@@ -143,15 +143,16 @@ std::vector<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const Scalars& s
   return buffers;
 }
 
-pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program) {
+pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
+                    Runtime::Flight& flight) {
   Scalars scalars;
   gather_scalars(trace, plan, scalars);
-  std::vector<std::vector<pjrt::Buffer>> scalar_buffers = put_scalars(rt, scalars);
+  flight.scalars = put_scalars(rt, scalars);
   std::vector<std::vector<pjrt::Buffer*>> arguments(rt.devices.size());
   for (size_t r = 0; r < rt.devices.size(); ++r) {
     arguments[r].reserve(plan.leaves.size() + kScalarClasses);
     for (uint32_t leaf : plan.leaves) arguments[r].push_back(&trace.leaves[leaf]->buffers[r]);
-    for (pjrt::Buffer& buffer : scalar_buffers[r]) arguments[r].push_back(&buffer);
+    for (pjrt::Buffer& buffer : flight.scalars[r]) arguments[r].push_back(&buffer);
   }
   // What somebody else still holds (a clone, a log, a checkpoint) is copied instead of taken.
   std::vector<int64_t> not_donated;
@@ -211,9 +212,16 @@ void cut(std::string_view what) {
     const double before_launch = now();
     if (rt.options.run_ahead >= 0) wait_for_flights(static_cast<size_t>(rt.options.run_ahead));
     const double after_wait = now();
-    pjrt::Launch launched = launch(rt, trace, plan, program);
+    Runtime::Flight flight;
+    flight.what = what;
+    flight.number = ++rt.launches;
+    pjrt::Launch launched = launch(rt, trace, plan, program, flight);
     settle(rt, trace, plan, output_of, launched);
-    rt.flights.push_back({std::move(launched.done), std::string(what), ++rt.launches});
+    flight.done = std::move(launched.done);
+    for (DataPtr& leaf : trace.leaves) {
+      if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
+    }
+    rt.flights.push_back(std::move(flight));
     {
       std::scoped_lock lock(metrics.mutex);
       metrics.counters.recorded += static_cast<int64_t>(trace.nodes.size());
