@@ -101,8 +101,11 @@ TEST(Trainer, AStopInMidEpochSavesAndGoesOn) {
   options.epochs = 1;
   capture(options, &result);
   options.logdir = folder.path("parts");
-  std::thread killer([] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  // The metrics' file appears when the run has its handler and is about to train.
+  std::thread killer([file = folder.path("parts/metrics.csv")] {
+    for (int i = 0; i < 1000 && !base::path_exists(file); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     kill(getpid(), SIGTERM);
   });
   // Until the run has its handler the signal must not end this process.
@@ -150,7 +153,7 @@ TEST(Trainer, ANanLossStopsAndKeepsTheLastGoodCheckpoint) {
   EXPECT_EQ(base::value_or_throw(read_checkpoint(folder.path("run/last"))).progress.epoch, 1);
 }
 
-TEST(Trainer, AccumulatingIsOneBigBatch) {
+TEST(Trainer, AnAccumulatedUpdateTakesSeveralBatches) {
   auto folder = scratch();
   TrainOptions options = small(folder.path("big"));
   options.epochs = 1;
@@ -161,6 +164,8 @@ TEST(Trainer, AccumulatingIsOneBigBatch) {
   options.accumulate = 2;
   EXPECT_THAT(capture(options, &result), testing::HasSubstr("batch 8 × 1 replicas × accumulate 2 = 16"));
   EXPECT_EQ(result.steps, 3);
+  const std::string csv = base::value_or_throw(base::read_file(folder.path("big/metrics.csv")));
+  EXPECT_THAT(csv, testing::HasSubstr(",test,1,3,"));
 }
 
 TEST(Trainer, OtherModelsCheckpointIsAnError) {
