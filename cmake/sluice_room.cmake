@@ -1,14 +1,12 @@
 # sluice_room(NAME [TORCH] SOURCES … [DEPENDS room …] [LIBRARIES target …] [TESTS file …] [TEST_LIBRARIES target …])
 #
-# One room of the house: the object library sluice_NAME and, with tests on, one test binary sluice_NAME_test.
+# One room of the house: the static library sluice_NAME and, with tests on, one test binary sluice_NAME_test.
 # A room with TORCH sees LibTorch's headers and is built in unity files (one such file costs 10 to 26 s).
 function(sluice_room name)
   cmake_parse_arguments(room "TORCH" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES" ${ARGN})
   if(room_TORCH AND NOT SLUICE_TORCH)
     return()
   endif()
-  sluice_existing(room_SOURCES ${room_SOURCES})
-  sluice_existing(room_TESTS ${room_TESTS})
   add_library(sluice_${name} STATIC ${room_SOURCES})
   sluice_compile_options(sluice_${name})
   target_include_directories(sluice_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
@@ -62,29 +60,12 @@ function(sluice_linker_names result)
   set(${result} ${names} PARENT_SCOPE)
 endfunction()
 
-# The files of a list that are there.
-function(sluice_existing result)
-  set(files)
-  foreach(file ${ARGN})
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file} OR IS_ABSOLUTE ${file})
-      list(APPEND files ${file})
-    else()
-      message(WARNING "${CMAKE_CURRENT_SOURCE_DIR}/${file} is missing")
-    endif()
-  endforeach()
-  set(${result} ${files} PARENT_SCOPE)
-endfunction()
-
 # A GoogleTest binary. LABELS: fast (the default), slow or perf. TIMEOUT in seconds (default 600).
 function(sluice_test name)
   cmake_parse_arguments(test "" "LABELS;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   find_package(GTest REQUIRED)
   if(NOT test_LABELS)
     set(test_LABELS fast)
-  endif()
-  sluice_existing(test_SOURCES ${test_SOURCES})
-  if(NOT test_SOURCES)
-    return()
   endif()
   add_executable(${name} ${test_SOURCES})
   sluice_compile_options(${name})
