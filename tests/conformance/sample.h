@@ -51,7 +51,7 @@ struct Sample {
   std::map<std::string, double> tolerance_of;  // of other types, when given
   double gradient_factor = 4;
   bool bits = false, nograd = false, noinplace = false, noout = false, noview = false;
-  bool random = false, throws = false, norow = false, fallback = false;
+  bool random = false, throws = false, norow = false, fallback = false, gradfallback = false;
   std::vector<int64_t> results;  // compare only these; empty means all
   std::string reference;         // the op that LibTorch computes, when another one
   std::vector<Argument> reference_arguments;

@@ -252,7 +252,7 @@ TEST(Models, OptimizersOfAllKinds) {
       loss.backward();
       return loss;
     };
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < (kind == 4 ? 1 : 4); ++i) {
       if (kind == 4) {
         optimizer->step(closure);
       } else {
@@ -392,14 +392,14 @@ size_t occurrences(const std::string& text, const std::string& part) {
 TEST(Fallback, WarnsOncePerOperationAndCounts) {
   if (on_cpu()) GTEST_SKIP();
   restart();
+  reset_metrics();
   torch::Tensor x = (ramp({3, 4}) + 0.1).to(test_device());
   testing::internal::CaptureStderr();
-  for (int i = 0; i < 3; ++i)
-    expect_same(torch::polygamma(3, x.abs() + 1), torch::polygamma(3, x.cpu().abs() + 1), 1e-4);
+  for (int i = 0; i < 3; ++i) expect_same(torch::special_airy_ai(x), torch::special_airy_ai(x.cpu()), 1e-4);
   std::string lines = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(occurrences(lines, "aten::polygamma"), 1u) << lines;
-  EXPECT_EQ(counters().fallbacks, 3);
-  EXPECT_THAT(metrics_report(), HasSubstr("polygamma"));
+  EXPECT_EQ(occurrences(lines, "aten::special_airy_ai"), 1u) << lines;
+  EXPECT_EQ(counters().fallbacks, 3) << metrics_report();
+  EXPECT_THAT(metrics_report(), HasSubstr("special_airy_ai"));
 }
 
 TEST(Fallback, StrictRefuses) {
@@ -408,7 +408,7 @@ TEST(Fallback, StrictRefuses) {
   options.strict = true;
   restart(options);
   torch::Tensor x = (ramp({3}) + 0.1).to(test_device());
-  EXPECT_THAT(thrown([&] { torch::polygamma(3, x.abs() + 1); }), HasSubstr("polygamma"));
+  EXPECT_THAT(thrown([&] { torch::special_airy_ai(x); }), HasSubstr("special_airy_ai"));
   torch::Tensor y = x + 1;
   sync_and_wait();
   EXPECT_EQ(thrown([&] { y.cpu(); }), "");

@@ -140,7 +140,7 @@ std::vector<torch::Tensor> with_holders(DeviceOptions options, uint32_t seed) {
   Training training = dropout_mlp(test_device());
   std::vector<torch::Tensor> average, held, host;
   for (auto& p : training.parameters) average.push_back(p.detach().clone());
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 8; ++i) {
     torch::Tensor loss = training.step(i);
     torch::NoGradGuard no_grad;
     for (size_t p = 0; p < average.size(); ++p) average[p].mul_(0.9).add_(training.parameters[p], 0.1);
@@ -179,7 +179,7 @@ std::vector<torch::Tensor> with_holders(DeviceOptions options, uint32_t seed) {
 TEST(Donation, DoesNotChangeABitWhateverIsHeld) {
   DeviceOptions kept;
   kept.donate = false;
-  for (int i = 0; i < rounds(3); ++i) {
+  for (int i = 0; i < rounds(1); ++i) {
     auto expected = with_holders(kept, 40 + static_cast<uint32_t>(i));
     auto found = with_holders({}, 40 + static_cast<uint32_t>(i));
     expect_same(found, expected, 0, c10::str("round ", i));
