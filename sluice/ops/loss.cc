@@ -197,7 +197,7 @@ Value binary_cross_entropy(Emit& e, Value self, Value target) {
 Value binary_cross_entropy_derivative(Emit& e, Value self, Value target) {
   Builder& b = e.b;
   const Value spread = b.multiply(b.subtract(number_like(b, 1, self), self), self);
-  const Value slope = b.divide(b.subtract(self, target), b.maximum(spread, number_like(b, 1e-12, self)));
+  const Value slope = b.divide(b.subtract(self, target), b.maximum(spread, number_like(b, 1e-12F, self)));
   return times_weight(e, slope);
 }
 

@@ -23,13 +23,6 @@ Dims spatial_axes(Value x, int64_t spatial) {
   return axes;
 }
 
-// The arguments of one call, one entry a spatial dimension.
-struct Pool {
-  int64_t spatial = 0;
-  Dims kernel, stride, padding, dilation;
-  Dims in, out;
-};
-
 int64_t output_size(const Pool& p, size_t i, bool ceil_mode) {
   const int64_t span = p.in[i] + 2 * p.padding[i] - p.dilation[i] * (p.kernel[i] - 1) - 1;
   const int64_t rounded = span + (ceil_mode ? p.stride[i] - 1 : 0);
@@ -39,7 +32,89 @@ int64_t output_size(const Pool& p, size_t i, bool ceil_mode) {
   return out;
 }
 
-Pool read(Emit& e) {
+Value sum_windows(Builder& b, Value x, const stablehlo::Window& window) {
+  return b.reduce_window(
+      std::vector{x}, std::vector{b.splat(0, Type{x.dtype(), {}})}, window,
+      [](Builder& r, std::span<const Value> v) -> Values { return {r.add(v[0], v[1])}; })[0];
+}
+
+// The number of elements that each window is averaged over.
+std::vector<Dims> window_counts(Emit& e, const Pool& p) {
+  if (e.has("divisor_override")) {
+    e.check(e.integer("divisor_override") != 0, "expected a divisor_override other than 0");
+    std::vector<Dims> counts;
+    for (int64_t out : p.out)
+      counts.emplace_back(at(out), counts.empty() ? e.integer("divisor_override") : 1);
+    return counts;
+  }
+  std::vector<Dims> counts;
+  for (size_t i = 0; i < p.in.size(); ++i) {
+    counts.emplace_back();
+    for (int64_t o = 0; o < p.out[i]; ++o) {
+      const int64_t start = o * p.stride[i] - p.padding[i];
+      const int64_t end = std::min(start + p.kernel[i], p.in[i] + p.padding[i]);
+      const int64_t inside = std::min(end, p.in[i]) - std::max<int64_t>(start, 0);
+      counts.back().push_back(std::max<int64_t>(e.boolean("count_include_pad") ? end - start : inside, 1));
+    }
+  }
+  return counts;
+}
+
+// Windows side by side that cover the input exactly.
+bool is_tiling(const Pool& p) {
+  for (size_t i = 0; i < p.in.size(); ++i)
+    if (p.kernel[i] != p.stride[i] || p.padding[i] != 0 || p.in[i] != p.out[i] * p.kernel[i]) return false;
+  return true;
+}
+
+Values average(Emit& e) {
+  Builder& b = e.b;
+  const Pool p = read_pool(e);
+  const Value self = e.tensor("self"), x = to(b, self, compute_type(self.dtype()));
+  const Value sum = is_tiling(p) ? sum_tiles(b, x, p.out) : sum_windows(b, x, window_of(p, x.rank()));
+  return {to(b, divide_by_counts(b, sum, window_counts(e, p)), self.dtype())};
+}
+
+// Each element of the input gets the sum over the windows that cover it: the gradient with its strides filled
+// with zeros, summed over windows of stride 1.
+Values average_backward(Emit& e) {
+  Builder& b = e.b;
+  const Pool p = read_pool(e);
+  const Value grad_output = e.tensor("grad_output"), self = e.tensor("self");
+  Value grad = to(b, grad_output, compute_type(grad_output.dtype()));
+  grad = divide_by_counts(b, grad, window_counts(e, p));
+  if (is_tiling(p)) return {to(b, spread_tiles(b, grad, p.in), self.dtype())};
+  const size_t batch = at(self.rank() - p.spatial);
+  Dims low(batch, 0), high(batch, 0), interior(batch, 0);
+  stablehlo::Window window;
+  window.sizes.assign(batch, 1);
+  for (size_t i = 0; i < p.in.size(); ++i) {
+    low.push_back(p.kernel[i] - 1 - p.padding[i]);
+    high.push_back(p.in[i] + p.padding[i] - (p.out[i] - 1) * p.stride[i] - 1);
+    interior.push_back(p.stride[i] - 1);
+    window.sizes.push_back(p.kernel[i]);
+  }
+  grad = b.pad(grad, b.splat(0, Type{grad.dtype(), {}}), low, high, interior);
+  return {to(b, sum_windows(b, grad, window), self.dtype())};
+}
+
+Values maximum(Emit& e) {
+  Builder& b = e.b;
+  const Pool p = read_pool(e);
+  const Value x = e.tensor("self");
+  const stablehlo::Window window = window_of(p, x.rank());
+  return {window_maximum(b, x, window), to(b, window_argmax(b, x, p.spatial, window), DType::kS64)};
+}
+
+}  // namespace
+
+int64_t spatial_count(const Emit& e) {
+  const size_t digit = e.op().find_first_of("123");
+  e.check(digit != std::string_view::npos, "expected 1d, 2d or 3d in the operation's name");
+  return e.op()[digit] - '0';
+}
+
+Pool read_pool(Emit& e) {
   Pool p;
   p.spatial = spatial_count(e);
   const Value x = e.tensor("self");
@@ -79,112 +154,6 @@ stablehlo::Window window_of(const Pool& p, int64_t rank) {
     w.padding.emplace_back(p.padding[i], std::max<int64_t>(reach - p.in[i] - p.padding[i], 0));
   }
   return w;
-}
-
-Value sum_windows(Builder& b, Value x, const stablehlo::Window& window) {
-  return b.reduce_window(
-      std::vector{x}, std::vector{b.splat(0, Type{x.dtype(), {}})}, window,
-      [](Builder& r, std::span<const Value> v) -> Values { return {r.add(v[0], v[1])}; })[0];
-}
-
-// The number of elements that each window is averaged over.
-std::vector<Dims> window_counts(Emit& e, const Pool& p) {
-  if (e.has("divisor_override")) {
-    e.check(e.integer("divisor_override") != 0, "expected a divisor_override other than 0");
-    std::vector<Dims> counts;
-    for (int64_t out : p.out)
-      counts.emplace_back(at(out), counts.empty() ? e.integer("divisor_override") : 1);
-    return counts;
-  }
-  std::vector<Dims> counts;
-  for (size_t i = 0; i < p.in.size(); ++i) {
-    counts.emplace_back();
-    for (int64_t o = 0; o < p.out[i]; ++o) {
-      const int64_t start = o * p.stride[i] - p.padding[i];
-      const int64_t end = std::min(start + p.kernel[i], p.in[i] + p.padding[i]);
-      const int64_t inside = std::min(end, p.in[i]) - std::max<int64_t>(start, 0);
-      counts.back().push_back(std::max<int64_t>(e.boolean("count_include_pad") ? end - start : inside, 1));
-    }
-  }
-  return counts;
-}
-
-bool is_tiling(const Pool& p) {
-  return p.kernel == p.stride && tiles(p.in, p.out) &&
-         std::all_of(p.padding.begin(), p.padding.end(), [](int64_t padding) { return padding == 0; });
-}
-
-Values average(Emit& e) {
-  Builder& b = e.b;
-  const Pool p = read(e);
-  const Value self = e.tensor("self"), x = to(b, self, compute_type(self.dtype()));
-  const Value sum = is_tiling(p) ? sum_tiles(b, x, p.out) : sum_windows(b, x, window_of(p, x.rank()));
-  return {to(b, divide_by_counts(b, sum, window_counts(e, p)), self.dtype())};
-}
-
-// Each element of the input gets the sum over the windows that cover it: the gradient with its strides filled
-// with zeros, summed over windows of stride 1.
-Values average_backward(Emit& e) {
-  Builder& b = e.b;
-  const Pool p = read(e);
-  const Value grad_output = e.tensor("grad_output"), self = e.tensor("self");
-  Value grad = to(b, grad_output, compute_type(grad_output.dtype()));
-  grad = divide_by_counts(b, grad, window_counts(e, p));
-  if (is_tiling(p)) return {to(b, spread_tiles(b, grad, p.in), self.dtype())};
-  const size_t batch = at(self.rank() - p.spatial);
-  Dims low(batch, 0), high(batch, 0), interior(batch, 0);
-  stablehlo::Window window;
-  window.sizes.assign(batch, 1);
-  for (size_t i = 0; i < p.in.size(); ++i) {
-    low.push_back(p.kernel[i] - 1 - p.padding[i]);
-    high.push_back(p.in[i] + p.padding[i] - (p.out[i] - 1) * p.stride[i] - 1);
-    interior.push_back(p.stride[i] - 1);
-    window.sizes.push_back(p.kernel[i]);
-  }
-  grad = b.pad(grad, b.splat(0, Type{grad.dtype(), {}}), low, high, interior);
-  return {to(b, sum_windows(b, grad, window), self.dtype())};
-}
-
-Values maximum(Emit& e) {
-  Builder& b = e.b;
-  const Pool p = read(e);
-  const Value x = e.tensor("self");
-  const stablehlo::Window window = window_of(p, x.rank());
-  return {window_maximum(b, x, window), to(b, window_argmax(b, x, p.spatial, window), DType::kS64)};
-}
-
-// Keeps the element that window_argmax would pick: of equal ones the earlier, of NaNs the later.
-Values keep_earlier(Builder& b, std::span<const Value> v) {
-  const Value kept = b.compare(v[0], v[1], Compare::kGe);
-  return {b.or_(kept, b.and_(is_nan(b, v[0]), b.not_(is_nan(b, v[1]))))};
-}
-
-Values maximum_backward(Emit& e) {
-  Builder& b = e.b;
-  const Pool p = read(e);
-  const Value self = e.tensor("self"), grad_output = e.tensor("grad_output");
-  const DType compute = compute_type(self.dtype());
-  const Value grad = to(b, grad_output, compute);
-  Value result;
-  if (std::all_of(p.dilation.begin(), p.dilation.end(), [](int64_t d) { return d == 1; })) {
-    stablehlo::Window window = window_of(p, self.rank());
-    window.window_dilations.clear();
-    window.base_dilations.clear();
-    result = b.select_and_scatter(
-        to(b, self, compute), grad, b.splat(0, Type{compute, {}}), window, keep_earlier,
-        [](Builder& r, std::span<const Value> v) -> Values { return {r.add(v[0], v[1])}; });
-  } else {
-    result = scatter_to_positions(b, grad, e.tensor("indices"), self, p.spatial);
-  }
-  return {to(b, result, self.dtype())};
-}
-
-}  // namespace
-
-int64_t spatial_count(const Emit& e) {
-  const size_t digit = e.op().find_first_of("123");
-  e.check(digit != std::string_view::npos, "expected 1d, 2d or 3d in the operation's name");
-  return e.op()[digit] - '0';
 }
 
 Dims expand_list(Emit& e, std::string_view name, int64_t spatial) {
@@ -285,9 +254,9 @@ Value divide_by_counts(Builder& b, Value x, const std::vector<Dims>& counts) {
 namespace {
 constexpr Row kRows[] = {
     {.name = "aten::max_pool2d_with_indices", .emit = maximum},
-    {.name = "aten::max_pool2d_with_indices_backward", .emit = maximum_backward},
+    {.name = "aten::max_pool2d_with_indices_backward", .emit = maximum_gradient},
     {.name = "aten::max_pool3d_with_indices", .emit = maximum},
-    {.name = "aten::max_pool3d_with_indices_backward", .emit = maximum_backward},
+    {.name = "aten::max_pool3d_with_indices_backward", .emit = maximum_gradient},
     {.name = "aten::avg_pool2d", .emit = average},
     {.name = "aten::avg_pool2d_backward", .emit = average_backward},
     {.name = "aten::avg_pool3d", .emit = average},

@@ -6,7 +6,18 @@
 
 namespace sluice::ops::pooling {
 
-// The first `spatial` of these numbers; a single one counts for all.
+// The arguments of one call, one entry a spatial dimension.
+struct Pool {
+  int64_t spatial = 0;
+  Dims kernel, stride, padding, dilation;
+  Dims in, out;
+};
+// Checked; without a `dilation` argument it is 1.
+Pool read_pool(Emit& e);
+// The windows over a value of this rank, with the padding on the right that ceil_mode needs.
+stablehlo::Window window_of(const Pool& pool, int64_t rank);
+
+// A list argument with `spatial` numbers; a single one counts for all.
 Dims expand_list(Emit& e, std::string_view name, int64_t spatial);
 Dims spatial_sizes(Value x, int64_t spatial);
 
@@ -27,6 +38,9 @@ Value spread_tiles(Builder& b, Value x, const Dims& in);
 
 // x divided by the product of counts[d][i_d] over the spatial dims d.
 Value divide_by_counts(Builder& b, Value x, const std::vector<Dims>& counts);
+
+// The gradient of max pooling (pooling_gradient.cc).
+Values maximum_gradient(Emit& e);
 
 // Adaptive pooling (pooling_adaptive.cc); the number of spatial dims follows from the operation's name.
 Values adaptive_average(Emit& e);

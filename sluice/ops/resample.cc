@@ -94,7 +94,7 @@ Taps cubic_taps(const Axis& a) {
 // With antialiasing: the kernel is stretched when the image shrinks, and its weights add up to 1.
 template <typename Real>
 Taps smooth_taps(const Axis& a, bool cubic) {
-  const Real step = ratio<Real>(a), shift = a.align_corners ? Real{0} : Real{0.5};
+  const Real step = ratio<Real>(a), shift = Real{0.5};
   const Real stretch = std::max(step, Real{1}), reach = (cubic ? Real{2} : Real{1}) * stretch;
   Taps taps;
   for (int64_t i = 0; i < a.out; ++i) {

@@ -17,7 +17,7 @@ struct Exponentials {
 };
 
 Exponentials exponentials(Builder& b, Value x, int64_t dim) {
-  const Value shifted = b.subtract(x, spread(b, b.reduce_max(x, {dim}), x, dim));
+  const Value shifted = b.subtract(x, spread(b, b.reduce_max(x, {dim}, /*nan_wins=*/false), x, dim));
   const Value exp = b.exp(shifted);
   return {shifted, exp, b.reduce_sum(exp, {dim})};
 }

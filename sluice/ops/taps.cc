@@ -25,7 +25,11 @@ Taps transposed(const Taps& taps, int64_t inputs) {
 
 Value apply_taps(Builder& b, Value x, int64_t dim, const Taps& taps) {
   size_t width = 0;
-  for (const auto& row : taps) width = std::max(width, row.size());
+  bool weighted = false;
+  for (const auto& row : taps) {
+    width = std::max(width, row.size());
+    for (const Tap& tap : row) weighted = weighted || tap.weight != 1;
+  }
   Dims dims = x.dims();
   dims[static_cast<size_t>(dim)] = static_cast<int64_t>(taps.size());
   if (width == 0 || x.type().numel() == 0) return zeros(b, Type{x.dtype(), dims});
@@ -41,7 +45,7 @@ Value apply_taps(Builder& b, Value x, int64_t dim, const Taps& taps) {
     }
   const Dims table = {static_cast<int64_t>(taps.size()), static_cast<int64_t>(width)};
   Value read = take_along(b, x, dim, b.constant(Type{DType::kS32, table}, where.data()));
-  if (std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1 && w != 0; })) {
+  if (weighted) {
     const Value weight = weight_table(b, weights, table, x.dtype());
     read = b.multiply(read, b.broadcast_in_dim(weight, read.dims(), {dim, dim + 1}));
   }
