@@ -178,13 +178,15 @@ void Run::after_update(const torch::Tensor& loss, bool last) {
   if (!log && !last && !save_now && !interrupted()) return;
   const double now = base::monotonic_seconds();
   rate_->mark(now);
-  session_.after_step({loss},
-                      [=, this, epoch = progress_.epoch + 1, step = progress_.step, batch = progress_.batch,
-                       rate = rate_->rate() / session_.replicas(), global = rate_->global_rate(now),
-                       time = base::local_time()](std::vector<torch::Tensor> values) {
-                        report(values[0].to(torch::kDouble).mean().item<double>(), epoch, step, batch, rate,
-                               global, lr, time, log);
-                      });
+  auto deliver = [=, this, alive = std::weak_ptr<char>(alive_), epoch = progress_.epoch + 1,
+                  step = progress_.step, batch = progress_.batch, rate = rate_->rate() / session_.replicas(),
+                  global = rate_->global_rate(now),
+                  time = base::local_time()](std::vector<torch::Tensor> values) {
+    if (alive.expired()) return;
+    const double mean = values[0].to(torch::kDouble).mean().item<double>();
+    report(mean, epoch, step, batch, rate, global, lr, time, log);
+  };
+  session_.after_step({loss}, std::move(deliver));
   if (save_now) {
     session_.finish();  // the loss is checked before its weights replace a good checkpoint
     save(false);

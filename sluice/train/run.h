@@ -71,6 +71,8 @@ class Run {
   int64_t steps_per_epoch_;
   double started_;              // monotonic seconds
   double earlier_seconds_ = 0;  // of the run before it was resumed
+  // What the session still holds for later must not outlive the run.
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
 }  // namespace sluice::train

@@ -57,6 +57,10 @@ expect 1 'cannot write the checkpoint' full_disk "${train[@]}" "${data[@]}" --ep
 unchanged 'full disk'
 [[ -z $(find "$work/run" -name '.*writing*') ]] || fail "a failed checkpoint left files behind"
 
+# The same on the recording device, with programs in flight.
+xla=("${train[@]}" --device xla --logdir "$work/xla")
+expect 1 'the loss is' "${xla[@]}" "${data[@]}" --lr 1e30
+expect 1 "$work/cut/cut.tar" "${xla[@]}" --train "$work/cut/cut.tar" --classes 3
 expect 1 "$work/no_plugin.so" "${train[@]}" "${data[@]}" --device xla --plugin "$work/no_plugin.so"
 expect 21 '' "${train[@]}" "${data[@]}" --target-accuracy 100.5
 expect 1 'no safetensors file' "${train[@]}" "${data[@]}" --weights "$shard"
