@@ -111,6 +111,25 @@ Values trilinear(Emit& e) {
   return {to(b, b.reduce_sum(all, wrap_dims(e.ints("sumdim"), all.rank(), false)), dtype)};
 }
 
+// The vector product along a dimension of size 3: result[i] = x[i + 1] y[i + 2] - x[i + 2] y[i + 1].
+Values cross(Emit& e) {
+  Builder& b = e.b;
+  Value x = e.tensor("self"), y = e.tensor("other");
+  check_same_type(e, x, y);
+  check_rank(e, "other", x.rank());
+  const int64_t dim = wrap_dim(e.integer("dim"), x.rank());
+  e.check(x.dim(dim) == 3 && y.dim(dim) == 3, base::str("expected 3 elements in dimension ", dim, ", found ",
+                                                        x.type().str(), " and ", y.type().str()));
+  const Values v = operands(e, compute_type(x.dtype()), {"self", "other"});
+  auto turned = [&](Value value, int64_t by) {
+    const Value parts[] = {b.slice_dim(value, dim, by, 3), b.slice_dim(value, dim, 0, by)};
+    return b.concatenate(parts, dim);
+  };
+  Value left = b.multiply(turned(v[0], 1), turned(v[1], 2));
+  Value right = b.multiply(turned(v[0], 2), turned(v[1], 1));
+  return {to(b, b.subtract(left, right), x.dtype())};
+}
+
 constexpr std::string_view kFactors = "beta alpha";
 constexpr Row kRows[] = {
     {.name = "aten::mm", .emit = mm},
@@ -123,6 +142,7 @@ constexpr Row kRows[] = {
     {.name = "aten::vdot", .emit = vdot},
     {.name = "aten::_int_mm", .emit = int_mm},
     {.name = "aten::_trilinear", .emit = trilinear},
+    {.name = "aten::linalg_cross", .emit = cross},
 };
 
 }  // namespace
