@@ -12,7 +12,8 @@ def main(root):
         text = page.read_text()
         if not text.startswith("# "):
             faults.append(f"{page}: does not begin with a title")
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose):
             if "://" not in target and not (page.parent / target).exists():
                 faults.append(f"{page}: the link {target} leads nowhere")
     print("\n".join(faults))
