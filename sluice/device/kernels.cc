@@ -52,6 +52,13 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::opti
   return tensor;
 }
 
+// The zero gradients of autograd's formulas. A storage that was never written reads as zeros.
+at::Tensor zero_tensor(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+                       std::optional<at::Device> device, std::optional<bool>) {
+  check_device(device);
+  return make_empty(size, type_or_default(dtype));
+}
+
 at::Tensor new_empty_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride,
                              std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
                              std::optional<at::Device> device, std::optional<bool> pin) {
@@ -157,6 +164,11 @@ at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArray
                       std::optional<int64_t> offset) {
   return at::native::as_strided_tensorimpl(self, size, stride, offset);
 }
+const at::Tensor& as_strided_in_place(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride,
+                                      std::optional<int64_t> offset) {
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(size, stride, offset.value_or(self.storage_offset()));
+  return self;
+}
 at::Tensor reshape_alias(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride) {
   return at::native::_reshape_alias(self, size, stride);
 }
@@ -191,6 +203,8 @@ void register_hand_written_kernels() {
   library->impl("equal", TORCH_FN(equal));
   library->impl("view", TORCH_FN(view));
   library->impl("as_strided", TORCH_FN(as_strided));
+  library->impl("as_strided_", TORCH_FN(as_strided_in_place));
+  library->impl("_efficientzerotensor", TORCH_FN(zero_tensor));
   library->impl("_reshape_alias", TORCH_FN(reshape_alias));
   library->impl("unfold", TORCH_FN(unfold));
   library->impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));

@@ -2,9 +2,11 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/resize.h>
+#include <torch/csrc/autograd/graph_task.h>
 #include <torch/library.h>
 
 #include <map>
+#include <thread>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -53,6 +55,22 @@ void forced_cut(const Trace& trace) {
   cut("forced");
 }
 
+// Two threads that record into one trace would make its order a matter of chance. Autograd's threads record
+// for the owner, who waits inside backward().
+void check_thread(Trace& trace) {
+  const auto here = std::this_thread::get_id();
+  if (trace.owner == here || torch::autograd::get_current_graph_task_id() != -1) return;
+  if (trace.first_pending() == nullptr) trace.clear();
+  if (trace.nodes.empty() || runtime_options().eager) {
+    trace.owner = here;
+    return;
+  }
+  throw Error(Code::kFailedPrecondition,
+              "a second thread uses the xla device while another one has operations pending; record on one "
+              "thread, or "
+              "end the other's graph first (session.step, sluice::sync)");
+}
+
 // Records calls of one schema: a row's functional form, or a variant of it.
 class Recorder final : public c10::OperatorKernel {
  public:
@@ -62,6 +80,7 @@ class Recorder final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     TraceLock lock = lock_trace();
     Trace& trace = Trace::get();
+    check_thread(trace);
     if (trace.nodes.size() >= kMaxPendingNodes) forced_cut(trace);
     const size_t count = op.schema().arguments().size();
     const size_t inputs = variant_ == Variant::kOut ? count - outputs_ : count;

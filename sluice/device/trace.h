@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "sluice/device/instance.h"
@@ -62,8 +63,9 @@ class Trace {
   std::vector<Ref> inputs;
   std::vector<Number> numbers;
   std::vector<DataPtr> leaves;
-  uint64_t number = 1;  // of this trace; never 0
-  uint32_t layer = 0;   // the name of the parameter read last
+  uint64_t number = 1;    // of this trace; never 0
+  std::thread::id owner;  // the thread that recorded the first operation
+  uint32_t layer = 0;     // the name of the parameter read last
 
  private:
   LazyStorage* first_ = nullptr;
