@@ -1,4 +1,10 @@
 // The program: every verb lives in the cli room.
+#include <cstdlib>
+
 #include "sluice/cli/cli.h"
 
-int main(int argc, char** argv) { return sluice::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  setenv("TF_CPP_MIN_LOG_LEVEL", "1",
+         /*overwrite=*/0);  // XLA's plugins announce themselves on stderr otherwise
+  return sluice::cli::run(argc, argv);
+}

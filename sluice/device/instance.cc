@@ -46,10 +46,7 @@ void infer(Instance& instance) {
   size_t operand = 0;
   auto next = [&] { return builder.parameter(instance.operands[operand++]->type); };
   for (ops::Arg& arg : args) {
-    if (arg.kind == ops::Arg::Kind::kTensor) {
-      size_t index = static_cast<size_t>(&arg - args.data());
-      arg.value = arg.from_slot ? slots.scalar(index, arg.dtype) : next();
-    }
+    if (arg.kind == ops::Arg::Kind::kTensor && !arg.from_slot) arg.value = next();
     for (stablehlo::Value& value : arg.values) {
       if (arg.ints[static_cast<size_t>(&value - arg.values.data())]) value = next();
     }

@@ -190,11 +190,8 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
     slots.begin(instance);
     std::vector<ops::Arg> args = instance.args;
     size_t next = node.first_input;
-    for (size_t i = 0; i < args.size(); ++i) {
-      ops::Arg& arg = args[i];
-      if (arg.kind == ops::Arg::Kind::kTensor) {
-        arg.value = arg.from_slot ? slots.scalar(i, arg.dtype) : value_of(trace.inputs[next++]);
-      }
+    for (ops::Arg& arg : args) {
+      if (arg.kind == ops::Arg::Kind::kTensor && !arg.from_slot) arg.value = value_of(trace.inputs[next++]);
       for (size_t k = 0; k < arg.values.size(); ++k) {
         if (arg.ints[k]) arg.values[k] = value_of(trace.inputs[next++]);
       }

@@ -21,7 +21,9 @@
 namespace sluice::device {
 namespace {
 
-enum class Variant : uint8_t { kFunctional, kInPlace, kOut };
+// kFactoryOut: an out form without the dtype, layout, device and pin_memory of its functional form
+// (arange.start_out).
+enum class Variant : uint8_t { kFunctional, kInPlace, kOut, kFactoryOut };
 
 // Writes a result into an existing tensor: in its element type, its shape checked.
 void write_result(const ops::Row& row, const at::Tensor& target, Operand value) {
@@ -55,6 +57,8 @@ void forced_cut(const Trace& trace) {
   cut("forced");
 }
 
+const std::vector<std::string> kFactoryOptions = {"ScalarType?", "Layout?", "Device?", "bool?"};
+
 // Two threads that record into one trace would make its order a matter of chance. Autograd's threads record
 // for the owner, who waits inside backward().
 void check_thread(Trace& trace) {
@@ -65,10 +69,10 @@ void check_thread(Trace& trace) {
     trace.owner = here;
     return;
   }
-  throw Error(Code::kFailedPrecondition,
-              "a second thread uses the xla device while another one has operations pending; record on one "
-              "thread, or "
-              "end the other's graph first (session.step, sluice::sync)");
+  throw Error(
+      Code::kFailedPrecondition,
+      "a second thread uses the xla device while another one has operations pending; record on one thread, "
+      "or end the other's graph first (session.step, sluice::sync)");
 }
 
 // Records calls of one schema: a row's functional form, or a variant of it.
@@ -83,17 +87,19 @@ class Recorder final : public c10::OperatorKernel {
     check_thread(trace);
     if (trace.nodes.size() >= kMaxPendingNodes) forced_cut(trace);
     const size_t count = op.schema().arguments().size();
-    const size_t inputs = variant_ == Variant::kOut ? count - outputs_ : count;
     const auto arguments = torch::jit::last(*stack, count);
+    const std::vector<c10::IValue> completed = complete(arguments);
+    const c10::ArrayRef<c10::IValue> inputs =
+        variant_ == Variant::kFactoryOut ? completed : arguments.slice(0, count - outputs_);
 
     Call call;
     const Instance* instance = nullptr;
     const bool shared = signature_->row->random && draws_shared(arguments);
     try {
-      read_arguments(*signature_, arguments.slice(0, inputs), call);
+      read_arguments(*signature_, inputs, call);
       call.key.push_back(shared);
       instance = &find_instance(call.key, call.types, [&](Instance& made) {
-        fill_instance(*signature_, arguments.slice(0, inputs), made);
+        fill_instance(*signature_, inputs, made);
         made.shared_random = shared;
       });
     } catch (const Error& error) {
@@ -124,6 +130,15 @@ class Recorder final : public c10::OperatorKernel {
     return LazyStorage::of(arguments[0].toTensor())->keep_equal;
   }
 
+  // The functional form's arguments for kFactoryOut: the output's element type is the one asked for.
+  std::vector<c10::IValue> complete(c10::ArrayRef<c10::IValue> arguments) const {
+    if (variant_ != Variant::kFactoryOut) return {};
+    std::vector<c10::IValue> all = arguments.slice(0, arguments.size() - 1).vec();
+    all.emplace_back(arguments.back().toTensor().scalar_type());
+    all.resize(all.size() + kFactoryOptions.size() - 1);
+    return all;
+  }
+
   // Puts the results where the variant wants them, and the side results into their arguments.
   void finish(const c10::OperatorHandle& op, torch::jit::Stack* stack, c10::ArrayRef<c10::IValue> arguments,
               uint32_t node) {
@@ -151,7 +166,7 @@ class Recorder final : public c10::OperatorKernel {
                               target.device().str()));
       }
       if (instance.results[i]) {
-        if (variant_ == Variant::kOut && !target.sizes().equals(instance.results[i]->type.dims)) {
+        if (variant_ != Variant::kInPlace && !target.sizes().equals(instance.results[i]->type.dims)) {
           target.resize_(instance.results[i]->type.dims);
         }
         write_result(*instance.row, target, trace.result(node, static_cast<uint16_t>(i)));
@@ -209,12 +224,18 @@ void add_row(torch::Library& library, const ops::Row& row,
                                    std::make_unique<Recorder>(signature, variant, outputs)));
   };
   add({base, overload}, wanted.writes_self ? Variant::kInPlace : Variant::kFunctional, 0);
-  for (const std::string& name : {base, base + "_"}) {
+  // "normal_functional" is the functional form of "normal_".
+  const std::string stem = base::ends_with(base, "_functional") ? base.substr(0, base.size() - 11) : base;
+  for (const std::string& name : {base, stem + "_"}) {
     auto [first, last] = names.equal_range(name);
     for (; first != last; ++first) {
       const auto other = dispatcher.findSchema(first->second);
       if (!other) continue;
       const Form form = form_of(other->schema());
+      std::vector<std::string> factory = form.types;
+      factory.insert(factory.end(), kFactoryOptions.begin(), kFactoryOptions.end());
+      if (form.outputs == 1 && !form.writes_self && factory == wanted.types)
+        add(first->second, Variant::kFactoryOut, 1);
       if (form.types != wanted.types || form.outputs >= 1000) continue;
       if (form.outputs > 0 && !form.writes_self)
         add(first->second, Variant::kOut, form.outputs);

@@ -165,11 +165,10 @@ void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t
   if (storage.keep_equal && value.sameness != Sameness::kGlobal) {
     const std::string& op =
         value.ref.leaf() ? "a batch" : std::string(trace.nodes[value.ref.node].instance->row->name);
-    throw Error(
-        Code::kFailedPrecondition,
-        base::str("parameter '", Names::name(storage.name),
-                  "' would get a value that differs between replicas (from ", op,
-                  "); average the gradients first: session.step(optimizer) does, or sluice::mean(value)"));
+    throw Error(Code::kFailedPrecondition,
+                base::str("parameter '", Names::name(storage.name),
+                          "' would get a value that differs between replicas (from ", op,
+                          "); average it over the replicas first"));
   }
   // Existing data is shared: nothing to compute.
   if (value.ref.leaf()) return set_data(storage, trace.leaves[value.ref.node], std::move(strides));

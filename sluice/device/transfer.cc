@@ -61,13 +61,6 @@ DataPtr materialize(const at::Tensor& tensor) {
   return LazyStorage::of(holder)->data;
 }
 
-namespace {
-const char* advice(Sameness sameness) {
-  return sameness == Sameness::kProcess ? "use sluice::local(t)"
-                                        : "use sluice::mean(t), or sluice::on_replica(t, 0) for one of them";
-}
-}  // namespace
-
 at::Tensor download(const at::Tensor& tensor, std::string_view what, bool any, int replica) {
   const double start = now();
   DataPtr data;
@@ -82,8 +75,10 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, bool any, i
     }
     data = materialize(tensor);
     if (!any && data->sameness != Sameness::kGlobal && data->buffers.size() > 1) {
-      throw Error(Code::kFailedPrecondition,
-                  base::str(what, ": the value differs between replicas; ", advice(data->sameness)));
+      throw Error(
+          Code::kFailedPrecondition,
+          base::str(what,
+                    ": the value differs between replicas; sluice::on_replica(tensor, 0) reads one of them"));
     }
     if (replica < 0 || static_cast<size_t>(replica) >= data->buffers.size()) {
       throw Error(Code::kOutOfRange,
