@@ -51,7 +51,8 @@ class Checker {
   };
 
   void record(const Sample& sample);
-  void record_run(const Sample& sample, const Op& op, const Op& reference, const RunTypes& types, View view);
+  // Returns whether the call wrote into an argument.
+  bool record_run(const Sample& sample, const Op& op, const Op& reference, const RunTypes& types, View view);
   void record_forms(const Sample& sample, const Op& op, const Inputs& inputs, const std::string& what,
                     const std::vector<at::Tensor>& like, View view);
   Open open(const Sample& sample, const Inputs& inputs, const std::string& what) const;
