@@ -26,7 +26,8 @@ tl::unexpected<Error> fail(Code code, const Pieces&... pieces) {
 // The same error, with where it happened put before its text.
 template <typename T, typename... Pieces>
 tl::unexpected<Error> fail_at(const Result<T>& result, const Pieces&... where) {
-  return tl::unexpected<Error>(Error(result.error().code(), base::str(where..., ": ", result.error().what())));
+  return tl::unexpected<Error>(
+      Error(result.error().code(), base::str(where..., ": ", result.error().what())));
 }
 
 // The value, or the error thrown: for the public border only.

@@ -84,14 +84,15 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
 
 void register_once() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    register_kernels();
-    // Autograd asks each device type for its streams; this one has none.
-    static c10::impl::NoOpDeviceGuardImpl<at::kXLA> guard;
-    auto& registered = c10::impl::device_guard_impl_registry[static_cast<size_t>(at::kXLA)];
-    if (registered.load() == nullptr) registered.store(&guard);
-  });
+  std::call_once(once, register_kernels);
 }
+
+// LibTorch's autograd engine makes its threads at the first backward pass of the process, one for each kind
+// of device that has a guard by then, and never again. A program may train on the CPU before it calls init(),
+// so this one thing is registered before main; it lies beside init() so that no linker drops it. There are no
+// streams to guard.
+const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
+                                                          new c10::impl::NoOpDeviceGuardImpl<at::kXLA>());
 
 bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
   return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&

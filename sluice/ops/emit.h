@@ -26,7 +26,7 @@ enum class Category : uint8_t { kBool, kInt, kFloat };
 // One argument of a call, without LibTorch's types.
 struct Arg {
   enum class Kind : uint8_t {
-    kNone,     // an absent optional, or something that does not concern the program (device, layout, generator)
+    kNone,  // an absent optional, or something that does not concern the program (device, layout, generator)
     kTensor,   // value
     kTensors,  // values; an absent element of an optional list is an empty Value
     kScalar,   // a number: constant when `constant`, else a run-time slot
@@ -39,11 +39,12 @@ struct Arg {
   };
   Kind kind = Kind::kNone;
   Value value;
-  bool wrapped = false;    // kTensor: stands for a C++ number, weak in type promotion
-  // kTensor: a 0-d tensor of the host of element type `dtype`. It has no value: Emit::operand and Emit::tensor ask for
-  // a run-time scalar in the type that the operation computes in (f32 for 0.5 and a tensor of f32, never f64).
+  bool wrapped = false;  // kTensor: stands for a C++ number, weak in type promotion
+  // kTensor: a 0-d tensor of the host of element type `dtype`. It has no value: Emit::operand and
+  // Emit::tensor ask for a run-time scalar in the type that the operation computes in (f32 for 0.5 and a
+  // tensor of f32, never f64).
   bool from_slot = false;
-  Values values;           // kTensors; ints[i] is 1 where element i is present
+  Values values;                         // kTensors; ints[i] is 1 where element i is present
   Category category = Category::kFloat;  // kScalar
   bool constant = false;                 // kScalar
   double number = 0;                     // kScalar: its value when constant
@@ -54,8 +55,8 @@ struct Arg {
   DType dtype = DType::kF32;
 };
 
-// Where run-time scalars and random keys come from: parameters while types are inferred, slots of the program's
-// scalar vector while it is lowered.
+// Where run-time scalars and random keys come from: parameters while types are inferred, slots of the
+// program's scalar vector while it is lowered.
 class Slots {
  public:
   virtual ~Slots() = default;
@@ -67,7 +68,8 @@ class Slots {
 
 class Emit {
  public:
-  Emit(Builder& builder, std::string_view op, std::span<const std::string> names, std::span<const Arg> args, Slots& slots)
+  Emit(Builder& builder, std::string_view op, std::span<const std::string> names, std::span<const Arg> args,
+       Slots& slots)
       : b(builder), op_(op), names_(names), args_(args), slots_(slots) {}
 
   Builder& b;
@@ -101,9 +103,9 @@ class Emit {
   // The state for rng_bits of this call; only for rows with `random`.
   Value random_state() const { return slots_.random_state(); }
 
-  // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent ones are
-  // skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts only when its
-  // category (bool < integer < float) is higher.
+  // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
+  // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts
+  // only when its category (bool < integer < float) is higher.
   DType promote(std::initializer_list<std::string_view> names) const;
   // `promote`, with integers and bool made the default float: for division, sqrt, sin and the like.
   DType promote_float(std::initializer_list<std::string_view> names) const;
@@ -123,8 +125,8 @@ class Emit {
   Slots& slots_;
 };
 
-// The common type of two tensors' element types: u8 with s8 is s16, bf16 with f16 is f32, an integer with a float is
-// that float.
+// The common type of two tensors' element types: u8 with s8 is s16, bf16 with f16 is f32, an integer with a
+// float is that float.
 DType promote_types(DType a, DType b);
 // A dimension counted from the end when negative; throws when out of range.
 int64_t wrap_dim(int64_t dim, int64_t rank);
