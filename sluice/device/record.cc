@@ -1,5 +1,6 @@
 #include "sluice/device/record.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/resize.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -28,6 +29,12 @@ enum class Variant : uint8_t { kFunctional, kInPlace, kOut, kFactoryOut };
 // Writes a result into an existing tensor: in its element type, its shape checked.
 void write_result(const ops::Row& row, const at::Tensor& target, Operand value) {
   const auto dtype = to_dtype(target.scalar_type());
+  if (at::has_internal_overlap(target) == at::MemOverlap::Yes && !base::starts_with(row.name, "aten::fill") &&
+      row.name != "aten::zero") {
+    throw Error(Code::kInvalidArgument,
+                base::str(row.name, ": several elements of the tensor to write to, ", target.sizes(),
+                          ", are one place in memory (it was expanded); clone() it first"));
+  }
   if (value.type->type.dtype != dtype) {
     if (!c10::canCast(value.type->scalar_type, target.scalar_type())) {
       throw Error(Code::kInvalidArgument,

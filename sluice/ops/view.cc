@@ -156,8 +156,15 @@ Value read_part(Builder& b, Value flat, const Geometry& g) {
   return b.reshape(part, g.sizes);
 }
 
-Value write_part(Builder& b, Value flat, Value part, const Geometry& g) {
+Value write_part(Builder& b, Value flat, Value part, Geometry g) {
   const int64_t elements = flat.dim(0);
+  // Along a dim of stride 0 all elements are one; the writers that may do this (fill_, zero_) write one
+  // value.
+  for (size_t d = 0; d < g.sizes.size(); ++d) {
+    if (g.strides[d] != 0 || g.sizes[d] <= 1) continue;
+    part = b.slice_dim(part, static_cast<int64_t>(d), 0, 1);
+    g.sizes[d] = 1;
+  }
   Box box;
   if (!find_box(g, elements, box)) {
     return b.scatter(
