@@ -67,7 +67,10 @@ void report_recompile(const Trace& trace, const Plan& plan, std::string_view wha
     return;
   std::string text = base::str("'", what, "' needs a new program (its number ", boundary.count,
                                "): ", difference(*boundary.last, trace, plan));
-  base::warn("recompile: ", text);
+  // A program that never settles would flood the log; the report keeps counting.
+  constexpr int kWarned = 10;
+  if (boundary.count <= kWarned)
+    base::warn("recompile: ", text, boundary.count == kWarned ? "; later ones are only counted" : "");
   Metrics& metrics = Metrics::get();
   std::scoped_lock lock(metrics.mutex);
   if (metrics.recompiles.size() < 100) metrics.recompiles.push_back(std::move(text));
