@@ -72,7 +72,7 @@ void check_thread(Trace& trace) {
   const auto here = std::this_thread::get_id();
   if (trace.owner == here || torch::autograd::get_current_graph_task_id() != -1) return;
   if (trace.first_pending() == nullptr) trace.clear();
-  if (trace.nodes.empty() || runtime_options().eager) {
+  if (trace.owner == std::thread::id() || runtime_options().eager) {
     trace.owner = here;
     return;
   }

@@ -54,6 +54,7 @@ void Trace::clear() {
   inputs.clear();
   numbers.clear();
   ++number;
+  owner = {};
   std::vector<DataPtr> released;
   released.swap(leaves);
   leaves.reserve(released.size());

@@ -64,7 +64,7 @@ class Trace {
   std::vector<Number> numbers;
   std::vector<DataPtr> leaves;
   uint64_t number = 1;    // of this trace; never 0
-  std::thread::id owner;  // the thread that recorded the first operation
+  std::thread::id owner;  // the thread that records; none after a cut until it records again
   uint32_t layer = 0;     // the name of the parameter read last
 
  private:
