@@ -41,7 +41,8 @@ bool is_users(const std::string& function, const std::string& line) {
        {"sluice::", "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
     if (function.rfind(prefix, 0) == 0) return false;
   }
-  return line.find("/include/") == std::string::npos && line.find("libc-start") == std::string::npos;
+  return line.find("/include/") == std::string::npos && line.find("libc-start") == std::string::npos &&
+         line.find("sanitizer_common") == std::string::npos;
 }
 
 Symbol resolve(void* address) {

@@ -354,7 +354,11 @@ class Program {
     }
     text_ << "backward\n";
     if (!sums[0].requires_grad()) return;
-    for (torch::Tensor& sum : sums) sum.backward();
+    try {
+      for (torch::Tensor& sum : sums) sum.backward();
+    } catch (const c10::Error&) {
+      return;  // LibTorch itself cannot go back through a filled expanded view
+    }
     device.backward();
     for (Pair& leaf : leaves_) {
       if (!leaf.cpu().grad().defined()) continue;
