@@ -38,7 +38,8 @@ bool is_library(const std::string& path) {
 // Functions and header lines of LibTorch, of the C++ library and of the device itself are not the user's.
 bool is_users(const std::string& function, const std::string& line) {
   for (const char* prefix :
-       {"sluice::", "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
+       {"sluice::device::", "sluice::on_replica", "sluice::Fetch", "sluice::Session",
+        "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
     if (function.rfind(prefix, 0) == 0) return false;
   }
   return line.find("/include/") == std::string::npos && line.find("libc-start") == std::string::npos &&
