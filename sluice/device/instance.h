@@ -17,6 +17,9 @@ namespace sluice::device {
 // The vectors in which run-time scalars travel.
 enum class ScalarClass : uint8_t { kF32, kI64, kF64 };
 constexpr size_t kScalarClasses = 3;
+// Their element types, by class.
+constexpr stablehlo::DType kScalarTypes[kScalarClasses] = {stablehlo::DType::kF32, stablehlo::DType::kS64,
+                                                           stablehlo::DType::kF64};
 ScalarClass scalar_class(stablehlo::DType dtype);
 
 struct Slot {

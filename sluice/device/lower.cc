@@ -166,12 +166,10 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
     donations.push_back({aliased ? stablehlo::Donation::Kind::kAliasOutput : stablehlo::Donation::Kind::kNone,
                          aliased ? plan.aliases[i] : 0});
   }
-  constexpr stablehlo::DType kTypes[kScalarClasses] = {stablehlo::DType::kF32, stablehlo::DType::kS64,
-                                                       stablehlo::DType::kF64};
   stablehlo::Value vectors[kScalarClasses];
   for (size_t k = 0; k < kScalarClasses; ++k) {
     if (plan.scalars[k] == 0) continue;
-    vectors[k] = b.parameter({kTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
+    vectors[k] = b.parameter({kScalarTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
     donations.push_back({});
   }
 

@@ -102,11 +102,9 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   options.device_ids = rt.device_ids;
   options.name = what;
   for (uint32_t leaf : plan.leaves) options.argument_types.push_back(trace.leaves[leaf]->type->type);
-  constexpr stablehlo::DType kTypes[kScalarClasses] = {stablehlo::DType::kF32, stablehlo::DType::kS64,
-                                                       stablehlo::DType::kF64};
   for (size_t k = 0; k < kScalarClasses; ++k) {
     if (plan.scalars[k] > 0)
-      options.argument_types.push_back({kTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
+      options.argument_types.push_back({kScalarTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
   }
   Program program;
   program.executable = base::value_or_throw(rt.client->compile(text, options));
