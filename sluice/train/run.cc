@@ -118,6 +118,7 @@ TrainResult Run::operator()() {
   while (progress_.epoch < options_.epochs) {
     if (!train_epoch()) return stopped();
     end_of_epoch();
+    session_.sync_buffers(model_);
     const double before = progress_.best_accuracy;
     if (!test_epoch()) return stopped();
     save(progress_.best_accuracy > before);
@@ -187,7 +188,10 @@ void Run::after_update(const torch::Tensor& loss, bool last) {
     report(mean, epoch, step, batch, rate, global, lr, time, log);
   };
   session_.after_step({loss}, std::move(deliver));
+  if (options_.check_replicas > 0 && progress_.step % options_.check_replicas == 0)
+    session_.check_replicas(model_);
   if (save_now) {
+    session_.sync_buffers(model_);
     session_.finish();  // the loss is checked before its weights replace a good checkpoint
     save(false);
   }
@@ -278,6 +282,7 @@ void Run::save(bool best) {
 
 TrainResult Run::stopped() {
   const int signal = SignalGuard::pending();
+  session_.sync_buffers(model_);
   session_.finish();
   save(false);
   base::value_or_throw(writer_.wait());

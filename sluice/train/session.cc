@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <iomanip>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/replica/collectives.h"
 #include "sluice/train/feed_state.h"
 #include "sluice/train/session_state.h"
 
@@ -43,7 +45,10 @@ void Session::State::deliver(bool wait) {
     Delivery due = std::move(first);
     deliveries.pop_front();
     std::vector<at::Tensor> values;
-    for (const auto& value : due.values) values.push_back(train::mean_of_replicas(value.get()));
+    for (const auto& value : due.values) {
+      const std::vector<at::Tensor> parts = value.get();
+      values.push_back(train::as_one(parts, value.global()));
+    }
     try {
       due.function(std::move(values));
     } catch (...) {
@@ -53,14 +58,16 @@ void Session::State::deliver(bool wait) {
   }
 }
 
-at::Tensor train::mean_of_replicas(const std::vector<at::Tensor>& values) {
-  if (values.size() == 1 || !values[0].is_floating_point()) return values[0];
-  return at::stack(values).to(at::kDouble).mean(0).to(values[0].scalar_type());
+at::Tensor train::as_one(const std::vector<at::Tensor>& values, bool global) {
+  if (values.size() == 1 || global) return values[0];
+  const at::Tensor all = at::stack(values);
+  if (!values[0].is_floating_point()) return all.to(at::kLong).sum(0);
+  return all.to(at::kDouble).mean(0).to(values[0].scalar_type());
 }
 
 torch::Device Session::device() const { return state_->backend->device(); }
 int Session::replicas() const { return state_->backend->replicas(); }
-int Session::local_replicas() const { return state_->backend->replicas(); }
+int Session::local_replicas() const { return state_->backend->local_replicas(); }
 int Session::process_index() const { return 0; }
 bool Session::is_leader() const { return process_index() == 0; }
 int64_t Session::steps() const { return state_->steps; }
@@ -120,6 +127,7 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
   if (!options.keep_gradients)
     for (auto* optimizer : optimizers) optimizer->zero_grad();
   ++state_->steps;
+  state_->reduced = false;
   sync("step");
 }
 
@@ -128,6 +136,7 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
     before_update({&optimizer}, {});
+    state_->reduced = false;  // each evaluation has gradients of its own
     sync("closure");
     return value;
   });
@@ -136,11 +145,35 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   return loss;
 }
 
-void Session::reduce_gradients(const std::vector<torch::Tensor>&) {
-  if (replicas() > 1)
-    throw Error(Code::kUnimplemented,
-                base::str("the gradients' mean over ", replicas(),
-                          " replicas is not available in this version: start with one device"));
+void Session::reduce_gradients(const std::vector<torch::Tensor>& parameters) {
+  if (replicas() == 1) return;
+  const auto has_gradient = [](const torch::Tensor& parameter) { return parameter.grad().defined(); };
+  const int64_t averaged = replica::reduce_gradients(parameters);
+  if (averaged == 0 && !state_->reduced && !state_->warned_of_equal_gradients &&
+      std::any_of(parameters.begin(), parameters.end(), has_gradient)) {
+    state_->warned_of_equal_gradients = true;
+    base::warn(
+        "all gradients are equal on the ", replicas(),
+        " replicas before they are averaged: the batch was not split, and every replica did the same ",
+        "work. Take batches from session.feed, or give each replica its part by sluice::split(tensor)");
+  }
+  state_->reduced = true;
+}
+
+void Session::sync_buffers(const torch::nn::Module& model) { replica::make_equal(model.buffers()); }
+
+void Session::check_replicas(const torch::nn::Module& model) {
+  for (const auto& item : model.named_parameters()) {
+    const std::vector<torch::Tensor> parts = read(item.value());
+    for (size_t r = 1; r < parts.size(); ++r) {
+      const auto bytes = static_cast<size_t>(parts[r].nbytes());
+      if (bytes == 0 || std::memcmp(parts[r].const_data_ptr(), parts[0].const_data_ptr(), bytes) == 0)
+        continue;
+      throw Error(Code::kInternal,
+                  base::str("the parameter '", item.key(), "' differs between replica 0 and replica ", r,
+                            " after step ", steps(), ", although it is marked as equal"));
+    }
+  }
 }
 
 void Session::sync(const char* what) {

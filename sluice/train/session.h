@@ -61,10 +61,11 @@ class LogValue {
 class Session {
  public:
   torch::Device device() const;
-  int replicas() const;       // of all processes
-  int process_index() const;  // 0 … processes − 1
-  bool is_leader() const;     // the process that prints and saves
-  int64_t steps() const;      // so far
+  int replicas() const;        // of all processes
+  int local_replicas() const;  // of this one
+  int process_index() const;   // 0 … processes − 1
+  bool is_leader() const;      // the process that prints and saves
+  int64_t steps() const;       // so far
 
   // One epoch of batches on the device: prefetched, split by replica, pictures normalised there.
   Feed feed(const data::WebDataset& dataset, const FeedOptions& options = {});
@@ -86,6 +87,12 @@ class Session {
   torch::Tensor step(torch::optim::Optimizer& optimizer, const std::function<torch::Tensor()>& closure);
   // The mean of the gradients over all replicas, now; the next step does not average again.
   void reduce_gradients(const std::vector<torch::Tensor>& parameters);
+  // The mean of the model's buffers (BatchNorm's statistics, which differ by replica) over all replicas; of
+  // those that are no floating-point numbers replica 0's value. Before an evaluation or a checkpoint.
+  void sync_buffers(const torch::nn::Module& model);
+  // For finding bugs: compares the bytes of all parameters on all replicas of this process; waits. Throws
+  // kInternal, naming the parameter that differs.
+  void check_replicas(const torch::nn::Module& model);
   // Ends the graph: what was recorded starts to run. Does not wait. `what` names the boundary in reports.
   void sync(const char* what = "sync");
   // Until all processes are here and this one's programs have finished.
@@ -127,7 +134,6 @@ class Session {
 
  private:
   friend class Accumulate;
-  int local_replicas() const;
   void print_line(const std::string& text) const;
   void before_update(const std::vector<torch::optim::Optimizer*>& optimizers, const StepOptions& options);
   std::shared_ptr<State> state_;

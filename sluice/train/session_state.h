@@ -32,13 +32,16 @@ struct Session::State {
   int accumulating = 0;
   std::deque<Delivery> deliveries;
   std::set<const torch::optim::Optimizer*> prepared;
+  bool reduced = false;  // gradients were averaged since the last step
+  bool warned_of_equal_gradients = false;
   std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
   int64_t epoch = 0;                      // of the last feed
   train::RateTracker rate;
 };
 
 namespace train {
-// The replicas' values as one: the mean for floating-point types, the first one's value for others.
-at::Tensor mean_of_replicas(const std::vector<at::Tensor>& values);
+// The replicas' values as one: the mean for floating-point types, the sum for others (counts), unless they
+// are equal everywhere.
+at::Tensor as_one(const std::vector<at::Tensor>& values, bool global);
 }  // namespace train
 }  // namespace sluice
