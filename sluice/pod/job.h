@@ -40,7 +40,7 @@ struct Job {
   int max_restarts = 0;
   int heartbeat_timeout = 600;  // seconds, counted from a worker's first heartbeat; 0: never
   int lease = 60;               // seconds that the workers outlive an attached client
-  int grace = 8;                // seconds from SIGINT to SIGKILL
+  int grace = 7;                // seconds from SIGINT to SIGKILL
   bool detached = false;
 };
 

@@ -96,23 +96,21 @@ class Follower {
 };
 
 // Copies until the run's client ends; a signal goes on to the client, or ends the copying.
-base::Status follow(const RunRecord& record, Follower& file, bool forward_signals) {
-  Signals signals(/*background=*/false);
+void follow(const RunRecord& record, Follower& file, Signals& signals, bool forward_signals) {
   int seen = 0;
   bool running = true;
   while (running) {
     running = is_attended(record.job.id);
-    if (!file.copy()) return {};
+    if (!file.copy()) return;
     signals.drain();
     if (signals.count() > seen) {
       seen = signals.count();
-      if (!forward_signals) return {};
+      if (!forward_signals) return;
       ::kill(record.client, signals.first() == SIGINT ? SIGINT : SIGTERM);
     }
     pollfd wake{signals.descriptor(), POLLIN, 0};
     if (running) ::poll(&wake, 1, kPollMilliseconds);
   }
-  return {};
 }
 
 base::Status check_reachable(const RunRecord& record) {
@@ -171,9 +169,10 @@ base::Result<int> attach_run(const std::string& name) {
     return client->take_over(/*stop=*/false);
   }
   SLUICE_OK(check_reachable(record));
+  Signals signals(/*background=*/false);
   say(base::str("run ", id, ": attached; Ctrl-C ends it"));
   Follower merged(base::join_path(run_folder(id), "merged.log"), /*from_end=*/true);
-  SLUICE_OK(follow(record, merged, /*forward_signals=*/true));
+  follow(record, merged, signals, /*forward_signals=*/true);
   return end_of(id);
 }
 
@@ -210,6 +209,8 @@ base::Result<int> show_logs(const std::string& name, std::optional<int> worker, 
   if (worker)
     for (int attempt = 0; attempt < record.attempt; ++attempt)
       Follower(worker_log(id, *worker, attempt), false).copy();
+  std::optional<Signals> signals;
+  if (follow_on) signals.emplace(/*background=*/false);
   Follower last(
       worker ? worker_log(id, *worker, record.attempt) : base::join_path(run_folder(id), "merged.log"),
       false);
@@ -217,7 +218,7 @@ base::Result<int> show_logs(const std::string& name, std::optional<int> worker, 
   if (!record.is_over() && !is_attended(id))
     say(base::str("run ", id, " has no client at the moment; `sluice run attach ", id,
                   "` brings what is missing"));
-  if (follow_on) SLUICE_OK(follow(record, last, /*forward_signals=*/false));
+  if (follow_on) follow(record, last, *signals, /*forward_signals=*/false);
   return 0;
 }
 

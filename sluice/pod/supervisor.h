@@ -18,7 +18,7 @@ struct SupervisorSettings {
   std::string mode = "start";  // or attach
   std::string run, attempt;
   int worker = 0;
-  int lease = 0, patience = 0, grace = 8;  // seconds
+  int lease = 0, patience = 0, grace = 7;  // seconds
   uint64_t offset = 0;                     // bytes of the log that are here already
   std::string script;                      // the worker's
 };

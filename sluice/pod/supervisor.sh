@@ -33,6 +33,12 @@ end() {
   kill -s "$2" -- "-$(cat pid)" 2>/dev/null
 }
 
+# Whether the supervisor runs. One that ended may stay a zombie where nobody waits for orphans.
+supervised() {
+  read -r _ _ state _ 2>/dev/null <"/proc/$supervisor/stat" && [ "$state" != Z ]
+}
+until_unsupervised() { while [ ! -e "$folder/exit" ] && supervised; do sleep 0.2; done; }
+
 look_after_worker() {
   if [ -e stop ]; then
     read -r order <stop
@@ -66,17 +72,19 @@ look_after_worker() {
 
 watch() {
   ending='' last='' silent=0 still=0 now=0
-  while [ ! -e ended ]; do
+  while [ ! -e ended ] && supervised; do
     sleep 0.2
     now
     [ -s pid ] && look_after_worker
   done
+  [ -e ended ] || kill_worker # nobody else will
 }
 
 # The watcher is the one in the background: sh lets background processes ignore SIGINT, and the worker must not.
 supervise() {
   cd "$folder" || exit 1
   : >beat
+  supervisor=$$
   echo $$ >supervisor.tmp && mv supervisor.tmp supervisor
   watch &
   SLUICE_HEARTBEAT_FILE="$folder/heartbeat" setsid sh ./worker.sh </dev/null >>log 2>&1
@@ -122,12 +130,6 @@ report() {
     break
   done
 }
-
-# Whether the supervisor runs. One that ended may stay a zombie where nobody waits for orphans.
-supervised() {
-  read -r _ _ state _ 2>/dev/null <"/proc/$supervisor/stat" && [ "$state" != Z ]
-}
-until_unsupervised() { while [ ! -e "$folder/exit" ] && supervised; do sleep 0.2; done; }
 
 # The worker's log to standard output: all there is, and what comes until it has ended.
 follow_log() {
