@@ -13,6 +13,7 @@
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
 #include "sluice/device/trace.h"
+#include "sluice/pjrt/host_collectives.h"
 
 namespace sluice::device {
 namespace {
@@ -22,6 +23,11 @@ std::unique_ptr<Runtime>& current_runtime() {
   return *runtime;
 }
 std::mutex runtime_mutex;  // guards the pointer; uploading threads do not wait for the trace
+
+std::shared_ptr<pjrt::Transport>& transport() {
+  static auto* transport = new std::shared_ptr<pjrt::Transport>();
+  return *transport;
+}
 
 bool environment_flag(const char* name, bool otherwise) {
   const char* value = std::getenv(name);
@@ -85,6 +91,13 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
   world.local_replicas = static_cast<int>(wanted.size());
   world.explicit_nan = cpu;
   world.spans_processes = !cpu && options.processes > 1;
+  world.host_collectives = cpu && world.replicas() > 1;
+  if (world.host_collectives) {
+    pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
+    base::value_or_throw(collectives.install(*plugin));
+    base::value_or_throw(
+        collectives.configure({wanted, options.process_index, options.processes, transport()}));
+  }
   return rt;
 }
 
@@ -189,6 +202,8 @@ pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Pro
 }
 
 }  // namespace
+
+void set_transport(std::shared_ptr<pjrt::Transport> next) { transport() = std::move(next); }
 
 void set_launch_check(std::function<void(const LaunchRecord&)> check) {
   TraceLock lock = lock_trace();

@@ -11,6 +11,7 @@
 #include "sluice/device/device.h"
 #include "sluice/device/value.h"
 #include "sluice/pjrt/client.h"
+#include "sluice/pjrt/transport.h"
 
 namespace sluice::device {
 
@@ -71,6 +72,8 @@ struct LaunchRecord {
   const Trace* trace = nullptr;
   const Plan* plan = nullptr;
 };
+// How collectives reach other processes where they are calls of the host's handlers. Set before init().
+void set_transport(std::shared_ptr<pjrt::Transport> transport);
 // Called before each launch, under the trace's lock; throws to refuse it. Empty: no check.
 void set_launch_check(std::function<void(const LaunchRecord&)> check);
 

@@ -66,18 +66,6 @@ std::vector<Type> types_of(const Values& values) {
   return types;
 }
 
-// One value of each replica of the group, stacked in a new first dimension.
-Value gather(Emit& e, Value x, const Dims& groups = {}, int64_t group_size = 0) {
-  Builder& b = e.b;
-  Type type = x.type();
-  type.dims.insert(type.dims.begin(), members(e, groups, group_size));
-  if (e.replicas().by_host)
-    return host_call(e, "sluice_all_gather", {x}, {type}, "", groups, group_size, /*in_place=*/false)[0];
-  Dims row = x.dims();
-  row.insert(row.begin(), 1);
-  return b.all_gather(b.reshape(x, row), 0, group_list(e, groups, group_size));
-}
-
 // The number that a table holds for this replica, a 0-d s32.
 Value look_up(Emit& e, const Dims& of_replica) {
   const Value start[] = {e.replica_id()};
@@ -102,6 +90,29 @@ Value pick(Builder& b, Value stack, Value index) {
   size[0] = 1;
   Value row = b.dynamic_slice(stack, start, size);
   return b.reshape(row, Dims(size.begin() + 1, size.end()));
+}
+
+// One value of each replica of the group, stacked in a new first dimension. The host's handler gathers all
+// replicas'; a group's rows are picked from these.
+Value gather(Emit& e, Value x, const Dims& groups = {}, int64_t group_size = 0) {
+  Builder& b = e.b;
+  Dims row = x.dims();
+  row.insert(row.begin(), 1);
+  if (!e.replicas().by_host) return b.all_gather(b.reshape(x, row), 0, group_list(e, groups, group_size));
+  Type type = x.type();
+  type.dims.insert(type.dims.begin(), e.replicas().count);
+  const Value all = host_call(e, "sluice_all_gather", {x}, {type}, "", {}, 0, /*in_place=*/false)[0];
+  if (groups.empty()) return all;
+  Values rows;
+  for (int64_t k = 0; k < group_size; ++k) {
+    Dims member(static_cast<size_t>(e.replicas().count), 0);  // of each replica's group, the k-th
+    for (size_t i = 0; i < groups.size(); ++i)
+      member.at(static_cast<size_t>(groups[i])) =
+          groups[i / static_cast<size_t>(group_size) * static_cast<size_t>(group_size) +
+                 static_cast<size_t>(k)];
+    rows.push_back(b.reshape(pick(b, all, look_up(e, member)), row));
+  }
+  return b.concatenate(rows, 0);
 }
 
 Values reduce_row(Emit& e) {

@@ -38,17 +38,20 @@ std::string first_difference(const std::string& mine, const std::string& theirs)
     const std::string left = i < a.size() ? a[i] : "nothing", right = i < b.size() ? b[i] : "nothing";
     if (left != right) return base::str("operation ", i, " is ", left, " here and ", right, " there");
   }
-  return "the programs are the same; a run-time number (a learning rate, a random seed) or an earlier launch differs";
+  return "the programs are the same; a run-time number (a learning rate, a random seed) or an earlier launch "
+         "differs";
 }
 
 [[noreturn]] void refuse(int64_t number, int other, const std::string& here, const std::string& there,
                          const std::string& difference) {
-  throw Error(Code::kFailedPrecondition,
-              base::str("the processes no longer do the same: launch ", number, " is ", here.substr(here.find(' ') + 1),
-                        " here and ", there.substr(there.find(' ') + 1), " in process ", other, ": ", difference,
-                        ". All processes must run the same operations: no .item(), printing or saving of device ",
-                        "tensors by one of them alone (session.print, session.log_every and the trainer's ",
-                        "checkpoints are safe)"));
+  throw Error(
+      Code::kFailedPrecondition,
+      base::str("the processes no longer do the same: launch ", number, " is ",
+                here.substr(here.find(' ') + 1), " here and ", there.substr(there.find(' ') + 1),
+                " in process ", other, ": ", difference,
+                ". All processes must run the same operations: no .item(), printing or saving of device ",
+                "tensors by one of them alone (session.print, session.log_every and the trainer's ",
+                "checkpoints are safe)"));
 }
 
 }  // namespace
@@ -73,7 +76,9 @@ void LaunchCheck::compare(int64_t number, const std::string& operations) {
   const auto all = base::value_or_throw(processes_->gather(base::str("launch ", number), mine));
   for (size_t p = 0; p < all.size(); ++p) {
     const std::string here = mine.substr(0, mine.find('\n')), there = all[p].substr(0, all[p].find('\n'));
-    if (here != there) refuse(number, static_cast<int>(p), here, there, first_difference(operations, all[p].substr(there.size() + 1)));
+    if (here != there)
+      refuse(number, static_cast<int>(p), here, there,
+             first_difference(operations, all[p].substr(there.size() + 1)));
   }
 }
 

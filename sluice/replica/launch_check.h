@@ -1,5 +1,5 @@
-// Processes that train together must launch the same programs with the same numbers in the same order, else they wait
-// for each other forever.
+// Processes that train together must launch the same programs with the same numbers in the same order, else
+// they wait for each other forever.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 
 namespace sluice::replica {
 
-// Compares the launches of the processes: each new program before its first launch, all launches up to then with it.
-// A process that launches a known program while another one has a new one is noticed too, at its next launch. Throws
-// kFailedPrecondition with the first operation that differs. Called under the trace's lock.
+// Compares the launches of the processes: each new program before its first launch, all launches up to then
+// with it. A process that launches a known program while another one has a new one is noticed too, at its
+// next launch. Throws kFailedPrecondition with the first operation that differs. Called under the trace's
+// lock.
 class LaunchCheck {
  public:
   explicit LaunchCheck(std::shared_ptr<Processes> processes) : processes_(std::move(processes)) {}

@@ -25,11 +25,12 @@ NamedTensors of_this_process(const NamedTensors& tensors) {
     if (!device::on_device(tensor)) continue;
     const device::Operand value = device::read(tensor);
     if (value.sameness == Sameness::kDifferent)
-      throw Error(Code::kFailedPrecondition,
-                  base::str("'", name, "' must be equal on all replicas when training begins, but it differs (",
-                            device::since(device::Trace::get().origin(value.ref)),
-                            "); make it of values that are equal, inside a sluice::SharedRandom scope where it is ",
-                            "random, or by sluice::broadcast"));
+      throw Error(
+          Code::kFailedPrecondition,
+          base::str("'", name, "' must be equal on all replicas when training begins, but it differs (",
+                    device::since(device::Trace::get().origin(value.ref)),
+                    "); make it of values that are equal, inside a sluice::SharedRandom scope where it is ",
+                    "random, or by sluice::broadcast"));
     if (value.sameness == Sameness::kProcess) found.emplace_back(name, tensor);
   }
   return found;
@@ -67,11 +68,12 @@ void make_global(Processes* processes, const NamedTensors& tensors, bool from_le
     for (size_t i = 0; i < std::max(first.size(), theirs.size()); ++i) {
       if (i < first.size() && i < theirs.size() && first[i] == theirs[i]) continue;
       const std::string& which = i < first.size() ? first[i] : theirs[i];
-      throw Error(Code::kFailedPrecondition,
-                  base::str("'", which.substr(0, which.find(' ')), "' differs between process 0 and process ", p,
-                            " when training begins. Seed all processes alike (torch::manual_seed), load the same ",
-                            "file everywhere, or let process 0 send its values: session.prepare(model, optimizer, ",
-                            "{.from_leader = true})"));
+      throw Error(
+          Code::kFailedPrecondition,
+          base::str("'", which.substr(0, which.find(' ')), "' differs between process 0 and process ", p,
+                    " when training begins. Seed all processes alike (torch::manual_seed), load the same ",
+                    "file everywhere, or let process 0 send its values: session.prepare(model, optimizer, ",
+                    "{.from_leader = true})"));
     }
   }
   mark_global(own);

@@ -6,15 +6,25 @@
 #include <iomanip>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/collectives.h"
+#include "sluice/replica/connect.h"
+#include "sluice/replica/placement.h"
 #include "sluice/train/feed_state.h"
 #include "sluice/train/session_state.h"
 
 namespace sluice {
 
 namespace session_detail {
+
+std::vector<std::pair<std::string, at::Tensor>> named_tensors(const torch::nn::Module& model) {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) tensors.emplace_back(item.key(), item.value());
+  return tensors;
+}
 
 std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
   std::vector<torch::Tensor> result;
@@ -25,8 +35,39 @@ std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimize
 
 }  // namespace session_detail
 
+namespace session_detail {
+
+// The processes that the options or the environment name; null when this is the only one.
+std::shared_ptr<replica::Processes> join_others(const Options& options) {
+  replica::Placement placement{options.process_index, options.process_count, options.coordinator,
+                               "the options"};
+  if (options.process_count == 0) {
+    const auto found = base::value_or_throw(replica::find_placement(base::environment));
+    if (!found) return nullptr;
+    placement = *found;
+  }
+  if (placement.processes == 1) return nullptr;
+  if (options.device != "xla")
+    throw Error(Code::kInvalidArgument,
+                base::str("the device \"", options.device, "\" trains in one process, and ", placement.source,
+                          " started ", placement.processes, "; use the device \"xla\""));
+  return base::value_or_throw(replica::Processes::join(placement));
+}
+
+DeviceOptions with_processes(DeviceOptions options, const std::shared_ptr<replica::Processes>& processes) {
+  if (processes == nullptr) return options;
+  options.processes = processes->count();
+  options.process_index = processes->index();
+  replica::connect_device(processes, options);
+  return options;
+}
+
+}  // namespace session_detail
+
 Session::State::State(const Options& options)
-    : backend(std::make_shared<train::Backend>(options.device, options.xla)),
+    : processes(session_detail::join_others(options)),
+      backend(std::make_shared<train::Backend>(options.device,
+                                               session_detail::with_processes(options.xla, processes))),
       rate(base::monotonic_seconds()) {}
 
 Session::State::~State() {
@@ -47,7 +88,7 @@ void Session::State::deliver(bool wait) {
     std::vector<at::Tensor> values;
     for (const auto& value : due.values) {
       const std::vector<at::Tensor> parts = value.get();
-      values.push_back(train::as_one(parts, value.global()));
+      values.push_back(combine(parts, value.global()));
     }
     try {
       due.function(std::move(values));
@@ -58,17 +99,40 @@ void Session::State::deliver(bool wait) {
   }
 }
 
-at::Tensor train::as_one(const std::vector<at::Tensor>& values, bool global) {
-  if (values.size() == 1 || global) return values[0];
-  const at::Tensor all = at::stack(values);
-  if (!values[0].is_floating_point()) return all.to(at::kLong).sum(0);
-  return all.to(at::kDouble).mean(0).to(values[0].scalar_type());
+// The mean for floating-point types, the sum for others (counts), unless they are equal everywhere.
+at::Tensor Session::State::combine(const std::vector<at::Tensor>& parts, bool global) {
+  if (global || (parts.size() == 1 && processes == nullptr)) return parts[0];
+  const bool mean = parts[0].is_floating_point();
+  at::Tensor total = at::stack(parts).to(mean ? at::kDouble : at::kLong).sum(0).contiguous();
+  if (processes != nullptr) {
+    const std::string mine(static_cast<const char*>(total.const_data_ptr()), total.nbytes());
+    at::Tensor sum = at::zeros_like(total);
+    for (const std::string& bytes : base::value_or_throw(processes->gather("values", mine)))
+      sum += at::from_blob(const_cast<char*>(bytes.data()), total.sizes(), total.options());
+    total = sum;
+  }
+  if (!mean) return total;
+  return total.div(backend->replicas()).to(parts[0].scalar_type());
+}
+
+void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
+                                bool from_leader) {
+  if (!prepared.insert(&optimizer).second) return;
+  const std::vector<torch::Tensor> parameters = session_detail::parameters_of(optimizer);
+  if (backend->replicas() > 1) {
+    replica::NamedTensors tensors = others;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      tensors.emplace_back(base::str("parameter ", i), parameters[i]);
+    replica::make_global(processes.get(), tensors, from_leader);
+  }
+  backend->keep_equal(parameters);
 }
 
 torch::Device Session::device() const { return state_->backend->device(); }
 int Session::replicas() const { return state_->backend->replicas(); }
 int Session::local_replicas() const { return state_->backend->local_replicas(); }
-int Session::process_index() const { return 0; }
+int Session::process_index() const { return state_->processes ? state_->processes->index() : 0; }
+int Session::processes() const { return state_->processes ? state_->processes->count() : 1; }
 bool Session::is_leader() const { return process_index() == 0; }
 int64_t Session::steps() const { return state_->steps; }
 
@@ -78,7 +142,7 @@ Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) 
   if (chosen.epoch < 0) chosen.epoch = next;
   next = chosen.epoch + 1;
   state_->epoch = chosen.epoch;
-  auto source = train::dataset_source(dataset, local_replicas(), process_index(), 1, chosen);
+  auto source = train::dataset_source(dataset, local_replicas(), process_index(), processes(), chosen);
   auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), chosen,
                                             [state = state_](int64_t samples) { state->rate.add(samples); });
   if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
@@ -108,7 +172,7 @@ void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimiz
   std::vector<torch::Tensor> parameters;
   for (auto* optimizer : optimizers) {
     std::vector<torch::Tensor> own = session_detail::parameters_of(*optimizer);
-    if (state_->prepared.insert(optimizer).second) state_->backend->keep_equal(own);
+    state_->hold_equal(*optimizer, {}, /*from_leader=*/false);
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
   reduce_gradients(parameters);
@@ -128,6 +192,7 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
     for (auto* optimizer : optimizers) optimizer->zero_grad();
   ++state_->steps;
   state_->reduced = false;
+  state_->heartbeat.beat();
   sync("step");
 }
 
@@ -184,6 +249,7 @@ void Session::sync(const char* what) {
 void Session::barrier() {
   sync();
   state_->backend->wait();
+  if (state_->processes != nullptr) base::value_or_throw(state_->processes->barrier("session"));
 }
 
 void Session::after_step(std::vector<torch::Tensor> values,
@@ -236,16 +302,30 @@ void Session::finish() {
 }
 
 void Session::name(const torch::nn::Module& model) {
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
-  for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
-  for (const auto& item : model.named_buffers()) tensors.emplace_back(item.key(), item.value());
-  state_->backend->name(tensors);
+  state_->backend->name(session_detail::named_tensors(model));
 }
 
-void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer) {
+void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+                      const PrepareOptions& options) {
   name(model);
-  if (state_->prepared.insert(&optimizer).second)
-    state_->backend->keep_equal(session_detail::parameters_of(optimizer));
+  state_->hold_equal(optimizer, session_detail::named_tensors(model), options.from_leader);
+}
+
+std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {
+  if (state_->processes == nullptr) return {bytes};
+  return base::value_or_throw(state_->processes->gather("gather " + name, bytes));
+}
+
+bool Session::agree_to_stop(bool wish) {
+  if (state_->processes == nullptr) return wish;
+  // The processes are a few steps apart at most, so this call is still before all of them.
+  constexpr int64_t kAhead = 8;
+  constexpr const char* kKey = "stop at call";
+  const int64_t call = ++state_->stop_calls;
+  auto agreed = base::value_or_throw(state_->processes->try_get(kKey));
+  if (!agreed && wish)
+    agreed = base::value_or_throw(state_->processes->put_first(kKey, std::to_string(call + kAhead)));
+  return agreed && call >= std::stoll(*agreed);
 }
 
 torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, double max_norm,

@@ -37,6 +37,15 @@ namespace sluice {
 struct Options {
   std::string device = "xla";  // "xla", or "cpu" for LibTorch's own CPU, eager
   DeviceOptions xla;           // plugin, number of devices, strict, … of the device "xla"
+  // The processes that train together. Usually the launcher's environment says it (docs/replicas.md); a count
+  // above 0 here wins: which one this is, and host:port of process 0.
+  int process_count = 0;
+  int process_index = 0;
+  std::string coordinator;
+};
+
+struct PrepareOptions {
+  bool from_leader = false;  // send process 0's values to the others instead of comparing them
 };
 
 struct StepOptions {
@@ -64,8 +73,9 @@ class Session {
   int replicas() const;        // of all processes
   int local_replicas() const;  // of this one
   int process_index() const;   // 0 … processes − 1
-  bool is_leader() const;      // the process that prints and saves
-  int64_t steps() const;       // so far
+  int processes() const;
+  bool is_leader() const;  // the process that prints and saves
+  int64_t steps() const;   // so far
 
   // One epoch of batches on the device: prefetched, split by replica, pictures normalised there.
   Feed feed(const data::WebDataset& dataset, const FeedOptions& options = {});
@@ -120,7 +130,17 @@ class Session {
   void name(const torch::nn::Module& model);
   // Names the model, and marks the optimizer's parameters: they stay equal on all replicas. The first step
   // with an optimizer does the latter by itself.
-  void prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer);
+  // Weights, buffers and the optimizer's state must be equal on all replicas; with several processes they are
+  // compared, and a difference is an error that names it.
+  void prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+               const PrepareOptions& options = {});
+
+  // What each process gives, in their order; the same list everywhere. All processes call it with the same
+  // `name`.
+  std::vector<std::string> gather_on_host(const std::string& name, const std::string& bytes);
+  // True on all processes at the same call once one of them has said true: to stop together after a signal.
+  // All processes call it equally often; the answer comes some calls later than the wish.
+  bool agree_to_stop(bool wish);
 
   // The parts that feed, upload and read are made of: a source of host batches; one host tensor a replica as
   // one tensor on the device; a device tensor's value on each local replica (waits).

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "sluice/replica/sameness.h"
 #include "sluice/train/backend.h"
+#include "sluice/train/heartbeat.h"
 #include "sluice/train/rate.h"
 #include "sluice/train/session.h"
 
@@ -27,7 +29,15 @@ struct Session::State {
   // Runs what is due, in order. With `wait`, everything.
   void deliver(bool wait);
 
+  // The optimizer's parameters stay equal from now on, and so do these tensors begin.
+  void hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others, bool from_leader);
+  // The replicas' values as one, over all processes.
+  at::Tensor combine(const std::vector<at::Tensor>& parts, bool global);
+
+  std::shared_ptr<replica::Processes> processes;  // null when there is one
   std::shared_ptr<const train::Backend> backend;
+  train::Heartbeat heartbeat;
+  int64_t stop_calls = 0;
   int64_t steps = 0;
   int accumulating = 0;
   std::deque<Delivery> deliveries;
@@ -39,9 +49,4 @@ struct Session::State {
   train::RateTracker rate;
 };
 
-namespace train {
-// The replicas' values as one: the mean for floating-point types, the sum for others (counts), unless they
-// are equal everywhere.
-at::Tensor as_one(const std::vector<at::Tensor>& values, bool global);
-}  // namespace train
 }  // namespace sluice
