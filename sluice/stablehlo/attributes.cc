@@ -34,6 +34,22 @@ std::string padding_text(const Padding& padding) {
   return text += ']';
 }
 
+std::string quoted(std::string_view name) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string text = "\"";
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\' || byte < 0x20 || byte >= 0x7F) {
+      text += '\\';
+      text += kDigits[byte >> 4];
+      text += kDigits[byte & 15];
+    } else {
+      text += c;
+    }
+  }
+  return text += '"';
+}
+
 void Attributes::name(std::string_view name) {
   if (!text_.empty()) text_ += ", ";
   text_ += name;

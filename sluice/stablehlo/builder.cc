@@ -34,23 +34,6 @@ std::string kinds_text(unsigned kinds) {
   return base::join(names, " or ");
 }
 
-// A string as MLIR quotes it.
-std::string quoted(std::string_view name) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string text = "\"";
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\' || byte < 0x20 || byte >= 0x7F) {
-      text += '\\';
-      text += kDigits[byte >> 4];
-      text += kDigits[byte & 15];
-    } else {
-      text += c;
-    }
-  }
-  return text += '"';
-}
-
 }  // namespace
 
 size_t TypeHash::operator()(const Type& type) const noexcept {

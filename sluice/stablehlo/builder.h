@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "sluice/stablehlo/type.h"
@@ -97,6 +98,14 @@ struct Window {
   Dims base_dilations, window_dilations;             // empty: all 1
   std::vector<std::pair<int64_t, int64_t>> padding;  // empty: none
 };
+
+// The dictionary of attributes that a custom call's handler is given. Names are letters, digits and '_', none
+// twice.
+struct CallAttribute {
+  std::string name;
+  std::variant<int64_t, double, bool, std::string, std::vector<int64_t>> value;  // i64, f64, i1, text, i64s
+};
+using CallAttributes = std::vector<CallAttribute>;
 
 // What the program says about an argument of main.
 struct Donation {
@@ -249,6 +258,13 @@ class Builder {
   Value all_to_all(Value x, int64_t split_dim, int64_t concat_dim, const ReplicaGroups& groups);
   // Sends x from each pair's first replica to its second; who receives nothing gets zeros.
   Value collective_permute(Value x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
+
+  // A call of a function that the program's host registered with the plugin as `target`. It is kept although
+  // nobody may use its results, is never merged with an equal one, and calls run in the order written.
+  // in_place: result i takes the memory of operand i, and so must have its type; there may be more operands.
+  Values custom_call(std::string_view target, std::span<const Value> operands,
+                     const std::vector<Type>& results, const CallAttributes& attributes,
+                     bool in_place = false);
 
   // The rest.
   std::pair<Value, Value> rng_bits(Value state,

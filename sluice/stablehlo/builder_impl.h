@@ -41,6 +41,8 @@ template <typename... Pieces>
 // "[1, 2, 3]"
 std::string list_text(std::span<const int64_t> values);
 std::string padding_text(const Padding& padding);
+// The string as MLIR quotes it, quotation marks included.
+std::string quoted(std::string_view text);
 
 // The attribute dictionary of an operation, as text.
 class Attributes {

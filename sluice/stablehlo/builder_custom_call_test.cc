@@ -1,0 +1,59 @@
+#include "sluice/stablehlo/test_support.h"
+
+namespace sluice::stablehlo::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CustomCall, Text) {
+  Builder b;
+  const Value operands[] = {b.parameter(f32({2})), b.parameter(s32())};
+  const Values out = b.custom_call("sluice_all_reduce", operands, {f32({2}), s32()},
+                                   {{"op", "sum"}, {"site", int64_t{3}}, {"groups", Dims{0, 1}}}, true);
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0].type(), f32({2}));
+  EXPECT_EQ(out[1].type(), s32());
+  const Values one = b.custom_call("say \"x\"", {operands, 1}, {f32({2})},
+                                   {{"exact", true}, {"none", Dims{}}, {"half", 0.5}}, true);
+  const Values fresh = b.custom_call("make", {}, {f32({4, 2})}, {});
+  EXPECT_EQ(fresh[0].type(), f32({4, 2}));
+  const std::string text = b.finish(one, {});
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "    %0, %1 = \"stablehlo.custom_call\"(%arg0, %arg1) {call_target_name = \"sluice_all_reduce\", "
+          "api_version = 4 : i32, has_side_effect = true, backend_config = {op = \"sum\", site = 3 : i64, "
+          "groups = array<i64: 0, 1>}, output_operand_aliases = "
+          "[#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, "
+          "operand_tuple_indices = []>, #stablehlo.output_operand_alias<output_tuple_indices = [1], "
+          "operand_index = 1, operand_tuple_indices = []>]} : (tensor<2xf32>, tensor<i32>) -> "
+          "(tensor<2xf32>, tensor<i32>)\n"));
+  EXPECT_THAT(text, HasSubstr("call_target_name = \"say \\22x\\22\""));
+  EXPECT_THAT(text, HasSubstr("{exact = true, none = array<i64>, half = 5.00000000000000000e-01 : f64}, "
+                              "output_operand_aliases = [#stablehlo.output_operand_alias<"
+                              "output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]"));
+  EXPECT_THAT(text,
+              HasSubstr("\"stablehlo.custom_call\"() {call_target_name = \"make\", api_version = 4 : i32, "
+                        "has_side_effect = true, backend_config = {}} : () -> tensor<4x2xf32>\n"));
+}
+
+TEST(CustomCall, Refusals) {
+  Builder b;
+  const Value x = b.parameter(f32({2}));
+  const auto attempt = [&](const std::vector<Type>& results, const CallAttributes& attributes,
+                           bool in_place) {
+    return rejection([&] { (void)b.custom_call("f", {&x, 1}, results, attributes, in_place); });
+  };
+  EXPECT_THAT(attempt({}, {}, false), HasSubstr("there must be a target and a result"));
+  EXPECT_THAT(attempt({f32({2}), f32({2})}, {}, true), HasSubstr("found no such operand"));
+  EXPECT_THAT(attempt({s32({2})}, {}, true),
+              HasSubstr("result 0 (tensor<2xi32>) takes the memory of operand 0, which must have its type, "
+                        "found tensor<2xf32>"));
+  EXPECT_THAT(attempt({f32({2})}, {{"a b", true}}, false), HasSubstr("found \"a b\""));
+  EXPECT_THAT(attempt({f32({2})}, {{"a", true}, {"a", true}}, false), HasSubstr("a is given twice"));
+  EXPECT_THAT(attempt({f32({-1})}, {}, false), HasSubstr("must not be negative"));
+  EXPECT_EQ(b.operations(), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::stablehlo::testing
