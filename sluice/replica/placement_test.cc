@@ -1,0 +1,149 @@
+#include "sluice/replica/placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace sluice::replica {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Variables = std::map<std::string, std::string>;
+
+base::Result<std::optional<Placement>> find(const Variables& variables) {
+  return find_placement([&](const char* name) -> std::optional<std::string> {
+    const auto at = variables.find(name);
+    return at == variables.end() || at->second.empty() ? std::nullopt : std::optional(at->second);
+  });
+}
+
+void expect(const Variables& variables, int id, int processes, const std::string& coordinator,
+            const std::string& source) {
+  const auto found = find(variables);
+  ASSERT_TRUE(found) << found.error().what();
+  ASSERT_TRUE(*found);
+  EXPECT_EQ((*found)->process_id, id);
+  EXPECT_EQ((*found)->processes, processes);
+  EXPECT_EQ((*found)->coordinator, coordinator);
+  EXPECT_EQ((*found)->source, source);
+}
+
+// `variables` without `missing` is an error that names it.
+void expect_missing(Variables variables, const std::string& missing) {
+  variables.erase(missing);
+  const auto found = find(variables);
+  ASSERT_FALSE(found) << missing;
+  EXPECT_EQ(found.error().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(found.error().what(), AllOf(HasSubstr(missing), HasSubstr("is not set"))) << missing;
+}
+
+void expect_wrong(Variables variables, const std::string& name, const std::string& value) {
+  variables[name] = value;
+  const auto found = find(variables);
+  ASSERT_FALSE(found) << name << "=" << value;
+  EXPECT_THAT(found.error().what(), HasSubstr(value));
+}
+
+const Variables kSluice = {{"SLUICE_PROCESS_ID", "2"},
+                           {"SLUICE_PROCESS_COUNT", "4"},
+                           {"SLUICE_COORDINATOR_ADDRESS", "10.0.0.1:8476"}};
+const Variables kSlurm = {{"SLURM_JOB_ID", "4099"},
+                          {"SLURM_PROCID", "3"},
+                          {"SLURM_NTASKS", "8"},
+                          {"SLURM_STEP_NUM_TASKS", "4"},
+                          {"SLURM_STEP_ID", "0"},
+                          {"SLURM_STEP_NODELIST", "node[03-04],node9"},
+                          {"SLURM_JOB_NODELIST", "node[01-09]"}};
+const Variables kTpu = {{"TPU_WORKER_ID", "1"}, {"TPU_WORKER_HOSTNAMES", "10.0.0.5,10.0.0.6"}};
+const Variables kTorchrun = {
+    {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "head"}, {"MASTER_PORT", "29500"}};
+
+TEST(Placement, ASingleProcess) {
+  EXPECT_FALSE(find({})->has_value());
+  EXPECT_FALSE(find({{"RANK", ""}, {"SLUICE_PROCESS_ID", ""}})->has_value());
+  EXPECT_FALSE(find({{"MASTER_ADDR", "head"}})->has_value());
+}
+
+TEST(Placement, SluiceRun) {
+  expect(kSluice, 2, 4, "10.0.0.1:8476", "sluice run");
+  for (const auto& [name, value] : kSluice) expect_missing(kSluice, name);
+  expect_wrong(kSluice, "SLUICE_PROCESS_ID", "4");
+  expect_wrong(kSluice, "SLUICE_PROCESS_ID", "-1");
+  expect_wrong(kSluice, "SLUICE_PROCESS_ID", "two");
+  expect_wrong(kSluice, "SLUICE_PROCESS_COUNT", "0");
+  for (const char* address : {"10.0.0.1", ":8476", "host:", "host:0", "host:65536", "host:84x"})
+    expect_wrong(kSluice, "SLUICE_COORDINATOR_ADDRESS", address);
+}
+
+TEST(Placement, Slurm) {
+  expect(kSlurm, 3, 4, "node03:" + std::to_string(61000 + (4099 * 16) % 4096), "Slurm");
+  for (const char* name : {"SLURM_STEP_NODELIST", "SLURM_STEP_NUM_TASKS"}) {
+    Variables job = kSlurm;
+    job.erase(name);
+    const auto found = find(job);
+    ASSERT_TRUE(found && *found);
+    if (std::string(name) == "SLURM_STEP_NODELIST") {
+      EXPECT_THAT((*found)->coordinator, testing::StartsWith("node01:"));
+    } else {
+      EXPECT_EQ((*found)->processes, 8);
+    }
+  }
+  Variables other_step = kSlurm;
+  other_step["SLURM_STEP_ID"] = "1";
+  EXPECT_NE((*find(other_step))->coordinator, (*find(kSlurm))->coordinator);
+  expect_wrong(kSlurm, "SLURM_STEP_NODELIST", "node[03");
+  expect_wrong(kSlurm, "SLURM_PROCID", "4");
+  Variables none = kSlurm;
+  none.erase("SLURM_STEP_NODELIST");
+  expect_missing(none, "SLURM_JOB_NODELIST");
+}
+
+TEST(Placement, SlurmWithoutSrun) {
+  Variables script = kSlurm;
+  for (const char* name : {"SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST"})
+    script.erase(name);
+  script["SLURM_PROCID"] = "0";
+  const auto found = find(script);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().what(), AllOf(HasSubstr("8 tasks"), HasSubstr("srun PROGRAM")));
+  script["SLURM_NTASKS"] = "1";
+  EXPECT_FALSE(find(script)->has_value());
+  // A shell inside salloc.
+  script["SLURM_NTASKS"] = "8";
+  script.erase("SLURM_PROCID");
+  EXPECT_FALSE(find(script)->has_value());
+}
+
+TEST(Placement, CloudTpu) {
+  expect(kTpu, 1, 2, "10.0.0.5:8476", "Cloud TPU");
+  for (const auto& [name, value] : kTpu) expect_missing(kTpu, name);
+  expect_wrong(kTpu, "TPU_WORKER_ID", "2");
+  expect_wrong(kTpu, "TPU_WORKER_HOSTNAMES", "a,,b");
+  expect({{"TPU_WORKER_ID", "0"}, {"TPU_WORKER_HOSTNAMES", "a:8470,b:8470"}}, 0, 2, "a:8476", "Cloud TPU");
+  expect({{"TPU_WORKER_ID", "0"}, {"TPU_WORKER_HOSTNAMES", "localhost"}}, 0, 1, "localhost:8476",
+         "Cloud TPU");
+}
+
+TEST(Placement, Torchrun) {
+  expect(kTorchrun, 1, 2, "head:29500", "torchrun");
+  for (const auto& [name, value] : kTorchrun) expect_missing(kTorchrun, name);
+  expect_wrong(kTorchrun, "MASTER_PORT", "65536");
+  Variables agent = kTorchrun;
+  agent["TORCHELASTIC_USE_AGENT_STORE"] = "True";  // torchrun's agent listens on MASTER_PORT itself
+  expect(agent, 1, 2, "head:29501", "torchrun");
+}
+
+TEST(Placement, TheNearestLauncherCounts) {
+  Variables all = kTorchrun;
+  all.insert(kTpu.begin(), kTpu.end());
+  EXPECT_EQ((*find(all))->source, "Cloud TPU");
+  all.insert(kSlurm.begin(), kSlurm.end());
+  EXPECT_EQ((*find(all))->source, "Slurm");
+  all.insert(kSluice.begin(), kSluice.end());
+  EXPECT_EQ((*find(all))->source, "sluice run");
+}
+
+}  // namespace
+}  // namespace sluice::replica

@@ -1,0 +1,212 @@
+#include "sluice/replica/processes.h"
+
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <charconv>
+#include <thread>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::replica {
+namespace processes_detail {
+
+constexpr const char* kFailed = "failed";
+
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
+// Its first line: LibTorch's messages go on with a stack trace.
+std::string brief(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+base::Result<std::pair<std::string, uint16_t>> address_of(const std::string& coordinator) {
+  const size_t colon = coordinator.rfind(':');
+  uint16_t port = 0;
+  if (colon != std::string::npos) {
+    const std::string digits = coordinator.substr(colon + 1);
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    if (error != std::errc() || end != digits.data() + digits.size()) port = 0;
+  }
+  if (colon == 0 || port == 0)
+    return base::fail(Code::kInvalidArgument, "the coordinator must be host:port, found \"", coordinator,
+                      "\"");
+  return std::pair(coordinator.substr(0, colon), port);
+}
+
+}  // namespace processes_detail
+
+struct Processes::Store {
+  c10::intrusive_ptr<c10d::TCPStore> tcp;
+};
+
+Processes::Processes(Placement placement, Timeouts timeouts, std::unique_ptr<Store> store)
+    : placement_(std::move(placement)), timeouts_(timeouts), store_(std::move(store)) {}
+Processes::~Processes() = default;
+
+base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placement,
+                                                         const Timeouts& timeouts) {
+  namespace detail = processes_detail;
+  if (placement.process_id < 0 || placement.process_id >= placement.processes)
+    return base::fail(Code::kInvalidArgument, "process ", placement.process_id, " of ", placement.processes,
+                      " (", placement.source, "): the number must be from 0 to the count − 1");
+  SLUICE_TRY(const auto address, detail::address_of(placement.coordinator));
+  auto store = std::make_unique<Store>();
+  c10d::TCPStoreOptions options;
+  options.port = address.second;
+  options.isServer = placement.process_id == 0;
+  options.waitWorkers = false;
+  options.timeout = timeouts.join;
+  try {
+    store->tcp = c10::make_intrusive<c10d::TCPStore>(address.first, options);
+  } catch (const std::exception& error) {
+    if (options.isServer)
+      return base::fail(Code::kUnavailable, "process 0 cannot listen on port ", address.second, " (",
+                        placement.source, "): ", detail::brief(error), ". Is another run using it?");
+    return base::fail(Code::kUnavailable, "process ", placement.process_id, " cannot reach process 0 at ",
+                      placement.coordinator, " within ", timeouts.join.count(), " s (", placement.source,
+                      "). Did process 0 start? Is the address right, and the port open in the firewall?");
+  }
+  std::shared_ptr<Processes> joined(new Processes(placement, timeouts, std::move(store)));
+  try {
+    const int64_t same = joined->store_->tcp->add(base::str("number ", placement.process_id), 1);
+    if (same > 1)
+      return base::fail(Code::kFailedPrecondition, "two processes say that they are number ",
+                        placement.process_id, " of ", placement.processes, " (", placement.source,
+                        "): each needs a number of its own");
+  } catch (const std::exception& error) {
+    return base::fail(Code::kUnavailable, "process 0 at ", placement.coordinator,
+                      " is gone: ", detail::brief(error));
+  }
+  const std::string mine = base::str(SLUICE_VERSION, " with ", placement.processes, " processes");
+  SLUICE_TRY(const auto all, joined->gather_within("join", mine, timeouts.join));
+  for (size_t p = 0; p < all.size(); ++p) {
+    if (all[p] != all[0])
+      return base::fail(Code::kFailedPrecondition, "process 0 runs sluice ", all[0], ", process ", p,
+                        " runs sluice ", all[p],
+                        ": all must run the same program with the same count of processes");
+  }
+  return joined;
+}
+
+std::string Processes::missing(const std::string& prefix) const {
+  std::vector<int> absent;
+  for (int p = 0; p < count(); ++p) {
+    if (!store_->tcp->check({base::str(prefix, p)})) absent.push_back(p);
+  }
+  return base::str(absent.size() == 1 ? "process " : "processes ", base::join(absent, ", "));
+}
+
+base::Result<std::vector<std::string>> Processes::gather(const std::string& name, const std::string& bytes) {
+  return gather_within(name, bytes, timeouts_.wait);
+}
+
+base::Result<std::vector<std::string>> Processes::gather_within(const std::string& name,
+                                                                const std::string& bytes,
+                                                                std::chrono::seconds timeout) {
+  namespace detail = processes_detail;
+  std::scoped_lock lock(mutex_);
+  const std::string prefix = base::str("gather ", name, ' ', calls_[name]++, ' ');
+  c10d::TCPStore& store = *store_->tcp;
+  try {
+    store.set(base::str(prefix, index()), detail::bytes_of(bytes));
+    std::vector<std::string> all;
+    const double deadline = base::monotonic_seconds() + static_cast<double>(timeout.count());
+    auto pause = std::chrono::microseconds(50);
+    for (int p = 0; p < count(); ++p) {
+      const std::string key = base::str(prefix, p);
+      while (!store.check({key})) {
+        if (store.check({detail::kFailed}))
+          return base::fail(Code::kAborted,
+                            "another process ended: ", detail::text_of(store.get(detail::kFailed)));
+        if (base::monotonic_seconds() > deadline)
+          return base::fail(Code::kDeadlineExceeded, missing(prefix), " of ", count(), " did not come to '",
+                            name, "' within ", timeout.count(), " s (", placement_.source,
+                            "). Was it started, is it still alive, and can it reach ", placement_.coordinator,
+                            "?");
+        std::this_thread::sleep_for(pause);
+        pause = std::min(pause * 2, std::chrono::microseconds(5000));
+      }
+      all.push_back(detail::text_of(store.get(key)));
+    }
+    // The last reader tidies up.
+    if (store.add(prefix + "read", 1) == count()) {
+      for (int p = 0; p < count(); ++p) store.deleteKey(base::str(prefix, p));
+      store.deleteKey(prefix + "read");
+    }
+    return all;
+  } catch (const std::exception& error) {
+    return base::fail(Code::kUnavailable, "process 0 at ", placement_.coordinator, " ended while process ",
+                      index(), " waited in '", name, "': ", detail::brief(error));
+  }
+}
+
+base::Result<std::string> Processes::broadcast(const std::string& name, const std::string& bytes) {
+  SLUICE_TRY(auto all, gather("broadcast " + name, index() == 0 ? bytes : std::string()));
+  return std::move(all[0]);
+}
+
+base::Status Processes::barrier(const std::string& name) {
+  SLUICE_TRY(const auto all, gather("barrier " + name, ""));
+  return {};
+}
+
+namespace processes_detail {
+template <typename Call>
+auto guarded(std::mutex& mutex, const Placement& placement, const Call& call)
+    -> base::Result<decltype(call())> {
+  std::scoped_lock lock(mutex);
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    return base::fail(Code::kUnavailable, "process 0 at ", placement.coordinator, " is gone: ", brief(error));
+  }
+}
+}  // namespace processes_detail
+
+base::Status Processes::put(const std::string& key, const std::string& value) {
+  namespace detail = processes_detail;
+  SLUICE_TRY(const bool done, detail::guarded(mutex_, placement_, [&] {
+               store_->tcp->set("value " + key, detail::bytes_of(value));
+               return true;
+             }));
+  (void)done;
+  return {};
+}
+
+base::Result<std::string> Processes::put_first(const std::string& key, const std::string& value) {
+  namespace detail = processes_detail;
+  return detail::guarded(mutex_, placement_, [&] {
+    return detail::text_of(store_->tcp->compareSet("value " + key, {}, detail::bytes_of(value)));
+  });
+}
+
+base::Result<std::optional<std::string>> Processes::try_get(const std::string& key) {
+  namespace detail = processes_detail;
+  return detail::guarded(mutex_, placement_, [&]() -> std::optional<std::string> {
+    if (!store_->tcp->check({"value " + key})) return std::nullopt;
+    return detail::text_of(store_->tcp->get("value " + key));
+  });
+}
+
+void Processes::fail(const std::string& reason) noexcept {
+  try {
+    std::scoped_lock lock(mutex_);
+    const std::string text = base::str("process ", index(), ": ", reason);
+    store_->tcp->compareSet(processes_detail::kFailed, {}, processes_detail::bytes_of(text));
+  } catch (...) {
+    // The store is gone, and with it everybody who could listen.
+  }
+}
+
+base::Result<std::shared_ptr<c10d::Store>> Processes::clone_store() {
+  return processes_detail::guarded(mutex_, placement_, [&] {
+    c10::intrusive_ptr<c10d::Store> copy = store_->tcp->clone();
+    return std::shared_ptr<c10d::Store>(copy.get(), [copy](c10d::Store*) mutable { copy.reset(); });
+  });
+}
+
+}  // namespace sluice::replica

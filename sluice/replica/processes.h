@@ -1,0 +1,75 @@
+// The processes of a run: who they are, and small messages between their hosts.
+//
+// They meet at a store that process 0 keeps (LibTorch's TCPStore). Every call that takes a name must be made
+// by all processes, in the same order for one name. Threads: one call at a time. The waiting calls end early
+// when a process says by fail() that it goes on no more, or when process 0 is gone.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/replica/placement.h"
+
+namespace c10d {
+class Store;
+}
+
+namespace sluice::replica {
+
+class Processes {
+ public:
+  struct Timeouts {
+    std::chrono::seconds join{300};   // until all have come; machines start at different times
+    std::chrono::seconds wait{1800};  // of one call: others may compile, or write a checkpoint
+  };
+
+  // Waits until all processes are there. Errors name those that did not come, two processes with one number,
+  // a count or a version that is not the others', an address that cannot be reached or is taken.
+  static base::Result<std::shared_ptr<Processes>> join(const Placement& placement, const Timeouts& timeouts);
+  static base::Result<std::shared_ptr<Processes>> join(const Placement& placement) {
+    return join(placement, {});
+  }
+  ~Processes();
+
+  int index() const { return placement_.process_id; }
+  int count() const { return placement_.processes; }
+  const Placement& placement() const { return placement_; }
+
+  // What each process gives, in the order of the processes; the same list in all.
+  base::Result<std::vector<std::string>> gather(const std::string& name, const std::string& bytes);
+  // Process 0's bytes.
+  base::Result<std::string> broadcast(const std::string& name, const std::string& bytes);
+  base::Status barrier(const std::string& name);
+
+  // A value that all see under a key; put_first keeps the value that is there already, and returns it.
+  base::Status put(const std::string& key, const std::string& value);
+  base::Result<std::string> put_first(const std::string& key, const std::string& value);
+  base::Result<std::optional<std::string>> try_get(const std::string& key);
+
+  // Tells the others that this process goes on no more: what they wait for fails with this reason.
+  void fail(const std::string& reason) noexcept;
+
+  // A connection of its own to the store, for LibTorch's process groups.
+  base::Result<std::shared_ptr<c10d::Store>> clone_store();
+
+ private:
+  struct Store;
+  Processes(Placement placement, Timeouts timeouts, std::unique_ptr<Store> store);
+  base::Result<std::vector<std::string>> gather_within(const std::string& name, const std::string& bytes,
+                                                       std::chrono::seconds timeout);
+  std::string missing(const std::string& prefix) const;
+
+  Placement placement_;
+  Timeouts timeouts_;
+  std::unique_ptr<Store> store_;
+  std::mutex mutex_;
+  std::map<std::string, int64_t> calls_;  // so far, by name
+};
+
+}  // namespace sluice::replica
