@@ -1,0 +1,72 @@
+// Functions of this process that programs call: custom calls of XLA's CPU plugin.
+//
+// A program names the function ("stablehlo.custom_call" with api_version = 4); the function must be
+// registered before the program is compiled or loaded. It runs on a thread of the plugin's, once for each
+// replica, and may wait for the other replicas' calls.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "sluice/base/result.h"
+#include "sluice/pjrt/ffi_api.h"
+#include "sluice/pjrt/plugin.h"
+#include "sluice/stablehlo/type.h"
+
+namespace sluice::pjrt {
+
+// An operand or result: dense, last dimension fastest, valid during the call.
+struct CallBuffer {
+  stablehlo::DType dtype;
+  std::span<const int64_t> dims;
+  void* data;
+  size_t elements() const;
+  size_t bytes() const { return elements() * stablehlo::dtype_size(dtype); }
+};
+
+// What a handler is given. Valid during the call.
+class CustomCall {
+ public:
+  explicit CustomCall(const ffi::CallFrame* frame) : frame_(frame) {}
+
+  size_t num_operands() const { return static_cast<size_t>(frame_->operands.size); }
+  size_t num_results() const { return static_cast<size_t>(frame_->results.size); }
+  // kUnimplemented for an element type that Sluice does not have.
+  base::Result<CallBuffer> operand(size_t i) const;
+  base::Result<CallBuffer> result(size_t i) const;
+
+  // The attribute of that name: nothing when there is none, kInvalidArgument when it is of another type.
+  base::Result<std::optional<int64_t>> number(std::string_view name) const;                    // i64
+  base::Result<std::optional<std::string_view>> text(std::string_view name) const;             // string
+  base::Result<std::optional<std::span<const int64_t>>> numbers(std::string_view name) const;  // array<i64>
+
+  // The id of the device on which the call runs.
+  base::Result<int> device_id() const;
+
+ private:
+  const void* find(std::string_view name, int& type) const;
+  const ffi::CallFrame* frame_;
+};
+
+using CustomCallFunction = base::Status (*)(const CustomCall&);
+
+namespace internal {
+// Runs the function for the frame: answers the question for metadata, turns errors and exceptions into the
+// plugin's errors.
+ffi::Error* run_custom_call(ffi::CallFrame* frame, CustomCallFunction function) noexcept;
+base::Status register_handler(const Plugin& plugin, std::string_view target, ffi::Handler handler);
+template <CustomCallFunction kFunction>
+ffi::Error* custom_call_entry(ffi::CallFrame* frame) {
+  return run_custom_call(frame, kFunction);
+}
+}  // namespace internal
+
+// Registers the function as `target` with the plugin, for its host platform. Of several registrations of one
+// target with one plugin the first stays. kUnimplemented when the plugin takes no handlers. Threads: any.
+template <CustomCallFunction kFunction>
+base::Status register_custom_call(const Plugin& plugin, std::string_view target) {
+  return internal::register_handler(plugin, target, internal::custom_call_entry<kFunction>);
+}
+
+}  // namespace sluice::pjrt

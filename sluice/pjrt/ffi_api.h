@@ -1,0 +1,163 @@
+// The part of XLA's foreign function interface that handlers of custom calls need, declared by hand from its
+// documented layout (version 0.3; the parts here are the same since 0.1).
+//
+// A handler gets one call frame: operands, results and attributes as arrays of pointers whose meaning the
+// arrays of types beside them tell. It returns null, or an error that it made with the frame's own table of
+// functions. As in the C API of PJRT, structs and tables only grow, and struct_size says how far they go.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sluice/pjrt/c_api.h"
+
+namespace sluice::pjrt::ffi {
+
+// Opaque objects of the plugin.
+struct Error;
+struct ExecutionContext;
+
+struct ExtensionBase {
+  size_t struct_size;
+  int type;
+  ExtensionBase* next;
+};
+inline constexpr int kMetadataExtension = 1;
+
+struct ApiVersion {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  int major_version;
+  int minor_version;
+};
+
+struct ErrorCreateArgs {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  const char* message;  // copied
+  int code;             // the canonical codes
+};
+
+// The number of the device that the call runs on (its id, not the replica's number).
+struct DeviceOrdinalArgs {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  ExecutionContext* context;
+  int32_t device_ordinal;  // out
+};
+
+// The table of functions; the slots that are not called here have no type.
+struct Api {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  ApiVersion api_version;
+  const void* internal_api;
+  Error* (*error_create)(ErrorCreateArgs*);
+  c::Slot error_get_message, error_destroy, handler_register, stream_get, type_register,
+      execution_context_get, state_set, state_get, device_memory_allocate, device_memory_free,
+      thread_pool_schedule, thread_pool_num_threads, future_create, future_set_available, future_set_error,
+      run_id_get;
+  Error* (*device_ordinal_get)(DeviceOrdinalArgs*);
+};
+
+// Element types.
+enum DataType : int {
+  kPred = 1,
+  kS8 = 2,
+  kS16 = 3,
+  kS32 = 4,
+  kS64 = 5,
+  kU8 = 6,
+  kU16 = 7,
+  kU32 = 8,
+  kU64 = 9,
+  kF16 = 10,
+  kF32 = 11,
+  kF64 = 12,
+  kBF16 = 16,
+};
+
+struct Buffer {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  int dtype;
+  void* data;
+  int64_t rank;
+  int64_t* dims;
+};
+inline constexpr int kBuffer = 1;  // the one kind of operand and result
+
+enum AttributeType : int { kArray = 1, kDictionary = 2, kScalar = 3, kString = 4 };
+struct ByteSpan {
+  const char* data;
+  size_t size;
+};
+struct Scalar {
+  int dtype;
+  void* value;
+};
+struct Array {
+  int dtype;
+  size_t size;
+  void* data;
+};
+
+struct Buffers {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  int64_t size;
+  int* types;
+  void** values;
+};
+struct Attributes {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  int64_t size;
+  int* types;
+  ByteSpan** names;  // sorted
+  void** values;
+};
+
+struct CallFrame {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  const Api* api;
+  ExecutionContext* context;
+  int stage;
+  Buffers operands;
+  Buffers results;
+  Attributes attributes;
+};
+inline constexpr int kExecute = 3;  // the stage in which the call does its work
+
+// What a handler is asked for when it is registered.
+struct Metadata {
+  size_t struct_size;
+  ApiVersion api_version;  // out
+  uint32_t traits;         // out
+};
+struct MetadataExtension {
+  ExtensionBase base;
+  Metadata* metadata;
+};
+
+using Handler = Error* (*)(CallFrame*);
+
+// The extension of the table of PJRT's functions through which handlers are registered.
+struct RegisterArgs {
+  size_t struct_size;
+  const char* target_name;
+  size_t target_name_size;
+  Handler handler;
+  const char* platform_name;
+  size_t platform_name_size;
+  uint32_t traits;
+};
+struct RegistrationExtension {
+  c::PJRT_Extension_Base base;
+  c::Slot type_register, user_data_add;
+  c::PJRT_Error* (*register_handler)(RegisterArgs*);
+};
+inline constexpr int kRegistrationExtension = 5;
+
+}  // namespace sluice::pjrt::ffi
