@@ -7,6 +7,7 @@
 #include "sluice/data/dataset.h"
 #include "sluice/device/device.h"
 #include "sluice/models/models.h"
+#include "sluice/replica/collectives.h"
 #include "sluice/train/feed.h"
 #include "sluice/train/options.h"
 #include "sluice/train/save.h"

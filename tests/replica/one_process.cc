@@ -1,0 +1,59 @@
+// One of several processes that train together, for processes_test.py: what goes wrong is the first argument.
+//
+//   train          trains a small net and prints "weights CHECKSUM" on the leader; "--sluice-devices=N" as usual
+//   leader-reads   the leader alone reads a value in the middle of the training
+//   other-number   process 1 takes another learning rate
+//   other-weights  process 1 begins with other weights
+//   send-weights   the same, and process 0's are sent to all
+//   dies           process 1 kills itself in the middle of the training
+//   throws         process 1 gives up with an error
+#include <sluice/sluice.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+int run(int argc, char** argv) {
+  auto session = sluice::start(&argc, argv);
+  const std::string what = argc > 1 ? argv[1] : "train";
+  const bool second = session.process_index() == 1;
+  torch::set_num_threads(1);
+  torch::manual_seed(what.find("weights") != std::string::npos && second ? 2 : 1);
+  auto model = torch::nn::Sequential(torch::nn::Linear(6, 16), torch::nn::ReLU(), torch::nn::Linear(16, 3));
+  model->to(session.device());
+  torch::manual_seed(1);
+  const double rate = what == "other-number" && second ? 0.2 : 0.1;
+  torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(rate).momentum(0.9));
+  session.prepare(*model, optimizer, {.from_leader = what == "send-weights"});
+  for (int step = 0; step < 12; ++step) {
+    // The same batch in all processes; each takes its part.
+    const torch::Tensor image = torch::randn({24, 6}), label = torch::randint(3, {24});
+    auto loss = torch::nn::functional::cross_entropy(model->forward(sluice::split(image)), sluice::split(label));
+    loss.backward();
+    session.step(optimizer, {.clip_norm = 1.0});
+    session.log_every(4, {{"Loss", loss.detach()}});
+    if (step == 7 && what == "leader-reads" && session.is_leader())
+      std::printf("%f\n", sluice::mean(loss.detach()).item<double>());
+    if (step == 7 && what == "dies" && second) std::raise(SIGKILL);
+    if (step == 7 && what == "throws" && second) throw std::runtime_error("the second process gives up");
+  }
+  session.finish();
+  torch::Tensor sum = torch::zeros({});
+  for (const auto& parameter : model->parameters()) sum = sum + parameter.detach().cpu().abs().sum();
+  session.print("replicas ", session.replicas(), " weights ", sum.item<double>());
+  session.barrier();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
