@@ -24,9 +24,9 @@ std::unique_ptr<Runtime>& current_runtime() {
 }
 std::mutex runtime_mutex;  // guards the pointer; uploading threads do not wait for the trace
 
-std::shared_ptr<pjrt::Transport>& transport() {
-  static auto* transport = new std::shared_ptr<pjrt::Transport>();
-  return *transport;
+MakeTransport& make_transport() {
+  static auto* make = new MakeTransport();
+  return *make;
 }
 
 bool environment_flag(const char* name, bool otherwise) {
@@ -96,7 +96,8 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
     pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
     base::value_or_throw(collectives.install(*plugin));
     base::value_or_throw(
-        collectives.configure({wanted, options.process_index, options.processes, transport()}));
+        collectives.configure({wanted, options.process_index, options.processes,
+                               options.processes > 1 && make_transport() ? make_transport()() : nullptr}));
   }
   return rt;
 }
@@ -203,7 +204,7 @@ pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Pro
 
 }  // namespace
 
-void set_transport(std::shared_ptr<pjrt::Transport> next) { transport() = std::move(next); }
+void set_transport(MakeTransport make) { make_transport() = std::move(make); }
 
 void set_launch_check(std::function<void(const LaunchRecord&)> check) {
   TraceLock lock = lock_trace();

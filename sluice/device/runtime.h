@@ -72,8 +72,10 @@ struct LaunchRecord {
   const Trace* trace = nullptr;
   const Plan* plan = nullptr;
 };
-// How collectives reach other processes where they are calls of the host's handlers. Set before init().
-void set_transport(std::shared_ptr<pjrt::Transport> transport);
+// How collectives reach other processes where they are calls of the host's handlers: makes the transport when
+// the device is opened for several processes. Set before init().
+using MakeTransport = std::function<std::shared_ptr<pjrt::Transport>()>;
+void set_transport(MakeTransport make);
 // Called before each launch, under the trace's lock; throws to refuse it. Empty: no check.
 void set_launch_check(std::function<void(const LaunchRecord&)> check);
 

@@ -3,13 +3,13 @@
 
 #include <memory>
 
-#include "sluice/device/device.h"
 #include "sluice/replica/processes.h"
 
 namespace sluice::replica {
 
-// Before init(): where collectives are calls of the host's handlers (XLA's CPU plugin) they get their
-// transport to the other processes, and each launch is compared with the others'. Throws sluice::Error.
-void connect_device(const std::shared_ptr<Processes>& processes, const DeviceOptions& options);
+// Before init(): where collectives are calls of the host's handlers (XLA's CPU plugin) they will get their
+// transport to the other processes, and each launch is compared with the others'. Null: this process is alone
+// again.
+void connect_device(const std::shared_ptr<Processes>& processes);
 
 }  // namespace sluice::replica

@@ -24,6 +24,9 @@ class LaunchCheck {
  private:
   // With the processes that come here at this launch: all of them, or some did something else.
   void compare(int64_t number, const std::string& operations);
+  // Whether another process has passed this launch without coming here: it waits for this one in a
+  // collective.
+  base::Status look_at_others(int64_t number);
 
   std::shared_ptr<Processes> processes_;
   std::map<int64_t, std::string> recent_;  // hash and boundary of the latest launches

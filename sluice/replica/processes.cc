@@ -13,6 +13,8 @@ namespace sluice::replica {
 namespace processes_detail {
 
 constexpr const char* kFailed = "failed";
+constexpr const char* kWaiting = "waiting ";
+constexpr double kLong = 3;  // seconds, after which a waiting process says where it waits
 
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
@@ -82,7 +84,7 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
                       " is gone: ", detail::brief(error));
   }
   const std::string mine = base::str(SLUICE_VERSION, " with ", placement.processes, " processes");
-  SLUICE_TRY(const auto all, joined->gather_within("join", mine, timeouts.join));
+  SLUICE_TRY(const auto all, joined->gather_within("join", mine, {"", {}}, timeouts.join));
   for (size_t p = 0; p < all.size(); ++p) {
     if (all[p] != all[0])
       return base::fail(Code::kFailedPrecondition, "process 0 runs sluice ", all[0], ", process ", p,
@@ -100,48 +102,85 @@ std::string Processes::missing(const std::string& prefix) const {
   return base::str(absent.size() == 1 ? "process " : "processes ", base::join(absent, ", "));
 }
 
-base::Result<std::vector<std::string>> Processes::gather(const std::string& name, const std::string& bytes) {
-  return gather_within(name, bytes, timeouts_.wait);
+base::Result<std::vector<std::string>> Processes::gather(const std::string& name, const std::string& bytes,
+                                                         const Waiting& waiting) {
+  return gather_within(name, bytes, waiting, timeouts_.wait);
 }
 
 base::Result<std::vector<std::string>> Processes::gather_within(const std::string& name,
                                                                 const std::string& bytes,
+                                                                const Waiting& waiting,
                                                                 std::chrono::seconds timeout) {
   namespace detail = processes_detail;
   std::scoped_lock lock(mutex_);
-  const std::string prefix = base::str("gather ", name, ' ', calls_[name]++, ' ');
+  const std::string number = base::str(name, ' ', calls_[name]++);
+  const Call call{base::str("gather ", number, ' '), base::str(number, ' ', waiting.note), name, timeout,
+                  waiting.look};
   c10d::TCPStore& store = *store_->tcp;
+  const double since = base::monotonic_seconds();
   try {
-    store.set(base::str(prefix, index()), detail::bytes_of(bytes));
+    store.set(base::str(call.prefix, index()), detail::bytes_of(bytes));
     std::vector<std::string> all;
-    const double deadline = base::monotonic_seconds() + static_cast<double>(timeout.count());
-    auto pause = std::chrono::microseconds(50);
     for (int p = 0; p < count(); ++p) {
-      const std::string key = base::str(prefix, p);
-      while (!store.check({key})) {
-        if (store.check({detail::kFailed}))
-          return base::fail(Code::kAborted,
-                            "another process ended: ", detail::text_of(store.get(detail::kFailed)));
-        if (base::monotonic_seconds() > deadline)
-          return base::fail(Code::kDeadlineExceeded, missing(prefix), " of ", count(), " did not come to '",
-                            name, "' within ", timeout.count(), " s (", placement_.source,
-                            "). Was it started, is it still alive, and can it reach ", placement_.coordinator,
-                            "?");
-        std::this_thread::sleep_for(pause);
-        pause = std::min(pause * 2, std::chrono::microseconds(5000));
-      }
-      all.push_back(detail::text_of(store.get(key)));
+      SLUICE_OK(wait_for(p, call, since));
+      all.push_back(detail::text_of(store.get(base::str(call.prefix, p))));
     }
+    if (base::monotonic_seconds() - since > detail::kLong)
+      store.deleteKey(base::str(detail::kWaiting, index()));
     // The last reader tidies up.
-    if (store.add(prefix + "read", 1) == count()) {
-      for (int p = 0; p < count(); ++p) store.deleteKey(base::str(prefix, p));
-      store.deleteKey(prefix + "read");
+    if (store.add(call.prefix + "read", 1) == count()) {
+      for (int p = 0; p < count(); ++p) store.deleteKey(base::str(call.prefix, p));
+      store.deleteKey(call.prefix + "read");
     }
     return all;
   } catch (const std::exception& error) {
     return base::fail(Code::kUnavailable, "process 0 at ", placement_.coordinator, " ended while process ",
                       index(), " waited in '", name, "': ", detail::brief(error));
   }
+}
+
+base::Status Processes::wait_for(int process, const Call& call, double since) {
+  namespace detail = processes_detail;
+  c10d::TCPStore& store = *store_->tcp;
+  auto pause = std::chrono::microseconds(50);
+  double next_look = since + 1;
+  while (!store.check({base::str(call.prefix, process)})) {
+    if (store.check({detail::kFailed}))
+      return base::fail(Code::kAborted,
+                        "another process ended: ", detail::text_of(store.get(detail::kFailed)));
+    const double now = base::monotonic_seconds();
+    if (now - since > static_cast<double>(call.timeout.count()))
+      return base::fail(Code::kDeadlineExceeded, missing(call.prefix), " of ", count(), " did not come to '",
+                        call.name, "' within ", call.timeout.count(), " s (", placement_.source,
+                        "). Was it started, is it still alive, and can it reach ", placement_.coordinator,
+                        "?");
+    if (now > next_look) {
+      if (call.look) SLUICE_OK(call.look());
+      if (now - since > detail::kLong) SLUICE_OK(look_for_deadlock(process, call));
+      next_look = now + 1;
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(5000));
+  }
+  return {};
+}
+
+// A process that waits in another call waits for this one too, so neither would ever go on.
+base::Status Processes::look_for_deadlock(int process, const Call& call) {
+  namespace detail = processes_detail;
+  c10d::TCPStore& store = *store_->tcp;
+  store.set(base::str(detail::kWaiting, index()), detail::bytes_of(call.waiting));
+  const std::string theirs = base::str(detail::kWaiting, process);
+  if (!store.check({theirs})) return {};
+  const std::string waiting = detail::text_of(store.get(theirs));
+  // It may have come here in the meantime.
+  if (waiting == call.waiting || store.check({base::str(call.prefix, process)}) || !store.check({theirs}))
+    return {};
+  return base::fail(
+      Code::kFailedPrecondition, "the processes no longer do the same: process ", index(), " waits in ",
+      call.waiting, ", process ", process, " in ", waiting,
+      ". All processes must run the same operations: no .item(), printing or saving of device tensors ",
+      "by one of them alone (session.print, session.log_every and the trainer's checkpoints are safe)");
 }
 
 base::Result<std::string> Processes::broadcast(const std::string& name, const std::string& bytes) {
@@ -156,7 +195,7 @@ base::Status Processes::barrier(const std::string& name) {
 
 namespace processes_detail {
 template <typename Call>
-auto guarded(std::mutex& mutex, const Placement& placement, const Call& call)
+auto guarded(std::recursive_mutex& mutex, const Placement& placement, const Call& call)
     -> base::Result<decltype(call())> {
   std::scoped_lock lock(mutex);
   try {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,8 +42,17 @@ class Processes {
   int count() const { return placement_.processes; }
   const Placement& placement() const { return placement_; }
 
-  // What each process gives, in the order of the processes; the same list in all.
-  base::Result<std::vector<std::string>> gather(const std::string& name, const std::string& bytes);
+  struct Waiting {
+    std::string note;                    // said with the name in messages
+    std::function<base::Status()> look;  // asked once a second; an error ends the wait
+  };
+  // What each process gives, in the order of the processes; the same list in all. Processes that wait for
+  // each other in different calls fail with kFailedPrecondition and name them.
+  base::Result<std::vector<std::string>> gather(const std::string& name, const std::string& bytes,
+                                                const Waiting& waiting);
+  base::Result<std::vector<std::string>> gather(const std::string& name, const std::string& bytes) {
+    return gather(name, bytes, {"", {}});
+  }
   // Process 0's bytes.
   base::Result<std::string> broadcast(const std::string& name, const std::string& bytes);
   base::Status barrier(const std::string& name);
@@ -61,14 +71,23 @@ class Processes {
  private:
   struct Store;
   Processes(Placement placement, Timeouts timeouts, std::unique_ptr<Store> store);
+  struct Call {
+    std::string prefix;   // of its keys
+    std::string waiting;  // what the others read about a process that waits: name and note
+    std::string name;
+    std::chrono::seconds timeout;
+    std::function<base::Status()> look;
+  };
   base::Result<std::vector<std::string>> gather_within(const std::string& name, const std::string& bytes,
-                                                       std::chrono::seconds timeout);
+                                                       const Waiting& waiting, std::chrono::seconds timeout);
+  base::Status wait_for(int process, const Call& call, double since);
+  base::Status look_for_deadlock(int process, const Call& call);
   std::string missing(const std::string& prefix) const;
 
   Placement placement_;
   Timeouts timeouts_;
   std::unique_ptr<Store> store_;
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;            // a look() may ask for values
   std::map<std::string, int64_t> calls_;  // so far, by name
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <iomanip>
 
 #include "sluice/base/clock.h"
@@ -58,7 +59,7 @@ DeviceOptions with_processes(DeviceOptions options, const std::shared_ptr<replic
   if (processes == nullptr) return options;
   options.processes = processes->count();
   options.process_index = processes->index();
-  replica::connect_device(processes, options);
+  replica::connect_device(processes);
   return options;
 }
 
@@ -71,6 +72,12 @@ Session::State::State(const Options& options)
       rate(base::monotonic_seconds()) {}
 
 Session::State::~State() {
+  const bool failing = std::uncaught_exceptions() > exceptions;
+  if (failing && processes != nullptr) {
+    // The others must not wait for this one, nor this one for them.
+    processes->fail("it ended with an error");
+    return;
+  }
   try {
     deliver(/*wait=*/true);
   } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,6 +39,7 @@ struct Session::State {
   std::shared_ptr<const train::Backend> backend;
   train::Heartbeat heartbeat;
   int64_t stop_calls = 0;
+  const int exceptions = std::uncaught_exceptions();  // when the session began
   int64_t steps = 0;
   int accumulating = 0;
   std::deque<Delivery> deliveries;

@@ -1,11 +1,9 @@
 // One of several processes that train together, for processes_test.py: what goes wrong is the first argument.
 //
-//   train          trains a small net and prints "weights CHECKSUM" on the leader; "--sluice-devices=N" as usual
-//   leader-reads   the leader alone reads a value in the middle of the training
-//   other-number   process 1 takes another learning rate
-//   other-weights  process 1 begins with other weights
-//   send-weights   the same, and process 0's are sent to all
-//   dies           process 1 kills itself in the middle of the training
+//   train          trains a small net and prints "weights CHECKSUM" on the leader; "--sluice-devices=N" as
+//   usual leader-reads   the leader alone reads a value in the middle of the training other-number   process
+//   1 takes another learning rate other-weights  process 1 begins with other weights send-weights   the same,
+//   and process 0's are sent to all dies           process 1 kills itself in the middle of the training
 //   throws         process 1 gives up with an error
 #include <sluice/sluice.h>
 
@@ -30,7 +28,8 @@ int run(int argc, char** argv) {
   for (int step = 0; step < 12; ++step) {
     // The same batch in all processes; each takes its part.
     const torch::Tensor image = torch::randn({24, 6}), label = torch::randint(3, {24});
-    auto loss = torch::nn::functional::cross_entropy(model->forward(sluice::split(image)), sluice::split(label));
+    auto loss =
+        torch::nn::functional::cross_entropy(model->forward(sluice::split(image)), sluice::split(label));
     loss.backward();
     session.step(optimizer, {.clip_norm = 1.0});
     session.log_every(4, {{"Loss", loss.detach()}});
