@@ -6,6 +6,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data_verbs.h"
+#include "sluice/cli/run_verb.h"
 #include "sluice/cli/verbs.h"
 
 namespace sluice::cli {
@@ -80,6 +81,7 @@ int run(int argc, char** argv) {
   add_export_verb(program, action);
   add_bench_verb(program, action);
   add_devices_verb(program, action);
+  add_run_verb(program, action);
   int data_status = 0;
   add_data_verbs(program, data_status);
   try {

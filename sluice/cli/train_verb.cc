@@ -95,6 +95,12 @@ void machine_flags(CLI::App& app, Flags& flags) {
       ->group("Machine");
   app.add_option("--device-ids", flags.device_ids, "These devices: 5 or 0,1,4")->group("Machine");
   app.add_option("--precision", o.precision, "f32, or bf16 (weights stay f32)")->group("Machine");
+  app.add_flag("--sync-batch-norm", o.sync_batch_norm,
+               "BatchNorm's statistics over the batches of all replicas")
+      ->group("Machine");
+  app.add_option("--check-replicas", o.check_replicas,
+                 "Compare the weights on all replicas every so many steps (slow), 0: never")
+      ->group("Machine");
   app.add_flag("--strict", o.strict, "An operation that xla cannot do, or a read within a step, is an error")
       ->group("Machine");
 }

@@ -27,6 +27,8 @@ struct DeviceOptions {
   std::string plugin;           // "cpu", "tpu", "cuda" or a path; "": $SLUICE_PLUGIN, else "cpu"
   int devices = 1;              // local replicas
   std::vector<int> device_ids;  // these devices instead of the first `devices`
+  int processes = 1;            // that train together, each with as many devices
+  int process_index = 0;        // of this one
   bool strict = false;  // an operation without a row, or a host read between two boundaries, is an error
   bool eager = false;   // run each operation as it comes (SLUICE_EAGER=1)
   bool donate = true;   // let a program reuse the memory of what it replaces (SLUICE_DONATE=0)
@@ -45,6 +47,9 @@ void shutdown();
 
 // The replicas of this process.
 int replicas();
+// While it is on, batch normalization in training takes its statistics over the batches of all replicas
+// (SyncBatchNorm). Off at first; belongs to the opened device.
+void set_sync_batch_norm(bool on);
 
 // Cuts the graph: everything recorded and still reachable is compiled (or found) and launched. Does not wait.
 // `what` names the boundary in reports.
@@ -69,6 +74,8 @@ class Fetch {
   Fetch() = default;
   explicit operator bool() const { return state_ != nullptr; }
   bool ready() const;
+  // Whether the values are known to be equal on all replicas. Known when ready.
+  bool global() const;
   // Waits. One CPU tensor for each local replica, in their order. Throws if the program that makes the value
   // failed.
   std::vector<at::Tensor> get() const;
@@ -83,8 +90,11 @@ class Fetch {
 // recorded and nothing waits here. Later writes to the tensor do not change what is fetched.
 Fetch fetch(const at::Tensor& tensor);
 
-// The value on one replica, on the host, whatever the others hold. Cuts and waits.
+// The value on one of this process's replicas, on the host, whatever the others hold. Cuts and waits.
 at::Tensor on_replica(const at::Tensor& tensor, int replica);
+// The value on the host where it is equal on this process's replicas, but came from the host and may be
+// another one in the other processes. Cuts and waits.
+at::Tensor local(const at::Tensor& tensor);
 
 // Marks the storages of these parameters: a write of a value that is not equal on all replicas is an error
 // that names the parameter.

@@ -3,15 +3,141 @@
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
+#include <unordered_map>
+
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/strings.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/record.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
+#include "sluice/device/transfer.h"
 
 namespace sluice::device {
 namespace {
+
+// Calls `visit` with each tensor on the device in a value, which may be a list.
+template <typename Visit>
+void for_each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor() && on_device(value.toTensor())) visit(value.toTensor());
+  if (!value.isTensorList() && !value.isOptionalTensorList()) return;
+  for (const c10::IValue& item : value.toListRef()) {
+    if (item.isTensor() && on_device(item.toTensor())) visit(item.toTensor());
+  }
+}
+
+bool any_differs(c10::ArrayRef<c10::IValue> arguments) {
+  TraceLock lock = lock_trace();
+  bool differs = false;
+  for (const c10::IValue& argument : arguments)
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      differs = differs || read(tensor).sameness == Sameness::kDifferent;
+    });
+  return differs;
+}
+
+using Hosts = std::unordered_map<const c10::TensorImpl*, std::vector<at::Tensor>>;  // [replica]
+
+// The argument as one replica sees it on the CPU.
+c10::IValue on_host(const c10::IValue& value, const Hosts& hosts, size_t replica) {
+  auto host = [&](const at::Tensor& tensor) {
+    return on_device(tensor) ? hosts.at(tensor.unsafeGetTensorImpl())[replica] : tensor;
+  };
+  if (value.isTensor()) return host(value.toTensor());
+  if (value.isDevice()) return c10::Device(c10::kCPU);
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorList()) list.push_back(host(tensor));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList())
+      list.push_back(tensor ? std::optional(host(*tensor)) : std::nullopt);
+    return list;
+  }
+  return value;
+}
+
+// The replicas' results as one value on the device.
+at::Tensor joined(const std::string& name, const std::vector<at::Tensor>& parts) {
+  for (const at::Tensor& part : parts) {
+    if (part.sizes() == parts[0].sizes() && part.scalar_type() == parts[0].scalar_type()) continue;
+    throw Error(
+        Code::kInvalidArgument,
+        base::str(name, ": the results have different shapes on the replicas (", parts[0].sizes(), " and ",
+                  part.sizes(), "), and a program has one shape for all. Use a mask: ",
+                  "torch::where(condition, value, 0) and sums instead of boolean indexing or nonzero"));
+  }
+  if (!parts[0].defined()) return {};
+  return make_tensor(upload_data(parts));
+}
+
+c10::IValue joined_result(const std::string& name, const std::vector<torch::jit::Stack>& stacks,
+                          size_t index) {
+  const c10::IValue& first = stacks[0][index];
+  if (first.isTensor()) {
+    std::vector<at::Tensor> parts;
+    for (const auto& stack : stacks) parts.push_back(stack[index].toTensor());
+    return joined(name, parts);
+  }
+  if (first.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (size_t i = 0; i < first.toTensorList().size(); ++i) {
+      std::vector<at::Tensor> parts;
+      for (const auto& stack : stacks) parts.push_back(stack[index].toTensorList().get(i));
+      list.push_back(joined(name, parts));
+    }
+    return list;
+  }
+  for (const auto& stack : stacks) {
+    if (stack[index] == first) continue;
+    throw Error(Code::kFailedPrecondition,
+                base::str(name, ": the result is a value of the host, and the replicas have different ones; ",
+                          "sluice::on_replica(tensor, 0) reads one replica's tensor"));
+  }
+  return first;
+}
+
+// Calls the operation on the CPU once for each local replica.
+void fall_back_by_replica(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& schema = op.schema();
+  const std::string name = toString(schema.operator_name());
+  const std::vector<c10::IValue> arguments = torch::jit::last(*stack, schema.arguments().size()).vec();
+  Hosts hosts;
+  for (const c10::IValue& argument : arguments)
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      if (!hosts.contains(tensor.unsafeGetTensorImpl()))
+        hosts[tensor.unsafeGetTensorImpl()] = download_all(tensor);
+    });
+  std::vector<torch::jit::Stack> stacks(static_cast<size_t>(runtime().world.local_replicas));
+  for (size_t r = 0; r < stacks.size(); ++r) {
+    for (const c10::IValue& argument : arguments) stacks[r].push_back(on_host(argument, hosts, r));
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stacks[r]);
+  }
+  TraceLock lock = lock_trace();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto* alias = schema.arguments()[i].alias_info();
+    if (alias == nullptr || !alias->isWrite()) continue;
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      const at::Tensor result = joined(name, hosts.at(tensor.unsafeGetTensorImpl()));
+      if (result.sizes() != tensor.sizes()) tensor.resize_(result.sizes());
+      write(tensor, read(result));
+    });
+  }
+  torch::jit::drop(*stack, arguments.size());
+  for (size_t i = 0; i < schema.returns().size(); ++i) {
+    const auto* alias = schema.returns()[i].alias_info();
+    size_t written = arguments.size();
+    for (size_t k = 0; alias != nullptr && alias->isWrite() && k < arguments.size(); ++k) {
+      const auto* other = schema.arguments()[k].alias_info();
+      if (other != nullptr && *other == *alias) written = k;
+    }
+    stack->push_back(written < arguments.size() ? arguments[written] : joined_result(name, stacks, i));
+  }
+}
 
 void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   fall_back(op, stack, "no row");
@@ -37,7 +163,10 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const st
     base::warn(name, " runs on the CPU (", why,
                "): its operands are copied to the host each time; this is said once");
   }
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/false);
+  if (any_differs(torch::jit::last(*stack, op.schema().arguments().size())))
+    fall_back_by_replica(op, stack);
+  else
+    at::native::cpu_fallback(op, stack, /*error_on_views=*/false);
 }
 
 void register_fallback() {

@@ -67,6 +67,11 @@ bool Fetch::ready() const {
   return true;
 }
 
+bool Fetch::global() const {
+  std::scoped_lock lock(state_->mutex);
+  return state_->data && state_->data->sameness == device::Sameness::kGlobal;
+}
+
 std::vector<at::Tensor> Fetch::get() const {
   std::scoped_lock lock(state_->mutex);
   if (!state_->start()) {
@@ -86,7 +91,11 @@ at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) {
 }
 
 at::Tensor on_replica(const at::Tensor& tensor, int replica) {
-  return device::download(tensor, "sluice::on_replica", true, replica);
+  return device::download(tensor, "sluice::on_replica", device::Sameness::kDifferent, replica);
+}
+
+at::Tensor local(const at::Tensor& tensor) {
+  return device::download(tensor, "sluice::local", device::Sameness::kProcess);
 }
 
 }  // namespace sluice

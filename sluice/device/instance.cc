@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "sluice/base/check.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/runtime.h"
 
 namespace sluice::device {
 
@@ -20,7 +22,8 @@ namespace {
 // Notes which slots an emit function asks for.
 class InferredSlots : public ops::Slots {
  public:
-  InferredSlots(stablehlo::Builder& builder, std::vector<Slot>& slots) : builder_(builder), slots_(slots) {}
+  InferredSlots(stablehlo::Builder& builder, Instance& instance)
+      : builder_(builder), slots_(instance.slots), over_replicas_(instance.over_replicas) {}
   stablehlo::Value scalar(size_t index, DType dtype) override {
     note({static_cast<uint16_t>(index), scalar_class(dtype)});
     return builder_.parameter({dtype, {}});
@@ -29,6 +32,10 @@ class InferredSlots : public ops::Slots {
     note({Slot::kRandom, ScalarClass::kI64});
     return builder_.parameter({DType::kU64, {2}});
   }
+  ops::Replicas replicas() const override { return runtime().world.for_rows(); }
+  stablehlo::Value replica_id() override { return builder_.parameter({DType::kS32, {}}); }
+  Site next_site() override { return {}; }
+  bool over_replicas() const override { return over_replicas_; }
 
  private:
   void note(Slot slot) {
@@ -36,12 +43,13 @@ class InferredSlots : public ops::Slots {
   }
   stablehlo::Builder& builder_;
   std::vector<Slot>& slots_;
+  bool over_replicas_;
 };
 
 // Runs the emit function on parameters, for the types alone.
 void infer(Instance& instance) {
   stablehlo::Builder builder;
-  InferredSlots slots(builder, instance.slots);
+  InferredSlots slots(builder, instance);
   std::vector<ops::Arg> args = instance.args;
   size_t operand = 0;
   auto next = [&] { return builder.parameter(instance.operands[operand++]->type); };
@@ -68,6 +76,32 @@ Table& table() {
 }
 
 }  // namespace
+
+std::string describe(const Instance& instance) {
+  std::string text(instance.row->name);
+  std::string_view separator = "(";
+  auto add = [&](const auto& piece) {
+    text += base::str(separator, piece);
+    separator = ", ";
+  };
+  size_t operand = 0;
+  for (const ops::Arg& arg : instance.args) {
+    using Kind = ops::Arg::Kind;
+    if (arg.kind == Kind::kTensor)
+      add(arg.from_slot ? std::string("number") : instance.operands[operand++]->type.str());
+    for (size_t i = 0; arg.kind == Kind::kTensors && i < arg.values.size(); ++i)
+      add(arg.ints[i] ? instance.operands[operand++]->type.str() : std::string("none"));
+    if (arg.kind == Kind::kScalar) add(arg.constant ? base::str(arg.number) : std::string("number"));
+    if (arg.kind == Kind::kInt || arg.kind == Kind::kBool || arg.kind == Kind::kInts)
+      add(base::str("[", base::join(arg.ints, ","), "]"));
+    if (arg.kind == Kind::kDoubles) add(base::str("[", base::join(arg.doubles, ","), "]"));
+    if (arg.kind == Kind::kText) add(arg.text);
+    if (arg.kind == Kind::kDType) add(stablehlo::dtype_name(arg.dtype));
+  }
+  if (instance.shared_random) add("shared");
+  if (instance.over_replicas) add("over replicas");
+  return text + (separator == "(" ? "()" : ")");
+}
 
 const Instance& instance_by_id(uint32_t id) { return table().instances[id]; }
 
@@ -99,6 +133,10 @@ const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance) {
     if (error.code() != Code::kUnimplemented) throw;
     instance.unimplemented = error.what();
   }
+  const std::string text = describe(instance);
+  instance.canonical = 0xcbf29ce484222325u;
+  for (const char c : text)
+    instance.canonical = (instance.canonical ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
   Table& all = table();
   instance.id = static_cast<uint32_t>(all.instances.size());
   all.instances.push_back(std::move(instance));

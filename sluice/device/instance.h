@@ -40,6 +40,10 @@ struct Instance {
   std::vector<Slot> slots;       // in the order in which they are first asked for
   uint32_t id = 0;
   bool shared_random = false;  // random numbers are the same on all replicas
+  bool over_replicas = false;  // statistics are those of all replicas' batches
+  // What identifies the instance in every process: the row, its constants and types. Ids and addresses
+  // differ.
+  uint64_t canonical = 0;
   // A reason when the row cannot do this call (it then runs on the CPU).
   std::string unimplemented;
 };
@@ -52,6 +56,9 @@ using InstanceKey = c10::SmallVector<uint64_t, 48>;
 // the operation.
 template <typename Fill>
 const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill);
+
+// "aten::add(tensor<3xf32>, tensor<3xf32>, 1)": the same text in every process.
+std::string describe(const Instance& instance);
 
 // By Instance::id.
 const Instance& instance_by_id(uint32_t id);

@@ -61,8 +61,9 @@ void pair_donations(const Trace& trace, const std::vector<uint32_t>& parameter_o
 
 }  // namespace
 
-Plan make_plan(const Trace& trace, std::vector<uint32_t>& output_of) {
+Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& output_of) {
   Plan plan;
+  if (world.needs_base()) plan.scalars[static_cast<size_t>(ScalarClass::kI64)] = 1;
   collect_outputs(trace, plan, output_of);
   const std::vector<bool> live = mark_live(trace, plan);
   std::vector<uint32_t> number_of(trace.nodes.size(), kDead);
@@ -100,8 +101,12 @@ namespace {
 // Hands out the slots of one node while it is lowered.
 class LoweredSlots : public ops::Slots {
  public:
-  LoweredSlots(stablehlo::Builder& builder, const World& world, const stablehlo::Value* vectors)
-      : b_(builder), world_(world), vectors_(vectors) {}
+  LoweredSlots(stablehlo::Builder& builder, const World& world, const stablehlo::Value* vectors,
+               uint64_t program)
+      : b_(builder), world_(world), vectors_(vectors) {
+    site_.program = static_cast<int64_t>(program);
+    if (world.needs_base()) next_[static_cast<size_t>(ScalarClass::kI64)] = 1;
+  }
 
   void begin(const Instance& instance) {
     instance_ = &instance;
@@ -122,13 +127,31 @@ class LoweredSlots : public ops::Slots {
     const stablehlo::Type one{DType::kU64, {1}};
     stablehlo::Value key = b_.reshape(b_.convert(load({Slot::kRandom, ScalarClass::kI64}), DType::kU64), {1});
     stablehlo::Value counter = b_.splat(0, one);
-    if (!instance_->shared_random && world_.local_replicas > 1) {
-      counter = b_.reshape(b_.convert(b_.replica_id(), DType::kU64), {1});
-      counter = b_.shift_left(b_.add(counter, b_.splat(world_.process_base, one)), b_.splat(40, one));
+    if (!instance_->shared_random && world_.replicas() > 1) {
+      counter = b_.reshape(b_.convert(replica_id(), DType::kU64), {1});
+      counter = b_.shift_left(counter, b_.splat(40, one));
     }
     const stablehlo::Value parts[] = {key, counter};
     return b_.concatenate(parts, 0);
   }
+
+  ops::Replicas replicas() const override { return world_.for_rows(); }
+
+  stablehlo::Value replica_id() override {
+    using stablehlo::DType;
+    const stablehlo::Value local = b_.convert(b_.replica_id(), DType::kS32);
+    if (!world_.needs_base()) return local;
+    const stablehlo::Value base =
+        b_.reshape(b_.slice(vectors_[static_cast<size_t>(ScalarClass::kI64)], {0}, {1}), {});
+    return b_.add(local, b_.convert(base, DType::kS32));
+  }
+
+  Site next_site() override {
+    ++site_.number;
+    return site_;
+  }
+
+  bool over_replicas() const override { return instance_->over_replicas; }
 
  private:
   stablehlo::Value load(Slot slot) {
@@ -151,6 +174,7 @@ class LoweredSlots : public ops::Slots {
   const Instance* instance_ = nullptr;
   int64_t base_[kScalarClasses] = {};
   int64_t next_[kScalarClasses] = {};
+  Site site_;
 };
 
 }  // namespace
@@ -173,7 +197,7 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
     donations.push_back({});
   }
 
-  LoweredSlots slots(b, world, vectors);
+  LoweredSlots slots(b, world, vectors, canonical_hash(trace, plan));
   std::vector<stablehlo::Values> results(trace.nodes.size());
   auto value_of = [&](Ref ref) { return ref.leaf() ? leaf_values[ref.node] : results[ref.node][ref.output]; };
   std::string location;
@@ -203,7 +227,25 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
                   "sluice");
 }
 
-void gather_scalars(const Trace& trace, const Plan& plan, Scalars& scalars) {
+uint64_t canonical_hash(const Trace& trace, const Plan& plan) {
+  uint64_t hash = plan.nodes.size();
+  auto mix = [&hash](uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  };
+  // The signature is free of addresses but for the instances' ids.
+  for (uint32_t node : plan.nodes) mix(trace.nodes[node].instance->canonical);
+  size_t next = 0;
+  for (uint32_t node : plan.nodes) {
+    ++next;  // the instance's id
+    for (size_t k = 0; k < trace.nodes[node].instance->operands.size(); ++k) mix(plan.signature[next++]);
+  }
+  for (; next < plan.signature.size(); ++next) mix(plan.signature[next]);
+  return hash;
+}
+
+void gather_scalars(const Trace& trace, const Plan& plan, const World& world, Scalars& scalars) {
+  if (world.needs_base()) scalars.i64.push_back(int64_t{world.process_index} * world.local_replicas);
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const auto& slots = node.instance->slots;

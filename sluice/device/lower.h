@@ -23,7 +23,7 @@ struct Plan {
 
 // Plans the cut of everything that is pending. `output_of[i]` gets the result of the i-th pending storage.
 // The caller holds the lock.
-Plan make_plan(const Trace& trace, std::vector<uint32_t>& output_of);
+Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& output_of);
 
 // The program's text. Its parameters: the leaves, then for each scalar class in use one vector.
 std::string lower(const Trace& trace, const Plan& plan, const World& world, bool donate);
@@ -34,6 +34,9 @@ struct Scalars {
   std::vector<int64_t> i64;
   std::vector<double> f64;
 };
-void gather_scalars(const Trace& trace, const Plan& plan, Scalars& scalars);
+void gather_scalars(const Trace& trace, const Plan& plan, const World& world, Scalars& scalars);
+
+// A hash of the plan's program that is the same in every process.
+uint64_t canonical_hash(const Trace& trace, const Plan& plan);
 
 }  // namespace sluice::device

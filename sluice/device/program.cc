@@ -98,7 +98,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   const double lowered = now();
   dump(text, what);
   pjrt::CompileOptions options;
-  options.num_replicas = rt.world.local_replicas;
+  options.num_replicas = rt.world.spans_processes ? rt.world.replicas() : rt.world.local_replicas;
   options.device_ids = rt.device_ids;
   options.name = what;
   for (uint32_t leaf : plan.leaves) options.argument_types.push_back(trace.leaves[leaf]->type->type);
@@ -107,6 +107,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
       options.argument_types.push_back({kScalarTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
   }
   Program program;
+  program.canonical = canonical_hash(trace, plan);
   program.executable = base::value_or_throw(rt.client->compile(text, options));
   for (uint32_t node : plan.nodes) program.instances.push_back(trace.nodes[node].instance->id);
   const double done = now();

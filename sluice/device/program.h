@@ -13,6 +13,8 @@ namespace sluice::device {
 struct Program {
   std::shared_ptr<pjrt::Executable> executable;
   std::vector<uint32_t> instances;  // of its nodes, to say what changed when the next one differs
+  uint64_t canonical = 0;           // the same in every process
+  mutable int64_t launches = 0;     // so far
 };
 
 // Finds the plan's program, or lowers and compiles it. Says what changed when the same boundary got another

@@ -102,12 +102,14 @@ class Recorder final : public c10::OperatorKernel {
     Call call;
     const Instance* instance = nullptr;
     const bool shared = signature_->row->random && draws_shared(arguments);
+    const bool synced = signature_->row->statistics && sync_batch_norm();
     try {
       read_arguments(*signature_, inputs, call);
-      call.key.push_back(shared);
+      call.key.push_back((shared ? 1u : 0u) | (synced ? 2u : 0u));
       instance = &find_instance(call.key, call.types, [&](Instance& made) {
         fill_instance(*signature_, inputs, made);
         made.shared_random = shared;
+        made.over_replicas = synced;
       });
     } catch (const Error& error) {
       if (error.code() != Code::kUnimplemented) throw;
@@ -122,7 +124,7 @@ class Recorder final : public c10::OperatorKernel {
     }
     const uint32_t node = trace.add(*instance, call.operands, numbers);
     if (signature_->row->random && !shared && replicas_in_world() > 1)
-      trace.nodes[node].sameness = Sameness::kDifferent;
+      trace.set_sameness(node, Sameness::kDifferent);
     finish(op, stack, arguments, node);
     if (runtime_options().eager) cut(signature_->row->name);
   }

@@ -2,6 +2,7 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <bit>
 #include <cstdlib>
 #include <numeric>
 
@@ -12,6 +13,7 @@
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
 #include "sluice/device/trace.h"
+#include "sluice/pjrt/host_collectives.h"
 
 namespace sluice::device {
 namespace {
@@ -21,6 +23,11 @@ std::unique_ptr<Runtime>& current_runtime() {
   return *runtime;
 }
 std::mutex runtime_mutex;  // guards the pointer; uploading threads do not wait for the trace
+
+std::shared_ptr<pjrt::Transport>& transport() {
+  static auto* transport = new std::shared_ptr<pjrt::Transport>();
+  return *transport;
+}
 
 bool environment_flag(const char* name, bool otherwise) {
   const char* value = std::getenv(name);
@@ -77,8 +84,20 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
     rt->devices.push_back(found);
   }
   rt->device_ids = wanted;
-  rt->world.local_replicas = static_cast<int>(wanted.size());
-  rt->world.explicit_nan = rt->client->platform_name() == "cpu";
+  World& world = rt->world;
+  const bool cpu = rt->client->platform_name() == "cpu";
+  world.processes = options.processes;
+  world.process_index = options.process_index;
+  world.local_replicas = static_cast<int>(wanted.size());
+  world.explicit_nan = cpu;
+  world.spans_processes = !cpu && options.processes > 1;
+  world.host_collectives = cpu && world.replicas() > 1;
+  if (world.host_collectives) {
+    pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
+    base::value_or_throw(collectives.install(*plugin));
+    base::value_or_throw(
+        collectives.configure({wanted, options.process_index, options.processes, transport()}));
+  }
   return rt;
 }
 
@@ -97,7 +116,8 @@ const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
 bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
   return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&
          a.strict == b.strict && a.eager == b.eager && a.donate == b.donate && a.dump == b.dump &&
-         a.run_ahead == b.run_ahead && a.cache == b.cache;
+         a.run_ahead == b.run_ahead && a.cache == b.cache && a.processes == b.processes &&
+         a.process_index == b.process_index;
 }
 
 }  // namespace
@@ -110,6 +130,7 @@ Runtime& runtime() {
 }
 const DeviceOptions& runtime_options() { return runtime().options; }
 int replicas_in_world() { return runtime().world.replicas(); }
+bool sync_batch_norm() { return runtime().sync_batch_norm; }
 
 void wait_for_flights(size_t in_flight) {
   Runtime& rt = runtime();
@@ -126,6 +147,8 @@ void wait_for_flights(size_t in_flight) {
 }
 
 namespace {
+
+std::function<void(const LaunchRecord&)> launch_check;  // belongs to the trace's lock
 
 // The scalars' buffers on each replica; they live until the launch has taken them.
 std::vector<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const Scalars& scalars) {
@@ -144,10 +167,24 @@ std::vector<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const Scalars& s
   return buffers;
 }
 
+// Every process must launch the same programs with the same numbers; the base is the one that differs.
+void check_launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
+                  const Scalars& scalars, std::string_view what) {
+  if (rt.world.processes == 1 || !launch_check) return;
+  auto mix = [&rt](uint64_t word) {
+    rt.launched_hash = (rt.launched_hash ^ word) * 0x9e3779b97f4a7c15u;
+    rt.launched_hash ^= rt.launched_hash >> 29;
+  };
+  mix(program.canonical);
+  for (float number : scalars.f32) mix(std::bit_cast<uint32_t>(number));
+  for (size_t i = rt.world.needs_base() ? 1 : 0; i < scalars.i64.size(); ++i)
+    mix(static_cast<uint64_t>(scalars.i64[i]));
+  for (double number : scalars.f64) mix(std::bit_cast<uint64_t>(number));
+  launch_check({rt.launches, rt.launched_hash, what, program.launches == 0, &trace, &plan});
+}
+
 pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
-                    Runtime::Flight& flight) {
-  Scalars scalars;
-  gather_scalars(trace, plan, scalars);
+                    const Scalars& scalars, Runtime::Flight& flight) {
   flight.scalars = put_scalars(rt, scalars);
   std::vector<std::vector<pjrt::Buffer*>> arguments(rt.devices.size());
   for (size_t r = 0; r < rt.devices.size(); ++r) {
@@ -164,6 +201,17 @@ pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Pro
   return base::value_or_throw(program.executable->execute(arguments, not_donated));
 }
 
+}  // namespace
+
+void set_transport(std::shared_ptr<pjrt::Transport> next) { transport() = std::move(next); }
+
+void set_launch_check(std::function<void(const LaunchRecord&)> check) {
+  TraceLock lock = lock_trace();
+  launch_check = std::move(check);
+}
+
+namespace {
+
 // Gives the pending storages their results.
 void settle(Runtime& rt, Trace& trace, const Plan& plan, const std::vector<uint32_t>& output_of,
             pjrt::Launch& launched) {
@@ -174,6 +222,7 @@ void settle(Runtime& rt, Trace& trace, const Plan& plan, const std::vector<uint3
     data->client = rt.client;
     data->type = value.type;
     data->sameness = value.sameness;
+    data->origin = trace.nodes[plan.outputs[i].node].origin;
     for (auto& outputs : launched.outputs) data->buffers.push_back(std::move(outputs[i]));
     results.push_back(std::move(data));
   }
@@ -208,7 +257,7 @@ void cut(std::string_view what) {
   const double start = now();
   try {
     std::vector<uint32_t> output_of;
-    const Plan plan = make_plan(trace, output_of);
+    const Plan plan = make_plan(trace, rt.world, output_of);
     const Program& program = find_program(trace, plan, what);
     const double before_launch = now();
     if (rt.options.run_ahead >= 0) wait_for_flights(static_cast<size_t>(rt.options.run_ahead));
@@ -216,7 +265,11 @@ void cut(std::string_view what) {
     Runtime::Flight flight;
     flight.what = what;
     flight.number = ++rt.launches;
-    pjrt::Launch launched = launch(rt, trace, plan, program, flight);
+    Scalars scalars;
+    gather_scalars(trace, plan, rt.world, scalars);
+    check_launch(rt, trace, plan, program, scalars, what);
+    pjrt::Launch launched = launch(rt, trace, plan, program, scalars, flight);
+    ++program.launches;
     settle(rt, trace, plan, output_of, launched);
     flight.done = std::move(launched.done);
     for (DataPtr& leaf : trace.leaves) {
@@ -275,6 +328,7 @@ void shutdown() {
 }
 
 int replicas() { return device::runtime().world.local_replicas; }
+void set_sync_batch_norm(bool on) { device::runtime().sync_batch_norm = on; }
 
 void sync(std::string_view what) {
   auto lock = device::lock_trace();

@@ -1,7 +1,9 @@
 // The process's device: options, the PJRT client, and the programs in flight.
 #pragma once
 
+#include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,8 +11,12 @@
 #include "sluice/device/device.h"
 #include "sluice/device/value.h"
 #include "sluice/pjrt/client.h"
+#include "sluice/pjrt/transport.h"
 
 namespace sluice::device {
+
+class Trace;
+struct Plan;
 
 // The replicas that a program is lowered for.
 struct World {
@@ -19,8 +25,12 @@ struct World {
   // True where the plugin's programs span processes: they then have all replicas, else the local ones.
   bool spans_processes = false;
   bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
-  int process_base = 0;      // global number of this process's first replica
+  bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
+  int process_index = 0;
   int replicas() const { return processes * local_replicas; }
+  // Programs have the local replicas only; the number of the process's first one comes with their scalars.
+  bool needs_base() const { return processes > 1 && !spans_processes; }
+  ops::Replicas for_rows() const { return {replicas(), local_replicas, host_collectives}; }
 };
 
 struct Runtime {
@@ -41,7 +51,9 @@ struct Runtime {
     int64_t number = 0;
   };
   std::deque<Flight> flights;
+  std::atomic<bool> sync_batch_norm = false;
   int64_t launches = 0;
+  uint64_t launched_hash = 0;
 };
 
 // Opened by init(); opens itself with default options when the device is used first. Thread-safe; the flights
@@ -49,6 +61,22 @@ struct Runtime {
 Runtime& runtime();
 const DeviceOptions& runtime_options();
 int replicas_in_world();
+// Whether batch normalization takes its statistics over all replicas.
+bool sync_batch_norm();
+// What a process launches, for comparing it with the others.
+struct LaunchRecord {
+  int64_t number = 0;         // of the launch
+  uint64_t hash = 0;          // of all launches up to this one: their programs and run-time scalars
+  std::string_view boundary;  // what cut the graph
+  bool fresh = false;         // the program is new in this process
+  const Trace* trace = nullptr;
+  const Plan* plan = nullptr;
+};
+// How collectives reach other processes where they are calls of the host's handlers. Set before init().
+void set_transport(std::shared_ptr<pjrt::Transport> transport);
+// Called before each launch, under the trace's lock; throws to refuse it. Empty: no check.
+void set_launch_check(std::function<void(const LaunchRecord&)> check);
+
 // Waits until at most `in_flight` launched programs are left; throws the error of one that failed. Releases
 // nothing.
 void wait_for_flights(size_t in_flight);

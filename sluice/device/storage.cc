@@ -163,12 +163,13 @@ void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides) 
 void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t> strides) {
   Trace& trace = Trace::get();
   if (storage.keep_equal && value.sameness != Sameness::kGlobal) {
-    const std::string& op =
-        value.ref.leaf() ? "a batch" : std::string(trace.nodes[value.ref.node].instance->row->name);
-    throw Error(Code::kFailedPrecondition,
-                base::str("parameter '", Names::name(storage.name),
-                          "' would get a value that differs between replicas (from ", op,
-                          "); average it over the replicas first"));
+    throw Error(
+        Code::kFailedPrecondition,
+        base::str("the parameter '", Names::name(storage.name),
+                  "' would get a value that differs between the replicas (", since(trace.origin(value.ref)),
+                  "): its gradient was not averaged. Update it by session.step(optimizer), call "
+                  "session.reduce_gradients(parameters) before optimizer.step(), or average what you write "
+                  "with sluice::mean"));
   }
   // Existing data is shared: nothing to compute.
   if (value.ref.leaf()) return set_data(storage, trace.leaves[value.ref.node], std::move(strides));

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "sluice/base/check.h"
+#include "sluice/base/strings.h"
 #include "sluice/device/metrics.h"
 
 namespace sluice::device {
@@ -15,15 +16,34 @@ Trace& Trace::get() {
 uint32_t Trace::add(const Instance& instance, c10::ArrayRef<Operand> operands,
                     c10::ArrayRef<Number> scalars) {
   if (nodes.empty()) note_first_record();
-  Node node{&instance, static_cast<uint32_t>(inputs.size()), static_cast<uint32_t>(numbers.size()), layer,
-            Sameness::kGlobal};
+  Node node{&instance,
+            static_cast<uint32_t>(inputs.size()),
+            static_cast<uint32_t>(numbers.size()),
+            layer,
+            Sameness::kGlobal,
+            {}};
   for (const Operand& operand : operands) {
     inputs.push_back(operand.ref);
-    node.sameness = weakest(node.sameness, operand.sameness);
+    if (operand.sameness <= node.sameness) continue;
+    node.sameness = operand.sameness;
+    node.origin = origin(operand.ref);
+    if (node.origin.row == nullptr) node.origin = {instance.row, layer};
   }
   numbers.insert(numbers.end(), scalars.begin(), scalars.end());
   nodes.push_back(node);
   return static_cast<uint32_t>(nodes.size() - 1);
+}
+
+void Trace::set_sameness(uint32_t number, Sameness sameness) {
+  Node& node = nodes[number];
+  if (sameness > node.sameness) node.origin = {node.instance->row, node.name};
+  node.sameness = sameness;
+}
+
+std::string since(const Origin& origin) {
+  if (origin.row == nullptr) return "it came from the host so: a batch";
+  return base::str("different since ", origin.row->name,
+                   origin.layer != 0 ? base::str(" in layer ", Names::name(origin.layer)) : std::string());
 }
 
 Operand Trace::leaf(const DataPtr& data) {
@@ -55,9 +75,42 @@ void Trace::clear() {
   numbers.clear();
   ++number;
   owner = {};
+  layer = 0;
   std::vector<DataPtr> released;
   released.swap(leaves);
   leaves.reserve(released.size());
+}
+
+std::vector<Operand> record_list(const char* row, c10::ArrayRef<Operand> operands,
+                                 c10::ArrayRef<int64_t> ints, Sameness sameness) {
+  static const std::vector<std::string> names = {"tensors", "ints"};
+  InstanceKey key;
+  key.push_back(reinterpret_cast<uintptr_t>(row));
+  key.push_back(operands.size());
+  std::vector<TypeRef> types;
+  for (const Operand& operand : operands) {
+    key.push_back(reinterpret_cast<uintptr_t>(operand.type));
+    types.push_back(operand.type);
+  }
+  for (int64_t i : ints) key.push_back(static_cast<uint64_t>(i));
+  const Instance& instance = find_instance(key, types, [&](Instance& made) {
+    made.row = ops::find_row(row);
+    SLUICE_CHECK(made.row != nullptr, row);
+    made.names = &names;
+    made.args.resize(2);
+    made.args[0].kind = ops::Arg::Kind::kTensors;
+    made.args[0].values.resize(operands.size());
+    made.args[0].ints.assign(operands.size(), 1);
+    made.args[1].kind = ops::Arg::Kind::kInts;
+    made.args[1].ints = ints.vec();
+  });
+  Trace& trace = Trace::get();
+  const uint32_t node = trace.add(instance, operands, {});
+  trace.set_sameness(node, sameness);
+  std::vector<Operand> results;
+  for (size_t i = 0; i < instance.results.size(); ++i)
+    results.push_back(trace.result(node, static_cast<uint16_t>(i)));
+  return results;
 }
 
 Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints,

@@ -32,6 +32,7 @@ struct Node {
   uint32_t first_number;  // in Trace::numbers; as many as instance->slots
   uint32_t name;          // of the layer it belongs to, in Names
   Sameness sameness;
+  Origin origin;  // where the results began to differ, unless they are global
 };
 
 class Trace {
@@ -47,6 +48,12 @@ class Trace {
   Operand result(uint32_t node, uint16_t output) const {
     const Node& n = nodes[node];
     return {{node, output}, n.instance->results[output], n.sameness};
+  }
+  // The results of a node are this much the same, whatever its operands are.
+  void set_sameness(uint32_t node, Sameness sameness);
+  // Of a value of this trace.
+  Origin origin(Ref value) const {
+    return value.leaf() ? leaves[value.node]->origin : nodes[value.node].origin;
   }
   // The data as an operand of this trace.
   Operand leaf(const DataPtr& data);
@@ -78,6 +85,14 @@ inline TraceLock lock_trace() { return TraceLock(Trace::get().mutex); }
 // Records one of the device's own operations (rows of ops/view.cc): operands, then one list of integers.
 Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints,
                         stablehlo::DType dtype = stablehlo::DType::kPred);
+
+// Records one of the device's rows over a list of tensors (rows of ops/collective.cc). The results, one for
+// each operand, are this much the same.
+std::vector<Operand> record_list(const char* row, c10::ArrayRef<Operand> operands,
+                                 c10::ArrayRef<int64_t> ints, Sameness sameness);
+
+// ", different since aten::mm (layer fc1.weight)": for messages about a value that is not global.
+std::string since(const Origin& origin);
 
 // Cuts: launches everything that is pending. The caller holds the lock. `what` names the boundary.
 void cut(std::string_view what);

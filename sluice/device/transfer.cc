@@ -61,38 +61,72 @@ DataPtr materialize(const at::Tensor& tensor) {
   return LazyStorage::of(holder)->data;
 }
 
-at::Tensor download(const at::Tensor& tensor, std::string_view what, bool any, int replica) {
+namespace {
+
+// Refuses to read a value as one that it may not be.
+void check_sameness(const at::Tensor& tensor, std::string_view what, Sameness wanted) {
+  const Operand value = read(tensor);
+  if (value.sameness <= wanted) return;
+  const World& world = runtime().world;
+  if (value.sameness == Sameness::kProcess) {
+    throw Error(Code::kFailedPrecondition,
+                base::str(what, ": the value came from the host, and the ", world.processes,
+                          " processes may hold different ones; sluice::local(tensor) reads this process's, ",
+                          "sluice::broadcast(tensor) makes them one"));
+  }
+  throw Error(
+      Code::kFailedPrecondition,
+      base::str(what, ": the value differs between the ", world.replicas(), " replicas (",
+                since(Trace::get().origin(value.ref)),
+                "); sluice::mean(tensor) is their mean, sluice::on_replica(tensor, 0) reads one of them"));
+}
+
+at::Tensor read_replica(const Data& data, size_t replica, std::string_view what) {
+  at::Tensor host = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
+  const size_t bytes = data.type->type.bytes();
+  if (bytes == 0) return host;
+  auto read = data.buffers[replica].read(host.mutable_data_ptr(), bytes);
+  if (!read) throw Error(read.error().code(), base::str(what, ": ", read.error().what()));
+  return host;
+}
+
+}  // namespace
+
+at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
   const double start = now();
   DataPtr data;
   {
     TraceLock lock = lock_trace();
     Runtime& rt = runtime();
-    if (rt.options.strict && !Trace::get().nodes.empty() && rt.launches > 0 && !any) {
+    if (rt.options.strict && !Trace::get().nodes.empty() && rt.launches > 0 &&
+        wanted != Sameness::kDifferent) {
       throw Error(Code::kFailedPrecondition,
                   base::str("--strict: ", what,
                             " reads a value in the middle of a step and makes the host wait; "
                             "use session.log_every, or read after session.step"));
     }
+    check_sameness(tensor, what, wanted);
+    if (replica < 0 || replica >= rt.world.local_replicas) {
+      throw Error(Code::kOutOfRange, base::str("there is no replica ", replica, "; this process has ",
+                                               rt.world.local_replicas, ", numbered from 0"));
+    }
     data = materialize(tensor);
-    if (!any && data->sameness != Sameness::kGlobal && data->buffers.size() > 1) {
-      throw Error(
-          Code::kFailedPrecondition,
-          base::str(what,
-                    ": the value differs between replicas; sluice::on_replica(tensor, 0) reads one of them"));
-    }
-    if (replica < 0 || static_cast<size_t>(replica) >= data->buffers.size()) {
-      throw Error(Code::kOutOfRange,
-                  base::str("there is no replica ", replica, "; this process has ", data->buffers.size()));
-    }
   }
-  at::Tensor host = at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()));
-  const size_t bytes = data->type->type.bytes();
-  if (bytes > 0) {
-    auto read = data->buffers[static_cast<size_t>(replica)].read(host.mutable_data_ptr(), bytes);
-    if (!read) throw Error(read.error().code(), base::str(what, ": ", read.error().what()));
-  }
-  note_host_read(what, now() - start, static_cast<int64_t>(bytes));
+  at::Tensor host = read_replica(*data, static_cast<size_t>(replica), what);
+  note_host_read(what, now() - start, static_cast<int64_t>(data->type->type.bytes()));
   return host;
+}
+
+std::vector<at::Tensor> download_all(const at::Tensor& tensor) {
+  DataPtr data;
+  {
+    TraceLock lock = lock_trace();
+    data = materialize(tensor);
+  }
+  std::vector<at::Tensor> hosts;
+  for (size_t r = 0; r < data->buffers.size(); ++r)
+    hosts.push_back(read_replica(*data, r, "copy to the host"));
+  return hosts;
 }
 
 }  // namespace sluice::device

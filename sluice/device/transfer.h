@@ -13,9 +13,12 @@ namespace sluice::device {
 // alive: nobody may write to it any more. Takes no lock.
 DataPtr upload_data(const std::vector<at::Tensor>& hosts);
 
-// The value of a device tensor on one replica as a row-major host tensor. Cuts and waits. Counted as a host
-// read, named `what`. A value that differs between replicas is an error unless `any`.
-at::Tensor download(const at::Tensor& tensor, std::string_view what, bool any = false, int replica = 0);
+// The value of a device tensor on one local replica as a row-major host tensor. Cuts and waits. Counted as a
+// host read, named `what`. An error, before anything is cut, when the value is less the same than `wanted`.
+at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted = Sameness::kGlobal,
+                    int replica = 0);
+// The same for all local replicas; counts nothing.
+std::vector<at::Tensor> download_all(const at::Tensor& tensor);
 
 // The data of a tensor, row-major with its sizes, after a cut when it is pending. The caller holds the lock.
 DataPtr materialize(const at::Tensor& tensor);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/device/types.h"
+#include "sluice/ops/row.h"
 #include "sluice/pjrt/client.h"
 
 namespace sluice::device {
@@ -18,6 +19,13 @@ enum class Sameness : uint8_t { kGlobal = 0, kProcess = 1, kDifferent = 2 };
 
 inline Sameness weakest(Sameness a, Sameness b) { return a > b ? a : b; }
 
+// Where a value began to differ between replicas: at this operation, in this layer. No row: it came so from
+// the host (a batch).
+struct Origin {
+  const ops::Row* row = nullptr;
+  uint32_t layer = 0;  // in Names
+};
+
 // One value on the device, immutable: a PJRT buffer for each local replica. Shared by every storage that
 // holds the value (clones, copies) and by traces that read it.
 struct Data : c10::intrusive_ptr_target {
@@ -25,6 +33,7 @@ struct Data : c10::intrusive_ptr_target {
   std::vector<pjrt::Buffer> buffers;     // [replica]
   TypeRef type = nullptr;
   Sameness sameness = Sameness::kGlobal;
+  Origin origin;  // unless it is global
   // The place among the current trace's leaves, when `leaf_trace` is that trace's number.
   uint64_t leaf_trace = 0;
   uint32_t leaf = 0;

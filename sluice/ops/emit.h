@@ -55,6 +55,14 @@ struct Arg {
   DType dtype = DType::kF32;
 };
 
+// The replicas that a program is for.
+struct Replicas {
+  int64_t count = 1;  // of all processes
+  int64_t local = 1;  // of this one
+  // Collectives are calls of the host's handlers (XLA's CPU plugin), not the compiler's own operations.
+  bool by_host = false;
+};
+
 // Where run-time scalars and random keys come from: parameters while types are inferred, slots of the
 // program's scalar vector while it is lowered.
 class Slots {
@@ -64,6 +72,18 @@ class Slots {
   virtual Value scalar(size_t index, DType dtype) = 0;
   // The state for rng_bits (tensor<2xui64>) of this call, the global replica's number already in it.
   virtual Value random_state() = 0;
+  virtual Replicas replicas() const = 0;
+  // The global number of the replica that runs the program, a 0-d s32.
+  virtual Value replica_id() = 0;
+  // What the host's handlers check to be the same in all processes: the program's hash, and the number of
+  // the collective within the program (counted up by each call).
+  struct Site {
+    int64_t program = 0;
+    int64_t number = 0;
+  };
+  virtual Site next_site() = 0;
+  // Statistics are taken over all replicas in this call (see Row::statistics).
+  virtual bool over_replicas() const = 0;
 };
 
 class Emit {
@@ -102,6 +122,12 @@ class Emit {
 
   // The state for rng_bits of this call; only for rows with `random`.
   Value random_state() const { return slots_.random_state(); }
+
+  // For collectives; see Slots.
+  Replicas replicas() const { return slots_.replicas(); }
+  Value replica_id() const { return slots_.replica_id(); }
+  Slots::Site next_site() const { return slots_.next_site(); }
+  bool over_replicas() const { return slots_.over_replicas(); }
 
   // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
   // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sluice/base/strings.h"
+#include "sluice/ops/collective.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {
@@ -43,11 +44,16 @@ struct Moments {
   Value mean, variance, centered;
 };
 
-Moments moments(Builder& b, Value x, const Dims& dims) {
+// What `over_replicas` does to a mean: nothing, or the mean over all replicas.
+using OverReplicas = std::function<Value(Value)>;
+Value as_it_is(Value mean) { return mean; }
+
+Moments moments(Builder& b, Value x, const Dims& dims, const OverReplicas& over_replicas = as_it_is) {
   const int64_t count = elements(x, dims);
-  const Value mean = divided(b, b.reduce_sum(x, dims), count);
+  const Value mean = over_replicas(divided(b, b.reduce_sum(x, dims), count));
   const Value centered = b.subtract(x, b.broadcast_in_dim(mean, x.dims(), other_dims(x.rank(), dims)));
-  return {mean, divided(b, b.reduce_sum(b.multiply(centered, centered), dims), count), centered};
+  const Value squares = divided(b, b.reduce_sum(b.multiply(centered, centered), dims), count);
+  return {mean, over_replicas(squares), centered};
 }
 
 // x * weight + bias, where the parameters that there are lie along `dims`.
@@ -65,6 +71,14 @@ Value scale_and_shift(Emit& e, Value x, const Dims& dims) {
 Dims all_but_channels(Emit& e, Value x) {
   e.check(x.rank() >= 2, base::str("expected an input of at least 2 dimensions, found ", x.type().str()));
   return other_dims(x.rank(), {1});
+}
+
+// Whether the statistics are those of all replicas' batches (SyncBatchNorm).
+bool synced(Emit& e) { return e.over_replicas() && e.replicas().count > 1; }
+
+// The values' means over all replicas, in one collective, when `synced`.
+Values synced_means(Emit& e, const Values& means) {
+  return synced(e) ? all_reduce(e, means, Reduction::kMean) : means;
 }
 
 // old * (1 - momentum) + value * momentum, in old's type; empty when there is no old value.
@@ -86,7 +100,7 @@ Values batch_norm(Emit& e) {
   const DType statistics = statistics_type(e, input.dtype());
   Moments m;
   if (e.boolean("training")) {
-    m = moments(b, x, reduced);
+    m = moments(b, x, reduced, [&e](Value mean) { return synced_means(e, {mean})[0]; });
   } else {
     m.mean = to(b, e.tensor("running_mean"), x.dtype());
     m.variance = to(b, e.tensor("running_var"), x.dtype());
@@ -103,7 +117,7 @@ Values batch_norm(Emit& e) {
     const Value none = zeros(b, Type{statistics, {0}});
     return {y, none, none, {}, {}};
   }
-  const auto count = static_cast<double>(elements(x, reduced));
+  const auto count = static_cast<double>(elements(x, reduced) * (synced(e) ? e.replicas().count : 1));
   const Value unbiased = b.multiply(m.variance, number_like(b, count / (count - 1), m.variance));
   return {y, to(b, m.mean, statistics), to(b, inverse, statistics), moved(e, "running_mean", m.mean),
           moved(e, "running_var", unbiased)};
@@ -139,8 +153,9 @@ Values batch_norm_backward(Emit& e) {
     Value rest = grad;
     if (train) {
       const int64_t count = elements(x, reduced);
-      rest = b.subtract(rest, along_channels(divided(b, sum, count)));
-      rest = b.subtract(rest, b.multiply(normalized, along_channels(divided(b, product, count))));
+      const Values means = synced_means(e, {divided(b, sum, count), divided(b, product, count)});
+      rest = b.subtract(rest, along_channels(means[0]));
+      rest = b.subtract(rest, b.multiply(normalized, along_channels(means[1])));
     }
     grad_input = to(b, b.multiply(rest, along_channels(factor)), input.dtype());
   }
@@ -270,11 +285,16 @@ constexpr Row kRows[] = {
     {.name = "aten::native_batch_norm",
      .emit = batch_norm,
      .constants = "eps",
-     .writes = "running_mean running_var"},
+     .writes = "running_mean running_var",
+     .statistics = true},
     {.name = "aten::_native_batch_norm_legit.no_stats",
      .emit = batch_norm_without_statistics,
-     .constants = "eps"},
-    {.name = "aten::native_batch_norm_backward", .emit = batch_norm_backward, .constants = "eps"},
+     .constants = "eps",
+     .statistics = true},
+    {.name = "aten::native_batch_norm_backward",
+     .emit = batch_norm_backward,
+     .constants = "eps",
+     .statistics = true},
     {.name = "aten::native_layer_norm", .emit = layer_norm, .constants = "eps"},
     {.name = "aten::native_layer_norm_backward", .emit = layer_norm_backward},
     {.name = "aten::native_group_norm", .emit = group_norm, .constants = "eps"},

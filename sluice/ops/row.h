@@ -28,6 +28,8 @@ struct Row {
   // Names of tensor arguments that the operation writes without its schema saying so (running statistics).
   std::string_view writes = "";
   bool random = false;  // may call Emit::random_state()
+  // Takes statistics of a batch: of all replicas' batches where the program asks for it (SyncBatchNorm).
+  bool statistics = false;
 };
 
 // All rows, in the order of their families. Names are unique (checked by a test).
@@ -53,5 +55,6 @@ std::span<const Row> create_rows();
 std::span<const Row> random_rows();
 std::span<const Row> resample_rows();
 std::span<const Row> patches_rows();
+std::span<const Row> collective_rows();
 
 }  // namespace sluice::ops

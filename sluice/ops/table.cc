@@ -27,6 +27,7 @@ std::vector<Row> join_families() {
            shape_rows(),
            random_rows(),
            view_rows(),
+           collective_rows(),
        })
     all.insert(all.end(), family.begin(), family.end());
   return all;

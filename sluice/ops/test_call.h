@@ -19,8 +19,13 @@ class TestSlots : public Slots {
     return builder_.parameter({dtype, {}});
   }
   Value random_state() override { return builder_.parameter({DType::kU64, {2}}); }
+  Replicas replicas() const override { return world; }
+  Value replica_id() override { return builder_.parameter({DType::kS32, {}}); }
+  Site next_site() override { return {}; }
+  bool over_replicas() const override { return false; }
 
   std::vector<std::pair<size_t, DType>> asked;
+  Replicas world;
 
  private:
   Builder& builder_;

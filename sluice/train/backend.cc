@@ -30,7 +30,8 @@ Backend::Backend(const std::string& device, const DeviceOptions& options) : devi
                           "by --plugin or SLUICE_PLUGIN)"));
   init(options);
   device_ = at::Device(at::kXLA, 0);
-  replicas_ = sluice::replicas();
+  local_replicas_ = sluice::replicas();
+  processes_ = options.processes;
 }
 
 at::Tensor Backend::upload(const std::vector<at::Tensor>& one_per_replica) const {

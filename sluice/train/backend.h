@@ -20,6 +20,8 @@ class Pending {
   bool ready() const;
   // Waits. One CPU tensor for each local replica.
   std::vector<at::Tensor> get() const;
+  // The values are known to be equal on all replicas. Ask after get().
+  bool global() const { return host_.defined() || fetch_.global(); }
 
  private:
   friend class Backend;
@@ -35,7 +37,8 @@ class Backend {
 
   at::Device device() const { return device_; }
   bool is_xla() const { return device_.is_xla(); }
-  int replicas() const { return replicas_; }
+  int replicas() const { return local_replicas_ * processes_; }
+  int local_replicas() const { return local_replicas_; }
 
   at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) const;
   // Later writes to the tensor do not change what arrives.
@@ -50,7 +53,8 @@ class Backend {
 
  private:
   at::Device device_;
-  int replicas_ = 1;
+  int local_replicas_ = 1;
+  int processes_ = 1;
 };
 
 }  // namespace sluice::train

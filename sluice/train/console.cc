@@ -24,6 +24,7 @@ Console::Console(ConsoleMode mode)
 Console::~Console() { end_progress(); }
 
 void Console::line(const std::string& text) {
+  if (mode_ == ConsoleMode::kSilent) return;
   clear();
   FILE* out = mode_ == ConsoleMode::kJson ? stderr : stdout;
   std::fprintf(out, "%s\n", text.c_str());

@@ -6,12 +6,13 @@
 
 namespace sluice::train {
 
-enum class ConsoleMode { kText, kJson };
+enum class ConsoleMode { kText, kJson, kSilent };
 
 // Threads: one at a time.
 class Console {
  public:
-  // In kJson mode text lines go to standard error and only json() writes to standard output.
+  // In kJson mode text lines go to standard error and only json() writes to standard output. kSilent: for all
+  // processes but the first.
   explicit Console(ConsoleMode mode);
   ~Console();
   Console(const Console&) = delete;

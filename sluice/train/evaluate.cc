@@ -1,5 +1,6 @@
 #include "sluice/train/evaluate.h"
 
+#include "sluice/replica/collectives.h"
 #include "sluice/train/session_state.h"
 
 namespace sluice::train {
@@ -11,7 +12,7 @@ Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::T
   // others.
   auto zero = [&](at::ScalarType type) {
     std::vector<at::Tensor> zeros;
-    for (int r = 0; r < session.replicas(); ++r) zeros.push_back(at::zeros({1}, type));
+    for (int r = 0; r < session.local_replicas(); ++r) zeros.push_back(at::zeros({1}, type));
     return session.upload(zeros);
   };
   at::Tensor samples = zero(at::kLong), correct = zero(at::kLong), loss = zero(at::kFloat);
@@ -33,11 +34,12 @@ Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::T
       break;
     }
   }
-  double sum = 0;
   session.finish();
-  for (const auto& part : session.read(samples)) result.samples += part.item<int64_t>();
-  for (const auto& part : session.read(correct)) result.correct += part.item<int64_t>();
-  for (const auto& part : session.read(loss)) sum += part.item<double>();
+  // The sum over all replicas; the sums' own program runs once an evaluation.
+  auto total = [&](const at::Tensor& part) { return session.read(sluice::sum(part)).front(); };
+  result.samples = total(samples).item<int64_t>();
+  result.correct = total(correct).item<int64_t>();
+  const double sum = total(loss).item<double>();
   result.loss = result.samples > 0 ? sum / static_cast<double>(result.samples) : 0;
   return result;
 }

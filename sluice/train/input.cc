@@ -12,12 +12,15 @@ namespace input_detail {
 // Pictures of one set: noise around a pattern of the class, so that a model can learn them.
 class FakeBatches {
  public:
-  FakeBatches(const TrainOptions& options, bool training, int64_t rows, int replicas, int64_t samples,
-              int64_t batches, int64_t skip)
+  // For the session's replicas of this process, out of all.
+  FakeBatches(const TrainOptions& options, bool training, int64_t rows, const Session& session,
+              int64_t samples, int64_t batches, int64_t skip)
       : options_(options),
         training_(training),
         rows_(rows),
-        replicas_(replicas),
+        replicas_(session.replicas()),
+        first_(session.process_index() * session.local_replicas()),
+        local_(session.local_replicas()),
         samples_(samples),
         batches_(batches),
         at_(skip) {}
@@ -25,7 +28,7 @@ class FakeBatches {
   std::vector<HostBatch> operator()() {
     std::vector<HostBatch> group;
     if (at_ >= batches_) return group;
-    for (int r = 0; r < replicas_; ++r) group.push_back(make(at_ * replicas_ + r));
+    for (int r = 0; r < local_; ++r) group.push_back(make(at_ * replicas_ + first_ + r));
     ++at_;
     return group;
   }
@@ -57,7 +60,7 @@ class FakeBatches {
   TrainOptions options_;
   bool training_;
   int64_t rows_;
-  int replicas_;
+  int replicas_, first_, local_;
   int64_t samples_, batches_, at_;
 };
 
@@ -81,7 +84,7 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
 }  // namespace input_detail
 
 Input::Input(const TrainOptions& options, bool training, int64_t rows, int replicas)
-    : options_(options), training_(training), rows_(rows), replicas_(replicas) {
+    : options_(options), training_(training), rows_(rows) {
   const int64_t together = rows * replicas;
   if (options.fake_data) {
     samples_ = training ? options.train_size : options.test_size;
@@ -122,7 +125,7 @@ Feed Input::feed(Session& session, int64_t epoch, int64_t skip) const {
   feed.skip = skip;
   if (dataset_) return session.feed(*dataset_, feed);
   return session.feed_source(
-      input_detail::FakeBatches(options_, training_, rows_, replicas_, samples_, batches_, skip), feed);
+      input_detail::FakeBatches(options_, training_, rows_, session, samples_, batches_, skip), feed);
 }
 
 }  // namespace sluice::train

@@ -14,7 +14,8 @@ namespace sluice::train {
 
 class Input {
  public:
-  // `rows`: of one replica's batch. Counts the samples of the shards; a missing one is an error.
+  // `rows`: of one replica's batch; `replicas`: of all processes. Counts the samples of the shards; a missing
+  // one is an error.
   Input(const TrainOptions& options, bool training, int64_t rows, int replicas);
 
   int64_t samples() const { return samples_; }
@@ -30,7 +31,6 @@ class Input {
   const TrainOptions& options_;
   bool training_;
   int64_t rows_, samples_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
-  int replicas_;
   std::optional<data::WebDataset> dataset_;
 };
 

@@ -65,6 +65,8 @@ struct TrainOptions {
   std::vector<int> device_ids;
   std::string precision = "f32";  // f32 or bf16
   bool strict = false;
+  bool sync_batch_norm = false;  // statistics over all replicas' batches
+  int64_t check_replicas = 0;    // compare the parameters on all replicas every so many steps; 0: never
 
   // What is written.
   std::string logdir = "sluice-run";

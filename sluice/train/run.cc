@@ -40,7 +40,9 @@ Run::Run(const TrainOptions& options, Session& session, const Input& train, cons
       test_(test),
       model_(model),
       forward_(std::move(forward)),
-      console_(options.json ? ConsoleMode::kJson : ConsoleMode::kText),
+      console_(!session.is_leader() ? ConsoleMode::kSilent
+               : options.json       ? ConsoleMode::kJson
+                                    : ConsoleMode::kText),
       steps_per_epoch_(train.batches() / options.accumulate),
       started_(base::monotonic_seconds()) {
   if (options.steps_per_epoch > 0) steps_per_epoch_ = std::min(steps_per_epoch_, options.steps_per_epoch);
@@ -96,7 +98,8 @@ void Run::prepare() {
     restored_.reset();
   }
   session_.prepare(model_, *optimizer_);
-  metrics_ = base::value_or_throw(MetricsWriter::create(options_.logdir, progress_.step));
+  if (session_.is_leader())
+    metrics_ = base::value_or_throw(MetricsWriter::create(options_.logdir, progress_.step));
 }
 
 void Run::announce() {
@@ -118,6 +121,7 @@ TrainResult Run::operator()() {
   while (progress_.epoch < options_.epochs) {
     if (!train_epoch()) return stopped();
     end_of_epoch();
+    session_.sync_buffers(model_);
     const double before = progress_.best_accuracy;
     if (!test_epoch()) return stopped();
     save(progress_.best_accuracy > before);
@@ -144,9 +148,9 @@ bool Run::train_epoch() {
       rate_->add(batch->count);
       session_.step(*optimizer_, {.clip_norm = options_.clip_norm});
     }
-    const bool last = progress_.batch + 1 == steps_per_epoch_;
-    after_update(loss, last);
-    if (interrupted()) return false;
+    const bool last = progress_.batch + 1 == steps_per_epoch_, stop = interrupted();
+    after_update(loss, last, stop);
+    if (stop) return false;
   }
   return true;
 }
@@ -167,7 +171,7 @@ torch::Tensor Run::train_batch(Batch& batch) {
   return loss.detach();
 }
 
-void Run::after_update(const torch::Tensor& loss, bool last) {
+void Run::after_update(const torch::Tensor& loss, bool last, bool stop) {
   const double lr = learning_rate_now();
   ++progress_.step;
   ++progress_.batch;
@@ -175,19 +179,22 @@ void Run::after_update(const torch::Tensor& loss, bool last) {
   const bool save_now = options_.save_steps > 0 && progress_.step % options_.save_steps == 0 && !last;
   console_.progress(base::str("Epoch ", progress_.epoch + 1), progress_.batch, steps_per_epoch_,
                     base::str("Loss=", run_detail::fixed(last_loss_, 5)));
-  if (!log && !last && !save_now && !interrupted()) return;
+  if (!log && !last && !save_now && !stop) return;
   const double now = base::monotonic_seconds();
   rate_->mark(now);
   auto deliver = [=, this, alive = std::weak_ptr<char>(alive_), epoch = progress_.epoch + 1,
-                  step = progress_.step, batch = progress_.batch, rate = rate_->rate() / session_.replicas(),
-                  global = rate_->global_rate(now),
+                  step = progress_.step, batch = progress_.batch,
+                  rate = rate_->rate() / session_.local_replicas(), global = rate_->global_rate(now),
                   time = base::local_time()](std::vector<torch::Tensor> values) {
     if (alive.expired()) return;
     const double mean = values[0].to(torch::kDouble).mean().item<double>();
     report(mean, epoch, step, batch, rate, global, lr, time, log);
   };
   session_.after_step({loss}, std::move(deliver));
+  if (options_.check_replicas > 0 && progress_.step % options_.check_replicas == 0)
+    session_.check_replicas(model_);
   if (save_now) {
+    session_.sync_buffers(model_);
     session_.finish();  // the loss is checked before its weights replace a good checkpoint
     save(false);
   }
@@ -205,10 +212,10 @@ void Run::report(double loss, int64_t epoch, int64_t step, int64_t batch, double
                                        : base::str("The last good checkpoint is ", last, ".")));
   }
   if (!log) return;
-  console_.line(
-      base::str("| Training Device=", session_.device(), "/", session_.process_index(), " Epoch=", epoch,
-                " Step=", batch, " Loss=", run_detail::fixed(loss, 5), " Rate=", run_detail::fixed(rate, 2),
-                " GlobalRate=", run_detail::fixed(global_rate / session_.replicas(), 2), " Time=", time));
+  console_.line(base::str(
+      "| Training Device=", session_.device(), "/", session_.process_index(), " Epoch=", epoch,
+      " Step=", batch, " Loss=", run_detail::fixed(loss, 5), " Rate=", run_detail::fixed(rate, 2),
+      " GlobalRate=", run_detail::fixed(global_rate / session_.local_replicas(), 2), " Time=", time));
   Measurement row;
   row.split = "train";
   row.epoch = epoch;
@@ -220,6 +227,14 @@ void Run::report(double loss, int64_t epoch, int64_t step, int64_t batch, double
   write(row);
 }
 
+// The examples a second of all processes together.
+double Run::global_rate(double now) {
+  double total = 0;
+  for (const std::string& one : session_.gather_on_host("rate", std::to_string(rate_->global_rate(now))))
+    total += std::stod(one);
+  return total;
+}
+
 void Run::write(const Measurement& row) {
   if (session_.is_leader()) base::value_or_throw(metrics_->write(row));
   console_.json(json_text(row, base::wall_seconds()));
@@ -228,10 +243,10 @@ void Run::write(const Measurement& row) {
 void Run::end_of_epoch() {
   session_.finish();
   const double now = base::monotonic_seconds();
-  const double rate = rate_->global_rate(now);
+  const double rate = global_rate(now);
   console_.line(base::str("Epoch ", progress_.epoch + 1, " train end ", base::local_time(),
                           ", Epoch Time=", base::duration_text_whole(now - rate_->start()),
-                          ", Replica Train Samples=", rate_->examples() / session_.replicas(),
+                          ", Replica Train Samples=", rate_->examples() / session_.local_replicas(),
                           ", Reduced GlobalRate=", run_detail::fixed(rate, 2)));
   progress_.global_rates += rate;
   ++progress_.rated_epochs;
@@ -249,7 +264,9 @@ bool Run::test_epoch() {
     return forward_(std::move(image));
   };
   Evaluation test = evaluate(
-      session_, forward, test_->feed(session_, 0, 0), [this] { return interrupted(); },
+      session_, forward, test_->feed(session_, 0, 0),
+      // Many processes do not stop in the middle: they would have to agree on the batch.
+      [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
       [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
   if (test.stopped) return false;
   last_accuracy_ = test.accuracy();
@@ -278,9 +295,11 @@ void Run::save(bool best) {
 
 TrainResult Run::stopped() {
   const int signal = SignalGuard::pending();
+  session_.sync_buffers(model_);
   session_.finish();
   save(false);
   base::value_or_throw(writer_.wait());
+  session_.barrier();
   console_.line(base::str(signal == SIGINT ? "Interrupted" : "Terminated", ": saved ", folder("last"),
                           " at epoch ", progress_.epoch + 1, ", step ", progress_.step,
                           ". Go on with --resume."));
@@ -295,6 +314,7 @@ TrainResult Run::stopped() {
 
 TrainResult Run::end() {
   base::value_or_throw(writer_.wait());
+  session_.barrier();  // the checkpoint is complete before any process ends
   TrainResult result;
   result.steps = progress_.step;
   result.accuracy = last_accuracy_;

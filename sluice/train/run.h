@@ -37,7 +37,7 @@ class Run {
 
   bool train_epoch();  // false: a signal came
   torch::Tensor train_batch(Batch& batch);
-  void after_update(const torch::Tensor& loss, bool last);
+  void after_update(const torch::Tensor& loss, bool last, bool stop);
   void report(double loss, int64_t epoch, int64_t step, int64_t batch, double rate, double global_rate,
               double lr, const std::string& time, bool log);
   void end_of_epoch();
@@ -46,7 +46,9 @@ class Run {
   TrainResult end();
   TrainResult stopped();
 
-  bool interrupted() const { return SignalGuard::pending() != 0; }
+  // A signal came; with several processes, and all of them stop here.
+  bool interrupted() { return session_.agree_to_stop(SignalGuard::pending() != 0); }
+  double global_rate(double now);
   std::string folder(const char* name) const;
   void write(const Measurement& row);
   double learning_rate_now() const;

@@ -2,17 +2,29 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <iomanip>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/replica/collectives.h"
+#include "sluice/replica/connect.h"
+#include "sluice/replica/placement.h"
 #include "sluice/train/feed_state.h"
 #include "sluice/train/session_state.h"
 
 namespace sluice {
 
 namespace session_detail {
+
+std::vector<std::pair<std::string, at::Tensor>> named_tensors(const torch::nn::Module& model) {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) tensors.emplace_back(item.key(), item.value());
+  return tensors;
+}
 
 std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
   std::vector<torch::Tensor> result;
@@ -23,8 +35,39 @@ std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimize
 
 }  // namespace session_detail
 
+namespace session_detail {
+
+// The processes that the options or the environment name; null when this is the only one.
+std::shared_ptr<replica::Processes> join_others(const Options& options) {
+  replica::Placement placement{options.process_index, options.process_count, options.coordinator,
+                               "the options"};
+  if (options.process_count == 0) {
+    const auto found = base::value_or_throw(replica::find_placement(base::environment));
+    if (!found) return nullptr;
+    placement = *found;
+  }
+  if (placement.processes == 1) return nullptr;
+  if (options.device != "xla")
+    throw Error(Code::kInvalidArgument,
+                base::str("the device \"", options.device, "\" trains in one process, and ", placement.source,
+                          " started ", placement.processes, "; use the device \"xla\""));
+  return base::value_or_throw(replica::Processes::join(placement));
+}
+
+DeviceOptions with_processes(DeviceOptions options, const std::shared_ptr<replica::Processes>& processes) {
+  if (processes == nullptr) return options;
+  options.processes = processes->count();
+  options.process_index = processes->index();
+  replica::connect_device(processes, options);
+  return options;
+}
+
+}  // namespace session_detail
+
 Session::State::State(const Options& options)
-    : backend(std::make_shared<train::Backend>(options.device, options.xla)),
+    : processes(session_detail::join_others(options)),
+      backend(std::make_shared<train::Backend>(options.device,
+                                               session_detail::with_processes(options.xla, processes))),
       rate(base::monotonic_seconds()) {}
 
 Session::State::~State() {
@@ -43,7 +86,10 @@ void Session::State::deliver(bool wait) {
     Delivery due = std::move(first);
     deliveries.pop_front();
     std::vector<at::Tensor> values;
-    for (const auto& value : due.values) values.push_back(train::mean_of_replicas(value.get()));
+    for (const auto& value : due.values) {
+      const std::vector<at::Tensor> parts = value.get();
+      values.push_back(combine(parts, value.global()));
+    }
     try {
       due.function(std::move(values));
     } catch (...) {
@@ -53,15 +99,40 @@ void Session::State::deliver(bool wait) {
   }
 }
 
-at::Tensor train::mean_of_replicas(const std::vector<at::Tensor>& values) {
-  if (values.size() == 1 || !values[0].is_floating_point()) return values[0];
-  return at::stack(values).to(at::kDouble).mean(0).to(values[0].scalar_type());
+// The mean for floating-point types, the sum for others (counts), unless they are equal everywhere.
+at::Tensor Session::State::combine(const std::vector<at::Tensor>& parts, bool global) {
+  if (global || (parts.size() == 1 && processes == nullptr)) return parts[0];
+  const bool mean = parts[0].is_floating_point();
+  at::Tensor total = at::stack(parts).to(mean ? at::kDouble : at::kLong).sum(0).contiguous();
+  if (processes != nullptr) {
+    const std::string mine(static_cast<const char*>(total.const_data_ptr()), total.nbytes());
+    at::Tensor sum = at::zeros_like(total);
+    for (const std::string& bytes : base::value_or_throw(processes->gather("values", mine)))
+      sum += at::from_blob(const_cast<char*>(bytes.data()), total.sizes(), total.options());
+    total = sum;
+  }
+  if (!mean) return total;
+  return total.div(backend->replicas()).to(parts[0].scalar_type());
+}
+
+void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
+                                bool from_leader) {
+  if (!prepared.insert(&optimizer).second) return;
+  const std::vector<torch::Tensor> parameters = session_detail::parameters_of(optimizer);
+  if (backend->replicas() > 1) {
+    replica::NamedTensors tensors = others;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      tensors.emplace_back(base::str("parameter ", i), parameters[i]);
+    replica::make_global(processes.get(), tensors, from_leader);
+  }
+  backend->keep_equal(parameters);
 }
 
 torch::Device Session::device() const { return state_->backend->device(); }
 int Session::replicas() const { return state_->backend->replicas(); }
-int Session::local_replicas() const { return state_->backend->replicas(); }
-int Session::process_index() const { return 0; }
+int Session::local_replicas() const { return state_->backend->local_replicas(); }
+int Session::process_index() const { return state_->processes ? state_->processes->index() : 0; }
+int Session::processes() const { return state_->processes ? state_->processes->count() : 1; }
 bool Session::is_leader() const { return process_index() == 0; }
 int64_t Session::steps() const { return state_->steps; }
 
@@ -71,7 +142,7 @@ Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) 
   if (chosen.epoch < 0) chosen.epoch = next;
   next = chosen.epoch + 1;
   state_->epoch = chosen.epoch;
-  auto source = train::dataset_source(dataset, local_replicas(), process_index(), 1, chosen);
+  auto source = train::dataset_source(dataset, local_replicas(), process_index(), processes(), chosen);
   auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), chosen,
                                             [state = state_](int64_t samples) { state->rate.add(samples); });
   if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
@@ -101,7 +172,7 @@ void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimiz
   std::vector<torch::Tensor> parameters;
   for (auto* optimizer : optimizers) {
     std::vector<torch::Tensor> own = session_detail::parameters_of(*optimizer);
-    if (state_->prepared.insert(optimizer).second) state_->backend->keep_equal(own);
+    state_->hold_equal(*optimizer, {}, /*from_leader=*/false);
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
   reduce_gradients(parameters);
@@ -120,6 +191,8 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
   if (!options.keep_gradients)
     for (auto* optimizer : optimizers) optimizer->zero_grad();
   ++state_->steps;
+  state_->reduced = false;
+  state_->heartbeat.beat();
   sync("step");
 }
 
@@ -128,6 +201,7 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
     before_update({&optimizer}, {});
+    state_->reduced = false;  // each evaluation has gradients of its own
     sync("closure");
     return value;
   });
@@ -136,11 +210,35 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   return loss;
 }
 
-void Session::reduce_gradients(const std::vector<torch::Tensor>&) {
-  if (replicas() > 1)
-    throw Error(Code::kUnimplemented,
-                base::str("the gradients' mean over ", replicas(),
-                          " replicas is not available in this version: start with one device"));
+void Session::reduce_gradients(const std::vector<torch::Tensor>& parameters) {
+  if (replicas() == 1) return;
+  const auto has_gradient = [](const torch::Tensor& parameter) { return parameter.grad().defined(); };
+  const int64_t averaged = replica::reduce_gradients(parameters);
+  if (averaged == 0 && !state_->reduced && !state_->warned_of_equal_gradients &&
+      std::any_of(parameters.begin(), parameters.end(), has_gradient)) {
+    state_->warned_of_equal_gradients = true;
+    base::warn(
+        "all gradients are equal on the ", replicas(),
+        " replicas before they are averaged: the batch was not split, and every replica did the same ",
+        "work. Take batches from session.feed, or give each replica its part by sluice::split(tensor)");
+  }
+  state_->reduced = true;
+}
+
+void Session::sync_buffers(const torch::nn::Module& model) { replica::make_equal(model.buffers()); }
+
+void Session::check_replicas(const torch::nn::Module& model) {
+  for (const auto& item : model.named_parameters()) {
+    const std::vector<torch::Tensor> parts = read(item.value());
+    for (size_t r = 1; r < parts.size(); ++r) {
+      const auto bytes = static_cast<size_t>(parts[r].nbytes());
+      if (bytes == 0 || std::memcmp(parts[r].const_data_ptr(), parts[0].const_data_ptr(), bytes) == 0)
+        continue;
+      throw Error(Code::kInternal,
+                  base::str("the parameter '", item.key(), "' differs between replica 0 and replica ", r,
+                            " after step ", steps(), ", although it is marked as equal"));
+    }
+  }
 }
 
 void Session::sync(const char* what) {
@@ -151,6 +249,7 @@ void Session::sync(const char* what) {
 void Session::barrier() {
   sync();
   state_->backend->wait();
+  if (state_->processes != nullptr) base::value_or_throw(state_->processes->barrier("session"));
 }
 
 void Session::after_step(std::vector<torch::Tensor> values,
@@ -203,16 +302,30 @@ void Session::finish() {
 }
 
 void Session::name(const torch::nn::Module& model) {
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
-  for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
-  for (const auto& item : model.named_buffers()) tensors.emplace_back(item.key(), item.value());
-  state_->backend->name(tensors);
+  state_->backend->name(session_detail::named_tensors(model));
 }
 
-void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer) {
+void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+                      const PrepareOptions& options) {
   name(model);
-  if (state_->prepared.insert(&optimizer).second)
-    state_->backend->keep_equal(session_detail::parameters_of(optimizer));
+  state_->hold_equal(optimizer, session_detail::named_tensors(model), options.from_leader);
+}
+
+std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {
+  if (state_->processes == nullptr) return {bytes};
+  return base::value_or_throw(state_->processes->gather("gather " + name, bytes));
+}
+
+bool Session::agree_to_stop(bool wish) {
+  if (state_->processes == nullptr) return wish;
+  // The processes are a few steps apart at most, so this call is still before all of them.
+  constexpr int64_t kAhead = 8;
+  constexpr const char* kKey = "stop at call";
+  const int64_t call = ++state_->stop_calls;
+  auto agreed = base::value_or_throw(state_->processes->try_get(kKey));
+  if (!agreed && wish)
+    agreed = base::value_or_throw(state_->processes->put_first(kKey, std::to_string(call + kAhead)));
+  return agreed && call >= std::stoll(*agreed);
 }
 
 torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, double max_norm,

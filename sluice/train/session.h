@@ -37,6 +37,15 @@ namespace sluice {
 struct Options {
   std::string device = "xla";  // "xla", or "cpu" for LibTorch's own CPU, eager
   DeviceOptions xla;           // plugin, number of devices, strict, … of the device "xla"
+  // The processes that train together. Usually the launcher's environment says it (docs/replicas.md); a count
+  // above 0 here wins: which one this is, and host:port of process 0.
+  int process_count = 0;
+  int process_index = 0;
+  std::string coordinator;
+};
+
+struct PrepareOptions {
+  bool from_leader = false;  // send process 0's values to the others instead of comparing them
 };
 
 struct StepOptions {
@@ -61,10 +70,12 @@ class LogValue {
 class Session {
  public:
   torch::Device device() const;
-  int replicas() const;       // of all processes
-  int process_index() const;  // 0 … processes − 1
-  bool is_leader() const;     // the process that prints and saves
-  int64_t steps() const;      // so far
+  int replicas() const;        // of all processes
+  int local_replicas() const;  // of this one
+  int process_index() const;   // 0 … processes − 1
+  int processes() const;
+  bool is_leader() const;  // the process that prints and saves
+  int64_t steps() const;   // so far
 
   // One epoch of batches on the device: prefetched, split by replica, pictures normalised there.
   Feed feed(const data::WebDataset& dataset, const FeedOptions& options = {});
@@ -86,6 +97,12 @@ class Session {
   torch::Tensor step(torch::optim::Optimizer& optimizer, const std::function<torch::Tensor()>& closure);
   // The mean of the gradients over all replicas, now; the next step does not average again.
   void reduce_gradients(const std::vector<torch::Tensor>& parameters);
+  // The mean of the model's buffers (BatchNorm's statistics, which differ by replica) over all replicas; of
+  // those that are no floating-point numbers replica 0's value. Before an evaluation or a checkpoint.
+  void sync_buffers(const torch::nn::Module& model);
+  // For finding bugs: compares the bytes of all parameters on all replicas of this process; waits. Throws
+  // kInternal, naming the parameter that differs.
+  void check_replicas(const torch::nn::Module& model);
   // Ends the graph: what was recorded starts to run. Does not wait. `what` names the boundary in reports.
   void sync(const char* what = "sync");
   // Until all processes are here and this one's programs have finished.
@@ -113,7 +130,17 @@ class Session {
   void name(const torch::nn::Module& model);
   // Names the model, and marks the optimizer's parameters: they stay equal on all replicas. The first step
   // with an optimizer does the latter by itself.
-  void prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer);
+  // Weights, buffers and the optimizer's state must be equal on all replicas; with several processes they are
+  // compared, and a difference is an error that names it.
+  void prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+               const PrepareOptions& options = {});
+
+  // What each process gives, in their order; the same list everywhere. All processes call it with the same
+  // `name`.
+  std::vector<std::string> gather_on_host(const std::string& name, const std::string& bytes);
+  // True on all processes at the same call once one of them has said true: to stop together after a signal.
+  // All processes call it equally often; the answer comes some calls later than the wish.
+  bool agree_to_stop(bool wish);
 
   // The parts that feed, upload and read are made of: a source of host batches; one host tensor a replica as
   // one tensor on the device; a device tensor's value on each local replica (waits).
@@ -127,7 +154,6 @@ class Session {
 
  private:
   friend class Accumulate;
-  int local_replicas() const;
   void print_line(const std::string& text) const;
   void before_update(const std::vector<torch::optim::Optimizer*>& optimizers, const StepOptions& options);
   std::shared_ptr<State> state_;

@@ -37,6 +37,7 @@ void check_options(const TrainOptions& options, bool named) {
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
   at_least("--devices", options.devices, 1);
+  at_least("--check-replicas", options.check_replicas, 0);
   if (options.device != "xla" && options.device != "cpu")
     throw Error(Code::kInvalidArgument, base::str("--device is xla or cpu, not \"", options.device,
                                                   "\" (a plugin of xla is chosen by --plugin)"));
@@ -67,7 +68,9 @@ Session start_session(const TrainOptions& options) {
   session.xla.devices = options.devices;
   session.xla.device_ids = options.device_ids;
   session.xla.strict = options.strict;
-  return start(session);
+  Session started = start(session);
+  if (options.device == "xla") set_sync_batch_norm(options.sync_batch_norm);
+  return started;
 }
 
 }  // namespace trainer_detail

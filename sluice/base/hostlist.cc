@@ -1,0 +1,97 @@
+#include "sluice/base/hostlist.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace sluice::base {
+namespace {
+
+constexpr size_t kMostHosts = 100'000;
+
+// At commas that stand outside brackets. Nothing when a bracket is left open or closed twice.
+std::optional<std::vector<std::string>> split_outside_brackets(std::string_view list) {
+  std::vector<std::string> parts(1);
+  bool inside = false;
+  for (const char c : list) {
+    if (c == '[' || c == ']') {
+      if (inside == (c == '[')) return std::nullopt;
+      inside = !inside;
+    }
+    if (c == ',' && !inside) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  if (inside) return std::nullopt;
+  return parts;
+}
+
+std::optional<size_t> number(std::string_view text) {
+  size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "01-03,7" -> 01 02 03 7
+Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
+  std::vector<std::string> numbers;
+  for (const std::string& range : split(ranges, ',')) {
+    const size_t dash = range.find('-');
+    const std::string first_text = range.substr(0, dash);
+    const auto first = number(first_text);
+    const auto last = dash == std::string::npos ? first : number(range.substr(dash + 1));
+    if (!first || !last || *last < *first || *last - *first >= kMostHosts)
+      return fail(Code::kInvalidArgument, "\"", range, "\" in [", ranges,
+                  "] is no range: expected numbers such as 01-03 or 7");
+    for (size_t value = *first; value <= *last; ++value) {
+      std::string text = std::to_string(value);
+      if (text.size() < first_text.size()) text.insert(0, first_text.size() - text.size(), '0');
+      numbers.push_back(std::move(text));
+    }
+  }
+  return numbers;
+}
+
+// One name, which may have brackets.
+Result<std::vector<std::string>> expand_name(std::string_view name) {
+  const size_t open = name.find('[');
+  if (open == std::string_view::npos) return std::vector<std::string>{std::string(name)};
+  const size_t close = name.find(']');
+  SLUICE_TRY(const auto numbers, expand_ranges(name.substr(open + 1, close - open - 1)));
+  SLUICE_TRY(const auto endings, expand_name(name.substr(close + 1)));
+  if (numbers.size() * endings.size() > kMostHosts)
+    return fail(Code::kInvalidArgument, "more than ", kMostHosts, " hosts in \"", name, "\"");
+  std::vector<std::string> names;
+  for (const std::string& number : numbers)
+    for (const std::string& ending : endings) names.push_back(str(name.substr(0, open), number, ending));
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_hostlist(std::string_view list) {
+  const auto parts = split_outside_brackets(list);
+  if (!parts)
+    return fail(Code::kInvalidArgument, "the brackets in \"", list,
+                "\" do not match: expected a list such as node[01-03,7],login1");
+  std::vector<std::string> hosts;
+  for (const std::string& part : *parts) {
+    const std::string_view name = trim(part);
+    if (name.empty()) return fail(Code::kInvalidArgument, "an empty host name in \"", list, "\"");
+    SLUICE_TRY(const auto names, expand_name(name));
+    hosts.insert(hosts.end(), names.begin(), names.end());
+    if (hosts.size() > kMostHosts)
+      return fail(Code::kInvalidArgument, "more than ", kMostHosts, " hosts in the list");
+  }
+  return hosts;
+}
+
+std::string host_and_port(std::string_view host, int port) {
+  const bool bare_ipv6 = host.find(':') != std::string_view::npos && !host.starts_with('[');
+  return bare_ipv6 ? str('[', host, "]:", port) : str(host, ':', port);
+}
+
+}  // namespace sluice::base

@@ -1,0 +1,223 @@
+// sluice run
+#include "sluice/cli/run_verb.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "sluice/base/file.h"
+#include "sluice/pod/client.h"
+#include "sluice/pod/environment.h"
+#include "sluice/pod/runs.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int kTpuPort = 8476;  // open in the firewall rule that Cloud TPU networks have
+
+// What the flags fill: the job, and texts that need a second look.
+struct RunFlags {
+  pod::Job job;
+  int processes = 0;
+  std::string hosts, coordinator;
+  std::vector<std::string> environment;
+  bool dry_run = false;
+};
+
+struct FindFlags {
+  std::string name;
+  int worker = -1;
+  bool follow = false, json = false;
+};
+
+// Options that may come again do not take further arguments: one of these would be the -- before the command.
+void where_flags(CLI::App& app, RunFlags& flags) {
+  pod::Job& job = flags.job;
+  app.add_option("--processes", flags.processes, "So many processes on this machine")
+      ->check(CLI::Range(1, 100'000))
+      ->group("Where");
+  app.add_option("--hosts", flags.hosts,
+                 "One worker on each host, by ssh: a,user@b,node[01-04], or @FILE with a name on each line")
+      ->group("Where");
+  app.add_option(
+         "--coordinator", flags.coordinator,
+         "Where the workers meet, HOST[:PORT], on worker 0; empty: its name in --hosts, port 8476; on one "
+         "machine: a free port")
+      ->group("Where");
+  app.add_option("--ssh-user", job.ssh.user, "User on the hosts")->group("Where");
+  app.add_option("--ssh-config", job.ssh.config, "Configuration file for ssh")->group("Where");
+  app.add_option("--ssh-option", job.ssh.options, "As ssh's -o: NAME=VALUE; repeatable")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all()
+      ->group("Where");
+  app.add_option("--ssh-parallel", job.ssh.parallel, "Connections being made at once")
+      ->check(CLI::PositiveNumber)
+      ->group("Where");
+}
+
+void what_flags(CLI::App& app, RunFlags& flags) {
+  pod::Job& job = flags.job;
+  app.add_option("COMMAND", job.command, "The command and its arguments, after --");
+  app.add_option("--env", flags.environment, "NAME=VALUE, or NAME for its value here; repeatable")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all()
+      ->group("What");
+  app.add_option("--chdir", job.folder,
+                 "Folder to start in; default: this one, on hosts the folder of --sync or the home folder")
+      ->group("What");
+  app.add_option(
+         "--sync", job.sync,
+         "Copy this folder to each host first, to --chdir (default: sluice-run/NAME in the home folder)")
+      ->group("What");
+  app.add_option("--sync-exclude", job.sync_exclude, "Leave out what matches, as tar's --exclude; repeatable")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all()
+      ->group("What");
+  app.add_option("--setup", job.setup,
+                 "A command line for sh, run once on each host before any worker starts")
+      ->group("What");
+}
+
+void end_flags(CLI::App& app, RunFlags& flags) {
+  pod::Job& job = flags.job;
+  app.add_option(
+         "--max-restarts", job.max_restarts,
+         "Start all workers again so often when one fails; the command resumes by itself (sluice train "
+         "--resume)")
+      ->check(CLI::NonNegativeNumber)
+      ->group("End");
+  app.add_option(
+         "--heartbeat-timeout", job.heartbeat_timeout,
+         "A worker hangs when its heartbeat file is so old, counted from its first heartbeat [s], 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->group("End");
+  app.add_option("--lease", job.lease, "End the workers when this client is gone for so long [s]")
+      ->check(CLI::PositiveNumber)
+      ->group("End");
+  app.add_option("--grace", job.grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
+      ->check(CLI::PositiveNumber)
+      ->group("End");
+  app.add_flag("--detach", job.detached, "Return when all workers run; they go on without this terminal")
+      ->group("End");
+  app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
+      ->group("End");
+}
+
+template <typename T>
+T value_or_usage(base::Result<T> result) {
+  if (!result) throw Usage(result.error().what());
+  return std::move(*result);
+}
+
+void place_workers(RunFlags& flags) {
+  pod::Job& job = flags.job;
+  if ((flags.processes == 0) == flags.hosts.empty())
+    throw Usage("sluice run takes either --processes N or --hosts a,b,…");
+  job.workers = flags.hosts.empty() ? pod::local_workers(flags.processes)
+                                    : value_or_usage(pod::remote_workers(flags.hosts));
+  job.coordinator = job.workers.front().address;
+  job.port = flags.hosts.empty() ? 0 : kTpuPort;
+  if (flags.coordinator.empty()) return;
+  const size_t colon = flags.coordinator.rfind(':');
+  const bool has_port = colon != std::string::npos && flags.coordinator.find(':') == colon;
+  job.coordinator = flags.coordinator.substr(0, has_port ? colon : std::string::npos);
+  if (!has_port) return;
+  const std::string port = flags.coordinator.substr(colon + 1);
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
+      (job.port = std::stoi(port)) == 0 || job.port > 65535)
+    throw Usage("--coordinator " + flags.coordinator + ": the port is a number from 1 to 65535");
+}
+
+void choose_folder(pod::Job& job) {
+  namespace fs = std::filesystem;
+  if (!job.sync.empty()) {
+    if (pod::is_local(job)) throw Usage("--sync copies to --hosts; on one machine --chdir is enough");
+    job.sync = fs::absolute(base::expand_home(job.sync)).lexically_normal().string();
+    while (job.sync.size() > 1 && job.sync.ends_with('/')) job.sync.pop_back();
+    if (!base::is_directory(job.sync)) throw Usage("--sync " + job.sync + " is no folder");
+    if (job.folder.empty()) job.folder = "sluice-run/" + fs::path(job.sync).filename().string();
+  }
+  if (pod::is_local(job))
+    job.folder = job.folder.empty() ? fs::current_path().string()
+                                    : fs::absolute(base::expand_home(job.folder)).lexically_normal().string();
+  // The home folder is where the hosts begin.
+  if (job.folder.starts_with("~/")) job.folder.erase(0, 2);
+}
+
+int run(RunFlags& flags) {
+  pod::Job& job = flags.job;
+  if (job.command.empty()) throw Usage("which command? sluice run --processes 4 -- COMMAND…");
+  place_workers(flags);
+  choose_folder(job);
+  for (const std::string& text : flags.environment)
+    job.environment.push_back(value_or_usage(pod::parse_variable(text)));
+  job.id = pod::new_run_id();
+  if (flags.dry_run) {
+    std::fputs(pod::describe_commands(job).c_str(), stdout);
+    return 0;
+  }
+  return base::value_or_throw(pod::run_job(std::move(job)));
+}
+
+CLI::App& add_finder(CLI::App& noun, const char* name, const char* help, FindFlags& flags, bool takes_run) {
+  CLI::App* verb = noun.add_subcommand(name, help);
+  if (takes_run) verb->add_option("RUN", flags.name, "Name of the run or its beginning; default: the latest");
+  return *verb;
+}
+
+void add_finders(CLI::App& noun, Action& action) {
+  auto flags = std::make_shared<FindFlags>();
+  CLI::App& ls = add_finder(noun, "ls", "List runs, the latest first", *flags, false);
+  ls.add_flag("--json", flags->json, "As one JSON array");
+  ls.callback(
+      [flags, &action] { action = [flags] { return base::value_or_throw(pod::show_runs(flags->json)); }; });
+
+  CLI::App& attach =
+      add_finder(noun, "attach", "Show a run's output from now on; Ctrl-C ends the run", *flags, true);
+  attach.callback(
+      [flags, &action] { action = [flags] { return base::value_or_throw(pod::attach_run(flags->name)); }; });
+
+  CLI::App& logs = add_finder(noun, "logs", "Print what the workers wrote", *flags, true);
+  CLI::Option* worker = logs.add_option("--worker", flags->worker, "Of this worker alone, without a prefix");
+  worker->default_str("all, merged");
+  logs.add_flag("--follow", flags->follow, "Go on until the run ends; Ctrl-C leaves the run alone");
+  logs.callback([flags, worker, &action] {
+    action = [flags, worker] {
+      const auto number = worker->count() > 0 ? std::optional(flags->worker) : std::nullopt;
+      return base::value_or_throw(pod::show_logs(flags->name, number, flags->follow));
+    };
+  });
+
+  CLI::App& stop = add_finder(
+      noun, "stop", "End a run: SIGINT first, SIGKILL in the end; twice kills at once", *flags, true);
+  stop.callback(
+      [flags, &action] { action = [flags] { return base::value_or_throw(pod::stop_run(flags->name)); }; });
+}
+
+}  // namespace
+
+void add_run_verb(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand("run", "Run a command on many processes or hosts");
+  verb->footer(
+      "sluice run --processes 4 -- COMMAND…            on this machine\n"
+      "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
+      "sluice run ls | attach | logs | stop [RUN]      find a run again\n"
+      "Exit status: that of the worker that failed first, 0 done, 1 a worker hung or was lost, 2 wrong "
+      "usage, 130 "
+      "Ctrl-C,\n143 terminated. Under Slurm, `srun COMMAND` needs no launcher.");
+  auto flags = std::make_shared<RunFlags>();
+  flags->job.sync_exclude = {".git"};
+  where_flags(*verb, *flags);
+  what_flags(*verb, *flags);
+  end_flags(*verb, *flags);
+  add_finders(*verb, action);
+  verb->callback([verb, flags, &action] {
+    if (!verb->get_subcommands().empty()) return;
+    action = [flags] { return run(*flags); };
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,23 @@
+// The environment of a worker, as Sluice, TPU runtimes, JAX and torchrun's programs expect it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/pod/job.h"
+
+namespace sluice::pod {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// The variables of worker number `worker` in attempt number `attempt` (0 is the first), meeting on `port`.
+// docs/run.md has the table. TPU_* only on hosts: the processes of one machine share its chips, and nothing
+// says how. The user's own come last and win.
+Variables worker_environment(const Job& job, int worker, int attempt, int port);
+
+// "NAME=VALUE", or "NAME" for the client's own value. Errors: no name, a name that sh cannot have, a variable
+// that is not set here.
+base::Result<std::pair<std::string, std::string>> parse_variable(const std::string& text);
+
+}  // namespace sluice::pod

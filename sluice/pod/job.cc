@@ -1,0 +1,67 @@
+#include "sluice/pod/job.h"
+
+#include <ctime>
+#include <map>
+#include <random>
+
+#include "sluice/base/file.h"
+#include "sluice/base/hostlist.h"
+
+namespace sluice::pod {
+namespace {
+
+// The names of a file, as one list.
+base::Result<std::string> hosts_of_file(const std::string& path) {
+  SLUICE_TRY(const std::string text, base::read_file(base::expand_home(path)));
+  std::vector<std::string> names;
+  for (const std::string& line : base::split(text, '\n')) {
+    const std::string_view name = base::trim(std::string_view(line).substr(0, line.find('#')));
+    if (!name.empty()) names.emplace_back(name);
+  }
+  if (names.empty()) return base::fail(Code::kInvalidArgument, "no host in ", path);
+  return base::join(names, ",");
+}
+
+}  // namespace
+
+std::vector<Worker> local_workers(int count) {
+  std::vector<Worker> workers;
+  for (int i = 0; i < count; ++i) workers.push_back({"", "127.0.0.1", 0, i, count});
+  return workers;
+}
+
+base::Result<std::vector<Worker>> remote_workers(std::string_view hosts) {
+  std::string list(hosts);
+  if (hosts.starts_with('@')) {
+    SLUICE_TRY(list, hosts_of_file(list.substr(1)));
+  }
+  SLUICE_TRY(const auto names, base::expand_hostlist(list));
+  std::vector<Worker> workers;
+  std::map<std::string, std::vector<size_t>> workers_of;
+  for (const std::string& name : names) {
+    if (name.starts_with('-')) return base::fail(Code::kInvalidArgument, "\"", name, "\" is no host name");
+    auto& here = workers_of[name];
+    here.push_back(workers.size());
+    const int host_index =
+        here.size() > 1 ? workers[here.front()].host_index : static_cast<int>(workers_of.size()) - 1;
+    workers.push_back(
+        {name, name.substr(name.find('@') + 1), host_index, static_cast<int>(here.size()) - 1, 1});
+  }
+  for (const auto& [name, here] : workers_of)
+    for (const size_t worker : here) workers[worker].local_count = static_cast<int>(here.size());
+  return workers;
+}
+
+std::string new_run_id() {
+  const std::time_t now = std::time(nullptr);
+  std::tm time{};
+  ::localtime_r(&now, &time);
+  char text[32];
+  std::strftime(text, sizeof text, "%m%d-%H%M%S-", &time);
+  std::string id = text;
+  std::random_device random;
+  for (int i = 0; i < 4; ++i) id += "abcdefghijkmnpqrstuvwxyz23456789"[random() % 32];
+  return id;
+}
+
+}  // namespace sluice::pod

@@ -1,0 +1,85 @@
+#include "sluice/pod/link.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <sstream>
+
+#include "sluice/base/clock.h"
+#include "sluice/pod/ssh.h"
+
+namespace sluice::pod {
+namespace {
+
+constexpr size_t kMostMessages = 16 << 10;
+
+// Appends what can be read; false at the end of the stream.
+bool read_some(int descriptor, std::string& text, size_t most) {
+  char block[16 << 10];
+  while (most > 0) {
+    const ssize_t count = ::read(descriptor, block, std::min(sizeof block, most));
+    if (count > 0) {
+      text.append(block, static_cast<size_t>(count));
+      most -= static_cast<size_t>(count);
+    } else if (count == 0) {
+      return false;
+    } else if (errno != EINTR) {
+      return errno == EAGAIN;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+base::Result<Link> Link::open(const std::vector<std::string>& command, const std::string& script) {
+  SLUICE_TRY(Child child, Child::start(command));
+  Link link(std::move(child));
+  link.to_send_ = framed(script);
+  return link;
+}
+
+void Link::add_to(std::vector<pollfd>& polled, bool read_output) const {
+  if (child_.in() >= 0 && !to_send_.empty()) polled.push_back({child_.in(), POLLOUT, 0});
+  if (child_.out() >= 0 && read_output) polled.push_back({child_.out(), POLLIN, 0});
+  if (child_.error() >= 0) polled.push_back({child_.error(), POLLIN, 0});
+}
+
+void Link::move(std::string& output, bool read_output) {
+  while (child_.in() >= 0 && !to_send_.empty()) {
+    const ssize_t count = ::write(child_.in(), to_send_.data(), to_send_.size());
+    if (count > 0) to_send_.erase(0, static_cast<size_t>(count));
+    if (count < 0 && errno == EAGAIN) break;
+    if (count < 0 && errno != EINTR) child_.close_in();
+  }
+  if (child_.error() >= 0) {
+    if (!read_some(child_.error(), error_text_, 1 << 20)) child_.close_error();
+    for (size_t end; (end = error_text_.find('\n')) != std::string::npos; error_text_.erase(0, end + 1))
+      take_line(error_text_.substr(0, end));
+  }
+  if (child_.out() >= 0 && read_output && !read_some(child_.out(), output, 256 << 10)) child_.close_out();
+}
+
+void Link::take_line(const std::string& line) {
+  std::istringstream words(line);
+  std::string mark, word;
+  words >> mark >> word;
+  if (mark != "sluice-worker") {
+    if (messages_.size() < kMostMessages) messages_ += line + "\n";
+    return;
+  }
+  if (word == "up") up_ = true;
+  if (word == "exit") {
+    Ending ending;
+    words >> ending.status >> ending.time >> ending.reason;
+    ending_ = ending;
+  }
+  if (word == "lost") {
+    std::string detail;
+    std::getline(words >> std::ws, detail);
+    ending_ = Ending{1, base::wall_seconds(), "lost", detail};
+  }
+  if (ending_) order("done");
+}
+
+}  // namespace sluice::pod

@@ -1,0 +1,48 @@
+// The connection to one worker's supervisor.
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/pod/child.h"
+#include "sluice/pod/record.h"
+
+namespace sluice::pod {
+
+class Link {
+ public:
+  // Starts `command` (a shell that evaluates what it reads, ssh.h) and sends the supervisor's script.
+  static base::Result<Link> open(const std::vector<std::string>& command, const std::string& script);
+
+  // "beat", "stop INT", "stop KILL": sent when there is room.
+  void order(const std::string& text) { to_send_ += text + "\n"; }
+  // Adds what to poll; the output only if `read_output`, so that a slow reader does not fill the memory.
+  void add_to(std::vector<pollfd>& polled, bool read_output) const;
+  // Reads and writes what is possible. New output of the worker is appended to `output`.
+  void move(std::string& output, bool read_output);
+  void kill() { child_.kill(); }
+
+  // The supervisor has answered.
+  bool is_up() const { return up_; }
+  // How the worker ended, as the supervisor said; the output may not be complete before is_closed().
+  const std::optional<Ending>& ending() const { return ending_; }
+  // All output has been read and the process has ended.
+  bool is_closed() { return child_.out() < 0 && child_.error() < 0 && child_.poll().has_value(); }
+  int status() { return child_.poll().value_or(0); }
+  // What ssh and the shell said besides.
+  const std::string& messages() const { return messages_; }
+
+ private:
+  explicit Link(Child child) : child_(std::move(child)) {}
+  void take_line(const std::string& line);
+
+  Child child_;
+  std::string to_send_, error_text_, messages_;
+  bool up_ = false;
+  std::optional<Ending> ending_;
+};
+
+}  // namespace sluice::pod

@@ -1,0 +1,15 @@
+// Words for a POSIX shell.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::pod {
+
+// The text as one word for sh: every byte but NUL survives. Harmless words stay as they are.
+std::string quote(std::string_view text);
+// The words as one command line.
+std::string quote_all(const std::vector<std::string>& words);
+
+}  // namespace sluice::pod

@@ -1,0 +1,303 @@
+#include "sluice/pod/round.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/pod/ssh.h"
+
+namespace sluice::pod {
+namespace {
+
+constexpr double kPoll = 0.2;    // seconds between looks at the clock
+constexpr double kSettle = 0.6;  // after a failure, so that one that came first is heard of too
+constexpr double kFarewell = 5;  // for a supervisor's last word after it should have ended its worker
+constexpr double kDetachedPatience = 600;  // without a connection to a host of a detached run
+constexpr int kFirstTries = 3;             // of a connection that was never up
+
+const char* signal_name(int number) {
+  const char* name = ::sigabbrev_np(number);
+  return name == nullptr ? "?" : name;
+}
+
+std::string describe_status(int status) {
+  if (status == 126) return "exit status 126 (the command or its folder cannot be used: see its log)";
+  if (status == 127) return "exit status 127 (the command was not found on that host)";
+  if (status <= 128 || status > 128 + 64) return base::str("exit status ", status);
+  const int number = status - 128;
+  return base::str("killed by signal ", number, " (SIG", signal_name(number), ")",
+                   number == SIGKILL ? ": out of memory? `dmesg` on the host says so" : "");
+}
+
+}  // namespace
+
+std::string describe(const Job& job, const Ending& ending) {
+  if (ending.reason == "heartbeat")
+    return base::str("it hangs: no heartbeat for ", job.heartbeat_timeout, " s; its process was ended");
+  if (ending.reason == "lease")
+    return base::str("its client was gone for ", job.lease, " s, so its supervisor ended it");
+  if (ending.reason == "lost") return "it is lost: " + ending.detail;
+  if (ending.reason == "unreachable") return ending.detail;
+  if (ending.reason == "stopped") return base::str("stopped, ", describe_status(ending.status));
+  return describe_status(ending.status);
+}
+
+bool is_failure(const Ending& ending) {
+  return ending.reason != "stopped" && (ending.status != 0 || ending.reason != "exited");
+}
+
+struct Round::Task {
+  int worker = 0;
+  int log = -1;
+  bool log_is_full = false;
+  LineMerger lines;
+  std::optional<Link> link;
+  bool was_up = false;
+  int tries = 0;
+  double next_try = 0, lost_at = 0;  // monotonic
+  std::string messages;              // of the last connection
+  std::optional<Ending> ending;
+
+  Task(int number, const std::string& address)
+      : worker(number), lines(base::str(address, " [", number, "] ")) {}
+  ~Task() {
+    if (log >= 0) ::close(log);
+  }
+};
+
+Round::Round(const Job& job, RoundPlan plan, Console& console, Signals& signals)
+    : job_(job), plan_(std::move(plan)), console_(console), signals_(signals) {
+  seen_signals_ = 0;
+  result_.endings.resize(job.workers.size());
+  for (const int worker : plan_.workers) {
+    tasks_.push_back(std::make_unique<Task>(worker, job.workers[static_cast<size_t>(worker)].address));
+    Task& task = *tasks_.back();
+    task.was_up = plan_.attach;
+    task.lost_at = base::monotonic_seconds();
+    task.log = ::open(plan_.log_path(worker).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (task.log < 0) say(base::fail_errno(errno, "write", plan_.log_path(worker)).value().what());
+  }
+}
+
+Round::~Round() = default;
+
+RoundResult Round::run() {
+  while (!all_ended()) {
+    look_for_signals();
+    open_links();
+    beat();
+    wait_for_events();
+    move_data();
+    look_for_failure();
+    give_up_late_ones();
+    if (!started_ && all_started()) {
+      started_ = true;
+      if (plan_.on_started) plan_.on_started();
+    }
+  }
+  look_for_failure();
+  return std::move(result_);
+}
+
+void Round::open_links() {
+  const double now = base::monotonic_seconds();
+  int connecting = 0;
+  for (const auto& task : tasks_) connecting += task->link && !task->link->is_up();
+  for (const auto& task : tasks_) {
+    if (connecting >= job_.ssh.parallel) return;
+    if (task->link || task->ending || now < task->next_try) continue;
+    open_link(*task);
+    ++connecting;
+  }
+}
+
+void Round::open_link(Task& task) {
+  const Worker& worker = job_.workers[static_cast<size_t>(task.worker)];
+  struct stat log {};
+  SupervisorSettings settings;
+  settings.mode = task.was_up ? "attach" : "start";
+  settings.run = job_.id;
+  settings.attempt = plan_.name;
+  settings.worker = task.worker;
+  settings.lease = job_.detached ? 0 : job_.lease;
+  settings.patience = plan_.heartbeat_timeout;
+  settings.grace = job_.grace;
+  if (task.log >= 0 && ::fstat(task.log, &log) == 0) settings.offset = static_cast<uint64_t>(log.st_size);
+  settings.script = plan_.script(task.worker);
+  ++task.tries;
+  auto link = Link::open(shell_command(job_, worker), supervisor_script(settings));
+  if (!link) {
+    set_ending(task, {1, base::wall_seconds(), "unreachable", link.error().what()});
+    return;
+  }
+  task.link = std::move(*link);
+  if (stop_order_ != nullptr) task.link->order(stop_order_);
+}
+
+void Round::beat() {
+  const double now = base::monotonic_seconds();
+  if (job_.detached || job_.lease == 0 || now - beaten_ < std::min(10.0, job_.lease / 6.0)) return;
+  beaten_ = now;
+  for (const auto& task : tasks_)
+    if (task->link && task->link->is_up()) task->link->order("beat");
+}
+
+void Round::wait_for_events() {
+  std::vector<pollfd> polled = {{signals_.descriptor(), POLLIN, 0}};
+  console_.add_to(polled);
+  for (const auto& task : tasks_)
+    if (task->link) task->link->add_to(polled, reads_output());
+  ::poll(polled.data(), polled.size(), static_cast<int>(kPoll * 1000));
+}
+
+void Round::move_data() {
+  console_.move();
+  for (const auto& task : tasks_) {
+    if (!task->link) continue;
+    std::string output;
+    task->link->move(output, reads_output());
+    if (task->log >= 0 && !task->log_is_full && !write_all(task->log, output)) {
+      task->log_is_full = true;
+      say(base::str("cannot write the log of worker ", task->worker, " any longer: ", std::strerror(errno)));
+    }
+    console_.add(task->lines.add(output));
+    if (task->link->is_up()) task->was_up = true;
+    if (task->link->is_closed()) close_link(*task);
+  }
+  console_.move();
+}
+
+void Round::close_link(Task& task) {
+  const std::optional<Ending> ending = task.link->ending();
+  if (ending) {
+    task.link.reset();
+    set_ending(task, *ending);
+  } else {
+    lose_link(task);
+  }
+}
+
+// The connection broke, or was never made: again, unless that is hopeless.
+void Round::lose_link(Task& task) {
+  const Worker& worker = job_.workers[static_cast<size_t>(task.worker)];
+  const double now = base::monotonic_seconds();
+  const std::string messages = task.link->messages();
+  const int status = task.link->status();
+  const bool was_up = task.link->is_up();
+  task.link.reset();
+  if (was_up) {
+    task.lost_at = now;
+    task.tries = 0;
+    say(base::str("worker ", task.worker, " (", worker.address, "): the connection broke; trying again"));
+  }
+  std::string reason = explain_ssh(worker.host, messages);
+  if (worker.host.empty() || !is_ssh_failure(status))
+    reason = base::str("the shell on ", worker.address, " ended with status ", status,
+                       " before the worker: ", messages);
+  const double patience = job_.detached ? kDetachedPatience : job_.lease;
+  const bool again =
+      is_passing(messages) &&
+      (task.was_up ? now - task.lost_at < patience
+                   : is_ssh_failure(status) && task.tries < kFirstTries && stop_order_ == nullptr);
+  if (again) {
+    task.next_try = now + std::min(5, task.tries);
+  } else {
+    if (task.was_up)
+      reason = base::str("no connection for ", static_cast<int>(now - task.lost_at), " s: ", reason);
+    set_ending(task, {1, base::wall_seconds(), "unreachable", std::string(base::trim(reason))});
+  }
+}
+
+void Round::set_ending(Task& task, Ending ending) {
+  console_.add(task.lines.finish());
+  task.ending = ending;
+  result_.endings[static_cast<size_t>(task.worker)] = ending;
+  if (plan_.on_ended) plan_.on_ended(task.worker, ending);
+  if (is_failure(ending) && !failed_at_) failed_at_ = base::monotonic_seconds();
+}
+
+// The earliest by the hosts' clocks among the failures that came within a moment.
+void Round::look_for_failure() {
+  if (!failed_at_ || result_.first_failure) return;
+  if (!all_ended() && base::monotonic_seconds() - *failed_at_ < kSettle) return;
+  for (const auto& task : tasks_) {
+    if (!task->ending || !is_failure(*task->ending)) continue;
+    const auto& first = result_.first_failure;
+    if (!first || task->ending->time < result_.endings[static_cast<size_t>(*first)]->time)
+      result_.first_failure = task->worker;
+  }
+  const auto running = std::count_if(tasks_.begin(), tasks_.end(), [](const auto& t) { return !t->ending; });
+  const int worker = *result_.first_failure;
+  const Ending& ending = *result_.endings[static_cast<size_t>(worker)];
+  if (stopped_at_ || running == 0) return;
+  say(base::str("worker ", worker, " (", job_.workers[static_cast<size_t>(worker)].address,
+                ") failed: ", describe(job_, ending), "; stopping the other ", running));
+  stop("stop INT");
+}
+
+void Round::look_for_signals() {
+  signals_.drain();
+  const int count = signals_.count() + (console_.is_cut_off() ? 1 : 0);
+  if (count == seen_signals_) return;
+  const bool again = seen_signals_ > 0;
+  seen_signals_ = count;
+  if (!again) {
+    result_.signal = signals_.first() != 0 ? signals_.first() : SIGHUP;
+    result_.signal_first = !failed_at_;
+  }
+  if (again) {
+    say("killing all workers");
+    stop("stop KILL");
+  } else {
+    say(base::str(signals_.count() == 0 ? "nobody reads the output any longer" : "told to stop",
+                  ": ending all workers; once more kills them"));
+    stop("stop INT");
+  }
+}
+
+void Round::stop(const char* how) {
+  stop_order_ = how;
+  if (!stopped_at_) stopped_at_ = base::monotonic_seconds();
+  for (const auto& task : tasks_) {
+    if (task->ending) continue;
+    if (task->link) task->link->order(how);
+    // Never connected: nothing runs there.
+    if (!task->link && !task->was_up) set_ending(*task, {130, base::wall_seconds(), "stopped", ""});
+  }
+}
+
+void Round::give_up_late_ones() {
+  const double now = base::monotonic_seconds();
+  if (!stopped_at_ || now - *stopped_at_ < job_.grace + kFarewell) return;
+  for (const auto& task : tasks_) {
+    if (task->ending) continue;
+    task->link.reset();
+    const std::string& address = job_.workers[static_cast<size_t>(task->worker)].address;
+    set_ending(*task, {1, base::wall_seconds(), "lost",
+                       base::str(address, " does not answer; ",
+                                 job_.detached ? "`sluice run stop` again when it does"
+                                               : base::str("its supervisor ends the worker ", job_.lease,
+                                                           " s after the connection was lost"))});
+  }
+}
+
+// A reader of the merged view that is too slow holds the workers' output back (it waits in their logs on the
+// hosts), but never the end.
+bool Round::reads_output() const { return !console_.is_full() || stopped_at_; }
+
+bool Round::all_started() const {
+  return std::all_of(tasks_.begin(), tasks_.end(),
+                     [](const auto& task) { return task->ending || (task->link && task->link->is_up()); });
+}
+
+bool Round::all_ended() const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->ending.has_value(); });
+}
+
+}  // namespace sluice::pod

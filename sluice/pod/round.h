@@ -1,0 +1,83 @@
+// One round of a run: a script on each of some workers, until all have ended. --setup is a round, and so is
+// every attempt of the command.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/pod/console.h"
+#include "sluice/pod/link.h"
+#include "sluice/pod/log.h"
+#include "sluice/pod/signals.h"
+#include "sluice/pod/supervisor.h"
+
+namespace sluice::pod {
+
+struct RoundPlan {
+  std::string name;     // "setup" or the attempt's number: the supervisors' folder
+  bool attach = false;  // to workers that run already
+  int heartbeat_timeout = 0;
+  std::vector<int> workers;  // those that take part
+  std::function<std::string(int worker)> script, log_path;
+  // Called once all workers run (or have ended), and whenever one has ended.
+  std::function<void()> on_started;
+  std::function<void(int worker, const Ending& ending)> on_ended;
+};
+
+struct RoundResult {
+  std::vector<std::optional<Ending>> endings;  // [worker]; nothing for those that take no part
+  std::optional<int> first_failure;            // the worker that failed first
+  int signal = 0;                              // SIGINT, SIGTERM or SIGHUP, when one came
+  bool signal_first = false;                   // before any worker failed
+};
+
+class Round {
+ public:
+  Round(const Job& job, RoundPlan plan, Console& console, Signals& signals);
+  ~Round();
+
+  // Until all have ended. The first failure stops the others, and so does a signal; a second signal kills.
+  RoundResult run();
+  // Before run(): to end all workers.
+  void stop_at_once() { stop("stop INT"); }
+
+ private:
+  struct Task;
+  void open_links();
+  void open_link(Task& task);
+  void close_link(Task& task);
+  void lose_link(Task& task);
+  void set_ending(Task& task, Ending ending);
+  void beat();
+  void wait_for_events();
+  void move_data();
+  void look_for_failure();
+  void look_for_signals();
+  void stop(const char* how);
+  void give_up_late_ones();
+  bool reads_output() const;
+  bool all_started() const;
+  bool all_ended() const;
+
+  const Job& job_;
+  RoundPlan plan_;
+  Console& console_;
+  Signals& signals_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  double beaten_ = 0;  // monotonic times
+  std::optional<double> failed_at_, stopped_at_;
+  const char* stop_order_ = nullptr;
+  int seen_signals_ = 0;
+  bool started_ = false;
+  RoundResult result_;
+};
+
+// "exit status 3", "killed by signal 9 (SIGKILL) …": why a worker ended, for people.
+std::string describe(const Job& job, const Ending& ending);
+// Whether it counts as a failure. One that was told to stop does not fail.
+bool is_failure(const Ending& ending);
+
+}  // namespace sluice::pod

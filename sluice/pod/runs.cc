@@ -1,0 +1,254 @@
+#include "sluice/pod/runs.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/pod/client.h"
+#include "sluice/pod/quote.h"
+
+namespace sluice::pod {
+namespace {
+
+constexpr int kPollMilliseconds = 200;
+
+// In the child process of a detached run: away from the terminal, messages into client.log.
+void leave_terminal(const std::string& folder) {
+  ::setsid();
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int log =
+      ::open(base::join_path(folder, "client.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(nothing, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+}
+
+int run_in_background(const RunRecord& record, int report) {
+  auto client = Client::open(record, /*background=*/true);
+  if (!client) {
+    say(client.error().what());
+    return 1;
+  }
+  return (*client)->run([&] { [[maybe_unused]] const auto sent = ::write(report, "up", 2); });
+}
+
+// Starts the client as a process of its own; returns once all workers run, or with what went wrong.
+base::Result<int> detach(const RunRecord& record) {
+  const std::string folder = run_folder(record.job.id);
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) return base::fail_errno(errno, "make a pipe for", "the client");
+  std::fflush(nullptr);
+  const pid_t process = ::fork();
+  if (process < 0) return base::fail_errno(errno, "start", "the client");
+  if (process == 0) {
+    ::close(report[0]);
+    leave_terminal(folder);
+    ::_exit(run_in_background(record, report[1]));
+  }
+  ::close(report[1]);
+  char word[2];
+  ssize_t count;
+  while ((count = ::read(report[0], word, sizeof word)) < 0 && errno == EINTR) {
+  }
+  ::close(report[0]);
+  if (count > 0) {
+    std::printf("run %s: all workers run. sluice run attach %s, logs --follow, stop\n", record.job.id.c_str(),
+                record.job.id.c_str());
+    return 0;
+  }
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  const auto messages = base::read_file(base::join_path(folder, "client.log"));
+  std::fputs(messages ? messages->c_str() : "", stderr);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+// Copies a growing file to standard output.
+class Follower {
+ public:
+  Follower(const std::string& path, bool from_end) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (file_ >= 0 && from_end) ::lseek(file_, 0, SEEK_END);
+  }
+  ~Follower() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Follower(const Follower&) = delete;
+
+  // What has come; false when nobody reads it.
+  bool copy() {
+    char block[16 << 10];
+    ssize_t count;
+    while (file_ >= 0 && (count = ::read(file_, block, sizeof block)) > 0)
+      if (!write_all(STDOUT_FILENO, std::string(block, static_cast<size_t>(count)))) return false;
+    return true;
+  }
+
+ private:
+  int file_;
+};
+
+// Copies until the run's client ends; a signal goes on to the client, or ends the copying.
+void follow(const RunRecord& record, Follower& file, Signals& signals, bool forward_signals) {
+  int seen = 0;
+  bool running = true;
+  while (running) {
+    running = is_attended(record.job.id);
+    if (!file.copy()) return;
+    signals.drain();
+    if (signals.count() > seen) {
+      seen = signals.count();
+      if (!forward_signals) return;
+      ::kill(record.client, signals.first() == SIGINT ? SIGINT : SIGTERM);
+    }
+    pollfd wake{signals.descriptor(), POLLIN, 0};
+    if (running) ::poll(&wake, 1, kPollMilliseconds);
+  }
+}
+
+base::Status check_reachable(const RunRecord& record) {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  if (record.client_host == name) return {};
+  return base::fail(Code::kFailedPrecondition, "the client of run ", record.job.id, " is process ",
+                    record.client, " on ", record.client_host, ": do it there");
+}
+
+// What to say of a run that has ended.
+int report_end(const RunRecord& record) {
+  say(base::str("run ", record.job.id, " ", record.state,
+                record.cause.empty() ? std::string() : base::str(": ", record.cause)));
+  return record.exit_status;
+}
+
+// The run as its client left it.
+base::Result<int> end_of(const std::string& id) {
+  SLUICE_TRY(const RunRecord record, load(id));
+  if (record.is_over()) return report_end(record);
+  return base::fail(Code::kAborted, "the client of run ", id, " ended without a word; `sluice run attach ",
+                    id, "` takes its place");
+}
+
+std::string state_of(const RunRecord& record) {
+  return record.is_over() || is_attended(record.job.id) ? record.state : "unattended";
+}
+
+}  // namespace
+
+base::Result<int> run_job(Job job) {
+  RunRecord record;
+  record.job = std::move(job);
+  record.started = base::wall_seconds();
+  record.endings.resize(record.job.workers.size());
+  const std::string folder = run_folder(record.job.id);
+  SLUICE_OK(base::make_directories(folder));
+  ::chmod(folder.c_str(), 0700);  // the environment may hold secrets
+  SLUICE_OK(save(record));
+  say(base::str("run ", record.job.id, ": ", record.job.workers.size(), " worker",
+                record.job.workers.size() == 1 ? "" : "s", is_local(record.job) ? " on this machine" : "",
+                "; logs: ", folder));
+  if (record.job.detached) return detach(record);
+  SLUICE_TRY(const auto client, Client::open(std::move(record), /*background=*/false));
+  return client->run();
+}
+
+base::Result<int> attach_run(const std::string& name) {
+  SLUICE_TRY(RunRecord record, find_run(name));
+  if (record.is_over()) return report_end(record);
+  const std::string id = record.job.id;
+  if (!is_attended(id)) {
+    say(base::str("run ", id, ": taking its client's place; Ctrl-C ends it"));
+    SLUICE_TRY(const auto client, Client::open(std::move(record), /*background=*/false));
+    return client->take_over(/*stop=*/false);
+  }
+  SLUICE_OK(check_reachable(record));
+  Signals signals(/*background=*/false);
+  say(base::str("run ", id, ": attached; Ctrl-C ends it"));
+  Follower merged(base::join_path(run_folder(id), "merged.log"), /*from_end=*/true);
+  follow(record, merged, signals, /*forward_signals=*/true);
+  return end_of(id);
+}
+
+base::Result<int> stop_run(const std::string& name) {
+  SLUICE_TRY(RunRecord record, find_run(name));
+  if (record.is_over()) {
+    report_end(record);
+    return 0;
+  }
+  const std::string id = record.job.id;
+  if (!is_attended(id)) {
+    SLUICE_TRY(const auto client, Client::open(std::move(record), /*background=*/false));
+    return client->take_over(/*stop=*/true);
+  }
+  SLUICE_OK(check_reachable(record));
+  if (::kill(record.client, SIGTERM) != 0) return base::fail_errno(errno, "signal", "the client");
+  const base::Stopwatch clock;
+  while (is_attended(id)) {
+    if (clock.seconds() > record.job.grace + 15)
+      return base::fail(Code::kDeadlineExceeded, "run ", id, " has not ended after ", clock.seconds(),
+                        " s; the same again kills its workers");
+    ::poll(nullptr, 0, kPollMilliseconds);
+  }
+  SLUICE_OK(end_of(id));
+  return 0;
+}
+
+base::Result<int> show_logs(const std::string& name, std::optional<int> worker, bool follow_on) {
+  SLUICE_TRY(const RunRecord record, find_run(name));
+  const std::string id = record.job.id;
+  if (worker && (*worker < 0 || *worker >= static_cast<int>(record.job.workers.size())))
+    return base::fail(Code::kInvalidArgument, "run ", id, " has no worker ", *worker, ": they are 0 to ",
+                      record.job.workers.size() - 1);
+  if (worker)
+    for (int attempt = 0; attempt < record.attempt; ++attempt)
+      Follower(worker_log(id, *worker, attempt), false).copy();
+  std::optional<Signals> signals;
+  if (follow_on) signals.emplace(/*background=*/false);
+  Follower last(
+      worker ? worker_log(id, *worker, record.attempt) : base::join_path(run_folder(id), "merged.log"),
+      false);
+  last.copy();
+  if (!record.is_over() && !is_attended(id))
+    say(base::str("run ", id, " has no client at the moment; `sluice run attach ", id,
+                  "` brings what is missing"));
+  if (follow_on) follow(record, last, *signals, /*forward_signals=*/false);
+  return 0;
+}
+
+base::Result<int> show_runs(bool json) {
+  const auto runs = list_runs();
+  nlohmann::json all = nlohmann::json::array();
+  if (!json)
+    std::printf("%-20s %-10s %-9s %7s %8s  %s\n", "RUN", "STATE", "STARTED", "WORKERS", "RESTARTS",
+                "COMMAND");
+  for (const RunRecord& run : runs) {
+    const std::string command = quote_all(run.job.command);
+    if (json) {
+      all.push_back({{"id", run.job.id},
+                     {"state", state_of(run)},
+                     {"started", run.started},
+                     {"ended", run.ended},
+                     {"workers", run.job.workers.size()},
+                     {"restarts", run.attempt},
+                     {"exit_status", run.exit_status},
+                     {"cause", run.cause},
+                     {"command", run.job.command},
+                     {"logs", run_folder(run.job.id)}});
+    } else {
+      std::printf("%-20s %-10s %-9s %7zu %8d  %s\n", run.job.id.c_str(), state_of(run).c_str(),
+                  base::local_time(run.started).c_str(), run.job.workers.size(), run.attempt,
+                  command.c_str());
+    }
+  }
+  if (json) std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  return 0;
+}
+
+}  // namespace sluice::pod

@@ -1,0 +1,62 @@
+#include "sluice/pod/ssh.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/pod/quote.h"
+#include "sluice/pod/test_shell.h"
+
+namespace sluice::pod {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Job job_on(const std::string& hosts) {
+  Job job;
+  job.workers = *remote_workers(hosts);
+  return job;
+}
+
+TEST(Ssh, TheCommand) {
+  Job job = job_on("a,me@b");
+  job.ssh.user = "you";
+  job.ssh.config = "conf";
+  job.ssh.options = {"Port=2222", "ConnectTimeout=1"};
+  const std::string a = quote_all(shell_command(job, job.workers[0]));
+  EXPECT_THAT(a, testing::StartsWith(
+                     "ssh -T -F conf -l you -o 'Port=2222' -o 'ConnectTimeout=1' -o 'BatchMode=yes'"));
+  EXPECT_THAT(a, HasSubstr(" -- a "));
+  const std::string b = quote_all(shell_command(job, job.workers[1]));
+  EXPECT_THAT(b, AllOf(HasSubstr(" -- me@b "), testing::Not(HasSubstr("-l you"))));
+}
+
+// What arrives on the other side: ssh joins its arguments, and the user's shell there takes them apart again.
+TEST(Ssh, TheScriptArrivesWhole) {
+  const Job job = job_on("a");
+  const std::string line = shell_command(job, job.workers[0]).back();
+  std::string value;
+  for (int byte = 1; byte < 256; ++byte) value += static_cast<char>(byte);
+  const std::string script = "value=" + quote(value) + "\nprintf %s \"$value\"\nexec cat";
+  for (const char* shell : {"sh", "bash"})
+    EXPECT_EQ(output_of({shell, "-c", line}, framed(script) + "the rest\n"), value + "the rest\n") << shell;
+}
+
+TEST(Ssh, ExplainsItsFailures) {
+  const std::string denied =
+      explain_ssh("b", "Warning: added key\r\nme@b: Permission denied (publickey).\r\n");
+  EXPECT_THAT(denied, AllOf(HasSubstr("cannot reach b by ssh: me@b: Permission denied (publickey). ("),
+                            HasSubstr("--ssh-user")));
+  EXPECT_FALSE(is_passing("Permission denied (publickey)."));
+  EXPECT_FALSE(is_passing("Host key verification failed."));
+  EXPECT_FALSE(is_passing("ssh: Could not resolve hostname x: Name or service not known"));
+  EXPECT_TRUE(is_passing("ssh: connect to host b port 22: Connection refused"));
+  EXPECT_TRUE(is_passing("kex_exchange_identification: read: Connection reset by peer"));
+  EXPECT_TRUE(is_passing("something new"));
+  EXPECT_THAT(explain_ssh("b", "kex_exchange_identification: x\nConnection reset by 1.2.3.4\n"),
+              HasSubstr("MaxStartups"));
+  EXPECT_THAT(explain_ssh("b", ""), HasSubstr("ssh said nothing"));
+}
+
+}  // namespace
+}  // namespace sluice::pod

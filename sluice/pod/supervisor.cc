@@ -1,0 +1,25 @@
+#include "sluice/pod/supervisor.h"
+
+#include "sluice/pod/quote.h"
+#include "sluice/pod/supervisor_text.h"
+
+namespace sluice::pod {
+
+std::string worker_script(const Variables& variables, const std::string& folder,
+                          const std::vector<std::string>& command) {
+  // The number is there before anything can fail; exec keeps it.
+  std::string script = "echo $$ >pid.tmp && mv pid.tmp pid\n";
+  for (const auto& [name, value] : variables) script += base::str("export ", name, '=', quote(value), '\n');
+  script += "cd \"$HOME\" || exit 126\n";
+  if (!folder.empty()) script += base::str("cd -- ", quote(folder), " || exit 126\n");
+  return base::str(script, "exec ", quote_all(command));
+}
+
+std::string supervisor_script(const SupervisorSettings& settings) {
+  return base::str("mode=", settings.mode, "\nrun=", quote(settings.run),
+                   "\nattempt=", quote(settings.attempt), "\nworker=", settings.worker,
+                   "\nlease=", settings.lease, "\npatience=", settings.patience, "\ngrace=", settings.grace,
+                   "\noffset=", settings.offset, "\nscript=", quote(settings.script), '\n', kSupervisorText);
+}
+
+}  // namespace sluice::pod

@@ -1,0 +1,58 @@
+#include "sluice/pod/supervisor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/base/file.h"
+#include "sluice/pod/quote.h"
+#include "sluice/pod/test_shell.h"
+
+namespace sluice::pod {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The script, run in a folder of its own.
+std::string run(const std::string& script) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  return sh_output("cd " + quote(folder.path()) + "\n" + script);
+}
+
+TEST(WorkerScript, EnvironmentFolderAndCommandArriveWhole) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string place = folder.path("it's a\nfolder");
+  base::value_or_throw(base::make_directories(place));
+  std::string value;
+  for (int byte = 1; byte < 256; ++byte) value += static_cast<char>(byte);
+  const std::string output = run(worker_script(
+      {{"VALUE", value}, {"EMPTY", ""}}, place,
+      {"sh", "-c", "printf '%s|%s|%s|%s' \"$VALUE\" \"${EMPTY-unset}\" \"$PWD\" \"$1\"", "sh", value}));
+  EXPECT_EQ(output, value + "||" + place + "|" + value);
+}
+
+TEST(WorkerScript, FoldersBelowHome) {
+  const auto home = base::value_or_throw(base::TemporaryDirectory::create());
+  base::value_or_throw(base::make_directories(home.path("-x")));
+  const std::string set = "HOME=" + quote(home.path()) + "\n";
+  EXPECT_EQ(run(set + worker_script({}, "-x", {"sh", "-c", "printf %s \"$PWD\""})), home.path("-x"));
+  EXPECT_EQ(run(set + worker_script({}, "", {"sh", "-c", "printf %s \"$PWD\""})), home.path());
+  EXPECT_EQ(run(set + worker_script({}, "none", {"true"}) + " || echo no"), "(failed)");
+}
+
+TEST(Supervisor, SettingsStandBeforeTheText) {
+  SupervisorSettings settings;
+  settings.run = "r'1";
+  settings.attempt = "0";
+  settings.worker = 3;
+  settings.script = "echo $HOME";
+  settings.offset = 5'000'000'000;
+  const std::string script = supervisor_script(settings);
+  EXPECT_THAT(script, HasSubstr("offset=5000000000\n"));
+  EXPECT_THAT(script, HasSubstr("connect() {"));
+  EXPECT_EQ(sh_output("set -- none\n" + script +
+                      "\nprintf '%s %s %s %s' \"$run\" \"$worker\" \"$script\" \"$lease\""),
+            "r'1 3 echo $HOME 0");
+}
+
+}  // namespace
+}  // namespace sluice::pod

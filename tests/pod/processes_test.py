@@ -1,0 +1,304 @@
+"""processes_test.py PROGRAM: `sluice run --processes` with plain commands: how runs end, and what they leave."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+import support
+from support import LauncherTest, marked_processes, wait_for
+
+
+def sh(script):
+    return ("--", "sh", "-c", script)
+
+
+IGNORES_SIGNALS = "trap '' INT TERM; echo ready; while :; do sleep 0.1; done"
+
+
+class Ends(LauncherTest):
+    def test_success(self):
+        status, out, err = self.run_program("--processes", 4, "--env", "A=it's", *sh(
+            'echo "worker $RANK of $WORLD_SIZE $A"; echo error >&2; printf unfinished'))
+        self.assertEqual(status, 0, err)
+        run = self.only_run()
+        for worker in range(4):
+            text = f"worker {worker} of 4 it's\nerror\nunfinished"
+            self.assertEqual((run / f"worker-{worker}.log").read_text(), text)
+            for line in text.split("\n"):
+                self.assertIn(f"127.0.0.1 [{worker}] {line}\n", out)
+        self.assertEqual((run / "merged.log").read_text(), out)
+        self.assertEqual(json.loads((run / "run.json").read_text())["state"], "succeeded")
+        self.assertEqual(list((self.state / "sluice/workers").glob("*")), [], "the supervisors' folders")
+        self.assert_nothing_left()
+
+    def test_the_first_failure_is_found_and_stops_the_rest(self):
+        # The others fail because of worker 2, and only after it.
+        status, out, err = self.run_program("--processes", 4, *sh(
+            '[ $RANK = 2 ] && { echo "no such file"; exit 3; }; [ $RANK = 3 ] && exec sleep 1000; '
+            'while [ ! -e $XDG_STATE_HOME/sluice/workers/$SLUICE_RUN_ID/0-2/ended ]; do sleep 0.01; done; exit 1'))
+        self.assertEqual(status, 3, err)
+        last = err[err.rindex("sluice run: run "):]
+        self.assertIn("failed: worker 2 (127.0.0.1): exit status 3\n    no such file\n", last)
+        self.assertLess(last.index("worker 2"), min([last.find(f"worker {n}") for n in (0, 1, 3)
+                                                     if f"worker {n}" in last] or [len(last)]))
+        self.assert_nothing_left()
+
+    def test_a_worker_killed_by_a_signal(self):
+        status, _, err = self.run_program("--processes", 2, *sh("[ $RANK = 1 ] && kill -KILL $$; exec sleep 1000"))
+        self.assertEqual(status, 137)
+        self.assertIn("worker 1 (127.0.0.1): killed by signal 9 (SIGKILL)", err)
+        self.assert_nothing_left()
+
+    def test_a_command_that_is_not_there(self):
+        status, _, err = self.run_program("--processes", 1, "--max-restarts", 2, "--", "nothing-of-this-name")
+        self.assertEqual(status, 127)
+        self.assertIn("the command was not found", err)
+        self.assertNotIn("restart 1", err)
+
+    def test_what_a_worker_leaves_running_is_ended(self):
+        status, _, err = self.run_program("--processes", 1, *sh("sleep 1000 & setsid sleep 1001 & exit 0"))
+        self.assertEqual(status, 0, err)
+        self.assert_nothing_left()
+
+    def test_a_supervisor_that_was_killed(self):
+        process = self.start("--processes", 2, *sh("echo ready; exec sleep 1000"))
+        self.wait_for_lines(2, "ready")
+        folder = next((self.state / "sluice/workers").glob("*/0-1"))
+        os.kill(int((folder / "supervisor").read_text()), signal.SIGKILL)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 1)
+        self.assertIn("worker 1 (127.0.0.1): it is lost: its supervisor was killed", err)
+        self.assert_nothing_left()
+
+    def test_a_reader_that_leaves(self):
+        process = self.start("--processes", 1, *sh("while :; do echo line; sleep 0.01; done"))
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(support.DEADLINE), 143)
+        process.stderr.close()
+        self.assert_nothing_left()
+
+    def test_setup_runs_once_and_before(self):
+        status, out, err = self.run_program("--processes", 2, "--setup", "echo once >>setup; echo set up", *sh(
+            "cat setup"))
+        self.assertEqual(status, 0, err)
+        self.assertEqual((self.work / "setup").read_text(), "once\n")
+        self.assertEqual(out.count("once"), 2)
+        status, out, err = self.run_program("--processes", 2, "--setup", "echo broken; exit 4", "--", "echo", "never")
+        self.assertEqual(status, 4)
+        self.assertIn("--setup: worker 0 (127.0.0.1): exit status 4\n    broken\n", err)
+        self.assertNotIn("never", out)
+
+    def test_wrong_usage(self):
+        for arguments in ([], ["--processes", 2], ["--", "true"], ["--processes", 0, "--", "true"],
+                          ["--processes", 1, "--hosts", "a", "--", "true"],
+                          ["--processes", 1, "--env", "1=2", "--", "true"],
+                          ["--processes", 1, "--sync", ".", "--", "true"], ["--hosts", "a,,b", "--", "true"],
+                          ["--hosts", "a", "--coordinator", "a:x", "--", "true"]):
+            status, _, err = self.run_program(*arguments)
+            self.assertEqual(status, 2, f"{arguments}: {err}")
+        self.assertFalse((self.state / "sluice/runs").exists())
+
+    def test_dry_run_starts_nothing(self):
+        status, out, err = self.run_program("--hosts", "me@a,b", "--dry-run", "--ssh-option", "Port=2222", "--",
+                                            "train", "--lr", "0.1", "--", "it's")
+        self.assertEqual(status, 0, err)
+        self.assertIn("ssh -T -o 'Port=2222' -o 'BatchMode=yes'", out)
+        self.assertIn("export TPU_WORKER_HOSTNAMES=a,b\n", out)
+        self.assertIn("exec train --lr 0.1 -- 'it'\\''s'\n", out)
+        self.assertFalse((self.state / "sluice/runs").exists())
+
+
+class Stops(LauncherTest):
+    def test_ctrl_c_lets_the_workers_save(self):
+        process = self.start("--processes", 3, *sh(
+            "trap 'echo saved; exit 130' INT; echo ready; while :; do sleep 0.1; done"))
+        self.wait_for_lines(3, "ready")
+        process.send_signal(signal.SIGINT)
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 130, err)
+        self.assertEqual(out.count("saved"), 3)
+        self.assert_nothing_left()
+
+    def test_ctrl_c_reaches_python(self):
+        process = self.start("--processes", 1, "--", "/usr/bin/env", "python3", "-c",
+                             "import time\ntry:\n  print('ready', flush=True); time.sleep(1000)\n"
+                             "except KeyboardInterrupt: print('interrupted')")
+        self.wait_for_lines(1, "ready")
+        process.send_signal(signal.SIGINT)
+        status, out, _ = self.finish(process)
+        self.assertEqual(status, 130)
+        self.assertIn("interrupted", out)
+
+    def test_ctrl_c_ends_within_ten_seconds_what_ignores_it(self):
+        process = self.start("--processes", 2, *sh(IGNORES_SIGNALS))
+        self.wait_for_lines(2, "ready")
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        status, _, _ = self.finish(process)
+        self.assertEqual(status, 130)
+        self.assertLess(time.monotonic() - started, 10)
+        self.assert_nothing_left()
+
+    def test_a_second_ctrl_c_kills(self):
+        process = self.start("--processes", 2, "--grace", 1000, *sh(IGNORES_SIGNALS))
+        self.wait_for_lines(2, "ready")
+        process.send_signal(signal.SIGINT)
+        wait_for("its answer", lambda: "told to stop" in process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        status, _, _ = self.finish(process)
+        self.assertEqual(status, 130)
+        self.assert_nothing_left()
+
+    def test_sigterm(self):
+        process = self.start("--processes", 1, *sh("echo ready; exec sleep 1000"))
+        self.wait_for_lines(1, "ready")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process)[0], 143)
+        self.assert_nothing_left()
+
+    def test_a_hang(self):
+        status, _, err = self.run_program("--processes", 2, "--heartbeat-timeout", 2, *sh(
+            'while :; do touch "$SLUICE_HEARTBEAT_FILE"; [ $RANK = 1 ] && sleep 1000; sleep 0.2; done'))
+        self.assertEqual(status, 1)
+        self.assertIn("worker 1 (127.0.0.1): it hangs: no heartbeat for 2 s", err)
+        self.assert_nothing_left()
+
+    def test_without_a_first_heartbeat_nothing_hangs(self):
+        status, _, err = self.run_program("--processes", 1, "--heartbeat-timeout", 1, "--", "sleep", "3")
+        self.assertEqual(status, 0, err)
+
+    def test_the_workers_of_a_killed_client_end(self):
+        process = self.start("--processes", 2, "--lease", 2, *sh("echo ready; exec sleep 1000"))
+        self.wait_for_lines(2, "ready")
+        process.kill()
+        self.finish(process)
+        self.assert_nothing_left()
+        status, _, err = self.run_program("attach")
+        self.assertEqual(status, 1)
+        self.assertIn("its client was gone for 2 s", err)
+
+
+class Restarts(LauncherTest):
+    def test_a_failure_starts_all_again(self):
+        status, out, err = self.run_program("--processes", 2, "--max-restarts", 3, *sh(
+            'echo "attempt $SLUICE_RESTART"; [ $SLUICE_RESTART = 2 ] || [ $RANK = 0 ] || exit 5'))
+        self.assertEqual(status, 0, err)
+        for attempt in range(3):
+            self.assertEqual(out.count(f"attempt {attempt}\n"), 2)
+        run = self.only_run()
+        self.assertEqual((run / "worker-1.restart-2.log").read_text(), "attempt 2\n")
+        self.assertIn("restart 2 of 3", err)
+        status, out, _ = self.run_program("logs", "--worker", 1)
+        self.assertEqual(out, "attempt 0\nattempt 1\nattempt 2\n")
+        self.assert_nothing_left()
+
+    def test_not_without_end_and_not_for_wrong_usage(self):
+        status, out, _ = self.run_program("--processes", 1, "--max-restarts", 1, *sh("echo go; exit 9"))
+        self.assertEqual((status, out.count("go\n")), (9, 2))
+        status, out, _ = self.run_program("--processes", 1, "--max-restarts", 1, *sh("echo go; exit 2"))
+        self.assertEqual((status, out.count("go\n")), (2, 1))
+
+
+class Detached(LauncherTest):
+    def detach(self, script, *arguments):
+        status, out, err = self.run_program("--detach", "--processes", 2, *arguments, *sh(script))
+        self.assertEqual(status, 0, err)
+        self.assertIn("all workers run", out)
+        return self.only_run().name
+
+    def listed(self):
+        status, out, err = self.run_program("ls", "--json")
+        self.assertEqual(status, 0, err)
+        return json.loads(out)
+
+    def test_it_goes_on_and_is_found_again(self):
+        run = self.detach("echo ready; while [ ! -e end ]; do sleep 0.05; done; echo over; exit $RANK")
+        self.assertEqual([(entry["id"], entry["state"]) for entry in self.listed()], [(run, "running")])
+        self.assertIn(run, self.run_program("ls")[1])
+        self.wait_for_lines(2, "ready")
+        self.assertEqual(self.run_program("logs", "--worker", 1)[1], "ready\n")
+        following = self.start("logs", run, "--follow")
+        attached = self.start("attach", run[:5])
+        wait_for("attaching", lambda: "attached" in attached.stderr.readline())
+        (self.work / "end").touch()
+        status, out, err = self.finish(attached)
+        self.assertEqual(status, 1, err)
+        self.assertIn("127.0.0.1 [1] over\n", out)
+        status, out, _ = self.finish(following)
+        self.assertEqual(sorted(out.splitlines()), sorted(f"127.0.0.1 [{n}] {word}" for n in (0, 1)
+                                                          for word in ("ready", "over")))
+        self.assertEqual(self.listed()[0]["state"], "failed")
+        self.assertEqual(self.run_program("attach")[0], 1)
+        self.assert_nothing_left()
+
+    def test_stop(self):
+        run = self.detach("trap 'echo saved; exit 130' INT; echo ready; while :; do sleep 0.1; done")
+        self.wait_for_lines(2, "ready")
+        status, _, err = self.run_program("stop", run)
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.listed()[0]["state"], "stopped")
+        self.assertEqual(self.run_program("logs")[1].count("saved"), 2)
+        self.assert_nothing_left()
+        self.assertEqual(self.run_program("stop", run)[0], 0)
+
+    def test_leaving_the_logs_leaves_the_run(self):
+        self.detach("echo ready; exec sleep 1000")
+        following = self.start("logs", "--follow")
+        self.assertIn("ready", following.stdout.readline())
+        following.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(following)[0], 0)
+        self.assertEqual(self.listed()[0]["state"], "running")
+        attached = self.start("attach")
+        wait_for("attaching", lambda: "attached" in attached.stderr.readline())
+        attached.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(attached)[0], 130)
+        self.assert_nothing_left()
+
+    def test_what_fails_before_it_runs_is_said(self):
+        status, out, err = self.run_program("--detach", "--processes", 1, "--setup", "exit 6", "--", "true")
+        self.assertEqual((status, out), (6, ""))
+        self.assertIn("--setup: worker 0", err)
+
+    def kill_client(self, run):
+        client = json.loads((self.state / f"sluice/runs/{run}/run.json").read_text())["client"]
+        os.kill(client, signal.SIGKILL)
+        wait_for("the client's end", lambda: self.listed()[0]["state"] == "unattended")
+
+    def test_another_client_takes_the_place_of_a_dead_one(self):
+        run = self.detach('i=0; while [ ! -e end ] || [ $i -lt 100 ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done; '
+                          'echo "lines $i"; exit 0')
+        self.wait_for_lines(10, "line")
+        self.kill_client(run)
+        self.assertTrue(marked_processes(self.mark), "the workers go on")
+        self.assertIn("has no client", self.run_program("logs")[2])
+        attached = self.start("attach")
+        wait_for("attaching", lambda: "taking its client's place" in attached.stderr.readline())
+        (self.work / "end").touch()
+        status, _, err = self.finish(attached)
+        self.assertEqual(status, 0, err)
+        for worker in range(2):  # every line once
+            lines = (self.only_run() / f"worker-{worker}.log").read_text().splitlines()
+            count = int(lines.pop().split()[1])
+            self.assertEqual(lines, [f"line {i + 1}" for i in range(count)])
+        self.assert_nothing_left()
+
+    def test_stop_without_a_client(self):
+        run = self.detach("echo ready; exec sleep 1000")
+        self.kill_client(run)
+        status, _, err = self.run_program("stop")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.listed()[0]["state"], "stopped")
+        self.assert_nothing_left()
+
+    def test_unknown_runs(self):
+        for verb in ("attach", "logs", "stop"):
+            status, _, err = self.run_program(verb, "nothing")
+            self.assertEqual(status, 1)
+            self.assertIn("no run is named nothing", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
