@@ -1,0 +1,43 @@
+#include "sluice/replica/gloo_network.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+
+namespace sluice::replica {
+
+base::Result<std::string> address_towards(const std::string& coordinator) {
+  const size_t colon = coordinator.rfind(':');
+  std::string host = coordinator.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  const std::string port = colon == std::string::npos ? "1" : coordinator.substr(colon + 1);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;  // connecting it only asks the routing table
+  addrinfo* raw = nullptr;
+  if (const int code = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &raw); code != 0) {
+    return base::fail(Code::kUnavailable, "the coordinator ", coordinator,
+                      " cannot be resolved: ", ::gai_strerror(code));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(raw, ::freeaddrinfo);
+  for (const addrinfo* way = list.get(); way != nullptr; way = way->ai_next) {
+    const int socket = ::socket(way->ai_family, way->ai_socktype, way->ai_protocol);
+    if (socket < 0) continue;
+    sockaddr_storage mine{};
+    socklen_t size = sizeof mine;
+    auto* address = reinterpret_cast<sockaddr*>(&mine);
+    char text[NI_MAXHOST];
+    const bool found = ::connect(socket, way->ai_addr, way->ai_addrlen) == 0 &&
+                       ::getsockname(socket, address, &size) == 0 &&
+                       ::getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0;
+    ::close(socket);
+    if (found) return std::string(text);
+  }
+  return base::fail(Code::kUnavailable, "there is no way from this machine to the coordinator ", coordinator,
+                    ": is the network up, and the address right?");
+}
+
+bool is_loopback(const std::string& address) { return address.rfind("127.", 0) == 0 || address == "::1"; }
+
+}  // namespace sluice::replica

@@ -1,0 +1,281 @@
+#include "sluice/replica/gloo_transport.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
+#include "sluice/pjrt/reduction.h"
+#include "sluice/replica/gloo_network.h"
+
+namespace sluice::replica {
+namespace {
+
+using pjrt::HostSpan;
+using pjrt::Reduction;
+using stablehlo::DType;
+
+// Spans of at least kDirect bytes are sent from where they are; smaller ones are collected in buckets.
+constexpr size_t kDirect = 4 << 20, kBucket = 25 << 20;
+// Of each process at a time, where parts are gathered to be combined here.
+constexpr size_t kPiece = 4 << 20;
+// How long a process that lost a connection listens for what the others know about it.
+constexpr double kListenSeconds = 0.7;
+
+// The type as which Gloo sums this one; nothing when it cannot.
+std::optional<at::ScalarType> gloo_sum_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kF64:
+      return at::kDouble;
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kBF16:
+      return at::kBFloat16;
+    case DType::kS32:
+    case DType::kU32:
+      return at::kInt;
+    case DType::kS64:
+    case DType::kU64:
+      return at::kLong;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+class GlooTransport : public pjrt::Transport {
+ public:
+  GlooTransport(std::shared_ptr<Processes> processes, c10::intrusive_ptr<c10d::ProcessGroupGloo> group,
+                std::string name)
+      : processes_(std::move(processes)), group_(std::move(group)), name_(std::move(name)) {}
+
+  base::Result<std::vector<std::string>> exchange(std::string_view bytes) override {
+    std::string all(bytes.size() * count(), '\0');
+    std::memcpy(&all[bytes.size() * index()], bytes.data(), bytes.size());
+    SLUICE_OK(all_gather(all.data(), bytes.size()));
+    std::vector<std::string> parts;
+    for (size_t p = 0; p < count(); ++p) parts.push_back(all.substr(p * bytes.size(), bytes.size()));
+    return parts;
+  }
+
+  base::Status all_gather(void* all, size_t bytes) override {
+    return guarded([&](c10d::ProcessGroupGloo& group) {
+      auto* start = static_cast<char*>(all);
+      at::Tensor whole = tensor(start, bytes * count(), at::kByte);
+      // Gloo copies its input into its place of the output: they must not be one memory.
+      at::Tensor mine = tensor(start + bytes * index(), bytes, at::kByte).clone();
+      group._allgather_base(whole, mine)->wait();
+    });
+  }
+
+  base::Status all_reduce(std::span<const HostSpan> spans, DType dtype, Reduction reduction) override {
+    const auto type = gloo_sum_type(dtype);
+    if (reduction != Reduction::kSum || !type) return reduce_here(spans, dtype, reduction);
+    return guarded([&](c10d::ProcessGroupGloo& group) { sum(group, spans, dtype, *type); });
+  }
+
+  void abort(const std::string& reason) override {
+    const c10::intrusive_ptr<c10d::ProcessGroupGloo> group = take_group();
+    // Said before the connections close, so that who notices finds the reason.
+    if (group) (void)processes_->put_first(stopped_key(), base::str("process ", index(), ": ", reason));
+  }
+
+ private:
+  size_t index() const { return static_cast<size_t>(processes_->index()); }
+  size_t count() const { return static_cast<size_t>(processes_->count()); }
+  std::string stopped_key() const { return name_ + " stopped"; }
+  std::string lost_key(size_t process) const { return base::str(name_, " lost ", process); }
+
+  static at::Tensor tensor(void* data, size_t elements, at::ScalarType type) {
+    return at::from_blob(data, {static_cast<int64_t>(elements)}, at::TensorOptions().dtype(type));
+  }
+
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> take_group() {
+    std::lock_guard lock(mutex_);
+    return std::move(group_);
+  }
+
+  // Runs the call; an exception ends the transport.
+  template <typename Call>
+  base::Status guarded(const Call& call) {
+    c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+    {
+      std::lock_guard lock(mutex_);
+      group = group_;
+    }
+    if (!group) {
+      return base::fail(Code::kFailedPrecondition, "the connection to the other processes has ended");
+    }
+    try {
+      call(*group);
+      return {};
+    } catch (const std::exception& error) {
+      return explain(first_line(error));
+    }
+  }
+
+  void sum(c10d::ProcessGroupGloo& group, std::span<const HostSpan> spans, DType dtype, at::ScalarType type) {
+    const size_t size = stablehlo::dtype_size(dtype);
+    std::vector<HostSpan> bucket;
+    size_t filled = 0;
+    const auto send_bucket = [&] {
+      if (filled > 0) sum_bucket(group, bucket, filled, size, type);
+      bucket.clear();
+      filled = 0;
+    };
+    for (const HostSpan& span : spans) {
+      const size_t bytes = span.elements * size;
+      if (bytes >= kDirect) {
+        std::vector<at::Tensor> one = {tensor(span.data, span.elements, type)};
+        group.allreduce(one)->wait();
+        continue;
+      }
+      if (filled + bytes > kBucket) send_bucket();
+      bucket.push_back(span);
+      filled += bytes;
+    }
+    send_bucket();
+  }
+
+  void sum_bucket(c10d::ProcessGroupGloo& group, const std::vector<HostSpan>& bucket, size_t filled,
+                  size_t size, at::ScalarType type) {
+    if (bucket.size() > 1) staging_.resize(std::max(staging_.size(), filled));
+    char* start = bucket.size() > 1 ? staging_.data() : static_cast<char*>(bucket[0].data);
+    size_t at = 0;
+    for (const HostSpan& span : bucket) {
+      if (bucket.size() > 1) std::memcpy(start + at, span.data, span.elements * size);
+      at += span.elements * size;
+    }
+    std::vector<at::Tensor> one = {tensor(start, filled / size, type)};
+    group.allreduce(one)->wait();
+    at = 0;
+    for (const HostSpan& span : bucket) {
+      if (bucket.size() > 1) std::memcpy(span.data, start + at, span.elements * size);
+      at += span.elements * size;
+    }
+  }
+
+  // What Gloo has no arithmetic for, or another than ours (its maximum may lose a NaN).
+  base::Status reduce_here(std::span<const HostSpan> spans, DType dtype, Reduction reduction) {
+    const size_t size = stablehlo::dtype_size(dtype);
+    for (const HostSpan& span : spans) {
+      for (size_t begin = 0; begin < span.elements; begin += kPiece / size) {
+        const size_t elements = std::min(kPiece / size, span.elements - begin), bytes = elements * size;
+        staging_.resize(std::max(staging_.size(), bytes * count()));
+        void* piece = static_cast<char*>(span.data) + begin * size;
+        std::memcpy(&staging_[bytes * index()], piece, bytes);
+        SLUICE_OK(all_gather(staging_.data(), bytes));
+        std::vector<const void*> inputs;
+        for (size_t p = 0; p < count(); ++p) inputs.push_back(&staging_[bytes * p]);
+        pjrt::reduce(dtype, reduction, inputs, {&piece, 1}, elements);
+      }
+    }
+    return {};
+  }
+
+  // Why a call failed: what another process said before it stopped, or else who says nothing any more.
+  base::Status explain(const std::string& symptom) {
+    take_group().reset();  // closes the connections, so that everybody notices
+    if (const auto put = processes_->put(lost_key(index()), symptom); !put) return leader_gone(symptom);
+    const double deadline = base::monotonic_seconds() + kListenSeconds;
+    std::vector<size_t> silent;
+    do {
+      const auto stopped = processes_->try_get(stopped_key());
+      if (!stopped) return leader_gone(symptom);
+      if (*stopped) return base::fail(Code::kAborted, "another process stopped: ", **stopped);
+      silent.clear();
+      for (size_t p = 0; p < count(); ++p) {
+        const auto lost = processes_->try_get(lost_key(p));
+        if (!lost) return leader_gone(symptom);
+        if (!*lost) silent.push_back(p);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    } while (!silent.empty() && base::monotonic_seconds() < deadline);
+    if (silent.empty()) {
+      return base::fail(
+          Code::kUnavailable, "the connections between the processes broke (", symptom,
+          "), though all of them live: look at the network, or raise SLUICE_COLLECTIVE_TIMEOUT");
+    }
+    return base::fail(Code::kUnavailable, "lost ", silent.size() == 1 ? "process " : "processes ",
+                      base::join(silent, ", "), " of ", count(), " in a collective (", symptom,
+                      "): it was killed, its machine is gone, or it does not come to the collective; its own "
+                      "log says why");
+  }
+
+  base::Status leader_gone(const std::string& symptom) {
+    return base::fail(Code::kUnavailable, "lost process 0 of ", count(), " at ",
+                      processes_->placement().coordinator, " in a collective (", symptom,
+                      "): it was killed, or its machine is gone; its own log says why");
+  }
+
+  const std::shared_ptr<Processes> processes_;
+  std::mutex mutex_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  const std::string name_;
+  std::vector<char> staging_;
+};
+
+std::chrono::milliseconds collective_timeout() {
+  const std::string text = base::environment("SLUICE_COLLECTIVE_TIMEOUT").value_or("");
+  const double seconds = std::strtod(text.c_str(), nullptr);
+  return std::chrono::milliseconds(seconds > 0 ? static_cast<int64_t>(seconds * 1000) : 1'800'000);
+}
+
+// All processes' addresses must be reachable for the others: those of one machine's own only when all are.
+base::Status check_addresses(const std::vector<std::string>& addresses) {
+  std::vector<size_t> local;
+  for (size_t p = 0; p < addresses.size(); ++p) {
+    if (is_loopback(addresses[p])) local.push_back(p);
+  }
+  if (local.empty() || local.size() == addresses.size()) return {};
+  return base::fail(Code::kFailedPrecondition, "process ", local[0], "'s address is ", addresses[local[0]],
+                    ", which only its own machine can reach: give the coordinator as an address instead of a "
+                    "name that means the machine itself there, or name the interface in GLOO_SOCKET_IFNAME");
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<pjrt::Transport>> make_gloo_transport(
+    const std::shared_ptr<Processes>& processes) {
+  static std::atomic<int> made{0};
+  const std::string name = base::str("collectives ", made++);
+  const std::string interface = base::environment("GLOO_SOCKET_IFNAME").value_or("");
+  std::string address = interface;
+  if (interface.empty()) {
+    SLUICE_TRY(address, address_towards(processes->placement().coordinator));
+  }
+  SLUICE_TRY(const auto addresses, processes->gather(name + " addresses", address));
+  SLUICE_OK(check_addresses(addresses));
+  SLUICE_TRY(const std::shared_ptr<c10d::Store> store, processes->clone_store());
+  try {
+    auto own = c10::intrusive_ptr<c10d::Store>::reclaim_copy(store.get());
+    auto prefixed = c10::make_intrusive<c10d::PrefixStore>(name, own);
+    auto options = c10d::ProcessGroupGloo::Options::create(collective_timeout());
+    options->threads = 1;
+    options->devices.push_back(interface.empty()
+                                   ? c10d::ProcessGroupGloo::createDeviceForHostname(address)
+                                   : c10d::ProcessGroupGloo::createDeviceForInterface(interface));
+    auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, processes->index(), processes->count(),
+                                                             options);
+    return std::make_shared<GlooTransport>(processes, std::move(group), name);
+  } catch (const std::exception& error) {
+    return base::fail(Code::kUnavailable, "process ", processes->index(), " (", address,
+                      ") cannot connect to the other processes (", base::join(addresses, ", "),
+                      "): ", first_line(error), ". May the machines reach each other on all ports?");
+  }
+}
+
+}  // namespace sluice::replica
