@@ -41,7 +41,7 @@ struct HostCollectivesConfig {
   std::vector<int> device_ids;
   int process_index = 0, processes = 1;
   // Needed when there are several processes.
-  std::shared_ptr<Transport> transport;
+  std::shared_ptr<Transport> transport = nullptr;
   // How long a replica waits for the others of its process before it warns, and before it gives up.
   std::chrono::milliseconds warn_after{30'000}, timeout{600'000};
 };

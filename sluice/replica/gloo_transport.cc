@@ -56,6 +56,16 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
+// "Connection closed by peer [10.0.0.2]:3456" of "[/long/path.cc:12] Connection … This is typically caused
+// …".
+std::string symptom_of(const std::exception& error) {
+  std::string text = first_line(error);
+  if (const size_t place = text.find("] "); text.starts_with("[/") && place != std::string::npos) {
+    text.erase(0, place + 2);
+  }
+  return text.substr(0, text.find(". This is"));
+}
+
 class GlooTransport : public pjrt::Transport {
  public:
   GlooTransport(std::shared_ptr<Processes> processes, c10::intrusive_ptr<c10d::ProcessGroupGloo> group,
@@ -119,12 +129,15 @@ class GlooTransport : public pjrt::Transport {
     if (!group) {
       return base::fail(Code::kFailedPrecondition, "the connection to the other processes has ended");
     }
+    std::string symptom;
     try {
       call(*group);
       return {};
     } catch (const std::exception& error) {
-      return explain(first_line(error));
+      symptom = symptom_of(error);
     }
+    group.reset();  // the connections close with the last holder, so that everybody notices
+    return explain(symptom);
   }
 
   void sum(c10d::ProcessGroupGloo& group, std::span<const HostSpan> spans, DType dtype, at::ScalarType type) {
@@ -188,7 +201,7 @@ class GlooTransport : public pjrt::Transport {
 
   // Why a call failed: what another process said before it stopped, or else who says nothing any more.
   base::Status explain(const std::string& symptom) {
-    take_group().reset();  // closes the connections, so that everybody notices
+    take_group().reset();
     if (const auto put = processes_->put(lost_key(index()), symptom); !put) return leader_gone(symptom);
     const double deadline = base::monotonic_seconds() + kListenSeconds;
     std::vector<size_t> silent;

@@ -47,7 +47,22 @@ struct Processes::Store {
 
 Processes::Processes(Placement placement, Timeouts timeouts, std::unique_ptr<Store> store)
     : placement_(std::move(placement)), timeouts_(timeouts), store_(std::move(store)) {}
-Processes::~Processes() = default;
+
+Processes::~Processes() {
+  if (!met_) return;
+  // The others may still read what they have been given, or why the run ended.
+  constexpr double kPatience = 5;
+  try {
+    const double deadline = base::monotonic_seconds() + kPatience;
+    int64_t left = store_->tcp->add("left", 1);
+    while (index() == 0 && left < count() && base::monotonic_seconds() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      left = store_->tcp->add("left", 0);
+    }
+  } catch (...) {
+    // Process 0 is gone already.
+  }
+}
 
 base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placement,
                                                          const Timeouts& timeouts) {
@@ -91,6 +106,7 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
                         " runs sluice ", all[p],
                         ": all must run the same program with the same count of processes");
   }
+  joined->met_ = true;
   return joined;
 }
 

@@ -36,6 +36,7 @@ class Processes {
   static base::Result<std::shared_ptr<Processes>> join(const Placement& placement) {
     return join(placement, {});
   }
+  // Process 0 keeps the store until the others have left too, or for some seconds.
   ~Processes();
 
   int index() const { return placement_.process_id; }
@@ -89,6 +90,7 @@ class Processes {
   std::unique_ptr<Store> store_;
   std::recursive_mutex mutex_;            // a look() may ask for values
   std::map<std::string, int64_t> calls_;  // so far, by name
+  bool met_ = false;                      // join() was good
 };
 
 }  // namespace sluice::replica

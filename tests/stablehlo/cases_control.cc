@@ -76,6 +76,30 @@ Value numbered(Builder& b, Value x) {
   return b.add(x, b.broadcast(b.multiply(id, b.splat(10, f32())), x.dims()));
 }
 
+// The calls that the pjrt room answers.
+Case host_collectives() {
+  Case c{"host_collectives", {{f32({2}), {0, 1}}, {s32(), {7}}}, {}, {}, 0, 4, {}};
+  c.build = [](Builder& b, const Values& p) {
+    const Value x = numbered(b, p[0]);
+    const Value both[] = {x, p[1]};
+    Values out = b.custom_call("sluice_all_reduce", both, {x.type(), p[1].type()},
+                               {{"op", "sum"}, {"program", int64_t{171}}, {"site", int64_t{0}}}, true);
+    out.push_back(b.custom_call("sluice_all_reduce", {&out[0], 1}, {x.type()},
+                                {{"op", "max"},
+                                 {"program", int64_t{171}},
+                                 {"site", int64_t{1}},
+                                 {"groups", Dims{0, 1, 2, 3}},
+                                 {"group_size", int64_t{2}}})[0]);
+    out.push_back(b.custom_call("sluice_all_gather", {&p[1], 1}, {s32({4})},
+                                {{"program", int64_t{171}}, {"site", int64_t{2}}})[0]);
+    return out;
+  };
+  for (int r = 0; r < 4; ++r) {
+    c.expected.insert(c.expected.end(), {{60, 64}, {28}, {60, 64}, {7, 7, 7, 7}});
+  }
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> control_cases() { return {loops(), branches(), names(), random_bits(), nothing()}; }
@@ -113,7 +137,7 @@ std::vector<Case> collective_cases() {
     c.expected.push_back({x(low)[row], x(low)[row + 1], x(high)[row], x(high)[row + 1]});
     c.expected.push_back(r == 3 ? std::vector<double>(4, 0) : x((r + 2) % 3));
   }
-  return {c};
+  return {c, host_collectives()};
 }
 
 }  // namespace sluice::stablehlo::testing

@@ -10,6 +10,7 @@
 
 #include "case.h"
 #include "sluice/pjrt/client.h"
+#include "sluice/pjrt/host_collectives.h"
 #include "sluice/stablehlo/literal.h"
 
 namespace sluice::stablehlo::testing {
@@ -91,8 +92,11 @@ pjrt::Client& client() {
     pjrt::ClientOptions options;
     options.cpu_device_count = 4;
     options.cache_dir = "";
-    return base::value_or_throw(
-        pjrt::Client::create(base::value_or_throw(pjrt::Plugin::load("cpu")), options));
+    const auto plugin = base::value_or_throw(pjrt::Plugin::load("cpu"));
+    auto& collectives = pjrt::HostCollectives::get();
+    base::value_or_throw(collectives.install(*plugin));
+    base::value_or_throw(collectives.configure({.device_ids = {0, 1, 2, 3}}));
+    return base::value_or_throw(pjrt::Client::create(plugin, options));
   }();
   return *made;
 }

@@ -1,0 +1,116 @@
+// Processes that meet, and those that do not.
+#include "sluice/replica/processes.h"
+
+#include <gmock/gmock.h>
+
+#include "sluice/replica/testing/crew.h"
+
+namespace sluice::replica {
+namespace processes_testing {
+
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::my_placement;
+using testing::run_part;
+
+TEST(Part, DISABLED_Meet) {
+  const auto joined = Processes::join(my_placement());
+  ASSERT_TRUE(joined) << joined.error().what();
+  Processes& all = **joined;
+  for (int round = 0; round < 20; ++round) {
+    const auto texts = all.gather("round", base::str("p", all.index(), "r", round, std::string(1, '\0')));
+    ASSERT_TRUE(texts) << texts.error().what();
+    ASSERT_EQ(texts->size(), static_cast<size_t>(all.count()));
+    for (int p = 0; p < all.count(); ++p) {
+      EXPECT_EQ((*texts)[static_cast<size_t>(p)], base::str("p", p, "r", round, std::string(1, '\0')));
+    }
+  }
+  EXPECT_EQ(*all.broadcast("word", base::str("from ", all.index())), "from 0");
+  EXPECT_EQ(*all.put_first("first", "one"), "one");
+  EXPECT_EQ(*all.try_get("first"), "one");
+  EXPECT_EQ(*all.try_get("nothing"), std::nullopt);
+  EXPECT_TRUE(all.barrier("end"));
+}
+
+TEST(Processes, Meet) {
+  run_part("Meet", 1);
+  run_part("Meet", 4);
+}
+
+TEST(Part, DISABLED_Alone) {
+  const auto joined = Processes::join(my_placement(), {.join = seconds(1), .wait = seconds(1)});
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code(), Code::kDeadlineExceeded);
+  EXPECT_THAT(joined.error().what(), AllOf(HasSubstr("process 1 of 2 did not come"), HasSubstr("1 s")));
+}
+
+TEST(Processes, OneThatDoesNotComeIsNamed) {
+  testing::Port port;
+  port.release();
+  testing::Member leader("Alone", {0, 2, port.coordinator(), "a test"});
+  ASSERT_TRUE(testing::wait_until([&] { return leader.ended(); }));
+  EXPECT_TRUE(leader.passed()) << leader.output();
+}
+
+TEST(Part, DISABLED_NoLeader) {
+  const auto joined = Processes::join(my_placement(), {.join = seconds(1), .wait = seconds(1)});
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(joined.error().what(),
+              AllOf(HasSubstr("process 1 cannot reach process 0 at 127.0.0.1:"), HasSubstr("firewall")));
+}
+
+TEST(Processes, ALeaderThatDoesNotComeIsAnError) {
+  testing::Port port;
+  port.release();
+  testing::Member other("NoLeader", {1, 2, port.coordinator(), "a test"});
+  ASSERT_TRUE(testing::wait_until([&] { return other.ended(); }));
+  EXPECT_TRUE(other.passed()) << other.output();
+}
+
+TEST(Part, DISABLED_WrongCount) {
+  Placement mine = my_placement();
+  if (mine.process_id == 1) mine.processes = 3;
+  const auto joined = Processes::join(mine, {.join = seconds(5), .wait = seconds(5)});
+  ASSERT_FALSE(joined);
+  // Process 1 waits for a third one, process 0 finds another count.
+  if (mine.process_id == 0) {
+    EXPECT_THAT(joined.error().what(), AllOf(HasSubstr("with 2 processes, process 1 runs"),
+                                             HasSubstr("with 3 processes"), HasSubstr("the same count")));
+  }
+}
+
+TEST(Processes, AnotherCountIsAnError) { run_part("WrongCount", 2); }
+
+TEST(Processes, APortThatIsTakenIsAnError) {
+  testing::Port port;
+  ASSERT_EQ(::listen(port.socket, 1), 0);
+  const auto joined =
+      Processes::join({0, 2, port.coordinator(), "a test"}, {.join = seconds(5), .wait = seconds(5)});
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(joined.error().what(), AllOf(HasSubstr(base::str("cannot listen on port ", port.number)),
+                                           HasSubstr("Is another run using it?")));
+}
+
+TEST(Processes, NumbersAndAddressesThatCannotBe) {
+  EXPECT_THAT(Processes::join({2, 2, "localhost:1", "a test"}).error().what(), HasSubstr("process 2 of 2"));
+  EXPECT_THAT(Processes::join({0, 2, "localhost", "a test"}).error().what(), HasSubstr("must be host:port"));
+}
+
+TEST(Part, DISABLED_SomeoneFails) {
+  const auto joined = Processes::join(my_placement());
+  ASSERT_TRUE(joined) << joined.error().what();
+  Processes& all = **joined;
+  if (all.index() == 2) {
+    all.fail("the disk is full");
+  } else {
+    const auto texts = all.gather("never", "");
+    ASSERT_FALSE(texts);
+    EXPECT_THAT(texts.error().what(), HasSubstr("process 2: the disk is full"));
+  }
+}
+
+TEST(Processes, WhoGoesOnNoMoreTellsTheOthers) { run_part("SomeoneFails", 3); }
+
+}  // namespace processes_testing
+}  // namespace sluice::replica

@@ -1,0 +1,147 @@
+// Tests of several processes: the test's program starts itself again, once for each process, to run one
+// disabled test, which is that process's part.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sluice/base/strings.h"
+#include "sluice/replica/placement.h"
+
+namespace sluice::replica::testing {
+
+// Far more than anything here takes; reached only when something is stuck.
+inline constexpr double kDeadline = 240;
+
+inline bool wait_until(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kDeadline);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+// A port of this machine that was free a moment ago; the socket that holds one keeps it taken.
+struct Port {
+  Port() : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    socklen_t size = sizeof address;
+    auto* raw = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(socket, raw, size), 0);
+    EXPECT_EQ(::getsockname(socket, raw, &size), 0);
+    number = ntohs(address.sin_port);
+  }
+  ~Port() { release(); }
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  void release() {
+    if (socket >= 0) ::close(socket);
+    socket = -1;
+  }
+  std::string coordinator() const { return base::str("127.0.0.1:", number); }
+  int socket, number = 0;
+};
+
+inline std::string scratch_path(const std::string& name) {
+  return ::testing::TempDir() + base::str("sluice_crew_", ::getpid(), "_", name);
+}
+
+// One process that runs the disabled test `part` of the suite Part.
+class Member {
+ public:
+  Member(const std::string& part, const Placement& placement)
+      : log_(scratch_path(base::str(part, "_", placement.process_id))) {
+    const std::string filter = base::str("--gtest_filter=Part.DISABLED_", part);
+    const std::string number = base::str(placement.process_id), count = base::str(placement.processes);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    const int file = ::open(log_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    ::dup2(file, 1);
+    ::dup2(file, 2);
+    ::setenv("SLUICE_TEST_INDEX", number.c_str(), 1);
+    ::setenv("SLUICE_TEST_COUNT", count.c_str(), 1);
+    ::setenv("SLUICE_TEST_COORDINATOR", placement.coordinator.c_str(), 1);
+    ::unsetenv("GTEST_OUTPUT");
+    ::execl("/proc/self/exe", "member", filter.c_str(), "--gtest_also_run_disabled_tests", nullptr);
+    ::_exit(99);
+  }
+  ~Member() {
+    kill();
+    ::unlink(log_.c_str());
+  }
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
+  void kill() {
+    if (ended()) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, &status_, 0);
+    over_ = true;
+  }
+  bool ended() {
+    if (!over_) over_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
+    return over_;
+  }
+  // Whether its test passed.
+  bool passed() const { return over_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
+  std::string output() const {
+    std::stringstream text;
+    text << std::ifstream(log_).rdbuf();
+    return text.str();
+  }
+  bool has_said(const std::string& text) const { return output().find(text) != std::string::npos; }
+
+ private:
+  const std::string log_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+  bool over_ = false;
+};
+
+// Runs the part in so many processes and expects it to pass in all but those that `meanwhile` killed.
+using Members = std::vector<std::unique_ptr<Member>>;
+inline void run_part(const std::string& part, int processes, const std::vector<int>& not_passing = {},
+                     const std::function<void(Members&)>& meanwhile = {}) {
+  Port port;
+  port.release();
+  Members members;
+  for (int p = 0; p < processes; ++p) {
+    members.push_back(std::make_unique<Member>(part, Placement{p, processes, port.coordinator(), "a test"}));
+  }
+  if (meanwhile) meanwhile(members);
+  for (int p = 0; p < processes; ++p) {
+    Member& member = *members[static_cast<size_t>(p)];
+    ASSERT_TRUE(wait_until([&] { return member.ended(); })) << part << " " << p << ":\n" << member.output();
+    const bool exempt = std::find(not_passing.begin(), not_passing.end(), p) != not_passing.end();
+    EXPECT_TRUE(exempt || member.passed()) << part << ", process " << p << ":\n" << member.output();
+  }
+}
+
+// In a part: which process this is.
+inline Placement my_placement() {
+  const auto get = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "0" : value);
+  };
+  return {std::stoi(get("SLUICE_TEST_INDEX")), std::stoi(get("SLUICE_TEST_COUNT")),
+          get("SLUICE_TEST_COORDINATOR"), "a test"};
+}
+
+}  // namespace sluice::replica::testing
