@@ -120,15 +120,19 @@ obey() {
   kill "$1" 2>/dev/null
 }
 
-# Answers with how the worker ended and waits for the client's word that it has everything.
+# Answers with how the worker ended and waits for the client's word that it has everything, though not for long: the
+# client may be behind a connection that died without a word.
 report() {
   if [ -e "$folder/exit" ]; then say "exit $(cat "$folder/exit")"; else say "lost $1"; fi
+  (for _ in $(seq 50); do sleep 0.2; done; kill $$) </dev/null >/dev/null 2>&1 &
+  limit=$!
   while IFS= read -r order; do
     [ "$order" = 'done' ] || continue
     rm -rf "$folder"
     rmdir "${folder%/*}" 2>/dev/null
     break
   done
+  kill "$limit"
 }
 
 # The worker's log to standard output: all there is, and what comes until it has ended.
