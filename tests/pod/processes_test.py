@@ -96,10 +96,17 @@ class Ends(LauncherTest):
                           ["--processes", 1, "--hosts", "a", "--", "true"],
                           ["--processes", 1, "--env", "1=2", "--", "true"],
                           ["--processes", 1, "--sync", ".", "--", "true"], ["--hosts", "a,,b", "--", "true"],
-                          ["--hosts", "a", "--coordinator", "a:x", "--", "true"]):
+                          ["--hosts", "a", "--coordinator", "a:x", "--", "true"], ["--process", 2, "--", "true"],
+                          ["--processes", 2, "train", "--epochs", 3], ["ls", "--nothing"]):
             status, _, err = self.run_program(*arguments)
             self.assertEqual(status, 2, f"{arguments}: {err}")
         self.assertFalse((self.state / "sluice/runs").exists())
+
+    def test_a_command_may_have_any_words(self):
+        # Names of verbs, flags of ours and a second -- are the command's own.
+        status, out, err = self.run_program("--processes", 1, "--env", "A=1", "--env", "B=2", "--", "echo", "ls", "--env",
+                                            "-x", "--", "stop", "--help", "a  b", "")
+        self.assertEqual((status, out), (0, "127.0.0.1 [0] ls --env -x -- stop --help a  b \n"), err)
 
     def test_dry_run_starts_nothing(self):
         status, out, err = self.run_program("--hosts", "me@a,b", "--dry-run", "--ssh-option", "Port=2222", "--",
