@@ -22,9 +22,11 @@ def why_not():
     done = subprocess.run(["ip", "netns", "add", probe], capture_output=True, text=True)
     if done.returncode != 0:
         return f"no network namespace can be made: {done.stderr.strip()}"
-    linked = subprocess.run(["ip", "-n", probe, "link", "add", "br0", "type", "bridge"], capture_output=True, text=True)
+    links = [subprocess.run(["ip", "-n", probe, "link", "add", kind, "type", kind], capture_output=True, text=True)
+             for kind in ("bridge", "veth")]
     subprocess.run(["ip", "netns", "delete", probe], check=True)
-    return f"no bridge can be made: {linked.stderr.strip()}" if linked.returncode else None
+    failed = [link.stderr.strip() for link in links if link.returncode != 0]
+    return f"no bridge with cables can be made: {failed[0]}" if failed else None
 
 
 def ip(*arguments):

@@ -66,10 +66,24 @@ class Ends(LauncherTest):
         process = self.start("--processes", 2, *sh("echo ready; exec sleep 1000"))
         self.wait_for_lines(2, "ready")
         folder = next((self.state / "sluice/workers").glob("*/0-1"))
-        os.kill(int((folder / "supervisor").read_text()), signal.SIGKILL)
+        os.kill(int((folder / "supervisor").read_text().split()[0]), signal.SIGKILL)
         status, _, err = self.finish(process)
         self.assertEqual(status, 1)
         self.assertIn("worker 1 (127.0.0.1): it is lost: its supervisor was killed", err)
+        self.assert_nothing_left()
+
+    def test_a_host_that_was_started_again(self):
+        # Everything is gone, and the numbers of the processes are others' now: here this test's own.
+        status, _, err = self.run_program("--detach", "--processes", 1, *sh("echo ready; exec sleep 1000"))
+        self.assertEqual(status, 0, err)
+        self.wait_for_lines(1, "ready")
+        wait_for("the end of all", lambda: self.kill_marked() or not marked_processes(self.mark))
+        folder = next((self.state / "sluice/workers").glob("*/0-0"))
+        (folder / "supervisor").write_text(f"{os.getpid()} 1\n")
+        (folder / "pid").write_text(f"{os.getpgid(0)}\n")
+        status, _, err = self.run_program("attach")
+        self.assertEqual(status, 1, err)
+        self.assertIn("it is lost", err)
         self.assert_nothing_left()
 
     def test_a_reader_that_leaves(self):
