@@ -162,8 +162,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
 
 int Client::attempts(bool attach, bool stop, const std::function<void()>& on_started) {
   while (true) {
-    const RoundResult result =
-        attempt(attach, stop, record_.attempt == 0 ? on_started : std::function<void()>());
+    const RoundResult result = attempt(attach, stop, on_started);
     if (stop) return finish_stopped(0, "sluice run stop");
     if (result.signal != 0 || !result.first_failure || !may_restart(result)) return finish(result, "");
     say("failed: " + describe_failure(result, record_.attempt));

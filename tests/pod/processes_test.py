@@ -283,6 +283,11 @@ class Detached(LauncherTest):
         self.assertEqual((status, out), (6, ""))
         self.assertIn("--setup: worker 0", err)
 
+    def test_a_short_run(self):
+        status, out, err = self.run_program("--detach", "--processes", 2, "--", "true")
+        self.assertEqual(status, 0, err)
+        wait_for("its end", lambda: self.listed()[0]["state"] == "succeeded")
+
     def kill_client(self, run):
         client = json.loads((self.state / f"sluice/runs/{run}/run.json").read_text())["client"]
         os.kill(client, signal.SIGKILL)
