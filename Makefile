@@ -4,10 +4,10 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart test install format clean
+.PHONY: help setup build quickstart test test-slurm install format clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
 setup: ## install what is missing: Debian packages, LibTorch, the XLA CPU plugin
 	@scripts/setup
@@ -20,6 +20,12 @@ quickstart: ## from a clean clone to a trained ResNet, with a summary
 
 test: ## the whole test suite, under sanitizers
 	@scripts/test
+
+test-slurm: ## programs under a real Slurm on this machine (as root, with Debian's slurm-wlm and munge)
+	@scripts/setup
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev --target sluice_print_placement
+	@tests/pod/slurm_test.sh build/dev/tests/pod/sluice_print_placement
 
 install: ## install the program and the library (PREFIX=/usr/local)
 	@scripts/install "$(PREFIX)"

@@ -1,5 +1,6 @@
 #include "sluice/cli/cli.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -49,7 +50,12 @@ int parse_and_run(CLI::App& program, Action& action, const int& data_status, int
     return program.exit(help);
   } catch (const CLI::ExtrasError& error) {
     const auto extras = program.remaining(/*recurse=*/true);
-    return fail(2, extras.empty() ? std::string(error.what()) : unknown(deepest(program), extras.front()));
+    // A flag is at the root of it: what follows one that nobody takes has lost its place.
+    const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
+      return base::starts_with(extra, "-") && extra != "--";
+    });
+    const auto first = flag == extras.end() ? extras.begin() : flag;
+    return fail(2, extras.empty() ? std::string(error.what()) : unknown(deepest(program), *first));
   } catch (const CLI::ParseError& error) {
     return fail(2, error.what());
   }

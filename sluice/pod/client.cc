@@ -75,11 +75,11 @@ std::string name_of(const Job& job, int worker) {
 
 base::Result<std::unique_ptr<Client>> Client::open(RunRecord record, bool background) {
   SLUICE_OK(base::make_directories(run_folder(record.job.id)));
+  SLUICE_TRY(Console console,
+             Console::open(base::join_path(run_folder(record.job.id), "merged.log"), background));
   SLUICE_TRY(auto lock, RunLock::take(record.job.id));
   if (!lock)
     return base::fail(Code::kFailedPrecondition, "run ", record.job.id, " is looked after by another client");
-  SLUICE_TRY(Console console,
-             Console::open(base::join_path(run_folder(record.job.id), "merged.log"), background));
   return std::unique_ptr<Client>(
       new Client(std::move(record), std::move(*lock), std::move(console), background));
 }
@@ -162,8 +162,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
 
 int Client::attempts(bool attach, bool stop, const std::function<void()>& on_started) {
   while (true) {
-    const RoundResult result =
-        attempt(attach, stop, record_.attempt == 0 ? on_started : std::function<void()>());
+    const RoundResult result = attempt(attach, stop, on_started);
     if (stop) return finish_stopped(0, "sluice run stop");
     if (result.signal != 0 || !result.first_failure || !may_restart(result)) return finish(result, "");
     say("failed: " + describe_failure(result, record_.attempt));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
@@ -61,7 +62,6 @@ struct Round::Task {
   bool was_up = false;
   int tries = 0;
   double next_try = 0, lost_at = 0;  // monotonic
-  std::string messages;              // of the last connection
   std::optional<Ending> ending;
 
   Task(int number, const std::string& address)
@@ -73,7 +73,6 @@ struct Round::Task {
 
 Round::Round(const Job& job, RoundPlan plan, Console& console, Signals& signals)
     : job_(job), plan_(std::move(plan)), console_(console), signals_(signals) {
-  seen_signals_ = 0;
   result_.endings.resize(job.workers.size());
   for (const int worker : plan_.workers) {
     tasks_.push_back(std::make_unique<Task>(worker, job.workers[static_cast<size_t>(worker)].address));
@@ -96,13 +95,18 @@ RoundResult Round::run() {
     move_data();
     look_for_failure();
     give_up_late_ones();
-    if (!started_ && all_started()) {
-      started_ = true;
-      if (plan_.on_started) plan_.on_started();
-    }
+    announce_start();
   }
   look_for_failure();
   return std::move(result_);
+}
+
+// A moment later, so that a command that fails at once is not announced as running.
+void Round::announce_start() {
+  const double now = base::monotonic_seconds();
+  if (!started_at_ && all_started()) started_at_ = now;
+  if (!plan_.on_started || failed_at_ || stopped_at_ || !started_at_ || now - *started_at_ < kSettle) return;
+  std::exchange(plan_.on_started, {})();
 }
 
 void Round::open_links() {

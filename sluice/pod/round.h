@@ -22,7 +22,7 @@ struct RoundPlan {
   int heartbeat_timeout = 0;
   std::vector<int> workers;  // those that take part
   std::function<std::string(int worker)> script, log_path;
-  // Called once all workers run (or have ended), and whenever one has ended.
+  // Called once all workers run (or have ended well), and whenever one has ended.
   std::function<void()> on_started;
   std::function<void(int worker, const Ending& ending)> on_ended;
 };
@@ -46,6 +46,7 @@ class Round {
 
  private:
   struct Task;
+  void announce_start();
   void open_links();
   void open_link(Task& task);
   void close_link(Task& task);
@@ -68,10 +69,9 @@ class Round {
   Signals& signals_;
   std::vector<std::unique_ptr<Task>> tasks_;
   double beaten_ = 0;  // monotonic times
-  std::optional<double> failed_at_, stopped_at_;
+  std::optional<double> started_at_, failed_at_, stopped_at_;
   const char* stop_order_ = nullptr;
   int seen_signals_ = 0;
-  bool started_ = false;
   RoundResult result_;
 };
 

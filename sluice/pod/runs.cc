@@ -40,7 +40,8 @@ int run_in_background(const RunRecord& record, int report) {
   return (*client)->run([&] { [[maybe_unused]] const auto sent = ::write(report, "up", 2); });
 }
 
-// Starts the client as a process of its own; returns once all workers run, or with what went wrong.
+// Starts the client as a process of its own; returns once all workers run, or with how the run ended before
+// that.
 base::Result<int> detach(const RunRecord& record) {
   const std::string folder = run_folder(record.job.id);
   int report[2];
@@ -68,6 +69,7 @@ base::Result<int> detach(const RunRecord& record) {
   ::waitpid(process, &status, 0);
   const auto messages = base::read_file(base::join_path(folder, "client.log"));
   std::fputs(messages ? messages->c_str() : "", stderr);
+  if (status == 0) std::printf("run %s has ended already\n", record.job.id.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

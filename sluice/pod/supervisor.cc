@@ -10,7 +10,7 @@ std::string worker_script(const Variables& variables, const std::string& folder,
   // The number is there before anything can fail; exec keeps it.
   std::string script = "echo $$ >pid.tmp && mv pid.tmp pid\n";
   for (const auto& [name, value] : variables) script += base::str("export ", name, '=', quote(value), '\n');
-  script += "cd \"$HOME\" || exit 126\n";
+  if (!folder.starts_with('/')) script += "cd -- \"$HOME\" || exit 126\n";
   if (!folder.empty()) script += base::str("cd -- ", quote(folder), " || exit 126\n");
   return base::str(script, "exec ", quote_all(command));
 }

@@ -20,9 +20,12 @@ now() { read -r now _ </proc/uptime && now=${now%.*}; }
 worker_processes() {
   grep -lzxF -e "SLUICE_HEARTBEAT_FILE=$folder/heartbeat" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
 }
+kill_worker_processes() {
+  for process in $(worker_processes); do kill -s KILL "$process" 2>/dev/null; done
+}
 kill_worker() {
   kill -s KILL -- "-$(cat "$folder/pid")" 2>/dev/null
-  for process in $(worker_processes); do kill -s KILL "$process" 2>/dev/null; done
+  kill_worker_processes
 }
 
 # end REASON SIGNAL: the first of these decides; SIGTERM and SIGKILL follow.
@@ -33,10 +36,13 @@ end() {
   kill -s "$2" -- "-$(cat pid)" 2>/dev/null
 }
 
-# Whether the supervisor runs. One that ended may stay a zombie where nobody waits for orphans.
-supervised() {
-  read -r _ _ state _ 2>/dev/null <"/proc/$supervisor/stat" && [ "$state" != Z ]
+# The state and the start time of the process that is numbered $supervisor.
+look_at_supervisor() {
+  read -r _ _ state _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ begun _ 2>/dev/null <"/proc/$supervisor/stat"
 }
+# Whether the supervisor runs. One that ended may stay a zombie where nobody waits for orphans, and after the host was
+# started again its number may be another's.
+supervised() { look_at_supervisor && [ "$state" != Z ] && [ "$begun" = "$since" ]; }
 until_unsupervised() { while [ ! -e "$folder/exit" ] && supervised; do sleep 0.2; done; }
 
 look_after_worker() {
@@ -85,7 +91,9 @@ supervise() {
   cd "$folder" || exit 1
   : >beat
   supervisor=$$
-  echo $$ >supervisor.tmp && mv supervisor.tmp supervisor
+  look_at_supervisor
+  since=$begun
+  echo "$supervisor $since" >supervisor.tmp && mv supervisor.tmp supervisor
   watch &
   SLUICE_HEARTBEAT_FILE="$folder/heartbeat" setsid sh ./worker.sh </dev/null >>log 2>&1
   echo "$? $(date +%s.%N)" >ended.tmp && mv ended.tmp ended
@@ -120,15 +128,19 @@ obey() {
   kill "$1" 2>/dev/null
 }
 
-# Answers with how the worker ended and waits for the client's word that it has everything.
+# Answers with how the worker ended and waits for the client's word that it has everything, though not for long: the
+# client may be behind a connection that died without a word.
 report() {
   if [ -e "$folder/exit" ]; then say "exit $(cat "$folder/exit")"; else say "lost $1"; fi
+  (for _ in $(seq 50); do sleep 0.2; done; kill $$) </dev/null >/dev/null 2>&1 &
+  limit=$!
   while IFS= read -r order; do
     [ "$order" = 'done' ] || continue
     rm -rf "$folder"
     rmdir "${folder%/*}" 2>/dev/null
     break
   done
+  kill "$limit"
 }
 
 # The worker's log to standard output: all there is, and what comes until it has ended.
@@ -156,10 +168,10 @@ connect() {
     report "it is not known on this host ($folder): $(tail -n 1 "$folder/supervisor.log" 2>&1)"
     return
   fi
-  supervisor=$(cat "$folder/supervisor")
+  read -r supervisor since <"$folder/supervisor"
   say up
   follow_log
-  [ -e "$folder/exit" ] || [ ! -s "$folder/pid" ] || kill_worker
+  [ -e "$folder/exit" ] || kill_worker_processes # by their marks: the numbers may be others' by now
   report "its supervisor was killed (out of memory, or the host was started again)"
 }
 

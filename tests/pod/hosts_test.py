@@ -1,0 +1,154 @@
+"""hosts_test.py PROGRAM: `sluice run --hosts` by OpenSSH, on hosts in network namespaces. Status 77: not possible here."""
+
+import os
+import signal
+import sys
+import time
+import unittest
+
+from network import COUNT, Network, why_not
+from support import LauncherTest, marked_processes, wait_for
+
+
+class Hosts(LauncherTest):
+    def setUp(self):
+        super().setUp()
+        self.network = Network(self.work, self.mark)
+        self.addCleanup(self.network.close)
+
+    def start(self, *arguments):
+        if arguments[0] == "--hosts":
+            arguments = ("--ssh-config", self.work / "ssh_config", *arguments)
+        return super().start(*arguments, prefix=("ip", "netns", "exec", self.network.client))
+
+    def on_all(self, *arguments):
+        return ("--hosts", self.network.addresses(), *arguments)
+
+    def test_each_worker_runs_on_its_host(self):
+        status, out, err = self.run_program(*self.on_all("--env", "A=it's\nb", "--", "sh", "-c",
+            'set -- $(hostname -I); echo "$TPU_WORKER_ID at $1 of $TPU_WORKER_HOSTNAMES in $PWD, '
+            '$SLUICE_COORDINATOR_ADDRESS"; printf "%s\\n" "$A"'))
+        self.assertEqual(status, 0, err)
+        for worker in range(COUNT):
+            address = self.network.address(worker + 1)
+            self.assertIn(f"{address} [{worker}] {worker} at {address} of {self.network.addresses()} in "
+                          f"{self.network.home(worker + 1)}, {self.network.address(1)}:8476\n", out)
+            self.assertIn(f"{address} [{worker}] it's\n{address} [{worker}] b\n", out)
+        self.assert_nothing_left()
+
+    def test_the_first_failure_stops_the_rest(self):
+        status, _, err = self.run_program(*self.on_all("--", "sh", "-c",
+            "[ $RANK = 1 ] && { echo broken; exit 9; }; exec sleep 1000"))
+        self.assertEqual(status, 9)
+        self.assertIn(f"worker 1 ({self.network.address(2)}): exit status 9\n    broken\n", err)
+        self.assert_nothing_left()
+
+    def test_ctrl_c_ends_all_remote_processes(self):
+        process = self.start(*self.on_all("--", "sh", "-c",
+            "trap '' INT TERM; sleep 1000 & echo ready; while :; do sleep 0.1; done"))
+        self.wait_for_lines(COUNT, "ready")
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 130, err)
+        self.assertLess(time.monotonic() - started, 10)
+        self.assert_nothing_left()
+
+    def test_a_killed_client(self):
+        process = self.start(*self.on_all("--lease", 3, "--", "sh", "-c", "echo ready; exec sleep 1000"))
+        self.wait_for_lines(COUNT, "ready")
+        process.kill()
+        self.finish(process)
+        self.assert_nothing_left()
+
+    def test_a_connection_that_breaks_is_made_again(self):
+        process = self.start(*self.on_all("--", "sh", "-c",
+            'i=0; while [ ! -e end ] || [ $i -lt 100 ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done; echo "lines $i"'))
+        self.wait_for_lines(30, "line")
+        for session in self.network.sessions(2):
+            os.kill(session, signal.SIGKILL)
+        # The worker has gone on, and what it wrote meanwhile has come.
+        wait_for("the loss", lambda: "the connection broke" in process.stderr.readline())
+        for n in range(1, COUNT + 1):
+            (self.network.home(n) / "end").touch()
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 0, err)
+        for worker in range(COUNT):  # every line once
+            lines = (self.only_run() / f"worker-{worker}.log").read_text().splitlines()
+            count = int(lines.pop().split()[1])
+            self.assertEqual(lines, [f"line {i + 1}" for i in range(count)])
+        self.assert_nothing_left()
+
+    def test_a_host_that_is_cut_off(self):
+        process = self.start(*self.on_all("--lease", 4, "--ssh-option", "ServerAliveInterval=1", "--ssh-option",
+                                          "ConnectTimeout=2", "--", "sh", "-c", "echo ready; exec sleep 1000"))
+        self.wait_for_lines(COUNT, "ready")
+        self.network.cut(2)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 1, err)
+        self.assertIn(f"worker 1 ({self.network.address(2)}): no connection for", err)
+        self.assert_nothing_left()  # its own supervisor has ended the worker beyond the cut
+
+    def test_hosts_that_cannot_be_reached_are_named(self):
+        nobody = f"{self.network.address(1).rsplit('.', 1)[0]}.99"
+        status, out, err = self.run_program("--hosts", f"{self.network.address(1)},{nobody}", "--ssh-option",
+                                            "ConnectTimeout=1", "--", "sleep", "1000")
+        self.assertEqual(status, 1)
+        self.assertIn(f"cannot reach {nobody} by ssh: ssh: connect to host {nobody} port 22: ", err)
+        self.assert_nothing_left()
+
+    def test_a_key_that_is_refused_and_a_host_key_that_is_unknown(self):
+        status, _, err = self.run_program("--hosts", self.network.address(1), "--ssh-user", "nobody", "--", "true")
+        self.assertEqual(status, 1)
+        self.assertIn("Permission denied", err)
+        self.assertIn("--ssh-user", err)
+        (self.work / "known_hosts").write_text("")
+        status, _, err = self.run_program("--hosts", self.network.address(1), "--", "true")
+        self.assertEqual(status, 1)
+        self.assertIn("Host key verification failed", err)
+        self.assertIn("accept-new", err)
+
+    def test_a_folder_is_copied_and_set_up(self):
+        source = self.work / "my project"
+        (source / ".git").mkdir(parents=True)
+        (source / ".git/large").write_text("x")
+        (source / "run.sh").write_text("#!/bin/sh\ncat setup text; ls -A\n")
+        (source / "run.sh").chmod(0o755)
+        (source / "text").write_text("copied\n")
+        status, out, err = self.run_program(*self.on_all("--sync", source, "--setup", "echo set up $RANK >setup", "--",
+                                                         "./run.sh"))
+        self.assertEqual(status, 0, err)
+        for worker in range(COUNT):
+            lines = [line.split("] ")[1] for line in out.splitlines() if f" [{worker}] " in line]
+            self.assertEqual(lines, [f"set up {worker}", "copied", "run.sh", "setup", "text"])
+        status, _, err = self.run_program(*self.on_all("--sync", source, "--chdir", "/proc/none", "--", "true"))
+        self.assertEqual(status, 1)
+        for n in range(1, COUNT + 1):
+            self.assertIn(self.network.address(n), err)
+        self.assert_nothing_left()
+
+    def test_detached_and_stopped_from_another_terminal(self):
+        status, out, err = self.run_program(*self.on_all("--detach", "--", "sh", "-c", "echo ready; exec sleep 1000"))
+        self.assertEqual(status, 0, err)
+        self.wait_for_lines(COUNT, "ready")
+        self.assertEqual(self.run_program("logs")[1].count("ready"), COUNT)
+        self.assertTrue(marked_processes(self.mark))
+        self.assertEqual(self.run_program("stop")[0], 0)
+        self.assert_nothing_left()
+
+    def test_many_workers_behind_one_sshd(self):
+        # It takes three connections at once that are not yet let in.
+        hosts = ",".join([self.network.address(1)] * 8)
+        status, out, err = self.run_program("--hosts", hosts, "--ssh-parallel", 2, "--", "sh", "-c",
+                                            "echo $LOCAL_RANK of $LOCAL_WORLD_SIZE on host $GROUP_RANK")
+        self.assertEqual(status, 0, err)
+        for n in range(8):
+            self.assertIn(f"[{n}] {n} of 8 on host 0\n", out)
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main()

@@ -66,10 +66,24 @@ class Ends(LauncherTest):
         process = self.start("--processes", 2, *sh("echo ready; exec sleep 1000"))
         self.wait_for_lines(2, "ready")
         folder = next((self.state / "sluice/workers").glob("*/0-1"))
-        os.kill(int((folder / "supervisor").read_text()), signal.SIGKILL)
+        os.kill(int((folder / "supervisor").read_text().split()[0]), signal.SIGKILL)
         status, _, err = self.finish(process)
         self.assertEqual(status, 1)
         self.assertIn("worker 1 (127.0.0.1): it is lost: its supervisor was killed", err)
+        self.assert_nothing_left()
+
+    def test_a_host_that_was_started_again(self):
+        # Everything is gone, and the numbers of the processes are others' now: here this test's own.
+        status, _, err = self.run_program("--detach", "--processes", 1, *sh("echo ready; exec sleep 1000"))
+        self.assertEqual(status, 0, err)
+        self.wait_for_lines(1, "ready")
+        wait_for("the end of all", lambda: self.kill_marked() or not marked_processes(self.mark))
+        folder = next((self.state / "sluice/workers").glob("*/0-0"))
+        (folder / "supervisor").write_text(f"{os.getpid()} 1\n")
+        (folder / "pid").write_text(f"{os.getpgid(0)}\n")
+        status, _, err = self.run_program("attach")
+        self.assertEqual(status, 1, err)
+        self.assertIn("it is lost", err)
         self.assert_nothing_left()
 
     def test_a_reader_that_leaves(self):
@@ -96,10 +110,17 @@ class Ends(LauncherTest):
                           ["--processes", 1, "--hosts", "a", "--", "true"],
                           ["--processes", 1, "--env", "1=2", "--", "true"],
                           ["--processes", 1, "--sync", ".", "--", "true"], ["--hosts", "a,,b", "--", "true"],
-                          ["--hosts", "a", "--coordinator", "a:x", "--", "true"]):
+                          ["--hosts", "a", "--coordinator", "a:x", "--", "true"], ["--process", 2, "--", "true"],
+                          ["--processes", 2, "train", "--epochs", 3], ["ls", "--nothing"]):
             status, _, err = self.run_program(*arguments)
             self.assertEqual(status, 2, f"{arguments}: {err}")
         self.assertFalse((self.state / "sluice/runs").exists())
+
+    def test_a_command_may_have_any_words(self):
+        # Names of verbs, flags of ours and a second -- are the command's own.
+        status, out, err = self.run_program("--processes", 1, "--env", "A=1", "--env", "B=2", "--", "echo", "ls", "--env",
+                                            "-x", "--", "stop", "--help", "a  b", "")
+        self.assertEqual((status, out), (0, "127.0.0.1 [0] ls --env -x -- stop --help a  b \n"), err)
 
     def test_dry_run_starts_nothing(self):
         status, out, err = self.run_program("--hosts", "me@a,b", "--dry-run", "--ssh-option", "Port=2222", "--",
@@ -261,6 +282,11 @@ class Detached(LauncherTest):
         status, out, err = self.run_program("--detach", "--processes", 1, "--setup", "exit 6", "--", "true")
         self.assertEqual((status, out), (6, ""))
         self.assertIn("--setup: worker 0", err)
+
+    def test_a_short_run(self):
+        status, out, err = self.run_program("--detach", "--processes", 2, "--", "true")
+        self.assertEqual(status, 0, err)
+        wait_for("its end", lambda: self.listed()[0]["state"] == "succeeded")
 
     def kill_client(self, run):
         client = json.loads((self.state / f"sluice/runs/{run}/run.json").read_text())["client"]

@@ -57,10 +57,12 @@ class LauncherTest(unittest.TestCase):
             except ProcessLookupError:
                 pass
 
-    def start(self, *arguments, **options):
-        return subprocess.Popen([PROGRAM, "run", *map(str, arguments)], cwd=self.work, env=self.environment,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                **options)
+    def start(self, *arguments, prefix=()):
+        process = subprocess.Popen([*prefix, PROGRAM, "run", *map(str, arguments)], cwd=self.work, env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        return process
 
     def finish(self, process):
         out, err = process.communicate(timeout=2 * DEADLINE)

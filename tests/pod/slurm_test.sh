@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# slurm_test.sh PRINT_PLACEMENT: programs under a real Slurm (munge, slurmctld and two slurmd of this machine, with
+# settings and ports of their own) find their places by themselves. Needs root and Debian's packages slurm-wlm and
+# munge; status 77: they are not there.
+set -euo pipefail
+program=$(realpath "$1")
+if ((EUID != 0)); then
+  echo "skipped: Slurm's daemons need root"
+  exit 77
+fi
+for daemon in munged slurmctld slurmd srun; do
+  if ! command -v "$daemon" >/dev/null; then
+    echo "skipped: $daemon is not installed: apt-get install slurm-wlm munge"
+    exit 77
+  fi
+done
+
+work=$(mktemp -d /tmp/sluice-slurm-XXXXXX)
+daemons=()
+stop_all() {
+  for daemon in "${daemons[@]}"; do kill "$daemon" 2>/dev/null || true; done
+  for daemon in "${daemons[@]}"; do wait "$daemon" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap stop_all EXIT
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  tail -n 5 "$work"/*.log >&2
+  exit 1
+}
+wait_for() {  # WHAT COMMAND…
+  local what=$1
+  shift
+  for _ in $(seq 300); do
+    if "$@" >/dev/null 2>&1; then return; fi
+    sleep 0.1
+  done
+  fail "waited 30 s for $what"
+}
+free_port() {
+  /usr/bin/env python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'
+}
+
+chmod 755 "$work"
+head -c 1024 /dev/urandom >"$work/munge.key"
+chmod 400 "$work/munge.key"
+munged --foreground --force --key-file "$work/munge.key" --socket "$work/munge.socket" --pid-file "$work/munge.pid" \
+  --log-file "$work/munge.log" --seed-file "$work/munge.seed" >/dev/null 2>&1 &
+daemons+=($!)
+wait_for munge munge -n -S "$work/munge.socket"
+
+host=$(hostname -s)
+mkdir "$work/state"
+cat >"$work/slurm.conf" <<END
+ClusterName=sluice
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+SlurmctldPort=$(free_port)
+AuthType=auth/munge
+AuthInfo=socket=$work/munge.socket
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+ReturnToService=2
+SelectType=select/cons_tres
+SlurmdParameters=config_overrides
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool-%n
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd-%n.pid
+SlurmctldLogFile=$work/slurmctld.log
+SlurmdLogFile=$work/slurmd-%n.log
+SwitchType=switch/none
+NodeName=unit01 NodeHostname=$host NodeAddr=127.0.0.1 Port=$(free_port) CPUs=2
+NodeName=unit02 NodeHostname=$host NodeAddr=127.0.0.1 Port=$(free_port) CPUs=2
+PartitionName=all Nodes=ALL Default=YES State=UP
+END
+export SLURM_CONF=$work/slurm.conf
+slurmctld -D >"$work/controller.log" 2>&1 &
+daemons+=($!)
+for node in unit01 unit02; do
+  mkdir "$work/spool-$node"
+  slurmd -D -N "$node" >"$work/daemon-$node.log" 2>&1 &
+  daemons+=($!)
+done
+all_idle() { [[ $(sinfo -h -t idle -o %D) == 2 ]]; }
+wait_for "two idle nodes" all_idle
+
+# Four tasks on two nodes: each has its number, all meet at the first node's name on one port.
+srun -N 2 -n 4 "$program" >"$work/out" 2>"$work/err" || fail "srun: $(cat "$work/err")"
+cat "$work/out"
+for task in 0 1 2 3; do
+  grep -qE "^process $task of 4, meeting at unit01:6[0-9]{4} \(Slurm\)$" "$work/out" || fail "no process $task of 4"
+done
+[[ $(sed 's/.*meeting at//' "$work/out" | sort -u | wc -l) == 1 ]] || fail "they meet in different places"
+
+# Two steps of one job at once meet in two places, and a step may be smaller than its job.
+cat >"$work/steps.sh" <<END
+#!/bin/sh
+srun --exact -n 2 "$program" >"$work/step0" &
+srun --exact -n 2 "$program" >"$work/step1" &
+wait
+END
+sbatch -W -n 4 -o "$work/batch" "$work/steps.sh" >/dev/null || fail "sbatch: $(cat "$work/batch")"
+cat "$work/step0" "$work/step1"
+[[ $(cat "$work/step0" "$work/step1" | grep -c 'of 2, meeting') == 4 ]] || fail "two steps of two tasks"
+[[ $(cat "$work/step0" "$work/step1" | sed 's/.*meeting at//' | sort -u | wc -l) == 2 ]] || fail "the steps meet"
+
+# A job script that forgets srun would wait for the others for ever.
+printf '#!/bin/sh\nexec "%s"\n' "$program" >"$work/forgot.sh"
+if sbatch -W -n 4 -o "$work/forgot" "$work/forgot.sh" >/dev/null; then fail "it went unnoticed that srun is missing"; fi
+cat "$work/forgot"
+grep -q 'the job has 4 tasks, but .*srun PROGRAM' "$work/forgot" || fail "the message does not help"
+
+# A shell inside an allocation is a single process.
+salloc -n 4 "$program" >"$work/alone" 2>"$work/err" || fail "salloc: $(cat "$work/err")"
+grep -qx 'a single process' "$work/alone" || fail "salloc: $(cat "$work/alone")"
+echo passed
