@@ -2,8 +2,10 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/device/device.h"
@@ -42,6 +44,9 @@ struct Runtime {
   };
   std::deque<Flight> flights;
   int64_t launches = 0;
+
+  // Set while programs are only lowered (ahead.h): takes the text of each.
+  std::function<void(std::string_view what, std::string text)> ahead;
 };
 
 // Opened by init(); opens itself with default options when the device is used first. Thread-safe; the flights

@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/ahead.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
@@ -28,6 +29,10 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   if (split && hosts.size() != rt->devices.size()) {
     throw Error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
                                                   " replicas, found ", hosts.size()));
+  }
+  if (rt->ahead) {
+    data->client = nullptr;
+    return data;
   }
   for (size_t r = 0; r < rt->devices.size(); ++r) {
     const at::Tensor& host = hosts[split ? r : 0];
@@ -74,6 +79,7 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, bool any, i
                             "use session.log_every, or read after session.step"));
     }
     data = materialize(tensor);
+    check_has_value(*data);
     if (!any && data->sameness != Sameness::kGlobal && data->buffers.size() > 1) {
       throw Error(
           Code::kFailedPrecondition,
