@@ -45,6 +45,16 @@ Ahead::Ahead(int replicas, bool explicit_nan) {
 Ahead::~Ahead() {
   auto lock = lock_trace();
   Runtime& rt = runtime();
+  Trace& trace = Trace::get();
+  // What is still pending must not reach a program that runs.
+  static const auto gone = std::make_shared<const std::string>("it was only compiled ahead of time");
+  while (LazyStorage* storage = trace.first_pending()) {
+    trace.unlink(*storage);
+    storage->state = LazyStorage::State::kLost;
+    storage->lost = gone;
+    storage->strides.clear();
+  }
+  trace.clear();
   rt.ahead = nullptr;
   rt.world = world_;
 }
