@@ -78,11 +78,15 @@ std::vector<SliceResult> compile_all(Flags& flags) {
   return results;
 }
 
+// Says what went wrong for single slices; the others have their results.
 int status_of(const std::vector<SliceResult>& results) {
+  int status = 0;
   for (const SliceResult& result : results) {
-    if (!result.error.empty()) return 1;
+    if (result.error.empty()) continue;
+    std::fprintf(stderr, "sluice: %s\n", result.error.c_str());
+    status = 1;
   }
-  return 0;
+  return status;
 }
 
 void add_common_flags(CLI::App* verb, const std::shared_ptr<Flags>& flags, const char* slices) {

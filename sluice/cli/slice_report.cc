@@ -47,11 +47,17 @@ base::Result<SliceResult> compile_for_slice(const pjrt::TpuSlice& slice, const S
     SLUICE_TRY(result.estimate, stablehlo::estimate_memory(step.text, options.largest));
   }
   if (!options.max_batch) return result;
+  int64_t best = 0;
+  std::optional<pjrt::AheadProgram> at_best;
   const auto largest = largest_batch(
       [&](int64_t batch) -> base::Result<BatchFit> {
         if (batch == options.batch) return fit_of(result.report);
         SLUICE_TRY(const pjrt::AheadReport tried,
                    compile_batch(slice, source(batch, slice.devices).text, batch, options));
+        if (tried.fits && batch > best) {
+          best = batch;
+          at_best = tried.program;
+        }
         return fit_of(tried);
       },
       options.batch, options.multiple, options.limit);
@@ -60,6 +66,7 @@ base::Result<SliceResult> compile_for_slice(const pjrt::TpuSlice& slice, const S
     return result;
   }
   result.max_batch = *largest;
+  if (!result.report.fits) result.at_largest = std::move(at_best);
   return result;
 }
 
@@ -114,10 +121,19 @@ std::string max_batch_text(const SliceResult& result) {
   return *result.max_batch == 0 ? "none" : std::to_string(*result.max_batch);
 }
 
-// Errors, and what fills the memory where a program does not fit.
+// "layer1.0.conv1, aten::relu" of "layer1.0.conv1.weight/aten::relu": an operation carries the name of the
+// parameter or buffer that was read last.
+std::string layer_text(const std::string& location) {
+  const size_t slash = location.rfind('/');
+  if (slash == std::string::npos) return location;
+  const std::string parameter = location.substr(0, slash), operation = location.substr(slash + 1);
+  const size_t dot = parameter.rfind('.');
+  return base::str(dot == std::string::npos ? parameter : parameter.substr(0, dot), ", ", operation);
+}
+
+// What fills the memory where a program does not fit.
 void print_details(const std::vector<SliceResult>& results) {
   for (const SliceResult& result : results) {
-    if (!result.error.empty()) std::printf("\n%s: %s\n", result.slice.name.c_str(), result.error.c_str());
     if (!result.estimate) continue;
     const stablehlo::MemoryEstimate& estimate = *result.estimate;
     std::printf(
@@ -125,12 +141,12 @@ void print_details(const std::vector<SliceResult>& results) {
         "the "
         "program's text, %s, nothing fused; the compiler lists none):\n",
         result.slice.name.c_str(),
-        estimate.peak_location.empty() ? "the program" : estimate.peak_location.c_str(),
+        estimate.peak_location.empty() ? "the program" : layer_text(estimate.peak_location).c_str(),
         in_gib(static_cast<double>(estimate.peak_bytes)).c_str());
     std::vector<Row> rows;
     for (const stablehlo::LiveValue& value : estimate.largest) {
       rows.push_back({"", in_gib(static_cast<double>(value.bytes)), value.type, value.operation,
-                      value.location.empty() ? "" : base::str("in ", value.location)});
+                      layer_text(value.location)});
     }
     print_table(rows);
   }
@@ -234,6 +250,21 @@ nlohmann::json compiled_json(const SliceResult& result) {
 
 namespace {
 
+// What the bounds are for: the batch asked for, or the largest that fits instead.
+struct Bounded {
+  int64_t batch;
+  StepBound step;
+  EpochCost epoch;
+};
+std::optional<Bounded> bounded(const SliceResult& result, const EstimateOptions& options) {
+  if (!result.error.empty() || (!result.report.fits && !result.at_largest)) return std::nullopt;
+  const pjrt::AheadProgram& program = result.report.fits ? result.report.program : *result.at_largest;
+  const int64_t batch = result.report.fits ? result.batch : *result.max_batch;
+  const StepBound step = step_bound(result.slice, program.cost);
+  return Bounded{batch, step,
+                 epoch_cost(result.slice, options.prices, step.seconds(), batch, options.samples)};
+}
+
 std::string dollars(const std::optional<double>& amount) {
   if (!amount) return "–";
   char text[32];
@@ -247,18 +278,17 @@ void print_estimate(const std::string& what, const std::vector<SliceResult>& res
                     const EstimateOptions& options) {
   std::printf("%s; an epoch of %lld samples; prices in US dollars, %s\n\n", what.c_str(),
               static_cast<long long>(options.samples), options.prices.date.c_str());
-  std::vector<Row> rows{{"slice", "chips", "hosts", "fits", "largest batch", "step", "limited by", "epoch",
-                         "on demand", "spot"},
-                        {"", "", "", "compiled", "compiled", "bound", "bound", "bound", "bound", "bound"}};
+  std::vector<Row> rows{
+      {"slice", "chips", "hosts", "fits", "largest batch", "at batch", "step", "limited by", "epoch",
+       "on demand", "spot"},
+      {"", "", "", "compiled", "compiled", "", "bound", "bound", "bound", "bound", "bound"}};
   for (const SliceResult& result : results) {
     Row row{result.slice.name, std::to_string(result.slice.chips), std::to_string(result.slice.hosts),
             fits_text(result), max_batch_text(result)};
-    if (result.error.empty() && result.report.fits) {
-      const StepBound bound = step_bound(result.slice, result.report.program.cost);
-      const EpochCost cost =
-          epoch_cost(result.slice, options.prices, bound.seconds(), result.batch, options.samples);
-      row.insert(row.end(), {in_time(bound.seconds()), bound.limit(), in_time(cost.hours * 3600),
-                             dollars(cost.on_demand), dollars(cost.spot)});
+    if (const auto bound = bounded(result, options)) {
+      row.insert(row.end(), {std::to_string(bound->batch), in_time(bound->step.seconds()),
+                             bound->step.limit(), in_time(bound->epoch.hours * 3600),
+                             dollars(bound->epoch.on_demand), dollars(bound->epoch.spot)});
     }
     rows.push_back(row);
   }
@@ -269,17 +299,16 @@ void print_estimate(const std::string& what, const std::vector<SliceResult>& res
 
 nlohmann::json estimate_json(const SliceResult& result, const EstimateOptions& options) {
   nlohmann::json json = compiled_json(result);
-  if (!result.error.empty() || !result.report.fits) return json;
-  const StepBound bound = step_bound(result.slice, result.report.program.cost);
-  const EpochCost cost =
-      epoch_cost(result.slice, options.prices, bound.seconds(), result.batch, options.samples);
-  json["bound"] = {{"step_seconds", bound.seconds()},
-                   {"limited_by", bound.limit()},
-                   {"flops_seconds", bound.flops_seconds},
-                   {"bytes_seconds", bound.bytes_seconds},
-                   {"epoch_hours", cost.hours}};
-  if (cost.on_demand) json["bound"]["epoch_on_demand"] = *cost.on_demand;
-  if (cost.spot) json["bound"]["epoch_spot"] = *cost.spot;
+  const auto bound = bounded(result, options);
+  if (!bound) return json;
+  json["bound"] = {{"batch", bound->batch},
+                   {"step_seconds", bound->step.seconds()},
+                   {"limited_by", bound->step.limit()},
+                   {"flops_seconds", bound->step.flops_seconds},
+                   {"bytes_seconds", bound->step.bytes_seconds},
+                   {"epoch_hours", bound->epoch.hours}};
+  if (bound->epoch.on_demand) json["bound"]["epoch_on_demand"] = *bound->epoch.on_demand;
+  if (bound->epoch.spot) json["bound"]["epoch_spot"] = *bound->epoch.spot;
   return json;
 }
 

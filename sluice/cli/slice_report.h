@@ -31,6 +31,8 @@ struct SliceResult {
   pjrt::AheadReport report;
   std::optional<stablehlo::MemoryEstimate> estimate;  // when it does not fit
   std::optional<int64_t> max_batch;                   // when it was looked for; 0: none fits
+  // At the largest batch, when that was found and the batch asked for does not fit.
+  std::optional<pjrt::AheadProgram> at_largest;
 };
 
 struct SliceOptions {
