@@ -1,4 +1,5 @@
-"""Puts LibTorch, the XLA CPU plugin and the digits into .deps; called by scripts/setup.
+"""Puts LibTorch, the XLA CPU plugin and the digits into .deps, and with --libtpu the TPU compiler; called by
+scripts/setup.
 
 LibTorch is looked for in this order: TORCH_DIR, an installed Python torch, the wheel pinned in scripts/pins.txt from
 the indexes that pip is configured with and SLUICE_TORCH_INDEX, the same wheel from PyTorch's own index of CPU builds.
@@ -23,11 +24,12 @@ MAX_WHEEL_BYTES = 400_000_000
 FREE_BYTES = 2_000_000_000
 # Wheels are read for their libraries, not run, so the machine's own Python version does not matter.
 WHEEL_TAGS = ["--python-version", "3.11", "--only-binary=:all:"] + [
-    f"--platform=manylinux_{glibc}_x86_64" for glibc in ("2_28", "2_27", "2_17")]
+    f"--platform=manylinux_{glibc}_x86_64" for glibc in ("2_31", "2_28", "2_27", "2_17")]
 # What is kept of each wheel: members under the first name, put under the second.
 KEPT = {
     "torch": {"torch/include/": "include/", "torch/lib/": "lib/", "torch/share/": "share/"},
     "xla_cpu_pjrt": {"": ""},
+    "libtpu": {"libtpu/libtpu.so": "libtpu/libtpu.so", "libtpu/LICENSE": "libtpu/LICENSE"},
     "digits": {"sklearn/datasets/data/digits.csv.gz": "digits.csv.gz"},
 }
 
@@ -230,15 +232,29 @@ def set_up_digits(pin):
                       "  Configure pip with an index that has this wheel.")
 
 
-def main():
+def set_up_libtpu(pin):
+    """Google's compiler for TPUs: 205 MB to fetch, 575 MB unpacked, so only when asked for."""
+    if is_pinned("libtpu", pin[2], "libtpu/libtpu.so"):
+        return say("libtpu: in .deps/libtpu")
+    say(f"fetching {pin[0]} (205 MB)")
+    try:
+        fetch("libtpu", pin, [])
+    except Failure as failure:
+        raise Failure(f"libtpu ({pin[0]}) could not be fetched: {failure}\n"
+                      "  Configure pip with an index that has it, or set TPU_LIBRARY_PATH to a libtpu.so.")
+
+
+def main(arguments):
     known = pins()
     try:
         set_up_torch(known["torch"])
         set_up_plugin(known["xla_cpu_pjrt"])
         set_up_digits(known["digits"])
+        if "--libtpu" in arguments:
+            set_up_libtpu(known["libtpu"])
     except Failure as failure:
         sys.exit(f"setup: {failure}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

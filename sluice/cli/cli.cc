@@ -34,7 +34,7 @@ std::string unknown(const CLI::App& app, const std::string& argument) {
                      " --help.");
   }
   std::vector<std::string> verbs;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* v) { return !v->get_group().empty(); }))
     verbs.push_back(verb->get_name());
   if (verbs.empty()) return base::str("unexpected argument \"", argument, "\"");
   const std::string near = base::nearest(argument, verbs);
@@ -86,6 +86,9 @@ int run(int argc, char** argv) {
   add_train_verb(program, action);
   add_export_verb(program, action);
   add_bench_verb(program, action);
+  add_compile_verb(program, action);
+  add_estimate_verb(program, action);
+  add_compile_worker(program, action);
   add_devices_verb(program, action);
   add_run_verb(program, action);
   int data_status = 0;

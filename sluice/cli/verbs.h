@@ -23,6 +23,10 @@ void add_train_verb(CLI::App& program, Action& action);
 void add_export_verb(CLI::App& program, Action& action);
 void add_devices_verb(CLI::App& program, Action& action);
 void add_bench_verb(CLI::App& program, Action& action);
+void add_compile_verb(CLI::App& program, Action& action);
+void add_estimate_verb(CLI::App& program, Action& action);
+// The process in which `compile` and `estimate` run libtpu; not for people.
+void add_compile_worker(CLI::App& program, Action& action);
 
 // Gives the options of `verb` that the command line left out the values of a TOML file: keys are the flags'
 // long names without dashes in front, at the top or in a table [verb]. Throws Usage for a key that is no

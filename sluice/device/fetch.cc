@@ -3,6 +3,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/ahead.h"
 #include "sluice/device/device.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/storage.h"
@@ -30,6 +31,7 @@ struct Fetch::State {
       data = storage.data;
       pending.reset();
     }
+    device::check_has_value(*data);
     for (const pjrt::Buffer& buffer : data->buffers) {
       at::Tensor host = at::empty(data->type->type.dims, at::TensorOptions().dtype(data->type->scalar_type));
       copied.push_back(

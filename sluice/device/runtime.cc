@@ -9,6 +9,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
+#include "sluice/device/ahead.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
@@ -257,6 +258,7 @@ void cut(std::string_view what) {
   Metrics& metrics = Metrics::get();
   const double start = now();
   try {
+    if (rt.ahead) return lower_ahead(rt, trace, what);
     std::vector<uint32_t> output_of;
     const Plan plan = make_plan(trace, rt.world, output_of);
     const Program& program = find_program(trace, plan, what);

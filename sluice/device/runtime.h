@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/device/device.h"
@@ -54,6 +55,9 @@ struct Runtime {
   std::atomic<bool> sync_batch_norm = false;
   int64_t launches = 0;
   uint64_t launched_hash = 0;
+
+  // Set while programs are only lowered (ahead.h): takes the text of each.
+  std::function<void(std::string_view what, std::string text)> ahead;
 };
 
 // Opened by init(); opens itself with default options when the device is used first. Thread-safe; the flights

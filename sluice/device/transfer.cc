@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/ahead.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
@@ -28,6 +29,10 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   if (split && hosts.size() != rt->devices.size()) {
     throw Error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
                                                   " replicas, found ", hosts.size()));
+  }
+  if (rt->ahead) {
+    data->client = nullptr;
+    return data;
   }
   for (size_t r = 0; r < rt->devices.size(); ++r) {
     const at::Tensor& host = hosts[split ? r : 0];
@@ -111,6 +116,7 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
                                                rt.world.local_replicas, ", numbered from 0"));
     }
     data = materialize(tensor);
+    check_has_value(*data);
   }
   at::Tensor host = read_replica(*data, static_cast<size_t>(replica), what);
   note_host_read(what, now() - start, static_cast<int64_t>(data->type->type.bytes()));

@@ -27,6 +27,7 @@ struct PJRT_Buffer;
 struct PJRT_Executable;
 struct PJRT_LoadedExecutable;
 struct PJRT_SerializedExecutable;
+struct PJRT_TopologyDescription;
 
 // An optional feature's table in a chain.
 struct PJRT_Extension_Base {
@@ -191,7 +192,7 @@ struct PJRT_Buffer_MemoryLayout {
 struct PJRT_Program {
   size_t struct_size;
   PJRT_Extension_Base* extension_start;
-  const char* code;
+  const char* code;  // written to by OptimizedProgram alone
   size_t code_size;
   const char* format;
   size_t format_size;
@@ -567,6 +568,54 @@ struct PJRT_Executable_DeserializeAndLoad_Args {
   void* load_options;
 };
 SLUICE_PJRT_CALL(PJRT_Executable_DeserializeAndLoad, load_options);
+
+// Topologies: the devices of a machine that need not be here, and compiling for them. The description and the
+// executable are the caller's to destroy.
+struct PJRT_TopologyDescription_Create_Args {
+  SLUICE_PJRT_HEAD;
+  const char* topology_name;
+  size_t topology_name_size;
+  const PJRT_NamedValue* create_options;
+  size_t num_options;
+  PJRT_TopologyDescription* topology;
+};
+SLUICE_PJRT_CALL(PJRT_TopologyDescription_Create, topology);
+struct PJRT_TopologyDescription_Destroy_Args {
+  SLUICE_PJRT_HEAD;
+  PJRT_TopologyDescription* topology;
+};
+SLUICE_PJRT_CALL(PJRT_TopologyDescription_Destroy, topology);
+struct PJRT_TopologyDescription_GetDeviceDescriptions_Args {
+  SLUICE_PJRT_HEAD;
+  const PJRT_TopologyDescription* topology;
+  PJRT_DeviceDescription* const* descriptions;
+  size_t num_descriptions;
+};
+SLUICE_PJRT_CALL(PJRT_TopologyDescription_GetDeviceDescriptions, num_descriptions);
+struct PJRT_TopologyDescription_Attributes_Args {
+  SLUICE_PJRT_HEAD;
+  PJRT_TopologyDescription* topology;
+  const PJRT_NamedValue* attributes;
+  size_t num_attributes;
+};
+SLUICE_PJRT_CALL(PJRT_TopologyDescription_Attributes, num_attributes);
+struct PJRT_Compile_Args {
+  SLUICE_PJRT_HEAD;
+  const PJRT_TopologyDescription* topology;
+  const PJRT_Program* program;
+  const char* compile_options;  // a serialised CompileOptionsProto
+  size_t compile_options_size;
+  PJRT_Client* client;  // null: none is there
+  PJRT_Executable* executable;
+};
+SLUICE_PJRT_CALL(PJRT_Compile, executable);
+// Asked twice: with code null it gives the size and the format, then it fills the caller's memory.
+struct PJRT_Executable_OptimizedProgram_Args {
+  SLUICE_PJRT_HEAD;
+  PJRT_Executable* executable;
+  PJRT_Program* program;
+};
+SLUICE_PJRT_CALL(PJRT_Executable_OptimizedProgram, program);
 
 // Buffers. A donated one is deleted, but its handle must still be destroyed.
 struct PJRT_Buffer_Destroy_Args {

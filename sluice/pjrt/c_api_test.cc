@@ -20,6 +20,9 @@ TEST(CApi, FunctionsAreInTheirPlaces) {
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Executable_Serialize), place(49));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_LoadedExecutable_Execute), place(55));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Buffer_ToHostBuffer), place(70));
+  EXPECT_EQ(offsetof(PJRT_Api, PJRT_Executable_OptimizedProgram), place(48));
+  EXPECT_EQ(offsetof(PJRT_Api, PJRT_TopologyDescription_Create), place(82));
+  EXPECT_EQ(offsetof(PJRT_Api, PJRT_TopologyDescription_Attributes), place(88));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Compile), place(89));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Executable_GetCompiledMemoryStats), place(96));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_LoadedExecutable_GetDeviceAssignment), place(117));
@@ -36,6 +39,12 @@ TEST(CApi, StructsEndWhereTheyShould) {
   EXPECT_EQ(kStructSize<PJRT_Executable_GetCompiledMemoryStats_Args>, 144u);
   EXPECT_EQ(kStructSize<PJRT_Executable_DeserializeAndLoad_Args>, 72u);
   EXPECT_EQ(kStructSize<PJRT_Buffer_MemoryLayout>, 76u);
+  EXPECT_EQ(kStructSize<PJRT_TopologyDescription_Create_Args>, 56u);
+  EXPECT_EQ(kStructSize<PJRT_TopologyDescription_Destroy_Args>, 24u);
+  EXPECT_EQ(kStructSize<PJRT_TopologyDescription_GetDeviceDescriptions_Args>, 40u);
+  EXPECT_EQ(kStructSize<PJRT_TopologyDescription_Attributes_Args>, 40u);
+  EXPECT_EQ(kStructSize<PJRT_Compile_Args>, 64u);
+  EXPECT_EQ(kStructSize<PJRT_Executable_OptimizedProgram_Args>, 32u);
   EXPECT_EQ(kStructSize<PJRT_Event_IsReady_Args>, 25u);
   EXPECT_EQ(kStructSize<PJRT_DeviceDescription_Id_Args>, 28u);
   EXPECT_EQ(make<PJRT_Error_Message_Args>().struct_size, 40u);

@@ -33,17 +33,24 @@ std::string device_assignment(std::span<const int> device_ids) {
   return assignment;
 }
 
-}  // namespace
-
-std::string serialize_compile_options(std::span<const int> device_ids) {
-  std::string build;         // ExecutableBuildOptionsProto
+// CompileOptionsProto with these ExecutableBuildOptionsProto fields.
+std::string options_of(int64_t num_replicas, const std::string& assignment) {
+  std::string build;
   put_number(build, 1, -1);  // device_ordinal: the assignment decides
-  put_number(build, 4, static_cast<int64_t>(device_ids.size()));
+  put_number(build, 4, num_replicas);
   put_number(build, 5, 1);  // without this count XLA ends the process
-  put_bytes(build, 9, device_assignment(device_ids));
+  if (!assignment.empty()) put_bytes(build, 9, assignment);
   std::string options;
   put_bytes(options, 3, build);
   return options;
 }
+
+}  // namespace
+
+std::string serialize_compile_options(std::span<const int> device_ids) {
+  return options_of(static_cast<int64_t>(device_ids.size()), device_assignment(device_ids));
+}
+
+std::string serialize_compile_options(int num_replicas) { return options_of(num_replicas, {}); }
 
 }  // namespace sluice::pjrt

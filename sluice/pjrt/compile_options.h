@@ -9,5 +9,7 @@ namespace sluice::pjrt {
 // A serialised CompileOptionsProto for one replica on each of the devices: no partitions, replica i on
 // device_ids[i].
 std::string serialize_compile_options(std::span<const int> device_ids);
+// The same for replicas on devices that are not here: the compiler places them.
+std::string serialize_compile_options(int num_replicas);
 
 }  // namespace sluice::pjrt

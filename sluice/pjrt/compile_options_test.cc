@@ -31,6 +31,11 @@ TEST(CompileOptions, ManyReplicas) {
             bytes({0x4a, 11, 0x08, 2, 0x10, 1, 0x1a, 5, 0x0a, 3, 0, 0xac, 0x02}));
 }
 
+TEST(CompileOptions, ReplicasThatTheCompilerPlaces) {
+  EXPECT_EQ(serialize_compile_options(32), bytes({0x1a, 15, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                                  0xff, 0xff, 0x01, 0x20, 32, 0x28, 1}));
+}
+
 TEST(NamedValues, ThereAndBack) {
   const Options options = {{"flag", true},
                            {"list", std::vector<int64_t>{1, 2}},

@@ -4,6 +4,7 @@
 
 #include "sluice/base/log.h"
 #include "sluice/pjrt/client.h"
+#include "sluice/pjrt/executable_facts.h"
 #include "sluice/pjrt/types.h"
 
 namespace sluice::pjrt {
@@ -31,15 +32,6 @@ struct LaunchArrays {
     }
   }
 };
-
-double property(const c::PJRT_Executable_GetCostAnalysis_Args& args, std::string_view name) {
-  for (size_t i = 0; i < args.num_properties; ++i) {
-    const c::PJRT_NamedValue& value = args.properties[i];
-    if (std::string_view(value.name, value.name_size) == name && value.type == c::kFloat)
-      return value.float_value;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -183,28 +175,10 @@ base::Result<Launch> Executable::execute(std::span<const std::vector<Buffer*>> a
   return launch;
 }
 
-base::Result<ProgramMemory> Executable::memory() const {
-  auto args = c::make<c::PJRT_Executable_GetCompiledMemoryStats_Args>();
-  args.executable = executable_;
-  SLUICE_OK(client_->api().call(args));
-  return ProgramMemory{args.argument_size_in_bytes, args.output_size_in_bytes, args.alias_size_in_bytes,
-                       args.temp_size_in_bytes, args.generated_code_size_in_bytes};
-}
-
-base::Result<ProgramCost> Executable::cost() const {
-  auto args = c::make<c::PJRT_Executable_GetCostAnalysis_Args>();
-  args.executable = executable_;
-  SLUICE_OK(client_->api().call(args));
-  return ProgramCost{property(args, "flops"), property(args, "bytes accessed")};
-}
-
+base::Result<ProgramMemory> Executable::memory() const { return read_memory(client_->api(), executable_); }
+base::Result<ProgramCost> Executable::cost() const { return read_cost(client_->api(), executable_); }
 base::Result<std::string> Executable::serialize() const {
-  auto args = c::make<c::PJRT_Executable_Serialize_Args>();
-  args.executable = executable_;
-  SLUICE_OK(client_->api().call(args));
-  std::string bytes(args.serialized_bytes, args.serialized_bytes_size);
-  args.serialized_executable_deleter(args.serialized_executable);
-  return bytes;
+  return read_serialized(client_->api(), executable_);
 }
 
 }  // namespace sluice::pjrt

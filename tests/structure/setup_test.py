@@ -1,6 +1,7 @@
 """scripts/fetch_wheels.py: what it refuses and what it says, against an index on this machine's loopback."""
 
 import contextlib
+import functools
 import hashlib
 import http.server
 import io
@@ -21,6 +22,7 @@ WHEEL = "sluicedemo-1.0+cpu-py3-none-any.whl"
 REQUIREMENT = "sluicedemo==1.0+cpu"
 
 
+@functools.cache  # the archive holds the time at which it was made
 def wheel_bytes():
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

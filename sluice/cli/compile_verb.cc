@@ -1,0 +1,186 @@
+// sluice compile, sluice estimate, and the worker behind both
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/cli/slice_report.h"
+#include "sluice/cli/step_program.h"
+#include "sluice/cli/verbs.h"
+
+namespace sluice::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> slices;
+  StepRecipe recipe;
+  std::string precision = "f32";
+  std::string program, dump;
+  SliceOptions options;
+  bool json = false;
+  std::string prices;
+  int64_t samples = 1281167;
+};
+
+// One slice of each generation, all of one host.
+const std::vector<std::string> kOneHost = {"v2-8",  "v3-8",  "v4-8",   "v5litepod-8",
+                                           "v5p-8", "v6e-8", "tpu7x-8"};
+
+std::vector<pjrt::TpuSlice> slices_of(const Flags& flags) {
+  std::vector<std::string> names;
+  for (const std::string& name : flags.slices) {
+    if (name == "all")
+      names.insert(names.end(), kOneHost.begin(), kOneHost.end());
+    else
+      names.push_back(name);
+  }
+  std::vector<pjrt::TpuSlice> slices;
+  for (const std::string& name : names) {
+    auto slice = pjrt::find_tpu_slice(name);
+    if (!slice) throw Usage(slice.error().what());
+    slices.push_back(std::move(*slice));
+  }
+  return slices;
+}
+
+// The program: a file, or the model's training step, recorded once for each batch and number of replicas.
+StepSource source_of(const Flags& flags) {
+  if (!flags.program.empty()) {
+    if (flags.options.max_batch) throw Usage("--program has one batch size: leave out --max-batch");
+    const StepText file{base::value_or_throw(base::read_file(flags.program)), true};
+    return [file](int64_t, int) { return file; };
+  }
+  auto texts = std::make_shared<std::map<std::pair<int64_t, int>, StepText>>();
+  return [texts, recipe = flags.recipe, dump = flags.dump](int64_t batch, int replicas) {
+    const auto [found, added] = texts->try_emplace({batch, replicas});
+    if (added) found->second = step_program(recipe, batch, replicas);
+    if (added && !dump.empty()) base::value_or_throw(base::write_file_atomically(dump, found->second.text));
+    return found->second;
+  };
+}
+
+std::string what_of(const Flags& flags) {
+  if (!flags.program.empty()) return flags.program;
+  const int64_t side = picture_size(flags.recipe);
+  return base::str(flags.recipe.model, ", pictures of ", side, "×", side, " where it takes any, batch ",
+                   flags.options.batch, " a device, ", flags.precision);
+}
+
+std::vector<SliceResult> compile_all(Flags& flags) {
+  flags.recipe.bf16 = flags.precision == "bf16";
+  flags.options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "compile-worker"};
+  const StepSource source = source_of(flags);
+  std::vector<SliceResult> results;
+  for (const pjrt::TpuSlice& slice : slices_of(flags))
+    results.push_back(base::value_or_throw(compile_for_slice(slice, source, flags.options)));
+  return results;
+}
+
+// Says what went wrong for single slices; the others have their results.
+int status_of(const std::vector<SliceResult>& results) {
+  int status = 0;
+  for (const SliceResult& result : results) {
+    if (result.error.empty()) continue;
+    std::fprintf(stderr, "sluice: %s\n", result.error.c_str());
+    status = 1;
+  }
+  return status;
+}
+
+void add_common_flags(CLI::App* verb, const std::shared_ptr<Flags>& flags, const char* slices) {
+  verb->add_option(
+          slices, flags->slices,
+          "TPU slices by their names, with commas: v3-32, v4-8, v5litepod-16, v6e-8, tpu7x-8, …; all: one "
+          "host of each generation")
+      ->delimiter(',')
+      ->required();
+  verb->add_option("--model", flags->recipe.model, "A model of `sluice bench step` or `sluice train`");
+  verb->add_option("--batch-size", flags->options.batch, "Samples on each device")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--image-size", flags->recipe.image_size,
+                   "Side of the pictures in pixels; 0: 224 for ResNets, 32 for models of small pictures");
+  verb->add_option("--precision", flags->precision, "f32, or bf16 for the forward pass")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  verb->add_option("--batch-multiple", flags->options.multiple, "The largest batch is a multiple of this")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--deadline", flags->options.deadline_seconds,
+                   "Seconds after which one compile is given up")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--largest", flags->options.largest,
+                   "How many tensors to list when a program does not fit");
+  verb->add_flag("--json", flags->json, "As one JSON object");
+}
+
+int compile(Flags& flags) {
+  const auto results = compile_all(flags);
+  if (!flags.json) {
+    print_compiled(what_of(flags), results);
+    return status_of(results);
+  }
+  nlohmann::json list = nlohmann::json::array();
+  for (const SliceResult& result : results) list.push_back(compiled_json(result));
+  std::printf("%s\n",
+              nlohmann::json{{"program", what_of(flags)}, {"slices", std::move(list)}}.dump(2).c_str());
+  return status_of(results);
+}
+
+int estimate(Flags& flags) {
+  EstimateOptions options{list_prices(), flags.samples};
+  if (!flags.prices.empty()) options.prices = base::value_or_throw(read_prices(flags.prices));
+  const auto results = compile_all(flags);
+  if (!flags.json) {
+    print_estimate(what_of(flags), results, options);
+    return status_of(results);
+  }
+  nlohmann::json list = nlohmann::json::array();
+  for (const SliceResult& result : results) list.push_back(estimate_json(result, options));
+  std::printf("%s\n", nlohmann::json{{"program", what_of(flags)},
+                                     {"samples", options.samples},
+                                     {"prices", options.prices.date},
+                                     {"slices", std::move(list)}}
+                          .dump(2)
+                          .c_str());
+  return status_of(results);
+}
+
+}  // namespace
+
+void add_compile_verb(CLI::App& program, Action& action) {
+  CLI::App* verb =
+      program.add_subcommand("compile", "Compile a training step for TPU slices that are not here");
+  auto flags = std::make_shared<Flags>();
+  add_common_flags(verb, flags, "--topology");
+  verb->add_flag("--max-batch", flags->options.max_batch, "Also find the largest batch that fits");
+  verb->add_option("--program", flags->program,
+                   "A file of StableHLO (SLUICE_DUMP writes them) instead of a model")
+      ->check(CLI::ExistingFile);
+  verb->add_option("--dump", flags->dump, "Write the program's StableHLO to this file");
+  verb->callback([flags, &action] { action = [flags] { return compile(*flags); }; });
+}
+
+void add_estimate_verb(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand(
+      "estimate", "What fits on TPU slices, how quick a step can be at most, and what it costs");
+  auto flags = std::make_shared<Flags>();
+  flags->options.max_batch = true;
+  add_common_flags(verb, flags, "--slices");
+  verb->add_flag("--max-batch,!--no-max-batch", flags->options.max_batch, "Find the largest batch that fits");
+  verb->add_option("--samples", flags->samples, "Samples of an epoch (ImageNet's)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--prices", flags->prices, "A TOML file of prices instead of the list: docs/compile.md")
+      ->check(CLI::ExistingFile);
+  verb->callback([flags, &action] { action = [flags] { return estimate(*flags); }; });
+}
+
+void add_compile_worker(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand("compile-worker", "")->group("");
+  auto paths = std::make_shared<std::pair<std::string, std::string>>();
+  verb->add_option("REQUEST", paths->first)->required();
+  verb->add_option("REPORT", paths->second)->required();
+  verb->callback(
+      [paths, &action] { action = [paths] { return pjrt::run_ahead_worker(paths->first, paths->second); }; });
+}
+
+}  // namespace sluice::cli

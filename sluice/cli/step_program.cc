@@ -1,0 +1,68 @@
+#include "sluice/cli/step_program.h"
+
+#include <optional>
+
+#include "sluice/base/strings.h"
+#include "sluice/cli/bench_model.h"
+#include "sluice/device/ahead.h"
+#include "sluice/train/session.h"
+
+namespace sluice::cli {
+namespace {
+
+// The shape of a whole batch, from that of a batch of one.
+at::Tensor batch_like(device::Ahead& ahead, const torch::Tensor& one, int64_t batch) {
+  std::vector<int64_t> sizes = one.sizes().vec();
+  sizes[0] = batch;
+  return ahead.input(sizes, one.scalar_type());
+}
+
+// The first step makes the optimizer's state, so the second is the one that training repeats.
+std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf16) {
+  device::Ahead ahead(replicas);
+  Session session = start(Options());
+  const torch::Device device = session.device();
+  const models::ModelPtr model = bench.model();
+  model->to(device);
+  session.name(*model);
+  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  if (bench.adam)
+    optimizer = std::make_unique<torch::optim::Adam>(model->parameters(), torch::optim::AdamOptions(1e-3));
+  else
+    optimizer = std::make_unique<torch::optim::SGD>(model->parameters(),
+                                                    torch::optim::SGDOptions(1e-2).momentum(0.9));
+  const at::Tensor input = batch_like(ahead, bench.input(1), batch);
+  const at::Tensor target = ahead.input({batch}, at::kLong);
+  for (int step = 0; step < 2; ++step) {
+    optimizer->zero_grad();
+    torch::Tensor loss;
+    {
+      Autocast autocast(device, bf16);
+      loss = torch::nn::functional::cross_entropy(model->forward(input), target);
+    }
+    loss.backward();
+    session.step(*optimizer);
+  }
+  return ahead.text("step");
+}
+
+}  // namespace
+
+int64_t picture_size(const StepRecipe& recipe) {
+  if (recipe.image_size > 0) return recipe.image_size;
+  return base::starts_with(recipe.model, "resnet") && recipe.model != "resnet18_cifar" ? 224 : 32;
+}
+
+StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
+  init();
+  const BenchCase bench = bench_case(recipe.model, picture_size(recipe));
+  try {
+    return {record(bench, batch, replicas, recipe.bf16), replicas > 1};
+  } catch (const Error& error) {
+    // A version that cannot average over replicas says so: then each replica keeps its own gradients.
+    if (error.code() != Code::kUnimplemented || replicas == 1) throw;
+    return {record(bench, batch, 1, recipe.bf16), false};
+  }
+}
+
+}  // namespace sluice::cli

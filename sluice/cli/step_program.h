@@ -1,0 +1,23 @@
+// Training steps as programs, recorded for devices that are not here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sluice/cli/slice_report.h"
+
+namespace sluice::cli {
+
+struct StepRecipe {
+  std::string model = "resnet50";
+  int64_t image_size = 0;  // pixels; 0: 224 for ResNets, 32 for models of small pictures
+  bool bf16 = false;       // the forward pass under autocast
+};
+
+// The program of one training step: forward, cross-entropy, backward, the mean of the gradients over the
+// replicas, update. Opens the device. Throws sluice::Error for an unknown model.
+StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas);
+// The recipe's pictures, with 0 replaced by the model's own size.
+int64_t picture_size(const StepRecipe& recipe);
+
+}  // namespace sluice::cli

@@ -1,0 +1,47 @@
+// TPU slices by the names that people write ("v3-32", "v5litepod-16"), and what is published of their chips.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/pjrt/named_value.h"
+
+namespace sluice::pjrt {
+
+// One generation of TPUs. Figures are for one chip, from Google's pages on each generation.
+struct TpuGeneration {
+  std::string name;      // "v3", "v5e"; also libtpu's name for it
+  std::string prefix;    // of a slice's name: "v3", "v5litepod"
+  bool counts_cores;     // the number in a slice's name counts cores, two a chip; else chips
+  int dimensions;        // of its torus: 2 or 3
+  int devices_per_chip;  // PJRT devices, each with its share of the chip's memory and speed
+  double memory_gib;
+  double bf16_tflops;           // peak
+  double memory_gb_per_second;  // peak
+  double on_demand, spot;       // US dollars a chip-hour; 0: no list price
+  std::vector<int> sizes;       // the numbers that names have, ascending
+};
+
+// When and where the prices above were read.
+inline constexpr const char* kPriceDate = "2026, us-central1 list";
+
+const std::vector<TpuGeneration>& tpu_generations();
+
+// A slice: some chips of one generation.
+struct TpuSlice {
+  std::string name;  // as the Cloud TPU API writes it
+  const TpuGeneration* generation = nullptr;
+  std::vector<int> bounds;  // chips along each dimension
+  int chips = 0, devices = 0, hosts = 0;
+  std::string topology;  // libtpu's name: "v3:4x4"
+  Options options;       // and its options
+};
+
+// The slice of that name in any case; v5e-N is v5litepod-N. kInvalidArgument names the nearest and the known
+// ones.
+base::Result<TpuSlice> find_tpu_slice(const std::string& name);
+// All names, generation by generation.
+std::vector<std::string> tpu_slice_names();
+
+}  // namespace sluice::pjrt

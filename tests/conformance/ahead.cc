@@ -1,0 +1,184 @@
+// Every row of sluice/ops, compiled ahead of time for TPU slices: what the CPU's compiler takes, libtpu
+// takes.
+//
+// Usage: sluice_conformance_ahead --worker PROGRAM [--slice v3-8]… [--file reduce]… [--filter softmax]
+// Status 77 when libtpu is not installed.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/device/ahead.h"
+#include "sluice/device/device.h"
+#include "sluice/pjrt/ahead_worker.h"
+#include "sluice/pjrt/find_plugin.h"
+#include "tests/conformance/call.h"
+#include "tests/conformance/sample.h"
+
+namespace sluice::conformance {
+namespace {
+
+// Calls in one program: the compiler starts once for all of them.
+constexpr size_t kCallsInProgram = 32;
+
+struct Options {
+  std::string worker, filter;
+  std::vector<std::string> slices, files;
+};
+
+struct Case {
+  const Sample* sample;
+  std::string dtype;
+  std::string name() const { return sample->where() + " in " + dtype; }
+};
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string flag = argv[i], value = argv[i + 1];
+    if (flag == "--worker") options.worker = value;
+    if (flag == "--filter") options.filter = value;
+    if (flag == "--slice") options.slices.push_back(value);
+    if (flag == "--file") options.files.push_back(value);
+  }
+  if (options.slices.empty()) options.slices = {"v3-8", "v6e-1"};
+  if (options.worker.empty()) throw std::runtime_error("--worker is missing");
+  return options;
+}
+
+std::vector<Sample> read_all() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SAMPLES)) {
+    if (entry.path().extension() == ".txt" && entry.path().stem() != "self")
+      paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Sample> samples;
+  for (const std::string& path : paths) {
+    for (Sample& sample : read_samples(path)) samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+// The first element type of each sample, and bf16, in which a TPU multiplies.
+std::vector<Case> cases_of(const std::vector<Sample>& samples, const Options& options) {
+  std::vector<Case> cases;
+  for (const Sample& sample : samples) {
+    if (sample.fallback || sample.throws || sample.op.find(options.filter) == std::string::npos) continue;
+    if (!options.files.empty() &&
+        std::find(options.files.begin(), options.files.end(), sample.file) == options.files.end())
+      continue;
+    cases.push_back({&sample, sample.dtypes[0]});
+    const auto& types = sample.dtypes;
+    if (sample.dtypes[0] != "bf16" && std::find(types.begin(), types.end(), "bf16") != types.end())
+      cases.push_back({&sample, "bf16"});
+  }
+  return cases;
+}
+
+// The call with its gradient; its results stay reachable in `kept`. "" or why LibTorch could not do it.
+std::string record(const Case& one, std::vector<Outcome>& kept) {
+  const auto op = find_op(one.sample->op);
+  if (!op) return "LibTorch has no op of this name";
+  Inputs inputs = make_inputs(*one.sample, op->schema(), {one.dtype, one.sample->itypes[0]}, View::kPlain);
+  const bool gradients = !one.sample->nograd && !one.sample->random && !one.sample->gradfallback;
+  if (gradients) probe_gradients(*op, inputs);
+  kept.push_back(call(*op, inputs, {at::Device(at::kXLA, 0), false, gradients}));
+  return kept.back().error;
+}
+
+struct Lowered {
+  std::string text;
+  std::vector<std::string> skipped;
+};
+
+Lowered lower_cases(const std::vector<Case>& cases) {
+  Lowered lowered;
+  device::Ahead ahead(1);
+  std::vector<Outcome> kept;
+  for (const Case& one : cases) {
+    const std::string error = record(one, kept);
+    if (!error.empty()) lowered.skipped.push_back(one.name() + ": " + error.substr(0, error.find('\n')));
+  }
+  sync("cases");
+  lowered.text = ahead.text("cases");
+  return lowered;
+}
+
+class AheadRun {
+ public:
+  explicit AheadRun(Options options) : options_(std::move(options)) {}
+
+  // Compiles the cases as one program; when it is refused, halves it until the guilty ones are alone.
+  void compile(const pjrt::TpuSlice& slice, const std::vector<Case>& cases) {
+    const Lowered lowered = lower_cases(cases);
+    skipped_.insert(lowered.skipped.begin(), lowered.skipped.end());
+    if (lowered.text.empty()) return;
+    const auto report = pjrt::compile_in_worker({options_.worker}, {slice, lowered.text});
+    ++programs_;
+    if (report && report->fits) {
+      compiled_ += cases.size();
+      return;
+    }
+    if (cases.size() == 1) {
+      const std::string why = report ? "does not fit" : report.error().what();
+      std::printf("REFUSED %s for %s: %s\n", cases[0].name().c_str(), slice.name.c_str(),
+                  why.substr(0, 1500).c_str());
+      std::fflush(stdout);
+      ++refused_;
+      return;
+    }
+    const auto middle = cases.begin() + static_cast<std::ptrdiff_t>(cases.size() / 2);
+    compile(slice, {cases.begin(), middle});
+    compile(slice, {middle, cases.end()});
+  }
+
+  int run(const std::vector<Case>& cases) {
+    for (const std::string& name : options_.slices) {
+      const auto slice = base::value_or_throw(pjrt::find_tpu_slice(name));
+      for (size_t i = 0; i < cases.size(); i += kCallsInProgram) {
+        const size_t end = std::min(cases.size(), i + kCallsInProgram);
+        compile(slice, {cases.begin() + static_cast<std::ptrdiff_t>(i),
+                        cases.begin() + static_cast<std::ptrdiff_t>(end)});
+      }
+    }
+    for (const std::string& line : skipped_) std::printf("SKIPPED %s\n", line.c_str());
+    std::printf("cases %zu, slices %zu, programs %zu, compiled %zu, skipped %zu, refused %zu\n", cases.size(),
+                options_.slices.size(), programs_, compiled_, skipped_.size(), refused_);
+    return refused_ == 0 && compiled_ > 0 ? 0 : 1;
+  }
+
+ private:
+  Options options_;
+  size_t programs_ = 0, compiled_ = 0, refused_ = 0;
+  std::set<std::string> skipped_;
+};
+
+int run(int argc, char** argv) {
+  const Options options = parse_options(argc, argv);
+  if (const auto plugin = pjrt::find_plugin("tpu"); !plugin) {
+    std::printf("libtpu is not installed: %s\n", pjrt::kInstallLibtpu);
+    return 77;
+  }
+  at::set_num_threads(1);
+  init();
+  const std::vector<Sample> samples = read_all();
+  return AheadRun(options).run(cases_of(samples, options));
+}
+
+}  // namespace
+}  // namespace sluice::conformance
+
+int main(int argc, char** argv) {
+  try {
+    return sluice::conformance::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "conformance: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# sluice compile and sluice estimate: wrong usage, a machine without libtpu, and, where it is installed, real answers.
+# Usage: compile_test.sh PROGRAM
+set -euo pipefail
+program=$1
+. "$(dirname "$0")/common.sh"
+
+# Wrong usage: status 2 and the nearest known name.
+expect 2 '--topology is required' "$program" compile
+expect 2 'did you mean v3-32?' "$program" compile --topology v3_32
+expect 2 "there is no TPU slice 'v2-16'" "$program" compile --topology v3-8,v2-16
+expect 2 'did you mean --topology?' "$program" compile --topologie v3-8
+expect 2 '--precision' "$program" estimate --slices v3-8 --precision f64
+printf '[v3]\nspot = 1\n' >"$work/prices.toml"
+expect 1 'expected date' "$program" estimate --slices v3-8 --prices "$work/prices.toml"
+printf 'module { nothing }\n' >"$work/broken.mlir"
+
+# Without libtpu, one message says how to get it.
+expect 1 'scripts/setup --libtpu' env TPU_LIBRARY_PATH=/no/libtpu.so "$program" compile --topology v3-8 --model mlp
+
+if ! "$program" compile --topology v3-8 --model mlp >"$work/first" 2>"$work/err"; then
+  grep -q 'libtpu, which is not installed' "$work/err" || fail "compile: $(tail -3 "$work/err")"
+  finish
+  echo 'libtpu is not installed: the rest is left out'
+  exit 77
+fi
+expect 1 'compiling for v3-8: ' "$program" compile --topology v3-8 --program "$work/broken.mlir"
+
+# field FILE PYTHON-EXPRESSION: what the JSON says.
+field() { python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+equal() { [[ $1 == "$2" ]] || fail "expected $2, found $1"; }
+
+"$program" compile --topology v3-32,v6e-8 --model mlp --json --dump "$work/step.mlir" >"$work/json" 2>/dev/null
+equal "$(field "$work/json" '[s["devices"] for s in j["slices"]]')" '[32, 8]'
+equal "$(field "$work/json" 'all(s["compiled"]["fits"] for s in j["slices"])')" True
+equal "$(field "$work/json" 'j["slices"][0]["compiled"]["device_kind"]')" 'TPU v3'
+# Forward and backward of 784×1024, 1024×1024 and 1024×10 for 128 samples, without the gradient of the pictures.
+equal "$(field "$work/json" '0.99 < j["slices"][0]["compiled"]["flops"] / (2 * 128 * (2 * 784 * 1024 + 3 * 1024 * 1024 + 3 * 10240)) < 1.05')" True
+grep -q 'stablehlo.dot_general' "$work/step.mlir" || fail 'the dumped program multiplies nothing'
+
+# A program from a file is the same program.
+"$program" compile --topology v6e-8 --program "$work/step.mlir" --json >"$work/file.json" 2>/dev/null
+equal "$(field "$work/file.json" 'j["slices"][0]["compiled"]["flops"]')" "$(field "$work/json" 'j["slices"][1]["compiled"]["flops"]')"
+
+# 4 million samples of 784 floats are 12.5 GB: too many for a v2, not for a v3.
+"$program" compile --topology v2-8,v3-8 --model mlp --batch-size 4000000 >"$work/text" 2>/dev/null || true
+grep -q '^v2-8 .*no, needs' "$work/text" || fail "v2-8 fits: $(cat "$work/text")"
+grep -q 'argument' "$work/text" || fail 'no tensors are listed'
+printf 'date = "today"\n[v2]\non_demand = 9\n' >"$work/prices.toml"
+"$program" estimate --slices v2-8 --model mlp --batch-multiple 100000 --batch-size 100000 --samples 1000000 \
+  --prices "$work/prices.toml" --json >"$work/json" 2>/dev/null
+equal "$(field "$work/json" 'j["prices"], j["slices"][0]["compiled"]["largest_batch"] % 100000')" "('today', 0)"
+equal "$(field "$work/json" '100000 < j["slices"][0]["compiled"]["largest_batch"] < 4000000')" True
+equal "$(field "$work/json" 'round(j["slices"][0]["bound"]["epoch_on_demand"] / j["slices"][0]["bound"]["epoch_hours"], 6)')" 36.0
+finish
