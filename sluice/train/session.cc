@@ -13,6 +13,7 @@
 #include "sluice/replica/collectives.h"
 #include "sluice/replica/connect.h"
 #include "sluice/replica/placement.h"
+#include "sluice/train/checkpoint.h"
 #include "sluice/train/feed_state.h"
 #include "sluice/train/session_state.h"
 
@@ -199,7 +200,6 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
     for (auto* optimizer : optimizers) optimizer->zero_grad();
   ++state_->steps;
   state_->reduced = false;
-  state_->heartbeat.beat();
   sync("step");
 }
 
@@ -249,6 +249,7 @@ void Session::check_replicas(const torch::nn::Module& model) {
 }
 
 void Session::sync(const char* what) {
+  state_->heartbeat.beat();
   state_->backend->cut(what);
   state_->deliver(/*wait=*/false);
 }
@@ -315,7 +316,10 @@ void Session::name(const torch::nn::Module& model) {
 void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
                       const PrepareOptions& options) {
   name(model);
-  state_->hold_equal(optimizer, session_detail::named_tensors(model), options.from_leader);
+  replica::NamedTensors tensors = session_detail::named_tensors(model);
+  // What a checkpoint has brought.
+  for (auto& [name, tensor] : train::optimizer_tensors(optimizer, model)) tensors.emplace_back(name, tensor);
+  state_->hold_equal(optimizer, tensors, options.from_leader);
 }
 
 std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {

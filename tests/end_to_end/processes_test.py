@@ -1,0 +1,124 @@
+"""processes_test.py PROGRAM [KILLS]: the trainer on several processes of several replicas, through the launcher.
+
+Trains, goes on with another number of processes, is interrupted, and is killed at random moments (the seed is fixed):
+each kill must end the run within seconds, and the run that goes on must end with the bytes of one that was never
+stopped.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM = sys.argv[1]
+KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+failures = []
+work = tempfile.TemporaryDirectory()
+environment = dict(os.environ, OMP_NUM_THREADS="1", XDG_STATE_HOME=work.name, XDG_CACHE_HOME=work.name)
+
+
+def check(condition, what, output=""):
+    print(("ok " if condition else "FAILED ") + what, flush=True)
+    if not condition:
+        failures.append(what)
+        print(output[-3000:])
+
+
+def command(logdir, processes, devices, *more):
+    train = [PROGRAM, "train", "--model", "cifar_resnet8", "--fake-data", "--classes", "4", "--image-size", "8",
+             "--train-size", "256", "--test-size", "44", "--global-batch-size", "16", "--epochs", "2", "--lr", "0.02",
+             "--log-steps", "4", "--save-steps", "4", "--devices", str(devices), "--logdir", str(logdir), "--resume",
+             *more]
+    return [PROGRAM, "run", "--processes", str(processes), "--", *train]
+
+
+def run(*args, timeout=240):
+    done = subprocess.run(command(*args), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=timeout)
+    return done.returncode, done.stdout
+
+
+def weights(logdir):
+    return (Path(logdir) / "last" / "model.safetensors").read_bytes()
+
+
+def workers():
+    """Processes that train, by their number among the workers."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cmdline").read_bytes().split(b"\0")[1:2] != [b"train"]:
+                continue
+            variables = dict(pair.split(b"=", 1) for pair in (entry / "environ").read_bytes().split(b"\0") if b"=" in pair)
+        except (OSError, IndexError):
+            continue
+        if variables.get(b"XDG_STATE_HOME") == work.name.encode():
+            found[int(variables[b"SLUICE_PROCESS_ID"])] = int(entry.name)
+    return found
+
+
+def await_step(logdir, steps, process):
+    """Waits until the run has logged that many lines."""
+    metrics = Path(logdir) / "metrics.csv"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if metrics.exists() and len(metrics.read_text().splitlines()) > steps:
+            return
+        time.sleep(0.01)
+
+
+# A run that is not stopped, and what it says.
+whole = Path(work.name) / "whole"
+status, output = run(whole, 2, 2)
+check(status == 0, "2 processes of 2 replicas train", output)
+for text in ["batch 4 × 4 replicas × accumulate 1 = 16", "Replica Train Samples=64", "Samples=44"]:
+    check(text in output, f"the run says \"{text}\"", output)
+check(output.count("Epoch 2 test end") == 1, "one process reports", output)
+check(len(list(whole.glob("events*"))) == 1, "there is one TensorBoard log", str(list(whole.iterdir())))
+
+# Going on with other numbers of processes and devices.
+status, output = run(whole, 1, 4, "--epochs", "3")
+check(status == 0 and "Going on from" in output and "Epoch 3 test end" in output, "1 process of 4 goes on", output)
+status, output = run(whole, 4, 1, "--epochs", "4")
+check(status == 0 and "Going on from" in output and "Epoch 4 test end" in output, "4 processes of 1 go on", output)
+
+# Ctrl-C: all stop behind the same step, the leader saves.
+logdir = Path(work.name) / "interrupted"
+process = subprocess.Popen(command(logdir, 2, 2, "--epochs", "200"), env=environment, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+await_step(logdir, 2, process)
+process.send_signal(signal.SIGINT)
+output, _ = process.communicate(timeout=120)
+check(process.returncode == 130 and "Interrupted: saved" in output, f"Ctrl-C saves (status {process.returncode})", output)
+check(not workers(), "no process is left")
+
+# Killed at random, the run ends soon, and goes on to the same bytes.
+reference = Path(work.name) / "reference"
+status, output = run(reference, 2, 2)
+check(status == 0, "the reference run", output)
+rng = random.Random(4)
+for number in range(KILLS):
+    logdir = Path(work.name) / f"killed-{number}"
+    process = subprocess.Popen(command(logdir, 2, 2), env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    victim, lines, pause = rng.randrange(2), rng.randrange(0, 7), rng.random() * 0.3
+    await_step(logdir, lines, process)
+    time.sleep(pause)
+    target = workers().get(victim)
+    if target:
+        os.kill(target, signal.SIGKILL)
+    killed = time.monotonic()
+    output, _ = process.communicate(timeout=240)
+    seconds = time.monotonic() - killed
+    what = f"kill {number}: worker {victim} after {lines} lines and {pause:.2f} s"
+    check(process.returncode != 0 and seconds < 30 and not workers() or target is None,
+          f"{what}: the run ended after {seconds:.1f} s with status {process.returncode}", output)
+    status, output = run(logdir, 2, 2)
+    check(status == 0 and weights(logdir) == weights(reference), f"{what}: it goes on to the same bytes", output)
+
+print(f"{len(failures)} failed")
+sys.exit(1 if failures else 0)
