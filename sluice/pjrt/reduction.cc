@@ -82,10 +82,8 @@ W combine(W a, W b) {
   }
 }
 
-// n is kBlock for all blocks but the last one, and known to be so where this is inlined.
 template <typename T, Reduction kReduction>
-inline void reduce_block(std::span<const void* const> inputs, std::span<void* const> outputs, size_t at,
-                         size_t n) {
+void reduce_block(std::span<const void* const> inputs, std::span<void* const> outputs, size_t at, auto n) {
   using W = typename Work<T>::type;
   W total[kBlock];
   const auto* first = static_cast<const T*>(inputs[0]) + at;
@@ -102,7 +100,8 @@ inline void reduce_block(std::span<const void* const> inputs, std::span<void* co
 template <typename T, Reduction kReduction>
 void reduce_all(std::span<const void* const> inputs, std::span<void* const> outputs, size_t elements) {
   size_t at = 0;
-  for (; at + kBlock <= elements; at += kBlock) reduce_block<T, kReduction>(inputs, outputs, at, kBlock);
+  constexpr std::integral_constant<size_t, kBlock> kWhole;
+  for (; at + kBlock <= elements; at += kBlock) reduce_block<T, kReduction>(inputs, outputs, at, kWhole);
   if (at < elements) reduce_block<T, kReduction>(inputs, outputs, at, elements - at);
 }
 

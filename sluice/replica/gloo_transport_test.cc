@@ -56,7 +56,7 @@ void reduce_and_compare(Connected& all, DType dtype, Reduction reduction, const 
   }
 }
 
-TEST(Part, DISABLED_Values) {
+SLUICE_PART(Values) {
   Connected all;
   const std::vector<size_t> sizes = {0, 1, 100, 300'000, 1'500'000, 7'000'000, 500'000, 7};
   reduce_and_compare<float>(all, DType::kF32, Reduction::kSum, sizes);
@@ -89,7 +89,7 @@ TEST(Part, DISABLED_Values) {
   }
 }
 
-TEST(Part, DISABLED_Gathers) {
+SLUICE_PART(Gathers) {
   Connected all;
   const auto parts = all.transport->exchange(base::str("process ", all.processes->index()));
   ASSERT_TRUE(parts) << parts.error().what();
@@ -128,7 +128,7 @@ pjrt::testing::Prepared prepare_program(Connected& all, pjrt::Client& client, in
                                 arguments);
 }
 
-TEST(Part, DISABLED_Programs) {
+SLUICE_PART(Programs) {
   Connected all;
   const auto client = pjrt::testing::cpu_client(2);
   auto run = prepare_program(all, *client, 0);
@@ -146,7 +146,7 @@ TEST(GlooTransport, ProgramsOfTwoReplicas) {
   run_part("Programs", 4);
 }
 
-TEST(Part, DISABLED_DifferentPrograms) {
+SLUICE_PART(DifferentPrograms) {
   Connected all;
   const auto client = pjrt::testing::cpu_client(2);
   auto run = prepare_program(all, *client, all.processes->index());
@@ -160,7 +160,7 @@ TEST(Part, DISABLED_DifferentPrograms) {
 TEST(GlooTransport, DifferentProgramsAreNamedInBothProcesses) { run_part("DifferentPrograms", 2); }
 
 // Goes on until the others are gone: process 1 is killed in the middle.
-TEST(Part, DISABLED_Killed) {
+SLUICE_PART(Killed) {
   Connected all;
   std::vector<float> numbers(100'000, 1);
   const HostSpan span{numbers.data(), numbers.size()};
@@ -193,7 +193,7 @@ TEST(GlooTransport, AKilledProcessIsNamed) {
 }
 
 // One that stops of its own accord says why.
-TEST(Part, DISABLED_Stops) {
+SLUICE_PART(Stops) {
   Connected all;
   if (all.processes->index() == 1) {
     all.transport->abort("replica 3 did not come");

@@ -1,5 +1,5 @@
-// Tests of several processes: the test's program starts itself again, once for each process, to run one
-// disabled test, which is that process's part.
+// Tests of several processes: the test's program starts itself again, once for each process, to run a part,
+// which is what that process does and expects.
 #pragma once
 
 #include <fcntl.h>
@@ -9,11 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -63,12 +66,23 @@ inline std::string scratch_path(const std::string& name) {
   return ::testing::TempDir() + base::str("sluice_crew_", ::getpid(), "_", name);
 }
 
-// One process that runs the disabled test `part` of the suite Part.
+// The parts by name. SLUICE_PART(Name) { … } is like TEST, but runs only in the processes of run_part("Name",
+// …).
+using Parts = std::map<std::string, void (*)()>;
+inline Parts& parts() {
+  static Parts all;
+  return all;
+}
+#define SLUICE_PART(name)                                                                                \
+  void part_##name();                                                                                    \
+  const bool part_##name##_known = sluice::replica::testing::parts().emplace(#name, part_##name).second; \
+  void part_##name()
+
+// One process that runs a part.
 class Member {
  public:
   Member(const std::string& part, const Placement& placement)
       : log_(scratch_path(base::str(part, "_", placement.process_id))) {
-    const std::string filter = base::str("--gtest_filter=Part.DISABLED_", part);
     const std::string number = base::str(placement.process_id), count = base::str(placement.processes);
     pid_ = ::fork();
     if (pid_ != 0) return;
@@ -78,8 +92,9 @@ class Member {
     ::setenv("SLUICE_TEST_INDEX", number.c_str(), 1);
     ::setenv("SLUICE_TEST_COUNT", count.c_str(), 1);
     ::setenv("SLUICE_TEST_COORDINATOR", placement.coordinator.c_str(), 1);
+    ::setenv("SLUICE_TEST_PART", part.c_str(), 1);
     ::unsetenv("GTEST_OUTPUT");
-    ::execl("/proc/self/exe", "member", filter.c_str(), "--gtest_also_run_disabled_tests", nullptr);
+    ::execl("/proc/self/exe", "member", "--gtest_filter=Parts.RunTheOneAskedFor", nullptr);
     ::_exit(99);
   }
   ~Member() {
