@@ -3,6 +3,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
+#include "sluice/replica/collectives.h"
 
 namespace sluice::cli {
 namespace {
@@ -89,15 +90,17 @@ BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device
                      torch::MemoryFormat format) {
   torch::manual_seed(1);
   model_ = bench.model();
-  input_ = bench.input(batch);
-  target_ = torch::randint(0, bench.classes, {batch}).to(device);
+  const int parts = device.type() == torch::kXLA ? replicas() : 1;
+  input_ = bench.input(batch * parts);
+  target_ = torch::randint(0, bench.classes, {batch * parts});
+  target_ = parts > 1 ? sluice::split(target_) : target_.to(device);
   if (bench.pictures) {
     input_ = input_.contiguous(format);
     for (torch::Tensor& p : model_->parameters()) {
       if (p.dim() == 4) p.set_data(p.contiguous(format));
     }
   }
-  input_ = input_.to(device);
+  input_ = parts > 1 ? sluice::split(input_) : input_.to(device);
   model_->to(device);
   if (bench.adam)
     optimizer_ = std::make_unique<torch::optim::Adam>(model_->parameters(), torch::optim::AdamOptions(1e-3));
@@ -113,8 +116,11 @@ void BenchStep::record() {
   optimizer_->zero_grad();
   loss_ = torch::nn::functional::cross_entropy(model_->forward(input_), target_);
   loss_.backward();
+  replica::reduce_gradients(model_->parameters());
   optimizer_->step();
   optimizer_->zero_grad();  // gradients that stay alive would be written to memory
 }
+
+double BenchStep::loss() const { return sluice::mean(loss_.detach()).item<double>(); }
 
 }  // namespace sluice::cli

@@ -26,14 +26,15 @@ struct BenchCase {
 BenchCase bench_case(const std::string& name, int64_t image_size);
 std::vector<std::string> bench_case_names();
 
-// One training step at a time, on one device.
+// One training step at a time, on one device or on all replicas of xla:0.
 class BenchStep {
  public:
+  // `batch`: of one replica. Several replicas have batches of their own and average their gradients.
   BenchStep(const BenchCase& bench, int64_t batch, torch::Device device, torch::MemoryFormat format);
   // Forward, cross-entropy, backward, update. On xla this records; the caller cuts.
   void record();
-  // The last loss; waits.
-  double loss() const { return loss_.item<double>(); }
+  // The last loss, the mean over the replicas; waits.
+  double loss() const;
 
  private:
   models::ModelPtr model_;

@@ -23,6 +23,7 @@ struct Flags {
   int rounds = 20;
   int warmup = 3;
   int threads = 0;
+  int devices = 1;
   bool eager = true;
   std::string against;
   std::string plugin;
@@ -65,6 +66,7 @@ nlohmann::json measure(const Flags& flags) {
   const BenchCase bench = bench_case(flags.model, flags.image_size);
   DeviceOptions device;
   device.plugin = flags.plugin;
+  device.devices = flags.devices;
   init(device);
   if (flags.threads > 0) torch::set_num_threads(flags.threads);
 
@@ -104,23 +106,26 @@ nlohmann::json measure(const Flags& flags) {
   const Counters after = counters();
 
   const double step_seconds = median(times.step);
-  nlohmann::json result = {{"model", bench.name},
-                           {"batch_size", flags.batch_size},
-                           {"rounds", flags.rounds},
-                           {"threads", torch::get_num_threads()},
-                           {"cores", std::thread::hardware_concurrency()},
-                           {"xla",
-                            {{"trace_ms", median(times.trace) * 1e3},
-                             {"cut_and_launch_ms", median(times.launch) * 1e3},
-                             {"step_ms", step_seconds * 1e3},
-                             {"first_steps_s", first},
-                             {"compile_s", warm.compile_seconds - before.compile_seconds},
-                             {"programs_compiled", warm.compiles - before.compiles},
-                             {"programs_from_cache", warm.cache_hits - before.cache_hits},
-                             {"programs_after_warmup", after.programs - warm.programs},
-                             {"operations", (after.recorded - warm.recorded) / std::max(1, flags.rounds)},
-                             {"fallbacks", after.fallbacks},
-                             {"loss", ours.loss()}}}};
+  nlohmann::json result = {
+      {"model", bench.name},
+      {"batch_size", flags.batch_size},
+      {"devices", flags.devices},
+      {"rounds", flags.rounds},
+      {"threads", torch::get_num_threads()},
+      {"cores", std::thread::hardware_concurrency()},
+      {"xla",
+       {{"trace_ms", median(times.trace) * 1e3},
+        {"cut_and_launch_ms", median(times.launch) * 1e3},
+        {"step_ms", step_seconds * 1e3},
+        {"examples_per_s", static_cast<double>(flags.batch_size * flags.devices) / step_seconds},
+        {"first_steps_s", first},
+        {"compile_s", warm.compile_seconds - before.compile_seconds},
+        {"programs_compiled", warm.compiles - before.compiles},
+        {"programs_from_cache", warm.cache_hits - before.cache_hits},
+        {"programs_after_warmup", after.programs - warm.programs},
+        {"operations", (after.recorded - warm.recorded) / std::max(1, flags.rounds)},
+        {"fallbacks", after.fallbacks},
+        {"loss", ours.loss()}}}};
   for (const auto& [name, values] : others) {
     std::vector<double> ratios;
     for (size_t i = 0; i < values.size(); ++i) ratios.push_back(times.step[i] / values[i]);
@@ -137,12 +142,16 @@ void add_bench_verb(CLI::App& program, Action& action) {
       "step", "Time one training step on xla:0 beside LibTorch eager, in one run; prints JSON");
   auto flags = std::make_shared<Flags>();
   verb->add_option("--model", flags->model, base::str("One of ", base::join(bench_case_names(), ", ")));
-  verb->add_option("--batch-size", flags->batch_size, "Samples a step")->check(CLI::PositiveNumber);
+  verb->add_option("--batch-size", flags->batch_size, "Samples a step, per replica")
+      ->check(CLI::PositiveNumber);
   verb->add_option("--image-size", flags->image_size, "Side of the pictures, in pixels")
       ->check(CLI::PositiveNumber);
   verb->add_option("--rounds", flags->rounds, "Each round times every side once; medians are reported")
       ->check(CLI::PositiveNumber);
   verb->add_option("--warmup", flags->warmup, "Steps before the first round")->check(CLI::PositiveNumber);
+  verb->add_option("--devices", flags->devices,
+                   "Replicas, each with a batch of its own; gradients are averaged")
+      ->check(CLI::PositiveNumber);
   verb->add_option("--threads", flags->threads, "LibTorch's threads; 0: its default");
   verb->add_flag("--eager,!--no-eager", flags->eager,
                  "LibTorch eager on the CPU beside it, in each memory format");
