@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
@@ -77,6 +78,16 @@ std::string nearest_flag(const CLI::App& app, const std::string& flag) {
   return base::nearest(flag, flags);
 }
 
+// What stands behind -- on the line of a verb that takes a command. CLI11 would find verbs and flags in it.
+std::vector<std::string> take_command(int& argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "estimate") return {};
+  char** const end = argv + argc;
+  char** const dashes =
+      std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });
+  argc = static_cast<int>(dashes - argv);
+  return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
+}
+
 int run(int argc, char** argv) {
   CLI::App program("Trains LibTorch models on the xla device.", "sluice");
   program.set_version_flag("--version", std::string("sluice ") + SLUICE_VERSION);
@@ -87,7 +98,7 @@ int run(int argc, char** argv) {
   add_export_verb(program, action);
   add_bench_verb(program, action);
   add_compile_verb(program, action);
-  add_estimate_verb(program, action);
+  add_estimate_verb(program, action, take_command(argc, argv));
   add_compile_worker(program, action);
   add_devices_verb(program, action);
   add_run_verb(program, action);

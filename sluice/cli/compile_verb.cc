@@ -6,6 +6,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
+#include "sluice/cli/bench_model.h"
 #include "sluice/cli/slice_report.h"
 #include "sluice/cli/step_program.h"
 #include "sluice/cli/verbs.h"
@@ -18,12 +19,15 @@ struct Flags {
   StepRecipe recipe;
   std::string precision = "f32";
   std::string program, dump;
+  std::vector<std::string> command;  // a program of the user's own
   SliceOptions options;
   bool json = false;
   std::string prices;
   int64_t samples = 1281167;
 };
 
+// What is priced when the samples of a step are not known.
+constexpr int64_t kStepsOfCommand = 1000;
 // One slice of each generation, all of one host.
 const std::vector<std::string> kOneHost = {"v2-8",  "v3-8",  "v4-8",   "v5litepod-8",
                                            "v5p-8", "v6e-8", "tpu7x-8"};
@@ -53,19 +57,24 @@ StepSource source_of(const Flags& flags) {
     return [file](int64_t, int) { return file; };
   }
   auto texts = std::make_shared<std::map<std::pair<int64_t, int>, StepText>>();
-  return [texts, recipe = flags.recipe, dump = flags.dump](int64_t batch, int replicas) {
-    const auto [found, added] = texts->try_emplace({batch, replicas});
-    if (added) found->second = step_program(recipe, batch, replicas);
-    if (added && !dump.empty()) base::value_or_throw(base::write_file_atomically(dump, found->second.text));
-    return found->second;
+  return [texts, flags](int64_t batch, int replicas) {
+    const auto found = texts->find({batch, replicas});
+    if (found != texts->end()) return found->second;
+    StepText step = flags.command.empty()
+                        ? step_program(flags.recipe, batch, replicas)
+                        : step_of_command(flags.command, replicas, flags.options.deadline_seconds);
+    if (!flags.dump.empty()) base::value_or_throw(base::write_file_atomically(flags.dump, step.text));
+    return (*texts)[{batch, replicas}] = std::move(step);
   };
 }
 
 std::string what_of(const Flags& flags) {
   if (!flags.program.empty()) return flags.program;
+  if (!flags.command.empty()) return base::join(flags.command, " ");
   const int64_t side = picture_size(flags.recipe);
-  return base::str(flags.recipe.model, ", pictures of ", side, "×", side, " where it takes any, batch ",
-                   flags.options.batch, " a device, ", flags.precision);
+  const bool pictures = bench_case(flags.recipe.model, side).pictures;
+  return base::str(flags.recipe.model, pictures ? base::str(" at ", side, "×", side) : std::string(),
+                   ", batch ", flags.options.batch, " a device, ", flags.precision);
 }
 
 std::vector<SliceResult> compile_all(Flags& flags) {
@@ -127,7 +136,13 @@ int compile(Flags& flags) {
 }
 
 int estimate(Flags& flags) {
-  EstimateOptions options{list_prices(), flags.samples};
+  EstimateOptions options{list_prices(), flags.samples, 0};
+  // A program of one's own has its own batch, which nobody told us.
+  if (!flags.command.empty()) {
+    flags.options.max_batch = false;
+    flags.options.batch = 0;
+    options.steps = kStepsOfCommand;
+  }
   if (!flags.prices.empty()) options.prices = base::value_or_throw(read_prices(flags.prices));
   const auto results = compile_all(flags);
   if (!flags.json) {
@@ -160,7 +175,7 @@ void add_compile_verb(CLI::App& program, Action& action) {
   verb->callback([flags, &action] { action = [flags] { return compile(*flags); }; });
 }
 
-void add_estimate_verb(CLI::App& program, Action& action) {
+void add_estimate_verb(CLI::App& program, Action& action, std::vector<std::string> command) {
   CLI::App* verb = program.add_subcommand(
       "estimate", "What fits on TPU slices, how quick a step can be at most, and what it costs");
   auto flags = std::make_shared<Flags>();
@@ -171,6 +186,11 @@ void add_estimate_verb(CLI::App& program, Action& action) {
       ->check(CLI::PositiveNumber);
   verb->add_option("--prices", flags->prices, "A TOML file of prices instead of the list: docs/compile.md")
       ->check(CLI::ExistingFile);
+  verb->footer(
+      "\nInstead of a model: sluice estimate --slices v3-32 -- PROGRAM ARGUMENTS… records the second step of "
+      "a "
+      "program of your own; SLUICE_ESTIMATE=v3-32 PROGRAM ARGUMENTS… does the same. Nothing runs.");
+  flags->command = std::move(command);
   verb->callback([flags, &action] { action = [flags] { return estimate(*flags); }; });
 }
 

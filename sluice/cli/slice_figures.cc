@@ -79,11 +79,14 @@ base::Result<Prices> read_prices(const std::string& path) {
   }
 }
 
-EpochCost epoch_cost(const pjrt::TpuSlice& slice, const Prices& prices, double step_seconds,
-                     int64_t batch_of_device, int64_t samples) {
-  const double batch = static_cast<double>(batch_of_device) * slice.devices;
+int64_t steps_of_epoch(const pjrt::TpuSlice& slice, int64_t batch_of_device, int64_t samples) {
+  const int64_t batch = batch_of_device * slice.devices;
+  return (samples + batch - 1) / batch;
+}
+
+EpochCost epoch_cost(const pjrt::TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps) {
   EpochCost cost;
-  cost.hours = std::ceil(static_cast<double>(samples) / batch) * step_seconds / 3600;
+  cost.hours = static_cast<double>(steps) * step_seconds / 3600;
   const auto price = prices.of.find(slice.generation->name);
   if (price == prices.of.end()) return cost;
   const double chip_hours = cost.hours * slice.chips;

@@ -40,13 +40,14 @@ Prices list_prices();
 // kInvalidArgument for a key that is none, a price below 0 or a file without a date.
 base::Result<Prices> read_prices(const std::string& path);
 
-// What one pass over `samples` costs at least when each step takes `step_seconds`.
+// What `steps` steps cost at least when each takes `step_seconds`.
 struct EpochCost {
   double hours = 0;
   std::optional<double> on_demand, spot;  // US dollars
 };
-EpochCost epoch_cost(const pjrt::TpuSlice& slice, const Prices& prices, double step_seconds,
-                     int64_t batch_of_device, int64_t samples);
+EpochCost epoch_cost(const pjrt::TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps);
+// Steps of one pass over `samples`; the last may be a smaller batch.
+int64_t steps_of_epoch(const pjrt::TpuSlice& slice, int64_t batch_of_device, int64_t samples);
 
 // Whether a batch fits on a device, and what it needs and may use, in bytes (0: not known).
 struct BatchFit {

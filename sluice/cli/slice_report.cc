@@ -252,7 +252,7 @@ namespace {
 
 // What the bounds are for: the batch asked for, or the largest that fits instead.
 struct Bounded {
-  int64_t batch;
+  int64_t batch, steps;
   StepBound step;
   EpochCost epoch;
 };
@@ -261,12 +261,14 @@ std::optional<Bounded> bounded(const SliceResult& result, const EstimateOptions&
   const pjrt::AheadProgram& program = result.report.fits ? result.report.program : *result.at_largest;
   const int64_t batch = result.report.fits ? result.batch : *result.max_batch;
   const StepBound step = step_bound(result.slice, program.cost);
-  return Bounded{batch, step,
-                 epoch_cost(result.slice, options.prices, step.seconds(), batch, options.samples)};
+  const int64_t steps =
+      options.steps > 0 ? options.steps : steps_of_epoch(result.slice, batch, options.samples);
+  return Bounded{batch, steps, step, epoch_cost(result.slice, options.prices, step.seconds(), steps)};
 }
 
 std::string dollars(const std::optional<double>& amount) {
   if (!amount) return "–";
+  if (*amount > 0 && *amount < 0.01) return "<0.01";
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", *amount);
   return text;
@@ -276,8 +278,11 @@ std::string dollars(const std::optional<double>& amount) {
 
 void print_estimate(const std::string& what, const std::vector<SliceResult>& results,
                     const EstimateOptions& options) {
-  std::printf("%s; an epoch of %lld samples; prices in US dollars, %s\n\n", what.c_str(),
-              static_cast<long long>(options.samples), options.prices.date.c_str());
+  const bool by_steps = options.steps > 0;
+  const std::string unit = by_steps ? base::str(options.steps, " steps") : std::string("epoch");
+  std::printf("%s; %s; prices in US dollars, %s\n\n", what.c_str(),
+              by_steps ? unit.c_str() : base::str("an epoch of ", options.samples, " samples").c_str(),
+              options.prices.date.c_str());
   std::vector<Row> rows{
       {"slice", "chips", "hosts", "fits", "largest batch", "at batch", "step", "limited by", "epoch",
        "on demand", "spot"},
@@ -286,9 +291,10 @@ void print_estimate(const std::string& what, const std::vector<SliceResult>& res
     Row row{result.slice.name, std::to_string(result.slice.chips), std::to_string(result.slice.hosts),
             fits_text(result), max_batch_text(result)};
     if (const auto bound = bounded(result, options)) {
-      row.insert(row.end(), {std::to_string(bound->batch), in_time(bound->step.seconds()),
-                             bound->step.limit(), in_time(bound->epoch.hours * 3600),
-                             dollars(bound->epoch.on_demand), dollars(bound->epoch.spot)});
+      row.insert(row.end(),
+                 {bound->batch > 0 ? std::to_string(bound->batch) : "", in_time(bound->step.seconds()),
+                  bound->step.limit(), in_time(bound->epoch.hours * 3600), dollars(bound->epoch.on_demand),
+                  dollars(bound->epoch.spot)});
     }
     rows.push_back(row);
   }
@@ -302,13 +308,14 @@ nlohmann::json estimate_json(const SliceResult& result, const EstimateOptions& o
   const auto bound = bounded(result, options);
   if (!bound) return json;
   json["bound"] = {{"batch", bound->batch},
+                   {"steps", bound->steps},
                    {"step_seconds", bound->step.seconds()},
                    {"limited_by", bound->step.limit()},
                    {"flops_seconds", bound->step.flops_seconds},
                    {"bytes_seconds", bound->step.bytes_seconds},
-                   {"epoch_hours", bound->epoch.hours}};
-  if (bound->epoch.on_demand) json["bound"]["epoch_on_demand"] = *bound->epoch.on_demand;
-  if (bound->epoch.spot) json["bound"]["epoch_spot"] = *bound->epoch.spot;
+                   {"hours", bound->epoch.hours}};
+  if (bound->epoch.on_demand) json["bound"]["on_demand"] = *bound->epoch.on_demand;
+  if (bound->epoch.spot) json["bound"]["spot"] = *bound->epoch.spot;
   return json;
 }
 

@@ -38,8 +38,8 @@ struct SliceResult {
 struct SliceOptions {
   int64_t batch = 128;
   bool max_batch = false;
-  int64_t multiple = 8, limit = 65536;  // of the largest batch
-  size_t largest = 8;                   // tensors listed when a program does not fit
+  int64_t multiple = 8, limit = int64_t{1} << 24;  // of the largest batch
+  size_t largest = 8;                              // tensors listed when a program does not fit
   double deadline_seconds = 3600;
   std::vector<std::string> worker;  // command line of pjrt::compile_in_worker
 };
@@ -53,10 +53,11 @@ base::Result<SliceResult> compile_for_slice(const pjrt::TpuSlice& slice, const S
 void print_compiled(const std::string& what, const std::vector<SliceResult>& results);
 nlohmann::json compiled_json(const SliceResult& result);
 
-// What a pass over `samples` costs at least, beside what fits.
+// What a pass over `samples`, or `steps` when they are given, costs at least, beside what fits.
 struct EstimateOptions {
   Prices prices;
   int64_t samples = 0;
+  int64_t steps = 0;
 };
 void print_estimate(const std::string& what, const std::vector<SliceResult>& results,
                     const EstimateOptions& options);

@@ -102,8 +102,8 @@ TEST_F(SliceReport, TheLargestBatchAndTheCost) {
   const auto json = estimate_json(result, estimate);
   // 61.5 TFLOP on a device of 61.5 TFLOP/s: a second a step, an hour an epoch, on 16 chips.
   EXPECT_NEAR(json["bound"]["step_seconds"].get<double>(), 1, 1e-9);
-  EXPECT_NEAR(json["bound"]["epoch_hours"].get<double>(), 1, 1e-9);
-  EXPECT_NEAR(json["bound"]["epoch_on_demand"].get<double>(), 32.0, 1e-9);
+  EXPECT_NEAR(json["bound"]["hours"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(json["bound"]["on_demand"].get<double>(), 32.0, 1e-9);
   EXPECT_THAT(printed(result, &estimate),
               AllOf(HasSubstr("200"), HasSubstr("FLOPs"), HasSubstr("32.00"), HasSubstr("8.16"),
                     HasSubstr(pjrt::kPriceDate), HasSubstr("bound")));
@@ -118,7 +118,7 @@ TEST_F(SliceReport, WithoutRoomTheBoundsAreForTheLargestBatch) {
   const auto json = estimate_json(result, estimate);
   EXPECT_EQ(json["compiled"]["fits"], false);
   EXPECT_EQ(json["bound"]["batch"], 64);
-  EXPECT_NEAR(json["bound"]["epoch_hours"].get<double>(), 10.0 / 3600, 1e-9);
+  EXPECT_NEAR(json["bound"]["hours"].get<double>(), 10.0 / 3600, 1e-9);
   const SliceResult none = compile(4, options);
   EXPECT_EQ(none.max_batch, 0);
   EXPECT_FALSE(estimate_json(none, estimate).contains("bound"));

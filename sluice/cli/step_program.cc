@@ -1,10 +1,13 @@
 #include "sluice/cli/step_program.h"
 
+#include <functional>
 #include <optional>
 
+#include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
 #include "sluice/device/ahead.h"
+#include "sluice/pjrt/child_process.h"
 #include "sluice/train/session.h"
 
 namespace sluice::cli {
@@ -53,16 +56,45 @@ int64_t picture_size(const StepRecipe& recipe) {
   return base::starts_with(recipe.model, "resnet") && recipe.model != "resnet18_cifar" ? 224 : 32;
 }
 
+namespace {
+
+// A version that cannot average over replicas says so; then each replica keeps its own gradients.
+StepText for_replicas(int replicas, const std::function<std::string(int replicas)>& record_for) {
+  std::string text;
+  try {
+    text = record_for(replicas);
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnimplemented || replicas == 1) throw;
+    text = record_for(1);
+  }
+  const bool averages = replicas > 1 && text.find("stablehlo.all_reduce") != std::string::npos;
+  return {std::move(text), averages};
+}
+
+std::string record_command(const std::vector<std::string>& command, int replicas, double deadline_seconds) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("step.mlir");
+  const auto end = base::value_or_throw(pjrt::run_child(
+      command, {{"SLUICE_AHEAD", base::str(replicas, ":", path)}, {"SLUICE_ESTIMATE", std::nullopt}},
+      deadline_seconds));
+  if (const auto text = base::read_file(path)) return *text;
+  const std::string words = end.last_words();
+  const bool cannot_average = words.find("is not available in this version") != std::string::npos;
+  throw Error(cannot_average ? Code::kUnimplemented : Code::kFailedPrecondition,
+              base::str(command[0], " ended (", end.timed_out ? "stopped at the deadline" : end.how(),
+                        ") before the second step of a session on the device xla: ", words));
+}
+
+}  // namespace
+
 StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
   init();
   const BenchCase bench = bench_case(recipe.model, picture_size(recipe));
-  try {
-    return {record(bench, batch, replicas, recipe.bf16), replicas > 1};
-  } catch (const Error& error) {
-    // A version that cannot average over replicas says so: then each replica keeps its own gradients.
-    if (error.code() != Code::kUnimplemented || replicas == 1) throw;
-    return {record(bench, batch, 1, recipe.bf16), false};
-  }
+  return for_replicas(replicas, [&](int count) { return record(bench, batch, count, recipe.bf16); });
+}
+
+StepText step_of_command(const std::vector<std::string>& command, int replicas, double deadline_seconds) {
+  return for_replicas(replicas, [&](int count) { return record_command(command, count, deadline_seconds); });
 }
 
 }  // namespace sluice::cli

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sluice/cli/slice_report.h"
 
@@ -14,9 +15,13 @@ struct StepRecipe {
   bool bf16 = false;       // the forward pass under autocast
 };
 
-// The program of one training step: forward, cross-entropy, backward, the mean of the gradients over the
-// replicas, update. Opens the device. Throws sluice::Error for an unknown model.
+// The program of one training step of a model: forward, cross-entropy, backward, the mean of the gradients
+// over the replicas, update. Opens the device. Throws sluice::Error for an unknown model.
 StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas);
+// The program of the second step that a command records: a program of the user's own that trains in a Session
+// (sluice/train/ahead_program.h has the other side). Throws kFailedPrecondition with the command's last words
+// when it ends before.
+StepText step_of_command(const std::vector<std::string>& command, int replicas, double deadline_seconds);
 // The recipe's pictures, with 0 replaced by the model's own size.
 int64_t picture_size(const StepRecipe& recipe);
 

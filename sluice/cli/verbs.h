@@ -24,7 +24,8 @@ void add_export_verb(CLI::App& program, Action& action);
 void add_devices_verb(CLI::App& program, Action& action);
 void add_bench_verb(CLI::App& program, Action& action);
 void add_compile_verb(CLI::App& program, Action& action);
-void add_estimate_verb(CLI::App& program, Action& action);
+// `command`: what stood behind --.
+void add_estimate_verb(CLI::App& program, Action& action, std::vector<std::string> command);
 // The process in which `compile` and `estimate` run libtpu; not for people.
 void add_compile_worker(CLI::App& program, Action& action);
 

@@ -39,6 +39,7 @@ Ahead::Ahead(int replicas, bool explicit_nan) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;
     cut.text = std::move(text);
     ++cut.count;
+    if (on_cut_) on_cut_(what);
   };
 }
 

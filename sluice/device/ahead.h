@@ -3,9 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
@@ -14,7 +16,7 @@ namespace sluice::device {
 
 // While one exists, the device stands for `replicas` devices of another kind. Cuts lower what was recorded to
 // a program's text and nothing runs: no tensor has a value afterwards, only a type, so that the next step can
-// be recorded. Reading a value throws kFailedPrecondition. Uploads copy nothing.
+// be recorded. Reading a value throws kFailedPrecondition, a fetch never becomes ready. Uploads copy nothing.
 //
 // The device must be initialised and nothing may be pending; tensors that lived before must not be used
 // inside, nor those made inside afterwards. One at a time, in the thread that records. Throws sluice::Error.
@@ -32,6 +34,8 @@ class Ahead {
   const std::string& text(std::string_view what) const;
   // How many programs were cut under that name.
   int count(std::string_view what) const;
+  // Called after each cut with its name.
+  void on_cut(std::function<void(std::string_view what)> call) { on_cut_ = std::move(call); }
 
  private:
   struct Cut {
@@ -39,6 +43,7 @@ class Ahead {
     int count = 0;
   };
   std::map<std::string, Cut, std::less<>> cuts_;
+  std::function<void(std::string_view)> on_cut_;
   World world_;  // as it was before
 };
 

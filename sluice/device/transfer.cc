@@ -26,13 +26,13 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   data->sameness = split                     ? Sameness::kDifferent
                    : rt->world.processes > 1 ? Sameness::kProcess
                                              : Sameness::kGlobal;
-  if (split && hosts.size() != rt->devices.size()) {
-    throw Error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
-                                                  " replicas, found ", hosts.size()));
-  }
   if (rt->ahead) {
     data->client = nullptr;
     return data;
+  }
+  if (split && hosts.size() != rt->devices.size()) {
+    throw Error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
+                                                  " replicas, found ", hosts.size()));
   }
   for (size_t r = 0; r < rt->devices.size(); ++r) {
     const at::Tensor& host = hosts[split ? r : 0];

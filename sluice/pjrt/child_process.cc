@@ -54,8 +54,8 @@ int spawn(pid_t& child, std::vector<std::string> command, const Changes& changes
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-  const int error = ::posix_spawn(&child, command[0].c_str(), &actions, nullptr, pointers(command).data(),
-                                  pointers(environment).data());
+  const int error = ::posix_spawnp(&child, command[0].c_str(), &actions, nullptr, pointers(command).data(),
+                                   pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }

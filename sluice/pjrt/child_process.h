@@ -22,8 +22,9 @@ struct ChildEnd {
   std::string last_words() const;
 };
 
-// Runs `command` (its first element a path) with this process's environment changed by `environment` (no
-// value: unset) and without input; kills it after `deadline_seconds`. kNotFound when it cannot be started.
+// Runs `command` (its first element a path, or a name on $PATH) with this process's environment changed by
+// `environment` (no value: unset) and without input; kills it after `deadline_seconds`. kNotFound when it
+// cannot be started.
 base::Result<ChildEnd> run_child(
     const std::vector<std::string>& command,
     const std::vector<std::pair<std::string, std::optional<std::string>>>& environment,

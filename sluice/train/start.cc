@@ -4,6 +4,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/strings.h"
+#include "sluice/train/ahead_program.h"
 #include "sluice/train/session_state.h"
 
 namespace sluice {
@@ -80,7 +81,9 @@ Options parse(int* argc, char** argv, bool remove) {
 
 }  // namespace start_detail
 
-Session start(const Options& options) { return Session(std::make_shared<Session::State>(options)); }
+Session start(const Options& options) {
+  return Session(std::make_shared<Session::State>(train::compile_instead_of_running(options)));
+}
 Session start() { return start(start_detail::from_environment()); }
 Session start(int argc, char** argv) { return start(start_detail::parse(&argc, argv, /*remove=*/false)); }
 Session start(int* argc, char** argv) { return start(start_detail::parse(argc, argv, /*remove=*/true)); }

@@ -87,7 +87,12 @@ TEST(Ahead, ValuesAreRefused) {
         EXPECT_THAT(error.what(), HasSubstr("only compiled ahead of time"));
       }
     }
-    EXPECT_THROW(fetch(input), Error);
+    const Fetch never = fetch(input);
+    EXPECT_FALSE(never.ready());
+    EXPECT_THROW(never.get(), Error);
+    // One tensor a replica is a batch that differs.
+    const torch::Tensor batch = upload(std::vector<at::Tensor>(4, torch::ones({2})));
+    EXPECT_EQ(batch.size(0), 2);
   }
   // Afterwards everything runs again.
   EXPECT_EQ(torch::ones({3}, test_device()).sum().item<float>(), 3);

@@ -9,7 +9,8 @@ program=$1
 expect 2 '--topology is required' "$program" compile
 expect 2 'did you mean v3-32?' "$program" compile --topology v3_32
 expect 2 "there is no TPU slice 'v2-16'" "$program" compile --topology v3-8,v2-16
-expect 2 'did you mean --topology?' "$program" compile --topologie v3-8
+expect 2 'did you mean --model?' "$program" compile --topology v3-8 --modle mlp
+expect 2 'did you mean --samples?' "$program" estimate --slices v3-8 --sampels 3
 expect 2 '--precision' "$program" estimate --slices v3-8 --precision f64
 printf '[v3]\nspot = 1\n' >"$work/prices.toml"
 expect 1 'expected date' "$program" estimate --slices v3-8 --prices "$work/prices.toml"
@@ -51,5 +52,16 @@ printf 'date = "today"\n[v2]\non_demand = 9\n' >"$work/prices.toml"
   --prices "$work/prices.toml" --json >"$work/json" 2>/dev/null
 equal "$(field "$work/json" 'j["prices"], j["slices"][0]["compiled"]["largest_batch"] % 100000')" "('today', 0)"
 equal "$(field "$work/json" '100000 < j["slices"][0]["compiled"]["largest_batch"] < 4000000')" True
-equal "$(field "$work/json" 'round(j["slices"][0]["bound"]["epoch_on_demand"] / j["slices"][0]["bound"]["epoch_hours"], 6)')" 36.0
+equal "$(field "$work/json" 'round(j["slices"][0]["bound"]["on_demand"] / j["slices"][0]["bound"]["hours"], 6)')" 36.0
+
+# A program of the user's own: its second step is recorded, nothing runs, whichever way it is asked for.
+own=(train --fake-data --model mlp --classes 10 --batch-size 16 --epochs 1000 --device xla --logdir "$work/own")
+"$program" estimate --slices v6e-1 --json -- "$program" "${own[@]}" >"$work/json" 2>"$work/err" ||
+  fail "estimate: $(tail -3 "$work/err")"
+equal "$(field "$work/json" 'j["slices"][0]["compiled"]["fits"], j["slices"][0]["bound"]["steps"]')" '(True, 1000)'
+SLUICE_PROGRAM=$program SLUICE_ESTIMATE=v6e-1,v3-8 "$program" "${own[@]}" >"$work/text" 2>"$work/err" ||
+  fail "SLUICE_ESTIMATE: $(tail -3 "$work/err")"
+grep -q '^v3-8 .*yes' "$work/text" || fail "no line for v3-8: $(cat "$work/text")"
+expect 1 'SLUICE_PROGRAM' env SLUICE_PROGRAM=/no/sluice SLUICE_ESTIMATE=v3-8 "$program" "${own[@]}"
+expect 1 'before the second step' "$program" estimate --slices v3-8 -- /bin/echo hello
 finish
