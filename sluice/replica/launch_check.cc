@@ -13,10 +13,6 @@ namespace {
 
 constexpr const char* kAsking = "new program";
 constexpr const char* kLaunched = "launched ";  // and the process's number
-constexpr const char* kAdvice =
-    ". All processes must run the same operations: no .item(), printing or saving of device tensors by one "
-    "of them "
-    "alone (session.print, session.log_every and the trainer's checkpoints are safe)";
 // So many launches may another process be behind or ahead.
 constexpr size_t kRemembered = 64;
 
@@ -90,7 +86,7 @@ void LaunchCheck::compare(int64_t number, const std::string& operations) {
     if (here == there) continue;
     throw Error(Code::kFailedPrecondition,
                 refusal(number, boundary_in(here), static_cast<int>(p), boundary_in(there)) + ": " +
-                    first_difference(operations, all[p].substr(there.size() + 1)) + kAdvice);
+                    first_difference(operations, all[p].substr(there.size() + 1)) + kDoTheSame);
   }
 }
 
@@ -107,7 +103,7 @@ base::Status LaunchCheck::look_at_others(int64_t number) {
             number, boundary_in(recent_.at(number)), p,
             base::str("'", launched->substr(launched->rfind(known ? " known " : " new ") + (known ? 7 : 5)),
                       "'")),
-        ", a program that is known there", kAdvice);
+        ", a program that is known there", kDoTheSame);
   }
   return {};
 }

@@ -192,11 +192,8 @@ base::Status Processes::look_for_deadlock(int process, const Call& call) {
   // It may have come here in the meantime.
   if (waiting == call.waiting || store.check({base::str(call.prefix, process)}) || !store.check({theirs}))
     return {};
-  return base::fail(
-      Code::kFailedPrecondition, "the processes no longer do the same: process ", index(), " waits in ",
-      call.waiting, ", process ", process, " in ", waiting,
-      ". All processes must run the same operations: no .item(), printing or saving of device tensors ",
-      "by one of them alone (session.print, session.log_every and the trainer's checkpoints are safe)");
+  return base::fail(Code::kFailedPrecondition, "the processes no longer do the same: process ", index(),
+                    " waits in ", call.waiting, ", process ", process, " in ", waiting, kDoTheSame);
 }
 
 base::Result<std::string> Processes::broadcast(const std::string& name, const std::string& bytes) {

@@ -23,6 +23,12 @@ class Store;
 
 namespace sluice::replica {
 
+// What is said to processes that part ways.
+constexpr const char* kDoTheSame =
+    ". All processes must run the same operations: no .item(), printing or saving of device tensors by one "
+    "alone "
+    "(session.print, session.log_every and the trainer's checkpoints are safe)";
+
 class Processes {
  public:
   struct Timeouts {
