@@ -65,6 +65,26 @@ std::vector<Sample> read_all() {
   return samples;
 }
 
+// libtpu multiplies no matrices of 64-bit integers; LibTorch's own tests are the only programs that ask for
+// it.
+bool is_known(const Sample& sample, const std::string& why) {
+  return sample.file == "matmul" && why.find("X{64|128}") != std::string::npos &&
+         why.find(" dot(") != std::string::npos;
+}
+
+bool has_floats(const Sample& sample) {
+  const auto is_float = [](const Value& value) {
+    return value.kind == Value::Kind::kTensor && value.tensor.dtype.empty() && value.tensor.kind != 'i' &&
+           value.tensor.kind != 'b';
+  };
+  for (const Argument& argument : sample.arguments) {
+    if (is_float(argument.value)) return true;
+    for (const Value& item : argument.value.items)
+      if (is_float(item)) return true;
+  }
+  return false;
+}
+
 // The first element type of each sample, and bf16, in which a TPU multiplies.
 std::vector<Case> cases_of(const std::vector<Sample>& samples, const Options& options) {
   std::vector<Case> cases;
@@ -75,7 +95,8 @@ std::vector<Case> cases_of(const std::vector<Sample>& samples, const Options& op
       continue;
     cases.push_back({&sample, sample.dtypes[0]});
     const auto& types = sample.dtypes;
-    if (sample.dtypes[0] != "bf16" && std::find(types.begin(), types.end(), "bf16") != types.end())
+    if (has_floats(sample) && sample.dtypes[0] != "bf16" &&
+        std::find(types.begin(), types.end(), "bf16") != types.end())
       cases.push_back({&sample, "bf16"});
   }
   return cases;
@@ -127,6 +148,10 @@ class AheadRun {
     }
     if (cases.size() == 1) {
       const std::string why = report ? "does not fit" : report.error().what();
+      if (is_known(*cases[0].sample, why)) {
+        ++known_;
+        return;
+      }
       std::printf("REFUSED %s for %s: %s\n", cases[0].name().c_str(), slice.name.c_str(),
                   why.substr(0, 1500).c_str());
       std::fflush(stdout);
@@ -148,14 +173,15 @@ class AheadRun {
       }
     }
     for (const std::string& line : skipped_) std::printf("SKIPPED %s\n", line.c_str());
-    std::printf("cases %zu, slices %zu, programs %zu, compiled %zu, skipped %zu, refused %zu\n", cases.size(),
-                options_.slices.size(), programs_, compiled_, skipped_.size(), refused_);
+    std::printf("cases %zu, slices %zu, programs %zu, compiled %zu, skipped %zu, refused %zu and %zu known\n",
+                cases.size(), options_.slices.size(), programs_, compiled_, skipped_.size(), refused_,
+                known_);
     return refused_ == 0 && compiled_ > 0 ? 0 : 1;
   }
 
  private:
   Options options_;
-  size_t programs_ = 0, compiled_ = 0, refused_ = 0;
+  size_t programs_ = 0, compiled_ = 0, refused_ = 0, known_ = 0;
   std::set<std::string> skipped_;
 };
 
