@@ -151,6 +151,7 @@ class GlooTransport : public pjrt::Transport {
     };
     for (const HostSpan& span : spans) {
       const size_t bytes = span.elements * size;
+      if (bytes == 0) continue;
       if (bytes >= kDirect) {
         std::vector<at::Tensor> one = {tensor(span.data, span.elements, type)};
         group.allreduce(one)->wait();
