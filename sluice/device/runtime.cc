@@ -3,8 +3,10 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <numeric>
+#include <thread>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -48,6 +50,21 @@ DeviceOptions with_environment(DeviceOptions options) {
   return options;
 }
 
+// A program that still runs while the plugin's own clean-up at the process's end frees its code would crash.
+// So the end waits for what is in flight; not for long where other processes may be missing for ever.
+void wait_at_exit() {
+  std::unique_lock trace(Trace::get().mutex, std::try_to_lock);
+  std::unique_lock lock(runtime_mutex, std::try_to_lock);
+  if (!trace || !lock || !current_runtime()) return;
+  Runtime& rt = *current_runtime();
+  const double deadline = now() + (rt.world.processes > 1 ? 1 : 60);
+  for (const Runtime::Flight& flight : rt.flights) {
+    for (const pjrt::Event& event : flight.done) {
+      while (!event.ready() && now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
 std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
   auto rt = std::make_unique<Runtime>();
   rt->options = with_environment(requested);
@@ -56,6 +73,9 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
     throw Error(Code::kInvalidArgument, base::str("expected one device or more, found ", options.devices));
   }
   auto plugin = base::value_or_throw(pjrt::Plugin::load(options.plugin));
+  // Registered after the plugin's clean-up, so it is called before it.
+  static const int registered = std::atexit(wait_at_exit);
+  (void)registered;
   pjrt::ClientOptions client_options;
   client_options.cpu_device_count = options.devices;
   for (int id : options.device_ids)

@@ -37,6 +37,7 @@ const Family kFamilies[] = {
     {"Shape and layout", shape_rows},
     {"Random numbers", random_rows},
     {"Views and conversions", view_rows},
+    {"Across replicas", collective_rows},
 };
 
 constexpr std::string_view kAten = "aten::";
