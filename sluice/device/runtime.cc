@@ -73,9 +73,6 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
     throw Error(Code::kInvalidArgument, base::str("expected one device or more, found ", options.devices));
   }
   auto plugin = base::value_or_throw(pjrt::Plugin::load(options.plugin));
-  // Registered after the plugin's clean-up, so it is called before it.
-  static const int registered = std::atexit(wait_at_exit);
-  (void)registered;
   pjrt::ClientOptions client_options;
   client_options.cpu_device_count = options.devices;
   for (int id : options.device_ids)
@@ -292,7 +289,9 @@ void cut(std::string_view what) {
     gather_scalars(trace, plan, rt.world, scalars);
     check_launch(rt, trace, plan, program, scalars, what);
     pjrt::Launch launched = launch(rt, trace, plan, program, scalars, flight);
-    ++program.launches;
+    // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
+    // registered after them is called before.
+    if (++program.launches == 1) std::atexit(wait_at_exit);
     settle(rt, trace, plan, output_of, launched);
     flight.done = std::move(launched.done);
     for (DataPtr& leaf : trace.leaves) {

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 PROGRAM = sys.argv[1]
-KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 failures = []
 work = tempfile.TemporaryDirectory()
 environment = dict(os.environ, OMP_NUM_THREADS="1", XDG_STATE_HOME=work.name, XDG_CACHE_HOME=work.name)
