@@ -13,8 +13,9 @@
 
 namespace sluice::cli {
 
-// A time below which one step cannot stay: what the compiler counted, at the chip's published peaks. It
-// leaves out waiting, exchange between chips, and that no program reaches a peak.
+// How long one step takes at least: what the compiler counted, at the chip's published peaks. It leaves out
+// waiting, exchange between chips, and that no program reaches a peak. The half of the FLOPs is strict; the
+// compiler's bytes also count values that never leave the chip, so that half may be somewhat high.
 struct StepBound {
   double flops_seconds = 0;  // FLOPs over the peak of products of bf16 (f32 ones run as such by default)
   double bytes_seconds = 0;  // bytes over the memory's bandwidth

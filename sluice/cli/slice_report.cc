@@ -156,9 +156,9 @@ void print_sources(const std::vector<SliceResult>& results, bool bounds) {
   std::printf("\ncompiled: by libtpu for one device; nothing ran on a TPU. measured: on this machine.\n");
   if (bounds) {
     std::printf(
-        "bound: the compiler's FLOPs over the chip's peak in bf16 (f32 products run as bf16 by default) or "
-        "its "
-        "bytes over the memory's bandwidth, the larger; real steps take longer.\n");
+        "bound: the compiler's FLOPs over the chip's peak in bf16 (f32 products run as bf16 by default), or\n"
+        "its bytes (some stay on the chip) over the memory's bandwidth, the larger; exchange and waiting\n"
+        "come on top.\n");
   }
   for (const SliceResult& result : results) {
     if (result.averages || result.slice.devices == 1 || !result.error.empty()) continue;

@@ -1,5 +1,5 @@
 // What compiling a program for TPU slices told, as tables for people and as JSON. Every figure says where it
-// is from: compiled (by libtpu, for one device), measured (on this machine), bound (a step cannot be quicker)
+// is from: compiled (by libtpu, for one device), measured (on this machine), bound (published peaks)
 // or estimate (from the program's text).
 #pragma once
 
