@@ -22,7 +22,7 @@ std::vector<T> run(DType dtype, Reduction reduction, const std::vector<std::vect
   std::vector<T> a(inputs[0].size()), b(inputs[0].size());
   void* out[] = {a.data(), b.data()};
   reduce(dtype, reduction, in, out, a.size());
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(T)), 0);
+  EXPECT_TRUE(a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
   return a;
 }
 
