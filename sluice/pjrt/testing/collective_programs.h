@@ -129,7 +129,7 @@ Array bytes_of(const std::vector<T>& values) {
 template <typename T>
 std::vector<T> numbers_of(const Array& bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
