@@ -58,15 +58,7 @@ int64_t picture_size(const StepRecipe& recipe) {
 
 namespace {
 
-// A version that cannot average over replicas says so; then each replica keeps its own gradients.
-StepText for_replicas(int replicas, const std::function<std::string(int replicas)>& record_for) {
-  std::string text;
-  try {
-    text = record_for(replicas);
-  } catch (const Error& error) {
-    if (error.code() != Code::kUnimplemented || replicas == 1) throw;
-    text = record_for(1);
-  }
+StepText averaged_or_not(std::string text, int replicas) {
   const bool averages = replicas > 1 && text.find("stablehlo.all_reduce") != std::string::npos;
   return {std::move(text), averages};
 }
@@ -78,11 +70,9 @@ std::string record_command(const std::vector<std::string>& command, int replicas
       command, {{"SLUICE_AHEAD", base::str(replicas, ":", path)}, {"SLUICE_ESTIMATE", std::nullopt}},
       deadline_seconds));
   if (const auto text = base::read_file(path)) return *text;
-  const std::string words = end.last_words();
-  const bool cannot_average = words.find("is not available in this version") != std::string::npos;
-  throw Error(cannot_average ? Code::kUnimplemented : Code::kFailedPrecondition,
+  throw Error(Code::kFailedPrecondition,
               base::str(command[0], " ended (", end.timed_out ? "stopped at the deadline" : end.how(),
-                        ") before the second step of a session on the device xla: ", words));
+                        ") before the second step of a session on the device xla: ", end.last_words()));
 }
 
 }  // namespace
@@ -90,11 +80,11 @@ std::string record_command(const std::vector<std::string>& command, int replicas
 StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
   init();
   const BenchCase bench = bench_case(recipe.model, picture_size(recipe));
-  return for_replicas(replicas, [&](int count) { return record(bench, batch, count, recipe.bf16); });
+  return averaged_or_not(record(bench, batch, replicas, recipe.bf16), replicas);
 }
 
 StepText step_of_command(const std::vector<std::string>& command, int replicas, double deadline_seconds) {
-  return for_replicas(replicas, [&](int count) { return record_command(command, count, deadline_seconds); });
+  return averaged_or_not(record_command(command, replicas, deadline_seconds), replicas);
 }
 
 }  // namespace sluice::cli
