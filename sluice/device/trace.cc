@@ -81,29 +81,44 @@ void Trace::clear() {
   leaves.reserve(released.size());
 }
 
-std::vector<Operand> record_list(const char* row, c10::ArrayRef<Operand> operands,
-                                 c10::ArrayRef<int64_t> ints, Sameness sameness) {
-  static const std::vector<std::string> names = {"tensors", "ints"};
+namespace {
+
+// The instance of one of the device's own rows for these operands. `kind` and `ints` are its constants;
+// `fill` gives a new one its arguments.
+template <typename Fill>
+const Instance& own_instance(const char* row, const std::vector<std::string>& names, uint64_t kind,
+                             c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints, const Fill& fill) {
   InstanceKey key;
   key.push_back(reinterpret_cast<uintptr_t>(row));
-  key.push_back(operands.size());
-  std::vector<TypeRef> types;
+  key.push_back(kind);
+  c10::SmallVector<TypeRef, 2> types;
   for (const Operand& operand : operands) {
     key.push_back(reinterpret_cast<uintptr_t>(operand.type));
     types.push_back(operand.type);
   }
   for (int64_t i : ints) key.push_back(static_cast<uint64_t>(i));
-  const Instance& instance = find_instance(key, types, [&](Instance& made) {
+  return find_instance(key, types, [&](Instance& made) {
     made.row = ops::find_row(row);
     SLUICE_CHECK(made.row != nullptr, row);
     made.names = &names;
-    made.args.resize(2);
-    made.args[0].kind = ops::Arg::Kind::kTensors;
-    made.args[0].values.resize(operands.size());
-    made.args[0].ints.assign(operands.size(), 1);
-    made.args[1].kind = ops::Arg::Kind::kInts;
-    made.args[1].ints = ints.vec();
+    made.args.resize(names.size());
+    fill(made.args);
   });
+}
+
+}  // namespace
+
+std::vector<Operand> record_list(const char* row, c10::ArrayRef<Operand> operands,
+                                 c10::ArrayRef<int64_t> ints, Sameness sameness) {
+  static const std::vector<std::string> names = {"tensors", "ints"};
+  const Instance& instance =
+      own_instance(row, names, operands.size(), operands, ints, [&](std::vector<ops::Arg>& args) {
+        args[0].kind = ops::Arg::Kind::kTensors;
+        args[0].values.resize(operands.size());
+        args[0].ints.assign(operands.size(), 1);
+        args[1].kind = ops::Arg::Kind::kInts;
+        args[1].ints = ints.vec();
+      });
   Trace& trace = Trace::get();
   const uint32_t node = trace.add(instance, operands, {});
   trace.set_sameness(node, sameness);
@@ -116,26 +131,15 @@ std::vector<Operand> record_list(const char* row, c10::ArrayRef<Operand> operand
 Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints,
                         stablehlo::DType dtype) {
   static const std::vector<std::string> names = {"self", "other", "ints", "dtype"};
-  InstanceKey key;
-  key.push_back(reinterpret_cast<uintptr_t>(row));
-  key.push_back(static_cast<uint64_t>(dtype));
-  c10::SmallVector<TypeRef, 2> types;
-  for (const Operand& operand : operands) {
-    key.push_back(reinterpret_cast<uintptr_t>(operand.type));
-    types.push_back(operand.type);
-  }
-  for (int64_t i : ints) key.push_back(static_cast<uint64_t>(i));
-  const Instance& instance = find_instance(key, types, [&](Instance& made) {
-    made.row = ops::find_row(row);
-    SLUICE_CHECK(made.row != nullptr, row);
-    made.names = &names;
-    made.args.resize(4);
-    for (size_t i = 0; i < operands.size(); ++i) made.args[i].kind = ops::Arg::Kind::kTensor;
-    made.args[2].kind = ops::Arg::Kind::kInts;
-    made.args[2].ints = ints.vec();
-    made.args[3].kind = ops::Arg::Kind::kDType;
-    made.args[3].dtype = dtype;
-  });
+  const Instance& instance = own_instance(row, names, static_cast<uint64_t>(dtype), operands, ints,
+                                          [&](std::vector<ops::Arg>& args) {
+                                            for (size_t i = 0; i < operands.size(); ++i)
+                                              args[i].kind = ops::Arg::Kind::kTensor;
+                                            args[2].kind = ops::Arg::Kind::kInts;
+                                            args[2].ints = ints.vec();
+                                            args[3].kind = ops::Arg::Kind::kDType;
+                                            args[3].dtype = dtype;
+                                          });
   Trace& trace = Trace::get();
   return trace.result(trace.add(instance, operands, {}), 0);
 }
