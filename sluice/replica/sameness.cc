@@ -1,6 +1,7 @@
 #include "sluice/replica/sameness.h"
 
 #include <functional>
+#include <set>
 #include <string_view>
 
 #include "sluice/base/error.h"
@@ -17,12 +18,14 @@ namespace {
 
 using device::Sameness;
 
-// The tensors that are equal in this process only. A differing one is an error.
+// The tensors that are equal in this process only, each once: a parameter comes with the model and with its
+// optimizer. A differing one is an error.
 NamedTensors of_this_process(const NamedTensors& tensors) {
   device::TraceLock lock = device::lock_trace();
   NamedTensors found;
+  std::set<const c10::TensorImpl*> seen;
   for (const auto& [name, tensor] : tensors) {
-    if (!device::on_device(tensor)) continue;
+    if (!device::on_device(tensor) || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
     const device::Operand value = device::read(tensor);
     if (value.sameness == Sameness::kDifferent)
       throw Error(
