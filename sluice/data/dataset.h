@@ -109,6 +109,13 @@ class WebDataset {
   WebDataset& center_crop(std::int64_t side);
   WebDataset& crop(std::int64_t side, std::int64_t padding = 0);  // random place, after a border of zeros
   WebDataset& flip();                                             // left to right for half of the samples
+  // A random part, resized to side × side: torchvision's RandomResizedCrop, with its defaults. `scale`: the
+  // part's share of the area; `ratio`: its width ÷ height.
+  WebDataset& random_resized_crop(std::int64_t side, std::pair<double, double> scale = {0.08, 1.0},
+                                  std::pair<double, double> ratio = {3.0 / 4, 4.0 / 3});
+  // Pictures become float32, (pixel / 255 − mean) / deviation, after the steps above: four times the bytes of
+  // uint8 pixels that the device normalises.
+  WebDataset& normalize_on_host(const std::vector<float>& mean, const std::vector<float>& deviation);
   // Handed on for whoever normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
   WebDataset& normalize(std::vector<float> mean, std::vector<float> deviation);
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "sluice/data/augment.h"
 #include "sluice/data/batch.h"
 #include "sluice/data/group.h"
 #include "sluice/data/image.h"
-#include "sluice/data/resize.h"
 
 namespace sluice::data {
 
@@ -19,12 +19,6 @@ struct ImageSpec {
   bool channels_first = false;  // a plain array [C, H, W] instead of an Image
 };
 base::Result<ImageSpec> parse_image_spec(const std::string& spec);
-
-// One step of the augmentation.
-struct Transform {
-  enum class Kind { kResize, kCenterCrop, kRandomCrop, kFlip } kind;
-  std::int64_t size = 0, padding = 0;
-};
 
 enum class FieldKind { kAny, kImage, kLabel };
 
@@ -38,7 +32,8 @@ struct DecodePlan {
   std::vector<FieldPlan> fields;
   std::optional<ImageSpec> spec;  // nothing: members are handed on as bytes
   std::vector<Transform> transforms;
-  std::int64_t classes = 0;  // 0: any label
+  std::vector<float> levels;  // not empty: what each level of each channel becomes, [channels, 256]
+  std::int64_t classes = 0;   // 0: any label
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
 };
@@ -52,6 +47,9 @@ base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan)
 // stays bytes.
 enum class Format { kBytes, kText, kNumber, kJson, kNpy, kImage };
 Format format_of(std::string_view extension);
+
+// (level / 255 − mean) / deviation for DecodePlan::levels.
+std::vector<float> normalized_levels(const std::vector<float>& mean, const std::vector<float>& deviation);
 
 base::Result<std::int64_t> parse_whole_number(std::string_view text);
 bool is_utf8(std::string_view text);
