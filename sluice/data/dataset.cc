@@ -181,6 +181,26 @@ WebDataset& WebDataset::random_resized_crop(std::int64_t side, std::pair<double,
   return *this;
 }
 
+WebDataset& WebDataset::mixup(double alpha) {
+  if (!(alpha > 0 && alpha < 1e6)) misuse(base::str("WebDataset: mixup() of ", alpha, ": expected above 0"));
+  change().decode.mix.mixup = alpha;
+  return *this;
+}
+
+WebDataset& WebDataset::cutmix(double alpha) {
+  if (!(alpha > 0 && alpha < 1e6)) misuse(base::str("WebDataset: cutmix() of ", alpha, ": expected above 0"));
+  change().decode.mix.cutmix = alpha;
+  return *this;
+}
+
+WebDataset& WebDataset::decoder(std::string extension, std::function<Value(std::string_view)> function) {
+  if (!function) misuse("WebDataset: decoder() of nothing: expected a function that takes bytes");
+  Settings& settings = change();
+  if (!settings.decode.spec) settings.decode.spec = ImageSpec{};
+  for (std::string& name : split_extensions(extension)) settings.decode.decoders[std::move(name)] = function;
+  return *this;
+}
+
 WebDataset& WebDataset::normalize_on_host(const std::vector<float>& mean,
                                           const std::vector<float>& deviation) {
   check_normalization("normalize_on_host()", mean, deviation);

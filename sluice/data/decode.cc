@@ -6,6 +6,7 @@
 
 #include "sluice/base/random.h"
 #include "sluice/data/npy.h"
+#include "sluice/data/npz.h"
 
 namespace sluice::data {
 namespace {
@@ -72,6 +73,38 @@ base::Result<Value> decode_json(std::string_view bytes) {
   return Value(std::string(bytes));
 }
 
+base::Result<Value> decode_packed(std::string_view bytes, Format format) {
+  const char* const name = format == Format::kCbor ? "CBOR" : "MessagePack";
+  try {
+    return Value((format == Format::kCbor ? nlohmann::json::from_cbor(bytes)
+                                          : nlohmann::json::from_msgpack(bytes))
+                     .dump());
+  } catch (const nlohmann::json::exception& error) {
+    return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
+  }
+}
+
+base::Result<Value> decode_by(const Decoder& decoder, std::string_view bytes) {
+  try {
+    return decoder(bytes);
+  } catch (const Error& error) {
+    return base::fail(error.code(), "in the decoder: ", error.what());
+  } catch (const std::exception& error) {
+    return base::fail(Code::kInvalidArgument, "in the decoder: ", error.what());
+  }
+}
+
+// The user's decoder for the whole extension, or for its last part.
+const Decoder* decoder_for(std::string_view extension, const DecodePlan& plan) {
+  if (plan.decoders.empty()) return nullptr;
+  if (base::ends_with(extension, ".gz")) extension.remove_suffix(3);
+  auto found = plan.decoders.find(extension);
+  const std::size_t dot = extension.rfind('.');
+  if (found == plan.decoders.end() && dot != std::string_view::npos)
+    found = plan.decoders.find(extension.substr(dot + 1));
+  return found == plan.decoders.end() ? nullptr : &found->second;
+}
+
 base::Result<Value> decode_bytes(std::string_view bytes, Format format, const RawSample& raw,
                                  const DecodePlan& plan) {
   switch (format) {
@@ -85,6 +118,17 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
       SLUICE_TRY(Array array, parse_npy(bytes));
       return Value(std::move(array));
     }
+    case Format::kNpz: {
+      SLUICE_TRY(Arrays arrays, parse_npz(bytes));
+      return Value(std::move(arrays));
+    }
+    case Format::kMsgpack:
+    case Format::kCbor:
+      return decode_packed(bytes, format);
+    case Format::kPython:
+      return base::fail(Code::kUnimplemented,
+                        "only Python reads this format: store npy, json or msgpack instead, or give the ",
+                        "extension a function with decoder()");
     case Format::kText:
       if (!is_utf8(bytes)) return base::fail(Code::kDataLoss, "expected UTF-8 text, found other bytes");
       return Value(std::string(bytes));
@@ -103,9 +147,13 @@ base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan
   if (field_plan.kind == FieldKind::kLabel && (format == Format::kText || format == Format::kBytes))
     format = Format::kNumber;
   if (field_plan.kind == FieldKind::kImage) format = Format::kImage;
-  if (!base::ends_with(field.extension, ".gz")) return decode_bytes(field.bytes, format, raw, plan);
+  const Decoder* own = decoder_for(field.extension, plan);
+  const auto decode = [&](std::string_view bytes) {
+    return own != nullptr ? decode_by(*own, bytes) : decode_bytes(bytes, format, raw, plan);
+  };
+  if (!base::ends_with(field.extension, ".gz")) return decode(field.bytes);
   SLUICE_TRY(const std::string unpacked, gunzip(field.member, field.bytes));
-  return decode_bytes(unpacked, format, raw, plan);
+  return decode(unpacked);
 }
 
 base::Status check_label(const Value& value, const DecodePlan& plan) {

@@ -27,7 +27,9 @@ base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model) {
   if (base::starts_with(bytes, "\x89PNG")) return decode_png(bytes, model);
   if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6')
     return decode_pnm(bytes, model);
-  return base::fail(Code::kDataLoss, "not a picture: expected JPEG, PNG or PNM, found ", bytes.size(),
+  if (bytes.size() > 12 && base::starts_with(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
+    return decode_webp(bytes, model);
+  return base::fail(Code::kDataLoss, "not a picture: expected JPEG, PNG, WebP or PNM, found ", bytes.size(),
                     " bytes that begin with ", first_bytes(bytes));
 }
 

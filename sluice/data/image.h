@@ -54,6 +54,7 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
                                         std::int64_t height, std::int64_t width);
 base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model);
 base::Result<Pixels> decode_pnm(std::string_view bytes, ColorModel model);  // P1 … P6
+base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model);
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 
 bool is_jpeg(std::string_view bytes);  // by its first bytes
