@@ -86,8 +86,8 @@ base::Status check_layout(const std::vector<Sample>& samples, const BatchLayout&
                         ": expected as many in each");
     for (std::size_t i = 0; i < sample.fields.size(); ++i) {
       if (std::holds_alternative<Arrays>(sample.fields[i]))
-        return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has the arrays of an ",
-                          "npz file as field ", i, ": take one of them in map()");
+        return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key,
+                          " has the arrays of an ", "npz file as field ", i, ": take one of them in map()");
       const auto item = item_of(sample.fields[i]);
       if (same(item, layout.columns[i])) continue;
       return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",

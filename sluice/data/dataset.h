@@ -93,8 +93,8 @@ class WebDataset {
   WebDataset& to_tuple(Extensions&&... extensions) {
     return set_fields({std::string(std::forward<Extensions>(extensions))...});
   }
-  // Members with this extension (or this last part of it) are decoded by `function`: bytes → Value, called from
-  // several threads. A picture that it makes is not augmented.
+  // Members with this extension (or this last part of it) are decoded by `function`: bytes → Value, called
+  // from several threads. A picture that it makes is not augmented.
   WebDataset& decoder(std::string extension, std::function<Value(std::string_view)> function);
   // `function` changes a Sample in place, or takes one and returns another. It is called from several
   // threads, after decoding and augmentation, in the order of the map() calls.

@@ -76,9 +76,9 @@ base::Result<Value> decode_json(std::string_view bytes) {
 base::Result<Value> decode_packed(std::string_view bytes, Format format) {
   const char* const name = format == Format::kCbor ? "CBOR" : "MessagePack";
   try {
-    return Value((format == Format::kCbor ? nlohmann::json::from_cbor(bytes)
-                                          : nlohmann::json::from_msgpack(bytes))
-                     .dump());
+    return Value(
+        (format == Format::kCbor ? nlohmann::json::from_cbor(bytes) : nlohmann::json::from_msgpack(bytes))
+            .dump());
   } catch (const nlohmann::json::exception& error) {
     return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
   }

@@ -41,7 +41,7 @@ struct DecodePlan {
   std::vector<float> levels;  // not empty: what each level of each channel becomes, [channels, 256]
   MixPlan mix;
   std::map<std::string, Decoder, std::less<>> decoders;  // of the user, by extension in lower case
-  std::int64_t classes = 0;   // 0: any label
+  std::int64_t classes = 0;                              // 0: any label
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
 };
@@ -51,9 +51,9 @@ struct DecodePlan {
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan);
 
 // One member by the last part of its extension: pictures, cls cls2 index inx id (whole numbers), txt text
-// transcript (UTF-8), json jsn (checked, handed on as text), npy, npz, mp msg msgpack and cbor (handed on as JSON
-// text); a `gz` after it is unpacked first. kPython, an error: pkl pickle pyd pth hold Python objects, ten tb a
-// format of webdataset's own. All else stays bytes.
+// transcript (UTF-8), json jsn (checked, handed on as text), npy, npz, mp msg msgpack and cbor (handed on as
+// JSON text); a `gz` after it is unpacked first. kPython, an error: pkl pickle pyd pth hold Python objects,
+// ten tb a format of webdataset's own. All else stays bytes.
 enum class Format { kBytes, kText, kNumber, kJson, kNpy, kNpz, kMsgpack, kCbor, kPython, kImage };
 Format format_of(std::string_view extension);
 

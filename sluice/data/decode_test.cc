@@ -69,7 +69,9 @@ TEST(Decode, TheUsersDecoders) {
   DecodePlan plan;
   plan.spec = ImageSpec{};
   plan.fields = {{{"a.pth"}, FieldKind::kAny}, {{"n"}, FieldKind::kAny}};
-  plan.decoders["pth"] = [](std::string_view bytes) { return Value(static_cast<std::int64_t>(bytes.size())); };
+  plan.decoders["pth"] = [](std::string_view bytes) {
+    return Value(static_cast<std::int64_t>(bytes.size()));
+  };
   plan.decoders["n"] = [](std::string_view bytes) -> Value {
     if (bytes.empty()) throw std::runtime_error("nothing here");
     return Value(2.5);

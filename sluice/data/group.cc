@@ -78,6 +78,7 @@ base::Status ShardReader::add(const SplitName& name, RawSample& sample) {
   Field field;
   field.extension = lower(name.extension);
   field.offset = ahead_->offset;
+  field.payload = tar_.offset();
   field.size = ahead_->size;
   if (const Field* twin = sample.find(field.extension))
     return base::fail(Code::kDataLoss, *shard_, ": member ", ahead_->name, " (header at byte ", field.offset,

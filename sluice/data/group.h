@@ -25,11 +25,12 @@ struct SplitName {
 std::optional<SplitName> split_name(std::string_view name);
 
 struct Field {
-  std::string extension;     // in lower case
-  std::string bytes;         // empty when the payload was not wanted
-  std::string member;        // the name in the archive
-  std::uint64_t offset = 0;  // of the member's header
-  std::uint64_t size = 0;    // of the payload
+  std::string extension;      // in lower case
+  std::string bytes;          // empty when the payload was not wanted
+  std::string member;         // the name in the archive
+  std::uint64_t offset = 0;   // of the member's header
+  std::uint64_t payload = 0;  // where the payload begins
+  std::uint64_t size = 0;     // of the payload
 };
 
 // A sample as it stands in a shard.

@@ -171,7 +171,8 @@ TEST(Npz, ReadsNumpysFiles) {
   EXPECT_EQ(parse_npz(deflated)->at("zeros").describe(), "float64 [40]");
   EXPECT_EQ(parse_npz(deflated)->at("a").data<std::int16_t>()[2], 2);
   for (const std::string& file : {stored, deflated})
-    for (std::size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(parse_npz(file.substr(0, size))) << size;
+    for (std::size_t size = 0; size < file.size(); ++size)
+      EXPECT_FALSE(parse_npz(file.substr(0, size))) << size;
   std::string damaged = stored;
   damaged[damaged.find("\x93NUMPY") + 130] ^= 1;
   EXPECT_THAT(parse_npz(damaged).error().what(), HasSubstr("a.npy does not have its checksum"));

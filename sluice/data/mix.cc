@@ -76,8 +76,8 @@ void mix(Batch& batch, const MixPlan& plan, std::uint64_t seed, std::int64_t epo
   const Rows<T> rows(batch.image);
   const std::vector<T> last(rows.row(batch.count - 1), rows.row(batch.count));
   for (std::int64_t i = batch.count; i-- > 0;) {
-    base::Random random({seed, static_cast<std::uint64_t>(epoch), kMix,
-                         base::key(batch.keys[static_cast<std::size_t>(i)])});
+    base::Random random(
+        {seed, static_cast<std::uint64_t>(epoch), kMix, base::key(batch.keys[static_cast<std::size_t>(i)])});
     const bool cut = plan.mixup <= 0 || (plan.cutmix > 0 && random.chance(0.5));
     auto share = static_cast<float>(draw_beta(cut ? plan.cutmix : plan.mixup, random));
     const T* other = i > 0 ? rows.row(i - 1) : last.data();

@@ -34,7 +34,8 @@ base::Result<std::string> unpack(const Entry& entry, std::string_view bytes) {
     return npz_error(entry.name + " is not where the directory says");
   const std::size_t start =
       entry.offset + kLocalSize + number(bytes, entry.offset + 26, 2) + number(bytes, entry.offset + 28, 2);
-  if (start > bytes.size() || bytes.size() - start < entry.packed) return npz_error(entry.name + " is cut off");
+  if (start > bytes.size() || bytes.size() - start < entry.packed)
+    return npz_error(entry.name + " is cut off");
   const std::string_view packed = bytes.substr(start, entry.packed);
   // Deflate packs at most 1032 bytes into one: a false size must not claim memory for nothing.
   if (entry.size / 1032 > entry.packed) return npz_error(entry.name + " cannot be as large as it says");

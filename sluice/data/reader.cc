@@ -21,7 +21,9 @@ base::Result<bool> EpochReader::next_in_shards(RawSample& sample) {
       return base::fail(Code::kCancelled, "cancelled");
     if (!shard_) {
       if (next_url_ == options_.urls.size()) return false;
-      SLUICE_TRY(auto source, open_source(options_.urls[next_url_++], options_.cancelled));
+      SourceOptions source_options;
+      source_options.cancelled = options_.cancelled;
+      SLUICE_TRY(auto source, open_source(options_.urls[next_url_++], source_options));
       shard_ = std::make_unique<ShardReader>(std::move(source), options_.wanted);
       shard_offset_ = 0;
     }
