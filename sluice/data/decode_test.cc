@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstring>
 #include <set>
 #include <stdexcept>
 
 #include "sluice/data/collate.h"
+#include "sluice/data/dataset.h"
+#include "sluice/data/planes.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 
@@ -82,6 +85,23 @@ TEST(Decode, TheUsersDecoders) {
   EXPECT_EQ(std::get<double>(sample->fields[1]), 2.5);
   EXPECT_THAT(decode_sample(raw_sample({{"a.pth", ""}, {"n", ""}}), plan).error().what(),
               HasSubstr("member k.n (header at byte 1024): in the decoder: nothing here"));
+}
+
+TEST(Decode, TheDecoderOfThePage) {
+  // [decoder]
+  auto dataset = sluice::data::WebDataset("clips-{00..15}.tar")
+                     .decoder("f32",
+                              [](std::string_view bytes) -> sluice::data::Value {
+                                sluice::data::Array samples(sluice::data::ElementType::kFloat32, {16'000});
+                                if (bytes.size() != samples.bytes())
+                                  throw std::runtime_error("expected a second of sound");
+                                std::memcpy(samples.data<void>(), bytes.data(), bytes.size());
+                                return samples;
+                              })
+                     .to_tuple("f32", "cls")
+                     .batch(64);
+  // [end]
+  EXPECT_EQ(dataset.batch_size(), 64);
 }
 
 TEST(Decode, ImageSpecsAsWebdatasets) {
@@ -269,6 +289,19 @@ TEST(Collate, StacksPadsAndMarks) {
   EXPECT_EQ(batch->count, 2);
   EXPECT_EQ(batch->size(), 3);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(batch->image.data<void>()) % 64, 0u);
+}
+
+TEST(Collate, SplitsPlanesOfEveryWidth) {
+  for (const std::int64_t channels : {1, 2, 3, 4}) {
+    for (std::int64_t area = 0; area < 70; ++area) {
+      std::vector<std::uint8_t> in, out(static_cast<std::size_t>(area * channels));
+      for (std::int64_t i = 0; i < area * channels; ++i) in.push_back(static_cast<std::uint8_t>(i));
+      split_planes(in.data(), area, channels, out.data());
+      for (std::int64_t i = 0; i < area * channels; ++i)
+        ASSERT_EQ(out[static_cast<std::size_t>(i % channels * area + i / channels)],
+                  in[static_cast<std::size_t>(i)]);
+    }
+  }
 }
 
 TEST(Collate, UnlikeSamplesAreNamed) {

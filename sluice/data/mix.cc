@@ -70,25 +70,34 @@ class Rows {
   std::int64_t channels_, height_, width_;
 };
 
-// From the last row to the first: each needs the row before it as it was.
+// The rows that are samples, in order.
+std::vector<std::int64_t> sample_rows(const Batch& batch) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < batch.size(); ++i)
+    if (batch.mask.data<bool>()[i]) rows.push_back(i);
+  return rows;
+}
+
+// From the last sample to the first: each needs the one before it as it was.
 template <typename T>
-void mix(Batch& batch, const MixPlan& plan, std::uint64_t seed, std::int64_t epoch) {
+void mix(Batch& batch, const std::vector<std::int64_t>& samples, const MixPlan& plan, std::uint64_t seed,
+         std::int64_t epoch) {
   const Rows<T> rows(batch.image);
-  const std::vector<T> last(rows.row(batch.count - 1), rows.row(batch.count));
-  for (std::int64_t i = batch.count; i-- > 0;) {
-    base::Random random(
-        {seed, static_cast<std::uint64_t>(epoch), kMix, base::key(batch.keys[static_cast<std::size_t>(i)])});
+  const auto* labels = batch.label.data<std::int64_t>();
+  const std::vector<T> last(rows.row(samples.back()), rows.row(samples.back()) + rows.size());
+  for (std::size_t i = samples.size(); i-- > 0;) {
+    base::Random random({seed, static_cast<std::uint64_t>(epoch), kMix, base::key(batch.keys[i])});
     const bool cut = plan.mixup <= 0 || (plan.cutmix > 0 && random.chance(0.5));
     auto share = static_cast<float>(draw_beta(cut ? plan.cutmix : plan.mixup, random));
-    const T* other = i > 0 ? rows.row(i - 1) : last.data();
+    T* own = rows.row(samples[i]);
+    const T* other = i > 0 ? rows.row(samples[i - 1]) : last.data();
     if (cut) {
-      share = rows.cutmix(rows.row(i), other, share, random);
+      share = rows.cutmix(own, other, share, random);
     } else {
-      rows.mixup(rows.row(i), other, share);
+      rows.mixup(own, other, share);
     }
-    batch.own_share.data<float>()[i] = share;
-    batch.other_label.data<std::int64_t>()[i] =
-        batch.label.data<std::int64_t>()[i > 0 ? i - 1 : batch.count - 1];
+    batch.own_share.data<float>()[samples[i]] = share;
+    batch.other_label.data<std::int64_t>()[samples[i]] = labels[i > 0 ? samples[i - 1] : samples.back()];
   }
 }
 
@@ -112,11 +121,15 @@ base::Status mix_rows(Batch& batch, const MixPlan& plan, std::uint64_t seed, std
   std::memcpy(batch.other_label.data<void>(), batch.label.data<void>(), batch.label.bytes());
   batch.own_share = Array(ElementType::kFloat32, {batch.size()});
   std::fill_n(batch.own_share.data<float>(), batch.size(), 1.0F);
-  if (batch.count > 0) {
+  const auto samples = sample_rows(batch);
+  if (samples.size() != batch.keys.size())
+    return base::fail(Code::kInternal, "a batch with ", samples.size(), " samples and ", batch.keys.size(),
+                      " keys");
+  if (!samples.empty()) {
     if (type == ElementType::kUint8) {
-      mix<std::uint8_t>(batch, plan, seed, epoch);
+      mix<std::uint8_t>(batch, samples, plan, seed, epoch);
     } else {
-      mix<float>(batch, plan, seed, epoch);
+      mix<float>(batch, samples, plan, seed, epoch);
     }
   }
   batch.columns.push_back({batch.other_label, {}});

@@ -18,6 +18,7 @@ Batch batch_of(std::int64_t rows, ElementType type) {
   for (std::int64_t i = 0; i < batch.count; ++i) {
     std::fill_n(batch.image.data<T>() + i * 144, 144, static_cast<T>(10 * i));
     batch.label.data<std::int64_t>()[i] = i;
+    batch.mask.data<bool>()[i] = true;
     batch.keys.push_back("key" + std::to_string(i));
   }
   batch.columns = {{batch.image, {}}, {batch.label, {}}};
