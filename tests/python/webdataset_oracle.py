@@ -86,8 +86,8 @@ def described(value):
     if isinstance(value, numpy.ndarray):
         value = numpy.ascontiguousarray(value)
         return {"type": str(value.dtype), "shape": list(value.shape), "crc32": binascii.crc32(value.tobytes())}
-    if hasattr(value, "files"):  # npz
-        return {"arrays": {name: described(value[name]) for name in value.files}}
+    if isinstance(value, dict) and all(isinstance(v, numpy.ndarray) for v in value.values()):  # npz
+        return {"arrays": {name: described(array) for name, array in value.items()}}
     if isinstance(value, bool) or not isinstance(value, int):
         if isinstance(value, str):
             value = value.encode()
