@@ -35,13 +35,14 @@ struct Column {
   std::vector<std::string> text;
 };
 
-// N rows, where N is batch_size() except in the last batch of a dataset that keeps its remainder.
+// N rows: a run of batch_size() rows for each replica that the stream feeds, but fewer in the last batch of a
+// dataset that keeps its remainder.
 struct Batch {
-  std::vector<Column> columns;  // one for each field, in order
-  Array image;                  // the first column of pictures, else the first array: uint8 [N, C, H, W]
-  Array label;                  // the first column of whole numbers, if there is one: int64 [N]
-  Array mask;              // bool [N]: true for a sample, false for padding (always at the end, all zeros)
-  std::int64_t count = 0;  // samples in this batch, without padding
+  std::vector<Column> columns;    // one for each field, in order
+  Array image;                    // the first column of pictures, else the first array: uint8 [N, C, H, W]
+  Array label;                    // the first column of whole numbers, if there is one: int64 [N]
+  Array mask;                     // bool [N]: true for a sample, false for padding (all zeros)
+  std::int64_t count = 0;         // samples in this batch, without padding
   std::int64_t global_count = 0;  // samples in this batch on all parts together
   float weight = 1.0F;     // count × parts ÷ global_count: mean over parts of weight × local mean is exact
   std::int64_t index = 0;  // 0 for the first batch of the epoch
