@@ -1,11 +1,13 @@
-// Decoding alone: the pictures of a shard, in memory, to uint8 pixels, on one thread. Seconds are the
-// processor's.
+// Decoding: the pictures of a shard to uint8 pixels. Seconds are the processor's, of all threads together, so
+// the rates are those of one core.
 //
 //   bench_decode SHARD MODE SECONDS [SIDE]   prints {"mode": …, "pictures": …, "seconds": …, "per_second": …}
 //
-// Modes: decode (the reader's way), general (PNG through libspng), bare (libjpeg-turbo and nothing else),
-// crop (RandomResizedCrop to SIDE, 224), bare_crop (libjpeg-turbo reads the same parts; nothing is resized),
-// resize (the crop's resizing alone, from 300×300).
+// Modes: batches (from the file, through the public interface, 128 rows a batch), batches_crop (the same,
+// with RandomResizedCrop); and of members that are in memory, on one thread: decode (the reader's way),
+// general (PNG through libspng), bare (libjpeg-turbo and nothing else), crop (RandomResizedCrop to SIDE,
+// 224), bare_crop (libjpeg-turbo reads the same parts; nothing is resized), resize (the crop's resizing
+// alone, from 300×300).
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -18,6 +20,7 @@
 #include <jpeglib.h>
 
 #include "sluice/data/augment.h"
+#include "sluice/data/dataset.h"
 #include "sluice/data/image.h"
 #include "sluice/data/png_fast.h"
 #include "sluice/data/resize.h"
@@ -130,6 +133,33 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// Epochs through the public interface until the time is over; pictures handed out.
+std::uint64_t run_batches(const std::string& shard, bool crop, int side, double until) {
+  data::WebDataset dataset(shard);
+  dataset.images("jpg;png").labels("cls").batch(128).workers(1);
+  if (crop) dataset.random_resized_crop(side);
+  std::uint64_t done = 0;
+  for (std::int64_t epoch = 0; processor_seconds() < until; ++epoch) {
+    const auto stream = dataset.open(epoch);
+    while (const auto batch = stream->next()) {
+      done += static_cast<std::uint64_t>(batch->count);
+      checksum += batch->image.data<std::uint8_t>()[batch->image.bytes() / 2];
+    }
+  }
+  return done;
+}
+
+std::uint64_t run_pictures(const std::string& shard, const std::string& mode, int side, double limit,
+                           double& start) {
+  const auto pictures = pictures_of(shard);
+  const auto work = work_of(mode, side);
+  start = processor_seconds();
+  std::uint64_t done = 0;
+  while (processor_seconds() < start + limit)
+    for (std::size_t i = 0; i < 16; ++i, ++done) work(pictures[done % pictures.size()], done);
+  return done;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -138,17 +168,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const auto pictures = pictures_of(argv[1]);
+    const std::string mode = argv[2];
     const double limit = std::atof(argv[3]);
-    const auto work = work_of(argv[2], argc > 4 ? std::atoi(argv[4]) : 224);
-    const double start = processor_seconds();
-    double seconds = 0;
-    std::uint64_t done = 0;
-    while (seconds < limit) {
-      for (std::size_t i = 0; i < 16; ++i, ++done) work(pictures[done % pictures.size()], done);
-      seconds = processor_seconds() - start;
-    }
-    const nlohmann::json result = {{"mode", argv[2]},
+    const int side = argc > 4 ? std::atoi(argv[4]) : 224;
+    double start = processor_seconds();
+    const std::uint64_t done = mode == "batches" || mode == "batches_crop"
+                                   ? run_batches(argv[1], mode != "batches", side, start + limit)
+                                   : run_pictures(argv[1], mode, side, limit, start);
+    const double seconds = processor_seconds() - start;
+    const nlohmann::json result = {{"mode", mode},
                                    {"pictures", done},
                                    {"seconds", seconds},
                                    {"per_second", static_cast<double>(done) / seconds},

@@ -59,7 +59,9 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
 
 base::Result<Value> decode_picture(std::string_view bytes, const RawSample& raw, const DecodePlan& plan) {
   SLUICE_TRY(const Pixels pixels,
-             decode_augmented(bytes, plan.spec->model, plan.transforms, random_for(raw, plan)));
+             plan.transforms.empty()
+                 ? decode_image(bytes, plan.spec->model)
+                 : decode_augmented(bytes, plan.spec->model, plan.transforms, random_for(raw, plan)));
   return finished(pixels, plan);
 }
 
