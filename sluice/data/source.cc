@@ -27,6 +27,20 @@ class FileSource : public Source {
       ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
   }
+  // Only bytes begin … end − 1.
+  base::Status limit(std::uint64_t begin, std::optional<std::uint64_t> end) {
+    if (begin == 0 && !end) return {};
+    if (!regular_)
+      return base::fail(Code::kInvalidArgument, "cannot read a part of ", name_, ": expected a regular file");
+    if (begin > size_ || end.value_or(size_) > size_ || end.value_or(size_) < begin)
+      return base::fail(Code::kOutOfRange, "cannot read bytes ", begin, " to ", end.value_or(size_), " of ",
+                        name_, ": it has ", size_);
+    limited_ = end.has_value();
+    size_ = end.value_or(size_);
+    SLUICE_TRY(const std::uint64_t skipped, skip(begin));
+    static_cast<void>(skipped);
+    return {};
+  }
   ~FileSource() override {
     if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
   }
@@ -34,7 +48,8 @@ class FileSource : public Source {
   base::Result<std::size_t> read(void* bytes, std::size_t size) override {
     while (true) {
       SLUICE_OK(wait());
-      const ssize_t got = ::read(descriptor_, bytes, size);
+      const std::size_t step = limited_ ? std::min(size, static_cast<std::size_t>(size_ - position_)) : size;
+      const ssize_t got = ::read(descriptor_, bytes, step);
       if (got >= 0) {
         position_ += static_cast<std::uint64_t>(got);
         return static_cast<std::size_t>(got);
@@ -68,7 +83,7 @@ class FileSource : public Source {
   std::string name_;
   int descriptor_;
   const std::atomic<bool>* cancelled_;
-  bool regular_ = false;
+  bool regular_ = false, limited_ = false;
   std::uint64_t size_ = 0, position_ = 0;
 };
 
@@ -143,15 +158,16 @@ base::Result<std::uint64_t> Source::skip(std::uint64_t size) {
   return skipped;
 }
 
-base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url,
-                                                       const std::atomic<bool>* cancelled) {
+base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url, const SourceOptions& options) {
   SLUICE_TRY(const int descriptor, open_file(url));
-  return std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, cancelled);
+  auto source = std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, options.cancelled);
+  SLUICE_OK(source->limit(options.begin, options.end));
+  return source;
 }
 
-base::Result<std::unique_ptr<Source>> open_source(const std::string& url,
-                                                  const std::atomic<bool>* cancelled) {
-  SLUICE_TRY(std::unique_ptr<Source> source, open_file_source(url, cancelled));
+base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options) {
+  SLUICE_TRY(std::unique_ptr<Source> source, open_file_source(url, options));
+  if (options.begin > 0) return source;
   std::string ahead(4, '\0');
   std::size_t have = 0;
   while (have < ahead.size()) {
@@ -162,10 +178,22 @@ base::Result<std::unique_ptr<Source>> open_source(const std::string& url,
   ahead.resize(have);
   const bool gzip = base::starts_with(ahead, "\x1f\x8b");
   const bool zstd = base::starts_with(ahead, "\x28\xb5\x2f\xfd");
+  if ((gzip || zstd) && options.end)
+    return base::fail(Code::kInvalidArgument, "cannot read a part of ", source->name(), ": it is packed (",
+                      gzip ? "gzip" : "zstd", ")");
   source = std::make_unique<RejoinedSource>(std::move(ahead), std::move(source));
   if (gzip) source = gzip_source(std::move(source));
   if (zstd) source = zstd_source(std::move(source));
   return source;
+}
+
+base::Result<SourceFacts> stat_source(const std::string& url) {
+  if (is_remote(url))
+    return base::fail(Code::kUnimplemented, "the size of '", url, "' cannot be known: expected a local file");
+  struct stat facts {};
+  if (::stat(url.c_str(), &facts) != 0) return base::fail_errno(errno, "cannot look at", url);
+  return SourceFacts{static_cast<std::uint64_t>(facts.st_size),
+                     base::str(facts.st_mtim.tv_sec, ".", facts.st_mtim.tv_nsec, "-", facts.st_ino)};
 }
 
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sluice/base/result.h"
@@ -22,14 +23,32 @@ class Source {
   virtual const std::string& name() const = 0;
 };
 
-// Opens a local file or `-` (stdin), and unpacks gzip and zstd, which are known by their first bytes. While
-// `*cancelled` is true, a read that would wait for a terminal or a pipe ends with kCancelled.
-base::Result<std::unique_ptr<Source>> open_source(const std::string& url,
-                                                  const std::atomic<bool>* cancelled = nullptr);
+struct SourceOptions {
+  // While this is true, a read that would wait for a terminal or a pipe ends with kCancelled.
+  const std::atomic<bool>* cancelled = nullptr;
+  // The bytes to read, of the object as stored. Anything but the whole is for what can be sought in and is
+  // not packed.
+  std::uint64_t begin = 0;
+  std::optional<std::uint64_t> end;  // one past the last byte; nothing: to the end
+  // Where remote objects are kept on a disk, and how many bytes of them. Empty: nowhere.
+  std::string cache_folder;
+  std::uint64_t cache_bytes = 0;
+};
+
+// Opens a local file or `-` (stdin), and unpacks gzip and zstd, which are known by their first bytes. A part
+// of a packed shard is an error when it can be seen: when `begin` is 0.
+base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options = {});
 
 // The bytes of a local file as they are, packed or not.
 base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url,
-                                                       const std::atomic<bool>* cancelled = nullptr);
+                                                       const SourceOptions& options = {});
+
+// What can be known of a shard without reading it.
+struct SourceFacts {
+  std::uint64_t size = 0;  // bytes, as stored
+  std::string version;     // changes with the contents: time of change and inode of a local file
+};
+base::Result<SourceFacts> stat_source(const std::string& url);
 
 // The same bytes from memory: for tests and for members that are archives themselves.
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes);

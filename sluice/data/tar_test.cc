@@ -202,6 +202,26 @@ TEST(Tar, FilesAreRecognisedByTheirFirstBytes) {
   EXPECT_EQ(open_source(folder.path("none")).error().code(), Code::kNotFound);
 }
 
+TEST(Tar, PartsOfAFileAreReadAsAskedFor) {
+  const test::Folder folder;
+  const std::string url = folder.write("plain", small_archive());
+  EXPECT_EQ(stat_source(url)->size, small_archive().size());
+  SourceOptions options;
+  options.begin = 1024;
+  const auto rest = read_tar(*open_source(url, options));
+  ASSERT_EQ(rest->files.size(), 3u);
+  EXPECT_EQ(rest->files[0].first, "a.cls");
+  options.end = 2048;
+  const auto one = read_tar(*open_source(url, options));
+  EXPECT_THAT(one.error().what(), HasSubstr("cut off at byte 1024, after member a.cls"));
+  options.end = small_archive().size() + 1;
+  EXPECT_THAT(open_source(url, options).error().what(), HasSubstr("cannot read bytes 1024 to"));
+  options = {};
+  options.end = 100;
+  EXPECT_THAT(open_source(folder.write("zstd", zstd(small_archive())), options).error().what(),
+              HasSubstr("it is packed (zstd)"));
+}
+
 TEST(Group, NamesSplitAsWebdatasetsBasePlusExt) {
   const auto split = [](std::string_view name) -> std::string {
     const auto result = split_name(name);

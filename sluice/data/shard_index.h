@@ -1,0 +1,61 @@
+// Index files: where the samples of a shard lie, so that a reader can begin at any of them.
+//
+// The format is that of DALI's wds2idx, version 1.2: a line "v1.2 SAMPLES", then a line for each sample with
+// "EXTENSION OFFSET SIZE NAME" of each of its members, all separated by single spaces. OFFSET is where the
+// member's payload begins in the tar archive, SIZE its bytes, NAME its name in the archive. Such a file
+// stands beside its shard: train-0000.idx beside train-0000.tar.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/base/result.h"
+
+namespace sluice::data {
+
+struct IndexedMember {
+  std::string extension;     // everything after the name's first dot, as written
+  std::uint64_t offset = 0;  // of the payload; of a packed shard, after unpacking
+  std::uint64_t size = 0;    // bytes of payload
+  std::string name;
+};
+
+struct ShardIndex {
+  std::vector<std::vector<IndexedMember>> samples;
+
+  // Where each sample may be read from: the end of the sample before it, rounded up to tar's blocks of 512
+  // bytes. What lies between (folders, names that readers leave out) does no harm.
+  std::vector<std::uint64_t> starts() const;
+};
+
+// Reads the headers of a shard, packed or not.
+base::Result<ShardIndex> index_shard(const std::string& url);
+
+// Samples in a shard, counted by its headers.
+base::Result<std::int64_t> count_samples(const std::string& url);
+
+// The text of an index file. Names with white space are an error: the format cannot hold them.
+base::Result<std::string> format_index(const ShardIndex& index);
+// `name` is the file's, for errors.
+base::Result<ShardIndex> parse_index(std::string_view text, const std::string& name);
+
+// "a/train-0000.tar.gz" → "a/train-0000.idx"
+std::string index_path(std::string_view url);
+// The index file beside a shard; nothing when there is none.
+base::Result<std::optional<ShardIndex>> read_index(const std::string& url);
+// Writes it there, complete or not at all. Local shards only.
+base::Status write_index(const std::string& url, const ShardIndex& index);
+
+// sizes.json: {"train-0000.tar": 2000, …}, the samples of the shards of a folder, as webdataset's tools write
+// it.
+using ShardSizes = std::map<std::string, std::int64_t, std::less<>>;
+base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& name);
+std::string format_sizes(const ShardSizes& sizes);
+// The file in the shard's folder; nothing when there is none.
+base::Result<std::optional<ShardSizes>> read_sizes(const std::string& url);
+
+}  // namespace sluice::data
