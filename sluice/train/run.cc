@@ -105,14 +105,13 @@ void Run::prepare() {
 void Run::announce() {
   const int64_t rows = rows_per_replica(options_, session_.replicas());
   console_.line(base::str("batch ", rows, " × ", session_.replicas(), " replicas × accumulate ",
-                          options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate, "; ",
-                          train_.describe_remainder()));
+                          options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate));
   int64_t weights = 0;
   for (const auto& parameter : model_.parameters()) weights += parameter.numel();
   console_.line(base::str("model ", options_.model, ": ", weights, " weights on ", session_.device(), ", ",
                           options_.precision, "; train ", train_.samples(), " samples, test ",
                           test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ",
-                          options_.epochs, " epochs"));
+                          options_.epochs, " epochs; ", train_.describe_remainder()));
 }
 
 TrainResult Run::operator()() {
