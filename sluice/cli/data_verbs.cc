@@ -13,6 +13,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/strings.h"
+#include "sluice/cli/data_cp_verb.h"
 #include "sluice/data/cifar10.h"
 #include "sluice/data/digits.h"
 #include "sluice/data/inspect.h"
@@ -335,6 +336,7 @@ void add_data_verbs(CLI::App& app, int& exit_status) {
   add_verify(*noun, exit_status);
   add_digits(*noun, exit_status);
   add_cifar10(*noun, exit_status);
+  add_data_cp(*noun, exit_status);
 }
 
 }  // namespace sluice::cli

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "sluice/base/crc32c.h"
+#include "sluice/base/file.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::cloud {
@@ -310,7 +311,7 @@ class RangeReader : public ObjectReader {
 
 base::Result<std::size_t> ObjectReader::read(void* bytes, std::size_t size) {
   SLUICE_TRY(const std::string_view some, next(size));
-  std::memcpy(bytes, some.data(), some.size());
+  if (!some.empty()) std::memcpy(bytes, some.data(), some.size());
   return some.size();
 }
 
@@ -321,6 +322,18 @@ base::Result<std::unique_ptr<ObjectReader>> open_reader(Remote remote, const Rea
     return base::fail(Code::kOutOfRange, remote.name, ": asked for bytes from ", options.begin, " to ", end,
                       " of ", remote.size);
   return std::make_unique<RangeReader>(std::move(remote), options, options.begin, end);
+}
+
+base::Status download(const std::string& url, const std::string& path) {
+  constexpr std::size_t kPiece = 1 << 20;
+  SLUICE_TRY(Remote remote, find_remote(url));
+  SLUICE_TRY(const auto reader, open_reader(std::move(remote)));
+  SLUICE_TRY(auto file, base::AtomicFile::create(path));
+  while (true) {
+    SLUICE_TRY(const std::string_view some, reader->next(kPiece));
+    if (some.empty()) return file.commit();
+    SLUICE_OK(file.write(some));
+  }
 }
 
 }  // namespace sluice::cloud

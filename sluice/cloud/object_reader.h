@@ -59,6 +59,9 @@ class ObjectReader {
 
 base::Result<std::unique_ptr<ObjectReader>> open_reader(Remote remote, const ReadOptions& options = {});
 
+// The whole of gs://… or http(s)://… into a file, which appears when it is whole and was compared.
+base::Status download(const std::string& url, const std::string& path);
+
 // Of a server without ranges; open_reader chooses it.
 std::unique_ptr<ObjectReader> open_stream_reader(Remote remote, const ReadOptions& options);
 

@@ -106,7 +106,7 @@ Error explain(const HttpResponse& response, const std::string& what, const Acces
   if (access.credentials == nullptr ||
       (error.code() != Code::kPermissionDenied && error.code() != Code::kNotFound))
     return error;
-  std::string advice;
+  std::string advice = error.code() == Code::kNotFound ? " (no such object or bucket)" : "";
   if (access.credentials->anonymous() && error.code() == Code::kPermissionDenied)
     advice =
         ". No credentials were found: run 'gcloud auth application-default login', or set "
