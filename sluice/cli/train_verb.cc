@@ -35,6 +35,9 @@ void data_flags(CLI::App& app, Flags& flags) {
       ->group("Data");
   app.add_option("--crop-padding", o.crop_padding, "Border of zeros before the random crop [pixels]")
       ->group("Data");
+  app.add_option("--random-resized-crop", o.random_resized_crop,
+                 "Random part in training, resized to this side; in the test the middle [pixels], 0: none")
+      ->group("Data");
   app.add_flag("--flip", o.flip, "Mirror half of the training pictures")->group("Data");
   app.add_option("--mean", flags.mean, "Of the channels, in 0…1, such as 0.49,0.48,0.45; empty: 0.5 each")
       ->group("Data");
