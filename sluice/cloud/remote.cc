@@ -122,7 +122,7 @@ base::Result<Remote> find_remote(const std::string& url, const std::atomic<bool>
                       "write '",
                       url, base::ends_with(url, "/") ? "*.tar'" : "/*.tar'");
   SLUICE_TRY(Storage * storage, Storage::shared());
-  storage->warn_of_region(name.bucket);
+  if (!storage->access().direct) storage->warn_of_region(name.bucket);  // an emulator is nowhere
   return find_object(*storage, name, cancelled);
 }
 
