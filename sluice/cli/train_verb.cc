@@ -29,7 +29,29 @@ void data_flags(CLI::App& app, Flags& flags) {
   app.add_option("--images", o.images, "Extensions of the picture in a sample")->group("Data");
   app.add_option("--labels", o.labels, "Extension of the class number in a sample")->group("Data");
   app.add_option("--channels", o.channels, "3: colour, 1: grey")->group("Data");
-  app.add_option("--shuffle", o.shuffle, "Shuffle buffer [samples]")->group("Data");
+  app.add_option("--shuffle", o.shuffle, "Shuffle buffers of all processes together [samples]")
+      ->group("Data");
+  app.add_option("--streams", o.streams,
+                 "Streams that an epoch is dealt to, a multiple of the replicas; the order depends on it")
+      ->group("Data");
+  app.add_option("--remainder", o.remainder,
+                 "Samples that do not fill a batch: drop, carry (into the next epoch) or pad")
+      ->check(CLI::IsMember({"drop", "carry", "pad"}))
+      ->group("Data");
+  app.add_option("--shard-size", o.shard_size, "Samples in each training shard, 0: counted")->group("Data");
+  app.add_option(
+         "--original-workers", o.original_workers,
+         "The order of PyTorch's DataLoader over webdataset with so many workers, 0: the default order")
+      ->group("Data");
+  app.add_option("--original-samples", o.original_samples,
+                 "What an epoch is believed to have with --original-workers, 0: counted")
+      ->group("Data");
+  app.add_option("--on-error", o.on_error,
+                 "Bad shards and samples: stop, skip, or retry (read again, then skip)")
+      ->check(CLI::IsMember({"stop", "skip", "retry"}))
+      ->group("Data");
+  app.add_option("--max-bad", o.max_bad, "Bad samples left out of an epoch at most: 0.1% or a number")
+      ->group("Data");
   app.add_option("--resize", o.resize, "Shorter side after resizing [pixels], 0: as it is")->group("Data");
   app.add_option("--crop", o.crop, "Random crop in training, centre crop in the test [pixels], 0: none")
       ->group("Data");
@@ -43,6 +65,9 @@ void data_flags(CLI::App& app, Flags& flags) {
       ->group("Data");
   app.add_option("--std", flags.deviation, "Of the channels, in 0…1; empty: 0.25 each")->group("Data");
   app.add_option("--workers", o.workers, "Decoding threads, 0: one for each core, at most 8")->group("Data");
+  app.add_option("--prefetch", o.prefetch, "Batches ahead on the host [MiB]")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group("Data");
   app.add_flag("--fake-data", o.fake_data, "Random pictures instead of shards")->group("Data");
   app.add_option("--image-size", o.image_size, "Of fake data [pixels]")->group("Data");
   app.add_option("--train-size", o.train_size, "Of fake data [samples]")->group("Data");

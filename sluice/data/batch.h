@@ -40,7 +40,8 @@ struct Column {
   std::vector<std::string> text;
 };
 
-// N rows, where N is batch_size() except in the last batch of a dataset that keeps its remainder.
+// N rows: a run of batch_size() rows for each replica that the stream feeds, but fewer in the last batch of a
+// dataset that keeps its remainder.
 struct Batch {
   std::vector<Column> columns;  // one for each field, in order
   Array image;                  // the first column of pictures, else the first array: uint8 [N, C, H, W]
@@ -49,7 +50,7 @@ struct Batch {
   // the own picture's share, float32 [N]. The loss is own_share · loss(label) + (1 − own_share) ·
   // loss(other).
   Array other_label, own_share;
-  Array mask;              // bool [N]: true for a sample, false for padding (always at the end, all zeros)
+  Array mask;              // bool [N]: true for a sample, false for padding (all zeros)
   std::int64_t count = 0;  // samples in this batch, without padding
   std::int64_t global_count = 0;  // samples in this batch on all parts together
   float weight = 1.0F;     // count × parts ÷ global_count: mean over parts of weight × local mean is exact

@@ -53,42 +53,44 @@ void put(const Value& value, const BatchLayout::Item& item, std::uint8_t* row, s
   }
 }
 
-Column stack(std::vector<Sample>& samples, std::size_t field, std::int64_t rows,
-             const BatchLayout::Item& item) {
+using Rows = std::vector<std::optional<Sample>>;
+
+Column stack(Rows& rows, std::size_t field, const BatchLayout::Item& item) {
   Column column;
   if (item.text) {
-    for (Sample& sample : samples)
-      column.text.push_back(std::move(std::get<std::string>(sample.fields[field])));
-    column.text.resize(static_cast<std::size_t>(rows));
+    column.text.resize(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i]) column.text[i] = std::move(std::get<std::string>(rows[i]->fields[field]));
     return column;
   }
-  std::vector<std::int64_t> shape{rows};
+  std::vector<std::int64_t> shape{static_cast<std::int64_t>(rows.size())};
   shape.insert(shape.end(), item.shape.begin(), item.shape.end());
   column.array = Array(item.type, std::move(shape));
-  const std::size_t row_bytes = rows == 0 ? 0 : column.array.bytes() / static_cast<std::size_t>(rows);
+  const std::size_t row_bytes = rows.empty() ? 0 : column.array.bytes() / rows.size();
   auto* memory = column.array.data<std::uint8_t>();
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    put(samples[i].fields[field], item, memory + i * row_bytes, row_bytes);
-  std::memset(memory + samples.size() * row_bytes, 0, column.array.bytes() - samples.size() * row_bytes);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i])
+      put(rows[i]->fields[field], item, memory + i * row_bytes, row_bytes);
+    else
+      std::memset(memory + i * row_bytes, 0, row_bytes);
+  }
   return column;
 }
 
-base::Status check_layout(const std::vector<Sample>& samples, const BatchLayout& layout) {
-  for (const Sample& sample : samples) {
-    if (sample.fields.size() != layout.columns.size())
-      return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
-                        sample.fields.size(), " fields, others have ", layout.columns.size(),
-                        ": expected as many in each");
-    for (std::size_t i = 0; i < sample.fields.size(); ++i) {
-      if (std::holds_alternative<Arrays>(sample.fields[i]))
-        return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key,
-                          " has the arrays of an ", "npz file as field ", i, ": take one of them in map()");
-      const auto item = item_of(sample.fields[i]);
-      if (same(item, layout.columns[i])) continue;
-      return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
-                        describe(item), " as field ", i, ", others have ", describe(layout.columns[i]),
-                        ": samples of a batch must be alike; resize() or crop() makes pictures so");
-    }
+base::Status check_layout(const Sample& sample, const BatchLayout& layout) {
+  if (sample.fields.size() != layout.columns.size())
+    return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
+                      sample.fields.size(), " fields, others have ", layout.columns.size(),
+                      ": expected as many in each");
+  for (std::size_t i = 0; i < sample.fields.size(); ++i) {
+    if (std::holds_alternative<Arrays>(sample.fields[i]))
+      return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key,
+                        " has the arrays of an npz file as field ", i, ": take one of them in map()");
+    const auto item = item_of(sample.fields[i]);
+    if (same(item, layout.columns[i])) continue;
+    return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ", describe(item),
+                      " as field ", i, ", others have ", describe(layout.columns[i]),
+                      ": samples of a batch must be alike; resize() or crop() makes pictures so");
   }
   return {};
 }
@@ -101,14 +103,19 @@ BatchLayout layout_of(const Sample& sample) {
   return layout;
 }
 
-base::Result<Batch> collate(std::vector<Sample> samples, std::int64_t rows, const BatchLayout& layout) {
-  SLUICE_OK(check_layout(samples, layout));
+base::Result<Batch> collate(Rows rows, const BatchLayout& layout) {
   Batch batch;
-  batch.count = static_cast<std::int64_t>(samples.size());
-  for (Sample& sample : samples) batch.keys.push_back(std::move(sample.key));
-  const Array* first_array = nullptr;
+  batch.mask = Array(ElementType::kBool, {static_cast<std::int64_t>(rows.size())});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    batch.mask.data<bool>()[i] = rows[i].has_value();
+    if (!rows[i]) continue;
+    SLUICE_OK(check_layout(*rows[i], layout));
+    ++batch.count;
+    batch.keys.push_back(std::move(rows[i]->key));
+  }
   for (std::size_t i = 0; i < layout.columns.size(); ++i)
-    batch.columns.push_back(stack(samples, i, rows, layout.columns[i]));
+    batch.columns.push_back(stack(rows, i, layout.columns[i]));
+  const Array* first_array = nullptr;
   for (std::size_t i = 0; i < layout.columns.size(); ++i) {
     const auto& item = layout.columns[i];
     const Array& array = batch.columns[i].array;
@@ -118,8 +125,6 @@ base::Result<Batch> collate(std::vector<Sample> samples, std::int64_t rows, cons
     if (number && !batch.label.defined()) batch.label = array;
   }
   if (!batch.image.defined() && first_array != nullptr) batch.image = *first_array;
-  batch.mask = Array(ElementType::kBool, {rows});
-  for (std::int64_t i = 0; i < rows; ++i) batch.mask.data<bool>()[i] = i < batch.count;
   return batch;
 }
 

@@ -1,6 +1,7 @@
 // From decoded samples to one batch.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sluice/base/result.h"
@@ -21,9 +22,8 @@ struct BatchLayout {
 // The layout of a sample's fields as columns. Pictures become [channels, height, width].
 BatchLayout layout_of(const Sample& sample);
 
-// Stacks the samples into `rows` rows (rows ≥ samples.size()); the rest is zeros and marked in the mask. All
-// samples must have the layout: the error names two that differ. Fills columns, image, label, mask, keys and
-// count.
-base::Result<Batch> collate(std::vector<Sample> samples, std::int64_t rows, const BatchLayout& layout);
+// Stacks samples into rows; a row without a sample is padding: zeros, and false in the mask. All samples must
+// have the layout: the error names two that differ. Fills columns, image, label, mask, keys and count.
+base::Result<Batch> collate(std::vector<std::optional<Sample>> rows, const BatchLayout& layout);
 
 }  // namespace sluice::data

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/thread.h"
 #include "sluice/data/settings.h"
-#include "sluice/data/stream.h"
 #include "sluice/data/urls.h"
 
 namespace sluice::data {
@@ -38,13 +36,6 @@ void set_field(std::vector<FieldPlan>& fields, FieldKind kind, const std::string
   std::erase_if(fields, [](const FieldPlan& field) { return field.kind == FieldKind::kAny; });
   std::erase_if(fields, [&](const FieldPlan& field) { return field.kind == kind; });
   fields.insert(kind == FieldKind::kImage ? fields.begin() : fields.end(), std::move(plan));
-}
-
-Wanted wanted_members(const DecodePlan& plan) {
-  Wanted wanted{false, {}};
-  for (const FieldPlan& field : plan.fields)
-    wanted.extensions.insert(field.extensions.begin(), field.extensions.end());
-  return wanted;
 }
 
 base::Result<std::vector<std::string>> expand_all(const std::vector<std::string>& patterns) {
@@ -95,6 +86,53 @@ WebDataset& WebDataset::shuffle(std::int64_t samples, std::int64_t buffer_bytes)
 
 WebDataset& WebDataset::seed(std::uint64_t seed) {
   change().seed = seed;
+  return *this;
+}
+
+WebDataset& WebDataset::streams(std::int64_t count) {
+  demand(count > 0 && count <= 1 << 16, "a number of streams", count, "1 to 65536");
+  change().streams = count;
+  return *this;
+}
+
+WebDataset& WebDataset::shard_size(std::int64_t samples) {
+  demand(samples > 0, "a shard size", samples, "1 sample or more");
+  Settings& settings = change();
+  settings.shard_size = samples;
+  settings.known = std::make_shared<Settings::Known>();
+  return *this;
+}
+
+WebDataset& WebDataset::original(std::int64_t workers, std::int64_t samples) {
+  demand(workers > 0 && workers <= 1024, "a number of workers of the original order", workers, "1 to 1024");
+  demand(samples >= 0, "a number of samples", samples, "0 (count them) or more");
+  Settings& settings = change();
+  settings.original_workers = workers;
+  settings.original_samples = samples;
+  return *this;
+}
+
+WebDataset& WebDataset::on_error(OnError policy) {
+  Settings& settings = change();
+  settings.on_error = policy;
+  settings.known = std::make_shared<Settings::Known>();  // damaged shards count differently
+  return *this;
+}
+
+WebDataset& WebDataset::max_bad(double limit) {
+  if (!(limit >= 0)) misuse(base::str("WebDataset: a limit of ", limit, " bad samples: expected 0 or more"));
+  change().max_bad = limit;
+  return *this;
+}
+
+WebDataset& WebDataset::carry() {
+  change().remainder = Remainder::kCarry;
+  return *this;
+}
+
+WebDataset& WebDataset::prefetch_memory(std::int64_t bytes) {
+  demand(bytes > 0, "a prefetch in bytes", bytes, "a positive number");
+  change().prefetch_bytes = bytes;
   return *this;
 }
 
@@ -256,71 +294,11 @@ std::vector<std::string> WebDataset::urls() const {
   return *known;
 }
 
-std::unique_ptr<Stream> WebDataset::open() const { return open(settings_->epoch); }
-
-std::unique_ptr<Stream> WebDataset::open(std::int64_t epoch, std::int64_t part, std::int64_t parts,
-                                         std::int64_t skip_batches) const {
-  demand(epoch >= 0, "an epoch", epoch, "0 or more");
-  demand(parts > 0, "a number of parts", parts, "1 or more");
-  demand(part >= 0 && part < parts, "a part", part, "0 to parts − 1");
-  demand(skip_batches >= 0, "a number of batches to skip", skip_batches, "0 or more");
-  if (settings_->decode.fields.empty())
-    misuse(
-        "WebDataset: which members make a sample? Call images(\"jpg;png\") and labels(\"cls\"), or "
-        "to_tuple(…)");
-  if (!settings_->decode.spec && !settings_->decode.transforms.empty())
-    misuse(
-        "WebDataset: resize(), crop() and flip() need pictures: call images(\"jpg;png\"), or "
-        "decode(\"rgb8\")");
-  StreamOptions options;
-  options.reader = {urls(),
-                    settings_->shuffle,
-                    settings_->buffer_samples,
-                    settings_->buffer_bytes,
-                    settings_->seed,
-                    epoch,
-                    wanted_members(settings_->decode),
-                    nullptr};
-  options.decode = settings_->decode;
-  options.decode.seed = settings_->seed;
-  options.decode.epoch = epoch;
-  options.maps = settings_->maps;
-  options.batch = settings_->batch;
-  options.part = part;
-  options.parts = parts;
-  options.skip_batches = skip_batches;
-  options.remainder = remainder();
-  options.workers = settings_->workers > 0
-                        ? settings_->workers
-                        : static_cast<int>(std::min<std::size_t>(8, base::available_processors()));
-  options.prefetch = settings_->prefetch;
-  return std::make_unique<PipelineStream>(std::move(options));
-}
-
-std::int64_t WebDataset::size() const {
-  const auto shards = urls();
-  std::lock_guard lock(settings_->known->mutex);
-  auto& known = settings_->known->size;
-  if (!known) {
-    std::int64_t total = 0;
-    for (const std::string& url : shards) {
-      if (url == "-")
-        misuse("WebDataset: size() cannot count what comes from stdin: it could be read only once");
-      total += base::value_or_throw(count_samples(url));
-    }
-    known = total;
-  }
-  return *known;
-}
-
-std::int64_t WebDataset::batches(std::int64_t parts) const {
-  demand(parts > 0, "a number of parts", parts, "1 or more");
-  const std::int64_t global = settings_->batch * parts, samples = size();
-  return remainder() == Remainder::kDrop ? samples / global : (samples + global - 1) / global;
-}
+std::int64_t WebDataset::size() const { return base::value_or_throw(settings_->learn(urls()))->total; }
 
 std::int64_t WebDataset::batch_size() const { return settings_->batch; }
 std::int64_t WebDataset::classes() const { return settings_->decode.classes; }
+bool WebDataset::original_order() const { return settings_->original_workers > 0; }
 bool WebDataset::shuffled() const { return settings_->shuffle; }
 Remainder WebDataset::remainder() const { return settings_->chosen_remainder(); }
 const std::vector<float>& WebDataset::mean() const { return settings_->mean; }

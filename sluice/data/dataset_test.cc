@@ -6,10 +6,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 
 #include "sluice/data/image.h"
+#include "sluice/data/shard_index.h"
 #include "sluice/data/test_support.h"
 
 namespace sluice::data {
@@ -112,28 +114,105 @@ TEST_F(DatasetTest, ShufflingMovesSamplesAcrossShards) {
   EXPECT_GE(first_shards.size(), 4u);
 }
 
-TEST_F(DatasetTest, PartsTogetherMakeTheGlobalBatch) {
-  const std::string urls = shards(4, 11);  // 44 samples
-  for (const std::int64_t parts : {1, 2, 4}) {
-    const WebDataset data = dataset(urls).shuffle(20).seed(1).pad().batch(8 / parts);
-    std::vector<std::vector<Batch>> streams;
-    for (std::int64_t part = 0; part < parts; ++part) streams.push_back(all(*data.open(2, part, parts)));
-    std::vector<std::string> order;
-    for (std::size_t k = 0; k < 6; ++k) {
-      double weight = 0;
-      for (const auto& stream : streams) {
-        ASSERT_EQ(stream.size(), 6u);
-        EXPECT_EQ(stream[k].size(), 8 / parts);
-        EXPECT_EQ(stream[k].global_count, k < 5 ? 8 : 4);
-        weight += stream[k].weight;
-        order.insert(order.end(), stream[k].keys.begin(), stream[k].keys.end());
+// The keys of each replica's batches over some epochs, whatever number of hosts feeds the replicas.
+TEST_F(DatasetTest, TheOrderDoesNotDependOnHostsOrThreads) {
+  constexpr std::int64_t kReplicas = 8, kRows = 3;
+  for (const auto& [count, each] : {std::pair(12, 37), std::pair(3, 100), std::pair(1, 200)}) {
+    const std::string urls = shards(count, each);
+    for (const Remainder remainder : {Remainder::kDrop, Remainder::kPad, Remainder::kCarry}) {
+      WebDataset data = WebDataset(urls).to_tuple("cls").shuffle(100).seed(5).batch(kRows);
+      if (remainder == Remainder::kPad) data.pad();
+      if (remainder == Remainder::kCarry) data.carry();
+      std::string first;
+      for (const std::int64_t hosts : {1, 2, 4, 8}) {
+        for (const int threads : {1, 4}) {
+          std::vector<std::string> replicas(kReplicas);
+          std::int64_t bytes = 0;
+          for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+            for (std::int64_t host = 0; host < hosts; ++host) {
+              const auto stream =
+                  WebDataset(data).workers(threads).open({epoch, host, hosts, kReplicas / hosts, 0});
+              std::int64_t batches = 0;
+              while (auto batch = stream->next()) {
+                ++batches;
+                ASSERT_EQ(batch->size(), kRows * kReplicas / hosts);
+                auto key = batch->keys.begin();
+                for (std::int64_t row = 0; row < batch->size(); ++row)
+                  replicas[static_cast<std::size_t>(host * kReplicas / hosts + row / kRows)] +=
+                      batch->mask.data<bool>()[row] ? *key++ + " " : "- ";
+              }
+              EXPECT_EQ(batches, data.batches(kReplicas, epoch));
+              bytes += stream->statistics().bytes;
+            }
+          }
+          const std::string keys = base::join(replicas, "\n");
+          if (first.empty()) first = keys;
+          ASSERT_EQ(keys, first) << hosts << " hosts, " << threads << " threads, " << count << " shards";
+          // All hosts together read the data once.
+          std::int64_t stored = 0;
+          for (const std::string& url : data.urls())
+            stored += static_cast<std::int64_t>(stat_source(url)->size);
+          EXPECT_LE(static_cast<double>(bytes), 1.05 * 3 * static_cast<double>(stored));
+        }
       }
-      EXPECT_NEAR(weight, static_cast<double>(parts), 1e-6);
     }
-    EXPECT_EQ(order, keys(all(*dataset(urls).shuffle(20).seed(1).keep().batch(8).open(2))))
-        << parts << " parts";
-    EXPECT_EQ(data.batches(parts), 6);
   }
+}
+
+// Every sample comes once, in each epoch or (carried over) in the long run, whatever the sizes of the shards.
+TEST_F(DatasetTest, NothingIsLostOrRepeated) {
+  folder_.write("u-0.tar", test::archive({{"a0.cls", "0"}}));
+  folder_.write("u-1.tar", test::archive({}));
+  test::Members many;
+  for (int i = 0; i < 70; ++i) many.emplace_back("b" + std::to_string(100 + i) + ".cls", "1");
+  folder_.write("u-2.tar", test::archive(many));
+  const std::string urls = folder_.path("u-{0..2}.tar");
+  for (const bool shuffle : {false, true}) {
+    WebDataset data = WebDataset(urls).to_tuple("cls").batch(2).pad();
+    if (shuffle) data.shuffle(20);
+    for (const std::int64_t parts : {1, 2, 32}) {
+      std::multiset<std::string> seen;
+      for (std::int64_t part = 0; part < parts; ++part)
+        for (const auto& key : keys(all(*data.open(4, part, parts)))) seen.insert(key);
+      EXPECT_EQ(seen.size(), 71u);
+      EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 71u);
+    }
+  }
+  // 71 samples in batches of 8: after 8 epochs everything has come eight times.
+  std::map<std::string, int> counts;
+  const WebDataset carried = WebDataset(urls).to_tuple("cls").batch(4).shuffle(20).carry();
+  for (std::int64_t epoch = 0; epoch < 8; ++epoch)
+    for (std::int64_t part = 0; part < 2; ++part)
+      for (const auto& key : keys(all(*carried.open(epoch, part, 2)))) ++counts[key];
+  EXPECT_EQ(counts.size(), 71u);
+  for (const auto& [key, count] : counts) EXPECT_EQ(count, 8) << key;
+}
+
+TEST_F(DatasetTest, StreamsMustFitTheReplicas) {
+  const WebDataset data = dataset(shards(2, 50)).shuffle(10);
+  EXPECT_THAT(test::thrown([&] { data.open(0, 0, 24); }),
+              HasSubstr("64 streams cannot be dealt to 24 replicas: expected a multiple of them; the next is "
+                        "streams(72)"));
+  EXPECT_THAT(test::thrown([&] { data.open({0, 0, 1, 128, 0}); }), HasSubstr("streams(128)"));
+  EXPECT_EQ(all(*WebDataset(data).streams(72).batch(1).open(0, 0, 24)).size(), 4u);
+}
+
+TEST_F(DatasetTest, TheOriginalOrderTakesShardsAsTheFirstJobDid) {
+  const std::string urls = shards(8, 5);
+  const WebDataset data = WebDataset(urls).to_tuple("cls").batch(2).original(2).keep();
+  // Replica 1 of 2 has shards 1 3 5 7; its workers 1 5 and 3 7.
+  const auto batches = all(*data.open(0, 1, 2));
+  EXPECT_EQ(static_cast<std::int64_t>(batches.size()), data.batches(2));
+  ASSERT_EQ(batches.size(), 10u);
+  EXPECT_THAT(batches[0].keys, ElementsAre("k1005", "k1006"));
+  EXPECT_THAT(batches[1].keys, ElementsAre("k1015", "k1016"));
+  EXPECT_THAT(batches[4].keys, ElementsAre("k1009", "k1025"));
+  const WebDataset shuffled = WebDataset(data).shuffle(4);
+  const auto whole = keys(all(*shuffled.open(3, 0, 2)));
+  EXPECT_NE(whole, keys(all(*shuffled.open(4, 0, 2))));
+  const auto rest = keys(all(*shuffled.open(3, 0, 2, 4)));
+  EXPECT_EQ(rest,
+            std::vector<std::string>(whole.end() - static_cast<std::ptrdiff_t>(rest.size()), whole.end()));
 }
 
 TEST_F(DatasetTest, RemaindersAreDroppedPaddedOrKept) {
@@ -154,12 +233,12 @@ TEST_F(DatasetTest, RemaindersAreDroppedPaddedOrKept) {
   for (const Batch& batch : padded)
     for (std::int64_t i = 0; i < batch.size(); ++i) real += batch.mask.data<bool>()[i] ? 1 : 0;
   EXPECT_EQ(real, 18);
-  // Eight parts of 8 samples: the last five have padding alone, in the same shapes.
+  // Eight parts of 8 rows.
   for (std::int64_t part = 0; part < 8; ++part) {
     const auto batches = all(*WebDataset(data).pad().open(0, part, 8));
     ASSERT_EQ(batches.size(), 1u);
     EXPECT_EQ(batches[0].image.describe(), "uint8 [8, 3, 4, 4]");
-    EXPECT_EQ(batches[0].count, part < 2 ? 8 : part == 2 ? 2 : 0);
+    EXPECT_EQ(batches[0].count, part < 2 ? 3 : 2);  // 18 samples, dealt one by one
   }
   EXPECT_THAT(test::thrown([&] { WebDataset(data).drop_last().batch(100).open()->next(); }),
               HasSubstr("the 18 samples of an epoch do not fill one batch of 100"));
@@ -177,6 +256,101 @@ TEST_F(DatasetTest, SkippingGoesOnWhereAnotherStreamStopped) {
     EXPECT_EQ(std::memcmp(rest[0].image.data<void>(), whole[skip].image.data<void>(), rest[0].image.bytes()),
               0);
   }
+}
+
+// Twenty parts for three samples: most have padding alone, in the same shapes.
+TEST_F(DatasetTest, PartsWithoutSamplesGetPadding) {
+  const WebDataset data = dataset(shards(1, 3)).pad();
+  for (std::int64_t part = 0; part < 20; ++part) {
+    const auto batches = all(*data.open(0, part, 20));
+    ASSERT_EQ(batches.size(), 1u);
+    EXPECT_EQ(batches[0].image.describe(), "uint8 [8, 3, 4, 4]");
+    EXPECT_EQ(batches[0].count, part < 3 ? 1 : 0);
+    EXPECT_FLOAT_EQ(batches[0].weight, part < 3 ? 20.0F / 3 : 0);
+  }
+}
+
+TEST_F(DatasetTest, AStateGoesOnWithOtherWorkersAndParts) {
+  const WebDataset data = dataset(shards(7, 31)).shuffle(60).seed(3).crop(4, 2).flip().batch(4);
+  const OpenOptions two{2, 1, 2, 1, 0};
+  for (const bool carry : {false, true}) {
+    WebDataset chosen = data;
+    if (carry) chosen.carry();
+    const auto whole = all(*chosen.open(two));
+    for (std::size_t taken = 0; taken <= whole.size(); ++taken) {
+      const auto stream = chosen.open(two);
+      for (std::size_t i = 0; i < taken; ++i) stream->next();
+      const std::string state = stream->state();
+      EXPECT_EQ(state, chosen.state({2, 0, 1, 2, static_cast<std::int64_t>(taken)}));
+      // One host with both replicas: its second run of rows is what part 1 of 2 has.
+      const auto rest = all(*WebDataset(chosen).workers(3).resume(state, {0, 0, 1, 2, 0}));
+      ASSERT_EQ(rest.size(), whole.size() - taken);
+      for (std::size_t k = 0; k < rest.size(); ++k) {
+        const std::size_t half = rest[k].image.bytes() / 2;
+        EXPECT_EQ(std::vector<std::string>(rest[k].keys.begin() + 4, rest[k].keys.end()),
+                  whole[taken + k].keys);
+        EXPECT_EQ(std::memcmp(rest[k].image.data<char>() + half, whole[taken + k].image.data<char>(), half),
+                  0);
+      }
+    }
+  }
+  const std::string state = data.state(two);
+  EXPECT_THAT(test::thrown([&] { WebDataset(data).seed(4).resume(state, two); }),
+              HasSubstr("in another order: seed is 4 now and was 3. Set this"));
+  EXPECT_THAT(test::thrown([&] { WebDataset(data).batch(5).resume(state, two); }),
+              HasSubstr("global-batch is 10 now and was 8"));
+  EXPECT_THAT(test::thrown([&] { WebDataset(data).streams(32).resume(state, two); }),
+              HasSubstr("buffer is 2 now and was 1; streams is 32 now and was 64"));
+  EXPECT_THAT(test::thrown([&] { WebDataset(data).shuffle(10000).resume(state, two); }),
+              HasSubstr("buffer is 157 now and was 1"));
+  EXPECT_THAT(test::thrown([&] { dataset(shards(7, 30)).shuffle(60).batch(4).seed(3).resume(state, two); }),
+              HasSubstr("samples is 210 now and was 217; shards is"));
+  EXPECT_THAT(test::thrown([&] { data.resume("nonsense", two); }), HasSubstr("no number 'epoch'"));
+}
+
+TEST_F(DatasetTest, BadSamplesAreLeftOutWithinABudget) {
+  const std::string urls = shards(2, 10, {{"x.png", "broken"}, {"x.cls", "1"}});
+  const WebDataset data = dataset(urls).on_error(OnError::kSkip).max_bad(1);
+  const auto stream = data.open();
+  const auto batches = all(*stream);
+  ASSERT_EQ(batches.size(), 3u);
+  EXPECT_EQ(stream->statistics().bad, 1);
+  EXPECT_EQ(batches[2].size(), 5);
+  EXPECT_THAT(batches[2].keys, ElementsAre("k1016", "k1017", "k1018", "k1019", "k1019"));
+  const auto padded = all(*WebDataset(data).pad().open());
+  EXPECT_EQ(padded[2].count, 4);
+  EXPECT_FALSE(padded[2].mask.data<bool>()[4]);
+  EXPECT_THAT(test::thrown([&] { all(*WebDataset(data).max_bad(0).open()); }),
+              HasSubstr("more than 0 bad samples in this epoch"));
+  EXPECT_THAT(test::thrown([&] { all(*WebDataset(data).max_bad(0.04).open()); }),
+              HasSubstr("more than 0 bad"));
+  EXPECT_EQ(all(*WebDataset(data).max_bad(0.05).open()).size(), 3u);
+}
+
+// A shard that is lost on one host: the others get what they would have got.
+TEST_F(DatasetTest, ALostShardDoesNotChangeWhatOthersGet) {
+  const std::string urls = shards(4, 16);
+  for (const std::string& url : WebDataset(urls).urls()) ASSERT_TRUE(write_index(url, *index_shard(url)));
+  const WebDataset data = dataset(urls).shuffle(8).seed(2).batch(4).on_error(OnError::kSkip).max_bad(16);
+  const auto open = [&](std::int64_t part) { return WebDataset(data).streams(8).open(1, part, 2); };
+  const auto before = keys(all(*open(0)));
+  const auto batches = all(*open(1));
+  folder_.write("s-2.tar", "lost");
+  std::int64_t bad = 0;
+  for (std::int64_t part = 0; part < 2; ++part) {
+    const auto stream = open(part);
+    const auto after = all(*stream);
+    EXPECT_EQ(after.size(), batches.size());
+    bad += stream->statistics().bad;
+    const auto& whole = part == 0 ? before : keys(batches);
+    const auto found = keys(after);
+    ASSERT_EQ(found.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      if (whole[i] >= "k1032" && whole[i] < "k1048") continue;  // of the lost shard
+      EXPECT_EQ(found[i], whole[i]);
+    }
+  }
+  EXPECT_EQ(bad, 16);
 }
 
 TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {

@@ -273,8 +273,8 @@ Sample small_sample(const std::string& key, std::uint8_t first, std::int64_t lab
 }
 
 TEST(Collate, StacksPadsAndMarks) {
-  std::vector<Sample> samples{small_sample("a", 0, 3), small_sample("b", 10, 4)};
-  const auto batch = collate(samples, 3, layout_of(samples[0]));
+  const std::vector<std::optional<Sample>> samples{small_sample("a", 0, 3), small_sample("b", 10, 4), {}};
+  const auto batch = collate(samples, layout_of(*samples[0]));
   ASSERT_TRUE(batch) << batch.error().what();
   EXPECT_EQ(batch->image.describe(), "uint8 [3, 3, 1, 2]");
   const auto* pixels = batch->image.data<std::uint8_t>();
@@ -305,10 +305,10 @@ TEST(Collate, SplitsPlanesOfEveryWidth) {
 }
 
 TEST(Collate, UnlikeSamplesAreNamed) {
-  std::vector<Sample> samples{small_sample("a", 0, 3), small_sample("b", 10, 4)};
-  samples[1].fields[0] = Image{Array::zeros(ElementType::kUint8, {2, 2, 3})};
+  std::vector<std::optional<Sample>> samples{small_sample("a", 0, 3), small_sample("b", 10, 4)};
+  samples[1]->fields[0] = Image{Array::zeros(ElementType::kUint8, {2, 2, 3})};
   EXPECT_THAT(
-      collate(samples, 2, layout_of(samples[0])).error().what(),
+      collate(samples, layout_of(*samples[0])).error().what(),
       HasSubstr(
           "s.tar: sample b has picture uint8 [3, 2, 2] as field 0, others have picture uint8 [3, 1, 2]"));
 }

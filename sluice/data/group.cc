@@ -54,53 +54,54 @@ std::string RawSample::where() const {
   return base::str(*shard, ": sample ", key, " (at byte ", fields.empty() ? 0 : fields.front().offset, ")");
 }
 
-ShardReader::ShardReader(std::unique_ptr<Source> source, Wanted wanted)
-    : tar_(std::move(source)),
+ShardReader::ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part)
+    : tar_(std::move(source), part),
       wanted_(std::move(wanted)),
       shard_(std::make_shared<const std::string>(tar_.name())) {}
 
 // Makes `ahead_` the next member that belongs to a sample; false at the end.
 base::Result<bool> ShardReader::next_member() {
-  if (ahead_) return true;
+  if (has_ahead_) return true;
   if (ended_) return false;
-  Member member;
   while (true) {
-    SLUICE_TRY(const bool found, tar_.next(member));
+    SLUICE_TRY(const bool found, tar_.next(ahead_));
     ended_ = !found;
     if (!found) return false;
-    if (member.kind != MemberKind::kFile || !split_name(member.name)) continue;
-    ahead_ = std::move(member);
-    return true;
+    has_ahead_ = ahead_.kind == MemberKind::kFile && split_name(ahead_.name);
+    if (has_ahead_) return true;
   }
 }
 
-base::Status ShardReader::add(const SplitName& name, RawSample& sample) {
+base::Status ShardReader::add(const SplitName& name, RawSample& sample, bool with_payload) {
   Field field;
   field.extension = lower(name.extension);
-  field.offset = ahead_->offset;
+  field.offset = ahead_.offset;
   field.payload = tar_.offset();
-  field.size = ahead_->size;
+  field.size = ahead_.size;
   if (const Field* twin = sample.find(field.extension))
-    return base::fail(Code::kDataLoss, *shard_, ": member ", ahead_->name, " (header at byte ", field.offset,
+    return base::fail(Code::kDataLoss, *shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
                       ") has the same key and extension as ", twin->member, " (header at byte ", twin->offset,
                       "): names within a sample must differ, and not in upper and lower case only");
-  if (wanted_.all || wanted_.extensions.contains(field.extension)) SLUICE_OK(tar_.read_payload(field.bytes));
-  field.member = std::move(ahead_->name);
+  if (with_payload && (wanted_.all || wanted_.extensions.contains(field.extension)))
+    SLUICE_OK(tar_.read_payload(field.bytes));
+  field.member = std::move(ahead_.name);
   sample.fields.push_back(std::move(field));
   return {};
 }
 
-base::Result<bool> ShardReader::next(RawSample& sample) {
+base::Result<bool> ShardReader::next(RawSample& sample, bool with_payloads) {
   sample = RawSample{};
   sample.shard = shard_;
+  sample.fields.reserve(last_fields_);
   while (true) {
     SLUICE_TRY(const bool found, next_member());
+    last_fields_ = std::max<std::size_t>(last_fields_, sample.fields.size());
     if (!found) return !sample.fields.empty();
-    const SplitName name = *split_name(ahead_->name);
+    const SplitName name = *split_name(ahead_.name);
     if (sample.fields.empty()) sample.key = name.key;
     if (name.key != sample.key) return true;
-    SLUICE_OK(add(name, sample));
-    ahead_.reset();
+    SLUICE_OK(add(name, sample, with_payloads));
+    has_ahead_ = false;
   }
 }
 

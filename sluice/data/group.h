@@ -38,6 +38,8 @@ struct RawSample {
   std::string key;
   std::shared_ptr<const std::string> shard;
   std::vector<Field> fields;
+  // Set when the sample could not be read and the policy is to go on: it has a shard then, and nothing else.
+  std::shared_ptr<const Error> failed;
 
   const Field* find(std::string_view extension) const;
   std::uint64_t bytes() const;
@@ -54,21 +56,22 @@ struct Wanted {
 // Threads: one at a time.
 class ShardReader {
  public:
-  ShardReader(std::unique_ptr<Source> source, Wanted wanted);
+  ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {});
 
-  // The next sample; false at the shard's end.
-  base::Result<bool> next(RawSample& sample);
+  // The next sample; false at the shard's end. With `with_payloads` false, all payloads are passed over.
+  base::Result<bool> next(RawSample& sample, bool with_payloads = true);
   std::uint64_t offset() const { return tar_.offset(); }
 
  private:
   TarReader tar_;
   Wanted wanted_;
   std::shared_ptr<const std::string> shard_;
-  std::optional<Member> ahead_;  // the first member of the next sample
-  bool ended_ = false;
+  Member ahead_;  // the first member of the next sample, if has_ahead_
+  bool has_ahead_ = false, ended_ = false;
+  std::size_t last_fields_ = 0;  // the most that a sample had
 
   base::Result<bool> next_member();
-  base::Status add(const SplitName& name, RawSample& sample);
+  base::Status add(const SplitName& name, RawSample& sample, bool with_payload);
 };
 
 }  // namespace sluice::data

@@ -7,7 +7,7 @@
 #include "sluice/base/thread.h"
 #include "sluice/data/decode.h"
 #include "sluice/data/group.h"
-#include "sluice/data/reader.h"
+#include "sluice/data/shard_index.h"
 
 namespace sluice::data {
 namespace {

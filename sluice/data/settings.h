@@ -9,6 +9,7 @@
 
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode.h"
+#include "sluice/data/shard_facts.h"
 
 namespace sluice::data {
 
@@ -17,7 +18,7 @@ struct WebDataset::Settings {
   struct Known {
     std::mutex mutex;
     std::optional<std::vector<std::string>> urls;
-    std::optional<std::int64_t> size;
+    std::shared_ptr<const ShardFacts> facts;
   };
 
   std::vector<std::string> patterns;
@@ -31,10 +32,17 @@ struct WebDataset::Settings {
   std::vector<float> mean, deviation;
   std::int64_t batch = 1;
   std::optional<Remainder> remainder;
+  std::int64_t streams = 64, shard_size = 0;
+  std::int64_t original_workers = 0, original_samples = 0;
+  OnError on_error = OnError::kStop;
+  double max_bad = 0.001;
   int workers = 0, prefetch = 4;
+  std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 
+  // What is known of the shards, found out once.
+  base::Result<std::shared_ptr<const ShardFacts>> learn(const std::vector<std::string>& urls) const;
   Remainder chosen_remainder() const {
-    return remainder.value_or(shuffle ? Remainder::kDrop : Remainder::kKeep);
+    return remainder.value_or(shuffle && original_workers == 0 ? Remainder::kDrop : Remainder::kKeep);
   }
 };
 

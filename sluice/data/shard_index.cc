@@ -98,6 +98,16 @@ base::Result<ShardIndex> index_shard(const std::string& url) {
   }
 }
 
+base::Result<std::int64_t> count_samples(const std::string& url) {
+  SLUICE_TRY(auto source, open_source(url));
+  ShardReader reader(std::move(source), Wanted{false, {}});
+  RawSample sample;
+  for (std::int64_t count = 0;; ++count) {
+    SLUICE_TRY(const bool found, reader.next(sample));
+    if (!found) return count;
+  }
+}
+
 base::Result<std::string> format_index(const ShardIndex& index) {
   std::string text = base::str(kVersion, " ", index.samples.size(), "\n");
   for (const auto& members : index.samples) {

@@ -35,6 +35,9 @@ struct ShardIndex {
 // Reads the headers of a shard, packed or not.
 base::Result<ShardIndex> index_shard(const std::string& url);
 
+// Samples in a shard, counted by its headers.
+base::Result<std::int64_t> count_samples(const std::string& url);
+
 // The text of an index file. Names with white space are an error: the format cannot hold them.
 base::Result<std::string> format_index(const ShardIndex& index);
 // `name` is the file's, for errors.

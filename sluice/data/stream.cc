@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "sluice/base/log.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::data {
@@ -10,14 +11,28 @@ namespace {
 
 constexpr std::size_t kMaxChunk = 16;  // samples that a decoder takes at a time
 
+// What a batch holds in memory, roughly.
+std::int64_t bytes_of(const RawBatch& raw) {
+  std::int64_t sum = 0;
+  for (const auto& row : raw.rows)
+    if (row) sum += static_cast<std::int64_t>(row->bytes());
+  return sum;
+}
+
+std::int64_t bytes_of(const Batch& batch) {
+  std::size_t sum = 0;
+  for (const Column& column : batch.columns) {
+    sum += column.array.bytes();
+    for (const std::string& text : column.text) sum += text.size();
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
 }  // namespace
 
-PipelineStream::PipelineStream(StreamOptions options)
-    : options_(std::move(options)), reader_([this] {
-        ReaderOptions reader = options_.reader;
-        reader.cancelled = &stopped_;
-        return reader;
-      }()) {
+PipelineStream::PipelineStream(StreamOptions options) : options_(std::move(options)) {
+  options_.read->source.cancelled = &stopped_;
+  statistics_.decoders = options_.workers;
   threads_.emplace_back([this] { read(); });
   for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { decode(); });
 }
@@ -52,62 +67,45 @@ void PipelineStream::read() {
 }
 
 base::Status PipelineStream::read_epoch() {
-  const std::int64_t global = options_.batch * options_.parts;
-  std::int64_t total = 0, index = 0, in_batch = 0;
-  std::vector<RawSample> mine;
-  RawSample sample;
+  SLUICE_TRY(const auto reader, make_part_reader(*options_.read, options_.part));
   while (true) {
-    SLUICE_TRY(const bool found, reader_.next(sample));
-    if (!found) break;
-    if (total++ == 0) {
-      std::lock_guard lock(mutex_);
-      specimen_ = sample;
-    }
-    if (index >= options_.skip_batches && in_batch / options_.batch == options_.part)
-      mine.push_back(std::move(sample));
-    if (++in_batch < global) continue;
-    if (index >= options_.skip_batches && !dispatch(std::move(mine), index, global)) return {};
-    mine.clear();
-    in_batch = 0;
-    ++index;
+    RawBatch raw;
+    SLUICE_TRY(const bool found, reader->next(raw));
+    if (!found || !dispatch(std::move(raw))) return {};
   }
-  if (total == 0)
-    return base::fail(Code::kInvalidArgument, "no samples in ", options_.reader.urls.size(),
-                      " shard(s), the first being '", options_.reader.urls.front(),
-                      "': expected members such as 0001.jpg and 0001.cls");
-  if (options_.remainder == Remainder::kDrop && total < global)
-    return base::fail(Code::kInvalidArgument, "the ", total, " samples of an epoch do not fill one batch of ",
-                      options_.batch, " × ", options_.parts, " = ", global,
-                      ": use a smaller batch, or pad() or keep() instead of drop_last()");
-  if (in_batch > 0 && options_.remainder != Remainder::kDrop && index >= options_.skip_batches)
-    dispatch(std::move(mine), index, in_batch);
-  return {};
 }
 
 // Hands a batch to the decoders as soon as there is room; false when the stream is being closed.
-bool PipelineStream::dispatch(std::vector<RawSample> raw, std::int64_t index, std::int64_t global_count) {
+bool PipelineStream::dispatch(RawBatch raw) {
   auto work = std::make_shared<Work>();
-  work->index = index;
-  work->global_count = global_count;
-  work->rows =
-      options_.remainder == Remainder::kKeep ? static_cast<std::int64_t>(raw.size()) : options_.batch;
+  work->bytes = bytes_of(raw);
   work->raw = std::move(raw);
-  work->samples.resize(work->raw.size());
-  const std::size_t count = work->raw.size();
+  const std::size_t count = work->raw.rows.size();
+  work->samples.resize(count);
   const std::size_t share = count / (2 * static_cast<std::size_t>(options_.workers)) + 1;
-  const std::size_t step = std::min(kMaxChunk, share);
+  // Where there is nothing to decode, a batch is one piece of work.
+  const std::size_t step = options_.decode.spec ? std::min(kMaxChunk, share) : count + 1;
   work->chunks_left = std::max<std::size_t>(1, (count + step - 1) / step);
 
   std::unique_lock lock(mutex_);
   const base::Stopwatch waited;
-  room_.wait(lock, [&] { return stopped_ || pending_.size() < static_cast<std::size_t>(options_.prefetch); });
+  room_.wait(lock, [&] {
+    return stopped_ || pending_.empty() ||
+           (pending_.size() < static_cast<std::size_t>(options_.prefetch) &&
+            pending_bytes_ + work->bytes <= options_.prefetch_bytes);
+  });
   statistics_.reader_idle += waited.seconds();
   if (stopped_) return false;
+  pending_bytes_ += work->bytes;
   pending_.push_back(work);
   for (std::size_t i = 0; i < work->chunks_left; ++i)
     chunks_.push_back({work, i * step, std::min(count, (i + 1) * step)});
+  const bool many = work->chunks_left > 1;
   lock.unlock();
-  chunk_ready_.notify_all();
+  if (many)
+    chunk_ready_.notify_all();
+  else
+    chunk_ready_.notify_one();
   return true;
 }
 
@@ -135,6 +133,7 @@ void PipelineStream::decode() {
 }
 
 base::Result<Sample> PipelineStream::decode_one(const RawSample& raw) const {
+  if (raw.failed) return tl::unexpected<Error>(*raw.failed);
   SLUICE_TRY(Sample sample, decode_sample(raw, options_.decode));
   for (const auto& map : options_.maps) {
     try {
@@ -153,13 +152,16 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
   const base::Stopwatch busy;
   Work& work = *chunk.work;
   for (std::size_t i = chunk.begin; i < chunk.end && !stopped_; ++i) {
+    auto& raw = work.raw.rows[i];
+    if (!raw) continue;
     try {
-      work.samples[i] = decode_one(work.raw[i]);
+      work.samples[i] = decode_one(*raw);
     } catch (const std::exception& error) {
-      work.samples[i] = base::fail(Code::kResourceExhausted, work.raw[i].where(), ": ", error.what());
+      work.samples[i] = base::fail(Code::kResourceExhausted, raw->where(), ": ", error.what());
     }
-    if (!*work.samples[i]) break;  // what comes after it cannot be the batch's first error
-    work.raw[i] = RawSample{};
+    raw.reset();
+    // What comes after it cannot be the batch's first error.
+    if (!*work.samples[i] && options_.read->on_error == OnError::kStop) break;
   }
   std::unique_lock lock(mutex_);
   const bool last = --work.chunks_left == 0;
@@ -168,47 +170,105 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
     try {
       work.result = finish(work);
     } catch (const std::exception& error) {
-      work.result = base::fail(Code::kResourceExhausted, "a batch of ", work.rows, " rows: ", error.what());
+      work.result =
+          base::fail(Code::kResourceExhausted, "a batch of ", work.samples.size(), " rows: ", error.what());
     }
   }
   lock.lock();
   statistics_.decoder_busy += busy.seconds();
   if (!last) return;
   work.finished = true;
-  statistics_.samples += static_cast<std::int64_t>(work.samples.size());
+  if (*work.result) {
+    statistics_.samples += (*work.result)->count;
+    const std::int64_t bytes = bytes_of(**work.result);
+    pending_bytes_ += bytes - work.bytes;
+    work.bytes = bytes;
+  }
   lock.unlock();
   batch_ready_.notify_one();
 }
 
+// The layout of the first sample of all that can be read.
 base::Result<BatchLayout> PipelineStream::layout_for_padding() {
-  std::unique_lock lock(mutex_);
-  const RawSample specimen = *specimen_;
-  lock.unlock();
-  SLUICE_TRY(const Sample sample, decode_one(specimen));
-  return layout_of(sample);
+  {
+    std::lock_guard lock(mutex_);
+    if (specimen_) return *specimen_;
+  }
+  RunOptions run;
+  for (std::size_t shard = 0; shard < options_.read->urls.size(); ++shard)
+    run.run.push_back({shard, 0, kToTheEnd});
+  RunReader reader(*options_.read, std::move(run));
+  RawSample raw;
+  SLUICE_TRY(const bool found, reader.next(raw));
+  if (!found) return base::fail(Code::kInvalidArgument, "no samples to make a batch of padding like");
+  SLUICE_TRY(const Sample sample, decode_one(raw));
+  std::lock_guard lock(mutex_);
+  return *(specimen_ = layout_of(sample));
+}
+
+// The rows of bad samples: padding where the dataset pads; else a copy of the nearest good sample before it
+// in the batch, or after it when there is none. So all other rows are what they would have been.
+base::Status PipelineStream::replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const {
+  std::vector<std::size_t> bad;
+  std::optional<std::size_t> good;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] && !good) good = i;
+    if (!work.samples[i] || *work.samples[i]) continue;
+    bad.push_back(i);
+    work.bad.push_back(work.samples[i]->error());
+  }
+  if (bad.empty() || options_.part.remainder == Remainder::kPad) return {};
+  if (!good)
+    return base::fail(Code::kDataLoss, "all samples of a batch are bad; the first: ", work.bad[0].what());
+  for (const std::size_t i : bad) rows[i] = i > 0 && rows[i - 1] ? rows[i - 1] : rows[*good];
+  return {};
 }
 
 base::Result<Batch> PipelineStream::finish(Work& work) {
-  std::vector<Sample> samples;
-  for (auto& sample : work.samples) {
-    if (!sample) return base::fail(Code::kCancelled, "the stream is being closed");
-    SLUICE_TRY(auto decoded, std::move(*sample));
-    samples.push_back(std::move(decoded));
+  const bool stop = options_.read->on_error == OnError::kStop;
+  std::vector<std::optional<Sample>> rows(work.samples.size());
+  std::optional<std::size_t> first;
+  if (stopped_) return base::fail(Code::kCancelled, "the stream is being closed");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!work.samples[i]) continue;
+    if (!*work.samples[i] && stop) return tl::unexpected<Error>(work.samples[i]->error());
+    if (!*work.samples[i]) continue;
+    rows[i] = std::move(**work.samples[i]);
+    if (!first) first = i;
   }
+  if (!stop) SLUICE_OK(replace_bad(work, rows));
   BatchLayout layout;
-  if (!samples.empty()) {
-    layout = layout_of(samples.front());
+  if (first) {
+    layout = layout_of(*rows[*first]);
   } else {
     SLUICE_TRY(layout, layout_for_padding());
   }
-  SLUICE_TRY(Batch batch, collate(std::move(samples), work.rows, layout));
+  SLUICE_TRY(Batch batch, collate(std::move(rows), layout));
   if (options_.decode.mix.wanted())
     SLUICE_OK(mix_rows(batch, options_.decode.mix, options_.decode.seed, options_.decode.epoch));
   work.samples.clear();
-  batch.index = work.index;
-  batch.global_count = work.global_count;
-  batch.weight = static_cast<float>(batch.count * options_.parts) / static_cast<float>(work.global_count);
+  batch.index = work.raw.index;
+  batch.global_count = work.raw.global_count;
+  batch.weight =
+      static_cast<float>(batch.count * options_.part.parts) / static_cast<float>(work.raw.global_count);
   return batch;
+}
+
+// Each bad sample is told once, and too many of them are an error.
+void PipelineStream::count_bad(const Work& work) {
+  for (const Error& error : work.bad) {
+    ++statistics_.bad;
+    // A lost shard is told once, not once for each of its samples.
+    if (last_bad_ != error.what()) base::warn("bad sample, left out: ", error.what());
+    last_bad_ = error.what();
+    if (statistics_.bad > options_.max_bad) {
+      error_ = Error(error.code(), base::str("more than ", options_.max_bad,
+                                             " bad samples in this epoch (the limit that max_bad() sets); "
+                                             "the last: ",
+                                             error.what()));
+      throw *error_;
+    }
+  }
 }
 
 std::optional<Batch> PipelineStream::next() {
@@ -217,10 +277,18 @@ std::optional<Batch> PipelineStream::next() {
   const base::Stopwatch waited;
   batch_ready_.wait(lock, [&] { return pending_.empty() ? ended_ : pending_.front()->finished; });
   statistics_.consumer_waiting += waited.seconds();
-  if (pending_.empty()) return std::nullopt;
+  if (pending_.empty()) {
+    if (statistics_.bad > 0 && !bad_reported_)
+      base::warn(statistics_.bad, " bad samples were left out of epoch ", options_.part.epoch, ", of ",
+                 options_.max_bad, " allowed");
+    bad_reported_ = true;
+    return std::nullopt;
+  }
   const std::shared_ptr<Work> work = std::move(pending_.front());
   pending_.pop_front();
+  pending_bytes_ -= work->bytes;
   if (*work->result) ++statistics_.batches;
+  count_bad(*work);
   lock.unlock();
   room_.notify_one();
   if (!*work->result) {
@@ -230,12 +298,17 @@ std::optional<Batch> PipelineStream::next() {
   return std::move(**work->result);
 }
 
+std::string PipelineStream::state() const {
+  std::lock_guard lock(mutex_);
+  return base::str(options_.state, " batches=", options_.part.skip_batches + statistics_.batches);
+}
+
 Statistics PipelineStream::statistics() const {
   std::lock_guard lock(mutex_);
   Statistics result = statistics_;
   result.seconds = clock_.seconds();
-  result.bytes = reader_.bytes();
-  result.shards = reader_.shards();
+  result.bytes = options_.read->bytes;
+  result.shards = options_.read->shards;
   if (!ended_) result.reader_busy = result.seconds - result.reader_idle;
   return result;
 }

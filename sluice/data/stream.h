@@ -15,39 +15,41 @@
 #include "sluice/data/collate.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode.h"
-#include "sluice/data/reader.h"
+#include "sluice/data/part_reader.h"
 
 namespace sluice::data {
 
 struct StreamOptions {
-  ReaderOptions reader;
+  std::unique_ptr<ReadSettings> read;
+  PartOptions part;
   DecodePlan decode;
   std::vector<std::function<void(Sample&)>> maps;
-  std::int64_t batch = 1;  // rows of this part
-  std::int64_t part = 0, parts = 1;
-  std::int64_t skip_batches = 0;
-  Remainder remainder = Remainder::kDrop;
+  std::int64_t max_bad = 0;  // samples
+  std::string state;         // what state() gives, but for the number of batches
   int workers = 1, prefetch = 4;
+  std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 };
 
-// Bounded: at most `prefetch` batches are in work or finished, one more is being read, and the shuffle buffer
-// has its own bound. Errors travel in the batches' order, so that which one is seen does not depend on
-// timing.
+// Bounded: at most `prefetch` batches and about `prefetch_bytes` are in work or finished (but always one),
+// one more is being read, and the shuffle buffers have their own bound. Errors travel in the batches' order,
+// so that which one is seen does not depend on timing.
 class PipelineStream : public Stream {
  public:
   explicit PipelineStream(StreamOptions options);
   ~PipelineStream() override;
   std::optional<Batch> next() override;
+  std::string state() const override;
   Statistics statistics() const override;
 
  private:
   // One batch on its way.
   struct Work {
-    std::int64_t index = 0, rows = 0, global_count = 0;
-    std::vector<RawSample> raw;
-    std::vector<std::optional<base::Result<Sample>>> samples;
-    std::size_t chunks_left = 0;  // under mutex_
-    bool finished = false;        // under mutex_
+    RawBatch raw;
+    std::vector<std::optional<base::Result<Sample>>> samples;  // nothing: padding, or not decoded
+    std::vector<Error> bad;                                    // of samples that were left out
+    std::int64_t bytes = 0;                                    // that it holds; under mutex_
+    std::size_t chunks_left = 0;                               // under mutex_
+    bool finished = false;                                     // under mutex_
     std::optional<base::Result<Batch>> result;
   };
   struct Chunk {
@@ -57,28 +59,31 @@ class PipelineStream : public Stream {
 
   void read();
   base::Status read_epoch();
-  bool dispatch(std::vector<RawSample> raw, std::int64_t index, std::int64_t global_count);
+  bool dispatch(RawBatch raw);
   void fail_in_order(const Error& error);
   void decode();
   base::Result<Sample> decode_one(const RawSample& raw) const;
   void decode_chunk(const Chunk& chunk);
   base::Result<Batch> finish(Work& work);
+  base::Status replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const;
   base::Result<BatchLayout> layout_for_padding();
+  void count_bad(const Work& work);
 
   StreamOptions options_;
   std::atomic<bool> stopped_{false};
-  EpochReader reader_;
   base::Stopwatch clock_;
 
   mutable std::mutex mutex_;
   std::condition_variable room_, chunk_ready_, batch_ready_;
   std::deque<std::shared_ptr<Work>> pending_;  // in the order of the epoch
+  std::int64_t pending_bytes_ = 0;
   std::deque<Chunk> chunks_;
   bool ended_ = false;
   Statistics statistics_;
   std::optional<Error> error_;  // the consumer's
-  std::optional<RawSample>
-      specimen_;  // of this epoch, for the layout of batches without samples; under mutex_
+  bool bad_reported_ = false;
+  std::string last_bad_;                 // what was logged last
+  std::optional<BatchLayout> specimen_;  // of batches without samples; under mutex_
   std::vector<std::thread> threads_;
 };
 

@@ -16,6 +16,21 @@ constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must no
 
 std::uint64_t rounded_up(std::uint64_t size) { return (size + kBlock - 1) / kBlock * kBlock; }
 
+// The sum of a block's bytes, eight at a time: four 16-bit sums in each of two words cannot overflow.
+std::uint64_t sum_of_bytes(const char* block) {
+  constexpr std::uint64_t kEven = 0x00FF00FF00FF00FF;
+  std::uint64_t even = 0, odd = 0, word = 0;
+  for (std::size_t i = 0; i < kBlock; i += 8) {
+    std::memcpy(&word, block + i, 8);
+    even += word & kEven;
+    odd += word >> 8 & kEven;
+  }
+  const auto fold = [](std::uint64_t sums) {
+    return (sums & 0xFFFF) + (sums >> 16 & 0xFFFF) + (sums >> 32 & 0xFFFF) + (sums >> 48);
+  };
+  return fold(even) + fold(odd);
+}
+
 bool all_zero(const char* bytes, std::size_t size) {
   return size == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, size - 1) == 0);
 }
@@ -46,8 +61,7 @@ std::optional<std::uint64_t> number_field(const char* field, std::size_t size) {
 bool checksum_matches(const char* block) {
   const auto stored = number_field(block + 148, 8);
   if (!stored) return false;
-  std::uint64_t plain = 8 * ' ';  // the checksum's own field counts as spaces
-  for (std::size_t i = 0; i < kBlock; ++i) plain += static_cast<unsigned char>(block[i]);
+  std::uint64_t plain = sum_of_bytes(block) + 8 * ' ';  // the checksum's own field counts as spaces
   for (std::size_t i = 148; i < 156; ++i) plain -= static_cast<unsigned char>(block[i]);
   if (*stored == plain) return true;
   std::int64_t with_sign = 8 * ' ';  // some old writers added up signed characters
@@ -65,17 +79,20 @@ struct TarReader::Header {
   std::uint64_t size = 0;
 
   char type() const { return block[156]; }
-  std::string name() const {
-    const auto plain = text_field(block, 100);
-    if (std::memcmp(block + 257, "ustar\0", 6) != 0) return std::string(plain);
-    // star keeps times in the last bytes of the prefix field.
-    const bool star = std::memcmp(block + 508, "tar", 4) == 0;
-    const auto prefix = text_field(block + 345, star ? 131 : 155);
-    return prefix.empty() ? std::string(plain) : base::str(prefix, "/", plain);
+  void name(std::string& name) const {
+    name.clear();
+    if (std::memcmp(block + 257, "ustar\0", 6) == 0) {
+      // star keeps times in the last bytes of the prefix field.
+      const bool star = std::memcmp(block + 508, "tar", 4) == 0;
+      name = text_field(block + 345, star ? 131 : 155);
+      if (!name.empty()) name += '/';
+    }
+    name += text_field(block, 100);
   }
 };
 
-TarReader::TarReader(std::unique_ptr<Source> source) : source_(std::move(source)), buffer_(kBufferBytes) {}
+TarReader::TarReader(std::unique_ptr<Source> source, ArchivePart part)
+    : source_(std::move(source)), buffer_(kBufferBytes), offset_(part.begin), part_(part) {}
 
 template <typename... Pieces>
 tl::unexpected<Error> TarReader::broken(const Pieces&... cause) const {
@@ -121,6 +138,7 @@ base::Result<std::uint64_t> TarReader::pass_over(std::uint64_t size) {
 
 base::Status TarReader::read_payload(std::string& payload) {
   payload.clear();
+  payload.reserve(std::min(payload_left_, kPayloadStep));
   while (payload_left_ > 0) {
     const std::size_t before = payload.size();
     const std::size_t step = std::min(payload_left_, kPayloadStep);
@@ -147,28 +165,32 @@ base::Status TarReader::finish_member() {
                 " bytes later (padding included)");
 }
 
+std::string TarReader::after() const {
+  return current_.name.empty() ? "" : base::str(", after member ", current_.name);
+}
+
 // A header, or false at a well-formed end.
 base::Result<bool> TarReader::read_header(Header& header) {
   header.offset = offset_;
   SLUICE_TRY(const std::size_t got, fill(header.block, kBlock));
-  const std::string after = current_.name.empty() ? "" : base::str(", after member ", current_.name);
+  if (got == 0 && part_.ends_early) return false;
   if (got == 0 && header.offset == 0) return broken("the file is empty: expected a tar archive");
   if (got == 0)
-    return broken("cut off at byte ", offset_, after,
+    return broken("cut off at byte ", offset_, after(),
                   ": expected another member or the end marker (two blocks of ",
                   "zeros), found the end of the file");
   if (got < kBlock)
-    return broken("cut off inside the header at byte ", header.offset, after, ": expected 512 bytes, found ",
-                  got);
-  if (all_zero(header.block, kBlock)) {
+    return broken("cut off inside the header at byte ", header.offset, after(),
+                  ": expected 512 bytes, found ", got);
+  if (header.block[0] == 0 && all_zero(header.block, kBlock)) {
     SLUICE_OK(check_end());
     return false;
   }
   if (!checksum_matches(header.block))
     return broken(header.offset == 0 ? "not a tar archive, or damaged: " : "damaged: ", "the header at byte ",
-                  header.offset, after, " has a wrong checksum");
+                  header.offset, after(), " has a wrong checksum");
   const auto size = number_field(header.block + 124, 12);
-  if (!size) return broken("the header at byte ", header.offset, after, " has a size that is not a number");
+  if (!size) return broken("the header at byte ", header.offset, after(), " has a size that is not a number");
   header.size = *size;
   return true;
 }
@@ -205,8 +227,7 @@ base::Status TarReader::read_extension(const Header& header, std::string& text) 
 }
 
 // PAX records: "LENGTH KEY=VALUE\n", where LENGTH counts the whole record.
-base::Status TarReader::parse_records(const std::string& text, Records& records) const {
-  std::string_view rest = text;
+base::Status TarReader::parse_records(std::string_view rest, std::vector<Record>& records) const {
   while (!rest.empty()) {
     std::size_t length = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
@@ -218,31 +239,38 @@ base::Status TarReader::parse_records(const std::string& text, Records& records)
     if (!whole || equals == std::string_view::npos || equals == 0)
       return broken("the PAX header before byte ", offset_,
                     " is malformed: expected 'LENGTH KEY=VALUE' lines");
-    records[std::string(record.substr(0, equals))] = record.substr(equals + 1);
+    records.emplace_back(record.substr(0, equals), record.substr(equals + 1));
     rest.remove_prefix(length);
   }
   return {};
 }
 
-base::Status TarReader::apply_records(const Header& header, const Records& local, Member& member) const {
-  Records records = global_;
-  for (const auto& [key, value] : local) records[key] = value;
-  for (const auto& [key, value] : records) {
-    if (base::starts_with(key, "GNU.sparse."))
-      return base::fail(Code::kUnimplemented, name(), ": member ", member.name, " (header at byte ",
-                        header.offset, ") is sparse, which is not supported: pack it again without --sparse");
-    if (key == "path" && !value.empty()) {
-      member.name = value;
-    } else if (key == "linkpath") {
-      member.link = value;
-    } else if (key == "size") {
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), member.size);
-      if (value.empty() || error != std::errc() || end != value.data() + value.size() ||
-          member.size >> 63 != 0)
-        return broken("the PAX header of member ", member.name, " before byte ", header.offset,
-                      " has a size that is not a number: '", value, "'");
-    }
+base::Status TarReader::apply_record(const Header& header, const Record& record, Member& member) const {
+  const auto& [key, value] = record;
+  if (base::starts_with(key, "GNU.sparse."))
+    return base::fail(Code::kUnimplemented, name(), ": member ", member.name, " (header at byte ",
+                      header.offset, ") is sparse, which is not supported: pack it again without --sparse");
+  if (key == "path" && !value.empty()) {
+    member.name = value;
+  } else if (key == "linkpath") {
+    member.link = value;
+  } else if (key == "size") {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), member.size);
+    if (value.empty() || error != std::errc() || end != value.data() + value.size() || member.size >> 63 != 0)
+      return broken("the PAX header of member ", member.name, " before byte ", header.offset,
+                    " has a size that is not a number: '", value, "'");
   }
+  return {};
+}
+
+// A member's own records replace the global ones of the same key.
+base::Status TarReader::apply_records(const Header& header, Member& member) const {
+  for (const auto& [key, value] : global_) {
+    bool replaced = false;
+    for (const Record& own : local_) replaced = replaced || own.first == key;
+    if (!replaced) SLUICE_OK(apply_record(header, {key, value}, member));
+  }
+  for (const Record& own : local_) SLUICE_OK(apply_record(header, own, member));
   return {};
 }
 
@@ -285,10 +313,10 @@ base::Status TarReader::classify(const Header& header, Member& member) const {
 base::Result<bool> TarReader::next(Member& member) {
   SLUICE_OK(finish_member());
   Header header;
-  Records local;
   std::optional<std::string> long_name, long_link;
   const std::uint64_t start = offset_;
-  std::string text;
+  local_.clear();
+  records_.clear();
   while (true) {
     SLUICE_TRY(const bool found, read_header(header));
     if (!found && header.offset != start)
@@ -296,21 +324,34 @@ base::Result<bool> TarReader::next(Member& member) {
     if (!found) return false;
     const char type = header.type();
     if (type != 'L' && type != 'K' && type != 'x' && type != 'X' && type != 'g') break;
-    SLUICE_OK(read_extension(header, text));
-    if (type == 'L') long_name = text.substr(0, text.find('\0'));
-    if (type == 'K') long_link = text.substr(0, text.find('\0'));
-    if (type == 'x' || type == 'X') SLUICE_OK(parse_records(text, local));
-    if (type == 'g') SLUICE_OK(parse_records(text, global_));
+    SLUICE_OK(read_extension(header, extension_));
+    if (type == 'L') long_name = extension_.substr(0, extension_.find('\0'));
+    if (type == 'K') long_link = extension_.substr(0, extension_.find('\0'));
+    if (type == 'x' || type == 'X') {
+      local_.clear();
+      records_ += extension_;
+      SLUICE_OK(parse_records(records_, local_));
+    }
+    if (type == 'g') {
+      std::vector<Record> all;
+      SLUICE_OK(parse_records(extension_, all));
+      for (const auto& [key, value] : all) global_[std::string(key)] = value;
+    }
   }
-  member = Member{header.name(), MemberKind::kFile, start, header.size,
-                  std::string(text_field(header.block + 157, 100))};
+  header.name(member.name);
+  member.kind = MemberKind::kFile;
+  member.offset = start;
+  member.size = header.size;
+  member.link = text_field(header.block + 157, 100);
   if (long_name) member.name = std::move(*long_name);
   if (long_link) member.link = std::move(*long_link);
-  if (!local.empty() || !global_.empty()) SLUICE_OK(apply_records(header, local, member));
+  if (!local_.empty() || !global_.empty()) SLUICE_OK(apply_records(header, member));
   SLUICE_OK(classify(header, member));
   payload_left_ = member.size;
   padding_ = rounded_up(member.size) - member.size;
-  current_ = member;
+  current_.name = member.name;
+  current_.offset = member.offset;
+  current_.size = member.size;
   return true;
 }
 

@@ -14,6 +14,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/data/source.h"
@@ -30,10 +32,16 @@ struct Member {
   std::string link;          // target of a link
 };
 
+// Which bytes of an archive a source has.
+struct ArchivePart {
+  std::uint64_t begin = 0;  // the archive's byte that comes first; a header begins there
+  bool ends_early = false;  // the source may end where a header would begin, without the two blocks of zeros
+};
+
 // Threads: one at a time.
 class TarReader {
  public:
-  explicit TarReader(std::unique_ptr<Source> source);
+  explicit TarReader(std::unique_ptr<Source> source, ArchivePart part = {});
 
   // Goes on to the next member (its payload need not have been read); false at the end of the archive. After
   // an error the reader is of no further use.
@@ -46,16 +54,19 @@ class TarReader {
 
  private:
   struct Header;
-  using Records = std::map<std::string, std::string>;
+  using Records = std::map<std::string, std::string, std::less<>>;
+  using Record = std::pair<std::string_view, std::string_view>;
 
   base::Result<std::size_t> fill(void* bytes, std::size_t size);
   base::Result<std::uint64_t> pass_over(std::uint64_t size);
   base::Status finish_member();
   base::Result<bool> read_header(Header& header);
+  std::string after() const;
   base::Status check_end();
   base::Status read_extension(const Header& header, std::string& text);
-  base::Status parse_records(const std::string& text, Records& records) const;
-  base::Status apply_records(const Header& header, const Records& local, Member& member) const;
+  base::Status parse_records(std::string_view text, std::vector<Record>& records) const;
+  base::Status apply_record(const Header& header, const Record& record, Member& member) const;
+  base::Status apply_records(const Header& header, Member& member) const;
   base::Status classify(const Header& header, Member& member) const;
   template <typename... Pieces>
   tl::unexpected<Error> broken(const Pieces&... cause) const;
@@ -66,8 +77,12 @@ class TarReader {
   std::uint64_t offset_ = 0;        // of the next byte that fill() gives
   std::uint64_t payload_left_ = 0;  // of the current member
   std::uint64_t padding_ = 0;       // after it
-  Member current_;
+  Member current_;                  // only what errors need: name, offset, size
+  std::string extension_;           // the last extended header's payload
+  std::vector<Record> local_;       // of the next member, within records_
+  std::string records_;
   Records global_;
+  ArchivePart part_;
 };
 
 }  // namespace sluice::data

@@ -34,7 +34,8 @@ std::string to_json(const Progress& progress) {
                          {"seconds", progress.seconds},
                          {"global_rates", progress.global_rates},
                          {"rated_epochs", progress.rated_epochs},
-                         {"config", progress.config}};
+                         {"config", progress.config},
+                         {"input", progress.input}};
   return json.dump(2) + "\n";
 }
 
@@ -55,6 +56,7 @@ base::Result<Progress> from_json(const std::string& text, const std::string& pat
     progress.global_rates = json.at("global_rates");
     progress.rated_epochs = json.at("rated_epochs");
     progress.config = json.at("config");
+    progress.input = json.value("input", "");
   } catch (const nlohmann::json::exception& error) {
     return base::fail(Code::kDataLoss, path, ": ", error.what());
   }

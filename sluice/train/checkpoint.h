@@ -32,6 +32,7 @@ struct Progress {
   double global_rates = 0;  // sum of the epochs' rates, for their mean
   int64_t rated_epochs = 0;
   std::string config;
+  std::string input;  // what the order of the samples depends on (data::WebDataset::state)
 };
 
 // Parameters and buffers, by their qualified names.

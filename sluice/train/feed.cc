@@ -29,27 +29,31 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
     part.image = run(image);
     part.label = run(label);
     part.mask = run(mask);
-    part.count = std::clamp<int64_t>(batch.count - r * rows, 0, rows);
+    const bool* mask_run = batch.mask.data<bool>() + r * rows;
+    part.count = std::count(mask_run, mask_run + rows, true);
     part.weight = static_cast<float>(static_cast<double>(part.count) * scale * replicas);
     result.push_back(std::move(part));
   }
   return result;
 }
 
-HostSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
-                          const FeedOptions& options) {
+DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
+                             const FeedOptions& options) {
   const bool padded = dataset.remainder() == data::Remainder::kPad;
-  if (replicas > 1) {
-    dataset.batch(dataset.batch_size() * replicas);
-    // A rest that is no multiple of the replicas cannot be split.
-    if (dataset.remainder() == data::Remainder::kKeep) dataset.drop_last();
-  }
-  std::shared_ptr<data::Stream> stream = dataset.open(options.epoch, part, parts, options.skip);
-  return [stream, replicas, padded]() -> std::vector<HostBatch> {
+  // A rest that is no multiple of the replicas cannot be split.
+  if (replicas > 1 && dataset.remainder() == data::Remainder::kKeep && !dataset.original_order())
+    dataset.drop_last();
+  const data::OpenOptions open{options.epoch, part, parts, replicas, options.skip};
+  std::shared_ptr<data::Stream> stream =
+      options.state.empty() ? dataset.open(open) : dataset.resume(options.state, open);
+  DatasetSource source;
+  source.statistics = [stream] { return stream->statistics(); };
+  source.next = [stream, replicas, padded]() -> std::vector<HostBatch> {
     auto batch = stream->next();
     if (!batch) return {};
     return split_batch(*batch, replicas, padded);
   };
+  return source;
 }
 
 }  // namespace train
@@ -104,9 +108,11 @@ Batch to_device(const train::Backend& backend, const std::vector<train::HostBatc
 }  // namespace feed_detail
 
 Feed::State::State(std::shared_ptr<const train::Backend> used, train::HostSource source,
-                   const FeedOptions& options, std::function<void(int64_t)> on_batch)
+                   const FeedOptions& options, std::function<void(int64_t)> on_batch,
+                   std::function<data::Statistics()> statistics)
     : backend(std::move(used)),
       on_batch(std::move(on_batch)),
+      statistics(std::move(statistics)),
       queue(static_cast<size_t>(std::max<int64_t>(1, options.prefetch))) {
   thread = std::thread([this, source = std::move(source), first = options.skip] {
     base::name_thread("sluice-feed");
@@ -114,7 +120,10 @@ Feed::State::State(std::shared_ptr<const train::Backend> used, train::HostSource
       for (int64_t index = first;; ++index) {
         auto group = source();
         if (group.empty()) break;
-        if (!queue.push(feed_detail::to_device(*backend, group, index))) return;
+        const base::Stopwatch upload;
+        Batch batch = feed_detail::to_device(*backend, group, index);
+        uploading = uploading + upload.seconds();
+        if (!queue.push(std::move(batch))) return;
       }
       queue.close();
     } catch (const Error& error) {
@@ -165,11 +174,30 @@ Feed::~Feed() = default;
 
 std::shared_ptr<Batch> Feed::next() {
   state_->backend->cut("feed");
+  const base::Stopwatch waited;
   std::optional<Batch> batch = base::value_or_throw(state_->queue.pop());
+  state_->waiting += waited.seconds();
   if (!batch) return nullptr;
   state_->apply_normalization(*batch);
   state_->on_batch(batch->count);
   return std::make_shared<Batch>(std::move(*batch));
+}
+
+FeedStatistics Feed::statistics() const {
+  FeedStatistics result;
+  const double seconds = std::max(state_->clock.seconds(), 1e-9);
+  result.waiting = state_->waiting / seconds;
+  result.uploading = state_->uploading / seconds;
+  result.has_data = state_->statistics != nullptr;
+  if (!result.has_data) return result;
+  result.data = state_->statistics();
+  const double reading = data::reading_share(result.data), decoding = data::decoding_share(result.data);
+  result.narrowest = "upload";
+  if (reading >= std::max(decoding, result.uploading))
+    result.narrowest = "read";
+  else if (decoding >= result.uploading)
+    result.narrowest = "decode";
+  return result;
 }
 
 Feed::Iterator Feed::begin() {

@@ -33,10 +33,22 @@ struct Batch {
 };
 
 struct FeedOptions {
-  int64_t epoch = -1;     // of a WebDataset; -1: the next one each time that this dataset is fed
-  int64_t skip = 0;       // batches left out at the beginning, to go on in mid-epoch
-  int64_t prefetch = 2;   // batches on the device ahead of the step
+  int64_t epoch = -1;    // of a WebDataset; -1: the next one each time that this dataset is fed
+  int64_t skip = 0;      // batches left out at the beginning, to go on in mid-epoch
+  int64_t prefetch = 2;  // batches on the device ahead of the step
+  // What WebDataset::state() gave when the epoch was left at `skip`: an error when the order of the samples
+  // is another one now. Empty: not checked.
+  std::string state;
   bool normalize = true;  // uint8 pictures become f32, (pixel / 255 − mean) / deviation, on the device
+};
+
+// Where the time of a feed went. Shares are of the time since the feed was made.
+struct FeedStatistics {
+  double waiting = 0;    // in the loop, for a batch that was not there: the run was input-bound for this long
+  double uploading = 0;  // the feeding thread's, on the way to the device
+  bool has_data = false;            // false for feeds of ranges
+  data::Statistics data;            // of the shards' reader
+  const char* narrowest = "input";  // the busiest stage: "read", "decode" or "upload"
 };
 
 namespace train {
@@ -85,6 +97,7 @@ class Feed {
   ~Feed();
   Iterator begin();
   Iterator end() { return {}; }
+  FeedStatistics statistics() const;
   // The next batch, or nothing at the end: what the loop calls.
   std::shared_ptr<Batch> next();
 

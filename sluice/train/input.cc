@@ -1,6 +1,8 @@
 #include "sluice/train/input.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
@@ -64,6 +66,23 @@ class FakeBatches {
   int64_t samples_, batches_, at_;
 };
 
+// "0.1%" → 0.001, "25" → 25
+double max_bad_of(const std::string& text) {
+  const bool percent = !text.empty() && text.back() == '%';
+  const std::string number = percent ? text.substr(0, text.size() - 1) : text;
+  size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(number, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || used != number.size() || !(value >= 0) || (!percent && value != std::floor(value)))
+    throw Error(Code::kInvalidArgument,
+                base::str("--max-bad '", text, "': expected a share such as 0.1% or a number such as 25"));
+  return percent ? std::min(value / 100, 0.999) : value;
+}
+
 data::WebDataset describe(const TrainOptions& options, bool training, int64_t rows) {
   data::WebDataset dataset(training ? options.train : options.test);
   dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
@@ -83,13 +102,32 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
                     options.deviation.empty() ? std::vector<float>(channels, 0.25F) : options.deviation);
   dataset.batch(rows);
   if (options.workers > 0) dataset.workers(options.workers);
+  dataset.prefetch(64).prefetch_memory(options.prefetch << 20);
+  const std::map<std::string, data::OnError> policies = {
+      {"stop", data::OnError::kStop}, {"skip", data::OnError::kSkip}, {"retry", data::OnError::kRetry}};
+  dataset.on_error(policies.at(options.on_error)).max_bad(max_bad_of(options.max_bad));
+  if (training && options.shard_size > 0) dataset.shard_size(options.shard_size);
   return dataset;
+}
+
+// The order of the training set and what becomes of its remainder.
+void set_order(const TrainOptions& options, data::WebDataset& dataset) {
+  dataset.shuffle(options.shuffle).streams(options.streams);
+  if (options.original_workers > 0) {
+    dataset.original(options.original_workers, options.original_samples);
+  } else if (options.remainder == "carry") {
+    dataset.carry();
+  } else if (options.remainder == "pad") {
+    dataset.pad();
+  } else {
+    dataset.drop_last();
+  }
 }
 
 }  // namespace input_detail
 
 Input::Input(const TrainOptions& options, bool training, int64_t rows, int replicas)
-    : options_(options), training_(training), rows_(rows) {
+    : options_(options), training_(training), rows_(rows), replicas_(replicas) {
   const int64_t together = rows * replicas;
   if (options.fake_data) {
     samples_ = training ? options.train_size : options.test_size;
@@ -100,11 +138,11 @@ Input::Input(const TrainOptions& options, bool training, int64_t rows, int repli
     look_at_first();
     samples_ = dataset_->size();
     if (training)
-      dataset_->shuffle(options.shuffle).drop_last();
+      input_detail::set_order(options, *dataset_);
     else
       dataset_->pad();
   }
-  batches_ = training ? samples_ / together : (samples_ + together - 1) / together;
+  batches_ = batches(0);
   if (training && batches_ == 0)
     throw Error(Code::kInvalidArgument,
                 base::str("the training set has ", samples_, " samples, less than one batch of ", together,
@@ -124,10 +162,34 @@ void Input::look_at_first() {
   image_size_ = first->image.shape()[2];
 }
 
-Feed Input::feed(Session& session, int64_t epoch, int64_t skip) const {
+int64_t Input::batches(int64_t epoch) const {
+  if (dataset_) return dataset_->batches(replicas_, epoch);
+  const int64_t together = rows_ * replicas_;
+  return training_ ? samples_ / together : (samples_ + together - 1) / together;
+}
+
+std::string Input::describe_remainder() const {
+  const int64_t together = rows_ * replicas_, rest = samples_ % together;
+  if (dataset_ && dataset_->original_order()) return "the original order, workers' last batches are smaller";
+  if (rest == 0) return "no remainder";
+  if (dataset_ && dataset_->remainder() == data::Remainder::kCarry)
+    return base::str(rest, " samples of the first epoch are carried over into the next");
+  if (dataset_ && dataset_->remainder() == data::Remainder::kPad)
+    return base::str("the last batch has ", rest, " samples and is padded to ", together);
+  return base::str(rest, " samples are left out of each epoch");
+}
+
+std::string Input::state(const Session& session, int64_t epoch, int64_t batches) const {
+  if (!dataset_) return "";
+  return dataset_->state(
+      {epoch, session.process_index(), session.processes(), session.local_replicas(), batches});
+}
+
+Feed Input::feed(Session& session, int64_t epoch, int64_t skip, const std::string& state) const {
   FeedOptions feed;
   feed.epoch = epoch;
   feed.skip = skip;
+  if (skip > 0) feed.state = state;
   if (dataset_) return session.feed(*dataset_, feed);
   return session.feed_source(
       input_detail::FakeBatches(options_, training_, rows_, session, samples_, batches_, skip), feed);

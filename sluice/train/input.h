@@ -19,18 +19,23 @@ class Input {
   Input(const TrainOptions& options, bool training, int64_t rows, int replicas);
 
   int64_t samples() const { return samples_; }
-  int64_t batches() const { return batches_; }  // in an epoch; the last test batch is filled up
+  int64_t batches() const { return batches_; }  // in epoch 0; the last test batch is filled up
+  int64_t batches(int64_t epoch) const;         // with a carried-over remainder, epochs may differ by one
   // Of the first picture, as the model gets it.
   int64_t channels() const { return channels_; }
   int64_t image_size() const { return image_size_; }
 
-  Feed feed(Session& session, int64_t epoch, int64_t skip) const;
+  // `state`: what state() gave for this place; empty: nothing to compare with.
+  Feed feed(Session& session, int64_t epoch, int64_t skip, const std::string& state = "") const;
+  // What the order of the samples depends on, for a checkpoint; empty for fake data.
+  std::string state(const Session& session, int64_t epoch, int64_t batches) const;
+  std::string describe_remainder() const;  // "3 of 1,283 samples left out of each epoch"
 
  private:
   void look_at_first();
   const TrainOptions& options_;
   bool training_;
-  int64_t rows_, samples_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
+  int64_t rows_, replicas_, samples_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
   std::optional<data::WebDataset> dataset_;
 };
 

@@ -23,10 +23,18 @@ struct TrainOptions {
   std::string test;
   std::string images = "jpg;jpeg;png;ppm";
   std::string labels = "cls";
-  int64_t channels = 3;     // 3: colour, 1: grey
-  int64_t shuffle = 10000;  // samples in the shuffle buffer
-  int64_t resize = 0;       // pixels of the shorter side; 0: as it is
-  int64_t crop = 0;         // side of a random crop in training, of a centre crop in the test; 0: none
+  int64_t channels = 3;            // 3: colour, 1: grey
+  int64_t shuffle = 10000;         // samples in the shuffle buffers of all processes together
+  int64_t streams = 64;            // that an epoch is dealt to: a multiple of the replicas
+  std::string remainder = "drop";  // what does not fill a batch: drop, carry (into the next epoch) or pad
+  int64_t original_workers = 0;    // above 0: the order of PyTorch's DataLoader with so many workers
+  int64_t original_samples = 0;    // what an epoch is believed to have there; 0: counted
+  int64_t shard_size = 0;          // samples in each training shard; 0: counted
+  std::string on_error = "stop";   // bad shards and samples: stop, skip or retry
+  std::string max_bad = "0.1%";    // bad samples of an epoch that are left out at most
+  int64_t prefetch = 256;          // batches ahead on the host [MiB]
+  int64_t resize = 0;              // pixels of the shorter side; 0: as it is
+  int64_t crop = 0;                // side of a random crop in training, of a centre crop in the test; 0: none
   int64_t crop_padding = 4;
   // Side of RandomResizedCrop in training; the test's pictures are resized to 8/7 of it and cut to their
   // middle. 0: none.

@@ -127,7 +127,8 @@ void Run::prepare() {
 void Run::announce() {
   const int64_t rows = rows_per_replica(options_, session_.replicas());
   console_.line(base::str("batch ", rows, " × ", session_.replicas(), " replicas × accumulate ",
-                          options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate));
+                          options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate, "; ",
+                          train_.describe_remainder()));
   int64_t weights = 0;
   for (const auto& parameter : model_.parameters()) weights += parameter.numel();
   console_.line(base::str("model ", options_.model, ": ", weights, " weights on ", session_.device(), ", ",
@@ -154,8 +155,10 @@ TrainResult Run::operator()() {
 bool Run::train_epoch() {
   model_.train();
   rate_.emplace(base::monotonic_seconds());
-  auto feed = train_.feed(session_, progress_.epoch, progress_.batch * options_.accumulate);
-  while (progress_.batch < steps_per_epoch_) {
+  auto feed = train_.feed(session_, progress_.epoch, progress_.batch * options_.accumulate, progress_.input);
+  int64_t steps = train_.batches(progress_.epoch) / options_.accumulate;
+  if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);
+  while (progress_.batch < steps) {
     set_learning_rate(*optimizer_, learning_rate_now());
     // Random numbers depend on the seed and the step alone: a resumed run draws the same ones.
     torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step)}));
@@ -170,11 +173,22 @@ bool Run::train_epoch() {
       rate_->add(batch->count);
       session_.step(*optimizer_, {.clip_norm = options_.clip_norm});
     }
-    const bool last = progress_.batch + 1 == steps_per_epoch_, stop = interrupted();
+    const bool last = progress_.batch + 1 == steps, stop = interrupted();
     after_update(loss, last, stop);
     if (stop) return false;
   }
+  report_input(feed.statistics());
   return true;
+}
+
+// Says when the device waited for data, and where the data was held up.
+void Run::report_input(const FeedStatistics& feed) {
+  if (!feed.has_data) return;
+  const auto percent = [](double share) { return std::lround(100 * share); };
+  if (feed.waiting >= 0.1)
+    console_.line(base::str("Input-bound: ", percent(feed.waiting),
+                            " % of the epoch was waiting for data. The narrowest stage is ", feed.narrowest,
+                            " (", data::summary(feed.data), "; upload ", percent(feed.uploading), " %)."));
 }
 
 torch::Tensor Run::train_batch(Batch& batch) {
@@ -184,7 +198,13 @@ torch::Tensor Run::train_batch(Batch& batch) {
     if (options_.precision == "bf16") autocast.emplace(session_.device());
     auto cross_entropy =
         torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(options_.label_smoothing);
+    if (batch.mask.defined()) cross_entropy.reduction(torch::kNone);
     loss = torch::nn::functional::cross_entropy(forward_(batch.image), batch.label, cross_entropy);
+    // Padding counts for nothing: the mean over the replicas is that over all samples of the batch.
+    if (batch.mask.defined()) {
+      const torch::Tensor samples = batch.mask.to(loss.scalar_type());
+      loss = (loss * samples).sum() / samples.sum().clamp_min(1) * batch.weight;
+    }
   }
   if (options_.accumulate > 1)
     (loss / static_cast<double>(options_.accumulate)).backward();
@@ -310,6 +330,7 @@ bool Run::test_epoch() {
 void Run::save(bool best) {
   if (!session_.is_leader()) return;
   progress_.seconds = earlier_seconds_ + base::monotonic_seconds() - started_;
+  progress_.input = train_.state(session_, progress_.epoch, progress_.batch * options_.accumulate);
   Snapshot snapshot = take_snapshot(session_.backend(), model_, *optimizer_, progress_);
   std::vector<std::string> folders = {folder("last")};
   if (best) folders.push_back(folder("best"));

@@ -151,8 +151,9 @@ Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) 
   next = chosen.epoch + 1;
   state_->epoch = chosen.epoch;
   auto source = train::dataset_source(dataset, local_replicas(), process_index(), processes(), chosen);
-  auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), chosen,
-                                            [state = state_](int64_t samples) { state->rate.add(samples); });
+  auto feed = std::make_unique<Feed::State>(
+      state_->backend, std::move(source.next), chosen,
+      [state = state_](int64_t samples) { state->rate.add(samples); }, std::move(source.statistics));
   if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
   return Feed(std::move(feed));
 }

@@ -1,0 +1,88 @@
+// The order of samples in an epoch, computed from the shards' sizes alone: nothing is read for it.
+//
+// An epoch is dealt to S streams. The shards, permuted by (seed, epoch), are laid end to end and cut into S
+// runs of equal length (± 1 sample), and the runs are given to the streams in an order drawn from the same
+// numbers. So no stream ends before the others: what a short one would lack it has from its neighbour's
+// shard, and a shard is split only where it lies on a cut. With fewer shards than streams this splits all of
+// them. Sample i of the epoch is the next one of stream i mod S, which shuffles its run in a buffer of its
+// own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sluice/data/dataset.h"
+
+namespace sluice::data {
+
+// Samples first … first + count − 1 of a shard.
+struct Segment {
+  std::size_t shard = 0;
+  std::int64_t first = 0, count = 0;
+  bool operator==(const Segment&) const = default;
+};
+constexpr std::int64_t kToTheEnd = -1;  // a count that is not known before it is read
+
+class EpochOrder {
+ public:
+  // `sizes`: samples of each shard. `offset`: the epoch's first sample comes from stream offset mod S.
+  EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed, std::int64_t epoch,
+             std::int64_t streams, std::int64_t offset = 0);
+
+  std::int64_t length(std::int64_t stream) const { return lengths_[static_cast<std::size_t>(stream)]; }
+  // What a stream reads, in this order.
+  std::vector<Segment> run(std::int64_t stream) const;
+  // How many of the epoch's first `samples` samples come from this stream.
+  std::int64_t taken(std::int64_t stream, std::int64_t samples) const;
+
+ private:
+  std::int64_t streams_, offset_;
+  std::vector<std::size_t> shards_;             // permuted
+  std::vector<std::int64_t> ends_;              // of the shards on the line, in that order
+  std::vector<std::int64_t> starts_, lengths_;  // of each stream's run on the line
+};
+
+// Which samples make the batches of an epoch. G = rows × replicas.
+// - kDrop, kPad, kKeep: batch k has samples k·G … of the epoch, and stream i mod S gives sample i.
+// - kCarry: samples are counted on through all epochs; an epoch's first batch begins with what its
+//   predecessor left over, and sample i of epoch e, whose number is g = e·T + i, comes from stream g mod S.
+// Row j of a global batch belongs to replica j mod replicas, and is row j div replicas there.
+struct BatchPlan {
+  std::int64_t total = 0;  // samples of an epoch (T)
+  std::int64_t rows = 1, replicas = 1;
+  Remainder remainder = Remainder::kDrop;
+  std::int64_t epoch = 0;
+
+  std::int64_t global_rows() const { return rows * replicas; }
+  std::int64_t offset() const { return remainder == Remainder::kCarry ? epoch * total : 0; }
+  std::int64_t batches() const;
+  // The number of the first sample of batch k; below offset() for samples of the epoch before.
+  std::int64_t begin(std::int64_t batch) const;
+  // Samples in batch k, without padding.
+  std::int64_t count(std::int64_t batch) const;
+};
+
+// The order of the first training job: each replica takes every N-th shard, each of its W workers every W-th
+// of those; every worker batches its own samples, the last batch being smaller; a replica takes a batch from
+// each worker in turn, leaving out those that have ended.
+struct OriginalPlan {
+  struct Step {
+    std::int64_t worker = 0, rows = 0;
+  };
+  std::vector<std::vector<Step>> replicas;  // the batches of each replica, cut to the same number
+
+  // `samples`: what the epoch is believed to have. It ends after samples ÷ (rows × replicas) steps, rounded
+  // down, and one more, or when the first replica has no more batches. 0: the sum of the sizes. With
+  // `whole_batches`, the workers' last, smaller ones are left out.
+  static OriginalPlan make(const std::vector<std::int64_t>& sizes, std::int64_t replicas,
+                           std::int64_t workers, std::int64_t rows, std::int64_t samples,
+                           bool whole_batches = false);
+  std::int64_t steps() const { return static_cast<std::int64_t>(replicas.front().size()); }
+  std::int64_t samples(std::int64_t replica) const;  // that it trains on
+  // The shards of a worker.
+  static std::vector<std::size_t> shards(std::size_t count, std::int64_t replica, std::int64_t replicas,
+                                         std::int64_t worker, std::int64_t workers);
+};
+
+}  // namespace sluice::data

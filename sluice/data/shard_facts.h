@@ -1,0 +1,36 @@
+// What must be known of all shards before an epoch's order can be computed: how many samples each holds.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+
+namespace sluice::data {
+
+struct ShardFacts {
+  std::vector<std::int64_t> sizes;  // samples of each shard
+  // Where each sample begins in the archive; empty for a shard that is packed or of which this is not known.
+  std::vector<std::vector<std::uint64_t>> starts;
+  std::int64_t total = 0;         // samples
+  std::uint64_t bytes = 0;        // of all shards, unpacked where that is known; 0: not known
+  std::uint64_t fingerprint = 0;  // of the shards' names and sizes, in their order
+};
+
+struct LearnOptions {
+  std::int64_t shard_size = 0;  // every shard holds this many samples, and none is looked at; 0: look
+  bool skip_damaged = false;    // a damaged shard counts with the samples before the damage (one warning)
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+// For each shard its index file, else its folder's sizes.json, else its own headers (several shards at a
+// time).
+// `-` and `pipe:` are an error: they can be read only once.
+base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, const LearnOptions& options = {});
+
+// False for `-` and `pipe:`.
+bool can_be_read_again(const std::string& url);
+
+}  // namespace sluice::data

@@ -1,0 +1,33 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sluice/base/strings.h"
+#include "sluice/data/dataset.h"
+
+namespace sluice::data {
+namespace {
+
+double share(double busy, double all) { return all > 0 ? std::clamp(busy / all, 0.0, 1.0) : 0; }
+
+std::int64_t percent(double part) { return std::llround(100 * part); }
+
+}  // namespace
+
+double reading_share(const Statistics& statistics) {
+  return share(statistics.reader_busy, statistics.seconds);
+}
+
+double decoding_share(const Statistics& statistics) {
+  return share(statistics.decoder_busy, statistics.seconds * statistics.decoders);
+}
+
+std::string summary(const Statistics& statistics) {
+  const double seconds = std::max(statistics.seconds, 1e-9);
+  const auto tenths = std::llround(static_cast<double>(statistics.bytes) / seconds / 1e5);
+  return base::str(std::llround(static_cast<double>(statistics.samples) / seconds), " samples/s, ",
+                   tenths / 10, ".", tenths % 10, " MB/s; reading ", percent(reading_share(statistics)),
+                   " % busy, decoding ", percent(decoding_share(statistics)), " % of ", statistics.decoders,
+                   " threads");
+}
+
+}  // namespace sluice::data
