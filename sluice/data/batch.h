@@ -50,8 +50,8 @@ struct Batch {
   // the own picture's share, float32 [N]. The loss is own_share · loss(label) + (1 − own_share) ·
   // loss(other).
   Array other_label, own_share;
-  Array mask;              // bool [N]: true for a sample, false for padding (all zeros)
-  std::int64_t count = 0;  // samples in this batch, without padding
+  Array mask;                     // bool [N]: true for a sample, false for padding (all zeros)
+  std::int64_t count = 0;         // samples in this batch, without padding
   std::int64_t global_count = 0;  // samples in this batch on all parts together
   float weight = 1.0F;     // count × parts ÷ global_count: mean over parts of weight × local mean is exact
   std::int64_t index = 0;  // 0 for the first batch of the epoch
