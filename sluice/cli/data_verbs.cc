@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "sluice/cli/data_common.h"
+#include "sluice/cli/data_cp_verb.h"
 
 namespace sluice::cli {
 
@@ -14,6 +15,7 @@ void add_data_verbs(CLI::App& app, int& exit_status) {
   add_cat_verb(*noun, exit_status);
   add_index_verb(*noun, exit_status);
   add_stats_verb(*noun, exit_status);
+  add_data_cp(*noun, exit_status);
 }
 
 }  // namespace sluice::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/file.h"
 #include "sluice/data/settings.h"
 #include "sluice/data/urls.h"
 
@@ -284,6 +285,13 @@ WebDataset& WebDataset::workers(int threads) {
 WebDataset& WebDataset::prefetch(int batches) {
   demand(batches > 0, "a prefetch", batches, "1 batch or more");
   change().prefetch = batches;
+  return *this;
+}
+
+WebDataset& WebDataset::cache(std::string folder, std::int64_t bytes) {
+  demand(bytes > 0, "a cache in bytes", bytes, "a positive number");
+  change().cache_folder = base::expand_home(folder);
+  change().cache_bytes = bytes;
   return *this;
 }
 

@@ -200,6 +200,10 @@ class WebDataset {
   WebDataset& prefetch(int batches);                // finished or in work ahead of the consumer, default 4
   WebDataset& prefetch_memory(std::int64_t bytes);  // that they may hold, but for one batch; default 256 MiB
 
+  // Keeps remote shards in a folder of this machine, at most so many bytes of them; see cache.h. Any number
+  // of processes may share the folder.
+  WebDataset& cache(std::string folder, std::int64_t bytes);
+
   std::unique_ptr<Stream> open() const;  // of the epoch set by epoch()
   std::unique_ptr<Stream> open(std::int64_t epoch, std::int64_t part = 0, std::int64_t parts = 1,
                                std::int64_t skip_batches = 0) const;

@@ -9,6 +9,8 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/thread.h"
+#include "sluice/cloud/storage.h"
+#include "sluice/data/shard_upload.h"
 #include "sluice/data/tar_writer.h"
 
 namespace sluice::data {
@@ -148,6 +150,7 @@ base::Result<ShardReport> write_shards(std::int64_t count,
                                        const std::function<base::Result<NewSample>(std::int64_t)>& produce,
                                        const ShardOptions& options) {
   SLUICE_OK(check_options(count, options));
+  if (cloud::is_gs(options.folder)) return write_shards_to_bucket(count, produce, options);
   SLUICE_OK(base::make_directories(options.folder));
   SLUICE_TRY(const auto old, existing_shards(options));
   if (!old.empty() && !options.overwrite)
@@ -170,7 +173,12 @@ base::Result<ShardReport> write_shards(std::int64_t count,
 }
 
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines) {
-  return base::write_file_atomically(path, base::join(lines, "\n") + "\n");
+  const std::string text = base::join(lines, "\n") + "\n";
+  if (!cloud::is_gs(path)) return base::write_file_atomically(path, text);
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(path));
+  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(text, name));
+  return {};
 }
 
 std::string sample_key(std::int64_t index) {

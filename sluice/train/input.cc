@@ -103,6 +103,7 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   dataset.batch(rows);
   if (options.workers > 0) dataset.workers(options.workers);
   dataset.prefetch(64).prefetch_memory(options.prefetch << 20);
+  if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
   const std::map<std::string, data::OnError> policies = {
       {"stop", data::OnError::kStop}, {"skip", data::OnError::kSkip}, {"retry", data::OnError::kRetry}};
   dataset.on_error(policies.at(options.on_error)).max_bad(max_bad_of(options.max_bad));
