@@ -139,14 +139,15 @@ void machine_flags(CLI::App& app, Flags& flags) {
 
 void output_flags(CLI::App& app, Flags& flags) {
   TrainOptions& o = flags.options;
-  app.add_option("--logdir", o.logdir, "Folder for checkpoints, metrics and TensorBoard events")
+  app.add_option("--logdir", o.logdir,
+                 "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder")
       ->group("Output");
   app.add_option("--log-steps", o.log_steps, "A line every so many steps")->group("Output");
   app.add_option("--save-steps", o.save_steps, "A checkpoint every so many steps, 0: after each epoch")
       ->group("Output");
   // The text is given when the flag stands without a value.
   app.add_option("--resume", o.resume,
-                 "Go on from a checkpoint folder; without a value: from LOGDIR/last, if there")
+                 "Go on from a checkpoint folder or gs://…; without a value: from LOGDIR/last, if there")
       ->expected(0, 1)
       ->default_str("")
       ->group("Output");
