@@ -3,7 +3,8 @@
 //   bench_collectives [rounds]
 //
 // Prints JSON with medians in milliseconds. "local": one collective of 4 replicas against two threads that
-// copy as many bytes. "processes": one collective of 2 processes with 2 replicas each against Gloo alone
+// copy as many bytes. "processes": one collective of 2 processes with 2 replicas each (through
+// shared memory, and over Gloo) against Gloo alone
 // between the 2 processes, each with one set of the tensors. Each pair is measured in turns.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "sluice/pjrt/client.h"
 #include "sluice/pjrt/host_collectives.h"
 #include "sluice/replica/gloo_transport.h"
+#include "sluice/replica/transport.h"
 #include "sluice/stablehlo/builder.h"
 
 namespace sluice {
@@ -152,19 +154,23 @@ nlohmann::json local(int rounds) {
 nlohmann::json across(int rounds, const replica::Placement& placement) {
   const Types types = resnet50();
   const auto processes = base::value_or_throw(replica::Processes::join(placement));
-  const auto transport = base::value_or_throw(replica::make_gloo_transport(processes));
-  pjrt::HostCollectivesConfig config;
-  config.process_index = processes->index();
-  config.processes = processes->count();
-  config.transport = transport;
-  Collective collective(types, 2, config);
+  const auto gloo = base::value_or_throw(replica::make_gloo_transport(processes));
   std::vector<std::vector<float>> tensors;
   std::vector<pjrt::HostSpan> spans;
   for (const auto& type : types) tensors.emplace_back(static_cast<size_t>(type.numel()), 0);
   for (auto& tensor : tensors) spans.push_back({tensor.data(), tensor.size()});
-  return compare(
-      rounds, "gloo_alone", [&] { collective.run(); },
-      [&] { base::value_or_throw(transport->all_reduce(spans, DType::kF32, pjrt::Reduction::kSum)); });
+  nlohmann::json report;
+  for (const bool shared : {true, false}) {
+    pjrt::HostCollectivesConfig config;
+    config.process_index = processes->index();
+    config.processes = processes->count();
+    config.transport = shared ? base::value_or_throw(replica::make_transport(processes)) : gloo;
+    Collective collective(types, 2, config);
+    report[shared ? "shared_memory" : "gloo"] = compare(
+        rounds, "gloo_alone", [&] { collective.run(); },
+        [&] { base::value_or_throw(gloo->all_reduce(spans, DType::kF32, pjrt::Reduction::kSum)); });
+  }
+  return report;
 }
 
 int run(int rounds) {

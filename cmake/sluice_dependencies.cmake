@@ -1,9 +1,11 @@
 # Finds what the rooms are built on: Debian's libraries, and LibTorch in the place that scripts/setup found.
 find_package(Threads REQUIRED)
 
-if(SLUICE_TORCH)
-  include(sluice_torch)
+include(sluice_torch)
+if(SLUICE_TORCH OR SLUICE_TESTS)
   sluice_find_torch(${PROJECT_SOURCE_DIR}/.deps)
+endif()
+if(SLUICE_TORCH)
   if(NOT SLUICE_TORCH_ROOT)
     message(FATAL_ERROR "${SLUICE_TORCH_MISSING}")
   elseif(SLUICE_TORCH_VERSION VERSION_LESS 2.11 OR SLUICE_TORCH_VERSION VERSION_GREATER_EQUAL 2.14)

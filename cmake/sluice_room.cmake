@@ -1,10 +1,12 @@
-# sluice_room(NAME [TORCH] SOURCES … [DEPENDS room …] [LIBRARIES target …] [TESTS file …] [TEST_LIBRARIES target …])
+# sluice_room(NAME [TORCH|SOME_TORCH] SOURCES … [DEPENDS room …] [LIBRARIES target …] [TESTS file …] [TEST_LIBRARIES target …])
 #
 # One room of the house: the static library sluice_NAME and, with tests on, one test binary sluice_NAME_test.
-# A room with TORCH sees LibTorch's headers and is built in unity files (one such file costs 10 to 26 s).
+# A room with TORCH sees LibTorch's headers and is built in unity files (one such file costs 10 to 26 s). One
+# with SOME_TORCH uses a piece of it that needs no sanitizer of its own: it is built wherever LibTorch is found, so
+# also for the thread sanitizer.
 function(sluice_room name)
-  cmake_parse_arguments(room "TORCH" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES" ${ARGN})
-  if(room_TORCH AND NOT SLUICE_TORCH)
+  cmake_parse_arguments(room "TORCH;SOME_TORCH" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES" ${ARGN})
+  if((room_TORCH AND NOT SLUICE_TORCH) OR (room_SOME_TORCH AND NOT TARGET sluice::torch))
     return()
   endif()
   add_library(sluice_${name} STATIC ${room_SOURCES})
@@ -14,7 +16,7 @@ function(sluice_room name)
     target_link_libraries(sluice_${name} PUBLIC sluice_${other})
   endforeach()
   target_link_libraries(sluice_${name} PUBLIC Threads::Threads PRIVATE ${room_LIBRARIES})
-  if(room_TORCH)
+  if(room_TORCH OR room_SOME_TORCH)
     sluice_use_torch(sluice_${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY SLUICE_ROOMS ${name})

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -39,20 +40,39 @@ double median(std::vector<double> values) {
 }
 
 struct Times {
-  std::vector<double> trace, launch, step;
+  std::vector<double> trace, launch, host, step;
 };
+
+// What this thread has worked, waiting left out.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 void xla_step(BenchStep& step, Times* times) {
   const double start = seconds_now();
   step.record();
-  const double traced = seconds_now();
+  const double traced = seconds_now(), worked = thread_seconds();
   sync("step");
-  const double launched = seconds_now();
+  const double launched = seconds_now(), launching = thread_seconds() - worked;
   wait();
   if (times == nullptr) return;
   times->trace.push_back(traced - start);
   times->launch.push_back(launched - traced);
+  times->host.push_back(traced - start + launching);
   times->step.push_back(seconds_now() - start);
+}
+
+// What the host works for a step: recording it, and the launch but for its waits. Before each the plugin's
+// threads come to rest, so that they do not share its core.
+double measure_host(BenchStep& step, int rounds) {
+  Times times;
+  for (int round = 0; round < std::min(rounds, 15); ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    xla_step(step, &times);
+  }
+  return median(times.host);
 }
 
 double timed(const std::function<void()>& work) {
@@ -104,6 +124,7 @@ nlohmann::json measure(const Flags& flags) {
     if (foreign) others["against"].push_back(timed([&] { base::value_or_throw(foreign->run()); }));
   }
   const Counters after = counters();
+  const double host_seconds = measure_host(ours, flags.rounds);
 
   const double step_seconds = median(times.step);
   nlohmann::json result = {
@@ -116,6 +137,7 @@ nlohmann::json measure(const Flags& flags) {
       {"xla",
        {{"trace_ms", median(times.trace) * 1e3},
         {"cut_and_launch_ms", median(times.launch) * 1e3},
+        {"host_ms", host_seconds * 1e3},
         {"step_ms", step_seconds * 1e3},
         {"examples_per_s", static_cast<double>(flags.batch_size * flags.devices) / step_seconds},
         {"first_steps_s", first},

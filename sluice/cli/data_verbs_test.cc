@@ -86,6 +86,48 @@ TEST_F(DataVerbs, PackListAndVerify) {
   EXPECT_THAT(unsound.err, HasSubstr("3 problem(s)"));
 }
 
+TEST_F(DataVerbs, CatIndexAndStats) {
+  write_pictures();
+  const std::string out = folder_.path("out"), shards = out + "/*.tar";
+  ASSERT_EQ(sluice_program({"data", "pack", folder_.path("in"), out, "--shard-size", "4"}).status, 0);
+
+  const auto shown = sluice_program({"data", "cat", shards, "--key", "0000002"});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("sample 0000002"));
+  EXPECT_THAT(shown.out, HasSubstr("2 × 2 pixels"));
+  const auto part = sluice_program({"data", "cat", shards, "--skip", "5", "--part", "png"});
+  EXPECT_TRUE(data::decode_png(part.out, data::ColorModel::kGray)) << part.err;
+  ASSERT_EQ(sluice_program({"data", "cat", shards, "--count", "3", "--out", folder_.path("parts")}).status,
+            0);
+  EXPECT_EQ(base::list_directory(folder_.path("parts"))->size(), 6u);
+  const auto sheet =
+      sluice_program({"data", "cat", shards, "--sheet", folder_.path("s.png"), "--columns", "4"});
+  EXPECT_THAT(sheet.out, HasSubstr("6 pictures"));
+  const auto pixels = data::decode_png(*base::read_file(folder_.path("s.png")), data::ColorModel::kRgb);
+  ASSERT_TRUE(pixels);
+  EXPECT_EQ(pixels->width, 4 * 118 + 6);
+  EXPECT_THAT(sluice_program({"data", "cat", shards, "--key", "none"}).err,
+              HasSubstr("no sample with this key"));
+  EXPECT_THAT(sluice_program({"data", "cat", shards, "--skip", "6"}).err, HasSubstr("no such sample"));
+  EXPECT_EQ(sluice_program({"data", "cat", shards, "--sheet", "x", "--part", "png"}).status, 2);
+
+  const auto indexed = sluice_program({"data", "index", shards, "--json"});
+  EXPECT_EQ(indexed.status, 0) << indexed.err;
+  EXPECT_EQ(nlohmann::json::parse(indexed.out)["samples"], 6);
+  EXPECT_TRUE(base::path_exists(out + "/train-0001.idx"));
+  const auto sizes = nlohmann::json::parse(*base::read_file(out + "/sizes.json"));
+  EXPECT_EQ(sizes["train-0000.tar"], 4);
+  EXPECT_EQ(sizes["train-0001.tar"], 2);
+
+  const auto stats = sluice_program({"data", "stats", shards, "--gray"});
+  EXPECT_EQ(stats.status, 0) << stats.err;
+  // Levels 0 to 5: mean 2.5 ÷ 255, deviation √(35 ÷ 12) ÷ 255.
+  EXPECT_THAT(stats.out, HasSubstr("--classes 2 --channels 1 --mean 0.0098 --std 0.0067"));
+  const auto document = nlohmann::json::parse(sluice_program({"data", "stats", shards, "--json"}).out);
+  EXPECT_EQ(document["classes"]["1"], 3);
+  EXPECT_EQ(document["mean"].size(), 3u);
+}
+
 TEST_F(DataVerbs, FailuresAndWrongUsageDiffer) {
   EXPECT_EQ(sluice_program({"data"}).status, 2);
   EXPECT_EQ(sluice_program({"data", "pack"}).status, 2);

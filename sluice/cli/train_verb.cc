@@ -57,11 +57,18 @@ void data_flags(CLI::App& app, Flags& flags) {
       ->group("Data");
   app.add_option("--crop-padding", o.crop_padding, "Border of zeros before the random crop [pixels]")
       ->group("Data");
+  app.add_option("--random-resized-crop", o.random_resized_crop,
+                 "Random part in training, resized to this side; in the test the middle [pixels], 0: none")
+      ->group("Data");
   app.add_flag("--flip", o.flip, "Mirror half of the training pictures")->group("Data");
   app.add_option("--mean", flags.mean, "Of the channels, in 0…1, such as 0.49,0.48,0.45; empty: 0.5 each")
       ->group("Data");
   app.add_option("--std", flags.deviation, "Of the channels, in 0…1; empty: 0.25 each")->group("Data");
   app.add_option("--workers", o.workers, "Decoding threads, 0: one for each core, at most 8")->group("Data");
+  app.add_option("--cache", o.cache, "Folder that keeps shards from buckets and web servers")->group("Data");
+  app.add_option("--cache-size", o.cache_size, "Bytes in it at most [GiB]")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group("Data");
   app.add_option("--prefetch", o.prefetch, "Batches ahead on the host [MiB]")
       ->check(CLI::Range(1, 1 << 20))
       ->group("Data");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,8 +18,12 @@ struct Image {
   Array pixels;
 };
 
-// One decoded field of a sample: bytes or text, a whole number, a real number, an array, a picture.
-using Value = std::variant<std::string, std::int64_t, double, Array, Image>;
+// The arrays of an npz file by their names.
+using Arrays = std::map<std::string, Array>;
+
+// One decoded field of a sample: bytes or text, a whole number, a real number, an array, a picture, or
+// several arrays (which do not fit into a batch: a map function takes what it needs).
+using Value = std::variant<std::string, std::int64_t, double, Array, Image, Arrays>;
 
 // One sample as map functions see it. The fields stand in the order of to_tuple (or image, label).
 struct Sample {
@@ -38,9 +43,13 @@ struct Column {
 // N rows: a run of batch_size() rows for each replica that the stream feeds, but fewer in the last batch of a
 // dataset that keeps its remainder.
 struct Batch {
-  std::vector<Column> columns;    // one for each field, in order
-  Array image;                    // the first column of pictures, else the first array: uint8 [N, C, H, W]
-  Array label;                    // the first column of whole numbers, if there is one: int64 [N]
+  std::vector<Column> columns;  // one for each field, in order
+  Array image;                  // the first column of pictures, else the first array: uint8 [N, C, H, W]
+  Array label;                  // the first column of whole numbers, if there is one: int64 [N]
+  // After mixup() or cutmix(), and as the last two columns: the label of the picture mixed in, int64 [N], and
+  // the own picture's share, float32 [N]. The loss is own_share · loss(label) + (1 − own_share) ·
+  // loss(other).
+  Array other_label, own_share;
   Array mask;                     // bool [N]: true for a sample, false for padding (all zeros)
   std::int64_t count = 0;         // samples in this batch, without padding
   std::int64_t global_count = 0;  // samples in this batch on all parts together

@@ -141,7 +141,7 @@ base::Result<ShardReport> write_pictures(const Pictures& pictures, const std::ve
     sample.members.emplace_back("cls", std::to_string(pictures.labels[static_cast<std::size_t>(row)]));
     return sample;
   };
-  ShardOptions shards{options.folder, prefix, options.shard_size, options.overwrite, nullptr};
+  ShardOptions shards{options.folder, prefix, options.shard_size, options.overwrite, nullptr, 0, ""};
   if (options.progress)
     shards.progress = [&](std::int64_t done, std::int64_t total) { options.progress(prefix, done, total); };
   return write_shards(pictures.size(), produce, shards);

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "sluice/data/planes.h"
+
 namespace sluice::data {
 namespace {
 
@@ -34,14 +36,6 @@ std::string describe(const BatchLayout::Item& item) {
   return base::str(item.image ? "picture " : "", name_of(item.type), " [", base::join(item.shape, ", "), "]");
 }
 
-// Channels together → channels one after the other.
-template <typename T>
-void split_channels(const T* in, const std::vector<std::int64_t>& shape, T* out) {
-  const std::int64_t channels = shape[0], area = shape[1] * shape[2];
-  for (std::int64_t c = 0; c < channels; ++c)
-    for (std::int64_t i = 0; i < area; ++i) out[c * area + i] = in[i * channels + c];
-}
-
 void put(const Value& value, const BatchLayout::Item& item, std::uint8_t* row, std::size_t row_bytes) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     std::memcpy(row, number, sizeof *number);
@@ -50,10 +44,11 @@ void put(const Value& value, const BatchLayout::Item& item, std::uint8_t* row, s
   } else if (const auto* array = std::get_if<Array>(&value)) {
     if (row_bytes > 0) std::memcpy(row, array->data<std::uint8_t>(), row_bytes);
   } else if (const auto* image = std::get_if<Image>(&value)) {
+    const std::int64_t area = item.shape[1] * item.shape[2];
     if (item.type == ElementType::kFloat32) {
-      split_channels(image->pixels.data<float>(), item.shape, reinterpret_cast<float*>(row));
+      split_planes(image->pixels.data<float>(), area, item.shape[0], reinterpret_cast<float*>(row));
     } else {
-      split_channels(image->pixels.data<std::uint8_t>(), item.shape, row);
+      split_planes(image->pixels.data<std::uint8_t>(), area, item.shape[0], row);
     }
   }
 }
@@ -88,6 +83,9 @@ base::Status check_layout(const Sample& sample, const BatchLayout& layout) {
                       sample.fields.size(), " fields, others have ", layout.columns.size(),
                       ": expected as many in each");
   for (std::size_t i = 0; i < sample.fields.size(); ++i) {
+    if (std::holds_alternative<Arrays>(sample.fields[i]))
+      return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key,
+                        " has the arrays of an npz file as field ", i, ": take one of them in map()");
     const auto item = item_of(sample.fields[i]);
     if (same(item, layout.columns[i])) continue;
     return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ", describe(item),

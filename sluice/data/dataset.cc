@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/file.h"
 #include "sluice/data/settings.h"
 #include "sluice/data/urls.h"
 
@@ -46,6 +47,14 @@ base::Result<std::vector<std::string>> expand_all(const std::vector<std::string>
   }
   if (urls.empty()) return base::fail(Code::kInvalidArgument, "WebDataset: no shards were named");
   return urls;
+}
+
+void check_normalization(const char* call, const std::vector<float>& mean,
+                         const std::vector<float>& deviation) {
+  const bool positive = std::all_of(deviation.begin(), deviation.end(), [](float d) { return d > 0; });
+  if (mean.size() != deviation.size() || !positive)
+    misuse(base::str("WebDataset: ", call, " with ", mean.size(), " means and ", deviation.size(),
+                     " deviations: expected one of each for each channel, and deviations above zero"));
 }
 
 }  // namespace
@@ -197,11 +206,49 @@ WebDataset& WebDataset::flip() {
   return *this;
 }
 
+WebDataset& WebDataset::random_resized_crop(std::int64_t side, std::pair<double, double> scale,
+                                            std::pair<double, double> ratio) {
+  demand(side > 0 && side <= 1 << 15, "a side", side, "1 to 32768 pixels");
+  if (!(scale.first > 0 && scale.first <= scale.second && scale.second <= 1))
+    misuse(base::str("WebDataset: random_resized_crop() with a scale of ", scale.first, " to ", scale.second,
+                     ": expected shares of the area above 0 and up to 1, the smaller one first"));
+  if (!(ratio.first > 0 && ratio.first <= ratio.second && ratio.second < 1e6))
+    misuse(base::str("WebDataset: random_resized_crop() with a ratio of ", ratio.first, " to ", ratio.second,
+                     ": expected positive numbers, the smaller one first"));
+  change().decode.transforms.push_back(
+      {Transform::Kind::kRandomResizedCrop, side, 0, scale.first, scale.second, ratio.first, ratio.second});
+  return *this;
+}
+
+WebDataset& WebDataset::mixup(double alpha) {
+  if (!(alpha > 0 && alpha < 1e6)) misuse(base::str("WebDataset: mixup() of ", alpha, ": expected above 0"));
+  change().decode.mix.mixup = alpha;
+  return *this;
+}
+
+WebDataset& WebDataset::cutmix(double alpha) {
+  if (!(alpha > 0 && alpha < 1e6)) misuse(base::str("WebDataset: cutmix() of ", alpha, ": expected above 0"));
+  change().decode.mix.cutmix = alpha;
+  return *this;
+}
+
+WebDataset& WebDataset::decoder(std::string extension, std::function<Value(std::string_view)> function) {
+  if (!function) misuse("WebDataset: decoder() of nothing: expected a function that takes bytes");
+  Settings& settings = change();
+  if (!settings.decode.spec) settings.decode.spec = ImageSpec{};
+  for (std::string& name : split_extensions(extension)) settings.decode.decoders[std::move(name)] = function;
+  return *this;
+}
+
+WebDataset& WebDataset::normalize_on_host(const std::vector<float>& mean,
+                                          const std::vector<float>& deviation) {
+  check_normalization("normalize_on_host()", mean, deviation);
+  change().decode.levels = normalized_levels(mean, deviation);
+  return *this;
+}
+
 WebDataset& WebDataset::normalize(std::vector<float> mean, std::vector<float> deviation) {
-  const bool positive = std::all_of(deviation.begin(), deviation.end(), [](float d) { return d > 0; });
-  if (mean.size() != deviation.size() || !positive)
-    misuse(base::str("WebDataset: normalize() with ", mean.size(), " means and ", deviation.size(),
-                     " deviations: expected one of each for each channel, and deviations above zero"));
+  check_normalization("normalize()", mean, deviation);
   Settings& settings = change();
   settings.mean = std::move(mean);
   settings.deviation = std::move(deviation);
@@ -238,6 +285,13 @@ WebDataset& WebDataset::workers(int threads) {
 WebDataset& WebDataset::prefetch(int batches) {
   demand(batches > 0, "a prefetch", batches, "1 batch or more");
   change().prefetch = batches;
+  return *this;
+}
+
+WebDataset& WebDataset::cache(std::string folder, std::int64_t bytes) {
+  demand(bytes > 0, "a cache in bytes", bytes, "a positive number");
+  change().cache_folder = base::expand_home(folder);
+  change().cache_bytes = bytes;
   return *this;
 }
 

@@ -39,6 +39,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -148,6 +149,9 @@ class WebDataset {
   WebDataset& to_tuple(Extensions&&... extensions) {
     return set_fields({std::string(std::forward<Extensions>(extensions))...});
   }
+  // Members with this extension (or this last part of it) are decoded by `function`: bytes → Value, called
+  // from several threads. A picture that it makes is not augmented.
+  WebDataset& decoder(std::string extension, std::function<Value(std::string_view)> function);
   // `function` changes a Sample in place, or takes one and returns another. It is called from several
   // threads, after decoding and augmentation, in the order of the map() calls.
   template <typename Function>
@@ -165,6 +169,18 @@ class WebDataset {
   WebDataset& center_crop(std::int64_t side);
   WebDataset& crop(std::int64_t side, std::int64_t padding = 0);  // random place, after a border of zeros
   WebDataset& flip();                                             // left to right for half of the samples
+  // A random part, resized to side × side: torchvision's RandomResizedCrop, with its defaults. `scale`: the
+  // part's share of the area; `ratio`: its width ÷ height.
+  WebDataset& random_resized_crop(std::int64_t side, std::pair<double, double> scale = {0.08, 1.0},
+                                  std::pair<double, double> ratio = {3.0 / 4, 4.0 / 3});
+  // Pictures become float32, (pixel / 255 − mean) / deviation, after the steps above: four times the bytes of
+  // uint8 pixels that the device normalises.
+  WebDataset& normalize_on_host(const std::vector<float>& mean, const std::vector<float>& deviation);
+  // Mixes each picture of a batch with the one in the row before it: mixup with a share drawn from
+  // Beta(alpha, alpha), CutMix with a part of that area. With both, each row gets one of them. Batch says how
+  // the labels go. The draws depend on seed, epoch and sample; the neighbour on the batch, and so on `parts`.
+  WebDataset& mixup(double alpha);
+  WebDataset& cutmix(double alpha);
   // Handed on for whoever normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
   WebDataset& normalize(std::vector<float> mean, std::vector<float> deviation);
 
@@ -183,6 +199,10 @@ class WebDataset {
   WebDataset& workers(int threads);                 // that decode; default: one for each core, at most 8
   WebDataset& prefetch(int batches);                // finished or in work ahead of the consumer, default 4
   WebDataset& prefetch_memory(std::int64_t bytes);  // that they may hold, but for one batch; default 256 MiB
+
+  // Keeps remote shards in a folder of this machine, at most so many bytes of them; see cache.h. Any number
+  // of processes may share the folder.
+  WebDataset& cache(std::string folder, std::int64_t bytes);
 
   std::unique_ptr<Stream> open() const;  // of the epoch set by epoch()
   std::unique_ptr<Stream> open(std::int64_t epoch, std::int64_t part = 0, std::int64_t parts = 1,

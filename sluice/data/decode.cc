@@ -6,6 +6,7 @@
 
 #include "sluice/base/random.h"
 #include "sluice/data/npy.h"
+#include "sluice/data/npz.h"
 
 namespace sluice::data {
 namespace {
@@ -21,84 +22,47 @@ base::Random random_for(const RawSample& raw, const DecodePlan& plan) {
       {plan.seed, static_cast<std::uint64_t>(plan.epoch), kAugment, base::key(file), base::key(raw.key)});
 }
 
-base::Result<Pixels> apply(Pixels pixels, const Transform& transform, base::Random& random) {
-  const std::int64_t size = transform.size;
-  switch (transform.kind) {
-    case Transform::Kind::kResize: {
-      const std::int64_t shorter = std::min(pixels.height, pixels.width);
-      return resize_bilinear(pixels, std::max<std::int64_t>(1, pixels.height * size / shorter),
-                             std::max<std::int64_t>(1, pixels.width * size / shorter));
-    }
-    case Transform::Kind::kCenterCrop: {
-      // Halves are rounded to even, as torchvision's Python rounds them; a small picture gets a border of
-      // zeros.
-      const auto offset = [size](std::int64_t extent) {
-        const std::int64_t room = extent - size;
-        const std::int64_t half = room >= 0 ? room / 2 : -((-room) / 2);
-        return room > 0 && room % 2 != 0 && half % 2 != 0 ? half + 1 : half;
-      };
-      return crop_pixels(pixels, offset(pixels.height), offset(pixels.width), size, size);
-    }
-    case Transform::Kind::kRandomCrop: {
-      const std::int64_t rows = pixels.height + 2 * transform.padding - size;
-      const std::int64_t columns = pixels.width + 2 * transform.padding - size;
-      if (rows < 0 || columns < 0)
-        return base::fail(Code::kInvalidArgument, "a crop of ", size, "×", size,
-                          " does not fit into a picture of ", pixels.height, "×", pixels.width,
-                          " with a border of ", transform.padding, ": resize() first, or crop less");
-      const auto top = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(rows) + 1));
-      const auto left = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(columns) + 1));
-      if (rows == 0 && columns == 0) return pixels;
-      return crop_pixels(pixels, top - transform.padding, left - transform.padding, size, size);
-    }
-    case Transform::Kind::kFlip:
-      if ((random() >> 63) == 0) return pixels;
-      return crop_pixels(pixels, 0, 0, pixels.height, pixels.width, true);
-  }
-  return pixels;
-}
-
-// HWC bytes into memory of the wanted type and order.
-template <typename T>
-void place(const Pixels& pixels, bool channels_first, T* out) {
+// HWC levels into memory of the wanted order, each by its channel's table.
+template <typename T, typename Convert>
+void place(const Pixels& pixels, bool channels_first, T* out, const Convert& convert) {
   const std::int64_t area = pixels.height * pixels.width, channels = pixels.channels;
-  for (std::int64_t i = 0; i < area; ++i) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const std::uint8_t value = pixels.bytes[static_cast<std::size_t>(i * channels + c)];
-      T& place = channels_first ? out[c * area + i] : out[i * channels + c];
-      if constexpr (std::is_same_v<T, float>) {
-        place = static_cast<float>(value) / 255.0F;
-      } else {
-        place = value;
-      }
-    }
-  }
+  const std::uint8_t* in = pixels.bytes.data();
+  for (std::int64_t i = 0; i < area; ++i)
+    for (std::int64_t c = 0; c < channels; ++c)
+      out[channels_first ? c * area + i : i * channels + c] = convert(c, *in++);
 }
 
-Value finished(const Pixels& pixels, const ImageSpec& spec) {
+base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
+  const ImageSpec& spec = *plan.spec;
+  const bool normalized = !plan.levels.empty();
+  if (normalized && plan.levels.size() != static_cast<std::size_t>(pixels.channels) * 256)
+    return base::fail(Code::kInvalidArgument, "a picture of ", pixels.channels, " channels: expected ",
+                      plan.levels.size() / 256, ", as many as normalize_on_host() has means");
   std::vector<std::int64_t> shape{pixels.height, pixels.width, pixels.channels};
   if (spec.channels_first) shape = {pixels.channels, pixels.height, pixels.width};
-  Array array(spec.real ? ElementType::kFloat32 : ElementType::kUint8, shape);
-  if (spec.real) {
-    place(pixels, spec.channels_first, array.data<float>());
+  Array array(spec.real || normalized ? ElementType::kFloat32 : ElementType::kUint8, shape);
+  if (normalized) {
+    place(pixels, spec.channels_first, array.data<float>(), [&](std::int64_t c, std::uint8_t level) {
+      return plan.levels[static_cast<std::size_t>(c * 256 + level)];
+    });
+  } else if (spec.real) {
+    place(pixels, spec.channels_first, array.data<float>(),
+          [](std::int64_t, std::uint8_t level) { return static_cast<float>(level) / 255.0F; });
   } else if (spec.channels_first) {
-    place(pixels, true, array.data<std::uint8_t>());
+    place(pixels, true, array.data<std::uint8_t>(), [](std::int64_t, std::uint8_t level) { return level; });
   } else {
     std::memcpy(array.data<void>(), pixels.bytes.data(), pixels.bytes.size());
   }
-  if (spec.channels_first) return array;
-  return Image{std::move(array)};
+  if (spec.channels_first) return Value(std::move(array));
+  return Value(Image{std::move(array)});
 }
 
 base::Result<Value> decode_picture(std::string_view bytes, const RawSample& raw, const DecodePlan& plan) {
-  SLUICE_TRY(Pixels pixels, decode_image(bytes, plan.spec->model));
-  if (!plan.transforms.empty()) {
-    base::Random random = random_for(raw, plan);
-    for (const Transform& transform : plan.transforms) {
-      SLUICE_TRY(pixels, apply(std::move(pixels), transform, random));
-    }
-  }
-  return finished(pixels, *plan.spec);
+  SLUICE_TRY(const Pixels pixels,
+             plan.transforms.empty()
+                 ? decode_image(bytes, plan.spec->model)
+                 : decode_augmented(bytes, plan.spec->model, plan.transforms, random_for(raw, plan)));
+  return finished(pixels, plan);
 }
 
 base::Result<Value> decode_json(std::string_view bytes) {
@@ -109,6 +73,38 @@ base::Result<Value> decode_json(std::string_view bytes) {
     return base::fail(Code::kDataLoss, "not valid JSON: ", error.what());
   }
   return Value(std::string(bytes));
+}
+
+base::Result<Value> decode_packed(std::string_view bytes, Format format) {
+  const char* const name = format == Format::kCbor ? "CBOR" : "MessagePack";
+  try {
+    return Value(
+        (format == Format::kCbor ? nlohmann::json::from_cbor(bytes) : nlohmann::json::from_msgpack(bytes))
+            .dump());
+  } catch (const nlohmann::json::exception& error) {
+    return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
+  }
+}
+
+base::Result<Value> decode_by(const Decoder& decoder, std::string_view bytes) {
+  try {
+    return decoder(bytes);
+  } catch (const Error& error) {
+    return base::fail(error.code(), "in the decoder: ", error.what());
+  } catch (const std::exception& error) {
+    return base::fail(Code::kInvalidArgument, "in the decoder: ", error.what());
+  }
+}
+
+// The user's decoder for the whole extension, or for its last part.
+const Decoder* decoder_for(std::string_view extension, const DecodePlan& plan) {
+  if (plan.decoders.empty()) return nullptr;
+  if (base::ends_with(extension, ".gz")) extension.remove_suffix(3);
+  auto found = plan.decoders.find(extension);
+  const std::size_t dot = extension.rfind('.');
+  if (found == plan.decoders.end() && dot != std::string_view::npos)
+    found = plan.decoders.find(extension.substr(dot + 1));
+  return found == plan.decoders.end() ? nullptr : &found->second;
 }
 
 base::Result<Value> decode_bytes(std::string_view bytes, Format format, const RawSample& raw,
@@ -124,6 +120,17 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
       SLUICE_TRY(Array array, parse_npy(bytes));
       return Value(std::move(array));
     }
+    case Format::kNpz: {
+      SLUICE_TRY(Arrays arrays, parse_npz(bytes));
+      return Value(std::move(arrays));
+    }
+    case Format::kMsgpack:
+    case Format::kCbor:
+      return decode_packed(bytes, format);
+    case Format::kPython:
+      return base::fail(Code::kUnimplemented,
+                        "only Python reads this format: store npy, json or msgpack instead, or give the ",
+                        "extension a function with decoder()");
     case Format::kText:
       if (!is_utf8(bytes)) return base::fail(Code::kDataLoss, "expected UTF-8 text, found other bytes");
       return Value(std::string(bytes));
@@ -142,9 +149,13 @@ base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan
   if (field_plan.kind == FieldKind::kLabel && (format == Format::kText || format == Format::kBytes))
     format = Format::kNumber;
   if (field_plan.kind == FieldKind::kImage) format = Format::kImage;
-  if (!base::ends_with(field.extension, ".gz")) return decode_bytes(field.bytes, format, raw, plan);
+  const Decoder* own = decoder_for(field.extension, plan);
+  const auto decode = [&](std::string_view bytes) {
+    return own != nullptr ? decode_by(*own, bytes) : decode_bytes(bytes, format, raw, plan);
+  };
+  if (!base::ends_with(field.extension, ".gz")) return decode(field.bytes);
   SLUICE_TRY(const std::string unpacked, gunzip(field.member, field.bytes));
-  return decode_bytes(unpacked, format, raw, plan);
+  return decode(unpacked);
 }
 
 base::Status check_label(const Value& value, const DecodePlan& plan) {
@@ -173,6 +184,14 @@ tl::unexpected<Error> missing_field(const RawSample& raw, const FieldPlan& plan)
 }
 
 }  // namespace
+
+std::vector<float> normalized_levels(const std::vector<float>& mean, const std::vector<float>& deviation) {
+  std::vector<float> levels;
+  for (std::size_t c = 0; c < mean.size(); ++c)
+    for (int level = 0; level < 256; ++level)
+      levels.push_back((static_cast<float>(level) / 255.0F - mean[c]) / deviation[c]);
+  return levels;
+}
 
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {
   Sample sample{raw.key, *raw.shard, {}};

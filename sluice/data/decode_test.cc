@@ -2,9 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <cstring>
 #include <set>
+#include <stdexcept>
 
 #include "sluice/data/collate.h"
+#include "sluice/data/dataset.h"
+#include "sluice/data/planes.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 
@@ -47,6 +52,56 @@ TEST(Decode, ByTheLastPartOfTheExtension) {
   EXPECT_EQ(std::get<Array>(*decoded("x.npy", test::base64(test::kNpyFloat))).describe(), "float32 [2, 3]");
   EXPECT_EQ(std::get<Image>(*decoded("1.png", test::base64(test::kPngColor))).pixels.describe(),
             "uint8 [6, 5, 3]");
+}
+
+TEST(Decode, PackedFormats) {
+  const std::string msgpack("\x82\xa1\x61\x93\x01\xcb\x40\x04\0\0\0\0\0\0\xc0\xa1\x74\xa3\x68\xc3\xa9", 21);
+  const std::string cbor("\xa2\x61\x61\x83\x01\xfb\x40\x04\0\0\0\0\0\0\xf6\x61\x74\x63\x68\xc3\xa9", 21);
+  const std::string json = "{\"a\":[1,2.5,null],\"t\":\"h\xc3\xa9\"}";
+  for (const char* extension : {"mp", "msg", "x.msgpack"})
+    EXPECT_EQ(std::get<std::string>(*decoded(extension, msgpack)), json);
+  EXPECT_EQ(std::get<std::string>(*decoded("cbor", cbor)), json);
+  EXPECT_THAT(error_of("mp", msgpack.substr(1)), HasSubstr("not valid MessagePack"));
+  EXPECT_THAT(error_of("cbor", "\xff"), HasSubstr("not valid CBOR"));
+  EXPECT_EQ(std::get<Arrays>(*decoded("npz", test::base64(test::kNpzStored))).size(), 2u);
+  for (const char* extension : {"pkl", "pickle", "pyd", "pth", "ten", "tb"})
+    EXPECT_THAT(error_of(extension, "x"), HasSubstr("only Python reads this format"));
+}
+
+TEST(Decode, TheUsersDecoders) {
+  DecodePlan plan;
+  plan.spec = ImageSpec{};
+  plan.fields = {{{"a.pth"}, FieldKind::kAny}, {{"n"}, FieldKind::kAny}};
+  plan.decoders["pth"] = [](std::string_view bytes) {
+    return Value(static_cast<std::int64_t>(bytes.size()));
+  };
+  plan.decoders["n"] = [](std::string_view bytes) -> Value {
+    if (bytes.empty()) throw std::runtime_error("nothing here");
+    return Value(2.5);
+  };
+  const auto sample = decode_sample(raw_sample({{"a.pth", "12345"}, {"n", "x"}}), plan);
+  ASSERT_TRUE(sample) << sample.error().what();
+  EXPECT_EQ(std::get<std::int64_t>(sample->fields[0]), 5);
+  EXPECT_EQ(std::get<double>(sample->fields[1]), 2.5);
+  EXPECT_THAT(decode_sample(raw_sample({{"a.pth", ""}, {"n", ""}}), plan).error().what(),
+              HasSubstr("member k.n (header at byte 1024): in the decoder: nothing here"));
+}
+
+TEST(Decode, TheDecoderOfThePage) {
+  // [decoder]
+  auto dataset = sluice::data::WebDataset("clips-{00..15}.tar")
+                     .decoder("f32",
+                              [](std::string_view bytes) -> sluice::data::Value {
+                                sluice::data::Array samples(sluice::data::ElementType::kFloat32, {16'000});
+                                if (bytes.size() != samples.bytes())
+                                  throw std::runtime_error("expected a second of sound");
+                                std::memcpy(samples.data<void>(), bytes.data(), bytes.size());
+                                return samples;
+                              })
+                     .to_tuple("f32", "cls")
+                     .batch(64);
+  // [end]
+  EXPECT_EQ(dataset.batch_size(), 64);
 }
 
 TEST(Decode, ImageSpecsAsWebdatasets) {
@@ -164,6 +219,53 @@ TEST(Augment, ResizeCropAndWhatDoesNotFit) {
               HasSubstr("a crop of 32×32 does not fit into a picture of 6×5"));
 }
 
+TEST(Augment, RandomResizedCropDrawsAsTorchvision) {
+  const Transform crop{Transform::Kind::kRandomResizedCrop, 224};
+  base::Random random({9});
+  double areas = 0, ratios = 0;
+  int tall = 0;
+  constexpr int kDraws = 20'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const Region part = random_resized_region(375, 500, crop, random);
+    ASSERT_GE(part.top, 0);
+    ASSERT_GE(part.left, 0);
+    ASSERT_LE(part.top + part.height, 375);
+    ASSERT_LE(part.left + part.width, 500);
+    const double ratio = static_cast<double>(part.width) / static_cast<double>(part.height);
+    EXPECT_NEAR(ratio, 1, 0.36);
+    areas += static_cast<double>(part.height * part.width) / (375.0 * 500);
+    ratios += std::log(ratio);
+    tall += part.height > part.width;
+  }
+  // Means over 200,000 draws of torchvision's procedure in Python.
+  EXPECT_NEAR(areas / kDraws, 0.4328, 0.008);
+  EXPECT_NEAR(ratios / kDraws, 0.0309, 0.006);
+  EXPECT_NEAR(static_cast<double>(tall) / kDraws, 0.4157, 0.015);
+  // No draw fits into a line: the middle, as wide as allowed.
+  const Region line = random_resized_region(10, 1000, crop, random);
+  EXPECT_EQ(line.height, 10);
+  EXPECT_EQ(line.width, 13);
+  EXPECT_EQ(line.left, 493);
+}
+
+TEST(Augment, NormalisesOnTheHost) {
+  DecodePlan plan;
+  plan.spec = ImageSpec{};
+  plan.fields = {{{"png"}, FieldKind::kImage}};
+  plan.levels = normalized_levels({0.5F, 0.25F, 0.0F}, {0.5F, 0.25F, 1.0F});
+  const auto sample = decode_sample(raw_sample({{"png", test::base64(test::kPngColor)}}), plan);
+  ASSERT_TRUE(sample);
+  const Array& pixels = std::get<Image>(sample->fields[0]).pixels;
+  EXPECT_EQ(pixels.describe(), "float32 [6, 5, 3]");
+  const float* pixel = pixels.data<float>() + (1 * 5 + 2) * 3;  // Pillow: (31, 60, 89)
+  EXPECT_FLOAT_EQ(pixel[0], (31 / 255.0F - 0.5F) / 0.5F);
+  EXPECT_FLOAT_EQ(pixel[1], (60 / 255.0F - 0.25F) / 0.25F);
+  EXPECT_FLOAT_EQ(pixel[2], 89 / 255.0F);
+  plan.spec->model = ColorModel::kGray;
+  EXPECT_THAT(decode_sample(raw_sample({{"png", test::base64(test::kPngColor)}}), plan).error().what(),
+              HasSubstr("a picture of 1 channels: expected 3"));
+}
+
 Sample small_sample(const std::string& key, std::uint8_t first, std::int64_t label) {
   Image image{Array(ElementType::kUint8, {1, 2, 3})};
   for (int i = 0; i < 6; ++i) image.pixels.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(first + i);
@@ -187,6 +289,19 @@ TEST(Collate, StacksPadsAndMarks) {
   EXPECT_EQ(batch->count, 2);
   EXPECT_EQ(batch->size(), 3);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(batch->image.data<void>()) % 64, 0u);
+}
+
+TEST(Collate, SplitsPlanesOfEveryWidth) {
+  for (const std::int64_t channels : {1, 2, 3, 4}) {
+    for (std::int64_t area = 0; area < 70; ++area) {
+      std::vector<std::uint8_t> in, out(static_cast<std::size_t>(area * channels));
+      for (std::int64_t i = 0; i < area * channels; ++i) in.push_back(static_cast<std::uint8_t>(i));
+      split_planes(in.data(), area, channels, out.data());
+      for (std::int64_t i = 0; i < area * channels; ++i)
+        ASSERT_EQ(out[static_cast<std::size_t>(i % channels * area + i / channels)],
+                  in[static_cast<std::size_t>(i)]);
+    }
+  }
 }
 
 TEST(Collate, UnlikeSamplesAreNamed) {

@@ -35,7 +35,7 @@ base::Result<ShardReport> write_digits(const std::vector<Digit>& digits, const s
     return sample;
   };
   return write_shards(static_cast<std::int64_t>(rows.size()), produce,
-                      {options.folder, prefix, options.shard_size, options.overwrite, nullptr});
+                      {options.folder, prefix, options.shard_size, options.overwrite, nullptr, 0, ""});
 }
 
 }  // namespace

@@ -8,13 +8,17 @@ namespace sluice::data {
 
 Format format_of(std::string_view extension) {
   static const std::map<std::string, Format, std::less<>> kFormats = {
-      {"txt", Format::kText},   {"text", Format::kText},   {"transcript", Format::kText},
-      {"cls", Format::kNumber}, {"cls2", Format::kNumber}, {"index", Format::kNumber},
-      {"inx", Format::kNumber}, {"id", Format::kNumber},   {"json", Format::kJson},
-      {"jsn", Format::kJson},   {"npy", Format::kNpy},     {"jpg", Format::kImage},
-      {"jpeg", Format::kImage}, {"jpe", Format::kImage},   {"jfif", Format::kImage},
-      {"png", Format::kImage},  {"ppm", Format::kImage},   {"pgm", Format::kImage},
-      {"pbm", Format::kImage},  {"pnm", Format::kImage}};
+      {"txt", Format::kText},        {"text", Format::kText},   {"transcript", Format::kText},
+      {"cls", Format::kNumber},      {"cls2", Format::kNumber}, {"index", Format::kNumber},
+      {"inx", Format::kNumber},      {"id", Format::kNumber},   {"json", Format::kJson},
+      {"jsn", Format::kJson},        {"npy", Format::kNpy},     {"jpg", Format::kImage},
+      {"jpeg", Format::kImage},      {"jpe", Format::kImage},   {"jfif", Format::kImage},
+      {"png", Format::kImage},       {"ppm", Format::kImage},   {"pgm", Format::kImage},
+      {"pbm", Format::kImage},       {"pnm", Format::kImage},   {"webp", Format::kImage},
+      {"npz", Format::kNpz},         {"mp", Format::kMsgpack},  {"msg", Format::kMsgpack},
+      {"msgpack", Format::kMsgpack}, {"cbor", Format::kCbor},   {"pkl", Format::kPython},
+      {"pickle", Format::kPython},   {"pyd", Format::kPython},  {"pth", Format::kPython},
+      {"ten", Format::kPython},      {"tb", Format::kPython}};
   if (base::ends_with(extension, ".gz")) extension.remove_suffix(3);
   const std::size_t dot = extension.rfind('.');
   const auto found = kFormats.find(dot == std::string_view::npos ? extension : extension.substr(dot + 1));

@@ -19,13 +19,17 @@ std::string first_bytes(std::string_view bytes) {
 
 }  // namespace
 
+bool is_jpeg(std::string_view bytes) { return base::starts_with(bytes, "\xff\xd8"); }
+
 base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model) {
   if (bytes.empty()) return base::fail(Code::kDataLoss, "not a picture: the member is empty");
-  if (base::starts_with(bytes, "\xff\xd8")) return decode_jpeg(bytes, model);
+  if (is_jpeg(bytes)) return decode_jpeg(bytes, model);
   if (base::starts_with(bytes, "\x89PNG")) return decode_png(bytes, model);
   if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6')
     return decode_pnm(bytes, model);
-  return base::fail(Code::kDataLoss, "not a picture: expected JPEG, PNG or PNM, found ", bytes.size(),
+  if (bytes.size() > 12 && base::starts_with(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
+    return decode_webp(bytes, model);
+  return base::fail(Code::kDataLoss, "not a picture: expected JPEG, PNG, WebP or PNM, found ", bytes.size(),
                     " bytes that begin with ", first_bytes(bytes));
 }
 
@@ -38,7 +42,7 @@ Pixels convert_rgb(Pixels rgb, ColorModel model) {
   std::uint8_t* out = result.bytes.data();
   for (std::size_t i = 0; i < count; ++i, in += 3) {
     if (model == ColorModel::kGray) {
-      *out++ = static_cast<std::uint8_t>((19595u * in[0] + 38470u * in[1] + 7471u * in[2] + 32768u) >> 16);
+      *out++ = luma(in[0], in[1], in[2]);
     } else {
       *out++ = in[0];
       *out++ = in[1];

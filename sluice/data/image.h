@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,17 +17,47 @@ struct Pixels {
   std::vector<std::uint8_t> bytes;
 };
 
+// Pixels somewhere in memory, rows `stride` bytes apart.
+struct PixelView {
+  const std::uint8_t* data = nullptr;
+  std::int64_t height = 0, width = 0, channels = 0, stride = 0;
+
+  PixelView() = default;
+  PixelView(const Pixels& pixels)  // NOLINT: the same thing seen otherwise
+      : PixelView(pixels.bytes.data(), pixels.height, pixels.width, pixels.channels) {}
+  PixelView(const std::uint8_t* bytes, std::int64_t rows, std::int64_t columns, std::int64_t planes)
+      : data(bytes), height(rows), width(columns), channels(planes), stride(columns * planes) {}
+};
+
+// A part of a picture, in pixels.
+struct Region {
+  std::int64_t top = 0, left = 0, height = 0, width = 0;
+};
+
 enum class ColorModel { kGray = 1, kRgb = 3, kRgba = 4 };
 
-// Decoders of one format each. Grey is the luma of RGB as Pillow computes it, (19595 R + 38470 G + 7471 B +
-// 32768)
-// >> 16; alpha is 255 where the file has none; 16-bit samples keep their upper byte; a palette is looked up.
-// A damaged or cut-off file is an error with the decoder's reason (not with a name: the caller knows it).
-// Pictures of more than kMaxPixels are refused.
+// Grey from RGB, as Pillow computes it.
+inline std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
+  return static_cast<std::uint8_t>((19595u * red + 38470u * green + 7471u * blue + 32768u) >> 16);
+}
+
+// Decoders of one format each. Grey is the luma of RGB; alpha is 255 where the file has none; 16-bit samples
+// keep their upper byte; a palette is looked up. A damaged or cut-off file is an error with the decoder's
+// reason (not with a name: the caller knows it). Pictures of more than kMaxPixels are refused.
 base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model);
+// Only the part that `choose` names when it is told the picture's height and width, resized to height × width
+// as resize_bilinear does it. The same pixels as decode, crop, resize; but a part of at least twice the new
+// size is read at 1/2, 1/4 or 1/8 in the JPEG's own way, which gives a few levels of difference. What lies
+// below the part is not looked at when the file has its end marker.
+base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model,
+                                        const std::function<Region(std::int64_t, std::int64_t)>& choose,
+                                        std::int64_t height, std::int64_t width);
 base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model);
 base::Result<Pixels> decode_pnm(std::string_view bytes, ColorModel model);  // P1 … P6
+base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model);
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
+
+bool is_jpeg(std::string_view bytes);  // by its first bytes
 
 // By the file's first bytes, whatever its name says.
 base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model);

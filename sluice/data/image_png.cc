@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "sluice/data/image.h"
+#include "sluice/data/png_fast.h"
 
 namespace sluice::data {
 namespace {
@@ -17,7 +17,7 @@ tl::unexpected<Error> png_error(int status) {
 
 }  // namespace
 
-base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model) {
+base::Result<Pixels> decode_png_general(std::string_view bytes, ColorModel model) {
   const Context context(spng_ctx_new(0), &spng_ctx_free);
   if (!context) return base::fail(Code::kResourceExhausted, "no memory to decode a PNG");
   spng_ihdr header{};
@@ -41,6 +41,11 @@ base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model) {
   if (bytes.rfind("IEND\xae\x42\x60\x82") == std::string_view::npos)
     return base::fail(Code::kDataLoss, "not a sound PNG: it is cut off inside its end marker");
   return alpha ? std::move(pixels) : convert_rgb(std::move(pixels), model);
+}
+
+base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model) {
+  if (auto pixels = decode_png_fast(bytes, model)) return std::move(*pixels);
+  return decode_png_general(bytes, model);
 }
 
 base::Result<std::string> encode_png(const Pixels& pixels) {

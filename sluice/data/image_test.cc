@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "sluice/data/npy.h"
+#include "sluice/data/npz.h"
 #include "sluice/data/resize.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
@@ -70,6 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Decoded{test::kPngColor, 6, 5, 0xd025d588, 0xcff08f9, 0x1f7ce0be},
                       Decoded{test::kPngAlpha, 6, 5, 0xd025d588, 0xcff08f9, 0x1dc7ba2c},
                       Decoded{test::kPngPalette, 6, 5, 0xb9f63ff7, 0x2c580fbc, 0x8db665fd},
+                      Decoded{test::kWebpLossy, 12, 20, 0x346e57cc, 0xd2b22a38, 0x6d6aa6cb},
+                      Decoded{test::kWebpLossless, 12, 20, 0xea738d6a, 0x6016b647, 0xfa4d33f5},
                       Decoded{test::kPngGrayAlpha, 6, 5, 0xd025d588, 0xf31e072, 0xaead08bc}));
 
 TEST(Image, FlippedBitsOfAPngAreErrors) {
@@ -156,6 +159,23 @@ TEST(Npy, ReadsNumpysFiles) {
   EXPECT_THAT(parse_npy(test::base64(test::kNpyFortran)).error().what(), HasSubstr("Fortran"));
   EXPECT_THAT(parse_npy(test::base64(test::kNpyText)).error().what(), HasSubstr("element type"));
   EXPECT_THAT(parse_npy(test::base64(test::kNpyBig)).error().what(), HasSubstr("little-endian"));
+}
+
+TEST(Npz, ReadsNumpysFiles) {
+  const std::string stored = test::base64(test::kNpzStored), deflated = test::base64(test::kNpzDeflated);
+  const auto arrays = parse_npz(stored);
+  ASSERT_TRUE(arrays) << arrays.error().what();
+  EXPECT_EQ(arrays->at("a").describe(), "int16 [3]");
+  EXPECT_EQ(arrays->at("b").describe(), "float32 [1, 2]");
+  EXPECT_EQ(arrays->at("b").data<float>()[0], 1.5F);
+  EXPECT_EQ(parse_npz(deflated)->at("zeros").describe(), "float64 [40]");
+  EXPECT_EQ(parse_npz(deflated)->at("a").data<std::int16_t>()[2], 2);
+  for (const std::string& file : {stored, deflated})
+    for (std::size_t size = 0; size < file.size(); ++size)
+      EXPECT_FALSE(parse_npz(file.substr(0, size))) << size;
+  std::string damaged = stored;
+  damaged[damaged.find("\x93NUMPY") + 130] ^= 1;
+  EXPECT_THAT(parse_npz(damaged).error().what(), HasSubstr("a.npy does not have its checksum"));
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ class ShardCheck {
 
   // One member by itself, through the readers' own decoder.
   void decode(const Field& field, const std::string& payload, const Member& member) {
-    if (format_of(field.extension) == Format::kBytes) return;
+    const Format format = format_of(field.extension);
+    if (format == Format::kBytes || format == Format::kPython) return;
     RawSample raw;
     raw.key = sample_.key;
     raw.shard = std::make_shared<const std::string>(url_);

@@ -96,6 +96,8 @@ base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn(
     LearnOptions options;
     options.shard_size = shard_size;
     options.skip_damaged = on_error != OnError::kStop;
+    options.cache_folder = cache_folder;
+    options.cache_bytes = static_cast<std::uint64_t>(cache_bytes);
     SLUICE_TRY(ShardFacts facts, learn_shards(urls, options));
     known->facts = std::make_shared<const ShardFacts>(std::move(facts));
   }
@@ -167,6 +169,8 @@ std::unique_ptr<Stream> WebDataset::open(const OpenOptions& options) const {
   stream.part = part_options(options);
   stream.read = std::make_unique<ReadSettings>();
   stream.read->urls = urls();
+  stream.read->source.cache_folder = settings_->cache_folder;
+  stream.read->source.cache_bytes = static_cast<std::uint64_t>(settings_->cache_bytes);
   stream.read->facts = facts_for(options);
   stream.read->wanted = wanted_members(settings_->decode);
   stream.read->on_error = settings_->on_error;

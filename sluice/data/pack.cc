@@ -1,6 +1,9 @@
 #include "sluice/data/pack.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -8,13 +11,15 @@
 #include "sluice/base/file.h"
 #include "sluice/base/random.h"
 #include "sluice/data/decode.h"
+#include "sluice/data/table.h"
 
 namespace sluice::data {
 namespace {
 
 struct Picture {
   std::string path, extension;
-  std::string class_name;
+  std::string class_name;  // empty: it has none
+  std::string json;        // a further member, unless empty
   std::int64_t label = 0;
 };
 
@@ -41,14 +46,14 @@ base::Status add_class(const std::string& folder, const std::string& name, std::
   const std::size_t before = pictures.size();
   for (const std::string& path : paths) {
     if (is_picture(path)) {
-      pictures.push_back({path, extension_of(path), name, label});
+      pictures.push_back({path, extension_of(path), name, "", label});
     } else if (report.left_out++ == 0) {
       report.first_left_out = path;
     }
   }
   if (pictures.size() == before)
     return base::fail(Code::kInvalidArgument, "the class folder ", folder,
-                      " holds no pictures: expected jpg, jpeg, png, ppm, pgm or pbm files");
+                      " holds no pictures: expected jpg, jpeg, png, webp, ppm, pgm or pbm files");
   return {};
 }
 
@@ -70,46 +75,37 @@ base::Result<std::vector<Picture>> from_folder(const std::string& folder, PackRe
   return pictures;
 }
 
-base::Result<Picture> parse_line(std::string_view line, const std::string& list, std::size_t number) {
-  std::size_t cut = line.find('\t');
-  if (cut == std::string_view::npos) cut = line.rfind(',');
-  if (cut == std::string_view::npos) cut = line.rfind(' ');
-  const std::string path(base::trim(line.substr(0, cut)));
-  const std::string name(cut == std::string_view::npos ? "" : base::trim(line.substr(cut + 1)));
-  if (path.empty() || name.empty())
-    return base::fail(Code::kInvalidArgument, list, ", line ", number,
-                      ": expected a picture and its class, separated by a tab, a comma or a space; found '",
-                      line, "'");
-  const std::string full = path[0] == '/' ? path : base::join_path(base::parent_path(list), path);
+base::Result<Picture> listed_picture(const ListedFile& file, const std::string& list) {
+  const std::string full =
+      file.path[0] == '/' ? file.path : base::join_path(base::parent_path(list), file.path);
   if (!is_picture(full))
-    return base::fail(Code::kInvalidArgument, list, ", line ", number, ": '", path,
-                      "' is no picture by its extension: expected jpg, jpeg, png, ppm, pgm or pbm");
+    return base::fail(Code::kInvalidArgument, list, ", line ", file.line, ": '", file.path,
+                      "' is no picture by its extension: expected jpg, jpeg, png, webp, ppm, pgm or pbm");
   if (!base::path_exists(full))
-    return base::fail(Code::kNotFound, list, ", line ", number, ": no such file: ", full);
-  return Picture{full, extension_of(full), name, 0};
+    return base::fail(Code::kNotFound, list, ", line ", file.line, ": no such file: ", full);
+  return Picture{full, extension_of(full), file.class_name, file.json, 0};
 }
 
 base::Result<std::vector<Picture>> from_list(const std::string& list, PackReport& report) {
   SLUICE_TRY(const std::string text, base::read_file(list));
+  SLUICE_TRY(const auto files, parse_list(text, list));
   std::vector<Picture> pictures;
-  std::size_t number = 0;
-  for (const std::string& raw : base::split(text, '\n')) {
-    ++number;
-    const std::string_view line = base::trim(raw);
-    if (line.empty() || line[0] == '#') continue;
-    SLUICE_TRY(auto picture, parse_line(line, list, number));
+  for (const ListedFile& file : files) {
+    SLUICE_TRY(auto picture, listed_picture(file, list));
     pictures.push_back(std::move(picture));
   }
   const bool numbers = std::all_of(pictures.begin(), pictures.end(), [](const Picture& picture) {
-    return parse_whole_number(picture.class_name).has_value();
+    return picture.class_name.empty() || parse_whole_number(picture.class_name).has_value();
   });
   std::map<std::string, std::int64_t> labels;
-  for (const Picture& picture : pictures) labels[picture.class_name] = 0;
+  for (const Picture& picture : pictures)
+    if (!picture.class_name.empty()) labels[picture.class_name] = 0;
   for (auto& [name, label] : labels) {
     label = numbers ? *parse_whole_number(name) : static_cast<std::int64_t>(report.classes.size());
     if (!numbers) report.classes.push_back(name);
   }
-  for (Picture& picture : pictures) picture.label = labels[picture.class_name];
+  for (Picture& picture : pictures)
+    if (!picture.class_name.empty()) picture.label = labels[picture.class_name];
   return pictures;
 }
 
@@ -121,8 +117,24 @@ base::Result<NewSample> load(const Picture& picture, std::int64_t index, bool ch
   }
   NewSample sample{sample_key(index), {}};
   sample.members.emplace_back(picture.extension, std::move(bytes));
-  sample.members.emplace_back("cls", std::to_string(picture.label));
+  if (!picture.class_name.empty()) sample.members.emplace_back("cls", std::to_string(picture.label));
+  if (!picture.json.empty()) sample.members.emplace_back("json", picture.json);
   return sample;
+}
+
+// Changes with every file, its size and time, its class and its place.
+base::Result<std::string> fingerprint_of(const std::vector<Picture>& pictures, const PackOptions& options) {
+  std::uint64_t hash = base::key({static_cast<std::uint64_t>(options.shards.shard_size), options.check});
+  for (const Picture& picture : pictures) {
+    struct stat info {};
+    if (::stat(picture.path.c_str(), &info) != 0)
+      return base::fail_errno(errno, "cannot look at", picture.path);
+    hash = base::key({hash, base::key(picture.path), base::key(picture.class_name), base::key(picture.json),
+                      static_cast<std::uint64_t>(picture.label), static_cast<std::uint64_t>(info.st_size),
+                      static_cast<std::uint64_t>(info.st_mtim.tv_sec),
+                      static_cast<std::uint64_t>(info.st_mtim.tv_nsec)});
+  }
+  return base::str(pictures.size(), " pictures, ", hash);
 }
 
 }  // namespace
@@ -138,12 +150,14 @@ base::Result<PackReport> pack(const PackOptions& options) {
     SLUICE_TRY(pictures, from_list(options.input, report));
   }
   if (options.shuffle) base::Random({options.seed}).shuffle(pictures);
+  ShardOptions shards = options.shards;
+  SLUICE_TRY(shards.fingerprint, fingerprint_of(pictures, options));
   SLUICE_TRY(report.shards, write_shards(
                                 static_cast<std::int64_t>(pictures.size()),
                                 [&](std::int64_t i) {
                                   return load(pictures[static_cast<std::size_t>(i)], i, options.check);
                                 },
-                                options.shards));
+                                shards));
   if (!report.classes.empty())
     SLUICE_OK(write_lines(base::join_path(options.shards.folder, "classes.txt"), report.classes));
   return report;

@@ -11,8 +11,8 @@ namespace sluice::data {
 
 struct PackOptions {
   // A folder with one folder for each class (in alphabetical order: class 0, 1, …), searched to any depth; or
-  // a list file with a picture and its class on each line, separated by a tab, a comma or the last space.
-  // Relative pictures are taken from the list's folder. Classes are whole numbers, or names that are numbered
+  // a list: see parse_list. What a JSON line says besides file and class goes into a member `json`. Relative
+  // pictures are taken from the list's folder. Classes are whole numbers, or names that are numbered
   // alphabetically.
   std::string input;
   ShardOptions shards;

@@ -4,90 +4,114 @@
 #include <cmath>
 #include <cstring>
 
+#include "sluice/data/resize_rows.h"
+
 namespace sluice::data {
 namespace {
 
-constexpr int kPrecision = 22;  // bits after the point: 8 for a pixel and 2 to spare make 32
-
-// For each new position: the first old one that counts, how many do, and their weights in fixed point.
-struct Window {
-  std::int64_t first = 0, count = 0;
-  std::vector<std::int32_t> weights;
-};
-
-std::vector<Window> triangle_windows(std::int64_t from, std::int64_t to) {
-  const double scale = static_cast<double>(from) / static_cast<double>(to);
+// The weights for `to` positions over the stretch of `size` old ones that begins at `start`, of `from` in
+// all.
+ResizeWindows triangle_windows(std::int64_t from, double start, double size, std::int64_t to) {
+  const double scale = size / static_cast<double>(to);
   const double radius = std::max(scale, 1.0);
-  std::vector<Window> windows(static_cast<std::size_t>(to));
+  ResizeWindows windows;
+  windows.taps = 2 * static_cast<std::int64_t>(radius + 1.5);  // even, and never fewer than a window has
+  windows.weights.assign(static_cast<std::size_t>(to * windows.taps), 0);
+  windows.first.reserve(static_cast<std::size_t>(to));
+  windows.count.reserve(static_cast<std::size_t>(to));
+  std::vector<double> weights;
   for (std::int64_t i = 0; i < to; ++i) {
-    const double center = (static_cast<double>(i) + 0.5) * scale;
-    Window& window = windows[static_cast<std::size_t>(i)];
-    window.first = std::max<std::int64_t>(0, static_cast<std::int64_t>(center - radius + 0.5));
-    window.count = std::min(from, static_cast<std::int64_t>(center + radius + 0.5)) - window.first;
-    std::vector<double> weights;
+    const double center = start + (static_cast<double>(i) + 0.5) * scale;
+    const std::int64_t first = std::max<std::int64_t>(0, static_cast<std::int64_t>(center - radius + 0.5));
+    const std::int64_t count = std::min(from, static_cast<std::int64_t>(center + radius + 0.5)) - first;
+    weights.clear();
     double sum = 0;
-    for (std::int64_t k = 0; k < window.count; ++k) {
-      const double distance = std::abs((static_cast<double>(window.first + k) - center + 0.5) / radius);
+    for (std::int64_t k = 0; k < count; ++k) {
+      const double distance = std::abs((static_cast<double>(first + k) - center + 0.5) / radius);
       weights.push_back(distance < 1 ? 1 - distance : 0);
       sum += weights.back();
     }
-    for (const double weight : weights)
-      window.weights.push_back(static_cast<std::int32_t>(0.5 + weight / sum * (1 << kPrecision)));
+    for (std::int64_t k = 0; k < count; ++k)
+      windows.weights[static_cast<std::size_t>(i * windows.taps + k)] =
+          static_cast<std::int32_t>(0.5 + weights[static_cast<std::size_t>(k)] / sum * (1 << kResizeBits));
+    windows.first.push_back(first);
+    windows.count.push_back(count);
   }
   return windows;
 }
 
-std::uint8_t rounded_pixel(std::int32_t sum) {
-  return static_cast<std::uint8_t>(std::clamp(sum >> kPrecision, 0, 255));
-}
-
-constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
-
-Pixels resize_rows(const Pixels& pixels, std::int64_t width) {
-  Pixels result{pixels.height, width, pixels.channels, {}};
-  result.bytes.resize(static_cast<std::size_t>(result.height * width * result.channels));
-  const auto windows = triangle_windows(pixels.width, width);
-  std::uint8_t* out = result.bytes.data();
-  for (std::int64_t y = 0; y < pixels.height; ++y) {
-    const std::uint8_t* row = pixels.bytes.data() + y * pixels.width * pixels.channels;
-    for (const Window& window : windows) {
-      for (std::int64_t c = 0; c < pixels.channels; ++c) {
-        const std::uint8_t* in = row + window.first * pixels.channels + c;
-        std::int32_t sum = kHalf;
-        for (std::int64_t k = 0; k < window.count; ++k)
-          sum += in[k * pixels.channels] * window.weights[static_cast<std::size_t>(k)];
-        *out++ = rounded_pixel(sum);
-      }
-    }
+void mirror_rgb(const std::uint8_t* in, std::int64_t count, std::uint8_t* out) {
+  out += 3 * count;
+  for (std::int64_t x = 0; x < count; ++x, in += 3) {
+    out -= 3;
+    out[0] = in[0];
+    out[1] = in[1];
+    out[2] = in[2];
   }
-  return result;
 }
 
-Pixels resize_columns(const Pixels& pixels, std::int64_t height) {
+Pixels copy_of(const PixelView& view) {
+  Pixels pixels{view.height, view.width, view.channels, {}};
+  const auto row = static_cast<std::size_t>(view.width * view.channels);
+  pixels.bytes.resize(row * static_cast<std::size_t>(view.height));
+  for (std::int64_t y = 0; y < view.height; ++y)
+    std::memcpy(pixels.bytes.data() + static_cast<std::size_t>(y) * row, view.data + y * view.stride, row);
+  return pixels;
+}
+
+bool whole(std::int64_t extent, double start, double size, std::int64_t to) {
+  return start == 0 && size == static_cast<double>(extent) && to == extent;
+}
+
+Pixels resize_columns(const Pixels& pixels, const Box& box, std::int64_t height) {
   Pixels result{height, pixels.width, pixels.channels, {}};
-  const std::size_t stride = static_cast<std::size_t>(pixels.width * pixels.channels);
+  const auto stride = static_cast<std::size_t>(pixels.width * pixels.channels);
   result.bytes.resize(static_cast<std::size_t>(height) * stride);
-  std::vector<std::int32_t> sums(stride);
-  std::uint8_t* out = result.bytes.data();
-  for (const Window& window : triangle_windows(pixels.height, height)) {
-    std::fill(sums.begin(), sums.end(), kHalf);
-    for (std::int64_t k = 0; k < window.count; ++k) {
-      const std::uint8_t* in = pixels.bytes.data() + static_cast<std::size_t>(window.first + k) * stride;
-      const std::int32_t weight = window.weights[static_cast<std::size_t>(k)];
-      for (std::size_t i = 0; i < stride; ++i) sums[i] += in[i] * weight;
-    }
-    for (std::size_t i = 0; i < stride; ++i) *out++ = rounded_pixel(sums[i]);
-  }
+  resize_along_columns(pixels.bytes.data(), stride,
+                       triangle_windows(pixels.height, box.top, box.height, height), result.bytes.data());
   return result;
 }
 
 }  // namespace
 
-Pixels resize_bilinear(const Pixels& pixels, std::int64_t height, std::int64_t width) {
-  if (pixels.width == width && pixels.height == height) return pixels;
-  if (pixels.width == width) return resize_columns(pixels, height);
-  Pixels rows = resize_rows(pixels, width);
-  return pixels.height == height ? std::move(rows) : resize_columns(rows, height);
+Pixels resize_bilinear(const PixelView& pixels, std::int64_t height, std::int64_t width) {
+  return resize_bilinear(
+      pixels, {0, 0, static_cast<double>(pixels.height), static_cast<double>(pixels.width)}, height, width);
+}
+
+Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t height, std::int64_t width) {
+  const bool same_rows = whole(pixels.height, box.top, box.height, height);
+  if (whole(pixels.width, box.left, box.width, width)) {
+    if (same_rows) return copy_of(pixels);
+    return resize_columns(copy_of(pixels), box, height);
+  }
+  // Only the rows that the second pass will look at.
+  PixelView needed = pixels;
+  Box inner = box;
+  if (!same_rows) {
+    const double reach = std::max(1.0, box.height / static_cast<double>(height)) + 1;
+    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(box.top - reach));
+    const auto last =
+        std::min(pixels.height, static_cast<std::int64_t>(std::ceil(box.top + box.height + reach)));
+    needed.data += first * pixels.stride;
+    needed.height = last - first;
+    inner.top -= static_cast<double>(first);
+  }
+  thread_local Pixels between;
+  between.height = needed.height;
+  between.width = width;
+  between.channels = pixels.channels;
+  between.bytes.resize(static_cast<std::size_t>(needed.height * width * pixels.channels));
+  resize_along_rows(needed, triangle_windows(pixels.width, box.left, box.width, width), between.bytes.data());
+  return same_rows ? between : resize_columns(between, inner, height);
+}
+
+Pixels resize_region(const PixelView& pixels, const Region& region, std::int64_t height, std::int64_t width) {
+  PixelView part = pixels;
+  part.data += region.top * part.stride + region.left * part.channels;
+  part.height = region.height;
+  part.width = region.width;
+  return resize_bilinear(part, height, width);
 }
 
 Pixels crop_pixels(const Pixels& pixels, std::int64_t top, std::int64_t left, std::int64_t height,
@@ -104,6 +128,10 @@ Pixels crop_pixels(const Pixels& pixels, std::int64_t top, std::int64_t left, st
     if (!mirrored) {
       std::memcpy(out + first * channels, in + first * channels,
                   static_cast<std::size_t>((last - first) * channels));
+      continue;
+    }
+    if (channels == 3) {
+      mirror_rgb(in + first * 3, last - first, out + (width - last) * 3);
       continue;
     }
     for (std::int64_t x = first; x < last; ++x)

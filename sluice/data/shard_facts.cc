@@ -66,6 +66,8 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
   one.headers_read = true;
   SourceOptions source_options;
   source_options.cancelled = options.cancelled;
+  source_options.cache_folder = options.cache_folder;
+  source_options.cache_bytes = options.cache_bytes;
   SLUICE_TRY(auto source, open_source(url, source_options));
   ShardReader reader(std::move(source), Wanted{false, {}});
   RawSample sample;

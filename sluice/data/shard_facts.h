@@ -23,6 +23,8 @@ struct LearnOptions {
   std::int64_t shard_size = 0;  // every shard holds this many samples, and none is looked at; 0: look
   bool skip_damaged = false;    // a damaged shard counts with the samples before the damage (one warning)
   const std::atomic<bool>* cancelled = nullptr;
+  std::string cache_folder;  // shards that have to be read are kept here, as SourceOptions says
+  std::uint64_t cache_bytes = 0;
 };
 
 // For each shard its index file, else its folder's sizes.json, else its own headers (several shards at a

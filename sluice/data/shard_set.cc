@@ -1,11 +1,16 @@
 #include "sluice/data/shard_set.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 
 #include "sluice/base/file.h"
+#include "sluice/base/thread.h"
+#include "sluice/cloud/storage.h"
+#include "sluice/data/shard_upload.h"
 #include "sluice/data/tar_writer.h"
 
 namespace sluice::data {
@@ -30,19 +35,90 @@ base::Result<std::vector<std::string>> existing_shards(const ShardOptions& optio
   return names;
 }
 
-base::Result<std::uint64_t> write_one(const std::string& path, std::int64_t first, std::int64_t last,
-                                      std::int64_t total,
-                                      const std::function<base::Result<NewSample>(std::int64_t)>& produce,
-                                      const ShardOptions& options) {
-  SLUICE_TRY(auto writer, TarWriter::create(path));
-  for (std::int64_t i = first; i < last; ++i) {
-    SLUICE_TRY(const NewSample sample, produce(i));
-    for (const auto& [extension, payload] : sample.members)
-      SLUICE_OK(writer.add(sample.key + "." + extension, payload));
-    if (options.progress && (i % 256 == 255 || i + 1 == total)) options.progress(i + 1, total);
+// The shards of one set on their way, written by several threads.
+class SetWriter {
+ public:
+  SetWriter(std::int64_t count, const std::function<base::Result<NewSample>(std::int64_t)>& produce,
+            const ShardOptions& options, std::string folder)
+      : count_(count),
+        produce_(produce),
+        options_(options),
+        folder_(std::move(folder)),
+        shards_((count + options.shard_size - 1) / options.shard_size) {
+    for (std::int64_t i = 0; i < shards_; ++i) names_.push_back(shard_name(options, i, shards_));
   }
-  SLUICE_OK(writer.finish());
-  return base::file_size(path);
+
+  base::Status write_all(ShardReport& report) {
+    base::ThreadPool pool("sluice-pack", options_.workers > 0 ? static_cast<std::size_t>(options_.workers)
+                                                              : base::available_processors());
+    std::vector<base::Status> outcomes(names_.size());
+    base::parallel_for(pool, names_.size(), [&](std::size_t i) {
+      if (failed_) return;
+      outcomes[i] = write_one(i);
+      if (!outcomes[i]) failed_ = true;
+    });
+    for (const base::Status& outcome : outcomes) SLUICE_OK(outcome);
+    for (const std::string& name : names_) {
+      SLUICE_TRY(const std::uint64_t size, base::file_size(base::join_path(folder_, name)));
+      report.bytes += size;
+    }
+    report.continued = continued_;
+    return {};
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  base::Status write_one(std::size_t shard) {
+    const std::string path = base::join_path(folder_, names_[shard]);
+    const std::int64_t first = static_cast<std::int64_t>(shard) * options_.shard_size;
+    const std::int64_t last = std::min(count_, first + options_.shard_size);
+    // A shard has its name only when it is whole.
+    if (base::path_exists(path)) {
+      ++continued_;
+      advance(last - first);
+      return {};
+    }
+    SLUICE_TRY(auto writer, TarWriter::create(path));
+    std::int64_t unreported = 0;
+    for (std::int64_t i = first; i < last; ++i) {
+      if (failed_) return {};
+      SLUICE_TRY(const NewSample sample, produce_(i));
+      for (const auto& [extension, payload] : sample.members)
+        SLUICE_OK(writer.add(sample.key + "." + extension, payload));
+      if (++unreported < 256 && i + 1 < last) continue;
+      advance(unreported);
+      unreported = 0;
+    }
+    return writer.finish();
+  }
+  void advance(std::int64_t samples) {
+    std::lock_guard lock(mutex_);
+    done_ += samples;
+    if (options_.progress) options_.progress(done_, count_);
+  }
+
+  const std::int64_t count_;
+  const std::function<base::Result<NewSample>(std::int64_t)>& produce_;
+  const ShardOptions& options_;
+  const std::string folder_;
+  const std::int64_t shards_;
+  std::vector<std::string> names_;
+  std::atomic<bool> failed_{false};
+  std::atomic<std::int64_t> continued_{0};
+  std::mutex mutex_;
+  std::int64_t done_ = 0;  // samples; under mutex_
+};
+
+// The hidden folder, emptied unless a run with the same fingerprint left it.
+base::Status prepare(const std::string& folder, const ShardOptions& options) {
+  const std::string file = base::join_path(folder, "fingerprint");
+  const auto found = base::read_file(file);
+  if (found && !options.fingerprint.empty() && *found == options.fingerprint) return {};
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  SLUICE_OK(base::make_directories(folder));
+  return options.fingerprint.empty() ? base::Status()
+                                     : base::write_file_atomically(file, options.fingerprint);
 }
 
 // Old shards of the prefix go away first: a longer old set must not be mixed into a shorter new one.
@@ -74,6 +150,7 @@ base::Result<ShardReport> write_shards(std::int64_t count,
                                        const std::function<base::Result<NewSample>(std::int64_t)>& produce,
                                        const ShardOptions& options) {
   SLUICE_OK(check_options(count, options));
+  if (cloud::is_gs(options.folder)) return write_shards_to_bucket(count, produce, options);
   SLUICE_OK(base::make_directories(options.folder));
   SLUICE_TRY(const auto old, existing_shards(options));
   if (!old.empty() && !options.overwrite)
@@ -81,34 +158,27 @@ base::Result<ShardReport> write_shards(std::int64_t count,
                       " shard(s) of this set, such as ", old.front(),
                       ": choose another folder or prefix, or overwrite them (--overwrite)");
   const std::string hidden = base::join_path(options.folder, "." + options.prefix + ".partial");
-  std::error_code ignored;
-  std::filesystem::remove_all(hidden, ignored);  // of an earlier run that was stopped
-  SLUICE_OK(base::make_directories(hidden));
-
+  SLUICE_OK(prepare(hidden, options));
+  SetWriter writer(count, produce, options, hidden);
   ShardReport report;
-  std::vector<std::string> names;
-  const std::int64_t shards = (count + options.shard_size - 1) / options.shard_size;
-  base::Status outcome;
-  for (std::int64_t i = 0; i < shards && outcome; ++i) {
-    names.push_back(shard_name(options, i, shards));
-    const auto bytes = write_one(base::join_path(hidden, names.back()), i * options.shard_size,
-                                 std::min(count, (i + 1) * options.shard_size), count, produce, options);
-    if (!bytes) {
-      outcome = tl::unexpected<Error>(bytes.error());
-    } else {
-      report.bytes += *bytes;
-    }
-    report.shards.push_back(base::join_path(options.folder, names.back()));
-  }
-  if (outcome) outcome = move_into_place(hidden, names, old, options);
+  base::Status outcome = writer.write_all(report);
+  if (outcome) outcome = move_into_place(hidden, writer.names(), old, options);
+  std::error_code ignored;
   std::filesystem::remove_all(hidden, ignored);
   SLUICE_OK(outcome);
+  for (const std::string& name : writer.names())
+    report.shards.push_back(base::join_path(options.folder, name));
   report.samples = count;
   return report;
 }
 
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines) {
-  return base::write_file_atomically(path, base::join(lines, "\n") + "\n");
+  const std::string text = base::join(lines, "\n") + "\n";
+  if (!cloud::is_gs(path)) return base::write_file_atomically(path, text);
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(path));
+  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(text, name));
+  return {};
 }
 
 std::string sample_key(std::int64_t index) {

@@ -12,17 +12,22 @@
 namespace sluice::data {
 
 struct ShardOptions {
-  std::string folder;  // made when it is missing
+  std::string folder;  // made when it is missing; or gs://bucket/prefix, see shard_upload.h
   std::string prefix = "train";
   std::int64_t shard_size = 2000;  // samples in a shard; the last one may have fewer
   bool overwrite = false;          // replaces shards of the same prefix; without it they are an error
-  std::function<void(std::int64_t done, std::int64_t total)> progress;  // called now and then
+  std::function<void(std::int64_t done, std::int64_t total)>
+      progress;     // called now and then, by one thread at a time
+  int workers = 0;  // shards written at a time; 0: one for each core
+  std::string
+      fingerprint;  // of everything that the samples are made of; empty: a stopped run is not continued
 };
 
 struct ShardReport {
   std::int64_t samples = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> shards;  // paths
+  std::int64_t continued = 0;       // shards that an earlier run, which was stopped, had written already
 };
 
 // A sample to be written: its key and (extension, payload) pairs.
@@ -31,14 +36,15 @@ struct NewSample {
   std::vector<std::pair<std::string, std::string>> members;
 };
 
-// Writes samples 0 … count − 1 as `produce` gives them. The set is written in a hidden folder beside its
-// place and moved there when it is whole: after an error or a kill there is no set that looks complete but is
-// not.
+// Writes samples 0 … count − 1 as `produce` gives them; several threads call it. The set is written in a
+// hidden folder beside its place and moved there when it is whole: after an error or a kill there is no set
+// that looks complete but is not. A run that was killed leaves its finished shards in the hidden folder, and
+// the next one with the same fingerprint goes on from there; after an error nothing is left.
 base::Result<ShardReport> write_shards(std::int64_t count,
                                        const std::function<base::Result<NewSample>(std::int64_t)>& produce,
                                        const ShardOptions& options);
 
-// Replaces a file with lines of text, such as the names of the classes.
+// Replaces a file or an object (gs://…) with lines of text, such as the names of the classes.
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines);
 
 // "0000042": as webdataset's own writers name samples.

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/cloud/object_reader.h"
+#include "sluice/data/remote_source.h"
 #include "sluice/data/urls.h"
 
 namespace sluice::data {
@@ -134,7 +136,7 @@ base::Result<int> open_file(const std::string& url) {
   if (url == "-") return STDIN_FILENO;
   if (is_remote(url))
     return base::fail(Code::kUnimplemented, "cannot read '", url,
-                      "': expected a local file or '-' (stdin); copy the shard to a disk first");
+                      "': expected a local file, '-' (stdin), pipe:, gs://, http:// or https://");
   if (base::is_directory(url))
     return base::fail(Code::kInvalidArgument, "'", url,
                       "' is a folder: expected a tar file; to read all shards in ", "it, write '", url,
@@ -165,8 +167,15 @@ base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url, c
   return source;
 }
 
+base::Result<std::unique_ptr<Source>> open_stored_source(const std::string& url,
+                                                         const SourceOptions& options) {
+  if (is_pipe(url)) return open_pipe_source(url, options);
+  if (is_on_network(url)) return open_remote_source(url, options);
+  return open_file_source(url, options);
+}
+
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options) {
-  SLUICE_TRY(std::unique_ptr<Source> source, open_file_source(url, options));
+  SLUICE_TRY(std::unique_ptr<Source> source, open_stored_source(url, options));
   if (options.begin > 0) return source;
   std::string ahead(4, '\0');
   std::size_t have = 0;
@@ -188,8 +197,13 @@ base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const 
 }
 
 base::Result<SourceFacts> stat_source(const std::string& url) {
+  if (is_on_network(url)) {
+    SLUICE_TRY(const cloud::Remote remote, cloud::find_remote(url));
+    if (remote.size_known) return SourceFacts{remote.size, remote.version};
+  }
   if (is_remote(url))
-    return base::fail(Code::kUnimplemented, "the size of '", url, "' cannot be known: expected a local file");
+    return base::fail(Code::kUnimplemented, "the size of '", url,
+                      "' cannot be known: expected a local file, or a server that says it");
   struct stat facts {};
   if (::stat(url.c_str(), &facts) != 0) return base::fail_errno(errno, "cannot look at", url);
   return SourceFacts{static_cast<std::uint64_t>(facts.st_size),

@@ -35,18 +35,23 @@ struct SourceOptions {
   std::uint64_t cache_bytes = 0;
 };
 
-// Opens a local file or `-` (stdin), and unpacks gzip and zstd, which are known by their first bytes. A part
-// of a packed shard is an error when it can be seen: when `begin` is 0.
+// Opens a local file, `-` (stdin), pipe:COMMAND, gs://…, http://… or https://…, and unpacks gzip and zstd,
+// which are known by their first bytes. A part of a packed shard is an error when it can be seen: when
+// `begin` is 0. remote_source.h says more of what is not local.
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options = {});
 
-// The bytes of a local file as they are, packed or not.
+// The same bytes as they are stored, packed or not.
+base::Result<std::unique_ptr<Source>> open_stored_source(const std::string& url,
+                                                         const SourceOptions& options = {});
+// Of a local file or `-` only.
 base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url,
                                                        const SourceOptions& options = {});
 
 // What can be known of a shard without reading it.
 struct SourceFacts {
   std::uint64_t size = 0;  // bytes, as stored
-  std::string version;     // changes with the contents: time of change and inode of a local file
+  std::string version;     // changes with the contents: time of change and inode of a local file,
+                           // generation of an object, ETag of a page
 };
 base::Result<SourceFacts> stat_source(const std::string& url);
 

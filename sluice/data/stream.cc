@@ -272,6 +272,8 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
     SLUICE_TRY(layout, layout_for_padding());
   }
   SLUICE_TRY(Batch batch, collate(std::move(rows), layout));
+  if (options_.decode.mix.wanted())
+    SLUICE_OK(mix_rows(batch, options_.decode.mix, options_.decode.seed, options_.decode.epoch));
   work.samples.clear();
   batch.index = work.raw.index;
   batch.global_count = work.raw.global_count;

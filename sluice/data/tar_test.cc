@@ -271,7 +271,7 @@ TEST(Tar, FilesAreRecognisedByTheirFirstBytes) {
   }
   EXPECT_EQ(read_tar(*open_source(folder.write("gzip", test::base64(test::kTarGnu))))->files.size(), 2u);
   EXPECT_THAT(open_source(folder.path()).error().what(), HasSubstr("is a folder"));
-  EXPECT_THAT(open_source("gs://bucket/x.tar").error().what(), HasSubstr("expected a local file"));
+  EXPECT_THAT(open_file_source("gs://bucket/x.tar").error().what(), HasSubstr("expected a local file"));
   EXPECT_EQ(open_source(folder.path("none")).error().code(), Code::kNotFound);
 }
 

@@ -1,6 +1,8 @@
 // Packing, listing and verifying; the digits and CIFAR-10.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -8,10 +10,14 @@
 #include "sluice/data/dataset.h"
 #include "sluice/data/digits.h"
 #include "sluice/data/download.h"
+#include "sluice/data/idx.h"
 #include "sluice/data/image.h"
 #include "sluice/data/inspect.h"
 #include "sluice/data/pack.h"
 #include "sluice/data/pickle.h"
+#include "sluice/data/sheet.h"
+#include "sluice/data/stats.h"
+#include "sluice/data/table.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 
@@ -46,7 +52,7 @@ TEST(Pack, AFolderOfClasses) {
   folder.write("in/cat/notes.txt", "x");
   PackOptions options;
   options.input = folder.path("in");
-  options.shards = {folder.path("out"), "train", 4, false, nullptr};
+  options.shards = {folder.path("out"), "train", 4, false, nullptr, 0, ""};
   const auto report = pack(options);
   ASSERT_TRUE(report) << report.error().what();
   EXPECT_THAT(report->classes, ElementsAre("cat", "dog"));
@@ -93,6 +99,102 @@ TEST(Pack, AListOfPictures) {
               HasSubstr("list.txt, line 1: expected a picture and its class"));
   EXPECT_THAT(packed("c.png 1\nd.png 1\n").error().what(), HasSubstr("line 2: no such file"));
   EXPECT_THAT(packed("").error().what(), HasSubstr("no samples"));
+}
+
+TEST(Pack, ListsAsCsvAndJsonLines) {
+  const auto parsed = parse_list("label,file\n1,\"a, \"\"b\"\".png\"\n\n2,c.png\r\n", "x.csv");
+  ASSERT_TRUE(parsed) << parsed.error().what();
+  ASSERT_EQ(parsed->size(), 2u);
+  EXPECT_EQ((*parsed)[0].path, "a, \"b\".png");
+  EXPECT_EQ((*parsed)[0].class_name, "1");
+  EXPECT_EQ((*parsed)[1].line, 4u);
+  EXPECT_EQ((*parse_list("a.png,x,7\n", "x.csv"))[0].class_name, "7");
+  EXPECT_THAT(parse_list("a.png,1\nb.png\n", "x.csv").error().what(), HasSubstr("x.csv, line 2: expected"));
+  EXPECT_THAT(parse_list("\"a.png,1\n", "x.csv").error().what(), HasSubstr("a quote is not closed"));
+  const auto lines =
+      parse_list("{\"image\": \"a.png\", \"label\": 3, \"by\": \"me\"}\n{\"file\":\"b.png\"}", "x.jsonl");
+  ASSERT_TRUE(lines) << lines.error().what();
+  EXPECT_EQ((*lines)[0].class_name, "3");
+  EXPECT_EQ((*lines)[0].json, "{\"by\":\"me\"}");
+  EXPECT_EQ((*lines)[1].class_name + (*lines)[1].json, "");
+  EXPECT_THAT(parse_list("[1]", "x.jsonl").error().what(), HasSubstr("line 1: expected a JSON object"));
+  EXPECT_THAT(parse_list("{\"cls\": 1}", "x.jsonl").error().what(), HasSubstr("expected a member \"file\""));
+
+  const test::Folder folder;
+  folder.write("a.png", png_of(1));
+  folder.write("b.png", png_of(2));
+  PackOptions options;
+  options.shuffle = false;
+  options.shards.folder = folder.path("out");
+  options.input =
+      folder.write("list.jsonl", "{\"file\":\"a.png\",\"class\":\"x\",\"n\":[1]}\n{\"file\":\"b.png\"}\n");
+  ASSERT_TRUE(pack(options));
+  EXPECT_THAT(list_shard(folder.path("out/train-0000.tar"))->extensions,
+              ElementsAre(testing::Pair("cls", 1), testing::Pair("json", 1), testing::Pair("png", 2)));
+}
+
+// What a run leaves that was killed: the hidden folder with the shards that were finished.
+TEST(Pack, AStoppedRunGoesOn) {
+  const test::Folder folder;
+  std::atomic<int> produced{0};
+  const auto produce = [&](std::int64_t i) -> base::Result<NewSample> {
+    ++produced;
+    return NewSample{sample_key(i), {{"cls", std::to_string(i)}}};
+  };
+  ShardOptions options;
+  options.folder = folder.path("whole");
+  options.shard_size = 10;
+  options.fingerprint = "one";
+  ASSERT_TRUE(write_shards(35, produce, options));
+  EXPECT_EQ(produced, 35);
+  options.folder = folder.path("out");
+  const auto leave = [&](const std::string& fingerprint) {
+    folder.write("out/.train.partial/fingerprint", fingerprint);
+    for (const char* name : {"train-0000.tar", "train-0002.tar"})
+      folder.write(std::string("out/.train.partial/") + name,
+                   *base::read_file(folder.path(std::string("whole/") + name)));
+  };
+  leave("one");
+  produced = 0;
+  const auto report = write_shards(35, produce, options);
+  ASSERT_TRUE(report) << report.error().what();
+  EXPECT_EQ(produced, 15);
+  EXPECT_EQ(report->continued, 2);
+  EXPECT_EQ(report->samples, 35);
+  for (const char* name : {"train-0000.tar", "train-0001.tar", "train-0002.tar", "train-0003.tar"})
+    EXPECT_EQ(*base::read_file(folder.path(std::string("out/") + name)),
+              *base::read_file(folder.path(std::string("whole/") + name)));
+  EXPECT_EQ(base::list_directory(folder.path("out"))->size(), 4u);
+  // Another set is begun anew.
+  leave("two");
+  produced = 0;
+  options.overwrite = true;
+  EXPECT_EQ(write_shards(35, produce, options)->continued, 0);
+  EXPECT_EQ(produced, 35);
+}
+
+TEST(Pack, TheNumberOfThreadsChangesNothing) {
+  const test::Folder folder;
+  for (int i = 0; i < 40; ++i) folder.write("in/a/" + std::to_string(i) + ".png", png_of(i));
+  PackOptions options;
+  options.input = folder.path("in");
+  options.shards.shard_size = 7;
+  for (const int workers : {1, 4}) {
+    options.shards.folder = folder.path(std::to_string(workers));
+    options.shards.workers = workers;
+    std::int64_t last = 0;
+    options.shards.progress = [&](std::int64_t done, std::int64_t total) {
+      EXPECT_GT(done, last);
+      EXPECT_EQ(total, 40);
+      last = done;
+    };
+    ASSERT_TRUE(pack(options));
+    EXPECT_EQ(last, 40);
+  }
+  const auto names = base::list_directory(folder.path("1"));
+  EXPECT_EQ(names->size(), 7u);  // and the classes
+  for (const std::string& name : *names)
+    EXPECT_EQ(*base::read_file(folder.path("1/" + name)), *base::read_file(folder.path("4/" + name)));
 }
 
 TEST(Pack, AFailureLeavesTheOldSet) {
@@ -259,6 +361,89 @@ TEST(Inspect, Lists) {
   EXPECT_EQ(listing->payload, 4u);
   EXPECT_THAT(listing->keys, ElementsAre("a", "b"));
   EXPECT_THAT(listing->extensions, ElementsAre(testing::Pair("cls", 2), testing::Pair("png", 1)));
+}
+
+TEST(Idx, MnistsFiles) {
+  const test::Folder folder;
+  std::string images("\0\0\x08\x03\0\0\0\x03\0\0\0\x02\0\0\0\x02", 16), labels("\0\0\x08\x01\0\0\0\x03", 8);
+  for (int i = 0; i < 12; ++i) images += static_cast<char>(i * 20);
+  labels += std::string("\x07\x00\x09", 3);
+  IdxOptions options;
+  options.images = folder.write("images", images);
+  options.labels = folder.write("labels", labels);
+  options.shards.folder = folder.path("out");
+  const auto report = pack_idx(options);
+  ASSERT_TRUE(report) << report.error().what();
+  EXPECT_THAT(
+      labels_in(folder.path("out/*.tar")),
+      ElementsAre(testing::Pair("0000000", 7), testing::Pair("0000001", 0), testing::Pair("0000002", 9)));
+  const auto all =
+      WebDataset(folder.path("out/*.tar")).images("png", "l8").labels("cls").batch(3).open()->next();
+  for (int row = 0; row < 3; ++row)
+    EXPECT_EQ(all->image.data<std::uint8_t>()[row * 4 + 1],
+              std::stoi(all->keys[static_cast<std::size_t>(row)]) * 80 + 20);
+  options.shards.overwrite = true;
+  options.labels = folder.write("labels", labels + "x");
+  EXPECT_THAT(pack_idx(options).error().what(), HasSubstr("labels: not a readable IDX file: its shape [3]"));
+  for (std::size_t size = 0; size < images.size(); ++size)
+    EXPECT_FALSE(parse_idx(images.substr(0, size))) << size;
+  images[2] = 0x0d;
+  EXPECT_THAT(parse_idx(images).error().what(), HasSubstr("element type 13"));
+}
+
+TEST(Stats, MeansDeviationsSizesAndClasses) {
+  const test::Folder folder;
+  const auto picture = [](std::int64_t height, std::uint8_t red, std::uint8_t blue) {
+    Pixels pixels{height, 2, 3, {}};
+    for (std::int64_t i = 0; i < height * 2; ++i) pixels.bytes.insert(pixels.bytes.end(), {red, 51, blue});
+    return *encode_png(pixels);
+  };
+  StatsOptions options;
+  options.urls = {
+      folder.write("a.tar", test::archive({{"a.png", picture(2, 0, 10)}, {"a.cls", "1"}})),
+      folder.write("b.tar", test::archive({{"b.png", picture(6, 255, 10)}, {"b.cls", "4"}, {"c.cls", "4"}}))};
+  for (const int workers : {1, 2}) {
+    options.workers = workers;
+    const auto stats = set_stats(options);
+    ASSERT_TRUE(stats) << stats.error().what();
+    EXPECT_EQ(stats->samples, 3);
+    EXPECT_EQ(stats->pictures, 2);
+    EXPECT_EQ(stats->pixels, 16);
+    EXPECT_THAT(stats->classes, ElementsAre(testing::Pair(1, 1), testing::Pair(4, 2)));
+    EXPECT_THAT(stats->sizes,
+                ElementsAre(testing::Pair(std::pair(2L, 2L), 1), testing::Pair(std::pair(6L, 2L), 1)));
+    EXPECT_DOUBLE_EQ(stats->mean()[0], 0.75);
+    EXPECT_DOUBLE_EQ(stats->mean()[1], 0.2);
+    EXPECT_NEAR(stats->deviation()[0], std::sqrt(0.75 * 0.25), 1e-12);
+    EXPECT_NEAR(stats->deviation()[1], 0, 1e-6);
+  }
+  options.urls.push_back(folder.write("c.tar", test::archive({{"x.png", "no"}})));
+  EXPECT_THAT(set_stats(options).error().what(),
+              HasSubstr("c.tar: member x.png (header at byte 0): not a picture"));
+}
+
+TEST(Sheet, PlacesPicturesAndCaptions) {
+  std::vector<SheetTile> tiles;
+  for (int i = 0; i < 3; ++i)
+    tiles.push_back(
+        {{4, 8, 3, std::vector<std::uint8_t>(96, static_cast<std::uint8_t>(50 * (i + 1)))}, "key/7"});
+  const Pixels sheet = contact_sheet(tiles, 2, 32);
+  EXPECT_EQ(sheet.width, 2 * (32 + 6) + 6);
+  EXPECT_EQ(sheet.height, 2 * (32 + 9 + 6) + 6);
+  const auto level = [&](std::int64_t y, std::int64_t x) {
+    return int{sheet.bytes[static_cast<std::size_t>((y * sheet.width + x) * 3)]};
+  };
+  // 8 × 4 becomes 32 × 16 in the middle of its place.
+  EXPECT_EQ(level(6 + 7, 6), 255);
+  EXPECT_EQ(level(6 + 8, 6), 50);
+  EXPECT_EQ(level(6 + 23, 6 + 31), 50);
+  EXPECT_EQ(level(6 + 16, 6 + 38), 100);
+  EXPECT_EQ(level(6 + 47 + 16, 6), 150);
+  EXPECT_EQ(level(6 + 47 + 16, 6 + 38), 255);
+  int dots = 0;
+  for (std::int64_t y = 6 + 34; y < 6 + 42; ++y)
+    for (std::int64_t x = 6; x < 6 + 32; ++x) dots += level(y, x) == 0;
+  EXPECT_GT(dots, 30);
 }
 
 std::vector<std::string> problems_of(VerifyOptions options) {

@@ -6,6 +6,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/cloud/storage.h"
 
 namespace sluice::data {
 namespace {
@@ -58,6 +59,23 @@ base::Status add_glob(const std::string& pattern, Strings& urls) {
   return {};
 }
 
+// An object, or those that match a pattern. A name without a pattern is not looked up: shards can be many.
+base::Status add_objects(const std::string& url, Strings& urls) {
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  if (name.object.empty() || base::ends_with(name.object, "/"))
+    return base::fail(Code::kInvalidArgument, "'", url,
+                      "' is a folder: to read all shards in it, write 'gs://", name.bucket, "/", name.object,
+                      "*.tar'");
+  if (!has_wildcard(name.object)) {
+    urls.push_back(url);
+    return {};
+  }
+  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+  SLUICE_TRY(const Strings found, storage->glob(url));
+  urls.insert(urls.end(), found.begin(), found.end());
+  return {};
+}
+
 base::Status add_list(const std::string& file, int depth, Strings& urls) {
   if (depth >= kMaxNestedLists)
     return base::fail(Code::kInvalidArgument, "the list '@", file,
@@ -80,6 +98,10 @@ base::Status add_files(const std::string& pattern, const std::string& folder, St
   SLUICE_TRY(auto names, expand_braces(pattern));
   Strings missing;
   for (const std::string& name : names) {
+    if (cloud::is_gs(name)) {
+      SLUICE_OK(add_objects(name, urls));
+      continue;
+    }
     if (is_remote(name)) {
       urls.push_back(name);
       continue;

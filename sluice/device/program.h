@@ -1,6 +1,7 @@
 // Programs: lowered, compiled and kept by the signature of their cut.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,11 +11,18 @@
 
 namespace sluice::device {
 
+// Run-time numbers of one type on the replicas. Most programs take the same ones again and again.
+struct SentScalars {
+  std::string bytes;                                   // of the numbers
+  std::shared_ptr<std::vector<pjrt::Buffer>> buffers;  // [replica]
+};
+
 struct Program {
   std::shared_ptr<pjrt::Executable> executable;
   std::vector<uint32_t> instances;  // of its nodes, to say what changed when the next one differs
   uint64_t canonical = 0;           // the same in every process
   mutable int64_t launches = 0;     // so far
+  mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
 };
 
 // Finds the plan's program, or lowers and compiles it. Says what changed when the same boundary got another

@@ -47,7 +47,7 @@ struct Runtime {
     // What only this program still used. Destroying a buffer that a running program took over waits for the
     // program (seen with XLA's CPU plugin), so they go when it has finished.
     std::vector<DataPtr> inputs;
-    std::vector<std::vector<pjrt::Buffer>> scalars;
+    std::vector<std::shared_ptr<std::vector<pjrt::Buffer>>> scalars;
     std::string what;
     int64_t number = 0;
   };

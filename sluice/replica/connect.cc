@@ -2,8 +2,8 @@
 
 #include "sluice/base/result.h"
 #include "sluice/device/runtime.h"
-#include "sluice/replica/gloo_transport.h"
 #include "sluice/replica/launch_check.h"
+#include "sluice/replica/transport.h"
 
 namespace sluice::replica {
 
@@ -13,7 +13,7 @@ void connect_device(const std::shared_ptr<Processes>& processes) {
     device::set_launch_check({});
     return;
   }
-  device::set_transport([processes] { return base::value_or_throw(make_gloo_transport(processes)); });
+  device::set_transport([processes] { return base::value_or_throw(make_transport(processes)); });
   device::set_launch_check([check = std::make_shared<LaunchCheck>(processes)](
                                const device::LaunchRecord& launch) { (*check)(launch); });
 }

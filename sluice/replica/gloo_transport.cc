@@ -14,6 +14,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/pjrt/reduction.h"
 #include "sluice/replica/gloo_network.h"
+#include "sluice/replica/transport.h"
 
 namespace sluice::replica {
 namespace {
@@ -241,12 +242,6 @@ class GlooTransport : public pjrt::Transport {
   const std::string name_;
   std::vector<char> staging_;
 };
-
-std::chrono::milliseconds collective_timeout() {
-  const std::string text = base::environment("SLUICE_COLLECTIVE_TIMEOUT").value_or("");
-  const double seconds = std::strtod(text.c_str(), nullptr);
-  return std::chrono::milliseconds(seconds > 0 ? static_cast<int64_t>(seconds * 1000) : 1'800'000);
-}
 
 // All processes' addresses must be reachable for the others: those of one machine's own only when all are.
 base::Status check_addresses(const std::vector<std::string>& addresses) {

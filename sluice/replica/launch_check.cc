@@ -1,10 +1,12 @@
 #include "sluice/replica/launch_check.h"
 
-#include <charconv>
+#include <chrono>
+#include <sstream>
 
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/thread.h"
 #include "sluice/device/lower.h"
 #include "sluice/device/trace.h"
 
@@ -14,11 +16,8 @@ namespace {
 constexpr const char* kAsking = "new program";
 constexpr const char* kLaunched = "launched ";  // and the process's number
 // So many launches may another process be behind or ahead.
-constexpr size_t kRemembered = 64;
-
-std::string summary(const device::LaunchRecord& launch) {
-  return base::str(launch.hash, " '", launch.boundary, "'");
-}
+constexpr size_t kRemembered = 1024;
+constexpr auto kPause = std::chrono::milliseconds(50);
 
 // One line an operation, the same in every process.
 std::string listing(const device::LaunchRecord& launch) {
@@ -43,69 +42,134 @@ std::string first_difference(const std::string& mine, const std::string& theirs)
          "differs";
 }
 
-// The launch's boundary, in quotes.
-std::string boundary_in(const std::string& summary) { return summary.substr(summary.find(' ') + 1); }
-
-int64_t number_in(const std::string& text) {
-  int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 std::string refusal(int64_t number, const std::string& here, int other, const std::string& there) {
-  return base::str("the processes no longer do the same: launch ", number, " is ", here, " here and ", there,
-                   " in process ", other);
+  return base::str("the processes no longer do the same: launch ", number, " is '", here, "' here and '",
+                   there, "' in process ", other);
 }
 
 }  // namespace
 
+LaunchCheck::LaunchCheck(std::shared_ptr<Processes> processes) : processes_(std::move(processes)) {
+  watcher_ = std::thread([this] { watch(); });
+}
+
+LaunchCheck::~LaunchCheck() {
+  {
+    std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_all();
+  watcher_.join();
+}
+
+// "17 1234567890 new step"
+std::string LaunchCheck::text(const Launched& launched) {
+  return base::str(launched.number, ' ', launched.hash, launched.fresh ? " new " : " known ",
+                   launched.boundary);
+}
+
+std::optional<LaunchCheck::Launched> LaunchCheck::parse(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::istringstream in(*text);
+  Launched launched;
+  std::string kind;
+  if (!(in >> launched.number >> launched.hash >> kind)) return std::nullopt;
+  launched.fresh = kind == "new";
+  in.get();
+  std::getline(in, launched.boundary);
+  return launched;
+}
+
 void LaunchCheck::operator()(const device::LaunchRecord& launch) {
-  recent_[launch.number] = summary(launch);
-  if (recent_.size() > kRemembered) recent_.erase(recent_.begin());
-  base::value_or_throw(
-      processes_->put(base::str(kLaunched, processes_->index()),
-                      base::str(launch.number, launch.fresh ? " new " : " known ", launch.boundary)));
-  if (launch.fresh) {
+  const Launched launched{launch.number, launch.hash, launch.fresh, std::string(launch.boundary)};
+  std::optional<Launched> asked;
+  {
+    std::scoped_lock lock(mutex_);
+    if (refused_) throw *refused_;
+    recent_[launched.number] = launched;
+    if (recent_.size() > kRemembered) recent_.erase(recent_.begin());
+    const auto found = recent_.find(asked_);
+    if (found != recent_.end() && asked_ > compared_) asked = found->second;
+  }
+  if (launched.fresh) {
     // Those who launch a known program look here.
-    base::value_or_throw(processes_->put(kAsking, std::to_string(launch.number)));
-    return compare(launch.number, listing(launch));
+    base::value_or_throw(processes_->put(base::str(kLaunched, processes_->index()), text(launched)));
+    base::value_or_throw(processes_->put(kAsking, std::to_string(launched.number)));
+    compare(launched, listing(launch));
+  } else if (asked) {
+    compare(*asked, listing(launch));
   }
-  const auto asked = base::value_or_throw(processes_->try_get(kAsking));
-  const int64_t number = asked ? number_in(*asked) : 0;
-  if (number > compared_ && recent_.contains(number)) compare(number, listing(launch));
 }
 
-void LaunchCheck::compare(int64_t number, const std::string& operations) {
-  compared_ = number;
-  const std::string mine = recent_.at(number) + "\n" + operations;
-  const auto all = base::value_or_throw(processes_->gather(
-      base::str("launch ", number), mine,
-      {boundary_in(recent_.at(number)), [this, number] { return look_at_others(number); }}));
+void LaunchCheck::compare(const Launched& launched, const std::string& operations) {
+  compared_ = launched.number;
+  const std::string mine = text(launched) + "\n" + operations;
+  const auto all = base::value_or_throw(
+      processes_->gather(base::str("launch ", launched.number), mine,
+                         {base::str("'", launched.boundary, "'"), [&] { return look_at_others(launched); }}));
   for (size_t p = 0; p < all.size(); ++p) {
-    const std::string here = mine.substr(0, mine.find('\n')), there = all[p].substr(0, all[p].find('\n'));
-    if (here == there) continue;
+    const std::string first = all[p].substr(0, all[p].find('\n'));
+    const Launched theirs = parse(first).value_or(Launched{});
+    if (theirs.hash == launched.hash && theirs.boundary == launched.boundary) continue;
     throw Error(Code::kFailedPrecondition,
-                refusal(number, boundary_in(here), static_cast<int>(p), boundary_in(there)) + ": " +
-                    first_difference(operations, all[p].substr(there.size() + 1)) + kDoTheSame);
+                refusal(launched.number, launched.boundary, static_cast<int>(p), theirs.boundary) + ": " +
+                    first_difference(operations, all[p].substr(first.size() + 1)) + kDoTheSame);
   }
 }
 
-base::Status LaunchCheck::look_at_others(int64_t number) {
+base::Status LaunchCheck::look_at_others(const Launched& launched) {
   for (int p = 0; p < processes_->count(); ++p) {
-    SLUICE_TRY(const auto launched, processes_->try_get(base::str(kLaunched, p)));
-    if (p == processes_->index() || !launched) continue;
-    const int64_t theirs = number_in(*launched);
-    const bool known = launched->find(" known ") != std::string::npos;
-    if (theirs < number || (theirs == number && !known)) continue;
-    return base::fail(
-        Code::kFailedPrecondition,
-        refusal(
-            number, boundary_in(recent_.at(number)), p,
-            base::str("'", launched->substr(launched->rfind(known ? " known " : " new ") + (known ? 7 : 5)),
-                      "'")),
-        ", a program that is known there", kDoTheSame);
+    if (p == processes_->index()) continue;
+    SLUICE_TRY(const auto told, processes_->try_get(base::str(kLaunched, p)));
+    const auto theirs = parse(told);
+    if (!theirs || theirs->number < launched.number || (theirs->number == launched.number && theirs->fresh))
+      continue;
+    return base::fail(Code::kFailedPrecondition,
+                      refusal(launched.number, launched.boundary, p, theirs->boundary),
+                      ", a program that is known there", kDoTheSame);
   }
   return {};
+}
+
+void LaunchCheck::watch() {
+  base::name_thread("sluice-compare");
+  std::optional<Launched> said;
+  std::unique_lock lock(mutex_);
+  while (!stop_.wait_for(lock, kPause, [this] { return stopping_; })) {
+    lock.unlock();
+    const base::Status status = watch_once(said);
+    lock.lock();
+    if (status) continue;
+    // A store that cannot be reached is noticed by whoever needs it.
+    if (status.error().code() == Code::kFailedPrecondition) refused_ = status.error();
+    return;
+  }
+}
+
+// Tells what was launched last, and looks at the next process.
+base::Status LaunchCheck::watch_once(std::optional<Launched>& said) {
+  std::optional<Launched> latest;
+  {
+    std::scoped_lock lock(mutex_);
+    if (!recent_.empty()) latest = recent_.rbegin()->second;
+  }
+  if (latest && (!said || said->number != latest->number)) {
+    SLUICE_OK(processes_->put(base::str(kLaunched, processes_->index()), text(*latest)));
+    said = latest;
+  }
+  SLUICE_TRY(const auto asked, processes_->try_get(kAsking));
+  const int next = (processes_->index() + 1) % processes_->count();
+  SLUICE_TRY(const auto told, processes_->try_get(base::str(kLaunched, next)));
+  const auto theirs = parse(told);
+  std::scoped_lock lock(mutex_);
+  if (asked) asked_ = std::stoll(*asked);
+  if (!theirs) return {};
+  const auto mine = recent_.find(theirs->number);
+  if (mine == recent_.end() || mine->second.hash == theirs->hash) return {};
+  return base::fail(
+      Code::kFailedPrecondition, refusal(theirs->number, mine->second.boundary, next, theirs->boundary),
+      ": the program, a run-time number (a learning rate, a random seed) or an earlier launch differs",
+      kDoTheSame);
 }
 
 }  // namespace sluice::replica

@@ -2,35 +2,64 @@
 // they wait for each other forever.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 
+#include "sluice/base/error.h"
 #include "sluice/device/runtime.h"
 #include "sluice/replica/processes.h"
 
 namespace sluice::replica {
 
-// Compares the launches of the processes: each new program before its first launch, all launches up to then
-// with it. A process that launches a known program while another one has a new one is noticed too, at its
-// next launch. Throws kFailedPrecondition with the first operation that differs. Called under the trace's
-// lock.
+// Compares the launches of the processes, with the numbers that they take:
+// - a program that is new here is compared before its first launch, all launches up to then with it;
+// - launches of known programs are compared by a thread of its own, some twenty times a second and each
+//   process with its neighbour, so that they cost the training nothing; what it finds is thrown at the next
+//   launch.
+// Throws kFailedPrecondition with the first operation that differs. Called under the trace's lock.
 class LaunchCheck {
  public:
-  explicit LaunchCheck(std::shared_ptr<Processes> processes) : processes_(std::move(processes)) {}
+  explicit LaunchCheck(std::shared_ptr<Processes> processes);
+  ~LaunchCheck();
+  LaunchCheck(const LaunchCheck&) = delete;
+  LaunchCheck& operator=(const LaunchCheck&) = delete;
+
   void operator()(const device::LaunchRecord& launch);
 
  private:
+  struct Launched {
+    int64_t number = 0;
+    uint64_t hash = 0;     // of all launches up to this one
+    bool fresh = false;    // its program was new
+    std::string boundary;  // what cut the graph
+  };
+  static std::string text(const Launched& launched);
+  static std::optional<Launched> parse(const std::optional<std::string>& text);
+
   // With the processes that come here at this launch: all of them, or some did something else.
-  void compare(int64_t number, const std::string& operations);
+  void compare(const Launched& launched, const std::string& operations);
   // Whether another process has passed this launch without coming here: it waits for this one in a
   // collective.
-  base::Status look_at_others(int64_t number);
+  base::Status look_at_others(const Launched& launched);
+  void watch();
+  base::Status watch_once(std::optional<Launched>& said);
 
-  std::shared_ptr<Processes> processes_;
-  std::map<int64_t, std::string> recent_;  // hash and boundary of the latest launches
-  int64_t compared_ = 0;                   // the latest launch that was
+  const std::shared_ptr<Processes> processes_;
+  int64_t compared_ = 0;  // the latest launch that all compared
+
+  std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopping_ = false;
+  std::map<int64_t, Launched> recent_;  // by number
+  int64_t asked_ = 0;                   // the latest launch at which some process has a new program
+  std::optional<Error> refused_;
+  std::thread watcher_;
 };
 
 }  // namespace sluice::replica

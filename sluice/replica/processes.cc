@@ -42,7 +42,9 @@ base::Result<std::pair<std::string, uint16_t>> address_of(const std::string& coo
 }  // namespace processes_detail
 
 struct Processes::Store {
-  c10::intrusive_ptr<c10d::TCPStore> tcp;
+  c10::intrusive_ptr<c10d::TCPStore> tcp;  // of the calls that wait
+  c10::intrusive_ptr<c10d::Store>
+      at_once;  // of those that do not: another thread's wait does not hold them up
 };
 
 Processes::Processes(Placement placement, Timeouts timeouts, std::unique_ptr<Store> store)
@@ -79,6 +81,7 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
   options.timeout = timeouts.join;
   try {
     store->tcp = c10::make_intrusive<c10d::TCPStore>(address.first, options);
+    store->at_once = store->tcp->clone();
   } catch (const std::exception& error) {
     if (options.isServer)
       return base::fail(Code::kUnavailable, "process 0 cannot listen on port ", address.second, " (",
@@ -208,7 +211,7 @@ base::Status Processes::barrier(const std::string& name) {
 
 namespace processes_detail {
 template <typename Call>
-auto guarded(std::recursive_mutex& mutex, const Placement& placement, const Call& call)
+auto guarded(std::mutex& mutex, const Placement& placement, const Call& call)
     -> base::Result<decltype(call())> {
   std::scoped_lock lock(mutex);
   try {
@@ -221,8 +224,8 @@ auto guarded(std::recursive_mutex& mutex, const Placement& placement, const Call
 
 base::Status Processes::put(const std::string& key, const std::string& value) {
   namespace detail = processes_detail;
-  SLUICE_TRY(const bool done, detail::guarded(mutex_, placement_, [&] {
-               store_->tcp->set("value " + key, detail::bytes_of(value));
+  SLUICE_TRY(const bool done, detail::guarded(at_once_mutex_, placement_, [&] {
+               store_->at_once->set("value " + key, detail::bytes_of(value));
                return true;
              }));
   (void)done;
@@ -231,32 +234,32 @@ base::Status Processes::put(const std::string& key, const std::string& value) {
 
 base::Result<std::string> Processes::put_first(const std::string& key, const std::string& value) {
   namespace detail = processes_detail;
-  return detail::guarded(mutex_, placement_, [&] {
-    return detail::text_of(store_->tcp->compareSet("value " + key, {}, detail::bytes_of(value)));
+  return detail::guarded(at_once_mutex_, placement_, [&] {
+    return detail::text_of(store_->at_once->compareSet("value " + key, {}, detail::bytes_of(value)));
   });
 }
 
 base::Result<std::optional<std::string>> Processes::try_get(const std::string& key) {
   namespace detail = processes_detail;
-  return detail::guarded(mutex_, placement_, [&]() -> std::optional<std::string> {
-    if (!store_->tcp->check({"value " + key})) return std::nullopt;
-    return detail::text_of(store_->tcp->get("value " + key));
+  return detail::guarded(at_once_mutex_, placement_, [&]() -> std::optional<std::string> {
+    if (!store_->at_once->check({"value " + key})) return std::nullopt;
+    return detail::text_of(store_->at_once->get("value " + key));
   });
 }
 
 void Processes::fail(const std::string& reason) noexcept {
   try {
-    std::scoped_lock lock(mutex_);
+    std::scoped_lock lock(at_once_mutex_);
     const std::string text = base::str("process ", index(), ": ", reason);
-    store_->tcp->compareSet(processes_detail::kFailed, {}, processes_detail::bytes_of(text));
+    store_->at_once->compareSet(processes_detail::kFailed, {}, processes_detail::bytes_of(text));
   } catch (...) {
     // The store is gone, and with it everybody who could listen.
   }
 }
 
 base::Result<std::shared_ptr<c10d::Store>> Processes::clone_store() {
-  return processes_detail::guarded(mutex_, placement_, [&] {
-    c10::intrusive_ptr<c10d::Store> copy = store_->tcp->clone();
+  return processes_detail::guarded(at_once_mutex_, placement_, [&] {
+    c10::intrusive_ptr<c10d::Store> copy = store_->at_once->clone();
     return std::shared_ptr<c10d::Store>(copy.get(), [copy](c10d::Store*) mutable { copy.reset(); });
   });
 }

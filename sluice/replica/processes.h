@@ -1,8 +1,9 @@
 // The processes of a run: who they are, and small messages between their hosts.
 //
 // They meet at a store that process 0 keeps (LibTorch's TCPStore). Every call that takes a name must be made
-// by all processes, in the same order for one name. Threads: one call at a time. The waiting calls end early
-// when a process says by fail() that it goes on no more, or when process 0 is gone.
+// by all processes, in the same order for one name. Threads: any; a second call that waits waits for the
+// first. The waiting calls end early when a process says by fail() that it goes on no more, or when process 0
+// is gone.
 #pragma once
 
 #include <chrono>
@@ -94,7 +95,8 @@ class Processes {
   Placement placement_;
   Timeouts timeouts_;
   std::unique_ptr<Store> store_;
-  std::recursive_mutex mutex_;            // a look() may ask for values
+  std::mutex mutex_;                      // of the calls that wait
+  std::mutex at_once_mutex_;              // of the others
   std::map<std::string, int64_t> calls_;  // so far, by name
   bool met_ = false;                      // join() was good
 };

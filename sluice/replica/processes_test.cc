@@ -14,16 +14,6 @@ using ::testing::HasSubstr;
 using testing::my_placement;
 using testing::run_part;
 
-// What the processes of the other tests run; alone it looks whether there is anything to run.
-TEST(Parts, RunTheOneAskedFor) {
-  const char* name = std::getenv("SLUICE_TEST_PART");
-  if (name == nullptr) {
-    EXPECT_FALSE(testing::parts().empty());
-  } else {
-    testing::parts().at(name)();
-  }
-}
-
 SLUICE_PART(Meet) {
   const auto joined = Processes::join(my_placement());
   ASSERT_TRUE(joined) << joined.error().what();

@@ -218,18 +218,19 @@ CheckpointWriter::~CheckpointWriter() {
 
 base::Status CheckpointWriter::write(Snapshot snapshot, std::vector<std::string> folders) {
   SLUICE_OK(wait());
-  running_ = std::async(std::launch::async,
-                        [snapshot = std::move(snapshot), folders = std::move(folders)]() -> base::Status {
-                          base::name_thread("sluice-save");
-                          try {
-                            for (const auto& folder : folders) SLUICE_OK(write_checkpoint(snapshot, folder));
-                            return {};
-                          } catch (const Error& error) {
-                            return tl::unexpected<Error>(error);
-                          } catch (const std::exception& error) {
-                            return base::fail(Code::kUnknown, "cannot write the checkpoint: ", error.what());
-                          }
-                        });
+  running_ =
+      std::async(std::launch::async,
+                 [this, snapshot = std::move(snapshot), folders = std::move(folders)]() -> base::Status {
+                   base::name_thread("sluice-save");
+                   try {
+                     for (const auto& folder : folders) SLUICE_OK(write_checkpoint(snapshot, folder));
+                     return publish_ ? publish_(folders) : base::Status();
+                   } catch (const Error& error) {
+                     return tl::unexpected<Error>(error);
+                   } catch (const std::exception& error) {
+                     return base::fail(Code::kUnknown, "cannot write the checkpoint: ", error.what());
+                   }
+                 });
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -76,8 +77,13 @@ class CheckpointWriter {
   // Waits for the one before; its error is returned here and this one is not written.
   base::Status write(Snapshot snapshot, std::vector<std::string> folders);
   base::Status wait();
+  // Called on the writer's thread with the folders after they were written; its error is the writing's.
+  void set_publish(std::function<base::Status(const std::vector<std::string>&)> publish) {
+    publish_ = std::move(publish);
+  }
 
  private:
+  std::function<base::Status(const std::vector<std::string>&)> publish_;
   std::future<base::Status> running_;
 };
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
 
 namespace sluice::train {
@@ -51,20 +51,7 @@ std::string event(double wall, int64_t step, uint32_t payload_field, std::string
 
 }  // namespace wire
 
-uint32_t crc32c(std::string_view bytes) {
-  static const auto table = [] {
-    std::array<uint32_t, 256> result{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0x82F63B78u : 0);
-      result[i] = value;
-    }
-    return result;
-  }();
-  uint32_t crc = 0xFFFFFFFFu;
-  for (char c : bytes) crc = table[(crc ^ static_cast<unsigned char>(c)) & 0xFF] ^ crc >> 8;
-  return ~crc;
-}
+uint32_t crc32c(std::string_view bytes) { return base::crc32c(bytes.data(), bytes.size()); }
 
 uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u; }
 

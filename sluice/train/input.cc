@@ -91,6 +91,11 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   if (options.resize > 0) dataset.resize(options.resize);
   if (options.crop > 0 && training) dataset.crop(options.crop, options.crop_padding);
   if (options.crop > 0 && !training) dataset.center_crop(options.crop);
+  if (const int64_t side = options.random_resized_crop; side > 0 && training) {
+    dataset.random_resized_crop(side);
+  } else if (side > 0) {
+    dataset.resize(side * 8 / 7).center_crop(side);
+  }
   if (options.flip && training) dataset.flip();
   const auto channels = static_cast<size_t>(options.channels);
   dataset.normalize(options.mean.empty() ? std::vector<float>(channels, 0.5F) : options.mean,
@@ -98,6 +103,7 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   dataset.batch(rows);
   if (options.workers > 0) dataset.workers(options.workers);
   dataset.prefetch(64).prefetch_memory(options.prefetch << 20);
+  if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
   const std::map<std::string, data::OnError> policies = {
       {"stop", data::OnError::kStop}, {"skip", data::OnError::kSkip}, {"retry", data::OnError::kRetry}};
   dataset.on_error(policies.at(options.on_error)).max_bad(max_bad_of(options.max_bad));

@@ -33,9 +33,14 @@ struct TrainOptions {
   std::string on_error = "stop";   // bad shards and samples: stop, skip or retry
   std::string max_bad = "0.1%";    // bad samples of an epoch that are left out at most
   int64_t prefetch = 256;          // batches ahead on the host [MiB]
+  std::string cache;               // folder that keeps remote shards; empty: none
+  int64_t cache_size = 100;        // of them at most [GiB]
   int64_t resize = 0;              // pixels of the shorter side; 0: as it is
   int64_t crop = 0;                // side of a random crop in training, of a centre crop in the test; 0: none
   int64_t crop_padding = 4;
+  // Side of RandomResizedCrop in training; the test's pictures are resized to 8/7 of it and cut to their
+  // middle. 0: none.
+  int64_t random_resized_crop = 0;
   bool flip = false;
   std::vector<float> mean;       // of the channels, in 0…1; empty: 0.5 each
   std::vector<float> deviation;  // empty: 0.25 each

@@ -60,14 +60,33 @@ Run::Run(const TrainOptions& options, Session& session, const Input& train, cons
   base::value_or_throw(check(schedule_));
   progress_.model = options.model;
   progress_.config = options.config;
+  if (RemoteFolder::is_remote(options.logdir)) {
+    remote_ = base::value_or_throw(RemoteFolder::open(options.logdir, session.is_leader()));
+    writer_.set_publish(
+        [this](const std::vector<std::string>& folders) { return remote_->publish(folders); });
+  }
 }
 
-std::string Run::folder(const char* name) const { return base::join_path(options_.logdir, name); }
+std::string Run::folder(const char* name) const {
+  return base::join_path(remote_ ? remote_->local() : options_.logdir, name);
+}
+
+std::string Run::find_start() {
+  std::string from = options_.resume;
+  if (from == "auto" && remote_) {
+    from = base::value_or_throw(remote_->has_checkpoint()) ? options_.logdir : "";
+  } else if (from == "auto") {
+    from = find_checkpoint(folder("last"));
+  }
+  if (!RemoteFolder::is_remote(from)) return from;
+  fetched_ = base::value_or_throw(base::TemporaryDirectory::create("sluice-resume"));
+  base::value_or_throw(fetch_checkpoint(from, fetched_->path()));
+  return fetched_->path();
+}
 double Run::learning_rate_now() const { return learning_rate(schedule_, progress_.step); }
 
 void Run::restore() {
-  std::string from = options_.resume;
-  if (from == "auto") from = find_checkpoint(folder("last"));
+  const std::string from = find_start();
   if (!from.empty()) {
     restored_ = base::value_or_throw(read_checkpoint(from));
     base::value_or_throw(load_module(model_, restored_->model, from));
@@ -76,12 +95,13 @@ void Run::restore() {
     progress_.model = name;
     progress_.config = config;
     earlier_seconds_ = progress_.seconds;
-    console_.line(
-        base::str("Going on from ", from, ": epoch ", progress_.epoch + 1, ", step ", progress_.step));
+    console_.line(base::str("Going on from ",
+                            fetched_ ? options_.resume == "auto" ? options_.logdir : options_.resume : from,
+                            ": epoch ", progress_.epoch + 1, ", step ", progress_.step));
     return;
   }
-  if (!find_checkpoint(folder("last")).empty())
-    base::warn(folder("last"),
+  if (remote_ ? base::value_or_throw(remote_->has_checkpoint()) : !find_checkpoint(folder("last")).empty())
+    base::warn(shown("last"),
                " is a checkpoint of an earlier run and will be replaced: --resume would go on from it");
   if (!options_.weights.empty()) {
     base::value_or_throw(
@@ -96,10 +116,12 @@ void Run::prepare() {
     base::value_or_throw(load_optimizer(*optimizer_, model_, restored_->state, options_.resume));
     restore_random(*restored_);
     restored_.reset();
+    fetched_.reset();
   }
   session_.prepare(model_, *optimizer_);
   if (session_.is_leader())
-    metrics_ = base::value_or_throw(MetricsWriter::create(options_.logdir, progress_.step));
+    metrics_ = base::value_or_throw(
+        MetricsWriter::create(remote_ ? remote_->local() : options_.logdir, progress_.step));
 }
 
 void Run::announce() {
@@ -228,7 +250,8 @@ void Run::report(double loss, int64_t epoch, int64_t step, int64_t batch, double
                 base::str("the loss is ", loss, " at step ", step, " (epoch ", epoch, ", batch ", batch,
                           "). Try a smaller --lr (", lr, " now), --warmup-epochs or --clip-norm. ",
                           last.empty() ? std::string("There is no checkpoint yet.")
-                                       : base::str("The last good checkpoint is ", last, ".")));
+                                       : base::str("The last good checkpoint is ",
+                                                   remote_ ? shown("last") : last, ".")));
   }
   if (!log) return;
   console_.line(base::str(
@@ -319,8 +342,9 @@ TrainResult Run::stopped() {
   session_.finish();
   save(false);
   base::value_or_throw(writer_.wait());
+  if (remote_) base::value_or_throw(remote_->finish());
   session_.barrier();
-  console_.line(base::str(signal == SIGINT ? "Interrupted" : "Terminated", ": saved ", folder("last"),
+  console_.line(base::str(signal == SIGINT ? "Interrupted" : "Terminated", ": saved ", shown("last"),
                           " at epoch ", progress_.epoch + 1, ", step ", progress_.step,
                           ". Go on with --resume."));
   TrainResult result;
@@ -334,6 +358,7 @@ TrainResult Run::stopped() {
 
 TrainResult Run::end() {
   base::value_or_throw(writer_.wait());
+  if (remote_) base::value_or_throw(remote_->finish());
   session_.barrier();  // the checkpoint is complete before any process ends
   TrainResult result;
   result.steps = progress_.step;
@@ -349,8 +374,8 @@ TrainResult Run::end() {
   console_.line(base::str("Avg. Global Rate: ", run_detail::fixed(result.examples_per_second, 2),
                           " examples per second"));
   console_.line(
-      base::str("Checkpoints: ", folder("last"), test_ ? base::str(" and ", folder("best")) : std::string(),
-                "; metrics: ", folder("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
+      base::str("Checkpoints: ", shown("last"), test_ ? base::str(" and ", shown("best")) : std::string(),
+                "; metrics: ", shown("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
   if (test_ != nullptr && options_.target_accuracy > 0 &&
       progress_.best_accuracy < options_.target_accuracy) {
     console_.line(base::str("The target accuracy of ", run_detail::fixed(options_.target_accuracy, 2),
@@ -362,7 +387,7 @@ TrainResult Run::end() {
                             {"seconds", seconds},
                             {"best_accuracy", result.best_accuracy},
                             {"examples_per_second", result.examples_per_second},
-                            {"checkpoint", folder("last")},
+                            {"checkpoint", shown("last")},
                             {"exit_status", result.exit_status}};
   console_.json(summary.dump());
   return result;

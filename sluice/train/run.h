@@ -7,12 +7,14 @@
 #include <optional>
 #include <string>
 
+#include "sluice/base/file.h"
 #include "sluice/train/checkpoint.h"
 #include "sluice/train/console.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/input.h"
 #include "sluice/train/metrics_writer.h"
 #include "sluice/train/rate.h"
+#include "sluice/train/remote_folder.h"
 #include "sluice/train/schedule.h"
 #include "sluice/train/signals.h"
 #include "sluice/train/trainer.h"
@@ -51,6 +53,10 @@ class Run {
   bool interrupted() { return session_.agree_to_stop(SignalGuard::pending() != 0); }
   double global_rate(double now);
   std::string folder(const char* name) const;
+  // The same as messages name it: in a bucket, the object.
+  std::string shown(const char* name) const { return base::join_path(options_.logdir, name); }
+  // Where --resume points to, as a folder of this machine; "" for a fresh start.
+  std::string find_start();
   void write(const Measurement& row);
   double learning_rate_now() const;
 
@@ -64,6 +70,8 @@ class Run {
   ScheduleOptions schedule_;
   Console console_;
   std::optional<MetricsWriter> metrics_;
+  std::unique_ptr<RemoteFolder> remote_;             // of --logdir gs://…
+  std::optional<base::TemporaryDirectory> fetched_;  // the checkpoint of --resume gs://…
   CheckpointWriter writer_;
   SignalGuard signals_;
   std::optional<Checkpoint> restored_;

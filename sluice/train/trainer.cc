@@ -30,6 +30,10 @@ void check_options(const TrainOptions& options, bool named) {
   if (options.classes < 1)
     throw Error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
+  at_least("--random-resized-crop", options.random_resized_crop, 0);
+  if (options.random_resized_crop > 0 && (options.crop > 0 || options.resize > 0))
+    throw Error(Code::kInvalidArgument,
+                "--random-resized-crop stands for --resize and --crop: leave those out");
   at_least("--global-batch-size", options.global_batch_size, 0);
   at_least("--test-batch-size", options.test_batch_size, 0);
   at_least("--accumulate", options.accumulate, 1);

@@ -1,10 +1,13 @@
 // One of several processes that train together, for processes_test.py: what goes wrong is the first argument.
 //
-//   train          trains a small net and prints "weights CHECKSUM" on the leader; "--sluice-devices=N" as
-//   usual leader-reads   the leader alone reads a value in the middle of the training other-number   process
-//   1 takes another learning rate other-weights  process 1 begins with other weights send-weights   the same,
-//   and process 0's are sent to all dies           process 1 kills itself in the middle of the training
-//   throws         process 1 gives up with an error
+//   train: trains a small net and prints "weights CHECKSUM" on the leader; "--sluice-devices=N" as usual
+//   leader-reads: the leader alone reads a value in the middle of the training
+//   other-number: process 1 takes another learning rate
+//   later-number: it takes another one from the middle of a long training on
+//   other-weights: process 1 begins with other weights
+//   send-weights: the same, and process 0's are sent to all
+//   dies: process 1 kills itself in the middle of the training
+//   throws: process 1 gives up with an error
 #include <sluice/sluice.h>
 
 #include <csignal>
@@ -25,7 +28,8 @@ int run(int argc, char** argv) {
   const double rate = what == "other-number" && second ? 0.2 : 0.1;
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(rate).momentum(0.9));
   session.prepare(*model, optimizer, {.from_leader = what == "send-weights"});
-  for (int step = 0; step < 12; ++step) {
+  for (int step = 0; step < (what == "later-number" ? 100'000 : 12); ++step) {
+    if (step == 7 && what == "later-number" && second) optimizer.param_groups()[0].options().set_lr(0.2);
     // The same batch in all processes; each takes its part.
     const torch::Tensor image = torch::randn({24, 6}), label = torch::randint(3, {24});
     auto loss =

@@ -159,4 +159,15 @@ inline Placement my_placement() {
           get("SLUICE_TEST_COORDINATOR"), "a test"};
 }
 
+// What the processes of the other tests run; alone it looks whether there is anything to run. One file of a
+// test program includes this header.
+TEST(Parts, RunTheOneAskedFor) {
+  const char* name = std::getenv("SLUICE_TEST_PART");
+  if (name == nullptr) {
+    EXPECT_FALSE(parts().empty());
+  } else {
+    parts().at(name)();
+  }
+}
+
 }  // namespace sluice::replica::testing

@@ -1,0 +1,179 @@
+// sluice data cat
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/cli/data_common.h"
+#include "sluice/data/decode.h"
+#include "sluice/data/group.h"
+#include "sluice/data/sheet.h"
+
+namespace sluice::cli {
+namespace {
+
+using data::Field;
+using data::Format;
+using data::RawSample;
+
+struct CatOptions {
+  std::vector<std::string> shards, keys;
+  std::int64_t skip = 0, count = 0;
+  std::string part, folder, sheet;
+  std::int64_t columns = 8, side = 112;
+};
+
+// What a part is, in one line.
+std::string describe(const Field& field) {
+  const Format format = data::format_of(field.extension);
+  const bool packed = base::ends_with(field.extension, ".gz");
+  if (format == Format::kImage && !packed) {
+    const auto pixels = data::decode_image(field.bytes, data::ColorModel::kRgb);
+    return base::str(grouped(static_cast<std::int64_t>(field.bytes.size())), " bytes, ",
+                     pixels ? base::str(pixels->width, " × ", pixels->height, " pixels")
+                            : std::string(pixels.error().what()));
+  }
+  const bool text = format == Format::kText || format == Format::kNumber || format == Format::kJson;
+  constexpr std::size_t kShown = 200;
+  if (!text || packed || !data::is_utf8(field.bytes) || field.bytes.find('\0') != std::string::npos)
+    return grouped(static_cast<std::int64_t>(field.bytes.size())) + " bytes";
+  const std::string_view shown = base::trim(field.bytes);
+  if (shown.size() <= kShown) return std::string(shown);
+  return base::str(shown.substr(0, kShown), "… (", grouped(static_cast<std::int64_t>(shown.size())),
+                   " bytes)");
+}
+
+base::Status write_parts(const RawSample& sample, const std::string& folder) {
+  for (const Field& field : sample.fields) {
+    // A key may hold folders, but must not lead out of this one.
+    const std::string name = sample.key + "." + field.extension;
+    if (name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos)
+      return base::fail(Code::kInvalidArgument, sample.where(), ": its key leads out of the folder");
+    const std::string path = base::join_path(folder, name);
+    SLUICE_OK(base::make_directories(base::parent_path(path)));
+    SLUICE_OK(base::write_file_atomically(path, field.bytes));
+    std::printf("%s\n", path.c_str());
+  }
+  return {};
+}
+
+// The first picture of a sample with its label or, failing that, its key.
+std::optional<data::SheetTile> tile_of(const RawSample& sample) {
+  std::string label;
+  std::optional<data::SheetTile> tile;
+  for (const Field& field : sample.fields) {
+    const Format format = data::format_of(field.extension);
+    if (format == Format::kNumber && label.empty()) label = base::trim(field.bytes);
+    if (format != Format::kImage || tile) continue;
+    auto pixels = data::decode_image(field.bytes, data::ColorModel::kRgb);
+    if (pixels) tile = data::SheetTile{std::move(*pixels), sample.key};
+  }
+  if (tile && !label.empty()) tile->caption += ": " + label;
+  return tile;
+}
+
+class Cat {
+ public:
+  explicit Cat(const CatOptions& options) : options_(options), left_(count()) {}
+
+  base::Status run() {
+    SLUICE_TRY(const auto urls, expand_arguments(options_.shards));
+    std::int64_t to_skip = options_.skip;
+    for (const std::string& url : urls) {
+      SLUICE_TRY(auto source, data::open_source(url));
+      data::ShardReader reader(std::move(source), {});
+      RawSample sample;
+      while (left_ > 0) {
+        SLUICE_TRY(const bool found, reader.next(sample));
+        if (!found) break;
+        if (!wanted(sample) || to_skip-- > 0) continue;
+        --left_;
+        SLUICE_OK(show(sample));
+      }
+      if (left_ == 0) break;
+    }
+    return finish();
+  }
+
+ private:
+  std::int64_t count() const {
+    if (options_.count > 0) return options_.count;
+    if (!options_.keys.empty()) return static_cast<std::int64_t>(options_.keys.size());
+    return options_.sheet.empty() ? 1 : 64;
+  }
+  bool wanted(const RawSample& sample) const {
+    return options_.keys.empty() ||
+           std::find(options_.keys.begin(), options_.keys.end(), sample.key) != options_.keys.end();
+  }
+  base::Status show(const RawSample& sample) {
+    ++shown_;
+    if (!options_.sheet.empty()) {
+      if (auto tile = tile_of(sample)) tiles_.push_back(std::move(*tile));
+      return {};
+    }
+    if (!options_.folder.empty()) return write_parts(sample, options_.folder);
+    if (options_.part.empty()) {
+      std::printf("%s\n", sample.where().c_str());
+      for (const Field& field : sample.fields)
+        std::printf("  %-8s %s\n", field.extension.c_str(), describe(field).c_str());
+      return {};
+    }
+    const Field* field = sample.find(options_.part);
+    if (field == nullptr) return base::fail(Code::kNotFound, sample.where(), ": no member ", options_.part);
+    std::fwrite(field->bytes.data(), 1, field->bytes.size(), stdout);
+    return {};
+  }
+  base::Status finish() const {
+    if (shown_ == 0)
+      return base::fail(Code::kNotFound, options_.keys.empty()
+                                             ? "no such sample: there are fewer than --skip says"
+                                             : "no sample with this key");
+    if (options_.sheet.empty()) return {};
+    if (tiles_.empty()) return base::fail(Code::kNotFound, "no pictures in ", shown_, " samples");
+    SLUICE_TRY(const std::string png,
+               data::encode_png(data::contact_sheet(tiles_, options_.columns, options_.side)));
+    SLUICE_OK(base::write_file_atomically(options_.sheet, png));
+    std::printf("%zu pictures: %s\n", tiles_.size(), options_.sheet.c_str());
+    return {};
+  }
+
+  const CatOptions& options_;
+  std::int64_t left_, shown_ = 0;
+  std::vector<data::SheetTile> tiles_;
+};
+
+}  // namespace
+
+void add_cat_verb(CLI::App& noun, int& exit_status) {
+  auto options = std::make_shared<CatOptions>();
+  auto* verb = noun.add_subcommand("cat", "Show samples: their parts, as files, or pictures on one sheet");
+  verb->footer(
+      "Without further flags, the parts of the first sample. Examples:\n"
+      "  sluice data cat shards/train-0000.tar --key 0000017\n"
+      "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >picture.jpg\n"
+      "  sluice data cat shards/train-0000.tar --count 10 --out samples\n"
+      "  sluice data cat 'shards/train-*.tar' --count 64 --sheet sheet.png");
+  verb->add_option("SHARDS", options->shards, kShardsHelp)->required();
+  verb->add_option("--key", options->keys, "The sample with this key (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_option("--skip", options->skip, "Samples passed over first")->check(CLI::NonNegativeNumber);
+  verb->add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")
+      ->check(CLI::PositiveNumber);
+  auto* part = verb->add_option("--part", options->part, "Only this part, as it is, to standard output");
+  auto* folder = verb->add_option("--out", options->folder, "Write the parts into this folder as files");
+  verb->add_option("--sheet", options->sheet, "Write a PNG file with the pictures, their keys and classes")
+      ->excludes(part)
+      ->excludes(folder);
+  verb->add_option("--columns", options->columns, "Pictures in a row of the sheet")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  verb->add_option("--side", options->side, "Height and width of a picture on the sheet, in pixels")
+      ->check(CLI::Range(16, 1024))
+      ->capture_default_str();
+  verb->callback(guarded("cat", exit_status, [options] { return Cat(*options).run(); }));
+}
+
+}  // namespace sluice::cli

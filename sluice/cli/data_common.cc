@@ -1,0 +1,69 @@
+#include "sluice/cli/data_common.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "sluice/data/urls.h"
+
+namespace sluice::cli {
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+void print_json(const nlohmann::json& document) {
+  std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0) {}
+
+void Progress::show(const std::string& what, std::int64_t done, std::int64_t total) {
+  const double pause = terminal_ ? 0.1 : 10;
+  if (clock_.seconds() - last_ < pause) return;
+  last_ = clock_.seconds();
+  std::fprintf(stderr, terminal_ ? "\r\033[K%s: %s of %s" : "%s: %s of %s\n", what.c_str(),
+               grouped(done).c_str(), grouped(total).c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void Progress::clear() {
+  if (shown_ && terminal_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
+}
+
+std::function<void()> guarded(std::string verb, int& exit_status, std::function<base::Status()> body) {
+  return [verb = std::move(verb), &exit_status, body = std::move(body)] {
+    try {
+      const auto status = body();
+      exit_status = status ? 0 : 1;
+      if (!status) std::fprintf(stderr, "sluice data %s: %s\n", verb.c_str(), status.error().what());
+    } catch (const std::exception& error) {
+      exit_status = 1;
+      std::fprintf(stderr, "sluice data %s: %s\n", verb.c_str(), error.what());
+    }
+  };
+}
+
+base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::string>& arguments) {
+  std::vector<std::string> urls;
+  for (const std::string& argument : arguments) {
+    SLUICE_TRY(const auto some, data::expand_urls(argument));
+    urls.insert(urls.end(), some.begin(), some.end());
+  }
+  return urls;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,95 @@
+#include "sluice/cli/data_cp_verb.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/base/clock.h"
+#include "sluice/data/copy.h"
+#include "sluice/data/urls.h"
+
+namespace sluice::cli {
+namespace {
+
+struct CpFlags {
+  std::vector<std::string> places;  // SOURCE… TARGET
+  data::CopyOptions options;
+};
+
+// What was copied so far, on one line of a terminal, or now and then elsewhere.
+class CopyProgress {
+ public:
+  void show(std::int64_t files, std::int64_t total, std::uint64_t bytes) {
+    if (clock_.seconds() - last_ < (terminal_ ? 0.1 : 10) && files < total) return;
+    last_ = clock_.seconds();
+    if (!terminal_ && files == total) return;
+    std::fprintf(stderr, "%s%lld of %lld files, %.1f MB, %.1f MB/s%s", terminal_ ? "\r\033[K" : "",
+                 static_cast<long long>(files), static_cast<long long>(total),
+                 static_cast<double>(bytes) / 1e6,
+                 static_cast<double>(bytes) / 1e6 / std::max(clock_.seconds(), 1e-3), terminal_ ? "" : "\n");
+    if (terminal_ && files == total) std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  const bool terminal_ = ::isatty(STDERR_FILENO) != 0;
+  base::Stopwatch clock_;
+  double last_ = 0;
+};
+
+base::Status copy(CpFlags& flags) {
+  if (flags.places.size() < 2)
+    return base::fail(Code::kInvalidArgument,
+                      "expected what to copy and where to: sluice data cp SOURCE… TARGET");
+  flags.options.to = flags.places.back();
+  flags.options.from.clear();
+  for (std::size_t i = 0; i + 1 < flags.places.size(); ++i) {
+    SLUICE_TRY(const auto urls, data::expand_urls(flags.places[i]));
+    flags.options.from.insert(flags.options.from.end(), urls.begin(), urls.end());
+  }
+  CopyProgress progress;
+  flags.options.progress = [&](std::int64_t files, std::int64_t total, std::uint64_t bytes) {
+    progress.show(files, total, bytes);
+  };
+  SLUICE_TRY(const auto report, data::copy_files(flags.options));
+  std::printf("%lld file%s, %.1f MB: %s\n", static_cast<long long>(report.files),
+              report.files == 1 ? "" : "s", static_cast<double>(report.bytes) / 1e6,
+              flags.options.to.c_str());
+  return {};
+}
+
+}  // namespace
+
+void add_data_cp(CLI::App& noun, int& exit_status) {
+  auto flags = std::make_shared<CpFlags>();
+  auto* verb = noun.add_subcommand("cp", "Copy files to, from and between buckets");
+  verb->footer(
+      "SOURCE: paths and gs:// names with braces and globs, http(s)://, @file (a list). TARGET: a name, or a "
+      "folder when there\n"
+      "are several sources or it ends in a slash. Each file appears when it is whole; copies from and to a "
+      "bucket are compared\n"
+      "by their crc32c.\n"
+      "Example: sluice data cp 'shards/train-*.tar' gs://bucket/set/");
+  verb->add_option("SOURCE TARGET", flags->places, "What to copy, and where to")->required()->expected(2, -1);
+  verb->add_flag("--overwrite", flags->options.overwrite, "Replace what is there");
+  verb->add_option("--workers", flags->options.workers, "Files at a time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->callback([flags, &exit_status] {
+    try {
+      const auto status = copy(*flags);
+      exit_status = status ? 0 : 1;
+      if (!status) std::fprintf(stderr, "sluice data cp: %s\n", status.error().what());
+    } catch (const std::exception& error) {
+      exit_status = 1;
+      std::fprintf(stderr, "sluice data cp: %s\n", error.what());
+    }
+  });
+}
+
+}  // namespace sluice::cli

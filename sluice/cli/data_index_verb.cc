@@ -1,0 +1,97 @@
+// sluice data index
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/base/thread.h"
+#include "sluice/cli/data_common.h"
+#include "sluice/data/shard_index.h"
+
+namespace sluice::cli {
+namespace {
+
+struct IndexOptions {
+  std::vector<std::string> shards;
+  int workers = 0;
+  bool json = false;
+};
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// sizes.json of each folder, with what it said of other shards.
+base::Status write_sizes(const std::map<std::string, std::int64_t>& samples) {
+  std::map<std::string, data::ShardSizes> folders;
+  for (const auto& [url, count] : samples) {
+    auto& sizes = folders[base::parent_path(url)];
+    if (sizes.empty()) {
+      SLUICE_TRY(const auto before, data::read_sizes(url));
+      if (before) sizes = *before;
+    }
+    sizes[file_name(url)] = count;
+  }
+  for (const auto& [folder, sizes] : folders)
+    SLUICE_OK(base::write_file_atomically(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));
+  return {};
+}
+
+base::Status index_shards(const IndexOptions& options) {
+  SLUICE_TRY(const auto urls, expand_arguments(options.shards));
+  Progress progress;
+  std::vector<base::Result<std::int64_t>> counts(urls.size());
+  base::ThreadPool pool("sluice-index", options.workers > 0 ? static_cast<std::size_t>(options.workers)
+                                                            : base::available_processors());
+  std::mutex mutex;
+  std::int64_t done = 0;
+  base::parallel_for(pool, urls.size(), [&](std::size_t i) {
+    counts[i] = [&]() -> base::Result<std::int64_t> {
+      SLUICE_TRY(const auto index, data::index_shard(urls[i]));
+      SLUICE_OK(data::write_index(urls[i], index));
+      return static_cast<std::int64_t>(index.samples.size());
+    }();
+    std::lock_guard lock(mutex);
+    progress.show("shards", ++done, static_cast<std::int64_t>(urls.size()));
+  });
+  progress.clear();
+  std::map<std::string, std::int64_t> samples;
+  std::int64_t total = 0;
+  nlohmann::json all = nlohmann::json::array();
+  for (std::size_t i = 0; i < urls.size(); ++i) {
+    if (!counts[i]) return tl::unexpected<Error>(counts[i].error());
+    samples[urls[i]] = *counts[i];
+    total += *counts[i];
+    all.push_back({{"shard", urls[i]}, {"index", data::index_path(urls[i])}, {"samples", *counts[i]}});
+  }
+  SLUICE_OK(write_sizes(samples));
+  if (options.json) {
+    print_json({{"shards", all}, {"samples", total}});
+  } else {
+    std::printf("%s samples in %zu shard%s: index files and sizes.json are beside them\n",
+                grouped(total).c_str(), urls.size(), urls.size() == 1 ? "" : "s");
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_index_verb(CLI::App& noun, int& exit_status) {
+  auto options = std::make_shared<IndexOptions>();
+  auto* verb = noun.add_subcommand("index", "Write index files and sizes.json beside shards");
+  verb->footer(
+      "An index file (train-0000.idx, as DALI's wds2idx makes it) lets a reader begin in the middle of a "
+      "shard;\n"
+      "sizes.json says how many samples each shard of a folder has, so that nothing need be counted.\n"
+      "Example: sluice data index 'shards/train-*.tar'");
+  verb->add_option("SHARDS", options->shards, kShardsHelp)->required();
+  verb->add_option("--workers", options->workers, "Shards read at a time (0: one for each core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_flag("--json", options->json, "One JSON document instead of a line");
+  verb->callback(guarded("index", exit_status, [options] { return index_shards(*options); }));
+}
+
+}  // namespace sluice::cli

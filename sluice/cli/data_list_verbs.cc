@@ -1,0 +1,143 @@
+// sluice data ls, verify
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/strings.h"
+#include "sluice/cli/data_common.h"
+#include "sluice/data/inspect.h"
+
+namespace sluice::cli {
+namespace {
+
+nlohmann::json listing_json(const data::ShardListing& listing, bool with_keys) {
+  nlohmann::json entry = {{"shard", listing.url},
+                          {"samples", listing.samples},
+                          {"members", listing.members},
+                          {"left_out", listing.left_out},
+                          {"bytes", listing.bytes},
+                          {"payload_bytes", listing.payload},
+                          {"extensions", listing.extensions}};
+  if (with_keys) entry["keys"] = listing.keys;
+  return entry;
+}
+
+void print_listing(const data::ShardListing& listing) {
+  std::vector<std::string> extensions;
+  for (const auto& [extension, count] : listing.extensions)
+    extensions.push_back(count == listing.samples ? extension : base::str(extension, " ×", count));
+  std::printf("%9s samples  %10s  %s  (%s)\n", grouped(listing.samples).c_str(),
+              size_text(listing.bytes).c_str(), listing.url.c_str(), base::join(extensions, ", ").c_str());
+  for (const std::string& key : listing.keys) std::printf("  %s\n", key.c_str());
+}
+
+struct LsOptions {
+  std::vector<std::string> shards;
+  bool keys = false, json = false;
+};
+
+base::Status list_shards(const LsOptions& options) {
+  SLUICE_TRY(const auto urls, expand_arguments(options.shards));
+  nlohmann::json all = nlohmann::json::array();
+  std::int64_t samples = 0;
+  std::uint64_t bytes = 0;
+  for (const std::string& url : urls) {
+    SLUICE_TRY(const auto listing, data::list_shard(url, options.keys));
+    samples += listing.samples;
+    bytes += listing.bytes;
+    if (options.json) {
+      all.push_back(listing_json(listing, options.keys));
+    } else {
+      print_listing(listing);
+    }
+  }
+  if (options.json) {
+    const nlohmann::json document = {{"shards", all}, {"samples", samples}, {"bytes", bytes}};
+    print_json(document);
+  } else {
+    std::printf("%9s samples  %10s  in %zu shard%s\n", grouped(samples).c_str(), size_text(bytes).c_str(),
+                urls.size(), urls.size() == 1 ? "" : "s");
+  }
+  return {};
+}
+
+void add_ls(CLI::App& noun, int& exit_status) {
+  auto options = std::make_shared<LsOptions>();
+  auto* verb = noun.add_subcommand("ls", "List shards: samples, sizes and members of each");
+  verb->add_option("SHARDS", options->shards, kShardsHelp)->required();
+  verb->add_flag("--keys", options->keys, "The key of every sample too");
+  verb->add_flag("--json", options->json, "One JSON document instead of lines");
+  verb->callback(guarded("ls", exit_status, [options] { return list_shards(*options); }));
+}
+
+struct VerifyFlags {
+  std::vector<std::string> shards;
+  data::VerifyOptions options;
+  bool json = false;
+};
+
+void print_problems(const data::VerifyReport& report, bool json) {
+  if (json) {
+    nlohmann::json problems = nlohmann::json::array();
+    for (const auto& problem : report.problems)
+      problems.push_back({{"shard", problem.shard}, {"what", problem.what}, {"fatal", problem.fatal}});
+    const nlohmann::json document = {{"shards", report.shards},       {"samples", report.samples},
+                                     {"members", report.members},     {"bytes", report.bytes},
+                                     {"failures", report.failures()}, {"problems", problems}};
+    print_json(document);
+    return;
+  }
+  for (const auto& problem : report.problems)
+    std::printf("%s %s\n", problem.fatal ? "BAD " : "note", problem.what.c_str());
+  std::printf("%s samples (%s members, %s) in %s shards: %s\n", grouped(report.samples).c_str(),
+              grouped(report.members).c_str(), size_text(report.bytes).c_str(),
+              grouped(report.shards).c_str(),
+              report.failures() == 0 ? "all sound" : (grouped(report.failures()) + " problem(s)").c_str());
+}
+
+void add_verify(CLI::App& noun, int& exit_status) {
+  auto flags = std::make_shared<VerifyFlags>();
+  auto* verb =
+      noun.add_subcommand("verify", "Read shards completely, decode everything, and report all problems");
+  verb->footer(
+      "Checks headers, ends and checksums of the archives, the grouping into samples, pictures, numbers, "
+      "text, JSON and\n"
+      "npy arrays. Exit status 1 when anything is wrong, with every problem in the report.\n"
+      "Example: sluice data verify 'shards/train-{0000..0009}.tar' --require 'jpg;png' --require cls "
+      "--classes 10");
+  verb->add_option("SHARDS", flags->shards, kShardsHelp)->required();
+  verb->add_option(
+          "--require", flags->options.fields,
+          "A member that every sample must have, such as cls or 'jpg;png' (default: what the first sample of "
+          "each shard has)")
+      ->allow_extra_args(false);
+  verb->add_option("--classes", flags->options.classes, "Labels must be below this number (0: any)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--workers", flags->options.workers, "Shards read at a time (0: one for each core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_flag("--json", flags->json, "One JSON document instead of lines");
+  verb->callback(guarded("verify", exit_status, [flags]() -> base::Status {
+    Progress progress;
+    SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
+    flags->options.progress = [&](std::int64_t done, std::int64_t total) {
+      progress.show("shards", done, total);
+    };
+    SLUICE_TRY(const auto report, data::verify(flags->options));
+    progress.clear();
+    print_problems(report, flags->json);
+    if (report.failures() == 0) return {};
+    return base::fail(Code::kDataLoss, report.failures(), " problem(s) in ", report.shards, " shard(s)");
+  }));
+}
+
+}  // namespace
+
+void add_list_verbs(CLI::App& noun, int& exit_status) {
+  add_ls(noun, exit_status);
+  add_verify(noun, exit_status);
+}
+
+}  // namespace sluice::cli

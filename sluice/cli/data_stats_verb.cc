@@ -1,0 +1,116 @@
+// sluice data stats
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/strings.h"
+#include "sluice/cli/data_common.h"
+#include "sluice/data/stats.h"
+
+namespace sluice::cli {
+namespace {
+
+struct StatsFlags {
+  std::vector<std::string> shards;
+  data::StatsOptions options;
+  bool gray = false, json = false;
+};
+
+std::string flag_value(const std::vector<double>& numbers) {
+  std::vector<std::string> texts;
+  for (const double number : numbers) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4f", number);
+    texts.emplace_back(text);
+  }
+  return base::join(texts, ",");
+}
+
+nlohmann::json stats_json(const data::SetStats& stats) {
+  nlohmann::json classes = nlohmann::json::object(), sizes = nlohmann::json::array();
+  for (const auto& [label, count] : stats.classes) classes[std::to_string(label)] = count;
+  for (const auto& [size, count] : stats.sizes)
+    sizes.push_back({{"height", size.first}, {"width", size.second}, {"pictures", count}});
+  nlohmann::json document = {
+      {"samples", stats.samples}, {"pictures", stats.pictures}, {"picture_bytes", stats.picture_bytes},
+      {"pixels", stats.pixels},   {"classes", classes},         {"sizes", sizes}};
+  if (stats.pixels > 0) {
+    document["mean"] = stats.mean();
+    document["std"] = stats.deviation();
+  }
+  return document;
+}
+
+void print_classes(const data::SetStats& stats) {
+  const auto [least, most] = std::minmax_element(stats.classes.begin(), stats.classes.end(),
+                                                 [](auto& a, auto& b) { return a.second < b.second; });
+  std::printf("%zu classes, %lld to %lld: %s (class %lld) to %s (class %lld) samples each\n",
+              stats.classes.size(), static_cast<long long>(stats.classes.begin()->first),
+              static_cast<long long>(stats.classes.rbegin()->first), grouped(least->second).c_str(),
+              static_cast<long long>(least->first), grouped(most->second).c_str(),
+              static_cast<long long>(most->first));
+}
+
+void print_stats(const data::SetStats& stats) {
+  std::printf("%s samples, %s pictures", grouped(stats.samples).c_str(), grouped(stats.pictures).c_str());
+  if (stats.pictures > 0)
+    std::printf(" of %s bytes on average",
+                grouped(static_cast<std::int64_t>(stats.picture_bytes) / stats.pictures).c_str());
+  std::printf("\n");
+  if (!stats.classes.empty()) print_classes(stats);
+  std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> sizes;
+  for (const auto& [size, count] : stats.sizes) sizes.push_back({count, size});
+  std::sort(sizes.rbegin(), sizes.rend());
+  constexpr std::size_t kShown = 5;
+  for (std::size_t i = 0; i < std::min(kShown, sizes.size()); ++i)
+    std::printf("%9s pictures of %lld × %lld (width × height)\n", grouped(sizes[i].first).c_str(),
+                static_cast<long long>(sizes[i].second.second),
+                static_cast<long long>(sizes[i].second.first));
+  if (sizes.size() > kShown) std::printf("          and %zu other sizes\n", sizes.size() - kShown);
+  if (stats.pixels == 0) return;
+  std::printf("For sluice train:");
+  if (!stats.classes.empty() && stats.classes.begin()->first >= 0)
+    std::printf(" --classes %lld", static_cast<long long>(stats.classes.rbegin()->first + 1));
+  if (stats.sums.size() == 1) std::printf(" --channels 1");
+  std::printf(" --mean %s --std %s\n", flag_value(stats.mean()).c_str(),
+              flag_value(stats.deviation()).c_str());
+}
+
+}  // namespace
+
+void add_stats_verb(CLI::App& noun, int& exit_status) {
+  auto flags = std::make_shared<StatsFlags>();
+  auto* verb = noun.add_subcommand("stats", "Classes, sizes, and the flags for normalising");
+  verb->footer(
+      "Decodes every picture. Means and standard deviations are those of all pixels, in 0 … 1.\n"
+      "Example: sluice data stats 'shards/train-*.tar'");
+  verb->add_option("SHARDS", flags->shards, kShardsHelp)->required();
+  verb->add_option("--images", flags->options.images, "Extensions of the picture in a sample")
+      ->capture_default_str();
+  verb->add_option("--labels", flags->options.labels, "Extension of the class number")->capture_default_str();
+  verb->add_flag("--gray", flags->gray, "One channel, as --channels 1 trains");
+  verb->add_option("--workers", flags->options.workers, "Shards read at a time (0: one for each core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_flag("--json", flags->json, "One JSON document instead of lines");
+  verb->callback(guarded("stats", exit_status, [flags]() -> base::Status {
+    Progress progress;
+    if (flags->gray) flags->options.model = data::ColorModel::kGray;
+    SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
+    flags->options.progress = [&](std::int64_t done, std::int64_t total) {
+      progress.show("shards", done, total);
+    };
+    SLUICE_TRY(const auto stats, data::set_stats(flags->options));
+    progress.clear();
+    if (flags->json) {
+      print_json(stats_json(stats));
+    } else {
+      print_stats(stats);
+    }
+    return {};
+  }));
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,64 @@
+// Who the program is to Google's services: tokens, fetched when needed and again before they expire.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/cloud/http.h"
+
+namespace sluice::cloud {
+
+struct Token {
+  std::string value;   // never in a message or a log
+  double seconds = 0;  // how long it is good from now on
+};
+
+// Threads: all members from any thread; one fetches, the others wait for it.
+class Credentials {
+ public:
+  using Fetch = std::function<base::Result<Token>()>;
+
+  // `who` describes them in errors: "the service account x@y". Without `fetch`, anonymous.
+  Credentials(std::string who, Fetch fetch, Clock clock = Clock::real())
+      : who_(std::move(who)), fetch_(std::move(fetch)), clock_(std::move(clock)) {}
+
+  // The "Authorization: …" line for a request; empty when anonymous. A token is replaced 225 s before it
+  // expires (at half of its time, if that is later); should that fail while it is good, it is used.
+  base::Result<std::string> header();
+  // The server refused this line (status 401): the next header() fetches anew.
+  void reject(const std::string& header);
+
+  bool anonymous() const { return !fetch_; }
+  const std::string& who() const { return who_; }
+
+ private:
+  const std::string who_;
+  const Fetch fetch_;
+  const Clock clock_;
+  std::mutex mutex_;
+  std::string header_;
+  double renew_ = 0, expires_ = 0;
+};
+
+std::shared_ptr<Credentials> anonymous_credentials();
+
+// Google's order: the file of GOOGLE_APPLICATION_CREDENTIALS; application_default_credentials.json of gcloud
+// (in $CLOUDSDK_CONFIG or ~/.config/gcloud); the metadata server of a machine in Google's cloud
+// (GCE_METADATA_HOST names another one, NO_GCE_CHECK=true passes over it); anonymous, which is enough for
+// public buckets. A file that is there but cannot be used is an error.
+base::Result<std::shared_ptr<Credentials>> find_credentials(std::shared_ptr<Http> http);
+
+// Of a file's content: authorized_user and service_account. `path` names it in errors.
+base::Result<std::shared_ptr<Credentials>> credentials_of_json(std::shared_ptr<Http> http,
+                                                               const std::string& path,
+                                                               const std::string& text);
+
+// The signed request (RFC 7523) with which a service account asks for a token. `now`: seconds since 1970.
+base::Result<std::string> signed_assertion(const std::string& email, const std::string& key_id,
+                                           const std::string& private_key_pem, const std::string& audience,
+                                           double now);
+
+}  // namespace sluice::cloud

@@ -1,0 +1,302 @@
+#include "sluice/cloud/http.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/clock.h"
+
+namespace sluice::cloud {
+namespace {
+
+constexpr std::size_t kMostOfAnError = 64 << 10;
+constexpr long kReceiveBytes = 256 << 10;  // stays in a core's second-level cache
+
+constexpr double kSlowest = 1000;  // bytes a second
+
+struct Exchange {
+  const HttpRequest* request;
+  double stall_timeout;
+  HttpResponse response = {};
+  std::size_t sent = 0;
+  // libcurl's own measure of stalls would count the time that on_body takes.
+  double window_start = base::monotonic_seconds();
+  double window_bytes = 0;
+  bool stalled = false;
+};
+
+std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* context) {
+  auto& response = static_cast<Exchange*>(context)->response;
+  const std::string_view line = base::trim(std::string_view(bytes, size * count));
+  const std::size_t colon = line.find(':');
+  if (base::starts_with(line, "HTTP/")) {
+    response.headers.clear();  // of "100 Continue" or of a redirect
+    const std::size_t space = line.find(' ');
+    response.status = 0;
+    if (space != std::string_view::npos)
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), response.status);
+  } else if (colon != std::string_view::npos) {
+    std::string name(line.substr(0, colon));
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    response.headers.emplace_back(std::move(name), base::trim(line.substr(colon + 1)));
+  }
+  return size * count;
+}
+
+std::size_t on_bytes(char* bytes, std::size_t size, std::size_t count, void* context) {
+  auto& exchange = *static_cast<Exchange*>(context);
+  auto& response = exchange.response;
+  const std::size_t total = size * count;
+  if (exchange.request->cancelled != nullptr && *exchange.request->cancelled) return 0;
+  exchange.window_bytes += static_cast<double>(total);
+  const bool good = response.status >= 200 && response.status < 300;
+  if (good && exchange.request->on_body) {
+    const double before = base::monotonic_seconds();
+    const bool more = exchange.request->on_body(response, bytes, total);
+    exchange.window_start += base::monotonic_seconds() - before;
+    return more ? total : 0;
+  }
+  if (good)
+    response.body.append(bytes, total);
+  else
+    response.body.append(bytes,
+                         std::min(total, kMostOfAnError - std::min(kMostOfAnError, response.body.size())));
+  return total;
+}
+
+std::size_t on_send(char* bytes, std::size_t size, std::size_t count, void* context) {
+  auto& exchange = *static_cast<Exchange*>(context);
+  const std::size_t step = std::min(size * count, exchange.request->body.size() - exchange.sent);
+  std::memcpy(bytes, exchange.request->body.data() + exchange.sent, step);
+  exchange.sent += step;
+  exchange.window_bytes += static_cast<double>(step);
+  return step;
+}
+
+// Only where libcurl has to send a body again (a connection that the server had closed, a redirect).
+int on_seek(void* context, curl_off_t offset, int origin) {
+  auto& exchange = *static_cast<Exchange*>(context);
+  if (origin != SEEK_SET || offset < 0 || static_cast<std::size_t>(offset) > exchange.request->body.size())
+    return CURL_SEEKFUNC_FAIL;
+  exchange.sent = static_cast<std::size_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+// Called as bytes come, and once a second when none do; anything but 0 ends the transfer.
+int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  auto& exchange = *static_cast<Exchange*>(context);
+  if (exchange.request->cancelled != nullptr && *exchange.request->cancelled) return 1;
+  const double now = base::monotonic_seconds();
+  if (now - exchange.window_start < exchange.stall_timeout) return 0;
+  exchange.stalled = exchange.window_bytes < kSlowest * exchange.stall_timeout;
+  exchange.window_start = now;
+  exchange.window_bytes = 0;
+  return exchange.stalled ? 1 : 0;
+}
+
+void set_method(CURL* curl, const HttpRequest& request) {
+  const bool has_body = request.method == "POST" || request.method == "PUT";
+  if (request.method == "HEAD") curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+  if (has_body) {
+    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  }
+  if (has_body || request.method == "DELETE")
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+}
+
+void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange) {
+  const HttpRequest& request = *exchange.request;
+  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 10L);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kReceiveBytes);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout * 1e3));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout * 1e3));
+  if (request.direct) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+  curl_easy_setopt(curl, CURLOPT_USERAGENT, "sluice");
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_send);
+  curl_easy_setopt(curl, CURLOPT_READDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, on_seek);
+  curl_easy_setopt(curl, CURLOPT_SEEKDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
+  set_method(curl, request);
+}
+
+// The address without its query, which may hold a signature.
+std::string shown(const std::string& url) { return url.substr(0, url.find('?')); }
+
+Error transfer_error(CURLcode status, const char* reason, const Exchange& exchange) {
+  const HttpRequest& request = *exchange.request;
+  const int http_status = exchange.response.status;
+  if (exchange.stalled)
+    return Error(Code::kUnavailable,
+                 base::str(request.method, " ", shown(request.url), ": stalled: less than 1 kB/s for ",
+                           exchange.stall_timeout, " s"));
+  const bool stopped = status == CURLE_ABORTED_BY_CALLBACK || status == CURLE_WRITE_ERROR;
+  Code code = Code::kUnavailable;
+  if (stopped && request.cancelled != nullptr && *request.cancelled)
+    code = Code::kCancelled;
+  else if (status == CURLE_WRITE_ERROR)
+    code = Code::kAborted;
+  else if (status == CURLE_PEER_FAILED_VERIFICATION || status == CURLE_SSL_CACERT_BADFILE)
+    code = Code::kFailedPrecondition;
+  else if (status == CURLE_URL_MALFORMAT || status == CURLE_UNSUPPORTED_PROTOCOL)
+    code = Code::kInvalidArgument;
+  const std::string after = http_status > 0 ? base::str(" after status ", http_status) : "";
+  return Error(code, base::str(request.method, " ", shown(request.url), ": ",
+                               reason[0] != '\0' ? reason : curl_easy_strerror(status), after));
+}
+
+// What a body says about an error: Google's services answer in JSON, others with a line or a page.
+std::string said_in(const std::string& body) {
+  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  std::string said;
+  const auto add = [&](const nlohmann::json& object, const char* key) {
+    if (object.is_object() && object.contains(key) && object[key].is_string())
+      said += (said.empty() ? "" : ": ") + object[key].get<std::string>();
+  };
+  add(json, "error");
+  add(json, "error_description");
+  if (json.is_object() && json.contains("error")) add(json["error"], "message");
+  if (!json.is_object()) said = body.substr(0, 200);
+  for (char& c : said)
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = ' ';
+  return std::string(base::trim(said));
+}
+
+}  // namespace
+
+// Idle handles, each with the connections it has open; the one that was used last is used next.
+struct Http::Handles {
+  std::mutex mutex;
+  std::vector<CURL*> idle;
+
+  ~Handles() {
+    for (CURL* curl : idle) curl_easy_cleanup(curl);
+  }
+  CURL* take() {
+    {
+      const std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        CURL* curl = idle.back();
+        idle.pop_back();
+        return curl;
+      }
+    }
+    return curl_easy_init();
+  }
+  void give_back(CURL* curl) {
+    curl_easy_reset(curl);  // keeps the connections
+    const std::lock_guard lock(mutex);
+    idle.push_back(curl);
+  }
+};
+
+Http::Http(HttpOptions options) : options_(std::move(options)), handles_(std::make_unique<Handles>()) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+}
+
+Http::~Http() = default;
+
+base::Result<HttpResponse> Http::once(const HttpRequest& request) {
+  if (request.cancelled != nullptr && *request.cancelled)
+    return cancelled_error(base::str(request.method, " ", shown(request.url)));
+  CURL* curl = handles_->take();
+  if (curl == nullptr) return base::fail(Code::kResourceExhausted, "libcurl gives no handle: out of memory?");
+  Exchange exchange{&request, request.stall_timeout > 0 ? request.stall_timeout : options_.stall_timeout};
+  set_options(curl, options_, exchange);
+  curl_slist* list = curl_slist_append(nullptr, "Expect:");  // no "100-continue" round trip
+  for (const std::string& header : request.headers) list = curl_slist_append(list, header.c_str());
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
+  char reason[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
+  const CURLcode status = curl_easy_perform(curl);
+  curl_slist_free_all(list);
+  handles_->give_back(curl);
+  if (status != CURLE_OK) return tl::unexpected<Error>(transfer_error(status, reason, exchange));
+  return std::move(exchange.response);
+}
+
+base::Result<HttpResponse> Http::send(const HttpRequest& request, const std::string& what) {
+  Backoff again = backoff(request.cancelled);
+  while (true) {
+    auto response = once(request);
+    if (response && !is_transient(response->status)) return response;
+    if (!response && response.error().code() != Code::kUnavailable) return base::fail_at(response, what);
+    const Error cause = response ? status_error(*response, what)
+                                 : Error(Code::kUnavailable, base::str(what, ": ", response.error().what()));
+    SLUICE_OK(again.wait(cause, response ? retry_after(*response) : std::nullopt));
+  }
+}
+
+std::optional<std::string> HttpResponse::header(std::string_view name) const {
+  for (auto it = headers.rbegin(); it != headers.rend(); ++it)
+    if (it->first == name) return it->second;
+  return std::nullopt;
+}
+
+bool is_transient(int status) { return status == 408 || status == 429 || (status >= 500 && status < 600); }
+
+std::optional<double> retry_after(const HttpResponse& response) {
+  const auto text = response.header("retry-after");
+  if (!text) return std::nullopt;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  if (error == std::errc() && end == text->data() + text->size() && seconds >= 0) return seconds;
+  const std::time_t date = curl_getdate(text->c_str(), nullptr);
+  if (date < 0) return std::nullopt;
+  return std::max(0.0, static_cast<double>(date - std::time(nullptr)));
+}
+
+Error status_error(const HttpResponse& response, const std::string& what) {
+  Code code = Code::kUnknown;
+  const int status = response.status;
+  if (status == 400 || status == 405) code = Code::kInvalidArgument;
+  if (status == 401 || status == 403) code = Code::kPermissionDenied;
+  if (status == 404 || status == 410) code = Code::kNotFound;
+  if (status == 409) code = Code::kAlreadyExists;
+  if (status == 412) code = Code::kFailedPrecondition;
+  if (status == 416) code = Code::kOutOfRange;
+  if (is_transient(status)) code = Code::kUnavailable;
+  // Google's services say in JSON what is wrong.
+  const std::string said = said_in(response.body);
+  return Error(code,
+               base::str(what, ": the server answered with status ", status, said.empty() ? "" : ": ", said));
+}
+
+std::string percent_encode(std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  constexpr std::string_view kPlain = "-_.~";
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((std::isalnum(byte) != 0 && byte < 0x80) || kPlain.find(c) != std::string_view::npos) {
+      result += c;
+    } else {
+      result += '%';
+      result += kDigits[byte >> 4];
+      result += kDigits[byte & 15];
+    }
+  }
+  return result;
+}
+
+}  // namespace sluice::cloud

@@ -1,0 +1,86 @@
+// HTTP/1.1 over libcurl: connections are kept and used again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/cloud/retry.h"
+
+namespace sluice::cloud {
+
+struct HttpResponse {
+  int status = 0;
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string body;  // what on_body did not take; of an error, the first 64 KiB
+
+  // The last header of this name (given in lower case).
+  std::optional<std::string> header(std::string_view name) const;
+};
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string url;
+  std::vector<std::string> headers = {};  // "Name: value"
+  std::string_view body = {};             // must stay until the answer is there
+  // Takes the body of a 2xx answer piece by piece; false ends the transfer (the error is then kAborted).
+  std::function<bool(const HttpResponse& head, const char* bytes, std::size_t size)> on_body = nullptr;
+  bool follow_redirects = false;                 // the Authorization header is never sent on to another host
+  bool direct = false;                           // never through a proxy
+  double total_timeout = 0;                      // seconds for the whole request; 0: as long as bytes come
+  double stall_timeout = 0;                      // seconds; 0: that of the options
+  const std::atomic<bool>* cancelled = nullptr;  // looked at as bytes come, and once a second
+};
+
+struct HttpOptions {
+  double connect_timeout = 10;  // seconds
+  double stall_timeout = 20;    // seconds below 1 kB/s until a transfer counts as dead
+  RetryPolicy retry;
+  Clock clock = Clock::real();
+};
+
+// Threads: all members from any thread.
+class Http {
+ public:
+  explicit Http(HttpOptions options = {});
+  ~Http();
+  Http(const Http&) = delete;
+  Http& operator=(const Http&) = delete;
+
+  // One try. Any status is an answer. Errors: kUnavailable for what may pass (no connection, reset, stall),
+  // kCancelled, kAborted by on_body, kFailedPrecondition for a certificate that does not fit,
+  // kInvalidArgument for a URL that is none. No error or log line contains a header.
+  base::Result<HttpResponse> once(const HttpRequest& request);
+  // With tries again on kUnavailable, 408, 429 and 5xx. `what` begins the messages. Not for on_body.
+  base::Result<HttpResponse> send(const HttpRequest& request, const std::string& what);
+
+  const HttpOptions& options() const { return options_; }
+  Backoff backoff(const std::atomic<bool>* cancelled = nullptr) const {
+    return Backoff(options_.retry, options_.clock, cancelled);
+  }
+
+ private:
+  struct Handles;
+  HttpOptions options_;
+  std::unique_ptr<Handles> handles_;
+};
+
+// True for 408, 429 and 5xx.
+bool is_transient(int status);
+// Seconds of Retry-After, given as a number or as a date.
+std::optional<double> retry_after(const HttpResponse& response);
+// An error for a status: the code that fits and what the server said, shortened.
+Error status_error(const HttpResponse& response, const std::string& what);
+
+// For paths and queries: everything but letters, digits and -_.~ as %XX.
+std::string percent_encode(std::string_view text);
+
+}  // namespace sluice::cloud

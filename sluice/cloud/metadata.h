@@ -1,0 +1,20 @@
+// The metadata server: what a machine in Google's cloud knows about itself.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/cloud/http.h"
+
+namespace sluice::cloud {
+
+// Whether this machine has one: GCE_METADATA_HOST is set, the firmware says "Google", or it answers within a
+// second. Asked once a process.
+bool on_google_cloud(Http& http);
+// The value under /computeMetadata/v1/, such as "instance/zone"; asked again when the server is busy.
+base::Result<std::string> metadata(Http& http, const std::string& path);
+// "us-central2" where the machine is in zone us-central2-b; nothing outside Google's cloud.
+std::optional<std::string> own_region(Http& http);
+
+}  // namespace sluice::cloud

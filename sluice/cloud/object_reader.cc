@@ -1,0 +1,339 @@
+#include "sluice/cloud/object_reader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "sluice/base/crc32c.h"
+#include "sluice/base/file.h"
+#include "sluice/base/thread.h"
+
+namespace sluice::cloud {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kReadAhead = 512 * kMiB;  // of all readers together
+constexpr std::uint64_t kLargestRange = 16 * kMiB;
+constexpr std::uint64_t kMostRanges = 8, kMostThreads = 32;
+std::atomic<std::uint64_t> open_readers{0};
+
+// A part of the object, filled by a thread of the pool.
+struct Slot {
+  std::uint64_t begin = 0;
+  std::size_t size = 0;
+  std::unique_ptr<char[]> buffer;
+  std::size_t room = 0;                // of the buffer
+  std::atomic<std::size_t> filled{0};  // bytes that are there; written by the thread
+  std::uint32_t crc = 0;               // of them; read when done
+  bool done = false;                   // under the mutex, as error
+  std::optional<Error> error;
+};
+
+// What the reader and the threads share.
+struct Transfers {
+  Remote remote;
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::condition_variable changed;
+  int running = 0;
+  bool waiting = false;  // the reader waits for bytes
+
+  void wake() {
+    const std::lock_guard lock(mutex);
+    if (waiting) changed.notify_all();
+  }
+};
+
+// The threads of all readers; never ended, because a reader's destructor waits for its own transfers.
+base::ThreadPool& pool() {
+  static auto& threads = *new base::ThreadPool("sluice-get", kMostThreads);
+  return threads;
+}
+
+Error replaced(const Remote& remote) {
+  return Error(Code::kDataLoss,
+               base::str(remote.name, " was replaced or removed while it was read (the content of version ",
+                         remote.version, " is gone): read it again from the start"));
+}
+
+// What is wrong with the head of an answer to a request for bytes from `from` to `last`; "" when nothing.
+std::string wrong_head(const HttpResponse& head, const Remote& remote, std::uint64_t from,
+                       std::uint64_t last) {
+  if (head.status != 206)
+    return base::str("expected status 206 (a part), the server answered with ", head.status);
+  const std::string range = head.header("content-range").value_or("");
+  std::uint64_t first = 0, end = 0, total = 0;
+  char more = 0;
+  if (std::sscanf(range.c_str(), "bytes %lu-%lu/%lu%c", &first, &end, &total, &more) != 3)
+    return base::str("expected Content-Range: bytes ", from, "-", last, "/", remote.size,
+                     ", the server sent '", range, "'");
+  if (first != from || end > last || end < first || total != remote.size)
+    return base::str("asked for bytes ", from, "-", last, " of ", remote.size, ", the server sends '", range,
+                     "'");
+  return "";
+}
+
+// One slot's transfer: as many requests as it takes.
+class RangeTransfer {
+ public:
+  RangeTransfer(Transfers& all, Slot& slot)
+      : all_(all), slot_(slot), again_(all.remote.access.http->backoff(&all.stop)) {}
+
+  base::Status run() {
+    while (slot_.filled < slot_.size) {
+      const std::size_t before = slot_.filled;
+      auto response = request();
+      if (wrong_) return base::fail(Code::kDataLoss, all_.remote.name, ": ", *wrong_);
+      if (slot_.filled > before) again_.progress();
+      if (slot_.filled == slot_.size) break;
+      if (response && response->status == 206 && slot_.filled > before) continue;  // shorter than asked for
+      SLUICE_OK(after_failure(response));
+    }
+    return {};
+  }
+
+ private:
+  base::Result<HttpResponse> request() {
+    const std::uint64_t from = slot_.begin + slot_.filled, last = slot_.begin + slot_.size - 1;
+    HttpRequest request;
+    request.url = all_.remote.address;
+    request.headers = {base::str("Range: bytes=", from, "-", last),
+                       // gzip: what is stored packed must come packed, or the server ignores the range.
+                       "Accept-Encoding: gzip"};
+    if (!all_.remote.condition.empty()) request.headers.push_back(all_.remote.condition);
+    request.direct = all_.remote.access.direct;
+    request.follow_redirects = all_.remote.access.credentials == nullptr;
+    request.cancelled = &all_.stop;
+    bool checked = false;
+    request.on_body = [&](const HttpResponse& head, const char* bytes, std::size_t size) {
+      if (!checked) {
+        changed_ = head.status == 200 && !all_.remote.condition.empty();
+        const std::string what = wrong_head(head, all_.remote, from, last);
+        if (!changed_ && !what.empty()) wrong_ = what;
+        checked = true;
+      }
+      if (changed_ || wrong_) return false;
+      return take(bytes, size);
+    };
+    auto response = all_.remote.access.once(std::move(request));
+    if (changed_) return tl::unexpected<Error>(replaced(all_.remote));
+    return response;
+  }
+
+  bool take(const char* bytes, std::size_t size) {
+    const std::size_t filled = slot_.filled.load(std::memory_order_relaxed);
+    if (size > slot_.size - filled) {
+      wrong_ = base::str("the server sent more than the ", slot_.size, " bytes from ", slot_.begin,
+                         " that were asked for");
+      return false;
+    }
+    std::memcpy(slot_.buffer.get() + filled, bytes, size);
+    slot_.crc = base::crc32c(bytes, size, slot_.crc);
+    slot_.filled.store(filled + size, std::memory_order_release);
+    all_.wake();
+    return true;
+  }
+
+  base::Status after_failure(const base::Result<HttpResponse>& response) {
+    const std::string what = base::str(all_.remote.name, " at byte ", slot_.begin + slot_.filled);
+    if (!response) {
+      if (response.error().code() != Code::kUnavailable) return tl::unexpected<Error>(response.error());
+      return again_.wait(Error(Code::kUnavailable, base::str(what, ": ", response.error().what())));
+    }
+    const int status = response->status;
+    if (status == 404 || status == 412 || status == 416) return tl::unexpected<Error>(replaced(all_.remote));
+    if (status == 206 || status == 200)
+      return again_.wait(Error(Code::kUnavailable, what + ": the server sent an empty part"));
+    if (!is_transient(status)) return tl::unexpected<Error>(explain(*response, what, all_.remote.access));
+    return again_.wait(status_error(*response, what), retry_after(*response));
+  }
+
+  Transfers& all_;
+  Slot& slot_;
+  Backoff again_;
+  std::optional<std::string> wrong_;
+  bool changed_ = false;
+};
+
+class RangeReader : public ObjectReader {
+ public:
+  RangeReader(Remote remote, const ReadOptions& options, std::uint64_t begin, std::uint64_t end)
+      : options_(options),
+        end_(end),
+        scheduled_(begin),
+        whole_(begin == 0 && end == remote.size && remote.crc32c.has_value()),
+        transfers_(std::make_shared<Transfers>()) {
+    ++open_readers;
+    transfers_->remote = std::move(remote);
+  }
+
+  ~RangeReader() override {
+    transfers_->stop = true;
+    std::unique_lock lock(transfers_->mutex);
+    transfers_->changed.wait(lock, [&] { return transfers_->running == 0; });
+    --open_readers;
+  }
+
+  const Remote& remote() const override { return transfers_->remote; }
+
+  base::Result<std::string_view> next(std::size_t most) override {
+    if (failed_) return tl::unexpected<Error>(*failed_);
+    schedule();
+    while (!slots_.empty()) {
+      Slot& slot = *slots_.front();
+      if (used_ == slot.size) {
+        pop();
+        continue;
+      }
+      auto have = wait_for_bytes(slot);
+      if (!have) {
+        failed_ = have.error();
+        return tl::unexpected<Error>(*failed_);
+      }
+      const std::size_t step = std::min(most, *have - used_);
+      const std::string_view bytes(slot.buffer.get() + used_, step);
+      used_ += step;
+      return bytes;
+    }
+    return std::string_view();
+  }
+
+ private:
+  // The range's size and how many are in flight: this reader's share of the memory.
+  void choose(std::uint64_t& bytes, std::uint64_t& count) const {
+    const std::uint64_t share = kReadAhead / std::max<std::uint64_t>(open_readers, 1);
+    bytes = options_.range_bytes > 0 ? options_.range_bytes : std::clamp(share / 4, kMiB, kLargestRange);
+    count = options_.ranges > 0 ? static_cast<std::uint64_t>(options_.ranges)
+                                : std::clamp<std::uint64_t>(share / bytes, 2, kMostRanges);
+  }
+
+  void schedule() {
+    std::uint64_t bytes = 0, count = 0;
+    choose(bytes, count);
+    while (scheduled_ < end_ && slots_.size() < count) {
+      auto slot = std::make_shared<Slot>();
+      slot->begin = scheduled_;
+      slot->size = static_cast<std::size_t>(std::min(bytes, end_ - scheduled_));
+      take_buffer(*slot);
+      scheduled_ += slot->size;
+      slots_.push_back(slot);
+      start(std::move(slot));
+    }
+  }
+
+  void take_buffer(Slot& slot) {
+    slot.room = spare_room_;
+    slot.buffer = std::move(spare_);
+    if (slot.buffer == nullptr || slot.room < slot.size) {
+      slot.buffer.reset(new char[slot.size]);
+      slot.room = slot.size;
+    }
+    spare_room_ = 0;
+  }
+
+  void start(std::shared_ptr<Slot> slot) {
+    {
+      const std::lock_guard lock(transfers_->mutex);
+      ++transfers_->running;
+    }
+    pool().submit([all = transfers_, slot = std::move(slot)] {
+      auto status = RangeTransfer(*all, *slot).run();
+      const std::lock_guard lock(all->mutex);
+      if (!status) slot->error = status.error();
+      slot->done = true;
+      --all->running;
+      all->changed.notify_all();
+    });
+  }
+
+  // How many of the slot's bytes may be handed out, more than used_.
+  base::Result<std::size_t> wait_for_bytes(Slot& slot) {
+    const bool held =
+        whole_ && scheduled_ == end_ && slots_.size() == 1;  // the last one, until it was compared
+    if (!held) {
+      const std::size_t filled = slot.filled.load(std::memory_order_acquire);
+      if (filled > used_) return filled;
+    }
+    std::unique_lock lock(transfers_->mutex);
+    transfers_->waiting = true;
+    const auto ready = [&] { return slot.done || (!held && slot.filled > used_); };
+    while (!transfers_->changed.wait_for(lock, std::chrono::milliseconds(100), ready))
+      if (options_.cancelled != nullptr && *options_.cancelled) break;
+    transfers_->waiting = false;
+    if (slot.error) return tl::unexpected<Error>(*slot.error);
+    if (!ready()) return cancelled_error(remote().name);
+    const std::size_t filled = slot.filled.load(std::memory_order_acquire);
+    if (held && !compared_) SLUICE_OK(compare(base::crc32c_combine(crc_, slot.crc, slot.size)));
+    compared_ = held;
+    return filled;
+  }
+
+  base::Status compare(std::uint32_t found) const {
+    if (found == *remote().crc32c) return {};
+    return base::fail(Code::kDataLoss, remote().name, ": its bytes do not fit its crc32c: found ",
+                      base64_of_crc32c(found), ", expected ", base64_of_crc32c(*remote().crc32c),
+                      ". Read it again; if that gives the same, the object is damaged");
+  }
+
+  // Goes on to the next slot; the buffer is used again.
+  void pop() {
+    Slot& slot = *slots_.front();
+    {
+      // The thread that filled it may not have said so yet.
+      std::unique_lock lock(transfers_->mutex);
+      transfers_->changed.wait(lock, [&] { return slot.done; });
+    }
+    crc_ = base::crc32c_combine(crc_, slot.crc, slot.size);
+    spare_ = std::move(slot.buffer);
+    spare_room_ = slot.room;
+    slots_.pop_front();
+    used_ = 0;
+    schedule();
+  }
+
+  const ReadOptions options_;
+  const std::uint64_t end_;
+  std::uint64_t scheduled_;  // where the next range begins
+  const bool whole_;         // crc32c can be compared
+  const std::shared_ptr<Transfers> transfers_;
+  std::deque<std::shared_ptr<Slot>> slots_;
+  std::size_t used_ = 0;   // of the first slot
+  std::uint32_t crc_ = 0;  // of the slots before it
+  bool compared_ = false;
+  std::unique_ptr<char[]> spare_;
+  std::size_t spare_room_ = 0;
+  std::optional<Error> failed_;
+};
+
+}  // namespace
+
+base::Result<std::size_t> ObjectReader::read(void* bytes, std::size_t size) {
+  SLUICE_TRY(const std::string_view some, next(size));
+  if (!some.empty()) std::memcpy(bytes, some.data(), some.size());
+  return some.size();
+}
+
+base::Result<std::unique_ptr<ObjectReader>> open_reader(Remote remote, const ReadOptions& options) {
+  if (!remote.ranges) return open_stream_reader(std::move(remote), options);
+  const std::uint64_t end = std::min(options.end.value_or(remote.size), remote.size);
+  if (options.begin > end)
+    return base::fail(Code::kOutOfRange, remote.name, ": asked for bytes from ", options.begin, " to ", end,
+                      " of ", remote.size);
+  return std::make_unique<RangeReader>(std::move(remote), options, options.begin, end);
+}
+
+base::Status download(const std::string& url, const std::string& path) {
+  constexpr std::size_t kPiece = 1 << 20;
+  SLUICE_TRY(Remote remote, find_remote(url));
+  SLUICE_TRY(const auto reader, open_reader(std::move(remote)));
+  SLUICE_TRY(auto file, base::AtomicFile::create(path));
+  while (true) {
+    SLUICE_TRY(const std::string_view some, reader->next(kPiece));
+    if (some.empty()) return file.commit();
+    SLUICE_OK(file.write(some));
+  }
+}
+
+}  // namespace sluice::cloud

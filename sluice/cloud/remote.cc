@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <charconv>
+
+#include "sluice/cloud/object_reader.h"
+
+namespace sluice::cloud {
+namespace {
+
+// "bytes 0-0/1234" → 1234; of an empty file, "bytes */0".
+std::optional<std::uint64_t> total_of(const std::string& content_range) {
+  const std::size_t slash = content_range.find('/');
+  std::uint64_t total = 0;
+  if (slash == std::string::npos) return std::nullopt;
+  const char* end = content_range.data() + content_range.size();
+  const auto [stop, error] = std::from_chars(content_range.data() + slash + 1, end, total);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return total;
+}
+
+std::optional<std::uint64_t> length_of(const HttpResponse& response) {
+  const auto text = response.header("content-length");
+  std::uint64_t length = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), length).ec != std::errc())
+    return std::nullopt;
+  return length;
+}
+
+// A strong ETag or, failing that, the date: both can stand in If-Range.
+std::string version_of(const HttpResponse& response) {
+  const auto tag = response.header("etag");
+  if (tag && !base::starts_with(*tag, "W/")) return *tag;
+  return response.header("last-modified").value_or("");
+}
+
+base::Result<Remote> describe(Remote remote, const HttpResponse& head) {
+  remote.version = version_of(head);
+  if (!remote.version.empty()) remote.condition = "If-Range: " + remote.version;
+  if (head.status == 206 || head.status == 416) {
+    const auto total = total_of(head.header("content-range").value_or(""));
+    if (head.status == 416 && total != 0) return tl::unexpected<Error>(status_error(head, remote.name));
+    remote.size_known = total.has_value();
+    remote.ranges = total.has_value();
+    remote.size = total.value_or(0);
+    return remote;
+  }
+  const auto length = length_of(head);
+  remote.ranges = false;
+  remote.size_known = length.has_value();
+  remote.size = length.value_or(0);
+  return remote;
+}
+
+// An http(s) reader of this process: one pool of connections for all.
+base::Result<std::shared_ptr<Http>> shared_http() {
+  static std::mutex mutex;
+  static auto& http = *new std::shared_ptr<Http>;  // kept until the process ends
+  const std::lock_guard lock(mutex);
+  if (!http) {
+    HttpOptions options;
+    SLUICE_TRY(options.retry, retry_policy_of_environment());
+    http = std::make_shared<Http>(options);
+  }
+  return http;
+}
+
+}  // namespace
+
+base::Result<Remote> find_object(const Storage& storage, const GsName& name,
+                                 const std::atomic<bool>* cancelled) {
+  SLUICE_TRY(const ObjectFacts facts, storage.stat(name, cancelled));
+  Remote remote;
+  remote.name = name.url();
+  remote.address = storage.object_address(name) + "?alt=media&generation=" + facts.generation;
+  remote.size = facts.size;
+  remote.version = facts.generation;
+  remote.crc32c = facts.crc32c;
+  remote.access = storage.access();
+  return remote;
+}
+
+base::Result<Remote> find_page(std::shared_ptr<Http> http, const std::string& url,
+                               const std::atomic<bool>* cancelled) {
+  Remote remote;
+  remote.name = url.substr(0, url.find('?'));
+  remote.address = url;
+  remote.access.http = std::move(http);
+  // One byte is asked for: a server that gives parts says the whole length with it, any other is left after
+  // its header. (HEAD is refused by signed addresses and by some servers.)
+  HttpRequest request;
+  request.url = url;
+  request.headers = {"Range: bytes=0-0", "Accept-Encoding: identity"};
+  request.follow_redirects = true;
+  request.cancelled = cancelled;
+  Backoff again = remote.access.http->backoff(cancelled);
+  while (true) {
+    std::optional<HttpResponse> head;
+    request.on_body = [&](const HttpResponse& response, const char*, std::size_t) {
+      head = response;
+      return response.status == 206;
+    };
+    auto response = remote.access.http->once(request);
+    if (response) head = std::move(*response);
+    if (head && (head->status == 200 || head->status == 206 || head->status == 416))
+      return describe(remote, *head);
+    if (head && !is_transient(head->status)) return tl::unexpected<Error>(status_error(*head, remote.name));
+    if (!head && response.error().code() != Code::kUnavailable) return base::fail_at(response, remote.name);
+    const Error cause = head ? status_error(*head, remote.name)
+                             : Error(Code::kUnavailable, remote.name + ": " + response.error().what());
+    SLUICE_OK(again.wait(cause, head ? retry_after(*head) : std::nullopt));
+  }
+}
+
+base::Result<Remote> find_remote(const std::string& url, const std::atomic<bool>* cancelled) {
+  if (!is_gs(url)) {
+    SLUICE_TRY(auto http, shared_http());
+    return find_page(std::move(http), url, cancelled);
+  }
+  SLUICE_TRY(const GsName name, parse_gs(url));
+  if (name.object.empty() || base::ends_with(name.object, "/"))
+    return base::fail(Code::kInvalidArgument, "'", url,
+                      "' is a folder: expected an object; to read all shards in it, "
+                      "write '",
+                      url, base::ends_with(url, "/") ? "*.tar'" : "/*.tar'");
+  SLUICE_TRY(Storage * storage, Storage::shared());
+  if (!storage->access().direct) storage->warn_of_region(name.bucket);  // an emulator is nowhere
+  return find_object(*storage, name, cancelled);
+}
+
+}  // namespace sluice::cloud

@@ -1,0 +1,314 @@
+#include "sluice/cloud/storage.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/crc32c.h"
+#include "sluice/base/environment.h"
+#include "sluice/base/file.h"
+#include "sluice/cloud/upload.h"
+
+namespace sluice::cloud {
+namespace {
+
+constexpr char kGoogle[] = "https://storage.googleapis.com";
+
+std::string text_of(const nlohmann::json& json, const char* name) {
+  if (!json.contains(name)) return "";
+  return json[name].is_string() ? json[name].get<std::string>() : json[name].dump();
+}
+
+std::optional<std::uint32_t> crc_of_base64(const std::string& text) {
+  unsigned char bytes[9];
+  if (text.size() != 8 || EVP_DecodeBlock(bytes, reinterpret_cast<const unsigned char*>(text.data()), 8) != 6)
+    return std::nullopt;
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
+}
+
+base::Result<ObjectFacts> facts_of(const nlohmann::json& json, const std::string& what) {
+  ObjectFacts facts;
+  const std::string size = json.is_object() ? text_of(json, "size") : "";
+  if (size.empty() || std::from_chars(size.data(), size.data() + size.size(), facts.size).ec != std::errc())
+    return base::fail(Code::kUnknown, what, ": the server's description of the object has no size");
+  facts.name = text_of(json, "name");
+  facts.generation = text_of(json, "generation");
+  facts.crc32c = crc_of_base64(text_of(json, "crc32c"));
+  return facts;
+}
+
+base::Result<nlohmann::json> parse_json(const std::string& body, const std::string& what) {
+  auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return base::fail(Code::kUnknown, what, ": expected a JSON object, the server sent something else");
+  return json;
+}
+
+base::Result<std::unique_ptr<Storage>> storage_of_environment() {
+  HttpOptions options;
+  SLUICE_TRY(options.retry, retry_policy_of_environment());
+  auto http = std::make_shared<Http>(options);
+  if (auto emulator = base::environment("STORAGE_EMULATOR_HOST")) {
+    while (base::ends_with(*emulator, "/")) emulator->pop_back();
+    if (emulator->find("://") == std::string::npos) *emulator = "http://" + *emulator;
+    return std::make_unique<Storage>(*emulator, Access{http, anonymous_credentials(), true});
+  }
+  SLUICE_TRY(auto credentials, find_credentials(http));
+  return std::make_unique<Storage>(kGoogle, Access{http, std::move(credentials), false});
+}
+
+}  // namespace
+
+bool is_gs(std::string_view url) { return base::starts_with(url, "gs://"); }
+
+base::Result<GsName> parse_gs(const std::string& url) {
+  const std::size_t slash = url.find('/', 5);
+  GsName name{
+      url.substr(std::min<std::size_t>(url.size(), 5), slash == std::string::npos ? slash : slash - 5),
+      slash == std::string::npos ? "" : url.substr(slash + 1)};
+  if (!is_gs(url) || name.bucket.empty())
+    return base::fail(Code::kInvalidArgument, "'", url,
+                      "' is no object in Cloud Storage: expected gs://BUCKET/NAME");
+  return name;
+}
+
+base::Result<HttpResponse> Access::once(HttpRequest request) const {
+  if (credentials == nullptr || credentials->anonymous()) return http->once(request);
+  for (int round = 0;; ++round) {
+    SLUICE_TRY(const std::string header, credentials->header());
+    request.headers.push_back(header);
+    auto response = http->once(request);
+    if (round > 0 || !response || response->status != 401) return response;
+    credentials->reject(header);
+    request.headers.pop_back();
+  }
+}
+
+base::Result<HttpResponse> Access::send(HttpRequest request, const std::string& what) const {
+  request.direct = direct;
+  Backoff again = http->backoff(request.cancelled);
+  while (true) {
+    auto response = once(request);
+    if (response && !is_transient(response->status)) return response;
+    if (!response && response.error().code() != Code::kUnavailable) return base::fail_at(response, what);
+    const Error cause = response ? status_error(*response, what)
+                                 : Error(Code::kUnavailable, what + ": " + response.error().what());
+    SLUICE_OK(again.wait(cause, response ? retry_after(*response) : std::nullopt));
+  }
+}
+
+Error explain(const HttpResponse& response, const std::string& what, const Access& access) {
+  const Error error = status_error(response, what);
+  if (access.credentials == nullptr ||
+      (error.code() != Code::kPermissionDenied && error.code() != Code::kNotFound))
+    return error;
+  std::string advice = error.code() == Code::kNotFound ? " (no such object or bucket)" : "";
+  if (access.credentials->anonymous() && error.code() == Code::kPermissionDenied)
+    advice =
+        ". No credentials were found: run 'gcloud auth application-default login', or set "
+        "GOOGLE_APPLICATION_CREDENTIALS to a key file";
+  else if (error.code() == Code::kPermissionDenied)
+    advice = ". The request was made by " + access.credentials->who() +
+             ": give it the role Storage Object Viewer (to read) or Storage Object User (to write)";
+  return Error(error.code(), error.what() + advice);
+}
+
+base::Result<ObjectFacts> parse_object(const std::string& text, const std::string& what) {
+  SLUICE_TRY(const auto json, parse_json(text, what));
+  return facts_of(json, what);
+}
+
+std::string base64_of_crc32c(std::uint32_t crc) {
+  const unsigned char bytes[4] = {static_cast<unsigned char>(crc >> 24),
+                                  static_cast<unsigned char>(crc >> 16), static_cast<unsigned char>(crc >> 8),
+                                  static_cast<unsigned char>(crc)};
+  unsigned char text[9] = "";
+  EVP_EncodeBlock(text, bytes, 4);
+  return reinterpret_cast<const char*>(text);
+}
+
+base::Result<Storage*> Storage::shared() {
+  static std::mutex mutex;
+  static Storage* storage = nullptr;  // kept until the process ends: threads may still read
+  const std::lock_guard lock(mutex);
+  if (storage == nullptr) {
+    SLUICE_TRY(auto made, storage_of_environment());
+    storage = made.release();
+  }
+  return storage;
+}
+
+std::string Storage::object_address(const GsName& name) const {
+  return endpoint_ + "/storage/v1/b/" + percent_encode(name.bucket) + "/o/" + percent_encode(name.object);
+}
+
+base::Result<HttpResponse> Storage::expect_ok(HttpRequest request, const std::string& what) const {
+  SLUICE_TRY(HttpResponse response, access_.send(std::move(request), what));
+  if (response.status < 200 || response.status >= 300)
+    return tl::unexpected<Error>(explain(response, what, access_));
+  return response;
+}
+
+base::Result<ObjectFacts> Storage::stat(const GsName& name, const std::atomic<bool>* cancelled) const {
+  HttpRequest request;
+  request.url = object_address(name);
+  request.cancelled = cancelled;
+  SLUICE_TRY(const auto response, expect_ok(std::move(request), name.url()));
+  SLUICE_TRY(ObjectFacts facts, parse_object(response.body, name.url()));
+  facts.name = name.object;
+  return facts;
+}
+
+base::Result<std::vector<ObjectFacts>> Storage::list(const std::string& bucket, const std::string& prefix,
+                                                     bool flat) const {
+  const std::string what = "listing gs://" + bucket + "/" + prefix + "*";
+  std::vector<ObjectFacts> objects;
+  std::string page;
+  do {
+    HttpRequest request;
+    request.url = endpoint_ + "/storage/v1/b/" + percent_encode(bucket) +
+                  "/o?prefix=" + percent_encode(prefix) +
+                  "&fields=items(name,size,generation,crc32c),nextPageToken";
+    if (flat) request.url += "&delimiter=%2F";
+    if (!page.empty()) request.url += "&pageToken=" + percent_encode(page);
+    SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
+    SLUICE_TRY(const auto json, parse_json(response.body, what));
+    if (json.contains("items"))
+      for (const auto& item : json["items"]) {
+        SLUICE_TRY(ObjectFacts facts, facts_of(item, what));
+        objects.push_back(std::move(facts));
+      }
+    page = text_of(json, "nextPageToken");
+  } while (!page.empty());
+  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return objects;
+}
+
+base::Result<std::vector<std::string>> Storage::glob(const std::string& url) const {
+  SLUICE_TRY(const GsName pattern, parse_gs(url));
+  const std::size_t wild = pattern.object.find_first_of("*?[");
+  const std::string prefix = pattern.object.substr(0, wild);
+  const std::string rest = wild == std::string::npos ? "" : pattern.object.substr(wild);
+  const bool flat = rest.find('/') == std::string::npos && rest.find("**") == std::string::npos;
+  SLUICE_TRY(const auto objects, list(pattern.bucket, prefix, flat));
+  std::vector<std::string> urls;
+  for (const ObjectFacts& object : objects)
+    if (matches(pattern.object, object.name)) urls.push_back(GsName{pattern.bucket, object.name}.url());
+  if (urls.empty())
+    return base::fail(Code::kNotFound, "no object matches '", url, "' (", objects.size(),
+                      " begin with 'gs://", pattern.bucket, "/", prefix,
+                      "'): check the bucket and the pattern");
+  return urls;
+}
+
+base::Status Storage::remove(const GsName& name, const std::string& generation) const {
+  HttpRequest request;
+  request.method = "DELETE";
+  request.url = object_address(name) + (generation.empty() ? "" : "?generation=" + generation);
+  SLUICE_TRY(const auto response, expect_ok(std::move(request), "deleting " + name.url()));
+  return {};
+}
+
+base::Result<std::string> Storage::read_text(const GsName& name) const {
+  HttpRequest request;
+  request.url = object_address(name) + "?alt=media";
+  SLUICE_TRY(auto response, expect_ok(std::move(request), name.url()));
+  const auto hash = response.header("x-goog-hash").value_or("");
+  const std::size_t at = hash.find("crc32c=");
+  if (at != std::string::npos) {
+    const auto expected = crc_of_base64(hash.substr(at + 7, 8));
+    if (expected && *expected != base::crc32c(response.body.data(), response.body.size()))
+      return base::fail(Code::kDataLoss, name.url(), ": its bytes do not fit its crc32c");
+  }
+  return std::move(response.body);
+}
+
+base::Result<std::unique_ptr<Upload>> Storage::start_upload(const GsName& name,
+                                                            const UploadOptions& options) const {
+  if (name.object.empty() || base::ends_with(name.object, "/"))
+    return base::fail(Code::kInvalidArgument, "cannot write '", name.url(),
+                      "': the object's name is missing");
+  const std::string what = "uploading " + name.url();
+  HttpRequest request;
+  request.method = "POST";
+  request.url = endpoint_ + "/upload/storage/v1/b/" + percent_encode(name.bucket) +
+                "/o?uploadType=resumable&name=" + percent_encode(name.object);
+  if (options.if_generation) request.url += "&ifGenerationMatch=" + *options.if_generation;
+  request.headers = {"Content-Type: application/json", "X-Upload-Content-Type: application/octet-stream"};
+  request.body = "{}";
+  request.cancelled = options.cancelled;
+  SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
+  const auto session = response.header("location");
+  if (!session) return base::fail(Code::kUnknown, what, ": the server gave no address to upload to");
+  return std::make_unique<Upload>(*this, name, *session, options);
+}
+
+base::Result<ObjectFacts> Storage::upload_file(const std::string& path, const GsName& name,
+                                               const UploadOptions& options) const {
+  for (int round = 0;; ++round) {
+    const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
+                                                                  &std::fclose);
+    if (!file) return base::fail_errno(errno, "cannot open", path);
+    SLUICE_TRY(auto upload, start_upload(name, options));
+    std::vector<char> piece(1 << 20);
+    base::Status status;
+    while (status) {
+      const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get());
+      if (got == 0) break;
+      status = upload->write(piece.data(), got);
+    }
+    if (std::ferror(file.get()) != 0) return base::fail_errno(errno, "cannot read", path);
+    if (status) {
+      auto facts = upload->finish();
+      if (facts || facts.error().code() != Code::kAborted || round == 2) return facts;
+    } else if (status.error().code() != Code::kAborted || round == 2) {
+      return tl::unexpected<Error>(status.error());
+    }
+  }
+}
+
+base::Result<ObjectFacts> Storage::upload_text(std::string_view text, const GsName& name,
+                                               const UploadOptions& options) const {
+  for (int round = 0;; ++round) {
+    SLUICE_TRY(auto upload, start_upload(name, options));
+    const auto status = upload->write(text);
+    if (!status && status.error().code() != Code::kAborted) return tl::unexpected<Error>(status.error());
+    auto facts = status ? upload->finish() : base::Result<ObjectFacts>(tl::unexpected<Error>(status.error()));
+    if (facts || facts.error().code() != Code::kAborted || round == 2) return facts;
+  }
+}
+
+base::Result<ObjectFacts> Storage::copy(const GsName& from, const GsName& to,
+                                        const UploadOptions& options) const {
+  const std::string what = "copying " + from.url() + " to " + to.url();
+  SLUICE_TRY(const ObjectFacts source, stat(from, options.cancelled));
+  std::string token;
+  while (true) {
+    HttpRequest request;
+    request.method = "POST";
+    request.url = object_address(from) + "/rewriteTo/b/" + percent_encode(to.bucket) + "/o/" +
+                  percent_encode(to.object) + "?sourceGeneration=" + source.generation;
+    if (options.if_generation) request.url += "&ifGenerationMatch=" + *options.if_generation;
+    if (!token.empty()) request.url += "&rewriteToken=" + percent_encode(token);
+    request.headers = {"Content-Type: application/json"};
+    request.body = "{}";
+    request.stall_timeout = 120;  // nothing comes while the service copies
+    request.cancelled = options.cancelled;
+    SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
+    SLUICE_TRY(const auto json, parse_json(response.body, what));
+    if (json.contains("done") && json["done"] == true) {
+      SLUICE_TRY(ObjectFacts facts, facts_of(json.contains("resource") ? json["resource"] : json, what));
+      if (facts.size == source.size && facts.crc32c == source.crc32c) return facts;
+      return base::fail(Code::kDataLoss, what, ": the copy differs from the original");
+    }
+    token = text_of(json, "rewriteToken");
+    if (token.empty())
+      return base::fail(Code::kUnknown, what, ": the server neither ended nor said how to go on");
+  }
+}
+
+}  // namespace sluice::cloud

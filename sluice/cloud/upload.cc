@@ -1,0 +1,131 @@
+#include "sluice/cloud/upload.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "sluice/base/crc32c.h"
+
+namespace sluice::cloud {
+
+Upload::Upload(const Storage& storage, GsName name, std::string session, const UploadOptions& options)
+    : storage_(storage), name_(std::move(name)), session_(std::move(session)), options_(options) {}
+
+Upload::~Upload() {
+  if (finished_) return;
+  // Best effort: a session that is not ended expires by itself in a week, and holds no object's name.
+  HttpRequest request;
+  request.method = "DELETE";
+  request.url = session_;
+  request.direct = storage_.access().direct;
+  request.total_timeout = 5;
+  (void)storage_.access().once(std::move(request));
+}
+
+base::Status Upload::write(const void* bytes, std::size_t size) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    // A full buffer is only sent when more follows: the last chunk must be known as such.
+    if (buffer_.size() == options_.chunk_bytes) {
+      SLUICE_TRY([[maybe_unused]] const auto none, send_chunk(false));
+    }
+    const std::size_t step = std::min(size, options_.chunk_bytes - buffer_.size());
+    if (buffer_.capacity() == 0) buffer_.reserve(std::min(options_.chunk_bytes, std::size_t{1} << 20));
+    buffer_.append(from, step);
+    crc_ = base::crc32c(from, step, crc_);
+    written_ += step;
+    from += step;
+    size -= step;
+  }
+  return {};
+}
+
+base::Result<HttpResponse> Upload::put(std::string_view body, const std::string& content_range) {
+  HttpRequest request;
+  request.method = "PUT";
+  request.url = session_;
+  request.headers = {"Content-Range: " + content_range};
+  request.body = body;
+  request.direct = storage_.access().direct;
+  request.stall_timeout = 60;  // the end of a large object takes the server a while
+  request.cancelled = options_.cancelled;
+  return storage_.access().once(std::move(request));
+}
+
+// How many bytes of the object a "308 Resume Incomplete" says to have.
+base::Result<std::uint64_t> Upload::committed(const HttpResponse& response) const {
+  const auto range = response.header("range");
+  if (!range) return std::uint64_t{0};
+  const std::size_t dash = range->find('-');
+  std::uint64_t last = 0;
+  if (!base::starts_with(*range, "bytes=0-") ||
+      std::from_chars(range->data() + dash + 1, range->data() + range->size(), last).ec != std::errc())
+    return base::fail(Code::kUnknown, "uploading ", name_.url(), ": the server says to have '", *range,
+                      "': expected bytes=0-LAST");
+  return last + 1;
+}
+
+// Sends the buffer; the answer is there when the object is complete.
+base::Result<std::optional<HttpResponse>> Upload::send_chunk(bool last) {
+  const std::uint64_t begin = sent_, end = sent_ + buffer_.size();
+  const std::string total = last ? std::to_string(end) : "*";
+  const std::string what = "uploading " + name_.url();
+  Backoff again = storage_.access().http->backoff(options_.cancelled);
+  bool ask = false;  // after a failure, how much did arrive?
+  while (true) {
+    const std::string_view rest = std::string_view(buffer_).substr(sent_ - begin);
+    const bool nothing = ask || rest.empty();
+    const std::string range =
+        nothing ? "bytes */" + total : base::str("bytes ", sent_, "-", end - 1, "/", total);
+    const auto response = put(nothing ? std::string_view() : rest, range);
+    const int status = response ? response->status : 0;
+    if (response && (status == 200 || status == 201)) {
+      if (!last) return base::fail(Code::kUnknown, what, ": the server took it for complete too early");
+      return std::optional(*response);
+    }
+    if (response && status == 308) {
+      SLUICE_TRY(const std::uint64_t have, committed(*response));
+      if (have < sent_ || have > end)
+        return base::fail(Code::kAborted, what, ": the server has ", have, " bytes, but had ", sent_, " of ",
+                          end, " before");
+      const bool moved = have > sent_;
+      sent_ = have;
+      if (moved) again.progress();
+      if (sent_ == end && !last) {
+        buffer_.clear();
+        return std::optional<HttpResponse>();
+      }
+      if (moved || (ask && !rest.empty())) {
+        ask = false;
+        continue;
+      }
+    }
+    if (response && (status == 404 || status == 410))
+      return base::fail(Code::kAborted, what, ": the server has forgotten the upload (status ", status, ")");
+    if (response && status != 308 && !is_transient(status))
+      return tl::unexpected<Error>(explain(*response, what, storage_.access()));
+    if (!response && response.error().code() != Code::kUnavailable) return base::fail_at(response, what);
+    const Error cause = !response ? Error(Code::kUnavailable, what + ": " + response.error().what())
+                                  : status_error(*response, what);
+    SLUICE_OK(again.wait(cause, response ? retry_after(*response) : std::nullopt));
+    ask = true;
+  }
+}
+
+base::Result<ObjectFacts> Upload::check(const HttpResponse& response) {
+  SLUICE_TRY(const ObjectFacts facts, parse_object(response.body, "uploading " + name_.url()));
+  if (facts.size == written_ && (!facts.crc32c || *facts.crc32c == crc_)) return facts;
+  // What is stored is not what was sent: it must not stay.
+  const auto removed = storage_.remove(name_, facts.generation);
+  return base::fail(Code::kDataLoss, "uploading ", name_.url(), ": the object arrived damaged: ", facts.size,
+                    " bytes with crc32c ", base64_of_crc32c(facts.crc32c.value_or(0)), " of ", written_,
+                    " with ", base64_of_crc32c(crc_),
+                    removed ? "; it was removed again" : "; it could not be removed: do not use it");
+}
+
+base::Result<ObjectFacts> Upload::finish() {
+  SLUICE_TRY(const auto response, send_chunk(true));
+  finished_ = true;
+  return check(*response);
+}
+
+}  // namespace sluice::cloud

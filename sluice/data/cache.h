@@ -1,0 +1,74 @@
+// Remote objects on a local disk.
+//
+// A folder of files, one for each (URL, version), that any number of processes may use at once. A file gets
+// its final name when it is whole, so a process that is killed leaves nothing that passes for an object. Who
+// reads or writes a file holds a lock on it (flock); only files that nobody holds are removed to make room,
+// the one that was used longest ago first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sluice/base/result.h"
+
+namespace sluice::data {
+
+// An open, locked file; closed (and so unlocked) at the end.
+class CachedFile {
+ public:
+  CachedFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  ~CachedFile();
+  CachedFile(const CachedFile&) = delete;
+  CachedFile& operator=(const CachedFile&) = delete;
+  int descriptor() const { return descriptor_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+  const int descriptor_;
+};
+
+// A file that is being written. Unless commit() is called nothing remains.
+class CacheWriter {
+ public:
+  CacheWriter(std::string path, std::string final_path, int descriptor, std::uint64_t size)
+      : file_(std::move(path), descriptor), final_path_(std::move(final_path)), size_(size) {}
+  ~CacheWriter();
+  base::Status append(std::string_view bytes);
+  // After exactly the announced number of bytes.
+  base::Status commit();
+
+ private:
+  CachedFile file_;
+  const std::string final_path_;
+  const std::uint64_t size_;
+  std::uint64_t written_ = 0;
+  bool committed_ = false;
+};
+
+// Threads: all members from any thread.
+class Cache {
+ public:
+  // The folder is made when it is missing. `bytes`: the most that is kept in it.
+  Cache(std::string folder, std::uint64_t bytes) : folder_(std::move(folder)), bytes_(bytes) {}
+
+  // The whole object, if it is there; it then counts as used now.
+  std::unique_ptr<CachedFile> find(const std::string& url, const std::string& version,
+                                   std::uint64_t size) const;
+  // Makes room for an object and reserves it on the disk. kResourceExhausted when there is none.
+  base::Result<std::unique_ptr<CacheWriter>> begin(const std::string& url, const std::string& version,
+                                                   std::uint64_t size) const;
+  void remove(const std::string& url, const std::string& version) const;
+
+ private:
+  std::string path_of(const std::string& url, const std::string& version) const;
+  base::Status make_room(std::uint64_t size) const;
+
+  const std::string folder_;
+  const std::uint64_t bytes_;
+};
+
+}  // namespace sluice::data

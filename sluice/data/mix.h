@@ -1,0 +1,29 @@
+// Mixing the pictures of a batch: mixup and CutMix.
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/base/random.h"
+#include "sluice/base/result.h"
+#include "sluice/data/batch.h"
+
+namespace sluice::data {
+
+// The parameters of the Beta(alpha, alpha) distributions that a row's share of itself is drawn from; 0: not
+// done. With both, each row draws which of them it gets.
+struct MixPlan {
+  double mixup = 0, cutmix = 0;
+
+  bool wanted() const { return mixup > 0 || cutmix > 0; }
+};
+
+// Mixes each sample's picture with that of the sample before it in the batch (the first with the last one) in
+// place, and adds the columns Batch::other_label and Batch::own_share. Rows of padding stay as they are. The
+// draws depend on seed, epoch and the row's own sample. Pictures are [N, C, H, W], uint8 (rounded to whole
+// levels) or float32.
+base::Status mix_rows(Batch& batch, const MixPlan& plan, std::uint64_t seed, std::int64_t epoch);
+
+// A draw of the Beta(alpha, alpha) distribution.
+double draw_beta(double alpha, base::Random& random);
+
+}  // namespace sluice::data

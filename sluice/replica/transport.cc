@@ -1,0 +1,78 @@
+#include "sluice/replica/transport.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "sluice/base/environment.h"
+#include "sluice/base/file.h"
+#include "sluice/base/log.h"
+#include "sluice/base/strings.h"
+#include "sluice/replica/gloo_transport.h"
+#include "sluice/replica/shared_transport.h"
+
+namespace sluice::replica {
+namespace {
+
+// Which machine this is, until it is started again; empty where the system does not say.
+std::string machine() {
+  return std::string(base::trim(base::read_file("/proc/sys/kernel/random/boot_id").value_or("")));
+}
+
+// Through shared memory where all processes can open the same: those of one machine (and one container).
+// Nothing where they cannot.
+base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(Processes& processes) {
+  std::unique_ptr<SharedSegment> segment;
+  const std::string wanted = base::environment("SLUICE_TRANSPORT").value_or("");
+  if (wanted != "" && wanted != "shared" && wanted != "gloo")
+    return base::fail(Code::kInvalidArgument, "SLUICE_TRANSPORT is \"", wanted,
+                      "\": expected shared (memory), gloo, or nothing for the best that works");
+  if (processes.index() == 0 && wanted != "gloo") {
+    auto made = SharedSegment::create(processes.count());
+    if (made)
+      segment = std::move(*made);
+    else
+      base::warn(made.error().what(), ": collectives between the processes go through sockets");
+  }
+  const std::string mine = base::str(machine(), '\n', wanted);
+  SLUICE_TRY(const auto all,
+             processes.gather("machine", base::str(mine, '\n', segment ? segment->name() : "")));
+  const std::string name = all[0].substr(all[0].rfind('\n') + 1);
+  const bool together =
+      name != "" && machine() != "" && std::all_of(all.begin(), all.end(), [&](const auto& other) {
+        return other.substr(0, other.rfind('\n')) == mine;
+      });
+  std::shared_ptr<pjrt::Transport> transport;
+  if (together && processes.index() != 0) {
+    if (auto opened = SharedSegment::open(name, processes.count())) segment = std::move(*opened);
+  }
+  if (together && segment)
+    transport =
+        make_shared_transport(std::move(segment), processes.index(), processes.count(), collective_timeout());
+  SLUICE_TRY(const auto opened, processes.gather("shared memory", transport ? "open" : ""));
+  if (together && processes.index() == 0) SharedSegment::remove(name);
+  const bool everywhere =
+      std::all_of(opened.begin(), opened.end(), [](const auto& text) { return text == "open"; });
+  if (!everywhere) transport.reset();
+  if (wanted == "shared" && !everywhere)
+    return base::fail(Code::kFailedPrecondition, "SLUICE_TRANSPORT is \"shared\", but not all of the ",
+                      processes.count(),
+                      " processes can open the same shared memory: they must run on one machine, ",
+                      "and with one /dev/shm that has room");
+  return transport;
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<pjrt::Transport>> make_transport(const std::shared_ptr<Processes>& processes) {
+  SLUICE_TRY(auto transport, try_shared_memory(*processes));
+  if (transport != nullptr) return transport;
+  return make_gloo_transport(processes);
+}
+
+std::chrono::milliseconds collective_timeout() {
+  const std::string text = base::environment("SLUICE_COLLECTIVE_TIMEOUT").value_or("");
+  const double seconds = std::strtod(text.c_str(), nullptr);
+  return std::chrono::milliseconds(seconds > 0 ? static_cast<int64_t>(seconds * 1000) : 1'800'000);
+}
+
+}  // namespace sluice::replica

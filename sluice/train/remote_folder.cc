@@ -1,0 +1,182 @@
+#include "sluice/train/remote_folder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <set>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/log.h"
+#include "sluice/base/thread.h"
+#include "sluice/cloud/object_reader.h"
+#include "sluice/cloud/storage.h"
+
+namespace sluice::train {
+namespace {
+
+constexpr std::chrono::seconds kEvery{30};
+constexpr char kPrefix[] = "checkpoint-";
+
+std::string without_slash(std::string url) {
+  while (base::ends_with(url, "/")) url.pop_back();
+  return url;
+}
+
+base::Status upload(const std::string& path, const std::string& url) {
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_file(path, name));
+  return {};
+}
+
+// A small object's text without the white space around it; "" when there is none.
+base::Result<std::string> text_of(const std::string& url) {
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  const auto text = storage->read_text(name);
+  if (text) return std::string(base::trim(*text));
+  if (text.error().code() == Code::kNotFound) return std::string();
+  return tl::unexpected<Error>(text.error());
+}
+
+base::Result<bool> exists(const std::string& url) {
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  const auto facts = storage->stat(name);
+  if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
+  return facts.has_value();
+}
+
+// The folder with the files that `url` leads to.
+base::Result<std::string> resolve(const std::string& url) {
+  SLUICE_TRY(const bool itself, exists(url + "/state.json"));
+  if (itself) return url;
+  const std::string name = url.substr(url.rfind('/') + 1);
+  if (name == "last" || name == "best") {
+    SLUICE_TRY(const std::string target, text_of(url));
+    if (!target.empty()) return url.substr(0, url.rfind('/') + 1) + target;
+  }
+  SLUICE_TRY(const std::string target, text_of(url + "/last"));
+  if (!target.empty()) return url + "/" + target;
+  return base::fail(Code::kNotFound, "there is no checkpoint in ", url, " (expected the object ", url,
+                    "/last, or ", url, "/state.json)");
+}
+
+}  // namespace
+
+bool RemoteFolder::is_remote(const std::string& url) { return cloud::is_gs(url); }
+
+base::Result<std::unique_ptr<RemoteFolder>> RemoteFolder::open(const std::string& url, bool leader) {
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(without_slash(url)));
+  if (name.object.empty())
+    return base::fail(Code::kInvalidArgument, "--logdir ", url, ": expected a folder in the bucket, such as ",
+                      url, base::ends_with(url, "/") ? "" : "/", "run");
+  SLUICE_TRY(auto local, base::TemporaryDirectory::create("sluice-run"));
+  std::unique_ptr<RemoteFolder> folder(new RemoteFolder(without_slash(url), std::move(local)));
+  if (!leader) return folder;
+  for (const char* file : {"metrics.csv", "metrics.jsonl"}) {
+    const auto status = cloud::download(folder->url_ + "/" + file, base::join_path(folder->local(), file));
+    if (!status && status.error().code() != Code::kNotFound) return tl::unexpected<Error>(status.error());
+  }
+  folder->thread_ = std::thread([self = folder.get()] { self->work(); });
+  return folder;
+}
+
+RemoteFolder::~RemoteFolder() {
+  if (!thread_.joinable()) return;
+  stop();
+  // After an error the curves up to it are worth having.
+  if (const auto status = upload_changes(); !status)
+    base::warn("the log of this run is not complete in ", url_, ": ", status.error().what());
+}
+
+void RemoteFolder::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+base::Status RemoteFolder::finish() {
+  if (!thread_.joinable()) return {};
+  stop();
+  return upload_changes();
+}
+
+void RemoteFolder::work() {
+  base::name_thread("sluice-upload");
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, kEvery, [this] { return stopping_; })) {
+    lock.unlock();
+    if (const auto status = upload_changes(); !status)
+      base::warn("the log could not be uploaded (it is tried again): ", status.error().what());
+    lock.lock();
+  }
+}
+
+// Metrics and events only ever grow, so their size tells whether they changed.
+base::Status RemoteFolder::upload_changes() {
+  SLUICE_TRY(const auto names, base::list_directory(local()));
+  for (const std::string& name : names) {
+    const std::string path = base::join_path(local(), name);
+    if (name[0] == '.' || base::is_directory(path)) continue;
+    SLUICE_TRY(const std::uint64_t size, base::file_size(path));
+    const auto before = uploaded_.find(name);
+    if (before != uploaded_.end() && before->second == size) continue;
+    SLUICE_OK(upload(path, url_ + "/" + name));
+    uploaded_[name] = size;
+  }
+  return {};
+}
+
+base::Result<bool> RemoteFolder::has_checkpoint() const { return exists(url_ + "/last"); }
+
+base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
+  const auto now = static_cast<std::int64_t>(base::wall_seconds() * 1e3);
+  const std::string name = base::str(kPrefix, now, "-", ::getpid());
+  SLUICE_TRY(const auto files, base::list_directory(folders.front()));
+  for (const std::string& file : files)
+    SLUICE_OK(upload(base::join_path(folders.front(), file), url_ + "/" + name + "/" + file));
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  for (const std::string& folder : folders) {
+    SLUICE_TRY(const auto pointer, cloud::parse_gs(url_ + "/" + folder.substr(folder.rfind('/') + 1)));
+    SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(name + "\n", pointer));
+  }
+  const auto removed = remove_old_checkpoints();
+  if (!removed) base::warn("old checkpoints stay in ", url_, ": ", removed.error().what());
+  return {};
+}
+
+base::Status RemoteFolder::remove_old_checkpoints() {
+  std::set<std::string> kept;
+  for (const char* pointer : {"last", "best"}) {
+    SLUICE_TRY(const std::string name, text_of(url_ + "/" + pointer));
+    kept.insert(name);
+  }
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName root, cloud::parse_gs(url_ + "/"));
+  SLUICE_TRY(const auto objects, storage->list(root.bucket, root.object + kPrefix));
+  for (const auto& object : objects) {
+    const std::string rest = object.name.substr(root.object.size());
+    if (kept.count(rest.substr(0, rest.find('/'))) > 0) continue;
+    SLUICE_OK(storage->remove({root.bucket, object.name}, object.generation));
+  }
+  return {};
+}
+
+base::Status fetch_checkpoint(const std::string& url, const std::string& folder) {
+  SLUICE_TRY(const std::string from, resolve(without_slash(url)));
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName root, cloud::parse_gs(from + "/"));
+  SLUICE_TRY(const auto objects, storage->list(root.bucket, root.object, /*flat=*/true));
+  for (const auto& object : objects)
+    SLUICE_OK(cloud::download(cloud::GsName{root.bucket, object.name}.url(),
+                              base::join_path(folder, object.name.substr(root.object.size()))));
+  return {};
+}
+
+}  // namespace sluice::train

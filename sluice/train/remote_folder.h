@@ -1,0 +1,64 @@
+// A run's log folder in a bucket: --logdir gs://bucket/run, --resume gs://bucket/run.
+//
+// The run writes to a folder of this machine. Its files (metrics, TensorBoard events) are uploaded every 30 s
+// when they changed, and at the end. A checkpoint becomes a folder of its own beside the old one,
+// gs://bucket/run/checkpoint-TIME-NUMBER/; when all of its files are there and their crc32c was compared, the
+// object gs://bucket/run/last (and best) gets its name, and folders that neither names are removed. So a
+// reader that follows `last` finds a whole checkpoint at any time.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/file.h"
+#include "sluice/base/result.h"
+
+namespace sluice::train {
+
+// Threads: publish() from the thread that writes checkpoints, the rest from one other.
+class RemoteFolder {
+ public:
+  static bool is_remote(const std::string& url);
+  // Fetches the metrics that are there, so that a resumed run appends to them. Only the leader of many
+  // processes uploads.
+  static base::Result<std::unique_ptr<RemoteFolder>> open(const std::string& url, bool leader);
+  ~RemoteFolder();
+
+  // The folder of this machine that stands for it, removed at the end.
+  const std::string& local() const { return local_.path(); }
+  // Whether the bucket has a checkpoint of this run.
+  base::Result<bool> has_checkpoint() const;
+  // Uploads a checkpoint that was written to these folders (…/last, …/best, with equal content).
+  base::Status publish(const std::vector<std::string>& folders);
+  // Uploads what has changed and ends the uploading.
+  base::Status finish();
+
+ private:
+  RemoteFolder(std::string url, base::TemporaryDirectory local)
+      : url_(std::move(url)), local_(std::move(local)) {}
+  void work();
+  void stop();
+  base::Status upload_changes();
+  base::Status remove_old_checkpoints();
+
+  const std::string url_;  // without a slash at its end
+  const base::TemporaryDirectory local_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::map<std::string, std::uint64_t> uploaded_;  // bytes of each file when it was uploaded
+  std::thread thread_;
+};
+
+// The files of a checkpoint into a local folder. `url`: a run's folder (its last checkpoint), its last or
+// best, or a checkpoint's own folder.
+base::Status fetch_checkpoint(const std::string& url, const std::string& folder);
+
+}  // namespace sluice::train

@@ -1,0 +1,159 @@
+"""bucket_test.py PROGRAM: buckets as a user meets them, against a real emulator of Cloud Storage: pack, list, copy, train
+to and from gs://, resume, a process that is killed while it fills the cache. Run by a Python with gcp-storage-emulator."""
+
+import contextlib
+import filecmp
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+try:
+    from gcp_storage_emulator.server import create_server
+except ImportError:
+    print("skipped: the Python package gcp-storage-emulator is not there (scripts/setup installs it)")
+    sys.exit(77)
+
+HERE = Path(__file__).resolve().parent
+BUCKET = "b"
+failures = []
+
+
+def check(condition, *what):
+    if not condition:
+        failures.append(" ".join(map(str, what)))
+        print("FAILED:", *what)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Program:
+    def __init__(self, path, port, work):
+        self.path, self.work = path, work
+        self.environment = dict(os.environ, STORAGE_EMULATOR_HOST=f"127.0.0.1:{port}", OMP_NUM_THREADS="1",
+                                SLUICE_CLOUD_RETRY="0.05:1:60")
+
+    def __call__(self, *arguments, status=0):
+        done = subprocess.run([self.path, *map(str, arguments)], env=self.environment, capture_output=True, text=True)
+        check(done.returncode == status, "status", done.returncode, "instead of", status, ":", *arguments,
+              done.stderr[-1500:])
+        return done.stdout + done.stderr
+
+
+def make_images(work):
+    for name, count in (("train-images", 40), ("test-images", 7)):
+        subprocess.run([sys.executable, HERE / "make_images.py", work / name, "3", str(count)], check=True)
+
+
+def pack_and_copy(run, work):
+    for part in ("train", "test"):
+        run("data", "pack", work / f"{part}-images", f"gs://{BUCKET}/set", "--prefix", part, "--shard-size", 25)
+        run("data", "pack", work / f"{part}-images", work / "local", "--prefix", part, "--shard-size", 25)
+    listed = run("data", "ls", f"gs://{BUCKET}/set/train-*.tar")
+    check("120 samples" in listed, "ls:", listed)
+    refused = run("data", "pack", work / "train-images", f"gs://{BUCKET}/set", status=1)
+    check("already holds 5 shard(s)" in refused, "pack over a set:", refused)
+    run("data", "cp", f"gs://{BUCKET}/set/*", work / "down")
+    names = sorted(path.name for path in (work / "down").iterdir())
+    check("sizes.json" in names and "classes.txt" in names, "objects of the set:", names)
+    shards = [name for name in names if name.endswith(".tar")]
+    equal, different, odd = filecmp.cmpfiles(work / "down", work / "local", shards, shallow=False)
+    check(len(equal) == len(shards) == 6, "shards that differ:", different, odd)
+    refused = run("data", "cp", work / "down" / shards[0], f"gs://{BUCKET}/set/", status=1)
+    check("--overwrite" in refused, "cp over an object:", refused)
+    run("data", "cp", f"gs://{BUCKET}/set/t*.tar", f"gs://{BUCKET}/copy/")
+    check("6 shards" in run("data", "ls", f"gs://{BUCKET}/copy/{{train,test}}-*.tar"), "the copy")
+    missing = run("data", "ls", f"gs://{BUCKET}/none/x.tar", status=1)
+    check(f"gs://{BUCKET}/none/x.tar" in missing and "404" in missing, "a missing object:", missing)
+
+
+def objects(run, pattern, folder):
+    """The objects that match, copied into a fresh folder: {name: path}."""
+    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+        run("data", "cp", pattern, fresh + "/")
+        return {path.name: path.read_bytes() for path in Path(fresh).iterdir()}
+
+
+def train(run, work):
+    def flags(place):
+        return ["train", "--model", "mlp", "--train", f"{place}/train-*.tar", "--test", f"{place}/test-*.tar",
+                "--classes", 3, "--crop", 12, "--batch-size", 16, "--device", "cpu", "--log-steps", 2]
+
+    remote, runs = flags(f"gs://{BUCKET}/set"), f"gs://{BUCKET}/runs/one"
+    run(*flags(work / "local"), "--epochs", 2, "--logdir", work / "whole")
+    first = run(*remote, "--epochs", 1, "--logdir", runs)
+    check(f"{runs}/last" in first, "the last lines name the bucket:", first[-400:])
+    root = objects(run, f"{runs}/*", work)
+    check({"last", "best", "metrics.csv", "metrics.jsonl"} <= set(root), "the log folder has", sorted(root))
+    check(any(name.startswith("events.out.tfevents") for name in root), "events in", sorted(root))
+    second = run(*remote, "--epochs", 2, "--logdir", runs, "--resume")
+    check(f"Going on from {runs}" in second, "resumed:", second[-400:])
+    root = objects(run, f"{runs}/*", work)
+    last = root["last"].decode().strip()
+    weights = objects(run, f"{runs}/{last}/*", work)
+    check({"model.safetensors", "state.safetensors", "state.json"} <= set(weights), "a checkpoint has", sorted(weights))
+    whole = (work / "whole/last/model.safetensors").read_bytes()
+    check(weights.get("model.safetensors") == whole, "the weights of the resumed run differ from the uninterrupted one's")
+    steps = [line.split(",")[1:3] for line in root["metrics.csv"].decode().splitlines()]
+    local = [line.split(",")[1:3] for line in (work / "whole/metrics.csv").read_text().splitlines()]
+    check(steps == local, "rows of metrics.csv:", steps, local)
+    # Old checkpoints are gone: what is there is named by last or best.
+    named = {root["last"].decode().strip(), root["best"].decode().strip()}
+    states = run("data", "cp", f"{runs}/checkpoint-*/state.json", work / "states/", status=0 if len(named) == 1 else 1)
+    check(len(named) == 1 or "two of the files" in states, "checkpoints that are left:", states)
+    # Another folder goes on from the bucket.
+    for start in (runs, f"{runs}/last", f"{runs}/{last}"):
+        third = run(*remote, "--epochs", 2, "--logdir", work / "other", "--resume", start)
+        check(f"Going on from {start}" in third, "resumed from", start, ":", third[-400:])
+    nothing = run(*remote, "--epochs", 1, "--resume", f"gs://{BUCKET}/runs/none", "--logdir", work / "x", status=1)
+    check("there is no checkpoint in" in nothing, "resume from nothing:", nothing[-400:])
+
+
+def kill_while_caching(run, work):
+    if "--cache" not in run("train", "--help"):
+        return
+    cache = work / "cache"
+    command = [run.path, "train", "--model", "mlp", "--train", f"gs://{BUCKET}/set/train-*.tar", "--classes", "3", "--crop",
+               "12", "--batch-size", "16", "--device", "cpu", "--epochs", "1", "--logdir", str(work / "cached"), "--cache",
+               str(cache)]
+    for _ in range(3):
+        victim = subprocess.Popen(command, env=run.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 120
+        while time.monotonic() < end and victim.poll() is None and not (cache.exists() and any(cache.glob("*.part"))):
+            time.sleep(0.001)
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+    # Whatever remained, a full run is right, and a second one finds everything whole.
+    for _ in range(2):
+        run(*command[1:])
+    whole = sorted((path.stat().st_size for path in cache.glob("*.object")))
+    check(whole == sorted(path.stat().st_size for path in (work / "local").glob("train-*.tar")), "the cache holds", whole)
+    check(not list(cache.glob("*.part")), "parts are left in the cache")
+
+
+def main(program):
+    port = free_port()
+    server = create_server("127.0.0.1", port, in_memory=True, default_bucket=BUCKET)
+    server.start()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        stack.callback(server.stop)
+        work = Path(folder)
+        run = Program(program, port, work)
+        make_images(work)
+        pack_and_copy(run, work)
+        train(run, work)
+        kill_while_caching(run, work)
+    print(f"{len(failures)} failures" if failures else "passed")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# libfuzzer.sh TARGET [LIBFUZZER'S FLAGS…]: builds a target with clang's libFuzzer and sanitizers, and runs it on a copy
+# of the corpus. CLANG names the compiler (clang++-14, else clang++).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+target="$1"
+shift
+clang="${CLANG:-$(command -v clang++-14 || command -v clang++)}"
+out=build/fuzz
+mkdir -p "$out/$target"
+sources=(sluice/data/*.cc sluice/base/*.cc)
+keep=()
+for source in "${sources[@]}"; do
+  case "$source" in
+    *_test.cc | */torch_adapter.cc | */cifar10.cc | */digits.cc | */download.cc | */inspect.cc | */pack.cc | */stats.cc) ;;
+    *) keep+=("$source") ;;
+  esac
+done
+read -ra libraries <<<"$(pkg-config --cflags --libs libdeflate spng libwebp libzstd zlib libjpeg fmt spdlog)"
+"$clang" -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. "tests/fuzz/$target.cc" "${keep[@]}" \
+  -o "$out/fuzz_$target" "${libraries[@]}" -pthread
+cp -n "tests/fuzz/corpus/$target"/* "$out/$target/"
+exec "$out/fuzz_$target" "$out/$target" "$@"
