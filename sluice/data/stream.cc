@@ -1,6 +1,7 @@
 #include "sluice/data/stream.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 
 #include "sluice/base/log.h"
@@ -83,8 +84,9 @@ bool PipelineStream::dispatch(RawBatch raw) {
   const std::size_t count = work->raw.rows.size();
   work->samples.resize(count);
   const std::size_t share = count / (2 * static_cast<std::size_t>(options_.workers)) + 1;
-  // Where there is nothing to decode, a batch is one piece of work.
-  const std::size_t step = options_.decode.spec ? std::min(kMaxChunk, share) : count + 1;
+  // Where there is nothing to decode, a batch is one piece of work, and the reader does it itself.
+  const bool inline_work = !options_.decode.spec && options_.maps.empty();
+  const std::size_t step = inline_work ? count + 1 : std::min(kMaxChunk, share);
   work->chunks_left = std::max<std::size_t>(1, (count + step - 1) / step);
 
   std::unique_lock lock(mutex_);
@@ -98,14 +100,15 @@ bool PipelineStream::dispatch(RawBatch raw) {
   if (stopped_) return false;
   pending_bytes_ += work->bytes;
   pending_.push_back(work);
+  if (inline_work) {
+    lock.unlock();
+    decode_chunk({work, 0, count});
+    return true;
+  }
   for (std::size_t i = 0; i < work->chunks_left; ++i)
     chunks_.push_back({work, i * step, std::min(count, (i + 1) * step)});
-  const bool many = work->chunks_left > 1;
   lock.unlock();
-  if (many)
-    chunk_ready_.notify_all();
-  else
-    chunk_ready_.notify_one();
+  chunk_ready_.notify_all();
   return true;
 }
 
@@ -132,8 +135,33 @@ void PipelineStream::decode() {
   }
 }
 
-base::Result<Sample> PipelineStream::decode_one(const RawSample& raw) const {
+// The members' bytes as they are, without a copy; nothing for what decode_sample() does better: a member that
+// is missing, or wanted twice. All such samples are alike, so nobody asks for their shard.
+std::optional<Sample> PipelineStream::take_bytes(RawSample& raw) const {
+  Sample sample;
+  sample.fields.reserve(options_.decode.fields.size());
+  std::array<Field*, 8> taken{};
+  std::size_t count = 0;
+  if (options_.decode.fields.size() > taken.size()) return std::nullopt;
+  for (const FieldPlan& plan : options_.decode.fields) {
+    Field* found = nullptr;
+    for (auto extension = plan.extensions.begin(); found == nullptr && extension != plan.extensions.end();
+         ++extension)
+      for (Field& field : raw.fields)
+        if (field.extension == *extension) found = &field;
+    const auto end = taken.begin() + static_cast<std::ptrdiff_t>(count);
+    if (found == nullptr || std::find(taken.begin(), end, found) != end) return std::nullopt;
+    taken[count++] = found;
+  }
+  for (std::size_t i = 0; i < count; ++i) sample.fields.emplace_back(std::move(taken[i]->bytes));
+  sample.key = std::move(raw.key);
+  return sample;
+}
+
+base::Result<Sample> PipelineStream::decode_one(RawSample& raw) const {
   if (raw.failed) return tl::unexpected<Error>(*raw.failed);
+  if (!options_.decode.spec && options_.maps.empty())
+    if (auto sample = take_bytes(raw)) return std::move(*sample);
   SLUICE_TRY(Sample sample, decode_sample(raw, options_.decode));
   for (const auto& map : options_.maps) {
     try {

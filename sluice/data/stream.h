@@ -62,7 +62,8 @@ class PipelineStream : public Stream {
   bool dispatch(RawBatch raw);
   void fail_in_order(const Error& error);
   void decode();
-  base::Result<Sample> decode_one(const RawSample& raw) const;
+  std::optional<Sample> take_bytes(RawSample& raw) const;
+  base::Result<Sample> decode_one(RawSample& raw) const;  // may take its bytes
   void decode_chunk(const Chunk& chunk);
   base::Result<Batch> finish(Work& work);
   base::Status replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const;

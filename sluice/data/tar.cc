@@ -10,7 +10,7 @@ namespace sluice::data {
 namespace {
 
 constexpr std::size_t kBlock = 512;
-constexpr std::size_t kBufferBytes = 1 << 18;
+constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
 constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not claim all memory at once
 

@@ -4,6 +4,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cstdlib>
+
 #include "sluice/data/group.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
@@ -86,6 +88,77 @@ TEST(Tar, ReadsPythonsWebdatasetAndGnuTar) {
     EXPECT_EQ(result->members[2].kind, MemberKind::kLink);
   }
   EXPECT_THAT(read_tar(test::unpacked(test::kTarUstar))->files, ElementsAre(Pair("short.txt", "short")));
+}
+
+// Long names, links, folders, empty files and names outside ASCII, in all formats that GNU tar, bsdtar and
+// Python write.
+TEST(Tar, ReadsWhatTheToolsOfThisMachineWrite) {
+  const test::Folder folder;
+  const std::string deep = "d/" + std::string(90, 'f') + "/" + std::string(90, 'g');
+  const test::Members files{{"in/a.txt", "alpha"},
+                            {"in/a.cls", ""},
+                            {"in/" + deep + "/b.txt", std::string(5000, 'b')},
+                            {"in/\xc3\xa9.txt", "not ASCII"}};
+  for (const auto& [name, bytes] : files) folder.write(name, bytes);
+  const std::string cd = "cd " + folder.path() + " && ln -sf a.txt in/link.txt && ";
+  std::vector<std::string> commands;
+  for (const char* format : {"gnu", "oldgnu", "pax", "posix", "ustar"})
+    commands.push_back(base::str("tar --format=", format, " -cf"));
+  for (const char* format : {"gnutar", "pax", "paxr", "ustar"})
+    commands.push_back(base::str("bsdtar --format ", format, " -cf"));
+  for (const char* format : {"USTAR", "GNU", "PAX"})
+    commands.push_back(
+        base::str("python3 -c 'import sys, tarfile; t = tarfile.open(sys.argv[1], \"w\", format=tarfile.",
+                  format, "_FORMAT); t.add(sys.argv[2]); t.close()'"));
+  int tools = 0;
+  for (const std::string& command : commands) {
+    const std::string tool = command.substr(0, command.find(' '));
+    if (std::system(("command -v " + tool + " > /dev/null").c_str()) != 0) continue;
+    ++tools;
+    ASSERT_EQ(std::system((cd + command + " out.tar in").c_str()), 0) << command;
+    const auto result = read_tar(*base::read_file(folder.path("out.tar")));
+    ASSERT_TRUE(result) << command << ": " << result.error().what();
+    EXPECT_THAT(result->files, ::testing::UnorderedElementsAreArray(files)) << command;
+    int links = 0;
+    for (const Member& member : result->members) links += member.kind == MemberKind::kLink ? 1 : 0;
+    EXPECT_EQ(links, 1) << command;
+  }
+  if (tools == 0) GTEST_SKIP() << "neither tar, bsdtar nor python3 is installed";
+}
+
+// Whatever byte of a shard is cut or flipped: the samples are what they were, or there is an error.
+TEST(Tar, NoSampleIsChangedInSilence) {
+  const test::Members members{{"a.txt", "alpha"}, {"a.cls", "1"}, {"b.txt", "beta"}, {"b.cls", "2"}};
+  const std::string whole = test::archive(members);
+  const auto read = [](const std::string& bytes) {
+    ShardReader reader(memory_source("s.tar", bytes), Wanted{});
+    std::string text;
+    RawSample sample;
+    while (true) {
+      const auto found = reader.next(sample);
+      if (!found) return std::string("error");
+      if (!*found) return text;
+      text += sample.key;
+      for (const Field& field : sample.fields) text += base::str(" ", field.extension, "=", field.bytes);
+      text += "\n";
+    }
+  };
+  const std::string samples = read(whole);
+  EXPECT_EQ(samples, "a txt=alpha cls=1\nb txt=beta cls=2\n");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string found = read(whole.substr(0, size));
+    ASSERT_TRUE(found == "error" || found == samples) << "cut at " << size;
+  }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    if (at < 4096 && at % 1024 >= 512)
+      continue;  // a payload: its pictures and arrays have checks of their own
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      const std::string found = read(damaged);
+      ASSERT_TRUE(found == "error" || found == samples) << "byte " << at << ", bit " << bit;
+    }
+  }
 }
 
 TEST(Tar, SparseMembersAreRefusedByName) {
