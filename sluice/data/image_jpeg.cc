@@ -183,14 +183,14 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
 // The part to be read: the region in the scaled picture, with a border that the decoder's smooth upsampling
 // and the resizing look at.
 Region jpeg_part(const JpegWork& work, std::int64_t height, std::int64_t width) {
-  constexpr std::int64_t kBorder = 4;
+  const std::int64_t border = work.reduction == 1 ? 2 : 4;
   const Region& region = work.region;
   const std::int64_t n = work.reduction;
   Region part;
-  part.top = std::max<std::int64_t>(0, region.top / n - kBorder);
-  part.left = std::max<std::int64_t>(0, region.left / n - kBorder);
-  part.height = std::min(height, (region.top + region.height + n - 1) / n + kBorder) - part.top;
-  part.width = std::min(width, (region.left + region.width + n - 1) / n + kBorder) - part.left;
+  part.top = std::max<std::int64_t>(0, region.top / n - border);
+  part.left = std::max<std::int64_t>(0, region.left / n - border);
+  part.height = std::min(height, (region.top + region.height + n - 1) / n + border) - part.top;
+  part.width = std::min(width, (region.left + region.width + n - 1) / n + border) - part.left;
   return part;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "sluice/base/error.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
 #include "sluice/train/session.h"
