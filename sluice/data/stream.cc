@@ -85,7 +85,7 @@ bool PipelineStream::dispatch(RawBatch raw) {
   work->samples.resize(count);
   const std::size_t share = count / (2 * static_cast<std::size_t>(options_.workers)) + 1;
   // Where there is nothing to decode, a batch is one piece of work, and the reader does it itself.
-  const bool inline_work = !options_.decode.spec && options_.maps.empty();
+  const bool inline_work = hands_on_bytes();
   const std::size_t step = inline_work ? count + 1 : std::min(kMaxChunk, share);
   work->chunks_left = std::max<std::size_t>(1, (count + step - 1) / step);
 
@@ -135,6 +135,10 @@ void PipelineStream::decode() {
   }
 }
 
+bool PipelineStream::hands_on_bytes() const {
+  return !options_.decode.spec && options_.decode.decoders.empty() && options_.maps.empty();
+}
+
 // The members' bytes as they are, without a copy; nothing for what decode_sample() does better: a member that
 // is missing, or wanted twice. All such samples are alike, so nobody asks for their shard.
 std::optional<Sample> PipelineStream::take_bytes(RawSample& raw) const {
@@ -160,7 +164,7 @@ std::optional<Sample> PipelineStream::take_bytes(RawSample& raw) const {
 
 base::Result<Sample> PipelineStream::decode_one(RawSample& raw) const {
   if (raw.failed) return tl::unexpected<Error>(*raw.failed);
-  if (!options_.decode.spec && options_.maps.empty())
+  if (hands_on_bytes())
     if (auto sample = take_bytes(raw)) return std::move(*sample);
   SLUICE_TRY(Sample sample, decode_sample(raw, options_.decode));
   for (const auto& map : options_.maps) {

@@ -62,6 +62,7 @@ class PipelineStream : public Stream {
   bool dispatch(RawBatch raw);
   void fail_in_order(const Error& error);
   void decode();
+  bool hands_on_bytes() const;  // nothing is decoded
   std::optional<Sample> take_bytes(RawSample& raw) const;
   base::Result<Sample> decode_one(RawSample& raw) const;  // may take its bytes
   void decode_chunk(const Chunk& chunk);
