@@ -85,7 +85,8 @@ def objects(run, pattern, folder):
 def train(run, work):
     def flags(place):
         return ["train", "--model", "mlp", "--train", f"{place}/train-*.tar", "--test", f"{place}/test-*.tar",
-                "--classes", 3, "--crop", 12, "--batch-size", 16, "--device", "cpu", "--log-steps", 2]
+                "--classes", 3, "--crop", 12, "--batch-size", 16, "--device", "cpu", "--log-steps", 2,
+                "--lr-schedule", "constant"]  # the default one depends on the number of epochs
 
     remote, runs = flags(f"gs://{BUCKET}/set"), f"gs://{BUCKET}/runs/one"
     run(*flags(work / "local"), "--epochs", 2, "--logdir", work / "whole")
