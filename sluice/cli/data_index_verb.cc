@@ -35,7 +35,7 @@ base::Status write_sizes(const std::map<std::string, std::int64_t>& samples) {
     sizes[file_name(url)] = count;
   }
   for (const auto& [folder, sizes] : folders)
-    SLUICE_OK(base::write_file_atomically(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));
+    SLUICE_OK(data::write_text(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));
   return {};
 }
 

@@ -57,6 +57,8 @@ void data_flags(CLI::App& app, Flags& flags) {
       ->group("Data");
   app.add_option("--crop-padding", o.crop_padding, "Border of zeros before the random crop [pixels]")
       ->group("Data");
+  app.add_option("--mixup", o.mixup, "Alpha of mixup in training, such as 0.2; 0: none")->group("Data");
+  app.add_option("--cutmix", o.cutmix, "Alpha of CutMix in training, such as 1.0; 0: none")->group("Data");
   app.add_option("--random-resized-crop", o.random_resized_crop,
                  "Random part in training, resized to this side; in the test the middle [pixels], 0: none")
       ->group("Data");

@@ -42,12 +42,12 @@ struct Service {
 };
 
 Service& service() {
-  static Service& one = []() -> Service& {
-    auto& made = *new Service;
-    ::setenv("STORAGE_EMULATOR_HOST", made.server.address().c_str(), 1);
-    ::setenv("SLUICE_CLOUD_RETRY", "0.001:0.01:5", 1);
-    return made;
+  static Service one;
+  static const bool told = [] {
+    ::setenv("STORAGE_EMULATOR_HOST", one.server.address().c_str(), 1);
+    return ::setenv("SLUICE_CLOUD_RETRY", "0.001:0.01:5", 1) == 0;
   }();
+  EXPECT_TRUE(told);
   return one;
 }
 

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/cloud/storage.h"
 #include "sluice/data/group.h"
+#include "sluice/data/urls.h"
 
 namespace sluice::data {
 namespace {
@@ -160,7 +162,18 @@ base::Result<std::optional<ShardIndex>> read_index(const std::string& url) {
 base::Status write_index(const std::string& url, const ShardIndex& index) {
   auto text = format_index(index);
   if (!text) return base::fail_at(text, url);
-  return base::write_file_atomically(index_path(url), *text);
+  return write_text(index_path(url), *text);
+}
+
+base::Status write_text(const std::string& url, const std::string& text) {
+  if (!is_remote(url)) return base::write_file_atomically(url, text);
+  if (!cloud::is_gs(url))
+    return base::fail(Code::kInvalidArgument, "cannot write ", url,
+                      ": expected a file or gs://bucket/object");
+  SLUICE_TRY(const auto name, cloud::parse_gs(url));
+  SLUICE_TRY(const auto storage, cloud::Storage::shared());
+  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(text, name));
+  return {};
 }
 
 base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& name) {

@@ -47,8 +47,11 @@ base::Result<ShardIndex> parse_index(std::string_view text, const std::string& n
 std::string index_path(std::string_view url);
 // The index file beside a shard; nothing when there is none.
 base::Result<std::optional<ShardIndex>> read_index(const std::string& url);
-// Writes it there, complete or not at all. Local shards only.
+// Writes it there.
 base::Status write_index(const std::string& url, const ShardIndex& index);
+
+// Replaces a small file, on a disk or in a bucket: complete or not at all.
+base::Status write_text(const std::string& url, const std::string& text);
 
 // sizes.json: {"train-0000.tar": 2000, …}, the samples of the shards of a folder, as webdataset's tools write
 // it.

@@ -88,8 +88,9 @@ std::optional<std::size_t> column(const std::vector<std::string>& cells,
 
 // CSV, line by line.
 struct CsvColumns {
-  std::optional<std::size_t> file, label;
+  std::size_t file = 0, label = kLast;
   bool first = true;
+  static constexpr std::size_t kLast = static_cast<std::size_t>(-1);
 };
 
 // Nothing for a header.
@@ -99,18 +100,20 @@ base::Result<std::optional<ListedFile>> parse_cells(std::string_view line, const
   if (!cells) return line_error(name, number, "a quote is not closed");
   if (columns.first) {
     columns.first = false;
-    columns.file = column(*cells, kFileNames);
-    columns.label = column(*cells, kClassNames);
-    if (columns.file && columns.label) return std::optional<ListedFile>();
-    columns.file = 0;
-    columns.label.reset();
+    const auto file = column(*cells, kFileNames), label = column(*cells, kClassNames);
+    if (file && label) {
+      columns.file = *file;
+      columns.label = *label;
+      return std::optional<ListedFile>();
+    }
   }
-  const std::size_t label = columns.label.value_or(cells->size() - 1);
-  if (cells->size() < 2 || std::max(label, *columns.file) >= cells->size() ||
-      (*cells)[*columns.file].empty() || (*cells)[label].empty())
-    return line_error(name, number, "expected a picture and its class in ",
-                      std::max(label, *columns.file) + 1, " cells, found '", line, "'");
-  return std::optional(ListedFile{(*cells)[*columns.file], (*cells)[label], "", number});
+  const std::size_t file = columns.file;
+  const std::size_t label = columns.label == CsvColumns::kLast ? cells->size() - 1 : columns.label;
+  if (cells->size() < 2 || std::max(label, file) >= cells->size() || (*cells)[file].empty() ||
+      (*cells)[label].empty())
+    return line_error(name, number, "expected a picture and its class in ", std::max(label, file) + 1,
+                      " cells, found '", line, "'");
+  return std::optional(ListedFile{(*cells)[file], (*cells)[label], "", number});
 }
 
 }  // namespace

@@ -101,6 +101,8 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   const auto channels = static_cast<size_t>(options.channels);
   dataset.normalize(options.mean.empty() ? std::vector<float>(channels, 0.5F) : options.mean,
                     options.deviation.empty() ? std::vector<float>(channels, 0.25F) : options.deviation);
+  if (options.mixup > 0 && training) dataset.mixup(options.mixup);
+  if (options.cutmix > 0 && training) dataset.cutmix(options.cutmix);
   dataset.batch(rows);
   if (options.workers > 0) dataset.workers(options.workers);
   dataset.prefetch(64).prefetch_memory(options.prefetch << 20);

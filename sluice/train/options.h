@@ -41,6 +41,9 @@ struct TrainOptions {
   // Side of RandomResizedCrop in training; the test's pictures are resized to 8/7 of it and cut to their
   // middle. 0: none.
   int64_t random_resized_crop = 0;
+  // Mixes the pictures and the losses of neighbours in a batch: the alpha of the Beta distribution of their
+  // shares; 0: not at all. With both, each row gets one of the two.
+  double mixup = 0, cutmix = 0;
   bool flip = false;
   std::vector<float> mean;       // of the channels, in 0…1; empty: 0.5 each
   std::vector<float> deviation;  // empty: 0.25 each

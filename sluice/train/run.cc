@@ -190,20 +190,31 @@ void Run::report_input(const FeedStatistics& feed) {
                             " (", data::summary(feed.data), "; upload ", percent(feed.uploading), " %)."));
 }
 
+torch::Tensor Run::batch_loss(const Batch& batch) {
+  const bool mixed = options_.mixup > 0 || options_.cutmix > 0, by_row = mixed || batch.mask.defined();
+  auto cross_entropy =
+      torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(options_.label_smoothing);
+  if (by_row) cross_entropy.reduction(torch::kNone);
+  const torch::Tensor output = forward_(batch.image);
+  torch::Tensor loss = torch::nn::functional::cross_entropy(output, batch.label, cross_entropy);
+  if (mixed) {
+    // The last two columns of a mixed batch (data/batch.h).
+    const torch::Tensor &other = batch.columns[batch.columns.size() - 2], &own = batch.columns.back();
+    loss = own * loss + (1 - own) * torch::nn::functional::cross_entropy(output, other, cross_entropy);
+  }
+  if (!by_row) return loss;
+  if (!batch.mask.defined()) return loss.mean();
+  // Padding counts for nothing: the mean over the replicas is that over all samples of the batch.
+  const torch::Tensor samples = batch.mask.to(loss.scalar_type());
+  return (loss * samples).sum() / samples.sum().clamp_min(1) * batch.weight;
+}
+
 torch::Tensor Run::train_batch(Batch& batch) {
   torch::Tensor loss;
   {
     std::optional<Autocast> autocast;
     if (options_.precision == "bf16") autocast.emplace(session_.device());
-    auto cross_entropy =
-        torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(options_.label_smoothing);
-    if (batch.mask.defined()) cross_entropy.reduction(torch::kNone);
-    loss = torch::nn::functional::cross_entropy(forward_(batch.image), batch.label, cross_entropy);
-    // Padding counts for nothing: the mean over the replicas is that over all samples of the batch.
-    if (batch.mask.defined()) {
-      const torch::Tensor samples = batch.mask.to(loss.scalar_type());
-      loss = (loss * samples).sum() / samples.sum().clamp_min(1) * batch.weight;
-    }
+    loss = batch_loss(batch);
   }
   if (options_.accumulate > 1)
     (loss / static_cast<double>(options_.accumulate)).backward();

@@ -39,6 +39,7 @@ class Run {
 
   bool train_epoch();  // false: a signal came
   void report_input(const FeedStatistics& feed);
+  torch::Tensor batch_loss(const Batch& batch);
   torch::Tensor train_batch(Batch& batch);
   void after_update(const torch::Tensor& loss, bool last, bool stop);
   void report(double loss, int64_t epoch, int64_t step, int64_t batch, double rate, double global_rate,

@@ -31,6 +31,10 @@ void check_options(const TrainOptions& options, bool named) {
     throw Error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
   at_least("--random-resized-crop", options.random_resized_crop, 0);
+  const bool mixes = options.mixup != 0 || options.cutmix != 0;
+  if (!(options.mixup >= 0 && options.cutmix >= 0) || (mixes && options.fake_data))
+    throw Error(Code::kInvalidArgument,
+                "--mixup and --cutmix take a number above 0, such as 0.2, and need shards (no --fake-data)");
   if (options.random_resized_crop > 0 && (options.crop > 0 || options.resize > 0))
     throw Error(Code::kInvalidArgument,
                 "--random-resized-crop stands for --resize and --crop: leave those out");

@@ -7,6 +7,9 @@
 #include <thread>
 
 #include "sluice/base/file.h"
+#include "sluice/data/tar_writer.h"
+#include "sluice/data/torch_adapter.h"
+#include "sluice/models/models.h"
 #include "sluice/train/checkpoint.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/run.h"
@@ -210,6 +213,60 @@ TEST(Trainer, TakesAnyModule) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(trainer.fit(model).exit_status, kDone);
   testing::internal::GetCapturedStdout();
+}
+
+// 32 pictures of 8×8 in two classes.
+std::string write_shard(const std::string& path) {
+  std::string bytes;
+  for (int i = 0; i < 32; ++i) {
+    std::string pixels = "P6\n8 8\n255\n";
+    for (int k = 0; k < 192; ++k) pixels += static_cast<char>((i * 37 + k * (i % 2 == 0 ? 1 : 11)) % 256);
+    bytes += data::tar_member(base::str("s", i, ".ppm"), pixels);
+    bytes += data::tar_member(base::str("s", i, ".cls"), std::to_string(i % 2));
+  }
+  base::value_or_throw(base::write_file_atomically(path, bytes + data::tar_end(bytes.size())));
+  return path;
+}
+
+TEST(Trainer, MixedPicturesHaveMixedLosses) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("run"));
+  options.fake_data = false;
+  options.train = options.test = write_shard(folder.path("a.tar"));
+  options.images = "ppm";
+  options.classes = 2;
+  options.channels = 3;
+  options.batch_size = 32;
+  options.mixup = 0.8;
+  options.cutmix = 1;
+  options.epochs = 1;
+  options.log_steps = 1;
+  options.lr = 0;  // the checkpoint has the weights of the first step
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  const auto place = out.find("Loss=");
+  ASSERT_NE(place, std::string::npos) << out;
+  const double reported = std::stod(out.substr(place + 5));
+
+  auto model = models::create("mlp", {2, 3, 8});
+  torch::NoGradGuard no_grad;
+  const Checkpoint saved = base::value_or_throw(read_checkpoint(folder.path("run/last")));
+  for (const auto& [name, value] : saved.model) model->named_parameters()[name].copy_(value);
+  data::WebDataset dataset(options.train);
+  dataset.images("ppm").labels("cls").seed(options.seed).mixup(0.8).cutmix(1).batch(32);
+  dataset.shuffle(options.shuffle).streams(options.streams);
+  const auto batch = dataset.open(0)->next();
+  ASSERT_TRUE(batch);
+  const auto image = data::to_tensor(batch->image).to(torch::kFloat) / 255;
+  const auto log_p = torch::log_softmax(model->forward((image - 0.5) / 0.25), 1);
+  const auto own = data::to_tensor(batch->label), other = data::to_tensor(batch->other_label);
+  const auto share = data::to_tensor(batch->own_share);
+  EXPECT_LT(share.min().item<float>(), 0.9);
+  const auto pick = [&](const torch::Tensor& label) {
+    return -log_p.gather(1, label.unsqueeze(1)).squeeze(1);
+  };
+  const auto loss = (share * pick(own) + (1 - share) * pick(other)).mean();
+  EXPECT_NEAR(reported, loss.item<double>(), 2e-5);
 }
 
 TEST(Trainer, SenselessOptionsAreErrors) {

@@ -71,6 +71,10 @@ def pack_and_copy(run, work):
     check("--overwrite" in refused, "cp over an object:", refused)
     run("data", "cp", f"gs://{BUCKET}/set/t*.tar", f"gs://{BUCKET}/copy/")
     check("6 shards" in run("data", "ls", f"gs://{BUCKET}/copy/{{train,test}}-*.tar"), "the copy")
+    run("data", "index", f"gs://{BUCKET}/copy/*.tar")
+    run("data", "cp", f"gs://{BUCKET}/copy/*", work / "indexed")
+    names = {path.name for path in (work / "indexed").iterdir()}
+    check({"sizes.json", "train-0000.idx", "test-0000.idx"} <= names, "index files in a bucket:", sorted(names))
     missing = run("data", "ls", f"gs://{BUCKET}/none/x.tar", status=1)
     check(f"gs://{BUCKET}/none/x.tar" in missing and "404" in missing, "a missing object:", missing)
 
