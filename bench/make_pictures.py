@@ -5,6 +5,7 @@ of 500×375, each of about 112 kB: enlarged pictures of the shard with noise at 
 NumPy and webdataset.
 """
 import io
+import os
 import sys
 
 import numpy
@@ -41,6 +42,7 @@ def jpeg_of(picture):
 
 
 def main(shard, folder):
+    os.makedirs(folder, exist_ok=True)
     random = numpy.random.default_rng(1)
     samples = [(s["__key__"], s["jpg"], s["cls"]) for s in webdataset.WebDataset(shard, shardshuffle=False)]
     with webdataset.TarWriter(f"{folder}/png32.tar") as out:
