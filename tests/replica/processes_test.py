@@ -27,7 +27,9 @@ def run(what, processes, devices, transport="", seconds=120):
     running = []
     for index in range(processes):
         environment = dict(os.environ, SLUICE_PROCESS_ID=str(index), SLUICE_PROCESS_COUNT=str(processes),
-                           SLUICE_COORDINATOR_ADDRESS=coordinator, SLUICE_CACHE="0", SLUICE_TRANSPORT=transport, OMP_NUM_THREADS="1")
+                           SLUICE_COORDINATOR_ADDRESS=coordinator, SLUICE_CACHE="0", SLUICE_TRANSPORT=transport,
+                           # Gloo may overlook that a connection closed (gloo_transport.h).
+                           SLUICE_COLLECTIVE_TIMEOUT="30", OMP_NUM_THREADS="1")
         running.append(subprocess.Popen([PROGRAM, what, f"--sluice-devices={devices}"], env=environment, text=True,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     outputs = []

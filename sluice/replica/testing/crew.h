@@ -93,6 +93,7 @@ class Member {
     ::setenv("SLUICE_TEST_COUNT", count.c_str(), 1);
     ::setenv("SLUICE_TEST_COORDINATOR", placement.coordinator.c_str(), 1);
     ::setenv("SLUICE_TEST_PART", part.c_str(), 1);
+    ::setenv("SLUICE_COLLECTIVE_TIMEOUT", "60", 0);  // Gloo may overlook a process that was killed
     ::unsetenv("GTEST_OUTPUT");
     ::execl("/proc/self/exe", "member", "--gtest_filter=Parts.RunTheOneAskedFor", nullptr);
     ::_exit(99);
