@@ -229,10 +229,7 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
 
 uint64_t canonical_hash(const Trace& trace, const Plan& plan) {
   uint64_t hash = plan.nodes.size();
-  auto mix = [&hash](uint64_t word) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
-  };
+  auto mix = [&hash](uint64_t word) { hash = mix_word(hash, word); };
   // The signature is free of addresses but for the instances' ids.
   for (uint32_t node : plan.nodes) mix(trace.nodes[node].instance->canonical);
   size_t next = 0;

@@ -31,10 +31,7 @@ Programs& programs() {
 
 uint64_t hash_of(const std::vector<uint64_t>& signature) {
   uint64_t hash = signature.size();
-  for (uint64_t word : signature) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
-  }
+  for (uint64_t word : signature) hash = mix_word(hash, word);
   return hash;
 }
 

@@ -191,10 +191,7 @@ std::shared_ptr<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const std::v
 void check_launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
                   const Scalars& scalars, std::string_view what) {
   if (rt.world.processes == 1 || !launch_check) return;
-  auto mix = [&rt](uint64_t word) {
-    rt.launched_hash = (rt.launched_hash ^ word) * 0x9e3779b97f4a7c15u;
-    rt.launched_hash ^= rt.launched_hash >> 29;
-  };
+  auto mix = [&rt](uint64_t word) { rt.launched_hash = mix_word(rt.launched_hash, word); };
   mix(program.canonical);
   for (float number : scalars.f32) mix(std::bit_cast<uint32_t>(number));
   for (size_t i = rt.world.needs_base() ? 1 : 0; i < scalars.i64.size(); ++i)
