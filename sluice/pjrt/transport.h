@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,18 @@ class Transport {
   virtual base::Status all_gather(void* all, size_t bytes) = 0;
   // This process goes on no more: the others' calls fail with this reason as soon as they hear of it.
   virtual void abort(const std::string& reason) = 0;
+
+ protected:
+  // exchange() by all_gather(), for process `index` of `count`.
+  base::Result<std::vector<std::string>> exchange_by_gather(std::string_view bytes, size_t index,
+                                                            size_t count) {
+    std::string all(bytes.size() * count, '\0');
+    std::memcpy(&all[bytes.size() * index], bytes.data(), bytes.size());
+    SLUICE_OK(all_gather(all.data(), bytes.size()));
+    std::vector<std::string> parts;
+    for (size_t p = 0; p < count; ++p) parts.push_back(all.substr(p * bytes.size(), bytes.size()));
+    return parts;
+  }
 };
 
 }  // namespace sluice::pjrt

@@ -74,12 +74,7 @@ class GlooTransport : public pjrt::Transport {
       : processes_(std::move(processes)), group_(std::move(group)), name_(std::move(name)) {}
 
   base::Result<std::vector<std::string>> exchange(std::string_view bytes) override {
-    std::string all(bytes.size() * count(), '\0');
-    std::memcpy(&all[bytes.size() * index()], bytes.data(), bytes.size());
-    SLUICE_OK(all_gather(all.data(), bytes.size()));
-    std::vector<std::string> parts;
-    for (size_t p = 0; p < count(); ++p) parts.push_back(all.substr(p * bytes.size(), bytes.size()));
-    return parts;
+    return exchange_by_gather(bytes, index(), count());
   }
 
   base::Status all_gather(void* all, size_t bytes) override {

@@ -125,12 +125,7 @@ class SharedTransport : public pjrt::Transport {
   }
 
   base::Result<std::vector<std::string>> exchange(std::string_view bytes) override {
-    std::string all(bytes.size() * count(), '\0');
-    std::memcpy(&all[bytes.size() * me()], bytes.data(), bytes.size());
-    SLUICE_OK(all_gather(all.data(), bytes.size()));
-    std::vector<std::string> parts;
-    for (size_t p = 0; p < count(); ++p) parts.push_back(all.substr(p * bytes.size(), bytes.size()));
-    return parts;
+    return exchange_by_gather(bytes, me(), count());
   }
 
   base::Status all_gather(void* all, size_t bytes) override {
@@ -249,16 +244,14 @@ class SharedTransport : public pjrt::Transport {
   // Whether it is still worth waiting.
   base::Status look(double waited) const {
     Header& h = header();
+    // Before the reason is read: one that left may have said why.
+    int lost = 0;
+    while (lost < processes_ && (lost == index_ || lives(lost))) ++lost;
     if (h.stopped.load(std::memory_order_acquire) == 2)
       return base::fail(Code::kAborted, "another process stopped: ", h.reason);
-    for (int p = 0; p < processes_; ++p) {
-      if (p == index_ || lives(p)) continue;
-      // It may have said why before it left.
-      if (h.stopped.load(std::memory_order_acquire) == 2)
-        return base::fail(Code::kAborted, "another process stopped: ", h.reason);
-      return base::fail(Code::kUnavailable, "lost process ", p, " of ", processes_,
+    if (lost < processes_)
+      return base::fail(Code::kUnavailable, "lost process ", lost, " of ", processes_,
                         " in a collective: it was killed or has ended; its own log says why");
-    }
     if (waited * 1000 > static_cast<double>(timeout_.count()))
       return base::fail(Code::kDeadlineExceeded, "the other processes did not come to a collective within ",
                         timeout_.count() / 1000,
