@@ -1,6 +1,7 @@
 // sluice data pack, digits, cifar10, idx
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "sluice/base/strings.h"
@@ -20,6 +21,20 @@ void print_set(const data::ShardReport& report) {
               report.shards.size() == 1 ? "" : report.shards.back().c_str());
 }
 
+// Where a set goes and how it is cut.
+void add_set_options(CLI::App& verb, data::ShardOptions& options) {
+  verb.add_option("OUT", options.folder, "Folder for the shards (made when missing)")->required();
+  verb.add_option("--prefix", options.prefix, "Shards are named PREFIX-0000.tar …")->capture_default_str();
+  verb.add_option("--shard-size", options.shard_size, "Samples in a shard")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+// `progress` must outlive it.
+std::function<void(std::int64_t, std::int64_t)> count_packed(Progress& progress) {
+  return [&progress](std::int64_t done, std::int64_t total) { progress.show("packed", done, total); };
+}
+
 void add_pack(CLI::App& noun, int& exit_status) {
   auto options = std::make_shared<data::PackOptions>();
   auto* verb = noun.add_subcommand("pack", "Pack pictures into shards");
@@ -35,12 +50,7 @@ void add_pack(CLI::App& noun, int& exit_status) {
       "Examples: sluice data pack photos/train shards --prefix train --shard-size 1000\n"
       "          sluice data pack train.jsonl shards");
   verb->add_option("INPUT", options->input, "Folder of classes, or list file")->required();
-  verb->add_option("OUT", options->shards.folder, "Folder for the shards (made when missing)")->required();
-  verb->add_option("--prefix", options->shards.prefix, "Shards are named PREFIX-0000.tar …")
-      ->capture_default_str();
-  verb->add_option("--shard-size", options->shards.shard_size, "Samples in a shard")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_set_options(*verb, options->shards);
   verb->add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
   verb->add_flag("!--no-shuffle", options->shuffle, "Keep the order of the list, or class by class");
   verb->add_flag("!--no-check", options->check, "Do not decode each picture while packing");
@@ -50,9 +60,7 @@ void add_pack(CLI::App& noun, int& exit_status) {
   verb->add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
   verb->callback(guarded("pack", exit_status, [options]() -> base::Status {
     Progress progress;
-    options->shards.progress = [&](std::int64_t done, std::int64_t total) {
-      progress.show("packed", done, total);
-    };
+    options->shards.progress = count_packed(progress);
     SLUICE_TRY(const auto report, data::pack(*options));
     progress.clear();
     print_set(report.shards);
@@ -147,20 +155,13 @@ void add_idx(CLI::App& noun, int& exit_status) {
       "Example: sluice data idx train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz mnist --prefix train");
   verb->add_option("IMAGES", options->images, "Pictures: N × height × width")->required();
   verb->add_option("LABELS", options->labels, "Classes: N")->required();
-  verb->add_option("OUT", options->shards.folder, "Folder for the shards (made when missing)")->required();
-  verb->add_option("--prefix", options->shards.prefix, "Shards are named PREFIX-0000.tar …")
-      ->capture_default_str();
-  verb->add_option("--shard-size", options->shards.shard_size, "Samples in a shard")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_set_options(*verb, options->shards);
   verb->add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
   verb->add_flag("!--no-shuffle", options->shuffle, "Keep the order of the files");
   verb->add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
   verb->callback(guarded("idx", exit_status, [options]() -> base::Status {
     Progress progress;
-    options->shards.progress = [&](std::int64_t done, std::int64_t total) {
-      progress.show("packed", done, total);
-    };
+    options->shards.progress = count_packed(progress);
     SLUICE_TRY(const auto report, data::pack_idx(*options));
     progress.clear();
     print_set(report);

@@ -110,6 +110,11 @@ std::string Server::address() const {
   return "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
 }
 
+bool stand_for_cloud(const Server& server) {
+  return ::setenv("STORAGE_EMULATOR_HOST", server.address().c_str(), 1) == 0 &&
+         ::setenv("SLUICE_CLOUD_RETRY", "0.001:0.01:5", 1) == 0;
+}
+
 void Server::accept_all() {
   while (!stopping_) {
     const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);

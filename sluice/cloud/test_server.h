@@ -63,6 +63,9 @@ class Server {
   std::thread acceptor_;
 };
 
+// Makes the process take the server for Cloud Storage, with quick retries. Once, before the first access.
+bool stand_for_cloud(const Server& server);
+
 // The part of Cloud Storage that this room speaks with, in memory: stat, list (two objects a page), ranged
 // reads pinned to a generation, resumable uploads, rewriting, deleting.
 class Bucket {

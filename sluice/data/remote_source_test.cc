@@ -43,10 +43,7 @@ struct Service {
 
 Service& service() {
   static Service one;
-  static const bool told = [] {
-    ::setenv("STORAGE_EMULATOR_HOST", one.server.address().c_str(), 1);
-    return ::setenv("SLUICE_CLOUD_RETRY", "0.001:0.01:5", 1) == 0;
-  }();
+  static const bool told = cloud::test::stand_for_cloud(one.server);
   EXPECT_TRUE(told);
   return one;
 }
