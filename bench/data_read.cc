@@ -37,7 +37,7 @@ WebDataset dataset_of(const Arguments& arguments) {
   } else if (arguments.mode == "jpeg") {
     data.images("jpg;jpeg").labels("cls");
   } else if (arguments.mode == "imagenet") {
-    data.images("jpg;jpeg").labels("cls").resize(256).crop(224).flip();
+    data.images("jpg;jpeg").labels("cls").random_resized_crop(224).flip();
   } else {
     throw Error(Code::kInvalidArgument,
                 "expected tar, png, jpeg or imagenet, found '" + arguments.mode + "'");
