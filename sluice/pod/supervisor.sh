@@ -46,9 +46,8 @@ supervised() { look_at_supervisor && [ "$state" != Z ] && [ "$begun" = "$since" 
 until_unsupervised() { while [ ! -e "$folder/exit" ] && supervised; do sleep 0.2; done; }
 
 look_after_worker() {
-  if [ -e stop ]; then
-    read -r order <stop
-    rm -f stop
+  if [ -e stop ] && mv stop order; then # taken in one step: the next may come at any time
+    read -r order <order
     end stopped "$order"
     [ "$order" = KILL ] && kill_worker
   fi

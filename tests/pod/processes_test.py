@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 import unittest
@@ -172,6 +173,16 @@ class Stops(LauncherTest):
         status, _, _ = self.finish(process)
         self.assertEqual(status, 130)
         self.assert_nothing_left()
+
+    def test_a_second_ctrl_c_kills_where_files_are_slow(self):
+        tools = self.work / "tools"
+        tools.mkdir()
+        for name in ("mv", "rm"):
+            tool = tools / name
+            tool.write_text(f"#!/bin/sh\nsleep 0.4\nexec {shutil.which(name)} \"$@\"\n")
+            tool.chmod(0o755)
+        self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
+        self.test_a_second_ctrl_c_kills()
 
     def test_sigterm(self):
         process = self.start("--processes", 1, *sh("echo ready; exec sleep 1000"))
