@@ -34,6 +34,7 @@ struct DeviceOptions {
   bool donate = true;   // let a program reuse the memory of what it replaces (SLUICE_DONATE=0)
   std::string dump;     // a folder for each program's StableHLO (SLUICE_DUMP)
   int run_ahead = 2;    // programs in flight before the host waits
+  bool cpu_kernels = true;  // XLA's CPU plugin calls oneDNN where that is faster (SLUICE_CPU_KERNELS=0)
   bool cache = true;    // keep compiled programs on disk (SLUICE_CACHE=0)
 };
 

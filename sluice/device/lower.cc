@@ -152,6 +152,7 @@ class LoweredSlots : public ops::Slots {
   }
 
   bool over_replicas() const override { return instance_->over_replicas; }
+  const stablehlo::KernelLibrary* kernels() const override { return world_.kernels; }
 
  private:
   stablehlo::Value load(Slot slot) {

@@ -16,6 +16,7 @@
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
 #include "sluice/device/trace.h"
+#include "sluice/kernels/install.h"
 #include "sluice/pjrt/host_collectives.h"
 
 namespace sluice::device {
@@ -42,6 +43,7 @@ bool environment_flag(const char* name, bool otherwise) {
 DeviceOptions with_environment(DeviceOptions options) {
   options.eager = environment_flag("SLUICE_EAGER", options.eager);
   options.donate = environment_flag("SLUICE_DONATE", options.donate);
+  options.cpu_kernels = environment_flag("SLUICE_CPU_KERNELS", options.cpu_kernels);
   options.cache = environment_flag("SLUICE_CACHE", options.cache);
   options.strict = environment_flag("SLUICE_STRICT", options.strict);
   if (const char* dump = std::getenv("SLUICE_DUMP"); dump != nullptr && options.dump.empty())
@@ -63,6 +65,14 @@ void wait_at_exit() {
       while (!event.ready() && now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
+}
+
+// Null, said once, where the machine has none.
+const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas) {
+  const auto installed = kernels::install(plugin, local_replicas);
+  if (installed) return *installed;
+  base::warn("no library's CPU kernels, only XLA's own: ", installed.error().what());
+  return nullptr;
 }
 
 std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
@@ -109,6 +119,7 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
   world.local_replicas = static_cast<int>(wanted.size());
   world.explicit_nan = cpu;
   world.spans_processes = !cpu && options.processes > 1;
+  world.kernels = cpu && options.cpu_kernels ? cpu_kernels(*plugin, world.local_replicas) : nullptr;
   world.host_collectives = cpu && world.replicas() > 1;
   if (world.host_collectives) {
     pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
@@ -135,7 +146,7 @@ const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
 bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
   return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&
          a.strict == b.strict && a.eager == b.eager && a.donate == b.donate && a.dump == b.dump &&
-         a.run_ahead == b.run_ahead && a.cache == b.cache && a.processes == b.processes &&
+         a.run_ahead == b.run_ahead && a.cpu_kernels == b.cpu_kernels && a.cache == b.cache && a.processes == b.processes &&
          a.process_index == b.process_index;
 }
 

@@ -10,6 +10,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
+#include "sluice/ops/kernel_calls.h"
 
 namespace sluice::ops {
 namespace {
@@ -68,8 +69,25 @@ stablehlo::ConvolutionDims plain_dims(int64_t spatial) {
   return dims;
 }
 
+using Kind = stablehlo::ConvolutionCall::Kind;
+
+// [N, channels, spatial…]
+Dims with_spatial(int64_t batch, int64_t channels, const Dims& spatial) {
+  Dims dims = {batch, channels};
+  dims.insert(dims.end(), spatial.begin(), spatial.end());
+  return dims;
+}
+
+stablehlo::ConvolutionCall kernel_call(const Convolution& c, Kind kind, Dims x, Dims w, Dims y) {
+  return {kind, std::move(x), std::move(w), std::move(y), c.stride, c.padding, c.dilation, c.groups};
+}
+
 // x [N, g*I, in…], w [O, I, k…] -> y [N, O, out…] of the given spatial size.
-Value gather_form(Builder& b, const Convolution& c, Value x, Value w, const Dims& out) {
+Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& out) {
+  const auto call =
+      kernel_call(c, Kind::kForward, x.dims(), w.dims(), with_spatial(x.dim(0), w.dim(0), out));
+  if (const Value y = kernel_convolution(e, call, x, w)) return y;
+  Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
       .strides = c.stride, .rhs_dilation = c.dilation, .feature_groups = c.groups};
   for (int64_t i = 0; i < c.spatial; ++i) {
@@ -95,7 +113,11 @@ Value move_groups(Builder& b, Value w, int64_t groups) {
 }
 
 // y [N, g*O, out…], w [g*O, I, k…] -> x [N, g*I, in…] of the given spatial size.
-Value spread_form(Builder& b, const Convolution& c, Value y, Value w, const Dims& in) {
+Value spread_form(Emit& e, const Convolution& c, Value y, Value w, const Dims& in) {
+  const auto call =
+      kernel_call(c, Kind::kData, with_spatial(y.dim(0), w.dim(1) * c.groups, in), w.dims(), y.dims());
+  if (const Value x = kernel_convolution(e, call, y, w)) return x;
+  Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
       .lhs_dilation = c.stride, .rhs_dilation = c.dilation, .feature_groups = c.groups};
   window.strides.assign(at(c.spatial), 1);
@@ -126,7 +148,11 @@ Value batch_with_groups(Builder& b, Value x, int64_t groups) {
 
 // x [N, g*I, in…], y [N, g*O, out…] -> w [g*O, I, k…]: the weight's gradient of the gather form that made y
 // from x. Batch and features change places, and so do stride and dilation.
-Value weight_form(Builder& b, const Convolution& c, Value x, Value y, const Dims& kernel) {
+Value weight_form(Emit& e, const Convolution& c, Value x, Value y, const Dims& kernel) {
+  const Dims w = with_spatial(y.dim(1), x.dim(1) / c.groups, kernel);
+  if (const Value made = kernel_convolution(e, kernel_call(c, Kind::kWeights, x.dims(), w, y.dims()), x, y))
+    return made;
+  Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
       .strides = c.dilation, .rhs_dilation = c.stride, .feature_groups = c.groups};
   window.lhs_dilation.assign(at(c.spatial), 1);
@@ -166,7 +192,7 @@ Values convolution(Emit& e) {
   const Convolution c = read(e, input, weight);
   const Dims out = output_size(e, c, input, weight);
   const Value product =
-      c.transposed ? spread_form(b, c, input, weight, out) : gather_form(b, c, input, weight, out);
+      c.transposed ? spread_form(e, c, input, weight, out) : gather_form(e, c, input, weight, out);
   if (!e.has("bias")) return {product};
   const DType compute = compute_type(product.dtype());
   const Value bias = b.broadcast_in_dim(to(b, e.tensor("bias"), compute), product.dims(), {1});
@@ -180,11 +206,11 @@ Values convolution_backward(Emit& e) {
   const Dims& mask = e.ints("output_mask");
   Value grad_input, grad_weight, grad_bias;
   if (mask.at(0) != 0)
-    grad_input = c.transposed ? gather_form(b, c, grad, weight, spatial_dims(input))
-                              : spread_form(b, c, grad, weight, spatial_dims(input));
+    grad_input = c.transposed ? gather_form(e, c, grad, weight, spatial_dims(input))
+                              : spread_form(e, c, grad, weight, spatial_dims(input));
   if (mask.at(1) != 0)
-    grad_weight = c.transposed ? weight_form(b, c, grad, input, spatial_dims(weight))
-                               : weight_form(b, c, input, grad, spatial_dims(weight));
+    grad_weight = c.transposed ? weight_form(e, c, grad, input, spatial_dims(weight))
+                               : weight_form(e, c, input, grad, spatial_dims(weight));
   if (mask.at(2) != 0) {
     Dims dims = range(0, grad.rank());
     dims.erase(dims.begin() + 1);

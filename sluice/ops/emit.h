@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/stablehlo/builder.h"
+#include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::ops {
 
@@ -84,6 +85,8 @@ class Slots {
   virtual Site next_site() = 0;
   // Statistics are taken over all replicas in this call (see Row::statistics).
   virtual bool over_replicas() const = 0;
+  // The kernels that the machine has beside the compiler; null: none.
+  virtual const stablehlo::KernelLibrary* kernels() const { return nullptr; }
 };
 
 class Emit {
@@ -128,6 +131,7 @@ class Emit {
   Value replica_id() const { return slots_.replica_id(); }
   Slots::Site next_site() const { return slots_.next_site(); }
   bool over_replicas() const { return slots_.over_replicas(); }
+  const stablehlo::KernelLibrary* kernels() const { return slots_.kernels(); }
 
   // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
   // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts

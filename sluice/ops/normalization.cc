@@ -8,6 +8,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/ops/collective.h"
 #include "sluice/ops/common.h"
+#include "sluice/ops/kernel_calls.h"
 
 namespace sluice::ops {
 namespace {
@@ -91,6 +92,14 @@ Value moved(Emit& e, std::string_view old_name, Value value) {
   return to(b, b.add(kept, b.multiply(value, momentum)), old.dtype());
 }
 
+Moments batch_moments(Emit& e, Value x, const Dims& reduced) {
+  Builder& b = e.b;
+  if (synced(e)) return moments(b, x, reduced, [&e](Value mean) { return synced_means(e, {mean})[0]; });
+  const Values made = kernel_moments(e, x);
+  if (made.empty()) return moments(b, x, reduced);
+  return {made[0], made[1], b.subtract(x, b.broadcast_in_dim(made[0], x.dims(), {1}))};
+}
+
 // Results: output, mean, inverse deviation (both empty tensors outside training), new running mean and
 // variance (no values where nothing is to be written).
 Values batch_norm(Emit& e) {
@@ -100,7 +109,7 @@ Values batch_norm(Emit& e) {
   const DType statistics = statistics_type(e, input.dtype());
   Moments m;
   if (e.boolean("training")) {
-    m = moments(b, x, reduced, [&e](Value mean) { return synced_means(e, {mean})[0]; });
+    m = batch_moments(e, x, reduced);
   } else {
     m.mean = to(b, e.tensor("running_mean"), x.dtype());
     m.variance = to(b, e.tensor("running_var"), x.dtype());
@@ -141,8 +150,10 @@ Values batch_norm_backward(Emit& e) {
                               : inverse_deviation(e, to(b, e.tensor("running_var"), compute));
   auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
   const Value normalized = b.multiply(b.subtract(x, along_channels(mean)), along_channels(inverse));
-  const Value sum = b.reduce_sum(grad, reduced),
-              product = b.reduce_sum(b.multiply(grad, normalized), reduced);
+  Values sums = kernel_channel_sums(e, grad, x, mean, inverse);
+  if (sums.empty())
+    sums = {b.reduce_sum(grad, reduced), b.reduce_sum(b.multiply(grad, normalized), reduced)};
+  const Value sum = sums[0], product = sums[1];
 
   const DType parameters = statistics_type(e, input.dtype());
   const Dims& mask = e.ints("output_mask");

@@ -107,6 +107,14 @@ struct CallAttribute {
 };
 using CallAttributes = std::vector<CallAttribute>;
 
+struct CallOptions {
+  bool in_place = false;  // result i takes the memory of operand i, and so must have its type; there may be more operands
+  bool pure = false;      // nothing but its results matters
+  // The order of each operand's and result's dimensions in memory, the fastest first; empty: the last dimension of all
+  // is the fastest.
+  std::vector<Dims> operand_layouts = {}, result_layouts = {};
+};
+
 // What the program says about an argument of main.
 struct Donation {
   enum class Kind { kNone, kAliasOutput, kDonor };
@@ -206,6 +214,8 @@ class Builder {
   Value broadcast(Value x, const Dims& dims);
   Value reshape(Value x, const Dims& dims);  // x itself when dims are the same
   Value transpose(Value x, const Dims& permutation);
+  // What `x` is the transpose of when its last two dimensions were swapped by transpose(); else empty.
+  Value untransposed(Value x) const;
   Value slice(Value x, const Dims& start, const Dims& limit, const Dims& strides = {});
   Value slice_dim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);
   Value pad(Value x, Value scalar, const Dims& low, const Dims& high, const Dims& interior = {});
@@ -259,12 +269,12 @@ class Builder {
   // Sends x from each pair's first replica to its second; who receives nothing gets zeros.
   Value collective_permute(Value x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
 
-  // A call of a function that the program's host registered with the plugin as `target`. It is kept although
-  // nobody may use its results, is never merged with an equal one, and calls run in the order written.
-  // in_place: result i takes the memory of operand i, and so must have its type; there may be more operands.
+  // A call of a function that the program's host registered with the plugin as `target`. Unless it is pure it
+  // is kept although nobody may use its results, is never merged with an equal one, and runs in the order
+  // written.
   Values custom_call(std::string_view target, std::span<const Value> operands,
                      const std::vector<Type>& results, const CallAttributes& attributes,
-                     bool in_place = false);
+                     const CallOptions& options = {});
 
   // The rest.
   std::pair<Value, Value> rng_bits(Value state,

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "sluice/stablehlo/builder_impl.h"
@@ -60,16 +61,33 @@ std::string aliases_text(size_t results) {
   return text += ']';
 }
 
+// One layout for each value, an index vector: the fastest dimension first.
+std::string layouts_text(const std::vector<Type>& types, const std::vector<Dims>& layouts) {
+  if (types.size() != layouts.size())
+    reject(kOp, "expected a layout for each of ", types.size(), " values, found ", layouts.size());
+  std::string text = "[";
+  for (size_t i = 0; i < types.size(); ++i) {
+    const Dims& layout = layouts[i];
+    Dims sorted = layout, all(static_cast<size_t>(types[i].rank()));
+    std::sort(sorted.begin(), sorted.end());
+    std::iota(all.begin(), all.end(), 0);
+    if (sorted != all) reject(kOp, list_text(layout), " is no order of the dimensions of ", types[i].str());
+    text += base::str(i > 0 ? ", " : "", "dense<", layout.empty() ? "" : list_text(layout), "> : tensor<",
+                      layout.size(), "xindex>");
+  }
+  return text += ']';
+}
+
 }  // namespace
 
 Values Builder::custom_call(std::string_view target, std::span<const Value> operands,
                             const std::vector<Type>& results, const CallAttributes& attributes,
-                            bool in_place) {
+                            const CallOptions& options) {
   impl_->use(kOp, operands);
   if (target.empty() || results.empty()) reject(kOp, "there must be a target and a result");
   std::vector<const TypeEntry*> types;
   for (const Type& type : results) types.push_back(impl_->intern_checked(kOp, type));
-  for (size_t i = 0; in_place && i < types.size(); ++i) {
+  for (size_t i = 0; options.in_place && i < types.size(); ++i) {
     if (i < operands.size() && impl_->entry(operands[i]) == types[i]) continue;
     reject(kOp, "result ", i, " (", types[i]->text, ") takes the memory of operand ", i,
            ", which must have its type, found ",
@@ -78,9 +96,15 @@ Values Builder::custom_call(std::string_view target, std::span<const Value> oper
   Attributes made;
   made.raw("call_target_name", quoted(target))
       .raw("api_version", "4 : i32")
-      .flag("has_side_effect", true)
+      .flag("has_side_effect", !options.pure)
       .raw("backend_config", dictionary_text(attributes));
-  if (in_place) made.raw("output_operand_aliases", aliases_text(types.size()));
+  std::vector<Type> operand_types;
+  for (const Value& operand : operands) operand_types.push_back(operand.type());
+  if (!options.operand_layouts.empty()) {
+    made.raw("operand_layouts", layouts_text(operand_types, options.operand_layouts))
+        .raw("result_layouts", layouts_text(results, options.result_layouts));
+  }
+  if (options.in_place) made.raw("output_operand_aliases", aliases_text(types.size()));
   return impl_->add(kOp, operands, {}, made, types);
 }
 

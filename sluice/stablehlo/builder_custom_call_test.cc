@@ -9,12 +9,12 @@ TEST(CustomCall, Text) {
   Builder b;
   const Value operands[] = {b.parameter(f32({2})), b.parameter(s32())};
   const Values out = b.custom_call("sluice_all_reduce", operands, {f32({2}), s32()},
-                                   {{"op", "sum"}, {"site", int64_t{3}}, {"groups", Dims{0, 1}}}, true);
+                                   {{"op", "sum"}, {"site", int64_t{3}}, {"groups", Dims{0, 1}}}, {.in_place = true});
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(out[0].type(), f32({2}));
   EXPECT_EQ(out[1].type(), s32());
   const Values one = b.custom_call("say \"x\"", {operands, 1}, {f32({2})},
-                                   {{"exact", true}, {"none", Dims{}}, {"half", 0.5}}, true);
+                                   {{"exact", true}, {"none", Dims{}}, {"half", 0.5}}, {.in_place = true});
   const Values fresh = b.custom_call("make", {}, {f32({4, 2})}, {});
   EXPECT_EQ(fresh[0].type(), f32({4, 2}));
   const std::string text = b.finish(one, {});
@@ -42,7 +42,7 @@ TEST(CustomCall, Refusals) {
   const Value x = b.parameter(f32({2}));
   const auto attempt = [&](const std::vector<Type>& results, const CallAttributes& attributes,
                            bool in_place) {
-    return rejection([&] { (void)b.custom_call("f", {&x, 1}, results, attributes, in_place); });
+    return rejection([&] { (void)b.custom_call("f", {&x, 1}, results, attributes, {.in_place = in_place}); });
   };
   EXPECT_THAT(attempt({}, {}, false), HasSubstr("there must be a target and a result"));
   EXPECT_THAT(attempt({f32({2}), f32({2})}, {}, true), HasSubstr("found no such operand"));

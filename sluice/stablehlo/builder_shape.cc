@@ -85,7 +85,16 @@ Value Builder::transpose(Value x, const Dims& permutation) {
   if (is_iota(permutation)) return x;
   Type result{x.dtype(), {}};
   for (int64_t from : permutation) result.dims.push_back(x.dim(from));
-  return impl_->add(kOp, {x}, Attributes().ints("permutation", permutation), result);
+  const Value made = impl_->add(kOp, {x}, Attributes().ints("permutation", permutation), result);
+  Dims swapped = permutation;
+  std::swap(swapped[swapped.size() - 2], swapped.back());
+  if (is_iota(swapped)) impl_->untransposed[made.id()] = x;
+  return made;
+}
+
+Value Builder::untransposed(Value x) const {
+  const auto found = impl_->untransposed.find(x.id());
+  return found == impl_->untransposed.end() ? Value() : found->second;
 }
 
 Value Builder::slice(Value x, const Dims& start, const Dims& limit, const Dims& strides) {

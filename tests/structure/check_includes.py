@@ -12,11 +12,12 @@ HIDDEN_ROOMS = {
     "cloud": [],
     "pjrt": ["stablehlo"],
     "ops": ["pjrt", "kernels"],
+    "kernels": [],
     "data": ["stablehlo", "pjrt", "kernels", "ops"],
     "models": ["stablehlo", "pjrt", "kernels", "ops"],
     "pod": ["stablehlo", "pjrt", "kernels", "ops", "device", "models", "train"],
 }
-WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "ops", "data", "pod"]
+WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "kernels", "ops", "data", "pod"]
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
 LIBTORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")

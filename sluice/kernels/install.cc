@@ -1,0 +1,45 @@
+#include "sluice/kernels/install.h"
+
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "sluice/kernels/convolution.h"
+#include "sluice/kernels/moments.h"
+#include "sluice/kernels/onednn.h"
+#include "sluice/kernels/product.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+class Library : public stablehlo::KernelLibrary {
+ public:
+  bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
+  bool has(const stablehlo::ProductCall& call) const override { return has_product(call); }
+};
+
+base::Status register_all(const pjrt::Plugin& plugin) {
+  using pjrt::register_custom_call;
+  SLUICE_OK(register_custom_call<call_convolution>(plugin, stablehlo::ConvolutionCall::kTarget));
+  SLUICE_OK(register_custom_call<call_product>(plugin, stablehlo::ProductCall::kTarget));
+  SLUICE_OK(register_custom_call<call_moments>(plugin, stablehlo::kMomentsTarget));
+  SLUICE_OK(register_custom_call<call_channel_sums>(plugin, stablehlo::kChannelSumsTarget));
+  return {};
+}
+
+}  // namespace
+
+base::Result<const stablehlo::KernelLibrary*> install(const pjrt::Plugin& plugin, int local_replicas) {
+  if (const auto opened = Onednn::open(); !opened) return tl::unexpected<Error>(opened.error());
+  static std::mutex mutex;
+  static auto& installed = *new std::set<std::string>;
+  static const Library library;
+  std::lock_guard lock(mutex);
+  if (!installed.contains(plugin.path())) SLUICE_OK(register_all(plugin));
+  installed.insert(plugin.path());
+  share_threads(local_replicas);
+  return &library;
+}
+
+}  // namespace sluice::kernels

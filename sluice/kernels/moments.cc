@@ -1,0 +1,146 @@
+#include "sluice/kernels/moments.h"
+
+#include <algorithm>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/threads.h"
+
+// Compiled for each instruction set; the one of this CPU is chosen when the program starts.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SLUICE_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define SLUICE_EACH_CPU
+#endif
+
+namespace sluice::kernels {
+namespace {
+
+// Elements of a block: small enough for its second reading to come from the cache.
+constexpr size_t kBlock = 32 << 10;
+
+size_t rows_of_block(size_t channels) { return std::max<size_t>(8, kBlock / std::max<size_t>(1, channels)); }
+
+SLUICE_EACH_CPU
+void block_moments(const float* x, size_t rows, size_t channels, float* __restrict mean,
+                   float* __restrict squares) {
+  std::fill(mean, mean + channels, 0.f);
+  std::fill(squares, squares + channels, 0.f);
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t c = 0; c < channels; ++c) mean[c] += x[r * channels + c];
+  const float scale = 1.f / static_cast<float>(rows);
+  for (size_t c = 0; c < channels; ++c) mean[c] *= scale;
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < channels; ++c) {
+      const float distance = x[r * channels + c] - mean[c];
+      squares[c] += distance * distance;
+    }
+  }
+}
+
+SLUICE_EACH_CPU
+void block_sums(const float* g, const float* x, const float* __restrict mean, size_t rows, size_t channels,
+                float* __restrict sum, float* __restrict product) {
+  std::fill(sum, sum + channels, 0.f);
+  std::fill(product, product + channels, 0.f);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < channels; ++c) {
+      const float value = g[r * channels + c];
+      sum[c] += value;
+      product[c] += value * (x[r * channels + c] - mean[c]);
+    }
+  }
+}
+
+// body(block, first row, rows) for all blocks, on the threads of a call.
+template <typename Body>
+void for_blocks(size_t rows, size_t block, const Body& body) {
+  const auto blocks = static_cast<int64_t>((rows + block - 1) / block);
+#pragma omp parallel for schedule(static) if (blocks > 1)
+  for (int64_t i = 0; i < blocks; ++i) {
+    const size_t first = static_cast<size_t>(i) * block;
+    body(static_cast<size_t>(i), first, std::min(block, rows - first));
+  }
+}
+
+struct Rows {
+  size_t rows, channels;
+};
+
+// Of [N, C, …]: all but the channels.
+Rows rows_of(const pjrt::CallBuffer& x) {
+  const auto channels = static_cast<size_t>(x.dims[1]);
+  return {channels == 0 ? 0 : x.elements() / channels, channels};
+}
+
+}  // namespace
+
+void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance) {
+  const size_t block = rows_of_block(channels), blocks = (rows + block - 1) / block;
+  const Scratch parts(blocks * 2 * channels * sizeof(float));
+  float* const means = parts.floats();
+  float* const squares = means + blocks * channels;
+  for_blocks(rows, block, [&](size_t i, size_t first, size_t count) {
+    block_moments(x + first * channels, count, channels, means + i * channels, squares + i * channels);
+  });
+  for (size_t c = 0; c < channels; ++c) {
+    double joined = 0, joined_squares = 0, before = 0;
+    for (size_t i = 0; i < blocks; ++i) {
+      const auto count = static_cast<double>(std::min(block, rows - i * block));
+      const double distance = means[i * channels + c] - joined;
+      joined += distance * count / (before + count);
+      joined_squares += squares[i * channels + c] + distance * distance * before * count / (before + count);
+      before += count;
+    }
+    mean[c] = static_cast<float>(joined);
+    variance[c] = static_cast<float>(joined_squares / static_cast<double>(rows));
+  }
+}
+
+void channel_sums(const float* g, const float* x, const float* mean, const float* inverse, size_t rows,
+                  size_t channels, float* sum, float* product) {
+  const size_t block = rows_of_block(channels), blocks = (rows + block - 1) / block;
+  const Scratch parts(blocks * 2 * channels * sizeof(float));
+  float* const sums = parts.floats();
+  float* const products = sums + blocks * channels;
+  for_blocks(rows, block, [&](size_t i, size_t first, size_t count) {
+    block_sums(g + first * channels, x + first * channels, mean, count, channels, sums + i * channels,
+               products + i * channels);
+  });
+  for (size_t c = 0; c < channels; ++c) {
+    double all = 0, all_products = 0;
+    for (size_t i = 0; i < blocks; ++i) {
+      all += sums[i * channels + c];
+      all_products += products[i * channels + c];
+    }
+    sum[c] = static_cast<float>(all);
+    product[c] = static_cast<float>(all_products * inverse[c]);
+  }
+}
+
+base::Status call_moments(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer mean, call.result(0));
+  SLUICE_TRY(const pjrt::CallBuffer variance, call.result(1));
+  const auto [rows, channels] = rows_of(x);
+  const UseThreads threads;
+  moments(static_cast<const float*>(x.data), rows, channels, static_cast<float*>(mean.data),
+          static_cast<float*>(variance.data));
+  return {};
+}
+
+base::Status call_channel_sums(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
+  SLUICE_TRY(const pjrt::CallBuffer mean, call.operand(2));
+  SLUICE_TRY(const pjrt::CallBuffer inverse, call.operand(3));
+  SLUICE_TRY(const pjrt::CallBuffer sum, call.result(0));
+  SLUICE_TRY(const pjrt::CallBuffer product, call.result(1));
+  const auto [rows, channels] = rows_of(x);
+  const UseThreads threads;
+  channel_sums(static_cast<const float*>(g.data), static_cast<const float*>(x.data),
+               static_cast<const float*>(mean.data), static_cast<const float*>(inverse.data), rows, channels,
+               static_cast<float*>(sum.data), static_cast<float*>(product.data));
+  return {};
+}
+
+}  // namespace sluice::kernels

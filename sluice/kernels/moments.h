@@ -1,0 +1,26 @@
+// Sums over all but the channels, for batch normalization. Internal to this room.
+//
+// XLA's own reductions over the leading dimensions of what lies in memory with the channels last read it
+// column by column.
+#pragma once
+
+#include <cstddef>
+
+#include "sluice/pjrt/custom_call.h"
+
+namespace sluice::kernels {
+
+// x: rows × channels, dense. Writes the mean and the (biased) variance of each channel. Blocks of rows are
+// summed in f32, the variance from their own mean, and joined by Chan's formula (Chan, Golub & LeVeque 1983):
+// exact to rounding also where the mean is large. The result does not depend on the number of threads.
+void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance);
+
+// Writes sum[c] = Σ g[r, c] and product[c] = Σ g[r, c] (x[r, c] - mean[c]) inverse[c].
+void channel_sums(const float* g, const float* x, const float* mean, const float* inverse, size_t rows,
+                  size_t channels, float* sum, float* product);
+
+// The handlers.
+base::Status call_moments(const pjrt::CustomCall& call);
+base::Status call_channel_sums(const pjrt::CustomCall& call);
+
+}  // namespace sluice::kernels

@@ -1,0 +1,169 @@
+#include "sluice/kernels/onednn.h"
+
+#include <dlfcn.h>
+
+#include <numeric>
+
+#include "sluice/base/check.h"
+#include "sluice/kernels/arena.h"
+
+namespace sluice::kernels {
+namespace {
+
+constexpr const char* kLibrary = "libdnnl.so.2";
+
+base::Result<const Onednn*> open_once() {
+  // Opened for the life of the process, in a way that hides its symbols from LibTorch.
+  void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return base::fail(Code::kNotFound, "oneDNN is not there (Debian's package libdnnl2): ", ::dlerror());
+  }
+  static Onednn one{};
+#define SLUICE_FIND(name)                                                                           \
+  one.name = reinterpret_cast<decltype(one.name)>(::dlsym(library, "dnnl_" #name));                 \
+  if (one.name == nullptr)                                                                          \
+    return base::fail(Code::kUnimplemented, kLibrary, " has no function dnnl_" #name);
+  SLUICE_ONEDNN_FUNCTIONS(SLUICE_FIND)
+#undef SLUICE_FIND
+  const dnnl_version_t* version = one.version();
+  if (version->major != DNNL_VERSION_MAJOR || version->minor != DNNL_VERSION_MINOR) {
+    return base::fail(Code::kUnimplemented, "expected oneDNN ", DNNL_VERSION_MAJOR, ".", DNNL_VERSION_MINOR,
+                      ", for which this program was built, found ", version->major, ".", version->minor);
+  }
+  if (one.engine_create(&one.engine, dnnl_cpu, 0) != dnnl_success ||
+      one.stream_create(&one.stream, one.engine, dnnl_stream_default_flags) != dnnl_success) {
+    return base::fail(Code::kInternal, "oneDNN gives no engine for this CPU");
+  }
+  return &one;
+}
+
+const Onednn& onednn() { return *base::value_or_throw(Onednn::open()); }
+
+bool is_fast(std::string_view implementation) {
+  return implementation.substr(0, 3) == "jit" || implementation.substr(0, 3) == "brg";
+}
+
+// A memory object for the length of a call.
+class Memory {
+ public:
+  explicit Memory(const Argument& argument) {
+    SLUICE_CHECK(onednn().memory_create(&memory_, argument.layout, onednn().engine, argument.data) ==
+                 dnnl_success);
+  }
+  ~Memory() { onednn().memory_destroy(memory_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  dnnl_memory_t get() const { return memory_; }
+
+ private:
+  dnnl_memory_t memory_ = nullptr;
+};
+
+// Scratch memory comes from the caller, so that one primitive can run on several threads.
+class Attributes {
+ public:
+  Attributes() {
+    SLUICE_CHECK(onednn().primitive_attr_create(&attributes_) == dnnl_success);
+    SLUICE_CHECK(onednn().primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user) ==
+                 dnnl_success);
+  }
+  ~Attributes() { onednn().primitive_attr_destroy(attributes_); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+  const_dnnl_primitive_attr_t get() const { return attributes_; }
+
+ private:
+  dnnl_primitive_attr_t attributes_ = nullptr;
+};
+
+}  // namespace
+
+base::Result<const Onednn*> Onednn::open() {
+  static const base::Result<const Onednn*> opened = open_once();
+  return opened;
+}
+
+std::unique_ptr<Primitive> Primitive::create(const_dnnl_op_desc_t description, const Primitive* forward) {
+  const Attributes attributes;
+  dnnl_primitive_desc_t made = nullptr;
+  const auto status =
+      onednn().primitive_desc_create(&made, description, attributes.get(), onednn().engine,
+                                     forward == nullptr ? nullptr : forward->description_);
+  if (status != dnnl_success) return nullptr;
+  auto primitive = finish(made);
+  return primitive && is_fast(primitive->implementation_) ? std::move(primitive) : nullptr;
+}
+
+std::unique_ptr<Primitive> Primitive::reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+  const Attributes attributes;
+  dnnl_primitive_desc_t made = nullptr;
+  const auto status = onednn().reorder_primitive_desc_create(&made, &from, onednn().engine, &to,
+                                                             onednn().engine, attributes.get());
+  return status == dnnl_success ? finish(made) : nullptr;
+}
+
+std::unique_ptr<Primitive> Primitive::finish(dnnl_primitive_desc_t description) {
+  std::unique_ptr<Primitive> primitive(new Primitive);
+  primitive->description_ = description;
+  const char* name = nullptr;
+  onednn().primitive_desc_query(description, dnnl_query_impl_info_str, 0, static_cast<void*>(&name));
+  primitive->implementation_ = name == nullptr ? "" : name;
+  if (onednn().primitive_create(&primitive->primitive_, description) != dnnl_success) return nullptr;
+  primitive->scratch_bytes_ = layout_bytes(primitive->layout(dnnl_query_scratchpad_md));
+  return primitive;
+}
+
+Primitive::~Primitive() {
+  if (primitive_ != nullptr) onednn().primitive_destroy(primitive_);
+  onednn().primitive_desc_destroy(description_);
+}
+
+const dnnl_memory_desc_t& Primitive::layout(dnnl_query_t what, int index) const {
+  const dnnl_memory_desc_t* found = onednn().primitive_desc_query_md(description_, what, index);
+  SLUICE_CHECK(found != nullptr, implementation_, " has no such argument");
+  return *found;
+}
+
+base::Status Primitive::execute(std::span<const Argument> arguments) const {
+  const Scratch scratch(scratch_bytes_);
+  std::vector<std::unique_ptr<Memory>> memories;
+  std::vector<dnnl_exec_arg_t> passed;
+  const auto pass = [&](const Argument& argument) {
+    memories.push_back(std::make_unique<Memory>(argument));
+    passed.push_back({argument.number, memories.back()->get()});
+  };
+  for (const Argument& argument : arguments) pass(argument);
+  if (scratch_bytes_ > 0) pass({DNNL_ARG_SCRATCHPAD, &layout(dnnl_query_scratchpad_md), scratch.data()});
+  const auto status = onednn().primitive_execute(primitive_, onednn().stream,
+                                                 static_cast<int>(passed.size()), passed.data());
+  if (status == dnnl_success) return {};
+  return base::fail(Code::kInternal, "oneDNN's ", implementation_, " failed with status ",
+                    static_cast<int>(status));
+}
+
+dnnl_memory_desc_t dense(std::span<const int64_t> dims, std::span<const int> order) {
+  dnnl_dims_t strides;
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = stride;
+    stride *= std::max<int64_t>(1, dims[static_cast<size_t>(order[i])]);
+  }
+  dnnl_memory_desc_t layout;
+  SLUICE_CHECK(onednn().memory_desc_init_by_strides(&layout, static_cast<int>(dims.size()), dims.data(),
+                                                    dnnl_f32, strides) == dnnl_success);
+  return layout;
+}
+
+dnnl_memory_desc_t any_layout(std::span<const int64_t> dims) {
+  dnnl_memory_desc_t layout;
+  SLUICE_CHECK(onednn().memory_desc_init_by_tag(&layout, static_cast<int>(dims.size()), dims.data(), dnnl_f32,
+                                                dnnl_format_tag_any) == dnnl_success);
+  return layout;
+}
+
+bool same_layout(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b) {
+  return onednn().memory_desc_equal(&a, &b) != 0;
+}
+size_t layout_bytes(const dnnl_memory_desc_t& layout) { return onednn().memory_desc_get_size(&layout); }
+
+}  // namespace sluice::kernels

@@ -1,0 +1,30 @@
+// Kernels made once for each shape. Internal to this room.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace sluice::kernels {
+
+// A table that only grows: what is found stays valid. Threads: any.
+template <typename Kernel>
+class Prepared {
+ public:
+  // The kernel of that key, made by `make` when it is asked for the first time; null where there is none.
+  const Kernel* find(const std::vector<int64_t>& key, const std::function<std::unique_ptr<Kernel>()>& make) {
+    std::lock_guard lock(mutex_);
+    const auto [place, is_new] = kernels_.try_emplace(key);
+    if (is_new) place->second = make();
+    return place->second.get();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<int64_t>, std::unique_ptr<Kernel>> kernels_;
+};
+
+}  // namespace sluice::kernels

@@ -1,0 +1,83 @@
+#include "sluice/kernels/product.h"
+
+#include <array>
+
+#include "sluice/kernels/onednn.h"
+#include "sluice/kernels/prepared.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+using Product = stablehlo::ProductCall;
+
+// Below so many multiplications the call costs more than it gains.
+constexpr int64_t kSmallest = int64_t{1} << 16;
+
+struct Kernel {
+  dnnl_memory_desc_t a, b, c;
+  std::unique_ptr<Primitive> product;
+};
+
+std::unique_ptr<Kernel> make(const Product& p) {
+  const Onednn& library = *base::value_or_throw(Onednn::open());
+  const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
+    const std::array<int64_t, 3> dims = {p.batch, rows, columns};
+    const std::array<int, 3> straight = {0, 1, 2}, swapped = {0, 2, 1};
+    return p.batch == 1 ? dense(std::span(dims).subspan(1), std::array<int, 2>{transposed, !transposed})
+                        : dense(dims, transposed ? swapped : straight);
+  };
+  auto kernel = std::make_unique<Kernel>();
+  kernel->a = matrix(p.m, p.k, p.transposed_a);
+  kernel->b = matrix(p.k, p.n, p.transposed_b);
+  kernel->c = matrix(p.m, p.n, false);
+  dnnl_matmul_desc_t description;
+  if (library.matmul_desc_init(&description, &kernel->a, &kernel->b, nullptr, &kernel->c) != dnnl_success) {
+    return nullptr;
+  }
+  kernel->product = Primitive::create(&description);
+  return kernel->product ? std::move(kernel) : nullptr;
+}
+
+const Kernel* find_kernel(const Product& p) {
+  static auto& kernels = *new Prepared<Kernel>;
+  return kernels.find({p.batch, p.m, p.k, p.n, p.transposed_a, p.transposed_b, threads_of_a_call()},
+                      [&] { return make(p); });
+}
+
+}  // namespace
+
+bool has_product(const Product& p) {
+  if (p.batch * p.m * p.k * p.n < kSmallest || !Onednn::open()) return false;
+  const UseThreads threads;
+  return find_kernel(p) != nullptr;
+}
+
+base::Status call_product(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const auto transposed_a, call.number("transposed_a"));
+  SLUICE_TRY(const auto transposed_b, call.number("transposed_b"));
+  SLUICE_TRY(const pjrt::CallBuffer a, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer b, call.operand(1));
+  SLUICE_TRY(const pjrt::CallBuffer c, call.result(0));
+  Product p;
+  p.transposed_a = transposed_a.value_or(0) != 0;
+  p.transposed_b = transposed_b.value_or(0) != 0;
+  const size_t rank = c.dims.size();
+  p.batch = rank == 3 ? c.dims[0] : 1;
+  p.m = c.dims[rank - 2];
+  p.n = c.dims[rank - 1];
+  p.k = a.dims[rank - (p.transposed_a ? 2 : 1)];
+  const UseThreads threads;
+  const Kernel* kernel = find_kernel(p);
+  if (kernel == nullptr) {
+    return base::fail(Code::kFailedPrecondition,
+                      "this machine has no kernel for a matrix product that the program was compiled with "
+                      "on another; train with --cpu-kernels off here");
+  }
+  return kernel->product->execute(
+      std::array<Argument, 3>{{{DNNL_ARG_SRC, &kernel->a, a.data},
+                               {DNNL_ARG_WEIGHTS, &kernel->b, b.data},
+                               {DNNL_ARG_DST, &kernel->c, c.data}}});
+}
+
+}  // namespace sluice::kernels

@@ -1,0 +1,88 @@
+#include "sluice/ops/kernel_calls.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sluice::ops {
+namespace {
+
+// The fastest dimension first.
+Dims rows_layout(int64_t rank) {
+  Dims layout(static_cast<size_t>(rank));
+  std::iota(layout.rbegin(), layout.rend(), 0);
+  return layout;
+}
+Dims channels_last_layout(int64_t rank) {
+  Dims layout = {1};
+  for (int64_t d = rank - 1; d >= 2; --d) layout.push_back(d);
+  layout.push_back(0);
+  return layout;
+}
+
+bool all_f32(std::initializer_list<Value> values) {
+  return std::all_of(values.begin(), values.end(), [](Value v) { return v.dtype() == DType::kF32; });
+}
+
+// Reading such an input column by column costs the compiler's reduction nothing.
+bool is_small(Value x) { return x.type().numel() < (1 << 14); }
+
+}  // namespace
+
+Value kernel_convolution(Emit& e, const stablehlo::ConvolutionCall& call, Value first, Value second) {
+  using Kind = stablehlo::ConvolutionCall::Kind;
+  if (e.kernels() == nullptr || !all_f32({first, second}) || !e.kernels()->has(call)) return {};
+  const Dims activation = channels_last_layout(first.rank()), weight = rows_layout(first.rank());
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts = {activation, call.kind == Kind::kWeights ? activation : weight};
+  options.result_layouts = {call.kind == Kind::kWeights ? weight : activation};
+  const Dims& result = call.kind == Kind::kForward ? call.y : (call.kind == Kind::kData ? call.x : call.w);
+  const Value operands[] = {first, second};
+  return e.b.custom_call(stablehlo::ConvolutionCall::kTarget, operands, {{DType::kF32, result}},
+                         {{"kind", static_cast<int64_t>(call.kind)},
+                          {"stride", call.stride},
+                          {"padding", call.padding},
+                          {"dilation", call.dilation},
+                          {"groups", call.groups}},
+                         options)[0];
+}
+
+Value kernel_product(Emit& e, Value a, Value b) {
+  const int64_t rank = a.rank();
+  if (e.kernels() == nullptr || !all_f32({a, b}) || rank < 2 || rank > 3 || b.rank() != rank) return {};
+  stablehlo::ProductCall call{.m = a.dim(rank - 2), .k = a.dim(rank - 1), .n = b.dim(rank - 1)};
+  Dims result = {call.m, call.n};
+  if (rank == 3) result.insert(result.begin(), call.batch = a.dim(0));
+  Value operands[] = {a, b};
+  if (const Value straight = e.b.untransposed(a)) operands[0] = straight, call.transposed_a = true;
+  if (const Value straight = e.b.untransposed(b)) operands[1] = straight, call.transposed_b = true;
+  if (!e.kernels()->has(call)) return {};
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts = {rows_layout(rank), rows_layout(rank)};
+  options.result_layouts = {rows_layout(rank)};
+  return e.b.custom_call(stablehlo::ProductCall::kTarget, operands, {{DType::kF32, result}},
+                         {{"transposed_a", int64_t{call.transposed_a}},
+                          {"transposed_b", int64_t{call.transposed_b}}},
+                         options)[0];
+}
+
+Values kernel_moments(Emit& e, Value x) {
+  if (e.kernels() == nullptr || !all_f32({x}) || is_small(x)) return {};
+  const Type channels{DType::kF32, {x.dim(1)}};
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts = {channels_last_layout(x.rank())};
+  options.result_layouts = {{0}, {0}};
+  return e.b.custom_call(stablehlo::kMomentsTarget, {&x, 1}, {channels, channels}, {}, options);
+}
+
+Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse) {
+  if (e.kernels() == nullptr || !all_f32({g, x, mean, inverse}) || is_small(x)) return {};
+  const Type channels{DType::kF32, {x.dim(1)}};
+  const Dims activation = channels_last_layout(x.rank());
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts = {activation, activation, {0}, {0}};
+  options.result_layouts = {{0}, {0}};
+  const Value operands[] = {g, x, mean, inverse};
+  return e.b.custom_call(stablehlo::kChannelSumsTarget, operands, {channels, channels}, {}, options);
+}
+
+}  // namespace sluice::ops

@@ -1,0 +1,20 @@
+// Calls of the machine's kernels where it has them (see stablehlo/kernel_library.h): each function gives an empty
+// value where the operation is left to the compiler.
+#pragma once
+
+#include "sluice/ops/emit.h"
+
+namespace sluice::ops {
+
+// The result of the call's kind; first and second are its operands in their order.
+Value kernel_convolution(Emit& e, const stablehlo::ConvolutionCall& call, Value first, Value second);
+
+// a [batch…, m, k] b [batch…, k, n]; no batch or one.
+Value kernel_product(Emit& e, Value a, Value b);
+
+// Mean and biased variance of each channel of x [N, C, …]; no values where the compiler is to do it.
+Values kernel_moments(Emit& e, Value x);
+// Σ g and Σ g (x - mean) inverse of each channel; likewise.
+Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse);
+
+}  // namespace sluice::ops
