@@ -26,6 +26,7 @@ struct Flags {
   int threads = 0;
   int devices = 1;
   bool eager = true;
+  bool cpu_kernels = true;
   std::string against;
   std::string plugin;
 };
@@ -87,6 +88,7 @@ nlohmann::json measure(const Flags& flags) {
   DeviceOptions device;
   device.plugin = flags.plugin;
   device.devices = flags.devices;
+  device.cpu_kernels = flags.cpu_kernels;
   init(device);
   if (flags.threads > 0) torch::set_num_threads(flags.threads);
 
@@ -179,6 +181,9 @@ void add_bench_verb(CLI::App& program, Action& action) {
                  "LibTorch eager on the CPU beside it, in each memory format");
   verb->add_option("--against", flags->against,
                    "A StableHLO file (bench/jax_step.py writes them) to run beside it with the same plugin");
+  verb->add_option("--cpu-kernels", flags->cpu_kernels,
+                   "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN")
+      ->option_text("on|off");
   verb->add_option("--plugin", flags->plugin, "cpu, tpu, cuda or a path; empty: $SLUICE_PLUGIN, else cpu");
   verb->callback([flags, &action] {
     action = [flags] {

@@ -135,6 +135,10 @@ void machine_flags(CLI::App& app, Flags& flags) {
   app.add_option("--check-replicas", o.check_replicas,
                  "Compare the weights on all replicas every so many steps (slow), 0: never")
       ->group("Machine");
+  app.add_option("--cpu-kernels", o.cpu_kernels,
+                 "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN")
+      ->option_text("on|off")
+      ->group("Machine");
   app.add_flag("--strict", o.strict, "An operation that xla cannot do, or a read within a step, is an error")
       ->group("Machine");
 }

@@ -29,13 +29,13 @@ struct DeviceOptions {
   std::vector<int> device_ids;  // these devices instead of the first `devices`
   int processes = 1;            // that train together, each with as many devices
   int process_index = 0;        // of this one
-  bool strict = false;  // an operation without a row, or a host read between two boundaries, is an error
-  bool eager = false;   // run each operation as it comes (SLUICE_EAGER=1)
-  bool donate = true;   // let a program reuse the memory of what it replaces (SLUICE_DONATE=0)
-  std::string dump;     // a folder for each program's StableHLO (SLUICE_DUMP)
-  int run_ahead = 2;    // programs in flight before the host waits
+  bool strict = false;      // an operation without a row, or a host read between two boundaries, is an error
+  bool eager = false;       // run each operation as it comes (SLUICE_EAGER=1)
+  bool donate = true;       // let a program reuse the memory of what it replaces (SLUICE_DONATE=0)
+  std::string dump;         // a folder for each program's StableHLO (SLUICE_DUMP)
+  int run_ahead = 2;        // programs in flight before the host waits
   bool cpu_kernels = true;  // XLA's CPU plugin calls oneDNN where that is faster (SLUICE_CPU_KERNELS=0)
-  bool cache = true;    // keep compiled programs on disk (SLUICE_CACHE=0)
+  bool cache = true;        // keep compiled programs on disk (SLUICE_CACHE=0)
 };
 
 // Registers the device and opens the plugin. Idempotent and thread-safe; a later call with other options

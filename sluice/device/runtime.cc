@@ -17,6 +17,7 @@
 #include "sluice/device/record.h"
 #include "sluice/device/trace.h"
 #include "sluice/kernels/install.h"
+#include "sluice/kernels/memory.h"
 #include "sluice/pjrt/host_collectives.h"
 
 namespace sluice::device {
@@ -83,6 +84,7 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
     throw Error(Code::kInvalidArgument, base::str("expected one device or more, found ", options.devices));
   }
   auto plugin = base::value_or_throw(pjrt::Plugin::load(options.plugin));
+  if (plugin->name() == "cpu") kernels::keep_freed_memory();  // before the client starts its threads
   pjrt::ClientOptions client_options;
   client_options.cpu_device_count = options.devices;
   for (int id : options.device_ids)
@@ -146,8 +148,8 @@ const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
 bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
   return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&
          a.strict == b.strict && a.eager == b.eager && a.donate == b.donate && a.dump == b.dump &&
-         a.run_ahead == b.run_ahead && a.cpu_kernels == b.cpu_kernels && a.cache == b.cache && a.processes == b.processes &&
-         a.process_index == b.process_index;
+         a.run_ahead == b.run_ahead && a.cpu_kernels == b.cpu_kernels && a.cache == b.cache &&
+         a.processes == b.processes && a.process_index == b.process_index;
 }
 
 }  // namespace

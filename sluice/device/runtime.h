@@ -27,7 +27,8 @@ struct World {
   bool spans_processes = false;
   bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
-  const stablehlo::KernelLibrary* kernels = nullptr;  // of this machine's CPU; null: the compiler makes everything
+  const stablehlo::KernelLibrary* kernels =
+      nullptr;  // of this machine's CPU; null: the compiler makes everything
   int process_index = 0;
   int replicas() const { return processes * local_replicas; }
   // Programs have the local replicas only; the number of the process's first one comes with their scalars.

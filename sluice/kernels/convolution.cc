@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <functional>
 #include <numeric>
-#include <optional>
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
+#include "sluice/kernels/product.h"
 #include "sluice/kernels/threads.h"
+#include "sluice/kernels/winograd.h"
 
 namespace sluice::kernels {
 namespace {
@@ -17,11 +20,151 @@ using Dims = stablehlo::Dims;
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
 
-std::vector<int> channels_last(size_t rank) {
+// Where the operands and results of a call lie: x and y or their gradients, w or its gradient.
+struct Places {
+  void *x, *w, *y;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual base::Status run(const Places& at) const = 0;
+};
+
+// ---- Windows of one element: a product of matrices ----
+
+bool is_pointwise(const Convolution& c) {
+  const auto all = [](auto first, auto last, int64_t value) {
+    return std::all_of(first, last, [&](int64_t d) { return d == value; });
+  };
+  return c.groups == 1 && all(c.w.begin() + 2, c.w.end(), 1) && all(c.padding.begin(), c.padding.end(), 0);
+}
+
+// A row of a matrix is what the channels hold at one place. With a stride, the rows of x that the windows
+// touch are gathered first, or put in their places afterwards.
+class Pointwise : public Kernel {
+ public:
+  // Null where the library has no fast product.
+  static std::unique_ptr<Kernel> make(const Convolution& c) {
+    auto kernel = std::make_unique<Pointwise>();
+    kernel->kind_ = c.kind;
+    kernel->channels_ = static_cast<size_t>(c.w[1]);
+    kernel->list_rows(c);
+    kernel->product_ = find_product(as_product(c));
+    return kernel->product_ == nullptr ? nullptr : std::move(kernel);
+  }
+
+  base::Status run(const Places& at) const override {
+    const Scratch scratch(rows_.size() * row_bytes());
+    void* const x = rows_.empty() ? at.x : scratch.data();
+    auto* const all = static_cast<float*>(at.x);
+    if (kind_ == Kind::kData) {
+      SLUICE_OK(run_product(*product_, at.y, at.w, x));
+      if (rows_.empty()) return {};
+      std::memset(all, 0, x_rows_ * row_bytes());
+      copy_rows([&](size_t i) {
+        return std::pair{all + rows_[i] * channels_, scratch.floats() + i * channels_};
+      });
+      return {};
+    }
+    copy_rows([&](size_t i) {
+      return std::pair{scratch.floats() + i * channels_, all + rows_[i] * channels_};
+    });
+    return kind_ == Kind::kForward ? run_product(*product_, x, at.w, at.y)
+                                   : run_product(*product_, at.y, x, at.w);
+  }
+
+ private:
+  // The product in the order of its operands and result: (x, w) → y, (y, w) → x, (y, x) → w.
+  static stablehlo::ProductCall as_product(const Convolution& c) {
+    const int64_t in = c.w[1], out = c.w[0];
+    const int64_t places = std::accumulate(c.y.begin() + 2, c.y.end(), c.y[0], std::multiplies<>());
+    if (c.kind == Kind::kForward) return {.m = places, .k = in, .n = out, .transposed_b = true};
+    if (c.kind == Kind::kData) return {.m = places, .k = out, .n = in};
+    return {.m = out, .k = places, .n = in, .transposed_a = true};
+  }
+
+  // The rows of x that the windows touch, in their order; none where that is all of them.
+  void list_rows(const Convolution& c) {
+    x_rows_ = 1;
+    for (size_t d = 0; d < c.x.size(); ++d) x_rows_ *= d == 1 ? 1 : static_cast<size_t>(c.x[d]);
+    if (std::all_of(c.stride.begin(), c.stride.end(), [](int64_t s) { return s == 1; })) return;
+    rows_ = {0};
+    for (size_t d = 0; d < c.x.size(); ++d) {
+      if (d == 1) continue;
+      const auto extent = static_cast<size_t>(c.x[d]), count = static_cast<size_t>(c.y[d]);
+      const size_t step = d == 0 ? 1 : static_cast<size_t>(c.stride[d - 2]);
+      std::vector<size_t> finer;
+      finer.reserve(rows_.size() * count);
+      for (const size_t row : rows_)
+        for (size_t i = 0; i < count; ++i) finer.push_back(row * extent + i * step);
+      rows_ = std::move(finer);
+    }
+  }
+
+  size_t row_bytes() const { return channels_ * sizeof(float); }
+
+  // to_and_from(i): where row i goes, and where it is.
+  template <typename Row>
+  void copy_rows(const Row& to_and_from) const {
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const auto [to, from] = to_and_from(i);
+      std::memcpy(to, from, row_bytes());
+    }
+  }
+
+  Kind kind_{};
+  size_t channels_ = 0, x_rows_ = 0;
+  std::vector<size_t> rows_;
+  const ProductKernel* product_ = nullptr;
+};
+
+// ---- 3×3 with stride 1 ----
+
+class Small : public Kernel {
+ public:
+  // Null where it is no such convolution, or where nothing would be gained.
+  static std::unique_ptr<Kernel> make(const Convolution& c) {
+    const auto all = [](const Dims& dims, size_t from, int64_t low, int64_t high) {
+      return std::all_of(dims.begin() + static_cast<ptrdiff_t>(from), dims.end(),
+                         [&](int64_t d) { return d >= low && d <= high; });
+    };
+    const bool fits = c.stride.size() == 2 && c.groups == 1 && all(c.w, 2, 3, 3) && all(c.stride, 0, 1, 1) &&
+                      all(c.dilation, 0, 1, 1) && all(c.padding, 0, 0, 2);
+    if (!fits) return nullptr;
+    auto kernel = std::make_unique<Small>();
+    kernel->kind_ = c.kind;
+    const WinogradShape straight{c.x[0], c.x[1], c.y[1],       c.x[2],       c.x[3],
+                                 c.y[2], c.y[3], c.padding[0], c.padding[1], false};
+    const WinogradShape turned{c.x[0], c.y[1], c.x[1],           c.y[2],           c.y[3],
+                               c.x[2], c.x[3], 2 - c.padding[0], 2 - c.padding[1], true};
+    if (c.kind == Kind::kWeights)
+      kernel->gradient_ = WinogradGradient::make(straight);
+    else
+      kernel->convolution_ = Winograd::make(c.kind == Kind::kData ? turned : straight);
+    return kernel->gradient_ || kernel->convolution_ ? std::move(kernel) : nullptr;
+  }
+
+  base::Status run(const Places& at) const override {
+    auto *x = static_cast<float*>(at.x), *w = static_cast<float*>(at.w), *y = static_cast<float*>(at.y);
+    if (kind_ == Kind::kWeights) return gradient_->run(x, y, w);
+    return kind_ == Kind::kData ? convolution_->run(y, w, x) : convolution_->run(x, w, y);
+  }
+
+ private:
+  Kind kind_{};
+  std::unique_ptr<Winograd> convolution_;
+  std::unique_ptr<WinogradGradient> gradient_;
+};
+
+// ---- The library's convolutions ----
+
+dnnl_memory_desc_t channels_last(const Dims& dims) {
   std::vector<int> order = {0};
-  for (int i = 2; i < static_cast<int>(rank); ++i) order.push_back(i);
+  for (int i = 2; i < static_cast<int>(dims.size()); ++i) order.push_back(i);
   order.push_back(1);
-  return order;
+  return dense(dims, order);
 }
 
 // [O, I, k…] as the library wants it: with the groups as a dimension of their own, where there are any.
@@ -34,101 +177,125 @@ Dims grouped_weight(const Convolution& c) {
   return dims;
 }
 
-// The primitive, and the change of the weight's layout before or after it.
-struct Kernel {
-  dnnl_memory_desc_t x, w, y;
-  std::unique_ptr<Primitive> convolution, reorder;
+// A primitive, and the change of the weight's layout before or after it.
+class Windowed : public Kernel {
+ public:
+  // Null where the library has no fast primitive.
+  static std::unique_ptr<Kernel> make(const Convolution& c) {
+    auto kernel = std::make_unique<Windowed>();
+    kernel->kind_ = c.kind;
+    const Dims w = grouped_weight(c);
+    std::vector<int> order(w.size());
+    std::iota(order.begin(), order.end(), 0);
+    kernel->x_ = channels_last(c.x);
+    kernel->y_ = channels_last(c.y);
+    kernel->w_ = dense(w, order);
+    kernel->make_primitive(c);
+    if (!kernel->primitive_) return nullptr;
+    const dnnl_memory_desc_t& wanted = kernel->weight_layout();
+    if (same_layout(wanted, kernel->w_)) return kernel;
+    kernel->reorder_ = kernel->makes_weight() ? Primitive::reorder(wanted, kernel->w_)
+                                              : Primitive::reorder(kernel->w_, wanted);
+    return kernel->reorder_ ? std::move(kernel) : nullptr;
+  }
 
-  static std::unique_ptr<Kernel> make(const Convolution& c);
-  base::Status run(Kind kind, void* x_data, void* w_data, void* y_data) const;
+  base::Status run(const Places& at) const override {
+    const Scratch scratch(reorder_ ? layout_bytes(weight_layout()) : 0);
+    void* const weight = reorder_ ? scratch.data() : at.w;
+    if (reorder_ && !makes_weight()) SLUICE_OK(change_layout(w_, at.w, weight_layout(), weight));
+    SLUICE_OK(primitive_->execute(std::array<Argument, 3>{
+        {{kind_ == Kind::kData ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, &x_, at.x},
+         {makes_weight() ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, &weight_layout(), weight},
+         {kind_ == Kind::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, &y_, at.y}}}));
+    if (reorder_ && makes_weight()) SLUICE_OK(change_layout(weight_layout(), weight, w_, at.w));
+    return {};
+  }
 
  private:
-  bool make_primitive(const Convolution& c);
+  bool makes_weight() const { return kind_ == Kind::kWeights; }
+  const dnnl_memory_desc_t& weight_layout() const {
+    return primitive_->layout(makes_weight() ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+  }
+
+  void make_primitive(const Convolution& c) {
+    const Onednn& library = *base::value_or_throw(Onednn::open());
+    const dnnl_memory_desc_t any = any_layout(grouped_weight(c));
+    const int64_t* stride = c.stride.data();
+    const int64_t* padding = c.padding.data();  // the library finds the end's from the dims
+    Dims holes = c.dilation;                    // which it counts from 0
+    for (int64_t& d : holes) --d;
+    dnnl_convolution_desc_t forward;
+    if (library.dilated_convolution_forward_desc_init(&forward, dnnl_forward_training,
+                                                      dnnl_convolution_direct, &x_, &any, nullptr, &y_,
+                                                      stride, holes.data(), padding, padding) != dnnl_success)
+      return;
+    primitive_ = Primitive::create(&forward);
+    if (kind_ == Kind::kForward || !primitive_) return;
+    const std::unique_ptr<Primitive> hint = std::move(primitive_);
+    dnnl_convolution_desc_t gradient;
+    const auto status =
+        makes_weight()
+            ? library.dilated_convolution_backward_weights_desc_init(&gradient, dnnl_convolution_direct, &x_,
+                                                                     &any, nullptr, &y_, stride, holes.data(),
+                                                                     padding, padding)
+            : library.dilated_convolution_backward_data_desc_init(
+                  &gradient, dnnl_convolution_direct, &x_, &any, &y_, stride, holes.data(), padding, padding);
+    if (status == dnnl_success) primitive_ = Primitive::create(&gradient, hint.get());
+  }
+
+  base::Status change_layout(const dnnl_memory_desc_t& from, void* source, const dnnl_memory_desc_t& to,
+                             void* target) const {
+    return reorder_->execute(
+        std::array<Argument, 2>{{{DNNL_ARG_FROM, &from, source}, {DNNL_ARG_TO, &to, target}}});
+  }
+
+  Kind kind_{};
+  dnnl_memory_desc_t x_, w_, y_;
+  std::unique_ptr<Primitive> primitive_, reorder_;
 };
 
-bool Kernel::make_primitive(const Convolution& c) {
-  const Onednn& library = *base::value_or_throw(Onednn::open());
-  const dnnl_memory_desc_t any = any_layout(grouped_weight(c));
-  // The library counts dilation from 0.
-  Dims dilation = c.dilation;
-  for (int64_t& d : dilation) --d;
-  dnnl_convolution_desc_t forward_description;
-  const auto forward_status = library.dilated_convolution_forward_desc_init(
-      &forward_description, dnnl_forward_training, dnnl_convolution_direct, &x, &any, nullptr, &y,
-      c.stride.data(), dilation.data(), c.padding.data(), c.padding.data());
-  if (forward_status != dnnl_success) return false;
-  auto forward = Primitive::create(&forward_description);
-  if (c.kind == Kind::kForward || !forward) {
-    convolution = std::move(forward);
-    return convolution != nullptr;
-  }
-  dnnl_convolution_desc_t description;
-  const bool data = c.kind == Kind::kData;
-  const auto status =
-      data ? library.dilated_convolution_backward_data_desc_init(
-                 &description, dnnl_convolution_direct, &x, &any, &y, c.stride.data(), dilation.data(),
-                 c.padding.data(), c.padding.data())
-           : library.dilated_convolution_backward_weights_desc_init(
-                 &description, dnnl_convolution_direct, &x, &any, nullptr, &y, c.stride.data(),
-                 dilation.data(), c.padding.data(), c.padding.data());
-  if (status != dnnl_success) return false;
-  convolution = Primitive::create(&description, forward.get());
-  return convolution != nullptr;
+// ---- The calls ----
+
+std::unique_ptr<Kernel> make_kernel(const Convolution& c) {
+  if (is_pointwise(c))
+    if (auto kernel = Pointwise::make(c)) return kernel;
+  if (auto kernel = Small::make(c)) return kernel;
+  return Windowed::make(c);
 }
 
-std::unique_ptr<Kernel> Kernel::make(const Convolution& c) {
-  auto kernel = std::make_unique<Kernel>();
-  const Dims w = grouped_weight(c);
-  std::vector<int> order(w.size());
-  std::iota(order.begin(), order.end(), 0);
-  kernel->x = dense(c.x, channels_last(c.x.size()));
-  kernel->y = dense(c.y, channels_last(c.y.size()));
-  kernel->w = dense(w, order);
-  if (!kernel->make_primitive(c)) return nullptr;
-  const bool gradient = c.kind == Kind::kWeights;
-  const dnnl_memory_desc_t& wanted = kernel->convolution->layout(
-      gradient ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
-  if (same_layout(wanted, kernel->w)) return kernel;
-  kernel->reorder = gradient ? Primitive::reorder(wanted, kernel->w) : Primitive::reorder(kernel->w, wanted);
-  return kernel->reorder ? std::move(kernel) : nullptr;
-}
-
-base::Status Kernel::run(Kind kind, void* x_data, void* w_data, void* y_data) const {
-  const bool gradient = kind == Kind::kWeights;
-  const dnnl_memory_desc_t& blocked =
-      convolution->layout(gradient ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
-  const Scratch scratch(reorder ? layout_bytes(blocked) : 0);
-  void* const weight = reorder ? scratch.data() : w_data;
-  if (reorder && !gradient)
-    SLUICE_OK(reorder->execute(std::array<Argument, 2>{{{DNNL_ARG_FROM, &w, w_data},
-                                                        {DNNL_ARG_TO, &blocked, weight}}}));
-  SLUICE_OK(convolution->execute(std::array<Argument, 3>{
-      {{kind == Kind::kData ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, &x, x_data},
-       {gradient ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, &blocked, weight},
-       {kind == Kind::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, &y, y_data}}}));
-  if (reorder && gradient)
-    SLUICE_OK(reorder->execute(std::array<Argument, 2>{{{DNNL_ARG_FROM, &blocked, weight},
-                                                        {DNNL_ARG_TO, &w, w_data}}}));
-  return {};
-}
-
-// All that the kernel depends on.
-std::vector<int64_t> key_of(const Convolution& c) {
+// For any kind but kBackward.
+const Kernel* find_kernel(const Convolution& c) {
+  static auto& kernels = *new Prepared<Kernel>;
   std::vector<int64_t> key = {static_cast<int64_t>(c.kind), c.groups, threads_of_a_call()};
   for (const Dims* dims : {&c.x, &c.w, &c.y, &c.stride, &c.padding, &c.dilation})
     key.insert(key.end(), dims->begin(), dims->end());
-  return key;
+  return kernels.find(key, [&] { return make_kernel(c); });
 }
 
-const Kernel* find_kernel(const Convolution& c) {
-  static auto& kernels = *new Prepared<Kernel>;
-  return kernels.find(key_of(c), [&] { return Kernel::make(c); });
+std::vector<Convolution> parts_of(const Convolution& c) {
+  if (c.kind != Kind::kBackward) return {c};
+  std::vector<Convolution> parts = {c, c};
+  parts[0].kind = Kind::kData;
+  parts[1].kind = Kind::kWeights;
+  return parts;
 }
 
 base::Result<Dims> list(const pjrt::CustomCall& call, std::string_view name) {
   SLUICE_TRY(const auto found, call.numbers(name));
   if (!found) return base::fail(Code::kInvalidArgument, "a convolution's call needs the list ", name);
   return Dims(found->begin(), found->end());
+}
+
+base::Result<Convolution> read(const pjrt::CustomCall& call) {
+  Convolution c;
+  SLUICE_TRY(const auto kind, call.number("kind"));
+  SLUICE_TRY(const auto groups, call.number("groups"));
+  c.kind = static_cast<Kind>(kind.value_or(0));
+  c.groups = groups.value_or(1);
+  SLUICE_TRY(c.stride, list(call, "stride"));
+  SLUICE_TRY(c.padding, list(call, "padding"));
+  SLUICE_TRY(c.dilation, list(call, "dilation"));
+  return c;
 }
 
 }  // namespace
@@ -139,36 +306,41 @@ bool has_convolution(const Convolution& c) {
   if (spatial < 1 || spatial > 3 || empty(c.x) || empty(c.y) || empty(c.w)) return false;
   if (!Onednn::open()) return false;
   const UseThreads threads;
-  return find_kernel(c) != nullptr;
+  const std::vector<Convolution> parts = parts_of(c);
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const Convolution& p) { return find_kernel(p) != nullptr; });
+}
+
+base::Status run_convolution(const Convolution& c, const ConvolutionMemory& at) {
+  const UseThreads threads;
+  for (const Convolution& part : parts_of(c)) {
+    const Kernel* kernel = find_kernel(part);
+    if (kernel == nullptr) {
+      return base::fail(Code::kFailedPrecondition,
+                        "this CPU has no kernel for a convolution of a program that was made for another; "
+                        "switch the kernels off here (--cpu-kernels off)");
+    }
+    SLUICE_OK(kernel->run({part.kind == Kind::kData ? at.x_gradient : at.x,
+                           part.kind == Kind::kWeights ? at.w_gradient : at.w, at.y}));
+  }
+  return {};
 }
 
 base::Status call_convolution(const pjrt::CustomCall& call) {
-  Convolution c;
-  SLUICE_TRY(const auto kind, call.number("kind"));
-  SLUICE_TRY(const auto groups, call.number("groups"));
-  c.kind = static_cast<Kind>(kind.value_or(0));
-  c.groups = groups.value_or(1);
-  SLUICE_TRY(c.stride, list(call, "stride"));
-  SLUICE_TRY(c.padding, list(call, "padding"));
-  SLUICE_TRY(c.dilation, list(call, "dilation"));
+  SLUICE_TRY(Convolution c, read(call));
+  const bool both = c.kind == Kind::kBackward;
   SLUICE_TRY(const pjrt::CallBuffer first, call.operand(0));
   SLUICE_TRY(const pjrt::CallBuffer second, call.operand(1));
+  SLUICE_TRY(const pjrt::CallBuffer third, both ? call.operand(2) : call.operand(1));
   SLUICE_TRY(const pjrt::CallBuffer result, call.result(0));
-  const pjrt::CallBuffer& x = c.kind == Kind::kData ? result : first;
-  const pjrt::CallBuffer& w = c.kind == Kind::kWeights ? result : second;
-  const pjrt::CallBuffer& y =
-      c.kind == Kind::kForward ? result : (c.kind == Kind::kData ? first : second);
+  SLUICE_TRY(const pjrt::CallBuffer other, both ? call.result(1) : call.result(0));
+  const pjrt::CallBuffer &x = c.kind == Kind::kData ? result : first,
+                         &w = c.kind == Kind::kWeights ? result : second,
+                         &y = c.kind == Kind::kForward ? result : (c.kind == Kind::kData ? first : third);
   c.x.assign(x.dims.begin(), x.dims.end());
   c.w.assign(w.dims.begin(), w.dims.end());
   c.y.assign(y.dims.begin(), y.dims.end());
-  const UseThreads threads;
-  const Kernel* kernel = find_kernel(c);
-  if (kernel == nullptr) {
-    return base::fail(Code::kFailedPrecondition,
-                      "this machine has no kernel for a convolution that the program was compiled with on "
-                      "another; train with --cpu-kernels off here");
-  }
-  return kernel->run(c.kind, x.data, w.data, y.data);
+  return run_convolution(c, {x.data, w.data, y.data, result.data, other.data});
 }
 
 }  // namespace sluice::kernels

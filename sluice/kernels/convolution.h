@@ -8,6 +8,14 @@ namespace sluice::kernels {
 
 // Whether the library has a fast kernel for this CPU. Makes it. Threads: any.
 bool has_convolution(const stablehlo::ConvolutionCall& call);
+// Where a call's tensors lie; what its kind does not use may be null. y is the gradient of y for all but
+// kForward.
+struct ConvolutionMemory {
+  void *x, *w, *y, *x_gradient, *w_gradient;
+};
+// kFailedPrecondition without a kernel. Threads: any.
+base::Status run_convolution(const stablehlo::ConvolutionCall& call, const ConvolutionMemory& at);
+
 // The handler.
 base::Status call_convolution(const pjrt::CustomCall& call);
 

@@ -7,6 +7,7 @@
 #include "sluice/kernels/convolution.h"
 #include "sluice/kernels/moments.h"
 #include "sluice/kernels/onednn.h"
+#include "sluice/kernels/pooling.h"
 #include "sluice/kernels/product.h"
 #include "sluice/kernels/threads.h"
 
@@ -25,6 +26,7 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_product>(plugin, stablehlo::ProductCall::kTarget));
   SLUICE_OK(register_custom_call<call_moments>(plugin, stablehlo::kMomentsTarget));
   SLUICE_OK(register_custom_call<call_channel_sums>(plugin, stablehlo::kChannelSumsTarget));
+  SLUICE_OK(register_custom_call<call_max_pooling_gradient>(plugin, stablehlo::kMaxPoolingGradientTarget));
   return {};
 }
 

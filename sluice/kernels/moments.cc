@@ -3,14 +3,8 @@
 #include <algorithm>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/each_cpu.h"
 #include "sluice/kernels/threads.h"
-
-// Compiled for each instruction set; the one of this CPU is chosen when the program starts.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SLUICE_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define SLUICE_EACH_CPU
-#endif
 
 namespace sluice::kernels {
 namespace {
@@ -20,11 +14,13 @@ constexpr size_t kBlock = 32 << 10;
 
 size_t rows_of_block(size_t channels) { return std::max<size_t>(8, kBlock / std::max<size_t>(1, channels)); }
 
+// A mean that rounding made inexact, the distances from it and their squares.
 SLUICE_EACH_CPU
 void block_moments(const float* x, size_t rows, size_t channels, float* __restrict mean,
-                   float* __restrict squares) {
+                   float* __restrict squares, float* __restrict distances) {
   std::fill(mean, mean + channels, 0.f);
   std::fill(squares, squares + channels, 0.f);
+  std::fill(distances, distances + channels, 0.f);
   for (size_t r = 0; r < rows; ++r)
     for (size_t c = 0; c < channels; ++c) mean[c] += x[r * channels + c];
   const float scale = 1.f / static_cast<float>(rows);
@@ -32,6 +28,7 @@ void block_moments(const float* x, size_t rows, size_t channels, float* __restri
   for (size_t r = 0; r < rows; ++r) {
     for (size_t c = 0; c < channels; ++c) {
       const float distance = x[r * channels + c] - mean[c];
+      distances[c] += distance;
       squares[c] += distance * distance;
     }
   }
@@ -76,23 +73,26 @@ Rows rows_of(const pjrt::CallBuffer& x) {
 
 void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance) {
   const size_t block = rows_of_block(channels), blocks = (rows + block - 1) / block;
-  const Scratch parts(blocks * 2 * channels * sizeof(float));
-  float* const means = parts.floats();
-  float* const squares = means + blocks * channels;
+  const size_t part = blocks * channels;
+  const Scratch parts(3 * part * sizeof(float));
+  float *const means = parts.floats(), *const squares = means + part, *const distances = squares + part;
   for_blocks(rows, block, [&](size_t i, size_t first, size_t count) {
-    block_moments(x + first * channels, count, channels, means + i * channels, squares + i * channels);
+    block_moments(x + first * channels, count, channels, means + i * channels, squares + i * channels,
+                  distances + i * channels);
   });
   for (size_t c = 0; c < channels; ++c) {
     double joined = 0, joined_squares = 0, before = 0;
     for (size_t i = 0; i < blocks; ++i) {
       const auto count = static_cast<double>(std::min(block, rows - i * block));
-      const double distance = means[i * channels + c] - joined;
-      joined += distance * count / (before + count);
-      joined_squares += squares[i * channels + c] + distance * distance * before * count / (before + count);
+      const double inexact = distances[i * channels + c] / count;
+      const double away = means[i * channels + c] + inexact - joined;
+      joined += away * count / (before + count);
+      joined_squares += squares[i * channels + c] - inexact * inexact * count +
+                        away * away * before * count / (before + count);
       before += count;
     }
     mean[c] = static_cast<float>(joined);
-    variance[c] = static_cast<float>(joined_squares / static_cast<double>(rows));
+    variance[c] = static_cast<float>(std::max(0.0, joined_squares / static_cast<double>(rows)));
   }
 }
 

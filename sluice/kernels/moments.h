@@ -11,8 +11,9 @@
 namespace sluice::kernels {
 
 // x: rows × channels, dense. Writes the mean and the (biased) variance of each channel. Blocks of rows are
-// summed in f32, the variance from their own mean, and joined by Chan's formula (Chan, Golub & LeVeque 1983):
-// exact to rounding also where the mean is large. The result does not depend on the number of threads.
+// summed in f32, twice (the second time the distances from the first mean), and joined by Chan's formula;
+// both in Chan, Golub & LeVeque, "Algorithms for computing the sample variance", 1983. So a large mean costs
+// no digits. The result does not depend on the number of threads.
 void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance);
 
 // Writes sum[c] = Σ g[r, c] and product[c] = Σ g[r, c] (x[r, c] - mean[c]) inverse[c].

@@ -19,10 +19,9 @@ base::Result<const Onednn*> open_once() {
     return base::fail(Code::kNotFound, "oneDNN is not there (Debian's package libdnnl2): ", ::dlerror());
   }
   static Onednn one{};
-#define SLUICE_FIND(name)                                                                           \
-  one.name = reinterpret_cast<decltype(one.name)>(::dlsym(library, "dnnl_" #name));                 \
-  if (one.name == nullptr)                                                                          \
-    return base::fail(Code::kUnimplemented, kLibrary, " has no function dnnl_" #name);
+#define SLUICE_FIND(name)                                                           \
+  one.name = reinterpret_cast<decltype(one.name)>(::dlsym(library, "dnnl_" #name)); \
+  if (one.name == nullptr) return base::fail(Code::kUnimplemented, kLibrary, " has no function dnnl_" #name);
   SLUICE_ONEDNN_FUNCTIONS(SLUICE_FIND)
 #undef SLUICE_FIND
   const dnnl_version_t* version = one.version();
@@ -62,10 +61,17 @@ class Memory {
 // Scratch memory comes from the caller, so that one primitive can run on several threads.
 class Attributes {
  public:
-  Attributes() {
-    SLUICE_CHECK(onednn().primitive_attr_create(&attributes_) == dnnl_success);
-    SLUICE_CHECK(onednn().primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user) ==
+  explicit Attributes(bool added = false) {
+    const Onednn& library = onednn();
+    SLUICE_CHECK(library.primitive_attr_create(&attributes_) == dnnl_success);
+    SLUICE_CHECK(library.primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user) ==
                  dnnl_success);
+    if (!added) return;
+    dnnl_post_ops_t operations = nullptr;
+    SLUICE_CHECK(library.post_ops_create(&operations) == dnnl_success);
+    SLUICE_CHECK(library.post_ops_append_sum(operations, 1) == dnnl_success);
+    SLUICE_CHECK(library.primitive_attr_set_post_ops(attributes_, operations) == dnnl_success);
+    library.post_ops_destroy(operations);
   }
   ~Attributes() { onednn().primitive_attr_destroy(attributes_); }
   Attributes(const Attributes&) = delete;
@@ -83,12 +89,12 @@ base::Result<const Onednn*> Onednn::open() {
   return opened;
 }
 
-std::unique_ptr<Primitive> Primitive::create(const_dnnl_op_desc_t description, const Primitive* forward) {
-  const Attributes attributes;
+std::unique_ptr<Primitive> Primitive::create(const_dnnl_op_desc_t description, const Primitive* forward,
+                                             bool added) {
+  const Attributes attributes(added);
   dnnl_primitive_desc_t made = nullptr;
-  const auto status =
-      onednn().primitive_desc_create(&made, description, attributes.get(), onednn().engine,
-                                     forward == nullptr ? nullptr : forward->description_);
+  const auto status = onednn().primitive_desc_create(&made, description, attributes.get(), onednn().engine,
+                                                     forward == nullptr ? nullptr : forward->description_);
   if (status != dnnl_success) return nullptr;
   auto primitive = finish(made);
   return primitive && is_fast(primitive->implementation_) ? std::move(primitive) : nullptr;
@@ -134,8 +140,8 @@ base::Status Primitive::execute(std::span<const Argument> arguments) const {
   };
   for (const Argument& argument : arguments) pass(argument);
   if (scratch_bytes_ > 0) pass({DNNL_ARG_SCRATCHPAD, &layout(dnnl_query_scratchpad_md), scratch.data()});
-  const auto status = onednn().primitive_execute(primitive_, onednn().stream,
-                                                 static_cast<int>(passed.size()), passed.data());
+  const auto status =
+      onednn().primitive_execute(primitive_, onednn().stream, static_cast<int>(passed.size()), passed.data());
   if (status == dnnl_success) return {};
   return base::fail(Code::kInternal, "oneDNN's ", implementation_, " failed with status ",
                     static_cast<int>(status));

@@ -19,30 +19,34 @@
 namespace sluice::kernels {
 
 // The functions of the library that are used here.
-#define SLUICE_ONEDNN_FUNCTIONS(X)           \
-  X(version)                                 \
-  X(engine_create)                           \
-  X(stream_create)                           \
-  X(memory_desc_init_by_strides)             \
-  X(memory_desc_init_by_tag)                 \
-  X(memory_desc_get_size)                    \
-  X(memory_desc_equal)                       \
-  X(dilated_convolution_forward_desc_init)   \
+#define SLUICE_ONEDNN_FUNCTIONS(X)                  \
+  X(version)                                        \
+  X(engine_create)                                  \
+  X(stream_create)                                  \
+  X(memory_desc_init_by_strides)                    \
+  X(memory_desc_init_by_tag)                        \
+  X(memory_desc_get_size)                           \
+  X(memory_desc_equal)                              \
+  X(dilated_convolution_forward_desc_init)          \
   X(dilated_convolution_backward_data_desc_init)    \
   X(dilated_convolution_backward_weights_desc_init) \
-  X(matmul_desc_init)                        \
-  X(primitive_attr_create)                   \
-  X(primitive_attr_destroy)                  \
-  X(primitive_attr_set_scratchpad_mode)      \
-  X(primitive_desc_create)                   \
-  X(primitive_desc_destroy)                  \
-  X(primitive_desc_query)                    \
-  X(primitive_desc_query_md)                 \
-  X(reorder_primitive_desc_create)           \
-  X(primitive_create)                        \
-  X(primitive_destroy)                       \
-  X(primitive_execute)                       \
-  X(memory_create)                           \
+  X(matmul_desc_init)                               \
+  X(primitive_attr_create)                          \
+  X(primitive_attr_destroy)                         \
+  X(primitive_attr_set_scratchpad_mode)             \
+  X(primitive_attr_set_post_ops)                    \
+  X(post_ops_create)                                \
+  X(post_ops_append_sum)                            \
+  X(post_ops_destroy)                               \
+  X(primitive_desc_create)                          \
+  X(primitive_desc_destroy)                         \
+  X(primitive_desc_query)                           \
+  X(primitive_desc_query_md)                        \
+  X(reorder_primitive_desc_create)                  \
+  X(primitive_create)                               \
+  X(primitive_destroy)                              \
+  X(primitive_execute)                              \
+  X(memory_create)                                  \
   X(memory_destroy)
 
 struct Onednn {
@@ -68,8 +72,10 @@ struct Argument {
 class Primitive {
  public:
   // From a description (dnnl_convolution_desc_t and the like). Nothing when the library has only a slow
-  // implementation for it, or none. `forward` is the forward primitive of a gradient's.
-  static std::unique_ptr<Primitive> create(const_dnnl_op_desc_t description, const Primitive* forward = nullptr);
+  // implementation for it, or none. `forward` is the forward primitive of a gradient's; `added`: the result
+  // is added to what lies in its memory.
+  static std::unique_ptr<Primitive> create(const_dnnl_op_desc_t description,
+                                           const Primitive* forward = nullptr, bool added = false);
   // From one layout to another, over the same dims.
   static std::unique_ptr<Primitive> reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to);
   ~Primitive();

@@ -7,6 +7,13 @@
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
+
+class ProductKernel {
+ public:
+  dnnl_memory_desc_t a, b, c;
+  std::unique_ptr<Primitive> product;
+};
+
 namespace {
 
 using Product = stablehlo::ProductCall;
@@ -14,12 +21,7 @@ using Product = stablehlo::ProductCall;
 // Below so many multiplications the call costs more than it gains.
 constexpr int64_t kSmallest = int64_t{1} << 16;
 
-struct Kernel {
-  dnnl_memory_desc_t a, b, c;
-  std::unique_ptr<Primitive> product;
-};
-
-std::unique_ptr<Kernel> make(const Product& p) {
+std::unique_ptr<ProductKernel> make(const Product& p) {
   const Onednn& library = *base::value_or_throw(Onednn::open());
   const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
     const std::array<int64_t, 3> dims = {p.batch, rows, columns};
@@ -27,7 +29,7 @@ std::unique_ptr<Kernel> make(const Product& p) {
     return p.batch == 1 ? dense(std::span(dims).subspan(1), std::array<int, 2>{transposed, !transposed})
                         : dense(dims, transposed ? swapped : straight);
   };
-  auto kernel = std::make_unique<Kernel>();
+  auto kernel = std::make_unique<ProductKernel>();
   kernel->a = matrix(p.m, p.k, p.transposed_a);
   kernel->b = matrix(p.k, p.n, p.transposed_b);
   kernel->c = matrix(p.m, p.n, false);
@@ -39,18 +41,23 @@ std::unique_ptr<Kernel> make(const Product& p) {
   return kernel->product ? std::move(kernel) : nullptr;
 }
 
-const Kernel* find_kernel(const Product& p) {
-  static auto& kernels = *new Prepared<Kernel>;
+}  // namespace
+
+const ProductKernel* find_product(const Product& p) {
+  static auto& kernels = *new Prepared<ProductKernel>;
   return kernels.find({p.batch, p.m, p.k, p.n, p.transposed_a, p.transposed_b, threads_of_a_call()},
                       [&] { return make(p); });
 }
 
-}  // namespace
+base::Status run_product(const ProductKernel& kernel, void* a, void* b, void* c) {
+  return kernel.product->execute(std::array<Argument, 3>{
+      {{DNNL_ARG_SRC, &kernel.a, a}, {DNNL_ARG_WEIGHTS, &kernel.b, b}, {DNNL_ARG_DST, &kernel.c, c}}});
+}
 
 bool has_product(const Product& p) {
   if (p.batch * p.m * p.k * p.n < kSmallest || !Onednn::open()) return false;
   const UseThreads threads;
-  return find_kernel(p) != nullptr;
+  return find_product(p) != nullptr;
 }
 
 base::Status call_product(const pjrt::CustomCall& call) {
@@ -68,16 +75,13 @@ base::Status call_product(const pjrt::CustomCall& call) {
   p.n = c.dims[rank - 1];
   p.k = a.dims[rank - (p.transposed_a ? 2 : 1)];
   const UseThreads threads;
-  const Kernel* kernel = find_kernel(p);
+  const ProductKernel* kernel = find_product(p);
   if (kernel == nullptr) {
     return base::fail(Code::kFailedPrecondition,
                       "this machine has no kernel for a matrix product that the program was compiled with "
                       "on another; train with --cpu-kernels off here");
   }
-  return kernel->product->execute(
-      std::array<Argument, 3>{{{DNNL_ARG_SRC, &kernel->a, a.data},
-                               {DNNL_ARG_WEIGHTS, &kernel->b, b.data},
-                               {DNNL_ARG_DST, &kernel->c, c.data}}});
+  return run_product(*kernel, a.data, b.data, c.data);
 }
 
 }  // namespace sluice::kernels

@@ -3,8 +3,8 @@
 
 namespace sluice::kernels {
 
-// How many each call uses. XLA's CPU plugin runs the replicas of a process at the same time, so each gets its
-// part of the cores: set once for the number of local replicas.
+// How many each call uses: OMP_NUM_THREADS, or the cores divided by the run's processes on this machine
+// (LOCAL_WORLD_SIZE), divided by the replicas of this process, which XLA's CPU plugin runs at the same time.
 void share_threads(int local_replicas);
 int threads_of_a_call();
 

@@ -84,8 +84,7 @@ stablehlo::ConvolutionCall kernel_call(const Convolution& c, Kind kind, Dims x, 
 
 // x [N, g*I, in…], w [O, I, k…] -> y [N, O, out…] of the given spatial size.
 Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& out) {
-  const auto call =
-      kernel_call(c, Kind::kForward, x.dims(), w.dims(), with_spatial(x.dim(0), w.dim(0), out));
+  const auto call = kernel_call(c, Kind::kForward, x.dims(), w.dims(), with_spatial(x.dim(0), w.dim(0), out));
   if (const Value y = kernel_convolution(e, call, x, w)) return y;
   Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
@@ -205,10 +204,17 @@ Values convolution_backward(Emit& e) {
   const Convolution c = read(e, input, weight);
   const Dims& mask = e.ints("output_mask");
   Value grad_input, grad_weight, grad_bias;
-  if (mask.at(0) != 0)
+  if (!c.transposed && mask.at(0) != 0 && mask.at(1) != 0) {
+    const auto call = kernel_call(c, Kind::kBackward, input.dims(), weight.dims(), grad.dims());
+    if (const Values both = kernel_convolution_backward(e, call, input, weight, grad); !both.empty()) {
+      grad_input = both[0];
+      grad_weight = both[1];
+    }
+  }
+  if (mask.at(0) != 0 && !grad_input)
     grad_input = c.transposed ? gather_form(e, c, grad, weight, spatial_dims(input))
                               : spread_form(e, c, grad, weight, spatial_dims(input));
-  if (mask.at(1) != 0)
+  if (mask.at(1) != 0 && !grad_weight)
     grad_weight = c.transposed ? weight_form(e, c, grad, input, spatial_dims(weight))
                                : weight_form(e, c, input, grad, spatial_dims(weight));
   if (mask.at(2) != 0) {

@@ -23,6 +23,14 @@ bool all_f32(std::initializer_list<Value> values) {
   return std::all_of(values.begin(), values.end(), [](Value v) { return v.dtype() == DType::kF32; });
 }
 
+stablehlo::CallAttributes attributes_of(const stablehlo::ConvolutionCall& call) {
+  return {{"kind", static_cast<int64_t>(call.kind)},
+          {"stride", call.stride},
+          {"padding", call.padding},
+          {"dilation", call.dilation},
+          {"groups", call.groups}};
+}
+
 // Reading such an input column by column costs the compiler's reduction nothing.
 bool is_small(Value x) { return x.type().numel() < (1 << 14); }
 
@@ -38,12 +46,19 @@ Value kernel_convolution(Emit& e, const stablehlo::ConvolutionCall& call, Value 
   const Dims& result = call.kind == Kind::kForward ? call.y : (call.kind == Kind::kData ? call.x : call.w);
   const Value operands[] = {first, second};
   return e.b.custom_call(stablehlo::ConvolutionCall::kTarget, operands, {{DType::kF32, result}},
-                         {{"kind", static_cast<int64_t>(call.kind)},
-                          {"stride", call.stride},
-                          {"padding", call.padding},
-                          {"dilation", call.dilation},
-                          {"groups", call.groups}},
-                         options)[0];
+                         attributes_of(call), options)[0];
+}
+
+Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Value x, Value w, Value grad) {
+  call.kind = stablehlo::ConvolutionCall::Kind::kBackward;
+  if (e.kernels() == nullptr || !all_f32({x, w, grad}) || !e.kernels()->has(call)) return {};
+  const Dims activation = channels_last_layout(x.rank()), weight = rows_layout(x.rank());
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts = {activation, weight, activation};
+  options.result_layouts = {activation, weight};
+  const Value operands[] = {x, w, grad};
+  return e.b.custom_call(stablehlo::ConvolutionCall::kTarget, operands, {x.type(), w.type()},
+                         attributes_of(call), options);
 }
 
 Value kernel_product(Emit& e, Value a, Value b) {
@@ -59,10 +74,10 @@ Value kernel_product(Emit& e, Value a, Value b) {
   stablehlo::CallOptions options{.pure = true};
   options.operand_layouts = {rows_layout(rank), rows_layout(rank)};
   options.result_layouts = {rows_layout(rank)};
-  return e.b.custom_call(stablehlo::ProductCall::kTarget, operands, {{DType::kF32, result}},
-                         {{"transposed_a", int64_t{call.transposed_a}},
-                          {"transposed_b", int64_t{call.transposed_b}}},
-                         options)[0];
+  return e.b.custom_call(
+      stablehlo::ProductCall::kTarget, operands, {{DType::kF32, result}},
+      {{"transposed_a", int64_t{call.transposed_a}}, {"transposed_b", int64_t{call.transposed_b}}},
+      options)[0];
 }
 
 Values kernel_moments(Emit& e, Value x) {
@@ -83,6 +98,20 @@ Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse)
   options.result_layouts = {{0}, {0}};
   const Value operands[] = {g, x, mean, inverse};
   return e.b.custom_call(stablehlo::kChannelSumsTarget, operands, {channels, channels}, {}, options);
+}
+
+Value kernel_max_pooling_gradient(Emit& e, Value x, Value grad, const Dims& kernel, const Dims& stride,
+                                  const Dims& padding, const Dims& dilation) {
+  const bool batched = x.rank() == static_cast<int64_t>(kernel.size()) + 2;
+  if (e.kernels() == nullptr || !batched || !all_f32({x, grad}) || is_small(x)) return {};
+  const Dims activation = channels_last_layout(x.rank());
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts = {activation, activation};
+  options.result_layouts = {activation};
+  const Value operands[] = {x, grad};
+  return e.b.custom_call(
+      stablehlo::kMaxPoolingGradientTarget, operands, {x.type()},
+      {{"kernel", kernel}, {"stride", stride}, {"padding", padding}, {"dilation", dilation}}, options)[0];
 }
 
 }  // namespace sluice::ops

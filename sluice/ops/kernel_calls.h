@@ -1,5 +1,5 @@
-// Calls of the machine's kernels where it has them (see stablehlo/kernel_library.h): each function gives an empty
-// value where the operation is left to the compiler.
+// Calls of the machine's kernels where it has them (see stablehlo/kernel_library.h): each function gives an
+// empty value where the operation is left to the compiler.
 #pragma once
 
 #include "sluice/ops/emit.h"
@@ -8,6 +8,8 @@ namespace sluice::ops {
 
 // The result of the call's kind; first and second are its operands in their order.
 Value kernel_convolution(Emit& e, const stablehlo::ConvolutionCall& call, Value first, Value second);
+// Both gradients; no values where the compiler is to make them.
+Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Value x, Value w, Value grad);
 
 // a [batch…, m, k] b [batch…, k, n]; no batch or one.
 Value kernel_product(Emit& e, Value a, Value b);
@@ -16,5 +18,9 @@ Value kernel_product(Emit& e, Value a, Value b);
 Values kernel_moments(Emit& e, Value x);
 // Σ g and Σ g (x - mean) inverse of each channel; likewise.
 Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse);
+
+// The gradient of max pooling of x [N, C, in…]; the lists have one entry a spatial dimension.
+Value kernel_max_pooling_gradient(Emit& e, Value x, Value grad, const Dims& kernel, const Dims& stride,
+                                  const Dims& padding, const Dims& dilation);
 
 }  // namespace sluice::ops

@@ -24,7 +24,8 @@ Value product(Emit& e, Value a, Value b, const stablehlo::DotDims& dims) {
   return e.b.dot_general(a, b, dims);
 }
 
-// By a kernel of the machine; empty where there is none, or where the dims do not fit and the compiler says so.
+// By a kernel of the machine; empty where there is none, or where the dims do not fit and the compiler says
+// so.
 Value kernel_matrix_product(Emit& e, Value a, Value b) {
   const int64_t rank = a.rank();
   const bool fit = a.dim(rank - 1) == b.dim(rank - 2) && (rank == 2 || a.dim(0) == b.dim(0));

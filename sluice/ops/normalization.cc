@@ -151,8 +151,7 @@ Values batch_norm_backward(Emit& e) {
   auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
   const Value normalized = b.multiply(b.subtract(x, along_channels(mean)), along_channels(inverse));
   Values sums = kernel_channel_sums(e, grad, x, mean, inverse);
-  if (sums.empty())
-    sums = {b.reduce_sum(grad, reduced), b.reduce_sum(b.multiply(grad, normalized), reduced)};
+  if (sums.empty()) sums = {b.reduce_sum(grad, reduced), b.reduce_sum(b.multiply(grad, normalized), reduced)};
   const Value sum = sums[0], product = sums[1];
 
   const DType parameters = statistics_type(e, input.dtype());

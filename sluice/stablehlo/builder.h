@@ -108,10 +108,11 @@ struct CallAttribute {
 using CallAttributes = std::vector<CallAttribute>;
 
 struct CallOptions {
-  bool in_place = false;  // result i takes the memory of operand i, and so must have its type; there may be more operands
-  bool pure = false;      // nothing but its results matters
-  // The order of each operand's and result's dimensions in memory, the fastest first; empty: the last dimension of all
-  // is the fastest.
+  bool in_place =
+      false;  // result i takes the memory of operand i, and so must have its type; there may be more operands
+  bool pure = false;  // nothing but its results matters
+  // The order of each operand's and result's dimensions in memory, the fastest first; empty: the last
+  // dimension of all is the fastest.
   std::vector<Dims> operand_layouts = {}, result_layouts = {};
 };
 

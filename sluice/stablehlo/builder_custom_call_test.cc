@@ -8,8 +8,9 @@ using ::testing::HasSubstr;
 TEST(CustomCall, Text) {
   Builder b;
   const Value operands[] = {b.parameter(f32({2})), b.parameter(s32())};
-  const Values out = b.custom_call("sluice_all_reduce", operands, {f32({2}), s32()},
-                                   {{"op", "sum"}, {"site", int64_t{3}}, {"groups", Dims{0, 1}}}, {.in_place = true});
+  const Values out =
+      b.custom_call("sluice_all_reduce", operands, {f32({2}), s32()},
+                    {{"op", "sum"}, {"site", int64_t{3}}, {"groups", Dims{0, 1}}}, {.in_place = true});
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(out[0].type(), f32({2}));
   EXPECT_EQ(out[1].type(), s32());

@@ -172,7 +172,8 @@ struct Builder::Impl {
 
   Builder* owner;
   std::unordered_map<Type, TypeEntry, TypeHash> types;
-  std::unordered_map<int32_t, Value> untransposed;  // by id: the operand of a transpose of the last two dimensions
+  std::unordered_map<int32_t, Value>
+      untransposed;  // by id: the operand of a transpose of the last two dimensions
   std::vector<ValueInfo> values;
   std::vector<Value> parameters;
   std::deque<Scope> scopes;  // the last one is being written

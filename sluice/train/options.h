@@ -80,6 +80,7 @@ struct TrainOptions {
   int devices = 1;
   std::vector<int> device_ids;
   std::string precision = "f32";  // f32 or bf16
+  bool cpu_kernels = true;        // see DeviceOptions
   bool strict = false;
   bool sync_batch_norm = false;  // statistics over all replicas' batches
   int64_t check_replicas = 0;    // compare the parameters on all replicas every so many steps; 0: never

@@ -75,6 +75,7 @@ Session start_session(const TrainOptions& options) {
   session.xla.plugin = options.plugin;
   session.xla.devices = options.devices;
   session.xla.device_ids = options.device_ids;
+  session.xla.cpu_kernels = options.cpu_kernels;
   session.xla.strict = options.strict;
   Session started = start(session);
   if (options.device == "xla") set_sync_batch_norm(options.sync_batch_norm);

@@ -1,0 +1,73 @@
+#include "sluice/kernels/moments.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Rows of noise around a mean that is different for each channel.
+std::vector<float> noise(size_t rows, size_t channels, float offset) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(rows * channels);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = offset * static_cast<float>(i % channels + 1) + normal(random);
+  return x;
+}
+
+TEST(Moments, AreThoseOfEachChannel) {
+  for (const auto& [rows, channels, offset] :
+       {std::tuple<size_t, size_t, float>{5000, 16, 0}, {1, 3, 1}, {700, 100, 1000}}) {
+    const std::vector<float> x = noise(rows, channels, offset);
+    std::vector<float> mean(channels), variance(channels);
+    moments(x.data(), rows, channels, mean.data(), variance.data());
+    for (size_t c = 0; c < channels; ++c) {
+      double sum = 0, squares = 0;
+      for (size_t r = 0; r < rows; ++r) sum += x[r * channels + c];
+      const double expected = sum / static_cast<double>(rows);
+      for (size_t r = 0; r < rows; ++r) squares += std::pow(x[r * channels + c] - expected, 2);
+      EXPECT_NEAR(mean[c], expected, 1e-6 * std::abs(expected) + 1e-6);
+      EXPECT_NEAR(variance[c], squares / static_cast<double>(rows), 1e-4);
+    }
+  }
+}
+
+TEST(Moments, SumsOfGradients) {
+  const size_t rows = 5000, channels = 24;
+  const std::vector<float> x = noise(rows, channels, 1), g = noise(rows, channels, 0.1f);
+  const std::vector<float> mean(channels, 2), inverse(channels, 0.5f);
+  std::vector<float> sum(channels), product(channels);
+  channel_sums(g.data(), x.data(), mean.data(), inverse.data(), rows, channels, sum.data(), product.data());
+  for (size_t c = 0; c < channels; ++c) {
+    double expected = 0, expected_product = 0;
+    for (size_t r = 0; r < rows; ++r) {
+      expected += g[r * channels + c];
+      expected_product += g[r * channels + c] * (x[r * channels + c] - 2) * 0.5;
+    }
+    EXPECT_NEAR(sum[c], expected, 1e-5 * rows);
+    EXPECT_NEAR(product[c], expected_product, 1e-4 * rows);
+  }
+}
+
+TEST(Moments, DoNotDependOnTheThreads) {
+  const size_t rows = 40000, channels = 8;
+  const std::vector<float> x = noise(rows, channels, 3);
+  std::vector<float> mean(channels), variance(channels), again(channels), variance_again(channels);
+  moments(x.data(), rows, channels, mean.data(), variance.data());
+  share_threads(1000);
+  {
+    const UseThreads one;
+    moments(x.data(), rows, channels, again.data(), variance_again.data());
+  }
+  share_threads(1);
+  EXPECT_EQ(mean, again);
+  EXPECT_EQ(variance, variance_again);
+}
+
+}  // namespace
+}  // namespace sluice::kernels

@@ -1,0 +1,22 @@
+// The gradient of max pooling. Internal to this room.
+#pragma once
+
+#include "sluice/pjrt/custom_call.h"
+
+namespace sluice::kernels {
+
+// One entry a spatial dimension.
+struct Pooling {
+  stablehlo::Dims in, out, kernel, stride, padding, dilation;
+};
+
+// Writes x's gradient: each window's gradient goes to the first of its equal maxima, or to its last NaN, or,
+// where nothing in it is above -inf, to its first place that is no padding. x and x_gradient: batch × in… ×
+// channels, y_gradient: batch × out… × channels, dense.
+void max_pooling_gradient(const Pooling& pooling, size_t batch, size_t channels, const float* x,
+                          const float* y_gradient, float* x_gradient);
+
+// The handler.
+base::Status call_max_pooling_gradient(const pjrt::CustomCall& call);
+
+}  // namespace sluice::kernels

@@ -1,0 +1,211 @@
+#include "sluice/kernels/winograd.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "sluice/kernels/arena.h"
+
+namespace sluice::kernels {
+namespace {
+
+constexpr std::array<int, 3> kStraight = {0, 1, 2}, kSwapped = {0, 2, 1};
+// Floats of a block's inputs and products together: a core's second cache for the convolution, the third for
+// the gradient, whose blocks all cores share.
+constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 2 << 20;
+constexpr int64_t kFewestChannels = 32;
+constexpr size_t kWeightFilters = 16;
+
+bool gains(const WinogradShape& shape) {
+  return std::min(shape.channels, shape.filters) >= kFewestChannels &&
+         std::min(shape.out_height, shape.out_width) >= kTileOut;
+}
+
+int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
+  const int64_t fitting = floats / (kTilePoints * (shape.channels + shape.filters));
+  return std::min(std::max<int64_t>(32, fitting / 8 * 8), tiles);
+}
+
+std::unique_ptr<Primitive> product_of(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b,
+                                      const dnnl_memory_desc_t& c, bool added = false) {
+  dnnl_matmul_desc_t description;
+  const Onednn& library = *base::value_or_throw(Onednn::open());
+  if (library.matmul_desc_init(&description, &a, &b, nullptr, &c) != dnnl_success) return nullptr;
+  return Primitive::create(&description, nullptr, added);
+}
+
+}  // namespace
+
+// ---- Tiles ----
+
+Tiles::Tiles(const WinogradShape& shape)
+    : shape_(shape),
+      high_((shape.out_height + kTileOut - 1) / kTileOut),
+      wide_((shape.out_width + kTileOut - 1) / kTileOut) {}
+
+void Tiles::transform_input(const float* x, int64_t tile, int64_t rows, float* to) const {
+  static const std::array<float, 4096> zeros{};
+  const int64_t picture = tile / (high_ * wide_),
+                row = tile / wide_ % high_ * kTileOut - shape_.padding_height,
+                column = tile % wide_ * kTileOut - shape_.padding_width;
+  const auto channels = static_cast<size_t>(shape_.channels);
+  for (size_t first = 0; first < channels; first += zeros.size()) {
+    TileInputs from;
+    for (int64_t i = 0; i < kTilePoints; ++i) {
+      const int64_t h = row + i / kTileIn, w = column + i % kTileIn;
+      const bool inside = h >= 0 && h < shape_.in_height && w >= 0 && w < shape_.in_width;
+      const int64_t pixel = (picture * shape_.in_height + h) * shape_.in_width + w;
+      from[static_cast<size_t>(i)] =
+          inside ? x + static_cast<size_t>(pixel) * channels + first : zeros.data();
+    }
+    input_tile(from, std::min(channels - first, zeros.size()), static_cast<size_t>(rows) * channels,
+               to + first);
+  }
+}
+
+int64_t Tiles::out_pixel(int64_t tile, int64_t i) const {
+  const int64_t h = tile / wide_ % high_ * kTileOut + i / kTileOut,
+                w = tile % wide_ * kTileOut + i % kTileOut;
+  if (h >= shape_.out_height || w >= shape_.out_width) return -1;
+  return (tile / (high_ * wide_) * shape_.out_height + h) * shape_.out_width + w;
+}
+
+void Tiles::transform_gradient(const float* y, int64_t tile, int64_t rows, float* to) const {
+  const auto filters = static_cast<size_t>(shape_.filters);
+  const Scratch outside(filters * sizeof(float));
+  std::fill(outside.floats(), outside.floats() + filters, 0.f);
+  TileGradients from;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t pixel = out_pixel(tile, static_cast<int64_t>(i));
+    from[i] = pixel < 0 ? outside.floats() : y + static_cast<size_t>(pixel) * filters;
+  }
+  gradient_tile(from, filters, static_cast<size_t>(rows) * filters, to);
+}
+
+void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, float* y) const {
+  const auto filters = static_cast<size_t>(shape_.filters);
+  const Scratch dropped(filters * sizeof(float));
+  TileOutputs to;
+  for (size_t i = 0; i < to.size(); ++i) {
+    const int64_t pixel = out_pixel(tile, static_cast<int64_t>(i));
+    to[i] = pixel < 0 ? dropped.floats() : y + static_cast<size_t>(pixel) * filters;
+  }
+  output_tile(from, filters, static_cast<size_t>(rows) * filters, to);
+}
+
+// ---- The convolution ----
+
+std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
+  if (!gains(shape)) return nullptr;
+  auto made = std::make_unique<Winograd>(shape);
+  made->block_ = tiles_of_block(shape, kBlockFloats, made->tiles_.count());
+  const std::array<int64_t, 3> input = {kTilePoints, made->block_, shape.channels},
+                               weights = {kTilePoints, shape.channels, shape.filters},
+                               output = {kTilePoints, made->block_, shape.filters};
+  made->input_ = dense(input, kStraight);
+  made->plain_weights_ = dense(weights, kStraight);
+  made->output_ = dense(output, kStraight);
+  // Each thread multiplies blocks of its own.
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  made->product_ = product_of(made->input_, any_layout(weights), made->output_);
+  omp_set_num_threads(threads);
+  if (!made->product_) return nullptr;
+  made->reorder_ = Primitive::reorder(made->plain_weights_, made->product_->layout(dnnl_query_weights_md));
+  return made->reorder_ ? std::move(made) : nullptr;
+}
+
+// In pieces of filters whose kernels lie in lines that the next channels share.
+void Winograd::transform_weights(const float* w, float* to) const {
+  const WinogradShape& shape = tiles_.shape();
+  const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
+  const size_t filter_step = 9 * (shape.turned ? 1 : channels),
+               channel_step = 9 * (shape.turned ? filters : 1);
+#pragma omp parallel for schedule(static)
+  for (size_t f = 0; f < filters; f += kWeightFilters)
+    for (size_t c = 0; c < channels; ++c)
+      weight_tile(w + f * filter_step + c * channel_step, filter_step, shape.turned, channels * filters,
+                  std::min(kWeightFilters, filters - f), to + c * filters + f);
+}
+
+base::Status Winograd::run_block(int64_t first, const float* x, void* weights, float* y) const {
+  const Scratch input(layout_bytes(input_)), output(layout_bytes(output_));
+  const int64_t count = std::min(block_, tiles_.count() - first);
+  for (int64_t i = 0; i < count; ++i)
+    tiles_.transform_input(x, first + i, block_, input.floats() + i * tiles_.shape().channels);
+  SLUICE_OK(product_->execute(
+      std::array<Argument, 3>{{{DNNL_ARG_SRC, &input_, input.data()},
+                               {DNNL_ARG_WEIGHTS, &product_->layout(dnnl_query_weights_md), weights},
+                               {DNNL_ARG_DST, &output_, output.data()}}}));
+  for (int64_t i = 0; i < count; ++i)
+    tiles_.transform_output(output.floats() + i * tiles_.shape().filters, first + i, block_, y);
+  return {};
+}
+
+base::Status Winograd::run(const float* x, const float* w, float* y) const {
+  const dnnl_memory_desc_t& packed = product_->layout(dnnl_query_weights_md);
+  const Scratch weights(layout_bytes(packed));
+  {
+    const Scratch plain(layout_bytes(plain_weights_));
+    transform_weights(w, plain.floats());
+    SLUICE_OK(reorder_->execute(std::array<Argument, 2>{
+        {{DNNL_ARG_FROM, &plain_weights_, plain.data()}, {DNNL_ARG_TO, &packed, weights.data()}}}));
+  }
+  std::mutex mutex;
+  base::Status status;
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < tiles_.count(); first += block_) {
+    base::Status done = run_block(first, x, weights.data(), y);
+    const std::lock_guard lock(mutex);
+    if (!done) status = done;
+  }
+  return status;
+}
+
+// ---- The weights' gradient ----
+
+std::unique_ptr<WinogradGradient> WinogradGradient::make(const WinogradShape& shape) {
+  if (!gains(shape)) return nullptr;
+  auto made = std::make_unique<WinogradGradient>(shape);
+  made->block_ = tiles_of_block(shape, kGradientBlockFloats, made->tiles_.count());
+  const std::array<int64_t, 3> input = {kTilePoints, shape.channels, made->block_},
+                               gradient = {kTilePoints, made->block_, shape.filters},
+                               sum = {kTilePoints, shape.channels, shape.filters};
+  made->input_ = dense(input, kSwapped);
+  made->gradient_ = dense(gradient, kStraight);
+  made->sum_ = dense(sum, kStraight);
+  made->first_ = product_of(made->input_, made->gradient_, made->sum_);
+  made->more_ = product_of(made->input_, made->gradient_, made->sum_, /*added=*/true);
+  return made->first_ && made->more_ ? std::move(made) : nullptr;
+}
+
+base::Status WinogradGradient::run(const float* x, const float* y, float* w) const {
+  const WinogradShape& shape = tiles_.shape();
+  const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
+  const Scratch sum(layout_bytes(sum_)), input(layout_bytes(input_)), gradient(layout_bytes(gradient_));
+  for (int64_t first = 0; first < tiles_.count(); first += block_) {
+    const int64_t count = std::min(block_, tiles_.count() - first);
+    if (count < block_) {  // rows that are missing add nothing
+      std::fill_n(input.floats(), layout_bytes(input_) / sizeof(float), 0.f);
+      std::fill_n(gradient.floats(), layout_bytes(gradient_) / sizeof(float), 0.f);
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; ++i) {
+      tiles_.transform_input(x, first + i, block_, input.floats() + i * shape.channels);
+      tiles_.transform_gradient(y, first + i, block_, gradient.floats() + i * shape.filters);
+    }
+    SLUICE_OK((first == 0 ? first_ : more_)
+                  ->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &input_, input.data()},
+                                                     {DNNL_ARG_WEIGHTS, &gradient_, gradient.data()},
+                                                     {DNNL_ARG_DST, &sum_, sum.data()}}}));
+  }
+#pragma omp parallel for schedule(static)
+  for (size_t f = 0; f < filters; f += kWeightFilters)
+    for (size_t c = 0; c < channels; ++c)
+      kernel_gradient_tile(sum.floats() + c * filters + f, std::min(kWeightFilters, filters - f),
+                           channels * filters, 9 * channels, w + 9 * (f * channels + c));
+  return {};
+}
+
+}  // namespace sluice::kernels

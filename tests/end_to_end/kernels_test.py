@@ -1,0 +1,62 @@
+"""kernels_test.py SLUICE: a training with the CPU's kernels: the same losses as without them, and no activation of the
+optimized program is transposed. Skipped (77) where the machine has no library for kernels."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SLUICE = str(Path(sys.argv.pop(1)).resolve())
+SKIPPED = 77
+
+
+def train(folder, *arguments, **environment):
+    run = subprocess.run(
+        [SLUICE, "train", "--model", "cifar_resnet8", "--fake-data", "--classes", "10", "--train-size", "256", "--test-size", "64",
+         "--batch-size", "64", "--epochs", "1", "--log-steps", "1", "--lr", "0.01", "--logdir", folder, *arguments],
+        env={**os.environ, "SLUICE_CACHE": "0", **environment}, text=True, capture_output=True, timeout=600)
+    if run.returncode != 0:
+        raise AssertionError(run.stderr)
+    return run.stdout + run.stderr
+
+
+def losses(log):
+    return [float(loss) for loss in re.findall(r"Loss=([0-9.]+)", log)]
+
+
+class Kernels(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+
+    def test_the_losses_are_those_of_the_compiler(self):
+        on = train(self.path / "on")
+        off = train(self.path / "off", "--cpu-kernels", "off")
+        self.assertGreaterEqual(len(losses(on)), 3)
+        self.assertEqual(len(losses(on)), len(losses(off)))
+        for with_kernels, without in zip(losses(on), losses(off)):
+            self.assertAlmostEqual(with_kernels, without, delta=2e-3)
+
+    def test_no_activation_is_transposed(self):
+        dump = self.path / "dump"
+        train(self.path / "run", XLA_FLAGS=f"--xla_dump_to={dump} --xla_dump_hlo_as_text")
+        programs = [path.read_text() for path in dump.glob("*cpu_after_optimizations.txt")]
+        step = max(programs, key=len)
+        self.assertGreaterEqual(step.count('custom_call_target="sluice_convolution"'), 17)  # 9 forward, 8 or 9 backward
+        self.assertNotRegex(step, r" transpose\(")
+        # Pictures become channels-last where they come in; nothing else with four dimensions changes its layout.
+        entry = step[step.index("\nENTRY"):]
+        copies = re.findall(r"= (f32\[\d+,\d+,\d+,\d+\]\{[\d,]+\}) copy\(%(\w+)", entry)
+        changed = [copy for copy in copies if copy[0].endswith("{1,3,2,0}")]
+        self.assertLessEqual(len(changed), 1, changed)
+
+
+if __name__ == "__main__":
+    if "oneDNN is not there" in subprocess.run([SLUICE, "train", "--model", "lenet", "--fake-data", "--help"], text=True,
+                                               capture_output=True).stderr:
+        sys.exit(SKIPPED)
+    unittest.main()
