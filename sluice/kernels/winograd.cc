@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "sluice/kernels/arena.h"
@@ -15,10 +16,12 @@ constexpr std::array<int, 3> kStraight = {0, 1, 2}, kSwapped = {0, 2, 1};
 // the gradient, whose blocks all cores share.
 constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 2 << 20;
 constexpr int64_t kFewestChannels = 32;
-constexpr size_t kWeightFilters = 16;
+constexpr size_t kPiece = 16;
 
 bool gains(const WinogradShape& shape) {
-  return std::min(shape.channels, shape.filters) >= kFewestChannels &&
+  // The work on the weights is the same for one tile as for many (measured: docs/performance.md).
+  const bool many = Tiles(shape).count() >= shape.channels * shape.filters / 2048;
+  return many && std::min(shape.channels, shape.filters) >= kFewestChannels &&
          std::min(shape.out_height, shape.out_width) >= kTileOut;
 }
 
@@ -33,6 +36,33 @@ std::unique_ptr<Primitive> product_of(const dnnl_memory_desc_t& a, const dnnl_me
   const Onednn& library = *base::value_or_throw(Onednn::open());
   if (library.matmul_desc_init(&description, &a, &b, nullptr, &c) != dnnl_success) return nullptr;
   return Primitive::create(&description, nullptr, added);
+}
+
+// Weights, [points, channels, filters], are worked on in pieces of 16 × 16: the planes of the points often
+// lie a power of two apart, and 36 of such lines do not fit into a cache at the same time.
+struct Piece {
+  size_t channel, channels, filter, filters;
+};
+
+// body(piece, memory for its points), on the threads of a call.
+template <typename Body>
+void for_pieces(size_t channels, size_t filters, const Body& body) {
+  const size_t wide = (filters + kPiece - 1) / kPiece, all = (channels + kPiece - 1) / kPiece * wide;
+#pragma omp parallel for schedule(static)
+  for (size_t i = 0; i < all; ++i) {
+    const Scratch points(kTilePoints * kPiece * kPiece * sizeof(float));
+    const size_t channel = i / wide * kPiece, filter = i % wide * kPiece;
+    body(Piece{channel, std::min(kPiece, channels - channel), filter, std::min(kPiece, filters - filter)},
+         points.floats());
+  }
+}
+
+// body(row of the piece, its place among all weights).
+template <typename Body>
+void each_row(const Piece& piece, size_t channels, size_t filters, const Body& body) {
+  for (size_t point = 0; point < kTilePoints; ++point)
+    for (size_t i = 0; i < piece.channels; ++i)
+      body(point * kPiece + i, (point * channels + piece.channel + i) * filters + piece.filter);
 }
 
 }  // namespace
@@ -116,17 +146,19 @@ std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
   return made->reorder_ ? std::move(made) : nullptr;
 }
 
-// In pieces of filters whose kernels lie in lines that the next channels share.
 void Winograd::transform_weights(const float* w, float* to) const {
   const WinogradShape& shape = tiles_.shape();
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
   const size_t filter_step = 9 * (shape.turned ? 1 : channels),
                channel_step = 9 * (shape.turned ? filters : 1);
-#pragma omp parallel for schedule(static)
-  for (size_t f = 0; f < filters; f += kWeightFilters)
-    for (size_t c = 0; c < channels; ++c)
-      weight_tile(w + f * filter_step + c * channel_step, filter_step, shape.turned, channels * filters,
-                  std::min(kWeightFilters, filters - f), to + c * filters + f);
+  for_pieces(channels, filters, [&](const Piece& piece, float* points) {
+    for (size_t i = 0; i < piece.channels; ++i)
+      weight_tile(w + piece.filter * filter_step + (piece.channel + i) * channel_step, filter_step,
+                  shape.turned, kPiece * kPiece, piece.filters, points + i * kPiece);
+    each_row(piece, channels, filters, [&](size_t row, size_t place) {
+      std::memcpy(to + place, points + row * kPiece, piece.filters * sizeof(float));
+    });
+  });
 }
 
 base::Status Winograd::run_block(int64_t first, const float* x, void* weights, float* y) const {
@@ -200,11 +232,14 @@ base::Status WinogradGradient::run(const float* x, const float* y, float* w) con
                                                      {DNNL_ARG_WEIGHTS, &gradient_, gradient.data()},
                                                      {DNNL_ARG_DST, &sum_, sum.data()}}}));
   }
-#pragma omp parallel for schedule(static)
-  for (size_t f = 0; f < filters; f += kWeightFilters)
-    for (size_t c = 0; c < channels; ++c)
-      kernel_gradient_tile(sum.floats() + c * filters + f, std::min(kWeightFilters, filters - f),
-                           channels * filters, 9 * channels, w + 9 * (f * channels + c));
+  for_pieces(channels, filters, [&](const Piece& piece, float* points) {
+    each_row(piece, channels, filters, [&](size_t row, size_t place) {
+      std::memcpy(points + row * kPiece, sum.floats() + place, piece.filters * sizeof(float));
+    });
+    for (size_t i = 0; i < piece.channels; ++i)
+      kernel_gradient_tile(points + i * kPiece, piece.filters, kPiece * kPiece, 9 * channels,
+                           w + 9 * (piece.filter * channels + piece.channel + i));
+  });
   return {};
 }
 
