@@ -1,4 +1,4 @@
-// The entropy-coded part of ordinary JPEG files, twice as fast as libjpeg reads it.
+// The entropy-coded part of ordinary JPEG files, nearly twice as fast as libjpeg reads it.
 #pragma once
 
 #include <cstdint>
