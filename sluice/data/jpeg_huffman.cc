@@ -265,17 +265,20 @@ SLUICE_BMI2 void JpegHuffman::read_blocks_bmi2(JBLOCKROW* blocks) { read_blocks<
 SLUICE_BMI2 void JpegHuffman::skip_blocks_bmi2() { read_blocks<false>(nullptr); }
 #endif
 
+void JpegHuffman::read_unit(JBLOCKROW* blocks) {
+#ifdef SLUICE_BMI2
+  static const bool has_bmi2 = __builtin_cpu_supports("bmi2") > 0;
+  if (has_bmi2) return blocks != nullptr ? read_blocks_bmi2(blocks) : skip_blocks_bmi2();
+#endif
+  blocks != nullptr ? read_blocks<true>(blocks) : read_blocks<false>(nullptr);
+}
+
 boolean JpegHuffman::read_mcu(j_decompress_ptr info, JBLOCKROW* blocks) {
   auto& self = *static_cast<JpegHuffman*>(info->client_data);
   if (!self.ended_ && self.end_ - self.bits_.at < static_cast<std::ptrdiff_t>(kUnitBytes)) self.unstuff();
   const bool keep = blocks != nullptr && self.column_ >= self.keep_from_ && self.column_ < self.keep_to_;
   self.column_ = self.column_ + 1 == self.columns_ ? 0 : self.column_ + 1;
-  static const bool has_bmi2 = __builtin_cpu_supports("bmi2") > 0;
-  if (has_bmi2) {
-    keep ? self.read_blocks_bmi2(blocks) : self.skip_blocks_bmi2();
-  } else {
-    keep ? self.read_blocks<true>(blocks) : self.read_blocks<false>(nullptr);
-  }
+  self.read_unit(keep ? blocks : nullptr);
   // Bits that were taken from behind the end.
   const bool over =
       self.ended_ && 8 * (self.bits_.at - self.end_) > static_cast<std::ptrdiff_t>(self.bits_.count);

@@ -61,6 +61,7 @@ class JpegHuffman {
   static boolean read_mcu(j_decompress_ptr info, JBLOCKROW* blocks);
   template <bool kKeep>
   void read_blocks(JBLOCKROW* blocks);
+  void read_unit(JBLOCKROW* blocks);  // nothing: passes over it
   void read_blocks_bmi2(JBLOCKROW* blocks);
   void skip_blocks_bmi2();
   void unstuff();
