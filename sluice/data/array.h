@@ -36,6 +36,7 @@ class Array {
   static Array zeros(ElementType type, std::vector<std::int64_t> shape);
 
   bool defined() const { return memory_ != nullptr; }
+  void release() { memory_.reset(); }  // gives up the memory, and keeps type and shape
   ElementType type() const { return type_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t elements() const { return elements_; }

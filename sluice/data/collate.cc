@@ -1,5 +1,6 @@
 #include "sluice/data/collate.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "sluice/data/planes.h"
@@ -31,6 +32,15 @@ bool same(const BatchLayout::Item& a, const BatchLayout::Item& b) {
   return a.text == b.text && a.image == b.image && a.type == b.type && a.shape == b.shape;
 }
 
+// Whether item_of(value) would be `item`.
+bool fits(const Value& value, const BatchLayout::Item& item) {
+  const auto* image = std::get_if<Image>(&value);
+  if (image == nullptr || image->pixels.shape().size() != 3) return same(item_of(value), item);
+  const auto& shape = image->pixels.shape();
+  return item.image && item.type == image->pixels.type() && item.shape.size() == 3 &&
+         item.shape[0] == shape[2] && item.shape[1] == shape[0] && item.shape[2] == shape[1];
+}
+
 std::string describe(const BatchLayout::Item& item) {
   if (item.text) return "text";
   return base::str(item.image ? "picture " : "", name_of(item.type), " [", base::join(item.shape, ", "), "]");
@@ -55,7 +65,18 @@ void put(const Value& value, const BatchLayout::Item& item, std::uint8_t* row, s
 
 using Rows = std::vector<std::optional<Sample>>;
 
-Column stack(Rows& rows, std::size_t field, const BatchLayout::Item& item) {
+Array array_of(std::size_t rows, const BatchLayout::Item& item) {
+  std::vector<std::int64_t> shape{static_cast<std::int64_t>(rows)};
+  shape.insert(shape.end(), item.shape.begin(), item.shape.end());
+  return Array(item.type, std::move(shape));
+}
+
+bool released(const Value& value) {
+  const auto* image = std::get_if<Image>(&value);
+  return image != nullptr && !image->pixels.defined();
+}
+
+Column stack(Rows& rows, std::size_t field, const BatchLayout::Item& item, const PictureColumns& pictures) {
   Column column;
   if (item.text) {
     column.text.resize(rows.size());
@@ -63,12 +84,12 @@ Column stack(Rows& rows, std::size_t field, const BatchLayout::Item& item) {
       if (rows[i]) column.text[i] = std::move(std::get<std::string>(rows[i]->fields[field]));
     return column;
   }
-  std::vector<std::int64_t> shape{static_cast<std::int64_t>(rows.size())};
-  shape.insert(shape.end(), item.shape.begin(), item.shape.end());
-  column.array = Array(item.type, std::move(shape));
+  column.array = pictures.column(field, item);
+  if (!column.array.defined()) column.array = array_of(rows.size(), item);
   const std::size_t row_bytes = rows.empty() ? 0 : column.array.bytes() / rows.size();
   auto* memory = column.array.data<std::uint8_t>();
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] && released(rows[i]->fields[field])) continue;
     if (rows[i])
       put(rows[i]->fields[field], item, memory + i * row_bytes, row_bytes);
     else
@@ -86,10 +107,10 @@ base::Status check_layout(const Sample& sample, const BatchLayout& layout) {
     if (std::holds_alternative<Arrays>(sample.fields[i]))
       return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key,
                         " has the arrays of an npz file as field ", i, ": take one of them in map()");
-    const auto item = item_of(sample.fields[i]);
-    if (same(item, layout.columns[i])) continue;
-    return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ", describe(item),
-                      " as field ", i, ", others have ", describe(layout.columns[i]),
+    if (fits(sample.fields[i], layout.columns[i])) continue;
+    return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
+                      describe(item_of(sample.fields[i])), " as field ", i, ", others have ",
+                      describe(layout.columns[i]),
                       ": samples of a batch must be alike; resize() or crop() makes pictures so");
   }
   return {};
@@ -103,7 +124,30 @@ BatchLayout layout_of(const Sample& sample) {
   return layout;
 }
 
-base::Result<Batch> collate(Rows rows, const BatchLayout& layout) {
+void PictureColumns::take(Sample& sample, std::size_t row, std::size_t rows) {
+  std::call_once(begun_, [&] {
+    layout_ = layout_of(sample);
+    columns_.resize(layout_.columns.size());
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const BatchLayout::Item& item = layout_.columns[i];
+      if (item.image && item.shape.size() == 3) columns_[i] = array_of(rows, item);
+    }
+  });
+  for (std::size_t i = 0; i < std::min(columns_.size(), sample.fields.size()); ++i) {
+    auto* image = std::get_if<Image>(&sample.fields[i]);
+    if (image == nullptr || !columns_[i].defined() || !fits(sample.fields[i], layout_.columns[i])) continue;
+    const std::size_t row_bytes = columns_[i].bytes() / rows;
+    put(sample.fields[i], layout_.columns[i], columns_[i].data<std::uint8_t>() + row * row_bytes, row_bytes);
+    image->pixels.release();
+  }
+}
+
+Array PictureColumns::column(std::size_t field, const BatchLayout::Item& item) const {
+  const bool has = field < columns_.size() && same(layout_.columns[field], item);
+  return has ? columns_[field] : Array();
+}
+
+base::Result<Batch> collate(Rows rows, const BatchLayout& layout, const PictureColumns& pictures) {
   Batch batch;
   batch.mask = Array(ElementType::kBool, {static_cast<std::int64_t>(rows.size())});
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -114,7 +158,7 @@ base::Result<Batch> collate(Rows rows, const BatchLayout& layout) {
     batch.keys.push_back(std::move(rows[i]->key));
   }
   for (std::size_t i = 0; i < layout.columns.size(); ++i)
-    batch.columns.push_back(stack(rows, i, layout.columns[i]));
+    batch.columns.push_back(stack(rows, i, layout.columns[i], pictures));
   const Array* first_array = nullptr;
   for (std::size_t i = 0; i < layout.columns.size(); ++i) {
     const auto& item = layout.columns[i];

@@ -1,6 +1,7 @@
 // From decoded samples to one batch.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -22,8 +23,27 @@ struct BatchLayout {
 // The layout of a sample's fields as columns. Pictures become [channels, height, width].
 BatchLayout layout_of(const Sample& sample);
 
+// Columns of pictures that are filled while other samples of the batch are still being decoded: a picture is
+// copied while it is in the processor's cache, and its memory serves the next one. Threads: any, but each row
+// once.
+class PictureColumns {
+ public:
+  // Copies the sample's pictures into their row of `rows` and releases their memory. The first sample says
+  // how pictures look; one that looks otherwise is left alone.
+  void take(Sample& sample, std::size_t row, std::size_t rows);
+  // The field's column; not defined where there is none of these pictures.
+  Array column(std::size_t field, const BatchLayout::Item& item) const;
+
+ private:
+  std::once_flag begun_;
+  BatchLayout layout_;
+  std::vector<Array> columns_;
+};
+
 // Stacks samples into rows; a row without a sample is padding: zeros, and false in the mask. All samples must
 // have the layout: the error names two that differ. Fills columns, image, label, mask, keys and count.
-base::Result<Batch> collate(std::vector<std::optional<Sample>> rows, const BatchLayout& layout);
+// `pictures` has those pictures whose memory was released.
+base::Result<Batch> collate(std::vector<std::optional<Sample>> rows, const BatchLayout& layout,
+                            const PictureColumns& pictures = {});
 
 }  // namespace sluice::data

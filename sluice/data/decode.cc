@@ -195,6 +195,7 @@ std::vector<float> normalized_levels(const std::vector<float>& mean, const std::
 
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {
   Sample sample{raw.key, *raw.shard, {}};
+  sample.fields.reserve(plan.fields.size());
   bool label_seen = false;
   for (const FieldPlan& field_plan : plan.fields) {
     const Field* field = find_field(raw, field_plan);

@@ -3,11 +3,13 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 // jpeglib.h needs cstdio before it.
 #include <jerror.h>
 #include <jpeglib.h>
 
 #include "sluice/data/image.h"
+#include "sluice/data/jpeg_huffman.h"
 #include "sluice/data/resize.h"
 
 namespace sluice::data {
@@ -60,6 +62,7 @@ struct JpegDefaults {
 struct JpegReader {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
+  std::unique_ptr<JpegHuffman> huffman = std::make_unique<JpegHuffman>();
 
   JpegReader() {
     info.err = jpeg_std_error(&errors.manager);
@@ -138,9 +141,11 @@ struct JpegWork {
   Pixels pixels;
   const std::function<Region(std::int64_t, std::int64_t)>* choose = nullptr;
   std::int64_t height = 0, width = 0;  // of the result
-  Region region;                       // of the picture
-  Region read;                         // what pixels hold, of the picture as it is scaled
+  bool chosen = false;
+  Region region;  // of the picture
+  Region read;    // what pixels hold, of the picture as it is scaled
   int reduction = 1;
+  bool quick = true;  // the coefficients are read by JpegHuffman, where it takes them
 };
 
 bool jpeg_begin(JpegReader& reader, const JpegWork& work) {
@@ -166,6 +171,7 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
   if (setjmp(reader.errors.escape) != 0) return false;
   if (!jpeg_begin(reader, work)) return false;
   jpeg_start_decompress(&info);
+  work.quick = work.quick && reader.huffman->take_over(info);
   Pixels& pixels = work.pixels;
   pixels.height = info.output_height;
   pixels.width = info.output_width;
@@ -176,6 +182,7 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
     JSAMPROW row = pixels.bytes.data() + stride * info.output_scanline;
     jpeg_read_scanlines(&info, &row, 1);
   }
+  if (work.quick) reader.huffman->hand_back(info);
   jpeg_finish_decompress(&info);
   return true;
 }
@@ -198,7 +205,8 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
   auto& info = reader.info;
   if (setjmp(reader.errors.escape) != 0) return false;
   if (!jpeg_begin(reader, work)) return false;
-  work.region = (*work.choose)(info.image_height, info.image_width);
+  if (!work.chosen) work.region = (*work.choose)(info.image_height, info.image_width);
+  work.chosen = true;
   work.reduction = 1;
   while (work.reduction < 8 && work.region.height >= 2 * work.reduction * work.height &&
          work.region.width >= 2 * work.reduction * work.width)
@@ -206,11 +214,13 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
   info.scale_num = 1;
   info.scale_denom = static_cast<unsigned>(work.reduction);
   jpeg_start_decompress(&info);
+  work.quick = work.quick && reader.huffman->take_over(info);
   work.read = jpeg_part(work, info.output_height, info.output_width);
   JDIMENSION left = static_cast<JDIMENSION>(work.read.left), width = static_cast<JDIMENSION>(work.read.width);
   jpeg_crop_scanline(&info, &left, &width);
   work.read.left = left;
   work.read.width = width;
+  if (work.quick) reader.huffman->keep_columns(info, left, width);
   Pixels& pixels = work.pixels;
   pixels.height = work.read.height;
   pixels.width = work.read.width;
@@ -228,6 +238,17 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
 
 // Whether the rest can be left unread: a file that was cut off has no end marker.
 bool jpeg_has_end(std::string_view bytes) { return base::ends_with(bytes, "\xff\xd9"); }
+
+// Reads with `read`, and once more in libjpeg's own way what is too odd for the quick one: sound or not, it
+// is then what libjpeg makes of it.
+template <typename Read>
+bool jpeg_attempt(JpegReader& reader, JpegWork& work, const Read& read) {
+  if (read(reader, work)) return true;
+  if (!work.quick || !reader.huffman->gave_up()) return false;
+  reader.reset();
+  work.quick = false;
+  return read(reader, work);
+}
 
 tl::unexpected<Error> jpeg_error(const JpegReader& reader) {
   return base::fail(Code::kDataLoss, "not a sound JPEG: ", reader.errors.message);
@@ -253,16 +274,24 @@ Pixels jpeg_resized(const JpegWork& work) {
       work.height, work.width);
 }
 
-}  // namespace
-
-base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model) {
+base::Result<Pixels> jpeg_whole(std::string_view bytes, ColorModel model, bool quick) {
   JpegReader& reader = jpeg_reader();
   JpegWork work;
   work.bytes = bytes;
-  const bool done = jpeg_read(reader, work);
-  if (!done) return jpeg_error(reader);
+  work.quick = quick;
+  if (!jpeg_attempt(reader, work, jpeg_read)) return jpeg_error(reader);
   jpeg_finish(reader, work.pixels);
   return convert_rgb(std::move(work.pixels), model);
+}
+
+}  // namespace
+
+base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model) {
+  return jpeg_whole(bytes, model, true);
+}
+
+base::Result<Pixels> decode_jpeg_general(std::string_view bytes, ColorModel model) {
+  return jpeg_whole(bytes, model, false);
 }
 
 base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model,
@@ -281,7 +310,7 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
   work.height = height;
   work.width = width;
   work.pixels.bytes = std::move(memory);
-  if (!jpeg_read_region(reader, work)) return jpeg_error(reader);
+  if (!jpeg_attempt(reader, work, jpeg_read_region)) return jpeg_error(reader);
   jpeg_finish(reader, work.pixels);
   if (model == ColorModel::kGray) work.pixels = convert_rgb(std::move(work.pixels), model);
   Pixels result = jpeg_resized(work);

@@ -1,63 +1,15 @@
 // Parts of JPEG files against the whole picture.
 #include <gmock/gmock.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <thread>
-// jpeglib.h needs cstdio before it.
-#include <jpeglib.h>
 
 #include "sluice/base/random.h"
 #include "sluice/data/image.h"
 #include "sluice/data/resize.h"
-#include "sluice/data/test_files.h"
-#include "sluice/data/test_support.h"
+#include "sluice/data/test_jpeg.h"
 
 namespace sluice::data {
 namespace {
-
-struct Kind {
-  int across = 1, down = 1;  // chroma subsampling
-  bool progressive = false;
-  int restart = 0;  // rows of blocks between restart markers
-};
-
-// A picture of smooth and rough parts.
-std::string make_jpeg(std::int64_t height, std::int64_t width, const Kind& kind) {
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors{};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* buffer = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &buffer, &size);
-  info.image_width = static_cast<JDIMENSION>(width);
-  info.image_height = static_cast<JDIMENSION>(height);
-  info.input_components = 3;
-  info.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 85, TRUE);
-  info.comp_info[0].h_samp_factor = kind.across;
-  info.comp_info[0].v_samp_factor = kind.down;
-  info.restart_in_rows = kind.restart;
-  if (kind.progressive) jpeg_simple_progression(&info);
-  jpeg_start_compress(&info, TRUE);
-  base::Random random({static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width)});
-  std::vector<std::uint8_t> row(static_cast<std::size_t>(width) * 3);
-  for (std::int64_t y = 0; y < height; ++y) {
-    for (std::int64_t x = 0; x < width; ++x)
-      for (std::int64_t c = 0; c < 3; ++c)
-        row[static_cast<std::size_t>(x * 3 + c)] = static_cast<std::uint8_t>(
-            128 + (x * (c + 1) + y) % 90 - 45 + static_cast<std::int64_t>(random.below(40)));
-    JSAMPROW rows = row.data();
-    jpeg_write_scanlines(&info, &rows, 1);
-  }
-  jpeg_finish_compress(&info);
-  std::string bytes(reinterpret_cast<char*>(buffer), size);
-  jpeg_destroy_compress(&info);
-  std::free(buffer);
-  return bytes;
-}
 
 Region random_region(base::Random& random, std::int64_t height, std::int64_t width) {
   Region region;
@@ -69,12 +21,12 @@ Region random_region(base::Random& random, std::int64_t height, std::int64_t wid
   return region;
 }
 
-constexpr Kind kKinds[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {2, 2, true}, {2, 2, false, 1}};
+constexpr JpegKind kKinds[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {2, 2, true}, {2, 2, false, 1}};
 
 // Below twice the size nothing is scaled, so the part must be what the whole picture has there.
 TEST(JpegRegion, IsThePartOfTheWhole) {
   base::Random random({1});
-  for (const Kind& kind : kKinds) {
+  for (const JpegKind& kind : kKinds) {
     for (const auto& [height, width] : {std::pair{97, 131}, std::pair{64, 64}, std::pair{16, 200}}) {
       const std::string file = make_jpeg(height, width, kind);
       for (const ColorModel model : {ColorModel::kRgb, ColorModel::kGray, ColorModel::kRgba}) {

@@ -188,6 +188,9 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
     if (!raw) continue;
     try {
       work.samples[i] = decode_one(*raw);
+      // A bad sample's row is filled with another one's picture, which must still be there then.
+      if (*work.samples[i] && options_.read->on_error == OnError::kStop)
+        work.pictures.take(**work.samples[i], i, work.samples.size());
     } catch (const std::exception& error) {
       work.samples[i] = base::fail(Code::kResourceExhausted, raw->where(), ": ", error.what());
     }
@@ -275,7 +278,7 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
   } else {
     SLUICE_TRY(layout, layout_for_padding());
   }
-  SLUICE_TRY(Batch batch, collate(std::move(rows), layout));
+  SLUICE_TRY(Batch batch, collate(std::move(rows), layout, work.pictures));
   if (options_.decode.mix.wanted())
     SLUICE_OK(mix_rows(batch, options_.decode.mix, options_.decode.seed, options_.decode.epoch));
   work.samples.clear();

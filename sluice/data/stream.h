@@ -46,10 +46,11 @@ class PipelineStream : public Stream {
   struct Work {
     RawBatch raw;
     std::vector<std::optional<base::Result<Sample>>> samples;  // nothing: padding, or not decoded
-    std::vector<Error> bad;                                    // of samples that were left out
-    std::int64_t bytes = 0;                                    // that it holds; under mutex_
-    std::size_t chunks_left = 0;                               // under mutex_
-    bool finished = false;                                     // under mutex_
+    PictureColumns pictures;
+    std::vector<Error> bad;       // of samples that were left out
+    std::int64_t bytes = 0;       // that it holds; under mutex_
+    std::size_t chunks_left = 0;  // under mutex_
+    bool finished = false;        // under mutex_
     std::optional<base::Result<Batch>> result;
   };
   struct Chunk {

@@ -1,4 +1,5 @@
-// JPEG and WebP: decoded whole and in part. Where both succeed, the part is what the whole has there.
+// JPEG and WebP: decoded whole and in part. Where both succeed, the part is what the whole has there; and a
+// JPEG's pixels are those of libjpeg alone.
 #include <string_view>
 
 #include "sluice/data/image.h"
@@ -15,6 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return 0;
   const auto whole = data::decode_image(file, data::ColorModel::kRgb);
   if (!data::is_jpeg(file)) return 0;
+  const auto general = data::decode_jpeg_general(file, data::ColorModel::kRgb);
+  fuzz::demand(whole.has_value() == general.has_value(), "libjpeg alone takes the same files");
+  fuzz::demand(!whole || whole->bytes == general->bytes, "libjpeg alone gives the same pixels");
   data::Region region;
   const auto choose = [&](std::int64_t height, std::int64_t width) {
     region = {height / 3, width / 3, height - height / 3 - height / 4, width - width / 3 - width / 4};

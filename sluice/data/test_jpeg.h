@@ -1,0 +1,64 @@
+// JPEG files for tests.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+// jpeglib.h needs cstdio before it.
+#include <jpeglib.h>
+
+#include "sluice/base/random.h"
+
+namespace sluice::data {
+
+struct JpegKind {
+  int across = 1, down = 1;  // chroma subsampling
+  bool progressive = false;
+  int restart = 0;  // rows of blocks between restart markers
+  int quality = 85;
+  bool optimized = false;  // tables of its own
+  bool gray = false;
+};
+
+// A picture of smooth and rough parts.
+inline std::string make_jpeg(std::int64_t height, std::int64_t width, const JpegKind& kind) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* buffer = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &buffer, &size);
+  info.image_width = static_cast<JDIMENSION>(width);
+  info.image_height = static_cast<JDIMENSION>(height);
+  const std::int64_t channels = kind.gray ? 1 : 3;
+  info.input_components = static_cast<int>(channels);
+  info.in_color_space = kind.gray ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, kind.quality, TRUE);
+  info.optimize_coding = kind.optimized ? TRUE : FALSE;
+  info.comp_info[0].h_samp_factor = kind.across;
+  info.comp_info[0].v_samp_factor = kind.down;
+  info.restart_in_rows = kind.restart;
+  if (kind.progressive) jpeg_simple_progression(&info);
+  jpeg_start_compress(&info, TRUE);
+  base::Random random({static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width)});
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(width * channels));
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x)
+      for (std::int64_t c = 0; c < channels; ++c)
+        row[static_cast<std::size_t>(x * channels + c)] = static_cast<std::uint8_t>(
+            128 + (x * (c + 1) + y) % 90 - 45 + static_cast<std::int64_t>(random.below(40)));
+    JSAMPROW rows = row.data();
+    jpeg_write_scanlines(&info, &rows, 1);
+  }
+  jpeg_finish_compress(&info);
+  std::string bytes(reinterpret_cast<char*>(buffer), size);
+  jpeg_destroy_compress(&info);
+  std::free(buffer);
+  return bytes;
+}
+
+}  // namespace sluice::data
