@@ -244,8 +244,7 @@ void settle(Runtime& rt, Trace& trace, const Plan& plan, const std::vector<uint3
     data->type = value.type;
     data->sameness = value.sameness;
     data->origin = trace.nodes[plan.outputs[i].node].origin;
-    data->buffers.reserve(launched.outputs.size());
-    for (auto& outputs : launched.outputs) data->buffers.push_back(std::move(outputs[i]));
+    data->buffers = std::move(launched.outputs[i]);
     results.push_back(std::move(data));
   }
   for (uint32_t output : output_of) {
