@@ -101,7 +101,9 @@ class Collective {
     }
     pjrt::Launch launch = base::value_or_throw(program_->execute(arguments));
     for (const pjrt::Event& done : launch.done) base::value_or_throw(done.await());
-    buffers_ = std::move(launch.outputs);
+    for (size_t i = 0; i < launch.outputs.size(); ++i) {
+      for (size_t r = 0; r < buffers_.size(); ++r) buffers_[r][i] = std::move(launch.outputs[i][r]);
+    }
   }
 
  private:

@@ -82,7 +82,7 @@ base::Status ForeignProgram::run() {
   pjrt::Launch launch;
   SLUICE_TRY(launch, executable_->execute(arguments));
   for (size_t i = 0; i < aliases_.size(); ++i) {
-    if (aliases_[i] >= 0) arguments_[i] = std::move(launch.outputs[0][static_cast<size_t>(aliases_[i])]);
+    if (aliases_[i] >= 0) arguments_[i] = std::move(launch.outputs[static_cast<size_t>(aliases_[i])][0]);
   }
   return launch.done[0].await();
 }

@@ -246,21 +246,27 @@ void set_launch_check(std::function<void(const LaunchRecord&)> check) {
 
 namespace {
 
-// Gives the pending storages their results.
-void settle(Runtime& rt, Trace& trace, const Plan& plan, const std::vector<uint32_t>& output_of,
-            pjrt::Launch& launched) {
+// What the program will give, still without buffers. Made before the launch: that may wait while the replicas
+// begin, and their work drives the trace out of the processor's caches.
+std::vector<DataPtr> make_results(Runtime& rt, const Trace& trace, const Plan& plan) {
   std::vector<DataPtr> results;
-  for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    const Operand value = trace.result(plan.outputs[i].node, plan.outputs[i].output);
+  results.reserve(plan.outputs.size());
+  for (const Ref& output : plan.outputs) {
+    const Operand value = trace.result(output.node, output.output);
     auto data = c10::make_intrusive<Data>();
     data->client = rt.client;
     data->type = value.type;
     data->sameness = value.sameness;
-    data->origin = trace.nodes[plan.outputs[i].node].origin;
-    data->buffers.reserve(launched.outputs.size());
-    for (auto& outputs : launched.outputs) data->buffers.push_back(std::move(outputs[i]));
+    data->origin = trace.nodes[output.node].origin;
     results.push_back(std::move(data));
   }
+  return results;
+}
+
+// Gives the pending storages their results.
+void settle(Trace& trace, const std::vector<uint32_t>& output_of, std::vector<DataPtr>& results,
+            pjrt::Launch& launched) {
+  for (size_t i = 0; i < results.size(); ++i) results[i]->buffers = std::move(launched.outputs[i]);
   for (uint32_t output : output_of) {
     LazyStorage& storage = *trace.first_pending();
     set_data(storage, results[output], std::move(storage.strides));
@@ -304,11 +310,12 @@ void cut(std::string_view what) {
     Scalars scalars;
     gather_scalars(trace, plan, rt.world, scalars);
     check_launch(rt, trace, plan, program, scalars, what);
+    std::vector<DataPtr> results = make_results(rt, trace, plan);
     pjrt::Launch launched = launch(rt, trace, plan, program, scalars, flight);
     // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
     // registered after them is called before.
     if (++program.launches == 1) std::atexit(wait_at_exit);
-    settle(rt, trace, plan, output_of, launched);
+    settle(trace, output_of, results, launched);
     flight.done = std::move(launched.done);
     for (DataPtr& leaf : trace.leaves) {
       if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));

@@ -205,7 +205,7 @@ TEST_F(ProgramCacheTest, ReplicasWorkFromTheCache) {
     Buffer b = base::value_or_throw(client->put(y, f32({4}), *client->devices()[1]));
     const std::vector<std::vector<Buffer*>> arguments = {{&a}, {&b}};
     const Launch launch = base::value_or_throw(sum->execute(arguments));
-    for (size_t r = 0; r < 2; ++r) EXPECT_THAT(values<float>(launch.outputs[r][0]), ElementsAre(6, 7, 8, 9));
+    for (size_t r = 0; r < 2; ++r) EXPECT_THAT(values<float>(launch.outputs[0][r]), ElementsAre(6, 7, 8, 9));
   }
 }
 

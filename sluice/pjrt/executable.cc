@@ -162,16 +162,14 @@ base::Result<Launch> Executable::execute(std::span<const std::vector<Buffer*>> a
   args.device_complete_events = arrays.events.data();
   SLUICE_OK(client_->api().call(args));
   Launch launch;
-  launch.outputs.resize(devices_.size());
-  launch.done.reserve(devices_.size());
-  for (size_t r = 0; r < devices_.size(); ++r) {
-    std::vector<Buffer>& outputs = launch.outputs[r];
-    outputs.reserve(num_outputs());
-    for (size_t i = 0; i < num_outputs(); ++i) {
-      outputs.emplace_back(client_, devices_[r], output_types_[i], arrays.output_lists[r][i]);
-    }
-    launch.done.emplace_back(client_->api(), arrays.events[r]);
+  launch.outputs.resize(num_outputs());
+  for (size_t i = 0; i < num_outputs(); ++i) {
+    std::vector<Buffer>& replicas = launch.outputs[i];
+    replicas.reserve(devices_.size());
+    for (size_t r = 0; r < devices_.size(); ++r)
+      replicas.emplace_back(client_, devices_[r], output_types_[i], arrays.output_lists[r][i]);
   }
+  for (c::PJRT_Event* event : arrays.events) launch.done.emplace_back(client_->api(), event);
   return launch;
 }
 

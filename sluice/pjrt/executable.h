@@ -43,11 +43,10 @@ struct ProgramCost {
   double flops = 0, bytes_accessed = 0;
 };
 
-// One run: for each replica of this process its outputs, whose values may still be on their way, and an
-// event.
+// One run, whose values may still be on their way.
 struct Launch {
-  std::vector<std::vector<Buffer>> outputs;
-  std::vector<Event> done;
+  std::vector<std::vector<Buffer>> outputs;  // [output][replica], of this process's replicas
+  std::vector<Event> done;                   // [replica]
 };
 
 // Keeps its client alive. Threads: any; runs on one device start in the order of the calls.

@@ -122,8 +122,8 @@ TEST_F(ExecutableTest, ReplicasMeetInACollective) {
     Launch launch = base::value_or_throw(run(*sum, {{&a}, {&b}}));
     for (size_t r = 0; r < 2; ++r) {
       ASSERT_TRUE(launch.done[r].await());
-      EXPECT_THAT(values<float>(launch.outputs[r][0]), ElementsAre(11, 22, 33, 44));
-      EXPECT_EQ(launch.outputs[r][0].device(), client_->devices()[r]);
+      EXPECT_THAT(values<float>(launch.outputs[0][r]), ElementsAre(11, 22, 33, 44));
+      EXPECT_EQ(launch.outputs[0][r].device(), client_->devices()[r]);
     }
   }
 }
@@ -142,7 +142,7 @@ TEST_F(ExecutableTest, ReplicasGoWhereTheyAreSent) {
   Buffer on_0 = put({1, 2, 3, 4}, 0), on_1 = put({1, 2, 3, 4}, 1);
   const Launch launch = base::value_or_throw(run(*program, {{&on_1}, {&on_0}}));
   EXPECT_THAT(values<uint32_t>(launch.outputs[0][0]), ElementsAre(0));
-  EXPECT_THAT(values<uint32_t>(launch.outputs[1][0]), ElementsAre(1));
+  EXPECT_THAT(values<uint32_t>(launch.outputs[0][1]), ElementsAre(1));
 }
 
 TEST_F(ExecutableTest, OneReplicaOnAChosenDevice) {
@@ -243,7 +243,7 @@ TEST_F(ExecutableTest, SerializesAndLoads) {
   const auto loaded = base::value_or_throw(client_->load(bytes, options));
   Buffer a = put({1, 2, 3, 4}, 0), b = put({1, 1, 1, 1}, 1);
   const Launch launch = base::value_or_throw(run(*loaded, {{&a}, {&b}}));
-  EXPECT_THAT(values<float>(launch.outputs[1][0]), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(values<float>(launch.outputs[0][1]), ElementsAre(2, 3, 4, 5));
   EXPECT_FALSE(client_->load("no program", options));
 }
 

@@ -93,7 +93,7 @@ TEST_P(Replicas, Sum) {
       const void* before = base::value_or_throw(run.buffers[0][3].host_view()).data();
       const Launch launch = base::value_or_throw(run.launch());
       expect_sums(results_of(launch), types);
-      const void* after = base::value_or_throw(launch.outputs[0][3].host_view()).data();
+      const void* after = base::value_or_throw(launch.outputs[3][0].host_view()).data();
       EXPECT_EQ(before == after, in_place);
       if (::testing::Test::HasFailure()) return;
     }

@@ -14,6 +14,8 @@
 #include "sluice/base/environment.h"
 #include "sluice/pjrt/reduction.h"
 #include "sluice/replica/gloo_network.h"
+#include "sluice/replica/loss.h"
+#include "sluice/replica/pulse.h"
 #include "sluice/replica/transport.h"
 
 namespace sluice::replica {
@@ -27,8 +29,11 @@ using stablehlo::DType;
 constexpr size_t kDirect = 4 << 20, kBucket = 25 << 20;
 // Of each process at a time, where parts are gathered to be combined here.
 constexpr size_t kPiece = 4 << 20;
-// How long a process that lost a connection listens for what the others know about it.
-constexpr double kListenSeconds = 0.7;
+// How long a process that lost a connection listens for what the others know about it, which takes some
+// beats.
+constexpr double kListenSeconds = 1.5;
+// How often a process that waits looks whether the run still goes on.
+constexpr auto kLook = std::chrono::milliseconds(250);
 
 // The type as which Gloo sums this one; nothing when it cannot.
 std::optional<at::ScalarType> gloo_sum_type(DType dtype) {
@@ -67,6 +72,20 @@ std::string symptom_of(const std::exception& error) {
   return text.substr(0, text.find(". This is"));
 }
 
+// Why a call is waited for no longer.
+struct GivenUp : std::runtime_error {
+  explicit GivenUp(const Error& error) : std::runtime_error(error.what()), why(error) {}
+  Error why;
+};
+
+// The connections that a call goes over.
+class Connections : c10d::ProcessGroupGloo::AsyncWork {
+ public:
+  static void close(const c10d::Work& call) {
+    (static_cast<const c10d::ProcessGroupGloo::AsyncWork&>(call).*&Connections::context_)->closeConnections();
+  }
+};
+
 class GlooTransport : public pjrt::Transport {
  public:
   GlooTransport(std::shared_ptr<Processes> processes, c10::intrusive_ptr<c10d::ProcessGroupGloo> group,
@@ -83,7 +102,7 @@ class GlooTransport : public pjrt::Transport {
       at::Tensor whole = tensor(start, bytes * count(), at::kByte);
       // Gloo copies its input into its place of the output: they must not be one memory.
       at::Tensor mine = tensor(start + bytes * index(), bytes, at::kByte).clone();
-      group._allgather_base(whole, mine)->wait();
+      finish(group._allgather_base(whole, mine), group);
     });
   }
 
@@ -96,7 +115,7 @@ class GlooTransport : public pjrt::Transport {
   void abort(const std::string& reason) override {
     const c10::intrusive_ptr<c10d::ProcessGroupGloo> group = take_group();
     // Said before the connections close, so that who notices finds the reason.
-    if (group) (void)processes_->put_first(stopped_key(), base::str("process ", index(), ": ", reason));
+    if (group) (void)processes_->put_first(stopped_key(), failed_text(processes_->index(), reason));
   }
 
  private:
@@ -129,11 +148,49 @@ class GlooTransport : public pjrt::Transport {
     try {
       call(*group);
       return {};
+    } catch (const GivenUp& given_up) {
+      take_group().reset();
+      return tl::unexpected<Error>(given_up.why);
     } catch (const std::exception& error) {
       symptom = symptom_of(error);
     }
     group.reset();  // the connections close with the last holder, so that everybody notices
     return explain(symptom);
+  }
+
+  // Waits for a call. Gloo alone may wait forever: for a process that is stopped, and now and then for one
+  // that was killed, when it overlooks that the connection closed.
+  void finish(c10::intrusive_ptr<c10d::Work> work, c10d::ProcessGroupGloo& group) const {
+    while (!ends(*work)) {
+      const base::Status status = still_together();
+      if (status) continue;
+      // Nothing more arrives in the call's memory once its connections are closed. A call that does not end
+      // even so stays behind with its thread.
+      Connections::close(*work);
+      if (!ends(*work)) {
+        work.release();
+        c10::intrusive_ptr<c10d::ProcessGroupGloo>::reclaim_copy(&group).release();
+      }
+      throw GivenUp(status.error());
+    }
+  }
+
+  // Whether the call ends soon; throws its error.
+  static bool ends(c10d::Work& work) {
+    try {
+      return work.wait(kLook);
+    } catch (const std::exception&) {
+      // Its own error, or that it has not ended, which does not break it.
+      return work.isCompleted() && work.wait();
+    }
+  }
+
+  // Whether it is still worth waiting.
+  base::Status still_together() const {
+    SLUICE_OK(processes_->status());
+    SLUICE_TRY(const auto stopped, processes_->try_get(stopped_key()));
+    if (stopped) return tl::unexpected<Error>(ending(*stopped));
+    return {};
   }
 
   void sum(c10d::ProcessGroupGloo& group, std::span<const HostSpan> spans, DType dtype, at::ScalarType type) {
@@ -150,7 +207,7 @@ class GlooTransport : public pjrt::Transport {
       if (bytes == 0) continue;
       if (bytes >= kDirect) {
         std::vector<at::Tensor> one = {tensor(span.data, span.elements, type)};
-        group.allreduce(one)->wait();
+        finish(group.allreduce(one), group);
         continue;
       }
       if (filled + bytes > kBucket) send_bucket();
@@ -170,7 +227,7 @@ class GlooTransport : public pjrt::Transport {
       at += span.elements * size;
     }
     std::vector<at::Tensor> one = {tensor(start, filled / size, type)};
-    group.allreduce(one)->wait();
+    finish(group.allreduce(one), group);
     at = 0;
     for (const HostSpan& span : bucket) {
       if (bucket.size() > 1) std::memcpy(span.data, start + at, span.elements * size);
@@ -196,39 +253,46 @@ class GlooTransport : public pjrt::Transport {
     return {};
   }
 
-  // Why a call failed: what another process said before it stopped, or else who says nothing any more.
+  // Why a call failed: what another process said before it stopped, or else who does not live any more.
   base::Status explain(const std::string& symptom) {
     take_group().reset();
-    if (const auto put = processes_->put(lost_key(index()), symptom); !put) return leader_gone(symptom);
+    SLUICE_OK(processes_->put(lost_key(index()), symptom));
     const double deadline = base::monotonic_seconds() + kListenSeconds;
-    std::vector<size_t> silent;
+    std::vector<std::optional<std::string>> first(count());
+    std::vector<int> absent, dead;  // not in this collective; without a beat too
     do {
-      const auto stopped = processes_->try_get(stopped_key());
-      if (!stopped) return leader_gone(symptom);
-      if (*stopped) return base::fail(Code::kAborted, "another process stopped: ", **stopped);
-      silent.clear();
+      for (const std::string& key : {stopped_key(), std::string(Pulse::kEnded)}) {
+        SLUICE_TRY(const auto reason, processes_->try_get(key));
+        if (reason) return tl::unexpected<Error>(ending(*reason));
+      }
+      absent.clear();
+      dead.clear();
       for (size_t p = 0; p < count(); ++p) {
-        const auto lost = processes_->try_get(lost_key(p));
-        if (!lost) return leader_gone(symptom);
-        if (!*lost) silent.push_back(p);
+        SLUICE_TRY(const auto lost, processes_->try_get(lost_key(p)));
+        if (lost) continue;
+        absent.push_back(static_cast<int>(p));
+        SLUICE_TRY(const auto beat, processes_->try_get(Pulse::beat_key(absent.back())));
+        if (!first[p]) first[p] = beat;
+        if (first[p] == beat) dead.push_back(absent.back());
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    } while (!silent.empty() && base::monotonic_seconds() < deadline);
-    if (silent.empty()) {
-      return base::fail(
-          Code::kUnavailable, "the connections between the processes broke (", symptom,
-          "), though all of them live: look at the network, or raise SLUICE_COLLECTIVE_TIMEOUT");
-    }
-    return base::fail(Code::kUnavailable, "lost ", silent.size() == 1 ? "process " : "processes ",
-                      base::join(silent, ", "), " of ", count(), " in a collective (", symptom,
-                      "): it was killed, its machine is gone, or it does not come to the collective; its own "
-                      "log says why");
+    } while (!absent.empty() && base::monotonic_seconds() < deadline);
+    return verdict(absent, dead, symptom);
   }
 
-  base::Status leader_gone(const std::string& symptom) {
-    return base::fail(Code::kUnavailable, "lost process 0 of ", count(), " at ",
-                      processes_->placement().coordinator, " in a collective (", symptom,
-                      "): it was killed, or its machine is gone; its own log says why");
+  base::Status verdict(const std::vector<int>& absent, const std::vector<int>& dead,
+                       const std::string& symptom) {
+    if (!dead.empty()) {
+      const std::string sign = base::str("in a collective: ", symptom);
+      return tl::unexpected<Error>(processes_->end(lost_text(dead, processes_->count(), sign)));
+    }
+    if (!absent.empty()) {
+      return base::fail(Code::kDeadlineExceeded, "process ", base::join(absent, ", "), " of ", count(),
+                        " did not come to a collective, though it lives (", symptom,
+                        "); raise SLUICE_COLLECTIVE_TIMEOUT if that can be");
+    }
+    return base::fail(Code::kUnavailable, "the connections between the processes broke (", symptom,
+                      "), though all of them live: look at the network, or raise SLUICE_COLLECTIVE_TIMEOUT");
   }
 
   const std::shared_ptr<Processes> processes_;

@@ -2,8 +2,8 @@
 //
 // They meet at a store that process 0 keeps (LibTorch's TCPStore). Every call that takes a name must be made
 // by all processes, in the same order for one name. Threads: any; a second call that waits waits for the
-// first. The waiting calls end early when a process says by fail() that it goes on no more, or when process 0
-// is gone.
+// first. The waiting calls end early when a process says by fail() that it goes on no more, or is lost: it
+// was killed or stopped, or its machine is gone (pulse.h).
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,15 @@
 
 #include "sluice/base/result.h"
 #include "sluice/replica/placement.h"
+#include "sluice/replica/pulse.h"
 
 namespace c10d {
 class Store;
 }
 
 namespace sluice::replica {
+
+class StoreClient;
 
 // What is said to processes that part ways.
 constexpr const char* kDoTheSame =
@@ -33,8 +36,9 @@ constexpr const char* kDoTheSame =
 class Processes {
  public:
   struct Timeouts {
-    std::chrono::seconds join{300};   // until all have come; machines start at different times
-    std::chrono::seconds wait{1800};  // of one call: others may compile, or write a checkpoint
+    std::chrono::seconds join{300};                 // until all have come; machines start at different times
+    std::chrono::seconds wait{1800};                // of one call: others may compile, or write a checkpoint
+    std::chrono::milliseconds lost = lost_after();  // without a sign of life
   };
 
   // Waits until all processes are there. Errors name those that did not come, two processes with one number,
@@ -72,13 +76,16 @@ class Processes {
 
   // Tells the others that this process goes on no more: what they wait for fails with this reason.
   void fail(const std::string& reason) noexcept;
+  // Ends the run for all with a reason that lost_text() made; returns the first that anybody gave.
+  Error end(const std::string& reason);
+  // An error that says why, once a process has failed or was lost. It costs a lock.
+  base::Status status() const { return pulse_ ? pulse_->status() : base::Status(); }
 
   // A connection of its own to the store, for LibTorch's process groups.
   base::Result<std::shared_ptr<c10d::Store>> clone_store();
 
  private:
-  struct Store;
-  Processes(Placement placement, Timeouts timeouts, std::unique_ptr<Store> store);
+  Processes(Placement placement, const Timeouts& timeouts);
   struct Call {
     std::string prefix;   // of its keys
     std::string waiting;  // what the others read about a process that waits: name and note
@@ -90,15 +97,18 @@ class Processes {
                                                        const Waiting& waiting, std::chrono::seconds timeout);
   base::Status wait_for(int process, const Call& call, double since);
   base::Status look_for_deadlock(int process, const Call& call);
-  std::string missing(const std::string& prefix) const;
+  base::Result<std::string> missing(const std::string& prefix);
+  base::Status connect(const std::string& host, uint16_t port);
+  void start_pulse();
 
-  Placement placement_;
-  Timeouts timeouts_;
-  std::unique_ptr<Store> store_;
+  const Placement placement_;
+  const Timeouts timeouts_;
+  std::unique_ptr<StoreClient> store_;    // of the calls that wait
+  std::unique_ptr<StoreClient> at_once_;  // of those that do not: another thread's wait does not hold them up
   std::mutex mutex_;                      // of the calls that wait
-  std::mutex at_once_mutex_;              // of the others
   std::map<std::string, int64_t> calls_;  // so far, by name
   bool met_ = false;                      // join() was good
+  std::unique_ptr<Pulse> pulse_;
 };
 
 }  // namespace sluice::replica

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <iostream>
+
 #include "sluice/replica/testing/crew.h"
 
 namespace sluice::replica {
@@ -108,6 +110,23 @@ SLUICE_PART(SomeoneFails) {
     ASSERT_FALSE(texts);
     EXPECT_THAT(texts.error().what(), HasSubstr("process 2: the disk is full"));
   }
+}
+
+// Process 0, stopped, answers no more; any other does not come.
+SLUICE_PART(Stopped) {
+  const auto joined = Processes::join(my_placement(), {.lost = seconds(5)});
+  ASSERT_TRUE(joined) << joined.error().what();
+  base::Status status;
+  for (int round = 0; status; ++round) {
+    status = (*joined)->barrier("round");
+    if (round == 3) std::cout << "under way" << std::endl;
+  }
+  std::cout << "error: " << status.error().what() << std::endl;
+}
+
+TEST(Processes, AStoppedOneIsNamed) {
+  testing::run_and_stop("Stopped", 3, 1);
+  testing::run_and_stop("Stopped", 3, 0);
 }
 
 TEST(Processes, WhoGoesOnNoMoreTellsTheOthers) { run_part("SomeoneFails", 3); }

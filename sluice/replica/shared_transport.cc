@@ -16,6 +16,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
+#include "sluice/replica/loss.h"
 
 namespace sluice::replica {
 namespace {
@@ -118,8 +119,12 @@ void SharedSegment::remove(const std::string& name) { ::shm_unlink(name.c_str())
 class SharedTransport : public pjrt::Transport {
  public:
   SharedTransport(std::unique_ptr<SharedSegment> segment, int index, int processes,
-                  std::chrono::milliseconds timeout)
-      : segment_(std::move(segment)), index_(index), processes_(processes), timeout_(timeout) {
+                  std::chrono::milliseconds timeout, RunState run)
+      : segment_(std::move(segment)),
+        index_(index),
+        processes_(processes),
+        timeout_(timeout),
+        run_(std::move(run)) {
     struct flock mine = byte_lock(index_, F_WRLCK);
     locked_ = ::fcntl(segment_->descriptor_, F_OFD_SETLK, &mine) == 0;
   }
@@ -163,7 +168,7 @@ class SharedTransport : public pjrt::Transport {
     Header& h = header();
     uint32_t nobody = 0;
     if (h.stopped.compare_exchange_strong(nobody, 1)) {
-      const std::string text = base::str("process ", index_, ": ", reason).substr(0, sizeof h.reason - 1);
+      const std::string text = failed_text(index_, reason).substr(0, sizeof h.reason - 1);
       std::memcpy(h.reason, text.c_str(), text.size() + 1);
       h.stopped.store(2, std::memory_order_release);
     }
@@ -247,11 +252,10 @@ class SharedTransport : public pjrt::Transport {
     // Before the reason is read: one that left may have said why.
     int lost = 0;
     while (lost < processes_ && (lost == index_ || lives(lost))) ++lost;
-    if (h.stopped.load(std::memory_order_acquire) == 2)
-      return base::fail(Code::kAborted, "another process stopped: ", h.reason);
+    if (h.stopped.load(std::memory_order_acquire) == 2) return tl::unexpected<Error>(ending(h.reason));
     if (lost < processes_)
-      return base::fail(Code::kUnavailable, "lost process ", lost, " of ", processes_,
-                        " in a collective: it was killed or has ended; its own log says why");
+      return tl::unexpected<Error>(run_.end(lost_text({lost}, processes_, "in a collective: it has ended")));
+    SLUICE_OK(run_.status());
     if (waited * 1000 > static_cast<double>(timeout_.count()))
       return base::fail(Code::kDeadlineExceeded, "the other processes did not come to a collective within ",
                         timeout_.count() / 1000,
@@ -267,14 +271,16 @@ class SharedTransport : public pjrt::Transport {
   const std::unique_ptr<SharedSegment> segment_;
   const int index_, processes_;
   const std::chrono::milliseconds timeout_;
+  const RunState run_;
   bool locked_ = false;
   size_t piece_ = 0;  // so far
   std::atomic<bool> ended_{false};
 };
 
 std::shared_ptr<pjrt::Transport> make_shared_transport(std::unique_ptr<SharedSegment> segment, int index,
-                                                       int processes, std::chrono::milliseconds timeout) {
-  return std::make_shared<SharedTransport>(std::move(segment), index, processes, timeout);
+                                                       int processes, std::chrono::milliseconds timeout,
+                                                       RunState run) {
+  return std::make_shared<SharedTransport>(std::move(segment), index, processes, timeout, std::move(run));
 }
 
 }  // namespace sluice::replica

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,11 +40,18 @@ class SharedSegment {
   bool created_;  // and so it is ours to take the name away
 };
 
+// What the processes know of each other beside the transport.
+struct RunState {
+  std::function<base::Status()> status;                 // an error once it has ended; asked often
+  std::function<Error(const std::string& reason)> end;  // ends it for all; returns the first reason given
+};
+
 // The transport of process `index` of `processes`, which all have the segment open. Combines in the order of
 // the processes, each its part of a piece, so that all get the same bits. A process that ends in whatever
-// way is noticed by the others within a tenth of a second; `timeout` is for one that lives and does not come.
-// From then on every call fails.
+// way is noticed by the others within a tenth of a second; who waits gives up too when the run has ended;
+// `timeout` is for a process that lives and does not come. From then on every call fails.
 std::shared_ptr<pjrt::Transport> make_shared_transport(std::unique_ptr<SharedSegment> segment, int index,
-                                                       int processes, std::chrono::milliseconds timeout);
+                                                       int processes, std::chrono::milliseconds timeout,
+                                                       RunState run);
 
 }  // namespace sluice::replica

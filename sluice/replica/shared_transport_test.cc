@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/replica/loss.h"
+
 namespace sluice::replica {
 namespace {
 
@@ -23,15 +25,18 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::minutes kLong{10};
 
+// Of processes that know nothing of each other but the transport.
+const RunState kAlone{[] { return base::Status(); }, ending};
+
 std::vector<std::shared_ptr<pjrt::Transport>> connect(int processes,
                                                       std::chrono::milliseconds timeout = kLong) {
   std::vector<std::shared_ptr<pjrt::Transport>> all;
   auto first = base::value_or_throw(SharedSegment::create(processes));
   const std::string name = first->name();
-  all.push_back(make_shared_transport(std::move(first), 0, processes, timeout));
+  all.push_back(make_shared_transport(std::move(first), 0, processes, timeout, kAlone));
   for (int p = 1; p < processes; ++p)
     all.push_back(make_shared_transport(base::value_or_throw(SharedSegment::open(name, processes)), p,
-                                        processes, timeout));
+                                        processes, timeout, kAlone));
   SharedSegment::remove(name);
   return all;
 }
@@ -117,8 +122,7 @@ TEST(SharedTransport, OneThatStopsSaysWhy) {
     if (p == 1) return mine.abort("replica 3 did not come");
     const auto parts = mine.exchange("x");
     ASSERT_FALSE(parts);
-    EXPECT_THAT(parts.error().what(),
-                HasSubstr("another process stopped: process 1: replica 3 did not come"));
+    EXPECT_THAT(parts.error().what(), HasSubstr("another process ended: process 1: replica 3 did not come"));
     EXPECT_FALSE(mine.exchange("x"));
   });
 }
@@ -130,6 +134,36 @@ TEST(SharedTransport, OneThatDoesNotComeIsNotWaitedForForever) {
   EXPECT_EQ(parts.error().code(), Code::kDeadlineExceeded);
 }
 
+TEST(SharedTransport, WhoWaitsGivesUpWhenTheRunHasEnded) {
+  auto segment = base::value_or_throw(SharedSegment::create(2));
+  const auto other = make_shared_transport(base::value_or_throw(SharedSegment::open(segment->name(), 2)), 1,
+                                           2, kLong, kAlone);
+  const RunState ended{[]() -> base::Status { return base::fail(Code::kUnavailable, "lost process 1"); },
+                       ending};
+  const auto mine = make_shared_transport(std::move(segment), 0, 2, kLong, ended);
+  const auto parts = mine->exchange("x");
+  ASSERT_FALSE(parts);
+  EXPECT_STREQ(parts.error().what(), "lost process 1");
+  EXPECT_FALSE(mine->exchange("x"));
+}
+
+// A process that gave up because of another is not taken for the cause.
+TEST(SharedTransport, TheFirstReasonIsGiven) {
+  auto segment = base::value_or_throw(SharedSegment::create(2));
+  const RunState ended{[] { return base::Status(); },
+                       [](const std::string& reason) {
+                         EXPECT_THAT(reason, HasSubstr("lost process 1 of 2"));
+                         return ending("lost process 2");
+                       }};
+  auto gone = make_shared_transport(base::value_or_throw(SharedSegment::open(segment->name(), 2)), 1, 2,
+                                    kLong, kAlone);
+  gone.reset();
+  const auto mine = make_shared_transport(std::move(segment), 0, 2, kLong, ended);
+  const auto parts = mine->exchange("x");
+  ASSERT_FALSE(parts);
+  EXPECT_STREQ(parts.error().what(), "lost process 2");
+}
+
 TEST(SharedTransport, AKilledProcessIsNamed) {
   auto segment = base::value_or_throw(SharedSegment::create(2));
   // What the child says by: so many collectives are done.
@@ -137,14 +171,14 @@ TEST(SharedTransport, AKilledProcessIsNamed) {
       ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = ::fork();
   if (child == 0) {
-    auto mine =
-        make_shared_transport(base::value_or_throw(SharedSegment::open(segment->name(), 2)), 1, 2, kLong);
+    auto mine = make_shared_transport(base::value_or_throw(SharedSegment::open(segment->name(), 2)), 1, 2,
+                                      kLong, kAlone);
     *rounds = 1;
     while (mine->exchange("child!")) ++*rounds;
     ::_exit(1);
   }
   while (*rounds == 0) std::this_thread::yield();
-  auto mine = make_shared_transport(std::move(segment), 0, 2, kLong);
+  auto mine = make_shared_transport(std::move(segment), 0, 2, kLong, kAlone);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(mine->exchange("parent"));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

@@ -20,7 +20,9 @@ std::string machine() {
 
 // Through shared memory where all processes can open the same: those of one machine (and one container).
 // Nothing where they cannot.
-base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(Processes& processes) {
+base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(
+    const std::shared_ptr<Processes>& all_processes) {
+  Processes& processes = *all_processes;
   std::unique_ptr<SharedSegment> segment;
   const std::string wanted = base::environment("SLUICE_TRANSPORT").value_or("");
   if (wanted != "" && wanted != "shared" && wanted != "gloo")
@@ -46,8 +48,10 @@ base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(Processes& proc
     if (auto opened = SharedSegment::open(name, processes.count())) segment = std::move(*opened);
   }
   if (together && segment)
-    transport =
-        make_shared_transport(std::move(segment), processes.index(), processes.count(), collective_timeout());
+    transport = make_shared_transport(
+        std::move(segment), processes.index(), processes.count(), collective_timeout(),
+        {[all_processes] { return all_processes->status(); },
+         [all_processes](const std::string& reason) { return all_processes->end(reason); }});
   SLUICE_TRY(const auto opened, processes.gather("shared memory", transport ? "open" : ""));
   if (together && processes.index() == 0) SharedSegment::remove(name);
   const bool everywhere =
@@ -64,7 +68,7 @@ base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(Processes& proc
 }  // namespace
 
 base::Result<std::shared_ptr<pjrt::Transport>> make_transport(const std::shared_ptr<Processes>& processes) {
-  SLUICE_TRY(auto transport, try_shared_memory(*processes));
+  SLUICE_TRY(auto transport, try_shared_memory(processes));
   if (transport != nullptr) return transport;
   return make_gloo_transport(processes);
 }

@@ -7,6 +7,7 @@
 //   other-weights: process 1 begins with other weights
 //   send-weights: the same, and process 0's are sent to all
 //   dies: process 1 kills itself in the middle of the training
+//   stops: process 1 stops itself as a debugger would; leader-stops: process 0 does
 //   throws: process 1 gives up with an error
 #include <sluice/sluice.h>
 
@@ -40,6 +41,8 @@ int run(int argc, char** argv) {
     if (step == 7 && what == "leader-reads" && session.is_leader())
       std::printf("%f\n", sluice::mean(loss.detach()).item<double>());
     if (step == 7 && what == "dies" && second) std::raise(SIGKILL);
+    if (step == 7 && ((what == "stops" && second) || (what == "leader-stops" && session.is_leader())))
+      std::raise(SIGSTOP);
     if (step == 7 && what == "throws" && second) throw std::runtime_error("the second process gives up");
   }
   session.finish();

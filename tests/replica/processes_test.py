@@ -5,6 +5,7 @@ PROGRAM is tests/replica/one_process.cc. The processes are started here, without
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,9 @@ def free_port():
         return listener.getsockname()[1]
 
 
+STOPPED = {"stops": 1, "leader-stops": 0}  # the process that is not running until the others have ended
+
+
 def run(what, processes, devices, transport="", seconds=120):
     """Their statuses, their outputs, and how long the last one took. Without a transport: the best that works."""
     coordinator = f"127.0.0.1:{free_port()}"
@@ -28,18 +32,19 @@ def run(what, processes, devices, transport="", seconds=120):
     for index in range(processes):
         environment = dict(os.environ, SLUICE_PROCESS_ID=str(index), SLUICE_PROCESS_COUNT=str(processes),
                            SLUICE_COORDINATOR_ADDRESS=coordinator, SLUICE_CACHE="0", SLUICE_TRANSPORT=transport,
-                           # Gloo may overlook that a connection closed (gloo_transport.h).
-                           SLUICE_COLLECTIVE_TIMEOUT="30", OMP_NUM_THREADS="1")
+                           SLUICE_LOST_AFTER="5" if what in STOPPED else "", OMP_NUM_THREADS="1")
         running.append(subprocess.Popen([PROGRAM, what, f"--sluice-devices={devices}"], env=environment, text=True,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-    outputs = []
-    for process in running:
+    outputs = [""] * processes
+    for index in sorted(range(processes), key=lambda index: index == STOPPED.get(what)):
+        if index == STOPPED.get(what):
+            running[index].send_signal(signal.SIGCONT)
         try:
-            outputs.append(process.communicate(timeout=max(1, seconds - (time.monotonic() - started)))[0])
+            outputs[index] = running[index].communicate(timeout=max(1, seconds - (time.monotonic() - started)))[0]
         except subprocess.TimeoutExpired:
             for other in running:
                 other.kill()
-            outputs.append(process.communicate()[0] + "\n(killed: it hung)")
+            outputs[index] = running[index].communicate()[0] + "\n(killed: it hung)"
     return [process.returncode for process in running], outputs, time.monotonic() - started
 
 
@@ -78,7 +83,11 @@ for what, transport, texts, allowed in [
         ("other-weights", "", ["differs between process 0 and process 1 when training begins", "0.weight"], 60),
         ("throws", "shared", ["the second process gives up"], 60),
         ("throws", "gloo", ["the second process gives up"], 60),
-        ("dies", "shared", ["lost process 1 of 2"], 60), ("dies", "gloo", ["process"], 60)]:
+        ("dies", "shared", ["lost process 1 of 2"], 60), ("dies", "gloo", ["lost process 1 of 2"], 60),
+        ("stops", "shared", ["lost process 1 of 2 (no sign of life for 5 s)"], 60),
+        ("stops", "gloo", ["lost process 1 of 2 (no sign of life for 5 s)"], 60),
+        ("leader-stops", "shared", ["lost process 0 of 2 (no answer"], 60),
+        ("leader-stops", "gloo", ["lost process 0 of 2 (no answer"], 60)]:
     statuses, outputs, seconds = run(what, 2, 2, transport)
     check(all(status != 0 for status in statuses) and all(text in "".join(outputs) for text in texts),
           f"{what} {transport}: every process ends with a message that names the cause (statuses {statuses})", outputs)

@@ -97,12 +97,12 @@ inline Prepared prepare(Client& client, const std::string& text, const Types& op
 // The results of all replicas; throws the first error.
 inline std::vector<Arrays> results_of(const Launch& launch) {
   std::vector<Arrays> all;
-  for (const auto& row : launch.outputs) {
-    all.emplace_back();
-    for (const Buffer& output : row) {
-      Array bytes(output.type().bytes(), '\0');
-      base::value_or_throw(output.read(bytes.data(), bytes.size()));
-      all.back().push_back(std::move(bytes));
+  all.resize(launch.done.size());
+  for (const auto& output : launch.outputs) {
+    for (size_t r = 0; r < output.size(); ++r) {
+      Array bytes(output[r].type().bytes(), '\0');
+      base::value_or_throw(output[r].read(bytes.data(), bytes.size()));
+      all[r].push_back(std::move(bytes));
     }
   }
   return all;
@@ -110,13 +110,11 @@ inline std::vector<Arrays> results_of(const Launch& launch) {
 
 // Each replica's error, "" for none.
 inline std::vector<std::string> errors_of(const Launch& launch) {
-  std::vector<std::string> all;
-  for (const auto& row : launch.outputs) {
-    std::string found;
-    for (const Buffer& output : row) {
-      if (const auto status = output.await(); !status) found = status.error().what();
+  std::vector<std::string> all(launch.done.size());
+  for (const auto& output : launch.outputs) {
+    for (size_t r = 0; r < output.size(); ++r) {
+      if (const auto status = output[r].await(); !status) all[r] = status.error().what();
     }
-    all.push_back(found);
   }
   return all;
 }

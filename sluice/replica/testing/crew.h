@@ -93,7 +93,6 @@ class Member {
     ::setenv("SLUICE_TEST_COUNT", count.c_str(), 1);
     ::setenv("SLUICE_TEST_COORDINATOR", placement.coordinator.c_str(), 1);
     ::setenv("SLUICE_TEST_PART", part.c_str(), 1);
-    ::setenv("SLUICE_COLLECTIVE_TIMEOUT", "60", 0);  // Gloo may overlook a process that was killed
     ::unsetenv("GTEST_OUTPUT");
     ::execl("/proc/self/exe", "member", "--gtest_filter=Parts.RunTheOneAskedFor", nullptr);
     ::_exit(99);
@@ -111,6 +110,9 @@ class Member {
     ::waitpid(pid_, &status_, 0);
     over_ = true;
   }
+  // Stopped, it does nothing, but the system does not take it for ended.
+  void stop() { ::kill(pid_, SIGSTOP); }
+  void go_on() { ::kill(pid_, SIGCONT); }
   bool ended() {
     if (!over_) over_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
     return over_;
@@ -148,6 +150,24 @@ inline void run_part(const std::string& part, int processes, const std::vector<i
     const bool exempt = std::find(not_passing.begin(), not_passing.end(), p) != not_passing.end();
     EXPECT_TRUE(exempt || member.passed()) << part << ", process " << p << ":\n" << member.output();
   }
+}
+
+// The same, but one process is stopped when process 2 says that it is under way, which the others must say,
+// and it goes on once they have ended.
+inline void run_and_stop(const std::string& part, int processes, int stopped) {
+  run_part(part, processes, {}, [&](Members& members) {
+    Member& victim = *members[static_cast<size_t>(stopped)];
+    EXPECT_TRUE(wait_until([&] { return members[2]->has_said("under way"); })) << part;
+    victim.stop();
+    for (const auto& member : members) {
+      if (member.get() == &victim) continue;
+      EXPECT_TRUE(wait_until([&] { return member->ended(); })) << part << ", stopped " << stopped;
+      EXPECT_TRUE(member->has_said(base::str("error: lost process ", stopped, " of ", processes, " (no ")))
+          << part << ":\n"
+          << member->output();
+    }
+    victim.go_on();
+  });
 }
 
 // In a part: which process this is.

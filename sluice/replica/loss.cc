@@ -1,0 +1,25 @@
+#include "sluice/replica/loss.h"
+
+#include "sluice/base/strings.h"
+
+namespace sluice::replica {
+
+namespace {
+constexpr const char* kLost = "lost ";
+}  // namespace
+
+std::string lost_text(const std::vector<int>& processes, int count, const std::string& sign) {
+  return base::str(kLost, processes.size() == 1 ? "process " : "processes ", base::join(processes, ", "),
+                   " of ", count, " (", sign, "): killed or stopped, or on a machine that is gone; its own ",
+                   "log says why");
+}
+
+std::string failed_text(int process, const std::string& reason) {
+  return base::str("another process ended: process ", process, ": ", reason);
+}
+
+Error ending(const std::string& text) {
+  return {text.starts_with(kLost) ? Code::kUnavailable : Code::kAborted, text};
+}
+
+}  // namespace sluice::replica

@@ -1,0 +1,19 @@
+// Why a run ended before its time, in the same words whoever noticed it. Needs no LibTorch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/base/error.h"
+
+namespace sluice::replica {
+
+// "lost process 1 of 4 (SIGN): it was killed or stopped, or …"; the sign is what was seen of it, such as
+// "it has ended".
+std::string lost_text(const std::vector<int>& processes, int count, const std::string& sign);
+// Of a process that said itself that it goes on no more.
+std::string failed_text(int process, const std::string& reason);
+// kUnavailable for a process that was lost, kAborted for one that failed.
+Error ending(const std::string& text);
+
+}  // namespace sluice::replica
