@@ -82,8 +82,9 @@ Case host_collectives() {
   c.build = [](Builder& b, const Values& p) {
     const Value x = numbered(b, p[0]);
     const Value both[] = {x, p[1]};
-    Values out = b.custom_call("sluice_all_reduce", both, {x.type(), p[1].type()},
-                               {{"op", "sum"}, {"program", int64_t{171}}, {"site", int64_t{0}}}, true);
+    Values out =
+        b.custom_call("sluice_all_reduce", both, {x.type(), p[1].type()},
+                      {{"op", "sum"}, {"program", int64_t{171}}, {"site", int64_t{0}}}, {.in_place = true});
     out.push_back(b.custom_call("sluice_all_reduce", {&out[0], 1}, {x.type()},
                                 {{"op", "max"},
                                  {"program", int64_t{171}},

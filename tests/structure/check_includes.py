@@ -12,12 +12,13 @@ HIDDEN_ROOMS = {
     "cloud": [],
     "pjrt": ["stablehlo"],
     "ops": ["pjrt", "kernels"],
-    "kernels": [],
     "data": ["stablehlo", "pjrt", "kernels", "ops"],
     "models": ["stablehlo", "pjrt", "kernels", "ops"],
     "pod": ["stablehlo", "pjrt", "kernels", "ops", "device", "models", "train"],
 }
 WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "kernels", "ops", "data", "pod"]
+# Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
+ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
 LIBTORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
@@ -34,7 +35,8 @@ def faults_of(name, text):
         where = f'{name}: #include "{included}": '
         if included.startswith("../") or included.startswith("./"):
             yield where + 'name the file from the root ("sluice/room/file.h")'
-        if HIDDEN_BY_LIBTORCH.match(included) and name.endswith(".h"):
+        is_entry = room not in ENTRIES or name.split("/")[-1] in ENTRIES[room]
+        if HIDDEN_BY_LIBTORCH.match(included) and name.endswith(".h") and is_entry:
             yield where + "not in a header: LibTorch ships another version of it"
         if included.startswith("sluice/") and quote == "<" and room:
             yield where + "own files are included with quotes"
@@ -47,6 +49,8 @@ def faults_of(name, text):
             continue
         if other not in ROOMS:
             yield where + f"there is no room {other}"
+        elif other in ENTRIES and included.split("/")[-1] not in ENTRIES[other]:
+            yield where + f"of the room {other} the others see only {', '.join(ENTRIES[other])}"
         elif ROOMS.index(other) > ROOMS.index(room):
             yield where + f"the room {room} stands above {other} and must not know it"
         elif other in HIDDEN_ROOMS.get(room, []) and not (other == "stablehlo" and "type.h" in included):
@@ -59,6 +63,9 @@ def self_test():
     assert list(faults_of("sluice/ops/a.cc", "#include <ATen/ATen.h>\n"))
     assert list(faults_of("sluice/ops/a.cc", '#include "sluice/pjrt/client.h"\n'))
     assert list(faults_of("sluice/base/a.h", "#include <spdlog/spdlog.h>\n"))
+    assert list(faults_of("sluice/device/a.cc", '#include "sluice/kernels/onednn.h"\n'))
+    assert list(faults_of("sluice/kernels/install.h", "#include <dnnl.h>\n"))
+    assert not list(faults_of("sluice/kernels/a.h", "#include <dnnl.h>\n"))
     assert not list(faults_of("sluice/device/a.cc", '#include <torch/torch.h>\n#include "sluice/ops/row.h"\n'))
 
 
