@@ -82,6 +82,15 @@ double timed(const std::function<void()>& work) {
   return seconds_now() - start;
 }
 
+// What the CPU has of the sets that make a difference to kernels.
+std::string instruction_set() {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512f")) return "AVX-512";
+  if (__builtin_cpu_supports("avx2")) return "AVX2";
+#endif
+  return "basic";
+}
+
 // Each round runs every side once, so that a slow minute of the machine hits all of them.
 nlohmann::json measure(const Flags& flags) {
   const BenchCase bench = bench_case(flags.model, flags.image_size);
@@ -136,6 +145,8 @@ nlohmann::json measure(const Flags& flags) {
       {"rounds", flags.rounds},
       {"threads", torch::get_num_threads()},
       {"cores", std::thread::hardware_concurrency()},
+      {"instruction_set", instruction_set()},
+      {"cpu_kernels", flags.cpu_kernels},
       {"xla",
        {{"trace_ms", median(times.trace) * 1e3},
         {"cut_and_launch_ms", median(times.launch) * 1e3},

@@ -38,6 +38,28 @@ TEST(CustomCall, Text) {
                         "has_side_effect = true, backend_config = {}} : () -> tensor<4x2xf32>\n"));
 }
 
+TEST(CustomCall, LayoutsOfAPureCall) {
+  Builder b;
+  const Value x = b.parameter(f32({2, 3, 4, 5}));
+  const CallOptions options{.pure = true, .operand_layouts = {{1, 3, 2, 0}}, .result_layouts = {{0}}};
+  const Values out = b.custom_call("sums", {&x, 1}, {f32({3})}, {}, options);
+  EXPECT_THAT(b.finish(out, {}),
+              HasSubstr("api_version = 4 : i32, has_side_effect = false, backend_config = {}, "
+                        "operand_layouts = [dense<[1, 3, 2, 0]> : tensor<4xindex>], "
+                        "result_layouts = [dense<[0]> : tensor<1xindex>]}"));
+  Builder other;
+  const Value y = other.parameter(f32({2, 3}));
+  EXPECT_THAT(rejection([&] {
+                (void)other.custom_call("f", {&y, 1}, {f32({3})}, {},
+                                        {.operand_layouts = {{0, 0}}, .result_layouts = {{0}}});
+              }),
+              HasSubstr("[0, 0] is no order of the dimensions of tensor<2x3xf32>"));
+  EXPECT_THAT(rejection([&] {
+                (void)other.custom_call("f", {&y, 1}, {f32({3})}, {}, {.operand_layouts = {{1, 0}}});
+              }),
+              HasSubstr("expected a layout for each of 1 values, found 0"));
+}
+
 TEST(CustomCall, Refusals) {
   Builder b;
   const Value x = b.parameter(f32({2}));
