@@ -68,6 +68,12 @@ void wait_at_exit() {
   }
 }
 
+// The main thread's end comes before everything that is registered for the process's: also before the
+// clean-up of what a program makes while it runs for the first time (oneDNN's kernels).
+struct WaitAtThreadEnd {
+  ~WaitAtThreadEnd() { wait_at_exit(); }
+};
+
 // Null, said once, where the machine has none.
 const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas) {
   const auto installed = kernels::install(plugin, local_replicas);
@@ -315,6 +321,7 @@ void cut(std::string_view what) {
     // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
     // registered after them is called before.
     if (++program.launches == 1) std::atexit(wait_at_exit);
+    thread_local const WaitAtThreadEnd also_before;
     settle(trace, output_of, results, launched);
     flight.done = std::move(launched.done);
     for (DataPtr& leaf : trace.leaves) {
