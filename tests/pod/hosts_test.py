@@ -64,7 +64,7 @@ class Hosts(LauncherTest):
     def test_a_connection_that_breaks_is_made_again(self):
         process = self.start(*self.on_all("--", "sh", "-c",
             'i=0; while [ ! -e end ] || [ $i -lt 100 ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done; echo "lines $i"'))
-        self.wait_for_lines(30, "line")
+        self.wait_for_lines(30, "[1] line")  # the second host's own
         for session in self.network.sessions(2):
             os.kill(session, signal.SIGKILL)
         # The worker has gone on, and what it wrote meanwhile has come.
