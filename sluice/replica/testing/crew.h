@@ -119,6 +119,10 @@ class Member {
   }
   // Whether its test passed.
   bool passed() const { return over_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
+  std::string ending() const {
+    return WIFSIGNALED(status_) ? base::str("signal ", WTERMSIG(status_))
+                                : base::str("status ", WEXITSTATUS(status_));
+  }
   std::string output() const {
     std::stringstream text;
     text << std::ifstream(log_).rdbuf();
@@ -148,7 +152,8 @@ inline void run_part(const std::string& part, int processes, const std::vector<i
     Member& member = *members[static_cast<size_t>(p)];
     ASSERT_TRUE(wait_until([&] { return member.ended(); })) << part << " " << p << ":\n" << member.output();
     const bool exempt = std::find(not_passing.begin(), not_passing.end(), p) != not_passing.end();
-    EXPECT_TRUE(exempt || member.passed()) << part << ", process " << p << ":\n" << member.output();
+    EXPECT_TRUE(exempt || member.passed()) << part << ", process " << p << " (" << member.ending() << "):\n"
+                                           << member.output();
   }
 }
 
