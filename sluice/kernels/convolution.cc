@@ -25,6 +25,11 @@ struct Places {
   void *x, *w, *y;
 };
 
+// Whether the numbers from place `from` on lie in [low, high].
+bool all_within(const Dims& numbers, ptrdiff_t from, int64_t low, int64_t high) {
+  return std::all_of(numbers.begin() + from, numbers.end(), [&](int64_t n) { return n >= low && n <= high; });
+}
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -34,10 +39,7 @@ class Kernel {
 // ---- Windows of one element: a product of matrices ----
 
 bool is_pointwise(const Convolution& c) {
-  const auto all = [](auto first, auto last, int64_t value) {
-    return std::all_of(first, last, [&](int64_t d) { return d == value; });
-  };
-  return c.groups == 1 && all(c.w.begin() + 2, c.w.end(), 1) && all(c.padding.begin(), c.padding.end(), 0);
+  return c.groups == 1 && all_within(c.w, 2, 1, 1) && all_within(c.padding, 0, 0, 0);
 }
 
 // A row of a matrix is what the channels hold at one place. With a stride, the rows of x that the windows
@@ -88,7 +90,7 @@ class Pointwise : public Kernel {
   void list_rows(const Convolution& c) {
     x_rows_ = 1;
     for (size_t d = 0; d < c.x.size(); ++d) x_rows_ *= d == 1 ? 1 : static_cast<size_t>(c.x[d]);
-    if (std::all_of(c.stride.begin(), c.stride.end(), [](int64_t s) { return s == 1; })) return;
+    if (all_within(c.stride, 0, 1, 1)) return;
     rows_ = {0};
     for (size_t d = 0; d < c.x.size(); ++d) {
       if (d == 1) continue;
@@ -126,12 +128,9 @@ class Small : public Kernel {
  public:
   // Null where it is no such convolution, or where nothing would be gained.
   static std::unique_ptr<Kernel> make(const Convolution& c) {
-    const auto all = [](const Dims& dims, size_t from, int64_t low, int64_t high) {
-      return std::all_of(dims.begin() + static_cast<ptrdiff_t>(from), dims.end(),
-                         [&](int64_t d) { return d >= low && d <= high; });
-    };
-    const bool fits = c.stride.size() == 2 && c.groups == 1 && all(c.w, 2, 3, 3) && all(c.stride, 0, 1, 1) &&
-                      all(c.dilation, 0, 1, 1) && all(c.padding, 0, 0, 2);
+    const bool fits = c.stride.size() == 2 && c.groups == 1 && all_within(c.w, 2, 3, 3) &&
+                      all_within(c.stride, 0, 1, 1) && all_within(c.dilation, 0, 1, 1) &&
+                      all_within(c.padding, 0, 0, 2);
     if (!fits) return nullptr;
     auto kernel = std::make_unique<Small>();
     kernel->kind_ = c.kind;

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "sluice/base/check.h"
 #include "sluice/kernels/arena.h"
@@ -100,6 +100,13 @@ std::unique_ptr<Primitive> Primitive::create(const_dnnl_op_desc_t description, c
   return primitive && is_fast(primitive->implementation_) ? std::move(primitive) : nullptr;
 }
 
+std::unique_ptr<Primitive> Primitive::product(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b,
+                                              const dnnl_memory_desc_t& c, bool added) {
+  dnnl_matmul_desc_t description;
+  if (onednn().matmul_desc_init(&description, &a, &b, nullptr, &c) != dnnl_success) return nullptr;
+  return create(&description, nullptr, added);
+}
+
 std::unique_ptr<Primitive> Primitive::reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
   const Attributes attributes;
   dnnl_primitive_desc_t made = nullptr;
@@ -124,8 +131,8 @@ Primitive::~Primitive() {
   onednn().primitive_desc_destroy(description_);
 }
 
-const dnnl_memory_desc_t& Primitive::layout(dnnl_query_t what, int index) const {
-  const dnnl_memory_desc_t* found = onednn().primitive_desc_query_md(description_, what, index);
+const dnnl_memory_desc_t& Primitive::layout(dnnl_query_t what) const {
+  const dnnl_memory_desc_t* found = onednn().primitive_desc_query_md(description_, what, 0);
   SLUICE_CHECK(found != nullptr, implementation_, " has no such argument");
   return *found;
 }

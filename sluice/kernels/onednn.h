@@ -76,6 +76,9 @@ class Primitive {
   // is added to what lies in its memory.
   static std::unique_ptr<Primitive> create(const_dnnl_op_desc_t description,
                                            const Primitive* forward = nullptr, bool added = false);
+  // c = a b, matrices or batches of them; likewise.
+  static std::unique_ptr<Primitive> product(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b,
+                                            const dnnl_memory_desc_t& c, bool added = false);
   // From one layout to another, over the same dims.
   static std::unique_ptr<Primitive> reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to);
   ~Primitive();
@@ -83,8 +86,7 @@ class Primitive {
   Primitive& operator=(const Primitive&) = delete;
 
   // The layout that the primitive wants for this argument.
-  const dnnl_memory_desc_t& layout(dnnl_query_t what, int index = 0) const;
-  const std::string& implementation() const { return implementation_; }
+  const dnnl_memory_desc_t& layout(dnnl_query_t what) const;
   // kInternal when the library refuses.
   base::Status execute(std::span<const Argument> arguments) const;
 

@@ -22,7 +22,6 @@ using Product = stablehlo::ProductCall;
 constexpr int64_t kSmallest = int64_t{1} << 16;
 
 std::unique_ptr<ProductKernel> make(const Product& p) {
-  const Onednn& library = *base::value_or_throw(Onednn::open());
   const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
     const std::array<int64_t, 3> dims = {p.batch, rows, columns};
     const std::array<int, 3> straight = {0, 1, 2}, swapped = {0, 2, 1};
@@ -33,11 +32,7 @@ std::unique_ptr<ProductKernel> make(const Product& p) {
   kernel->a = matrix(p.m, p.k, p.transposed_a);
   kernel->b = matrix(p.k, p.n, p.transposed_b);
   kernel->c = matrix(p.m, p.n, false);
-  dnnl_matmul_desc_t description;
-  if (library.matmul_desc_init(&description, &kernel->a, &kernel->b, nullptr, &kernel->c) != dnnl_success) {
-    return nullptr;
-  }
-  kernel->product = Primitive::create(&description);
+  kernel->product = Primitive::product(kernel->a, kernel->b, kernel->c);
   return kernel->product ? std::move(kernel) : nullptr;
 }
 

@@ -30,14 +30,6 @@ int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles
   return std::min(std::max<int64_t>(32, fitting / 8 * 8), tiles);
 }
 
-std::unique_ptr<Primitive> product_of(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b,
-                                      const dnnl_memory_desc_t& c, bool added = false) {
-  dnnl_matmul_desc_t description;
-  const Onednn& library = *base::value_or_throw(Onednn::open());
-  if (library.matmul_desc_init(&description, &a, &b, nullptr, &c) != dnnl_success) return nullptr;
-  return Primitive::create(&description, nullptr, added);
-}
-
 // Weights, [points, channels, filters], are worked on in pieces of 16 × 16: the planes of the points often
 // lie a power of two apart, and 36 of such lines do not fit into a cache at the same time.
 struct Piece {
@@ -139,7 +131,7 @@ std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
   // Each thread multiplies blocks of its own.
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  made->product_ = product_of(made->input_, any_layout(weights), made->output_);
+  made->product_ = Primitive::product(made->input_, any_layout(weights), made->output_);
   omp_set_num_threads(threads);
   if (!made->product_) return nullptr;
   made->reorder_ = Primitive::reorder(made->plain_weights_, made->product_->layout(dnnl_query_weights_md));
@@ -207,8 +199,8 @@ std::unique_ptr<WinogradGradient> WinogradGradient::make(const WinogradShape& sh
   made->input_ = dense(input, kSwapped);
   made->gradient_ = dense(gradient, kStraight);
   made->sum_ = dense(sum, kStraight);
-  made->first_ = product_of(made->input_, made->gradient_, made->sum_);
-  made->more_ = product_of(made->input_, made->gradient_, made->sum_, /*added=*/true);
+  made->first_ = Primitive::product(made->input_, made->gradient_, made->sum_);
+  made->more_ = Primitive::product(made->input_, made->gradient_, made->sum_, /*added=*/true);
   return made->first_ && made->more_ ? std::move(made) : nullptr;
 }
 

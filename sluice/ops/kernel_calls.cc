@@ -63,7 +63,8 @@ Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Val
 
 Value kernel_product(Emit& e, Value a, Value b) {
   const int64_t rank = a.rank();
-  if (e.kernels() == nullptr || !all_f32({a, b}) || rank < 2 || rank > 3 || b.rank() != rank) return {};
+  const bool fit = a.dim(rank - 1) == b.dim(rank - 2) && (rank == 2 || a.dim(0) == b.dim(0));
+  if (e.kernels() == nullptr || !all_f32({a, b}) || !fit) return {};
   stablehlo::ProductCall call{.m = a.dim(rank - 2), .k = a.dim(rank - 1), .n = b.dim(rank - 1)};
   Dims result = {call.m, call.n};
   if (rank == 3) result.insert(result.begin(), call.batch = a.dim(0));

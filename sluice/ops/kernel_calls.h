@@ -11,7 +11,8 @@ Value kernel_convolution(Emit& e, const stablehlo::ConvolutionCall& call, Value 
 // Both gradients; no values where the compiler is to make them.
 Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Value x, Value w, Value grad);
 
-// a [batch…, m, k] b [batch…, k, n]; no batch or one.
+// a [m, k] b [k, n], or batches of them, [batch, …]. Dims that do not fit are left to the compiler, which
+// says so.
 Value kernel_product(Emit& e, Value a, Value b);
 
 // Mean and biased variance of each channel of x [N, C, …]; no values where the compiler is to do it.

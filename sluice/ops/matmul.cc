@@ -24,25 +24,17 @@ Value product(Emit& e, Value a, Value b, const stablehlo::DotDims& dims) {
   return e.b.dot_general(a, b, dims);
 }
 
-// By a kernel of the machine; empty where there is none, or where the dims do not fit and the compiler says
-// so.
-Value kernel_matrix_product(Emit& e, Value a, Value b) {
-  const int64_t rank = a.rank();
-  const bool fit = a.dim(rank - 1) == b.dim(rank - 2) && (rank == 2 || a.dim(0) == b.dim(0));
-  return fit ? kernel_product(e, a, b) : Value{};
-}
-
 Value matrix_product(Emit& e, std::string_view left, std::string_view right) {
   check_rank(e, left, 2);
   check_rank(e, right, 2);
-  if (const Value made = kernel_matrix_product(e, e.tensor(left), e.tensor(right))) return made;
+  if (const Value made = kernel_product(e, e.tensor(left), e.tensor(right))) return made;
   return product(e, e.tensor(left), e.tensor(right), {.lhs_contract = {1}, .rhs_contract = {0}});
 }
 
 Value batched_product(Emit& e, std::string_view left, std::string_view right) {
   check_rank(e, left, 3);
   check_rank(e, right, 3);
-  if (const Value made = kernel_matrix_product(e, e.tensor(left), e.tensor(right))) return made;
+  if (const Value made = kernel_product(e, e.tensor(left), e.tensor(right))) return made;
   return product(e, e.tensor(left), e.tensor(right),
                  {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {1}});
 }
