@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/handler.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/product.h"
@@ -279,21 +280,15 @@ std::vector<Convolution> parts_of(const Convolution& c) {
   return parts;
 }
 
-base::Result<Dims> list(const pjrt::CustomCall& call, std::string_view name) {
-  SLUICE_TRY(const auto found, call.numbers(name));
-  if (!found) return base::fail(Code::kInvalidArgument, "a convolution's call needs the list ", name);
-  return Dims(found->begin(), found->end());
-}
-
 base::Result<Convolution> read(const pjrt::CustomCall& call) {
   Convolution c;
   SLUICE_TRY(const auto kind, call.number("kind"));
   SLUICE_TRY(const auto groups, call.number("groups"));
   c.kind = static_cast<Kind>(kind.value_or(0));
   c.groups = groups.value_or(1);
-  SLUICE_TRY(c.stride, list(call, "stride"));
-  SLUICE_TRY(c.padding, list(call, "padding"));
-  SLUICE_TRY(c.dilation, list(call, "dilation"));
+  SLUICE_TRY(c.stride, list_of(call, "stride"));
+  SLUICE_TRY(c.padding, list_of(call, "padding"));
+  SLUICE_TRY(c.dilation, list_of(call, "dilation"));
   return c;
 }
 
@@ -314,11 +309,7 @@ base::Status run_convolution(const Convolution& c, const ConvolutionMemory& at) 
   const UseThreads threads;
   for (const Convolution& part : parts_of(c)) {
     const Kernel* kernel = find_kernel(part);
-    if (kernel == nullptr) {
-      return base::fail(Code::kFailedPrecondition,
-                        "this CPU has no kernel for a convolution of a program that was made for another; "
-                        "switch the kernels off here (--cpu-kernels off)");
-    }
+    if (kernel == nullptr) return no_kernel("convolution");
     SLUICE_OK(kernel->run({part.kind == Kind::kData ? at.x_gradient : at.x,
                            part.kind == Kind::kWeights ? at.w_gradient : at.w, at.y}));
   }

@@ -6,6 +6,7 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/handler.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -98,14 +99,10 @@ void max_pooling_gradient(const Pooling& p, size_t batch, size_t channels, const
 
 base::Status call_max_pooling_gradient(const pjrt::CustomCall& call) {
   Pooling p;
-  for (const auto& [name, list] : {std::pair{"kernel", &p.kernel},
-                                   {"stride", &p.stride},
-                                   {"padding", &p.padding},
-                                   {"dilation", &p.dilation}}) {
-    SLUICE_TRY(const auto found, call.numbers(name));
-    if (!found) return base::fail(Code::kInvalidArgument, "a pooling's call needs the list ", name);
-    list->assign(found->begin(), found->end());
-  }
+  SLUICE_TRY(p.kernel, list_of(call, "kernel"));
+  SLUICE_TRY(p.stride, list_of(call, "stride"));
+  SLUICE_TRY(p.padding, list_of(call, "padding"));
+  SLUICE_TRY(p.dilation, list_of(call, "dilation"));
   SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
   SLUICE_TRY(const pjrt::CallBuffer y_gradient, call.operand(1));
   SLUICE_TRY(const pjrt::CallBuffer x_gradient, call.result(0));

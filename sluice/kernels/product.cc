@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "sluice/kernels/handler.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/threads.h"
@@ -71,11 +72,7 @@ base::Status call_product(const pjrt::CustomCall& call) {
   p.k = a.dims[rank - (p.transposed_a ? 2 : 1)];
   const UseThreads threads;
   const ProductKernel* kernel = find_product(p);
-  if (kernel == nullptr) {
-    return base::fail(Code::kFailedPrecondition,
-                      "this machine has no kernel for a matrix product that the program was compiled with "
-                      "on another; train with --cpu-kernels off here");
-  }
+  if (kernel == nullptr) return no_kernel("matrix product");
   return run_product(*kernel, a.data, b.data, c.data);
 }
 
