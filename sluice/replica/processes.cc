@@ -65,7 +65,8 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
                       "): each needs a number of its own");
   joined->start_pulse();
   const std::string mine = base::str(SLUICE_VERSION, " with ", placement.processes, " processes");
-  SLUICE_TRY(const auto all, joined->gather_within("join", mine, {"", {}}, timeouts.join));
+  SLUICE_TRY(const Offer offered, joined->offer("join", mine));
+  SLUICE_TRY(const auto all, joined->collect_within(offered, {"", {}}, timeouts.join));
   for (size_t p = 0; p < all.size(); ++p) {
     if (all[p] != all[0])
       return base::fail(Code::kFailedPrecondition, "process 0 runs sluice ", all[0], ", process ", p,
@@ -112,39 +113,63 @@ void Processes::start_pulse() {
 base::Result<std::string> Processes::missing(const std::string& prefix) {
   std::vector<int> absent;
   for (int p = 0; p < count(); ++p) {
-    SLUICE_TRY(const bool there, store_->has(base::str(prefix, p)));
+    SLUICE_TRY(const bool there, store_->has({base::str(prefix, p)}));
     if (!there) absent.push_back(p);
   }
   return base::str(absent.size() == 1 ? "process " : "processes ", base::join(absent, ", "));
 }
 
-base::Result<std::vector<std::string>> Processes::gather(const std::string& name, const std::string& bytes,
-                                                         const Waiting& waiting) {
-  return gather_within(name, bytes, waiting, timeouts_.wait);
+std::string Processes::prefix_of(const Offer& offer) const { return base::str("gather ", offer.number, ' '); }
+
+base::Result<Processes::Offer> Processes::offer(const std::string& name, const std::string& bytes) {
+  std::scoped_lock lock(mutex_);
+  const Offer offer{name, base::str(name, ' ', calls_[name]++)};
+  SLUICE_OK(store_->set(base::str(prefix_of(offer), index()), bytes));
+  return offer;
 }
 
-base::Result<std::vector<std::string>> Processes::gather_within(const std::string& name,
-                                                                const std::string& bytes,
-                                                                const Waiting& waiting,
-                                                                std::chrono::seconds timeout) {
+base::Result<std::vector<std::string>> Processes::gather(const std::string& name, const std::string& bytes,
+                                                         const Waiting& waiting) {
+  SLUICE_TRY(const Offer offered, offer(name, bytes));
+  return collect_within(offered, waiting, timeouts_.wait);
+}
+
+base::Result<std::vector<std::string>> Processes::collect(const Offer& offer) {
+  return collect_within(offer, {"", {}}, timeouts_.wait);
+}
+
+base::Result<std::optional<std::vector<std::string>>> Processes::try_collect(const Offer& offer) {
   std::scoped_lock lock(mutex_);
-  const std::string number = base::str(name, ' ', calls_[name]++);
-  const Call call{base::str("gather ", number, ' '), base::str(number, ' ', waiting.note), name, timeout,
+  SLUICE_OK(this->status());
+  std::vector<std::string> keys;
+  for (int p = 0; p < count(); ++p) keys.push_back(base::str(prefix_of(offer), p));
+  SLUICE_TRY(const bool there, store_->has(keys));
+  if (!there) return std::nullopt;
+  return take(prefix_of(offer));
+}
+
+base::Result<std::vector<std::string>> Processes::collect_within(const Offer& offer, const Waiting& waiting,
+                                                                 std::chrono::seconds timeout) {
+  std::scoped_lock lock(mutex_);
+  const Call call{prefix_of(offer), base::str(offer.number, ' ', waiting.note), offer.name, timeout,
                   waiting.look};
   const double since = base::monotonic_seconds();
-  SLUICE_OK(store_->set(base::str(call.prefix, index()), bytes));
-  std::vector<std::string> all;
-  for (int p = 0; p < count(); ++p) {
-    SLUICE_OK(wait_for(p, call, since));
-    SLUICE_TRY(all.emplace_back(), store_->get(base::str(call.prefix, p)));
-  }
+  for (int p = 0; p < count(); ++p) SLUICE_OK(wait_for(p, call, since));
   if (base::monotonic_seconds() - since > processes_detail::kLong)
     SLUICE_OK(store_->remove(base::str(processes_detail::kWaiting, index())));
+  return take(call.prefix);
+}
+
+base::Result<std::vector<std::string>> Processes::take(const std::string& prefix) {
+  std::vector<std::string> all;
+  for (int p = 0; p < count(); ++p) {
+    SLUICE_TRY(all.emplace_back(), store_->get(base::str(prefix, p)));
+  }
   // The last reader tidies up.
-  SLUICE_TRY(const int64_t readers, store_->add(call.prefix + "read", 1));
+  SLUICE_TRY(const int64_t readers, store_->add(prefix + "read", 1));
   if (readers == count()) {
-    for (int p = 0; p < count(); ++p) SLUICE_OK(store_->remove(base::str(call.prefix, p)));
-    SLUICE_OK(store_->remove(call.prefix + "read"));
+    for (int p = 0; p < count(); ++p) SLUICE_OK(store_->remove(base::str(prefix, p)));
+    SLUICE_OK(store_->remove(prefix + "read"));
   }
   return all;
 }
@@ -153,7 +178,7 @@ base::Status Processes::wait_for(int process, const Call& call, double since) {
   auto pause = std::chrono::microseconds(50);
   double next_look = since + 1;
   while (true) {
-    SLUICE_TRY(const bool there, store_->has(base::str(call.prefix, process)));
+    SLUICE_TRY(const bool there, store_->has({base::str(call.prefix, process)}));
     if (there) return {};
     SLUICE_TRY(const auto ended, try_get(Pulse::kEnded));
     if (ended) return tl::unexpected<Error>(ending(*ended));
@@ -180,13 +205,13 @@ base::Status Processes::look_for_deadlock(int process, const Call& call) {
   namespace detail = processes_detail;
   SLUICE_OK(store_->set(base::str(detail::kWaiting, index()), call.waiting));
   const std::string theirs = base::str(detail::kWaiting, process);
-  SLUICE_TRY(const bool waits, store_->has(theirs));
+  SLUICE_TRY(const bool waits, store_->has({theirs}));
   if (!waits) return {};
   SLUICE_TRY(const std::string waiting, store_->get(theirs));
   // It may have come here in the meantime.
   if (waiting == call.waiting) return {};
-  SLUICE_TRY(const bool came, store_->has(base::str(call.prefix, process)));
-  SLUICE_TRY(const bool still_waits, store_->has(theirs));
+  SLUICE_TRY(const bool came, store_->has({base::str(call.prefix, process)}));
+  SLUICE_TRY(const bool still_waits, store_->has({theirs}));
   if (came || !still_waits) return {};
   return base::fail(Code::kFailedPrecondition, "the processes no longer do the same: process ", index(),
                     " waits in ", call.waiting, ", process ", process, " in ", waiting, kDoTheSame);
@@ -211,7 +236,7 @@ base::Result<std::string> Processes::put_first(const std::string& key, const std
 }
 
 base::Result<std::optional<std::string>> Processes::try_get(const std::string& key) {
-  SLUICE_TRY(const bool there, at_once_->has(processes_detail::value_key(key)));
+  SLUICE_TRY(const bool there, at_once_->has({processes_detail::value_key(key)}));
   if (!there) return std::nullopt;
   return at_once_->get(processes_detail::value_key(key));
 }

@@ -65,6 +65,16 @@ class Processes {
   base::Result<std::vector<std::string>> gather(const std::string& name, const std::string& bytes) {
     return gather(name, bytes, {"", {}});
   }
+  // The same in two halves, for those that have something to do meanwhile: the bytes of this process, and
+  // later those of all, nothing as long as one is missing.
+  struct Offer {
+    std::string name;
+    std::string number;  // name and number among the calls of that name
+  };
+  base::Result<Offer> offer(const std::string& name, const std::string& bytes);
+  base::Result<std::optional<std::vector<std::string>>> try_collect(const Offer& offer);
+  // Waits as gather() does.
+  base::Result<std::vector<std::string>> collect(const Offer& offer);
   // Process 0's bytes.
   base::Result<std::string> broadcast(const std::string& name, const std::string& bytes);
   base::Status barrier(const std::string& name);
@@ -93,8 +103,11 @@ class Processes {
     std::chrono::seconds timeout;
     std::function<base::Status()> look;
   };
-  base::Result<std::vector<std::string>> gather_within(const std::string& name, const std::string& bytes,
-                                                       const Waiting& waiting, std::chrono::seconds timeout);
+  base::Result<std::vector<std::string>> collect_within(const Offer& offer, const Waiting& waiting,
+                                                        std::chrono::seconds timeout);
+  std::string prefix_of(const Offer& offer) const;
+  // What all have given, once all have.
+  base::Result<std::vector<std::string>> take(const std::string& prefix);
   base::Status wait_for(int process, const Call& call, double since);
   base::Status look_for_deadlock(int process, const Call& call);
   base::Result<std::string> missing(const std::string& prefix);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <iostream>
+#include <thread>
 
 #include "sluice/replica/testing/crew.h"
 
@@ -39,6 +40,32 @@ TEST(Processes, Meet) {
   run_part("Meet", 1);
   run_part("Meet", 4);
 }
+
+// Process 1 gives its bytes only after process 0 has looked for them and has gone on.
+SLUICE_PART(Offers) {
+  const auto joined = Processes::join(my_placement());
+  ASSERT_TRUE(joined) << joined.error().what();
+  Processes& all = **joined;
+  const auto wait_until = [](auto there) {
+    while (!there()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  for (int round = 0; round < 3; ++round) {
+    const std::string looked = base::str("looked ", round);
+    if (all.index() == 1) wait_until([&] { return all.try_get(looked)->has_value(); });
+    const auto offer = all.offer("values", base::str(round, " of ", all.index()));
+    ASSERT_TRUE(offer) << offer.error().what();
+    if (all.index() == 0) {
+      EXPECT_EQ(*all.try_collect(*offer), std::nullopt);
+      ASSERT_TRUE(all.put(looked, "yes"));
+    }
+    std::optional<std::vector<std::string>> texts;
+    if (round == 2) texts = *all.collect(*offer);
+    wait_until([&] { return texts || (texts = *all.try_collect(*offer)); });
+    EXPECT_EQ(*texts, (std::vector<std::string>{base::str(round, " of 0"), base::str(round, " of 1")}));
+  }
+}
+
+TEST(Processes, OffersDoNotWait) { run_part("Offers", 2); }
 
 SLUICE_PART(Alone) {
   const auto joined = Processes::join(my_placement(), {.join = seconds(1), .wait = seconds(1)});

@@ -53,8 +53,8 @@ base::Result<std::string> StoreClient::get(const std::string& key) {
   return ask([key](c10d::Store& store) { return text_of(store.get(key)); });
 }
 
-base::Result<bool> StoreClient::has(const std::string& key) {
-  return ask([key](c10d::Store& store) { return store.check({key}); });
+base::Result<bool> StoreClient::has(const std::vector<std::string>& keys) {
+  return ask([keys](c10d::Store& store) { return store.check(keys); });
 }
 
 base::Result<int64_t> StoreClient::add(const std::string& key, int64_t value) {

@@ -24,8 +24,8 @@ class StoreClient {
               std::chrono::milliseconds patience);
 
   base::Status set(const std::string& key, const std::string& value);
-  base::Result<std::string> get(const std::string& key);  // of a key that is there
-  base::Result<bool> has(const std::string& key);
+  base::Result<std::string> get(const std::string& key);         // of a key that is there
+  base::Result<bool> has(const std::vector<std::string>& keys);  // all of them
   base::Result<int64_t> add(const std::string& key, int64_t value);
   base::Status remove(const std::string& key);
   // Keeps the value that is there already, and returns it.

@@ -70,6 +70,7 @@ Session::State::State(const Options& options)
     : processes(session_detail::join_others(options)),
       backend(std::make_shared<train::Backend>(options.device,
                                                session_detail::with_processes(options.xla, processes))),
+      deliveries(backend, processes),
       rate(base::monotonic_seconds()) {}
 
 Session::State::~State() {
@@ -80,47 +81,10 @@ Session::State::~State() {
     return;
   }
   try {
-    deliver(/*wait=*/true);
+    deliveries.run(/*wait=*/true);
   } catch (const std::exception& error) {
     base::error("while the session ended: ", error.what());
   }
-}
-
-void Session::State::deliver(bool wait) {
-  while (!deliveries.empty()) {
-    Delivery& first = deliveries.front();
-    auto ready = [](const train::Pending& value) { return value.ready(); };
-    if (!wait && !std::all_of(first.values.begin(), first.values.end(), ready)) return;
-    Delivery due = std::move(first);
-    deliveries.pop_front();
-    std::vector<at::Tensor> values;
-    for (const auto& value : due.values) {
-      const std::vector<at::Tensor> parts = value.get();
-      values.push_back(combine(parts, value.global()));
-    }
-    try {
-      due.function(std::move(values));
-    } catch (...) {
-      deliveries.clear();  // what comes after an error says nothing new
-      throw;
-    }
-  }
-}
-
-// The mean for floating-point types, the sum for others (counts), unless they are equal everywhere.
-at::Tensor Session::State::combine(const std::vector<at::Tensor>& parts, bool global) {
-  if (global || (parts.size() == 1 && processes == nullptr)) return parts[0];
-  const bool mean = parts[0].is_floating_point();
-  at::Tensor total = at::stack(parts).to(mean ? at::kDouble : at::kLong).sum(0).contiguous();
-  if (processes != nullptr) {
-    const std::string mine(static_cast<const char*>(total.const_data_ptr()), total.nbytes());
-    at::Tensor sum = at::zeros_like(total);
-    for (const std::string& bytes : base::value_or_throw(processes->gather("values", mine)))
-      sum += at::from_blob(const_cast<char*>(bytes.data()), total.sizes(), total.options());
-    total = sum;
-  }
-  if (!mean) return total;
-  return total.div(backend->replicas()).to(parts[0].scalar_type());
 }
 
 void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
@@ -252,7 +216,7 @@ void Session::check_replicas(const torch::nn::Module& model) {
 void Session::sync(const char* what) {
   state_->heartbeat.beat();
   state_->backend->cut(what);
-  state_->deliver(/*wait=*/false);
+  state_->deliveries.run(/*wait=*/false);
 }
 
 void Session::barrier() {
@@ -263,10 +227,7 @@ void Session::barrier() {
 
 void Session::after_step(std::vector<torch::Tensor> values,
                          std::function<void(std::vector<torch::Tensor>)> function) {
-  State::Delivery delivery;
-  for (const auto& value : values) delivery.values.push_back(state_->backend->fetch(value));
-  delivery.function = std::move(function);
-  state_->deliveries.push_back(std::move(delivery));
+  state_->deliveries.add(values, std::move(function));
 }
 
 void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values) {
@@ -307,7 +268,7 @@ void Session::print_line(const std::string& text) const {
 void Session::finish() {
   sync();
   state_->backend->wait();
-  state_->deliver(/*wait=*/true);
+  state_->deliveries.run(/*wait=*/true);
 }
 
 void Session::name(const torch::nn::Module& model) {

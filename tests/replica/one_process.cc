@@ -1,6 +1,7 @@
 // One of several processes that train together, for processes_test.py: what goes wrong is the first argument.
 //
 //   train: trains a small net and prints "weights CHECKSUM" on the leader; "--sluice-devices=N" as usual
+//   logs: a long training that logs each step, in which now one process is behind and now another
 //   leader-reads: the leader alone reads a value in the middle of the training
 //   other-number: process 1 takes another learning rate
 //   later-number: it takes another one from the middle of a long training on
@@ -11,9 +12,11 @@
 //   throws: process 1 gives up with an error
 #include <sluice/sluice.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -29,7 +32,10 @@ int run(int argc, char** argv) {
   const double rate = what == "other-number" && second ? 0.2 : 0.1;
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(rate).momentum(0.9));
   session.prepare(*model, optimizer, {.from_leader = what == "send-weights"});
-  for (int step = 0; step < (what == "later-number" ? 100'000 : 12); ++step) {
+  const int steps = what == "later-number" ? 100'000 : what == "logs" ? 100 : 12;
+  for (int step = 0; step < steps; ++step) {
+    if (what == "logs" && step % session.processes() == session.process_index())
+      std::this_thread::sleep_for(std::chrono::milliseconds(step % 5));
     if (step == 7 && what == "later-number" && second) optimizer.param_groups()[0].options().set_lr(0.2);
     // The same batch in all processes; each takes its part.
     const torch::Tensor image = torch::randn({24, 6}), label = torch::randint(3, {24});
@@ -37,7 +43,7 @@ int run(int argc, char** argv) {
         torch::nn::functional::cross_entropy(model->forward(sluice::split(image)), sluice::split(label));
     loss.backward();
     session.step(optimizer, {.clip_norm = 1.0});
-    session.log_every(4, {{"Loss", loss.detach()}});
+    session.log_every(what == "logs" ? 1 : 4, {{"Loss", loss.detach()}});
     if (step == 7 && what == "leader-reads" && session.is_leader())
       std::printf("%f\n", sluice::mean(loss.detach()).item<double>());
     if (step == 7 && what == "dies" && second) std::raise(SIGKILL);

@@ -97,5 +97,9 @@ for what, transport, texts, allowed in [
 statuses, outputs, _ = run("send-weights", 2, 2)
 check(statuses == [0, 0] and abs(weights(outputs)[1] - one) < 1e-4 * abs(one), "process 0's weights are sent", outputs)
 
+statuses, outputs, _ = run("logs", 4, 1)
+check(statuses == [0] * 4 and outputs[0].count("Loss=") == 100, "a line for each step, though now one and now another "
+      "process is behind", outputs)
+
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)
