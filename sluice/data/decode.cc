@@ -58,11 +58,13 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
 }
 
 base::Result<Value> decode_picture(std::string_view bytes, const RawSample& raw, const DecodePlan& plan) {
-  SLUICE_TRY(const Pixels pixels,
+  SLUICE_TRY(Pixels pixels,
              plan.transforms.empty()
                  ? decode_image(bytes, plan.spec->model)
                  : decode_augmented(bytes, plan.spec->model, plan.transforms, random_for(raw, plan)));
-  return finished(pixels, plan);
+  auto value = finished(pixels, plan);
+  keep_pixel_memory(std::move(pixels.bytes));
+  return value;
 }
 
 base::Result<Value> decode_json(std::string_view bytes) {

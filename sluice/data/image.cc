@@ -1,6 +1,7 @@
 #include "sluice/data/image.h"
 
 #include <cctype>
+#include <utility>
 
 namespace sluice::data {
 namespace {
@@ -17,7 +18,22 @@ std::string first_bytes(std::string_view bytes) {
   return text;
 }
 
+std::vector<std::uint8_t>& kept_memory() {
+  thread_local std::vector<std::uint8_t> memory;
+  return memory;
+}
+
 }  // namespace
+
+std::vector<std::uint8_t> pixel_memory(std::size_t bytes) {
+  std::vector<std::uint8_t> memory = std::move(kept_memory());
+  memory.resize(bytes);
+  return memory;
+}
+
+void keep_pixel_memory(std::vector<std::uint8_t> memory) {
+  if (memory.capacity() > kept_memory().capacity()) kept_memory() = std::move(memory);
+}
 
 bool is_jpeg(std::string_view bytes) { return base::starts_with(bytes, "\xff\xd8"); }
 

@@ -1,6 +1,7 @@
 // Pictures: bytes of a file → pixels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,6 +17,13 @@ struct Pixels {
   std::int64_t height = 0, width = 0, channels = 0;
   std::vector<std::uint8_t> bytes;
 };
+
+// Memory for pixels, whatever it holds, and the way back for what is needed no longer: each thread keeps the
+// largest it was given and hands it out again. It is in that core's cache then. A decoder that writes to
+// memory which another core had last waits for each line: libjpeg-turbo's small pictures take half as long
+// again.
+std::vector<std::uint8_t> pixel_memory(std::size_t bytes);
+void keep_pixel_memory(std::vector<std::uint8_t> memory);
 
 // Pixels somewhere in memory, rows `stride` bytes apart.
 struct PixelView {

@@ -63,8 +63,6 @@ struct JpegReader {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
   std::unique_ptr<JpegHuffman> huffman = std::make_unique<JpegHuffman>();
-  static constexpr std::size_t kSmallPicture = 32 << 10, kRegister = 16;
-  std::vector<std::uint8_t> small_picture = std::vector<std::uint8_t>(kSmallPicture + kRegister);
   std::vector<std::uint8_t> unaligned_row;
 
   JpegReader() {
@@ -84,12 +82,10 @@ struct JpegReader {
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
 
-  // Two places to decode to, in this thread's own cache. libjpeg-turbo's upsampling waits until all that was
-  // written before has reached the cache: for memory that another core had last, that is a quarter of the
-  // time of a small picture.
-  std::uint8_t* place_of_small_picture() { return small_picture.data() + kRegister / 2; }
-  // A row that begins at a multiple of a vector register's size would be written past the caches.
+  // libjpeg-turbo writes a row that begins at a multiple of its registers' size past the caches: better made
+  // elsewhere.
   void read_row(std::uint8_t* row, std::size_t bytes) {
+    constexpr std::size_t kRegister = 16;
     const bool aligned = reinterpret_cast<std::uintptr_t>(row) % kRegister == 0;
     if (aligned && unaligned_row.size() < bytes + kRegister) unaligned_row.resize(bytes + kRegister);
     JSAMPROW target = aligned ? unaligned_row.data() + kRegister / 2 : row;
@@ -193,13 +189,9 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
   pixels.width = info.output_width;
   pixels.channels = info.output_components;
   const std::size_t stride = static_cast<std::size_t>(pixels.width * pixels.channels);
-  const std::size_t size = stride * static_cast<std::size_t>(pixels.height);
-  const bool small = size <= JpegReader::kSmallPicture;
-  if (!small) pixels.bytes.resize(size);
-  std::uint8_t* const place = small ? reader.place_of_small_picture() : pixels.bytes.data();
+  pixels.bytes = pixel_memory(stride * static_cast<std::size_t>(pixels.height));
   while (info.output_scanline < info.output_height)
-    reader.read_row(place + stride * info.output_scanline, stride);
-  if (small) pixels.bytes.assign(place, place + size);
+    reader.read_row(pixels.bytes.data() + stride * info.output_scanline, stride);
   if (work.quick) reader.huffman->hand_back(info);
   jpeg_finish_decompress(&info);
   return true;
@@ -244,8 +236,7 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
   pixels.width = work.read.width;
   pixels.channels = info.output_components;
   const std::size_t stride = static_cast<std::size_t>(pixels.width * pixels.channels);
-  const std::size_t need = stride * static_cast<std::size_t>(pixels.height);
-  if (pixels.bytes.size() < need) pixels.bytes.resize(need);
+  pixels.bytes = pixel_memory(stride * static_cast<std::size_t>(pixels.height));
   if (work.read.top > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(work.read.top));
   for (std::int64_t y = 0; y < pixels.height; ++y)
     reader.read_row(pixels.bytes.data() + stride * static_cast<std::size_t>(y), stride);
@@ -318,19 +309,16 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
     return resize_region(all, choose(all.height, all.width), height, width);
   }
   JpegReader& reader = jpeg_reader();
-  thread_local std::vector<std::uint8_t>
-      memory;  // of a large picture: not to be claimed and cleared for each
   JpegWork work;
   work.bytes = bytes;
   work.choose = &choose;
   work.height = height;
   work.width = width;
-  work.pixels.bytes = std::move(memory);
   if (!jpeg_attempt(reader, work, jpeg_read_region)) return jpeg_error(reader);
   jpeg_finish(reader, work.pixels);
   if (model == ColorModel::kGray) work.pixels = convert_rgb(std::move(work.pixels), model);
   Pixels result = jpeg_resized(work);
-  memory = std::move(work.pixels.bytes);
+  keep_pixel_memory(std::move(work.pixels.bytes));
   return model == ColorModel::kRgba ? convert_rgb(std::move(result), model) : result;
 }
 

@@ -210,7 +210,7 @@ std::optional<Pixels> decode_png_fast(std::string_view bytes, ColorModel model) 
   const auto channels = static_cast<std::int64_t>(model);
   Pixels pixels{picture.height, picture.width, channels, {}};
   const auto area = static_cast<std::size_t>(picture.height * picture.width);
-  pixels.bytes.resize(area * static_cast<std::size_t>(channels));
+  pixels.bytes = pixel_memory(area * static_cast<std::size_t>(channels));
   const bool direct =
       picture.color != 3 && picture.color != 4 && picture.pixel == static_cast<std::size_t>(channels);
   if (direct) {
