@@ -14,7 +14,9 @@ namespace {
 constexpr std::array<int, 3> kStraight = {0, 1, 2}, kSwapped = {0, 2, 1};
 // Floats of a block's inputs and products together: a core's second cache for the convolution, the third for
 // the gradient, whose blocks all cores share.
-constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 2 << 20;
+constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 1 << 20;
+// A block reads all weights: with fewer tiles it waits for them (measured: 64 are 10 to 20 % faster than 32).
+constexpr int64_t kFewestTiles = 64;
 constexpr int64_t kFewestChannels = 32;
 constexpr size_t kPiece = 16;
 
@@ -27,7 +29,7 @@ bool gains(const WinogradShape& shape) {
 
 int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
   const int64_t fitting = floats / (kTilePoints * (shape.channels + shape.filters));
-  return std::min(std::max<int64_t>(32, fitting / 8 * 8), tiles);
+  return std::min(std::max(kFewestTiles, fitting / 8 * 8), tiles);
 }
 
 // Weights, [points, channels, filters], are worked on in pieces of 16 × 16: the planes of the points often
@@ -121,7 +123,8 @@ void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, floa
 std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
   if (!gains(shape)) return nullptr;
   auto made = std::make_unique<Winograd>(shape);
-  made->block_ = tiles_of_block(shape, kBlockFloats, made->tiles_.count());
+  const int threads = omp_get_max_threads();
+  made->block_ = tiles_of_block(shape, kBlockFloats, (made->tiles_.count() + threads - 1) / threads);
   const std::array<int64_t, 3> input = {kTilePoints, made->block_, shape.channels},
                                weights = {kTilePoints, shape.channels, shape.filters},
                                output = {kTilePoints, made->block_, shape.filters};
@@ -129,7 +132,6 @@ std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
   made->plain_weights_ = dense(weights, kStraight);
   made->output_ = dense(output, kStraight);
   // Each thread multiplies blocks of its own.
-  const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   made->product_ = Primitive::product(made->input_, any_layout(weights), made->output_);
   omp_set_num_threads(threads);
