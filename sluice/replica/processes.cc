@@ -1,5 +1,7 @@
 #include "sluice/replica/processes.h"
 
+#include <signal.h>
+
 #include <charconv>
 #include <thread>
 
@@ -31,6 +33,14 @@ base::Result<std::pair<std::string, uint16_t>> address_of(const std::string& coo
   return std::pair(coordinator.substr(0, colon), port);
 }
 
+// A connection that another process has closed is an error to be told; the signal would end this one without
+// a word.
+void ignore_broken_pipes() {
+  struct sigaction current {};
+  if (::sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
+    ::signal(SIGPIPE, SIG_IGN);
+}
+
 }  // namespace processes_detail
 
 Processes::Processes(Placement placement, const Timeouts& timeouts)
@@ -56,6 +66,7 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
     return base::fail(Code::kInvalidArgument, "process ", placement.process_id, " of ", placement.processes,
                       " (", placement.source, "): the number must be from 0 to the count − 1");
   SLUICE_TRY(const auto address, detail::address_of(placement.coordinator));
+  detail::ignore_broken_pipes();
   std::shared_ptr<Processes> joined(new Processes(placement, timeouts));
   SLUICE_OK(joined->connect(address.first, address.second));
   SLUICE_TRY(const int64_t same, joined->store_->add(base::str("number ", placement.process_id), 1));
@@ -140,12 +151,12 @@ base::Result<std::vector<std::string>> Processes::collect(const Offer& offer) {
 
 base::Result<std::optional<std::vector<std::string>>> Processes::try_collect(const Offer& offer) {
   std::scoped_lock lock(mutex_);
-  SLUICE_OK(this->status());
   std::vector<std::string> keys;
   for (int p = 0; p < count(); ++p) keys.push_back(base::str(prefix_of(offer), p));
   SLUICE_TRY(const bool there, store_->has(keys));
-  if (!there) return std::nullopt;
-  return take(prefix_of(offer));
+  if (there) return take(prefix_of(offer));
+  SLUICE_OK(this->status());
+  return std::nullopt;
 }
 
 base::Result<std::vector<std::string>> Processes::collect_within(const Offer& offer, const Waiting& waiting,

@@ -42,7 +42,8 @@ class Processes {
   };
 
   // Waits until all processes are there. Errors name those that did not come, two processes with one number,
-  // a count or a version that is not the others', an address that cannot be reached or is taken.
+  // a count or a version that is not the others', an address that cannot be reached or is taken. Ignores
+  // SIGPIPE from now on, unless the program has a handler for it.
   static base::Result<std::shared_ptr<Processes>> join(const Placement& placement, const Timeouts& timeouts);
   static base::Result<std::shared_ptr<Processes>> join(const Placement& placement) {
     return join(placement, {});

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -38,8 +39,10 @@ void Deliveries::run(bool wait) {
       deliveries_.pop_front();
       due.function(results(due));
     }
-  } catch (...) {
+  } catch (const std::exception& error) {
     deliveries_.clear();  // what comes after an error says nothing new
+    // The other processes are elsewhere: they would wait for this one, or end without a cause.
+    if (!wait && processes_ != nullptr) processes_->fail(error.what());
     throw;
   }
 }

@@ -27,7 +27,7 @@ class Deliveries {
   // The processes add the same, in the same order.
   void add(const std::vector<at::Tensor>& values, Function function);
   // Calls what is due, in order; with `wait` everything, which all processes do at the same place. After an
-  // error nothing is left.
+  // error nothing is left; without `wait` it ends the run for all processes.
   void run(bool wait);
 
  private:

@@ -9,6 +9,7 @@
 //   send-weights: the same, and process 0's are sent to all
 //   dies: process 1 kills itself in the middle of the training
 //   stops: process 1 stops itself as a debugger would; leader-stops: process 0 does
+//   value-throws: what is called with a logged value throws, in all processes
 //   throws: process 1 gives up with an error
 #include <sluice/sluice.h>
 
@@ -49,6 +50,9 @@ int run(int argc, char** argv) {
     if (step == 7 && what == "dies" && second) std::raise(SIGKILL);
     if (step == 7 && ((what == "stops" && second) || (what == "leader-stops" && session.is_leader())))
       std::raise(SIGSTOP);
+    if (step == 7 && what == "value-throws")
+      session.after_step({loss.detach()},
+                         [](const auto&) { throw std::runtime_error("the value says that it is over"); });
     if (step == 7 && what == "throws" && second) throw std::runtime_error("the second process gives up");
   }
   session.finish();

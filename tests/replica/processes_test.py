@@ -81,6 +81,7 @@ for what, transport, texts, allowed in [
         ("other-number", "", ["the processes no longer do the same", "run-time number"], 60),
         ("later-number", "", ["the processes no longer do the same", "run-time number"], 60),
         ("other-weights", "", ["differs between process 0 and process 1 when training begins", "0.weight"], 60),
+        ("value-throws", "", ["the value says that it is over"], 60),
         ("throws", "shared", ["the second process gives up"], 60),
         ("throws", "gloo", ["the second process gives up"], 60),
         ("dies", "shared", ["lost process 1 of 2"], 60), ("dies", "gloo", ["lost process 1 of 2"], 60),
@@ -89,7 +90,8 @@ for what, transport, texts, allowed in [
         ("leader-stops", "shared", ["lost process 0 of 2 (no answer"], 60),
         ("leader-stops", "gloo", ["lost process 0 of 2 (no answer"], 60)]:
     statuses, outputs, seconds = run(what, 2, 2, transport)
-    check(all(status != 0 for status in statuses) and all(text in "".join(outputs) for text in texts),
+    killed = {1} if what == "dies" else set()
+    check(all(status == (-9 if index in killed else 1) for index, status in enumerate(statuses)) and all(text in "".join(outputs) for text in texts),
           f"{what} {transport}: every process ends with a message that names the cause (statuses {statuses})", outputs)
     check(seconds < allowed, f"{what}: within {allowed} s, it took {seconds:.1f}", outputs)
     check(not any("Aborted" in output or "hung" in output for output in outputs), f"{what}: nobody aborts", outputs)
