@@ -19,6 +19,11 @@ constexpr double kLong = 3;  // seconds, after which a waiting process says wher
 
 std::string value_key(const std::string& key) { return "value " + key; }
 
+// Of the keys of a gather.
+std::string prefix_of(const Processes::Offer& offer) {
+  return base::str("gather ", offer.name, ' ', offer.number, ' ');
+}
+
 base::Result<std::pair<std::string, uint16_t>> address_of(const std::string& coordinator) {
   const size_t colon = coordinator.rfind(':');
   uint16_t port = 0;
@@ -130,12 +135,10 @@ base::Result<std::string> Processes::missing(const std::string& prefix) {
   return base::str(absent.size() == 1 ? "process " : "processes ", base::join(absent, ", "));
 }
 
-std::string Processes::prefix_of(const Offer& offer) const { return base::str("gather ", offer.number, ' '); }
-
 base::Result<Processes::Offer> Processes::offer(const std::string& name, const std::string& bytes) {
   std::scoped_lock lock(mutex_);
-  const Offer offer{name, base::str(name, ' ', calls_[name]++)};
-  SLUICE_OK(store_->set(base::str(prefix_of(offer), index()), bytes));
+  const Offer offer{name, calls_[name]++};
+  SLUICE_OK(store_->set(base::str(processes_detail::prefix_of(offer), index()), bytes));
   return offer;
 }
 
@@ -151,10 +154,11 @@ base::Result<std::vector<std::string>> Processes::collect(const Offer& offer) {
 
 base::Result<std::optional<std::vector<std::string>>> Processes::try_collect(const Offer& offer) {
   std::scoped_lock lock(mutex_);
+  const std::string prefix = processes_detail::prefix_of(offer);
   std::vector<std::string> keys;
-  for (int p = 0; p < count(); ++p) keys.push_back(base::str(prefix_of(offer), p));
+  for (int p = 0; p < count(); ++p) keys.push_back(base::str(prefix, p));
   SLUICE_TRY(const bool there, store_->has(keys));
-  if (there) return take(prefix_of(offer));
+  if (there) return take(prefix);
   SLUICE_OK(this->status());
   return std::nullopt;
 }
@@ -162,7 +166,8 @@ base::Result<std::optional<std::vector<std::string>>> Processes::try_collect(con
 base::Result<std::vector<std::string>> Processes::collect_within(const Offer& offer, const Waiting& waiting,
                                                                  std::chrono::seconds timeout) {
   std::scoped_lock lock(mutex_);
-  const Call call{prefix_of(offer), base::str(offer.number, ' ', waiting.note), offer.name, timeout,
+  const Call call{processes_detail::prefix_of(offer),
+                  base::str(offer.name, ' ', offer.number, ' ', waiting.note), offer.name, timeout,
                   waiting.look};
   const double since = base::monotonic_seconds();
   for (int p = 0; p < count(); ++p) SLUICE_OK(wait_for(p, call, since));

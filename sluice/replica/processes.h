@@ -70,7 +70,7 @@ class Processes {
   // later those of all, nothing as long as one is missing.
   struct Offer {
     std::string name;
-    std::string number;  // name and number among the calls of that name
+    int64_t number = 0;  // of the calls of that name before
   };
   base::Result<Offer> offer(const std::string& name, const std::string& bytes);
   base::Result<std::optional<std::vector<std::string>>> try_collect(const Offer& offer);
@@ -106,7 +106,6 @@ class Processes {
   };
   base::Result<std::vector<std::string>> collect_within(const Offer& offer, const Waiting& waiting,
                                                         std::chrono::seconds timeout);
-  std::string prefix_of(const Offer& offer) const;
   // What all have given, once all have.
   base::Result<std::vector<std::string>> take(const std::string& prefix);
   base::Status wait_for(int process, const Call& call, double since);

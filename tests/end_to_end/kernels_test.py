@@ -45,8 +45,10 @@ class Kernels(unittest.TestCase):
         train(self.path / "run", XLA_FLAGS=f"--xla_dump_to={dump} --xla_dump_hlo_as_text")
         programs = [path.read_text() for path in dump.glob("*cpu_after_optimizations.txt")]
         step = max(programs, key=len)
-        if step.count('custom_call_target="sluice_convolution"') < 17:  # 9 forward, 8 or 9 backward
+        convolutions = step.count('custom_call_target="sluice_convolution"')
+        if convolutions < 17 and "avx512bw" not in Path("/proc/cpuinfo").read_text().split():
             self.skipTest("this CPU has kernels for some of the convolutions only")
+        self.assertGreaterEqual(convolutions, 17)  # 9 forward, 8 or 9 backward
         self.assertNotRegex(step, r" transpose\(")
         # Pictures become channels-last where they come in; nothing else with four dimensions changes its layout.
         entry = step[step.index("\nENTRY"):]

@@ -90,8 +90,8 @@ for what, transport, texts, allowed in [
         ("leader-stops", "shared", ["lost process 0 of 2 (no answer"], 60),
         ("leader-stops", "gloo", ["lost process 0 of 2 (no answer"], 60)]:
     statuses, outputs, seconds = run(what, 2, 2, transport)
-    killed = {1} if what == "dies" else set()
-    check(all(status == (-9 if index in killed else 1) for index, status in enumerate(statuses)) and all(text in "".join(outputs) for text in texts),
+    expected = [1, -signal.SIGKILL if what == "dies" else 1]
+    check(statuses == expected and all(text in "".join(outputs) for text in texts),
           f"{what} {transport}: every process ends with a message that names the cause (statuses {statuses})", outputs)
     check(seconds < allowed, f"{what}: within {allowed} s, it took {seconds:.1f}", outputs)
     check(not any("Aborted" in output or "hung" in output for output in outputs), f"{what}: nobody aborts", outputs)
