@@ -34,8 +34,15 @@ class Tiles {
   void transform_output(const float* from, int64_t tile, int64_t rows, float* y) const;
 
  private:
+  // Where a tile's first pixel lies.
+  struct Place {
+    int64_t picture, row, column;
+  };
+  Place place_of(int64_t tile) const;
   // The pixel of the result at place i of the tile, in units of filters; -1 behind the picture's edge.
-  int64_t out_pixel(int64_t tile, int64_t i) const;
+  int64_t out_pixel(const Place& tile, int64_t i) const;
+  // Asks the memory for the pixels of a tile, for later.
+  void fetch(int64_t tile, const float* pixels, int64_t height, int64_t width, int64_t channels) const;
   WinogradShape shape_;
   int64_t high_, wide_;
 };
