@@ -179,4 +179,17 @@ bool same_layout(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b) {
 }
 size_t layout_bytes(const dnnl_memory_desc_t& layout) { return onednn().memory_desc_get_size(&layout); }
 
+size_t place_in(const dnnl_memory_desc_t& layout, std::vector<int64_t> index) {
+  const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
+  int64_t place = 0, step = 1;
+  for (int i = blocks.inner_nblks; i-- > 0;) {
+    int64_t& at = index[static_cast<size_t>(blocks.inner_idxs[i])];
+    place += at % blocks.inner_blks[i] * step;
+    at /= blocks.inner_blks[i];
+    step *= blocks.inner_blks[i];
+  }
+  for (size_t d = 0; d < index.size(); ++d) place += index[d] * blocks.strides[d];
+  return static_cast<size_t>(place);
+}
+
 }  // namespace sluice::kernels

@@ -104,5 +104,7 @@ dnnl_memory_desc_t dense(std::span<const int64_t> dims, std::span<const int> ord
 dnnl_memory_desc_t any_layout(std::span<const int64_t> dims);
 bool same_layout(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b);
 size_t layout_bytes(const dnnl_memory_desc_t& layout);
+// The place of an element in its memory, in elements.
+size_t place_in(const dnnl_memory_desc_t& layout, std::vector<int64_t> index);
 
 }  // namespace sluice::kernels

@@ -1,12 +1,15 @@
 #include "sluice/kernels/threads.h"
 
 #include <omp.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 namespace sluice::kernels {
 namespace {
@@ -29,12 +32,42 @@ int threads_of_the_process() {
   return threads;
 }
 
+// The threads that OpenMP gives to one calling thread.
+class Team {
+ public:
+  void keep_away(int threads) {
+    const int core = ::sched_getcpu();
+    if (core < 0 || (core == core_ && static_cast<size_t>(threads) == others_.size() + 1)) return;
+    if (static_cast<size_t>(threads) != others_.size() + 1) meet(threads);
+    core_ = core;
+    cpu_set_t cores;
+    if (::sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) < threads) return;
+    CPU_CLR(static_cast<size_t>(core), &cores);
+    for (const pid_t thread : others_) ::sched_setaffinity(thread, sizeof cores, &cores);
+  }
+
+ private:
+  void meet(int threads) {
+    others_.assign(static_cast<size_t>(threads - 1), 0);
+#pragma omp parallel num_threads(threads)
+    if (omp_get_thread_num() > 0) others_[static_cast<size_t>(omp_get_thread_num() - 1)] = ::gettid();
+  }
+
+  int core_ = -1;
+  std::vector<pid_t> others_;
+};
+
 }  // namespace
 
 void share_threads(int local_replicas) { replicas = std::max(1, local_replicas); }
 int threads_of_a_call() { return std::max(1, threads_of_the_process() / replicas.load()); }
 
-UseThreads::UseThreads() : previous_(omp_get_max_threads()) { omp_set_num_threads(threads_of_a_call()); }
+UseThreads::UseThreads() : previous_(omp_get_max_threads()) {
+  const int threads = threads_of_a_call();
+  omp_set_num_threads(threads);
+  thread_local Team team;
+  if (threads > 1) team.keep_away(threads);
+}
 UseThreads::~UseThreads() { omp_set_num_threads(previous_); }
 
 }  // namespace sluice::kernels

@@ -56,12 +56,24 @@ void for_pieces(size_t channels, size_t filters, const Body& body) {
   }
 }
 
-// body(row of the piece, its place among all weights).
+// body(row of the piece, its place in memory of that layout).
 template <typename Body>
-void each_row(const Piece& piece, size_t channels, size_t filters, const Body& body) {
+void each_row(const Piece& piece, const dnnl_memory_desc_t& layout, const Body& body) {
+  const auto channel = static_cast<int64_t>(piece.channel), filter = static_cast<int64_t>(piece.filter);
+  const size_t first = place_in(layout, {0, channel, filter});
+  const size_t point_step = place_in(layout, {1, channel, filter}) - first;
+  const size_t row_step = piece.channels > 1 ? place_in(layout, {0, channel + 1, filter}) - first : 0;
   for (size_t point = 0; point < kTilePoints; ++point)
     for (size_t i = 0; i < piece.channels; ++i)
-      body(point * kPiece + i, (point * channels + piece.channel + i) * filters + piece.filter);
+      body(point * kPiece + i, first + point * point_step + i * row_step);
+}
+
+// Whether a piece's rows lie densely, one as far from the other as the next.
+bool keeps_pieces(const dnnl_memory_desc_t& layout) {
+  const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
+  for (int i = 0; i < blocks.inner_nblks; ++i)
+    if (blocks.inner_idxs[i] == 0 || blocks.inner_blks[i] % static_cast<int64_t>(kPiece) != 0) return false;
+  return blocks.inner_nblks == 0 ? blocks.strides[2] == 1 : blocks.inner_idxs[blocks.inner_nblks - 1] == 2;
 }
 
 }  // namespace
@@ -156,15 +168,12 @@ std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
                                weights = {kTilePoints, shape.channels, shape.filters},
                                output = {kTilePoints, made->block_, shape.filters};
   made->input_ = dense(input, kStraight);
-  made->plain_weights_ = dense(weights, kStraight);
   made->output_ = dense(output, kStraight);
   // Each thread multiplies blocks of its own.
   omp_set_num_threads(1);
   made->product_ = Primitive::product(made->input_, any_layout(weights), made->output_);
   omp_set_num_threads(threads);
-  if (!made->product_) return nullptr;
-  made->reorder_ = Primitive::reorder(made->plain_weights_, made->product_->layout(dnnl_query_weights_md));
-  return made->reorder_ ? std::move(made) : nullptr;
+  return made->product_ && keeps_pieces(made->weights()) ? std::move(made) : nullptr;
 }
 
 void Winograd::transform_weights(const float* w, float* to) const {
@@ -172,24 +181,26 @@ void Winograd::transform_weights(const float* w, float* to) const {
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
   const size_t filter_step = 9 * (shape.turned ? 1 : channels),
                channel_step = 9 * (shape.turned ? filters : 1);
+  if (layout_bytes(weights()) > kTilePoints * channels * filters * sizeof(float))
+    std::memset(to, 0, layout_bytes(weights()));  // what fills up the blocks
   for_pieces(channels, filters, [&](const Piece& piece, float* points) {
     for (size_t i = 0; i < piece.channels; ++i)
       weight_tile(w + piece.filter * filter_step + (piece.channel + i) * channel_step, filter_step,
                   shape.turned, kPiece * kPiece, piece.filters, points + i * kPiece);
-    each_row(piece, channels, filters, [&](size_t row, size_t place) {
+    each_row(piece, weights(), [&](size_t row, size_t place) {
       std::memcpy(to + place, points + row * kPiece, piece.filters * sizeof(float));
     });
   });
 }
 
-base::Status Winograd::run_block(int64_t first, const float* x, void* weights, float* y) const {
+base::Status Winograd::run_block(int64_t first, const float* x, void* packed, float* y) const {
   const Scratch input(layout_bytes(input_)), output(layout_bytes(output_));
   const int64_t count = std::min(block_, tiles_.count() - first);
   for (int64_t i = 0; i < count; ++i)
     tiles_.transform_input(x, first + i, block_, input.floats() + i * tiles_.shape().channels);
   SLUICE_OK(product_->execute(
       std::array<Argument, 3>{{{DNNL_ARG_SRC, &input_, input.data()},
-                               {DNNL_ARG_WEIGHTS, &product_->layout(dnnl_query_weights_md), weights},
+                               {DNNL_ARG_WEIGHTS, &weights(), packed},
                                {DNNL_ARG_DST, &output_, output.data()}}}));
   for (int64_t i = 0; i < count; ++i)
     tiles_.transform_output(output.floats() + i * tiles_.shape().filters, first + i, block_, y);
@@ -197,19 +208,13 @@ base::Status Winograd::run_block(int64_t first, const float* x, void* weights, f
 }
 
 base::Status Winograd::run(const float* x, const float* w, float* y) const {
-  const dnnl_memory_desc_t& packed = product_->layout(dnnl_query_weights_md);
-  const Scratch weights(layout_bytes(packed));
-  {
-    const Scratch plain(layout_bytes(plain_weights_));
-    transform_weights(w, plain.floats());
-    SLUICE_OK(reorder_->execute(std::array<Argument, 2>{
-        {{DNNL_ARG_FROM, &plain_weights_, plain.data()}, {DNNL_ARG_TO, &packed, weights.data()}}}));
-  }
+  const Scratch packed(layout_bytes(weights()));
+  transform_weights(w, packed.floats());
   std::mutex mutex;
   base::Status status;
 #pragma omp parallel for schedule(static)
   for (int64_t first = 0; first < tiles_.count(); first += block_) {
-    base::Status done = run_block(first, x, weights.data(), y);
+    base::Status done = run_block(first, x, packed.data(), y);
     const std::lock_guard lock(mutex);
     if (!done) status = done;
   }
@@ -254,7 +259,7 @@ base::Status WinogradGradient::run(const float* x, const float* y, float* w) con
                                                      {DNNL_ARG_DST, &sum_, sum.data()}}}));
   }
   for_pieces(channels, filters, [&](const Piece& piece, float* points) {
-    each_row(piece, channels, filters, [&](size_t row, size_t place) {
+    each_row(piece, sum_, [&](size_t row, size_t place) {
       std::memcpy(points + row * kPiece, sum.floats() + place, piece.filters * sizeof(float));
     });
     for (size_t i = 0; i < piece.channels; ++i)

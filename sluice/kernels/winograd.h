@@ -56,13 +56,15 @@ class Winograd {
   base::Status run(const float* x, const float* w, float* y) const;
 
  private:
+  // [points, channels, filters], in the order that the product wants.
+  const dnnl_memory_desc_t& weights() const { return product_->layout(dnnl_query_weights_md); }
   void transform_weights(const float* w, float* to) const;
-  base::Status run_block(int64_t first, const float* x, void* weights, float* y) const;
+  base::Status run_block(int64_t first, const float* x, void* packed, float* y) const;
 
   Tiles tiles_;
   int64_t block_ = 0;
-  dnnl_memory_desc_t input_, plain_weights_, output_;
-  std::unique_ptr<Primitive> product_, reorder_;
+  dnnl_memory_desc_t input_, output_;
+  std::unique_ptr<Primitive> product_;
 };
 
 // The gradient of its weights (shape.turned: false) from x and a gradient of y.
