@@ -125,7 +125,9 @@ nlohmann::json measure(const Flags& flags) {
     foreign = base::value_or_throw(ForeignProgram::load(flags.against, client));
     base::value_or_throw(foreign->run());
   }
+  // Once in turns: each side then has found its place in memory beside the others.
   for (auto& [name, step] : eager) step->record();
+  xla_step(ours, nullptr);
 
   Times times;
   std::map<std::string, std::vector<double>> others;

@@ -17,16 +17,17 @@ constexpr std::array<int, 3> kStraight = {0, 1, 2}, kSwapped = {0, 2, 1};
 constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 1 << 20;
 // A block reads all weights: with fewer tiles it waits for them (measured: 64 are 10 to 20 % faster than 32).
 constexpr int64_t kFewestTiles = 64;
-constexpr int64_t kFewestChannels = 32;
-constexpr size_t kPiece = 16;
+// With fewer the transforms cost more than the products save (measured).
+constexpr int64_t kFewestChannels = 16, kFewestGradientChannels = 32;
+constexpr size_t kPieceChannels = 16, kPlainWidth = 64;
 // Pixels of fewer channels lie closely enough for the hardware.
 constexpr int64_t kFetchedChannels = 64;
 constexpr int64_t kLineFloats = 16;
 
-bool gains(const WinogradShape& shape) {
+bool gains(const WinogradShape& shape, int64_t fewest_channels) {
   // The work on the weights is the same for one tile as for many (measured: docs/performance.md).
   const bool many = Tiles(shape).count() >= shape.channels * shape.filters / 2048;
-  return many && std::min(shape.channels, shape.filters) >= kFewestChannels &&
+  return many && std::min(shape.channels, shape.filters) >= fewest_channels &&
          std::min(shape.out_height, shape.out_width) >= kTileOut;
 }
 
@@ -37,21 +38,29 @@ int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles
   return std::min(std::max(kFewestTiles, fitting), tiles) | 1;
 }
 
-// Weights, [points, channels, filters], are worked on in pieces of 16 × 16: the planes of the points often
-// lie a power of two apart, and 36 of such lines do not fit into a cache at the same time.
+// Weights, [points, channels, filters], are worked on in pieces: the planes of the points often lie a power of
+// two apart, and 36 of such lines do not fit into a cache at the same time.
 struct Piece {
   size_t channel, channels, filter, filters;
 };
 
-// body(piece, memory for its points), on the threads of a call.
+// Filters of a piece, which lie side by side: a block of the layout, or some of its row.
+size_t piece_width(const dnnl_memory_desc_t& layout) {
+  const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
+  return blocks.inner_nblks == 0 ? kPlainWidth : static_cast<size_t>(blocks.inner_blks[blocks.inner_nblks - 1]);
+}
+
+// body(piece, memory for its points: [points, kPieceChannels, width]), on the threads of a call.
 template <typename Body>
-void for_pieces(size_t channels, size_t filters, const Body& body) {
-  const size_t wide = (filters + kPiece - 1) / kPiece, all = (channels + kPiece - 1) / kPiece * wide;
+void for_pieces(size_t channels, size_t filters, size_t width, const Body& body) {
+  const size_t wide = (filters + width - 1) / width;
+  const size_t all = (channels + kPieceChannels - 1) / kPieceChannels * wide;
 #pragma omp parallel for schedule(static)
   for (size_t i = 0; i < all; ++i) {
-    const Scratch points(kTilePoints * kPiece * kPiece * sizeof(float));
-    const size_t channel = i / wide * kPiece, filter = i % wide * kPiece;
-    body(Piece{channel, std::min(kPiece, channels - channel), filter, std::min(kPiece, filters - filter)},
+    const Scratch points(kTilePoints * kPieceChannels * width * sizeof(float));
+    const size_t channel = i / wide * kPieceChannels, filter = i % wide * width;
+    body(Piece{channel, std::min(kPieceChannels, channels - channel), filter,
+               std::min(width, filters - filter)},
          points.floats());
   }
 }
@@ -65,15 +74,18 @@ void each_row(const Piece& piece, const dnnl_memory_desc_t& layout, const Body& 
   const size_t row_step = piece.channels > 1 ? place_in(layout, {0, channel + 1, filter}) - first : 0;
   for (size_t point = 0; point < kTilePoints; ++point)
     for (size_t i = 0; i < piece.channels; ++i)
-      body(point * kPiece + i, first + point * point_step + i * row_step);
+      body(point * kPieceChannels + i, first + point * point_step + i * row_step);
 }
 
-// Whether a piece's rows lie densely, one as far from the other as the next.
+// Whether the rows of a piece lie densely, one as far from the other as the next.
 bool keeps_pieces(const dnnl_memory_desc_t& layout) {
   const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
-  for (int i = 0; i < blocks.inner_nblks; ++i)
-    if (blocks.inner_idxs[i] == 0 || blocks.inner_blks[i] % static_cast<int64_t>(kPiece) != 0) return false;
-  return blocks.inner_nblks == 0 ? blocks.strides[2] == 1 : blocks.inner_idxs[blocks.inner_nblks - 1] == 2;
+  for (int i = 0; i < blocks.inner_nblks; ++i) {
+    const bool channels = blocks.inner_idxs[i] == 1 && blocks.inner_blks[i] % kPieceChannels == 0;
+    const bool filters = blocks.inner_idxs[i] == 2 && i == blocks.inner_nblks - 1;
+    if (!channels && !filters) return false;
+  }
+  return blocks.inner_nblks > 0 ? blocks.inner_idxs[blocks.inner_nblks - 1] == 2 : blocks.strides[2] == 1;
 }
 
 }  // namespace
@@ -112,12 +124,15 @@ void Tiles::transform_input(const float* x, int64_t tile, int64_t rows, float* t
   const int64_t row = at.row - shape_.padding_height, column = at.column - shape_.padding_width;
   for (size_t first = 0; first < channels; first += zeros.size()) {
     TileInputs from;
-    for (int64_t i = 0; i < kTilePoints; ++i) {
-      const int64_t h = row + i / kTileIn, w = column + i % kTileIn;
-      const bool inside = h >= 0 && h < shape_.in_height && w >= 0 && w < shape_.in_width;
-      const int64_t pixel = (at.picture * shape_.in_height + h) * shape_.in_width + w;
-      from[static_cast<size_t>(i)] =
-          inside ? x + static_cast<size_t>(pixel) * channels + first : zeros.data();
+    for (int64_t i = 0; i < kTileIn; ++i) {
+      const int64_t h = row + i;
+      const bool inside = h >= 0 && h < shape_.in_height;
+      const float* const pixels =
+          x + ((at.picture * shape_.in_height + h) * shape_.in_width + column) * shape_.channels + first;
+      for (int64_t j = 0; j < kTileIn; ++j) {
+        const bool there = inside && column + j >= 0 && column + j < shape_.in_width;
+        from[static_cast<size_t>(i * kTileIn + j)] = there ? pixels + j * shape_.channels : zeros.data();
+      }
     }
     input_tile(from, std::min(channels - first, zeros.size()), static_cast<size_t>(rows) * channels,
                to + first);
@@ -160,7 +175,7 @@ void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, floa
 // ---- The convolution ----
 
 std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
-  if (!gains(shape)) return nullptr;
+  if (!gains(shape, kFewestChannels)) return nullptr;
   auto made = std::make_unique<Winograd>(shape);
   const int threads = omp_get_max_threads();
   made->block_ = tiles_of_block(shape, kBlockFloats, (made->tiles_.count() + threads - 1) / threads);
@@ -183,12 +198,13 @@ void Winograd::transform_weights(const float* w, float* to) const {
                channel_step = 9 * (shape.turned ? filters : 1);
   if (layout_bytes(weights()) > kTilePoints * channels * filters * sizeof(float))
     std::memset(to, 0, layout_bytes(weights()));  // what fills up the blocks
-  for_pieces(channels, filters, [&](const Piece& piece, float* points) {
+  const size_t width = piece_width(weights());
+  for_pieces(channels, filters, width, [&](const Piece& piece, float* points) {
     for (size_t i = 0; i < piece.channels; ++i)
       weight_tile(w + piece.filter * filter_step + (piece.channel + i) * channel_step, filter_step,
-                  shape.turned, kPiece * kPiece, piece.filters, points + i * kPiece);
+                  shape.turned, kPieceChannels * width, piece.filters, points + i * width);
     each_row(piece, weights(), [&](size_t row, size_t place) {
-      std::memcpy(to + place, points + row * kPiece, piece.filters * sizeof(float));
+      std::memcpy(to + place, points + row * width, piece.filters * sizeof(float));
     });
   });
 }
@@ -224,7 +240,7 @@ base::Status Winograd::run(const float* x, const float* w, float* y) const {
 // ---- The weights' gradient ----
 
 std::unique_ptr<WinogradGradient> WinogradGradient::make(const WinogradShape& shape) {
-  if (!gains(shape)) return nullptr;
+  if (!gains(shape, kFewestGradientChannels)) return nullptr;
   auto made = std::make_unique<WinogradGradient>(shape);
   made->block_ = tiles_of_block(shape, kGradientBlockFloats, made->tiles_.count());
   const std::array<int64_t, 3> input = {kTilePoints, shape.channels, made->block_},
@@ -258,12 +274,13 @@ base::Status WinogradGradient::run(const float* x, const float* y, float* w) con
                                                      {DNNL_ARG_WEIGHTS, &gradient_, gradient.data()},
                                                      {DNNL_ARG_DST, &sum_, sum.data()}}}));
   }
-  for_pieces(channels, filters, [&](const Piece& piece, float* points) {
+  const size_t width = piece_width(sum_);
+  for_pieces(channels, filters, width, [&](const Piece& piece, float* points) {
     each_row(piece, sum_, [&](size_t row, size_t place) {
-      std::memcpy(points + row * kPiece, sum.floats() + place, piece.filters * sizeof(float));
+      std::memcpy(points + row * width, sum.floats() + place, piece.filters * sizeof(float));
     });
     for (size_t i = 0; i < piece.channels; ++i)
-      kernel_gradient_tile(points + i * kPiece, piece.filters, kPiece * kPiece, 9 * channels,
+      kernel_gradient_tile(points + i * width, piece.filters, kPieceChannels * width, 9 * channels,
                            w + 9 * (piece.filter * channels + piece.channel + i));
   });
   return {};
