@@ -39,7 +39,8 @@ BenchCase mlp() {
           .input =
               [](int64_t batch) {
                 return torch::randn({batch, 784});
-              }};
+              },
+          .only_products = true};
 }
 
 // Six layers of width 256 over 128 tokens, without dropout, so that both sides compute the same.
@@ -122,5 +123,23 @@ void BenchStep::record() {
 }
 
 double BenchStep::loss() const { return sluice::mean(loss_.detach()).item<double>(); }
+
+BenchProducts::BenchProducts(const BenchCase& bench, int64_t batch, torch::Device device) {
+  for (const torch::Tensor& parameter : bench.model()->parameters()) {
+    if (parameter.dim() != 2) continue;
+    weights_.push_back(parameter.detach().to(device));
+    inputs_.push_back(torch::randn({batch, parameter.size(1)}).to(device));
+    gradients_.push_back(torch::randn({batch, parameter.size(0)}).to(device));
+  }
+}
+
+void BenchProducts::record() {
+  results_.clear();
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    results_.push_back(torch::mm(inputs_[i], weights_[i].t()));
+    results_.push_back(torch::mm(gradients_[i].t(), inputs_[i]));
+    if (i > 0) results_.push_back(torch::mm(gradients_[i], weights_[i]));
+  }
+}
 
 }  // namespace sluice::cli

@@ -20,6 +20,7 @@ struct BenchCase {
   std::function<models::ModelPtr()> model;
   std::function<torch::Tensor(int64_t batch)> input;  // on the CPU
   int64_t classes = 10;
+  bool only_products = false;  // next to nothing but products with the weights: they bound the step
 };
 
 // By name; throws sluice::Error (kNotFound) with the nearest name.
@@ -40,6 +41,18 @@ class BenchStep {
   models::ModelPtr model_;
   torch::Tensor input_, target_, loss_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
+};
+
+// The matrix products of a step of such a case alone, on operands that are there: for each weight the layer's
+// result, the weight's gradient and, but for the first layer, the input's.
+class BenchProducts {
+ public:
+  BenchProducts(const BenchCase& bench, int64_t batch, torch::Device device);
+  // On xla this records; the caller cuts.
+  void record();
+
+ private:
+  std::vector<torch::Tensor> weights_, inputs_, gradients_, results_;
 };
 
 }  // namespace sluice::cli

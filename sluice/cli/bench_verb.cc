@@ -127,12 +127,29 @@ nlohmann::json measure(const Flags& flags) {
   }
   // Once in turns: each side then has found its place in memory beside the others.
   for (auto& [name, step] : eager) step->record();
+  const auto recorded = counters().recorded;
   xla_step(ours, nullptr);
+  const auto operations = counters().recorded - recorded;
+  std::map<std::string, std::unique_ptr<BenchProducts>> products;
+  if (bench.only_products) {
+    for (const auto device : {torch::Device(torch::kXLA, 0), torch::Device(torch::kCPU)}) {
+      products[device.is_cpu() ? "eager_ms" : "xla_ms"] =
+          std::make_unique<BenchProducts>(bench, flags.batch_size, device);
+    }
+  }
+  const auto multiply = [](BenchProducts& all) {
+    all.record();
+    sync("products");
+    wait();
+  };
+  for (auto& [name, all] : products) multiply(*all);
+  const Counters settled = counters();
 
   Times times;
-  std::map<std::string, std::vector<double>> others;
+  std::map<std::string, std::vector<double>> others, multiplied;
   for (int round = 0; round < flags.rounds; ++round) {
     xla_step(ours, &times);
+    for (auto& [name, all] : products) multiplied[name].push_back(timed([&] { multiply(*all); }));
     for (auto& [name, step] : eager) others[name].push_back(timed([&] { step->record(); }));
     if (foreign) others["against"].push_back(timed([&] { base::value_or_throw(foreign->run()); }));
   }
@@ -159,8 +176,8 @@ nlohmann::json measure(const Flags& flags) {
         {"compile_s", warm.compile_seconds - before.compile_seconds},
         {"programs_compiled", warm.compiles - before.compiles},
         {"programs_from_cache", warm.cache_hits - before.cache_hits},
-        {"programs_after_warmup", after.programs - warm.programs},
-        {"operations", (after.recorded - warm.recorded) / std::max(1, flags.rounds)},
+        {"programs_after_warmup", after.programs - settled.programs},
+        {"operations", operations},
         {"fallbacks", after.fallbacks},
         {"loss", ours.loss()}}}};
   for (const auto& [name, values] : others) {
@@ -168,6 +185,7 @@ nlohmann::json measure(const Flags& flags) {
     for (size_t i = 0; i < values.size(); ++i) ratios.push_back(times.step[i] / values[i]);
     result[name] = {{"step_ms", median(values) * 1e3}, {"xla_to_this", median(ratios)}};
   }
+  for (const auto& [name, values] : multiplied) result["products"][name] = median(values) * 1e3;
   return result;
 }
 

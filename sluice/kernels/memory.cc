@@ -2,18 +2,37 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 
 namespace sluice::kernels {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kGlibcsAllocator = false;
+#else
+constexpr bool kGlibcsAllocator = true;
+#endif
 constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
+
+// Whether a process may have more addresses than it uses: else they would be missing elsewhere.
+bool addresses_cost_nothing() {
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit;
+    if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return false;
+  }
+  char policy = '2';  // "2": the system counts what is asked for, not what is used
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> policy;
+  return policy != '2';
+}
 
 // The pool's next memory will come from here: addresses only, until they are written.
 void reserve_huge_pages() {
+  if (!addresses_cost_nothing()) return;
   const size_t half_of_the_machine =
       static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   void* const memory = std::malloc(half_of_the_machine);
@@ -34,9 +53,7 @@ void keep_freed_memory() {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, -1);  // never
   ::mallopt(M_TOP_PAD, 64 << 20);
-#ifndef __SANITIZE_ADDRESS__  // which has another allocator
-  reserve_huge_pages();
-#endif
+  if (kGlibcsAllocator) reserve_huge_pages();
 #endif
 }
 

@@ -36,6 +36,7 @@ int threads_of_the_process() {
 class Team {
  public:
   void keep_away(int threads) {
+    if (omp_get_proc_bind() != omp_proc_bind_false) return;  // the user has decided (OMP_PROC_BIND)
     const int core = ::sched_getcpu();
     if (core < 0 || (core == core_ && static_cast<size_t>(threads) == others_.size() + 1)) return;
     if (static_cast<size_t>(threads) != others_.size() + 1) meet(threads);
@@ -43,7 +44,8 @@ class Team {
     cpu_set_t cores;
     if (::sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) < threads) return;
     CPU_CLR(static_cast<size_t>(core), &cores);
-    for (const pid_t thread : others_) ::sched_setaffinity(thread, sizeof cores, &cores);
+    for (const pid_t thread : others_)
+      if (thread != 0) ::sched_setaffinity(thread, sizeof cores, &cores);
   }
 
  private:

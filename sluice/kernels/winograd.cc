@@ -31,15 +31,15 @@ bool gains(const WinogradShape& shape, int64_t fewest_channels) {
          std::min(shape.out_height, shape.out_width) >= kTileOut;
 }
 
-// Odd: with 64 tiles the 36 points of a tile would lie a power of two apart, in the same few places of a cache
-// (measured: transforms take two to three times as long).
+// Odd: with 64 tiles the 36 points of a tile would lie a power of two apart, in the same few places of a
+// cache (measured: transforms take two to three times as long).
 int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
   const int64_t fitting = floats / (kTilePoints * (shape.channels + shape.filters));
   return std::min(std::max(kFewestTiles, fitting), tiles) | 1;
 }
 
-// Weights, [points, channels, filters], are worked on in pieces: the planes of the points often lie a power of
-// two apart, and 36 of such lines do not fit into a cache at the same time.
+// Weights, [points, channels, filters], are worked on in pieces: the planes of the points often lie a power
+// of two apart, and 36 of such lines do not fit into a cache at the same time.
 struct Piece {
   size_t channel, channels, filter, filters;
 };
@@ -47,7 +47,8 @@ struct Piece {
 // Filters of a piece, which lie side by side: a block of the layout, or some of its row.
 size_t piece_width(const dnnl_memory_desc_t& layout) {
   const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
-  return blocks.inner_nblks == 0 ? kPlainWidth : static_cast<size_t>(blocks.inner_blks[blocks.inner_nblks - 1]);
+  return blocks.inner_nblks == 0 ? kPlainWidth
+                                 : static_cast<size_t>(blocks.inner_blks[blocks.inner_nblks - 1]);
 }
 
 // body(piece, memory for its points: [points, kPieceChannels, width]), on the threads of a call.
@@ -214,10 +215,9 @@ base::Status Winograd::run_block(int64_t first, const float* x, void* packed, fl
   const int64_t count = std::min(block_, tiles_.count() - first);
   for (int64_t i = 0; i < count; ++i)
     tiles_.transform_input(x, first + i, block_, input.floats() + i * tiles_.shape().channels);
-  SLUICE_OK(product_->execute(
-      std::array<Argument, 3>{{{DNNL_ARG_SRC, &input_, input.data()},
-                               {DNNL_ARG_WEIGHTS, &weights(), packed},
-                               {DNNL_ARG_DST, &output_, output.data()}}}));
+  SLUICE_OK(product_->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &input_, input.data()},
+                                                       {DNNL_ARG_WEIGHTS, &weights(), packed},
+                                                       {DNNL_ARG_DST, &output_, output.data()}}}));
   for (int64_t i = 0; i < count; ++i)
     tiles_.transform_output(output.floats() + i * tiles_.shape().filters, first + i, block_, y);
   return {};
