@@ -128,11 +128,11 @@ void Tiles::transform_input(const float* x, int64_t tile, int64_t rows, float* t
     for (int64_t i = 0; i < kTileIn; ++i) {
       const int64_t h = row + i;
       const bool inside = h >= 0 && h < shape_.in_height;
-      const float* const pixels =
-          x + ((at.picture * shape_.in_height + h) * shape_.in_width + column) * shape_.channels + first;
+      const int64_t pixel = (at.picture * shape_.in_height + h) * shape_.in_width + column;
       for (int64_t j = 0; j < kTileIn; ++j) {
         const bool there = inside && column + j >= 0 && column + j < shape_.in_width;
-        from[static_cast<size_t>(i * kTileIn + j)] = there ? pixels + j * shape_.channels : zeros.data();
+        from[static_cast<size_t>(i * kTileIn + j)] =
+            there ? x + static_cast<size_t>(pixel + j) * channels + first : zeros.data();
       }
     }
     input_tile(from, std::min(channels - first, zeros.size()), static_cast<size_t>(rows) * channels,
@@ -260,9 +260,10 @@ base::Status WinogradGradient::run(const float* x, const float* y, float* w) con
   const Scratch sum(layout_bytes(sum_)), input(layout_bytes(input_)), gradient(layout_bytes(gradient_));
   for (int64_t first = 0; first < tiles_.count(); first += block_) {
     const int64_t count = std::min(block_, tiles_.count() - first);
-    if (count < block_) {  // rows that are missing add nothing
-      std::fill_n(input.floats(), layout_bytes(input_) / sizeof(float), 0.f);
-      std::fill_n(gradient.floats(), layout_bytes(gradient_) / sizeof(float), 0.f);
+    for (int64_t point = 0; point < kTilePoints; ++point) {  // rows that are missing add nothing
+      const int64_t row = point * block_ + count, missing = block_ - count;
+      std::fill_n(input.floats() + row * shape.channels, missing * shape.channels, 0.f);
+      std::fill_n(gradient.floats() + row * shape.filters, missing * shape.filters, 0.f);
     }
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; ++i) {
