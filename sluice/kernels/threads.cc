@@ -38,8 +38,9 @@ class Team {
   void keep_away(int threads) {
     if (omp_get_proc_bind() != omp_proc_bind_false) return;  // the user has decided (OMP_PROC_BIND)
     const int core = ::sched_getcpu();
-    if (core < 0 || (core == core_ && static_cast<size_t>(threads) == others_.size() + 1)) return;
-    if (static_cast<size_t>(threads) != others_.size() + 1) meet(threads);
+    const bool met = static_cast<size_t>(threads) == others_.size() + 1;
+    if (core < 0 || (met && core == core_)) return;
+    if (!met) meet(threads);
     core_ = core;
     cpu_set_t cores;
     if (::sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) < threads) return;
@@ -68,7 +69,9 @@ UseThreads::UseThreads() : previous_(omp_get_max_threads()) {
   const int threads = threads_of_a_call();
   omp_set_num_threads(threads);
   thread_local Team team;
-  if (threads > 1) team.keep_away(threads);
+  // The main thread's team works for LibTorch too, and would stay away from a core that the main thread left.
+  const bool is_main = ::gettid() == ::getpid();
+  if (threads > 1 && !is_main) team.keep_away(threads);
 }
 UseThreads::~UseThreads() { omp_set_num_threads(previous_); }
 

@@ -11,7 +11,7 @@ int threads_of_a_call();
 // While it lives, OpenMP's regions that the calling thread opens have threads_of_a_call() threads. The others
 // of these stay away from the core that the calling thread is on when it begins: each thread of XLA's that
 // calls kernels has a team of its own, and with more threads than cores the system at times lets two of a
-// team share one core while another has nothing to do.
+// team share one core while another has nothing to do. The main thread's are left as they are.
 class UseThreads {
  public:
   UseThreads();
