@@ -1,6 +1,17 @@
 # Finds what the rooms are built on: Debian's libraries, and LibTorch in the place that scripts/setup found.
 find_package(Threads REQUIRED)
 
+# A sanitizer brings its own allocator.
+set(SLUICE_ALLOCATOR)
+if(SLUICE_JEMALLOC AND NOT SLUICE_SANITIZE)
+  find_library(SLUICE_JEMALLOC_LIBRARY jemalloc)
+  if(NOT SLUICE_JEMALLOC_LIBRARY)
+    message(FATAL_ERROR "jemalloc was not found: run scripts/setup, or choose the C library's allocator with "
+                        "-DSLUICE_JEMALLOC=OFF (docs/kernels.md says what that costs on a CPU)")
+  endif()
+  set(SLUICE_ALLOCATOR jemalloc)
+endif()
+
 include(sluice_torch)
 if(SLUICE_TORCH OR SLUICE_TESTS)
   sluice_find_torch(${PROJECT_SOURCE_DIR}/.deps)

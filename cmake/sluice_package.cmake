@@ -66,6 +66,10 @@ function(sluice_library target)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${torch} Threads::Threads PRIVATE ${libraries} ${CMAKE_DL_LIBS})
+  if(kernels IN_LIST library_ROOMS)
+    # Public also of a shared library: an allocator replaces the C library's only where the program itself links it.
+    target_link_libraries(${target} INTERFACE ${SLUICE_ALLOCATOR})
+  endif()
   if(SLUICE_SANITIZE)
     target_link_options(${target} PRIVATE -fsanitize=${SLUICE_SANITIZE})
   endif()

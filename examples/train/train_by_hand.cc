@@ -1,5 +1,6 @@
 // Training without a session: register the device, then plain LibTorch; sluice::sync() ends each step.
 #include <sluice/device/device.h>
+#include <sluice/train/session.h>
 #include <torch/torch.h>
 
 #include <cstdlib>
@@ -15,6 +16,7 @@ int main() {
   torch::nn::Sequential model(torch::nn::Linear(16, 32), torch::nn::ReLU(), torch::nn::Linear(32, 4));
   model->to(device);
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  sluice::create_state(optimizer);  // the first step is then the same program as the others
 
   // The label of a row is the block of four columns with the largest sum.
   const auto rows = torch::randn({256, 16});

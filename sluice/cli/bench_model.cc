@@ -4,6 +4,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/replica/collectives.h"
+#include "sluice/train/session.h"
 
 namespace sluice::cli {
 namespace {
@@ -108,6 +109,7 @@ BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device
   else
     optimizer_ = std::make_unique<torch::optim::SGD>(model_->parameters(),
                                                      torch::optim::SGDOptions(1e-2).momentum(0.9));
+  create_state(*optimizer_);
   std::vector<std::pair<std::string, torch::Tensor>> named;
   for (const auto& item : model_->named_parameters()) named.emplace_back(item.key(), item.value());
   if (device.type() == torch::kXLA) name_tensors(named);

@@ -20,7 +20,7 @@ at::Tensor batch_like(device::Ahead& ahead, const torch::Tensor& one, int64_t ba
   return ahead.input(sizes, one.scalar_type());
 }
 
-// The first step makes the optimizer's state, so the second is the one that training repeats.
+// The second step is the one that training repeats, whatever the first had to create.
 std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf16) {
   device::Ahead ahead(replicas);
   Session session = start(Options());

@@ -2,6 +2,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/updates.h"
 
 namespace sluice::device {
 namespace {
@@ -201,10 +202,17 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
   LoweredSlots slots(b, world, vectors, canonical_hash(trace, plan));
   std::vector<stablehlo::Values> results(trace.nodes.size());
   auto value_of = [&](Ref ref) { return ref.leaf() ? leaf_values[ref.node] : results[ref.node][ref.output]; };
+  std::vector<UpdateGroup> updates;
+  if (world.kernels != nullptr && donate) updates = find_updates(trace, plan);
+  const std::vector<bool> in_an_update = nodes_of(updates, trace.nodes.size());
   std::string location;
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const Instance& instance = *node.instance;
+    if (in_an_update[number]) {
+      slots.begin(instance);
+      continue;
+    }
     const std::string& layer = Names::name(node.name);
     location.assign(layer);
     if (!layer.empty()) location += '/';
@@ -221,6 +229,11 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
     }
     ops::Emit emit(b, instance.row->name, *instance.names, args, slots);
     results[number] = instance.row->emit(emit);
+  }
+  for (const UpdateGroup& group : updates) {
+    b.set_location(group.name);
+    const auto updated = call_update(b, group, value_of, vectors[static_cast<size_t>(ScalarClass::kF32)]);
+    for (size_t i = 0; i < updated.size(); ++i) results[group.results[i]] = {updated[i]};
   }
   std::vector<stablehlo::Value> outputs;
   for (Ref ref : plan.outputs) outputs.push_back(value_of(ref));

@@ -17,7 +17,6 @@
 #include "sluice/device/record.h"
 #include "sluice/device/trace.h"
 #include "sluice/kernels/install.h"
-#include "sluice/kernels/memory.h"
 #include "sluice/pjrt/host_collectives.h"
 
 namespace sluice::device {
@@ -90,7 +89,6 @@ std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
     throw Error(Code::kInvalidArgument, base::str("expected one device or more, found ", options.devices));
   }
   auto plugin = base::value_or_throw(pjrt::Plugin::load(options.plugin));
-  if (plugin->name() == "cpu") kernels::keep_freed_memory();  // before the client starts its threads
   pjrt::ClientOptions client_options;
   client_options.cpu_device_count = options.devices;
   for (int id : options.device_ids)

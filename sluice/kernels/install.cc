@@ -4,12 +4,21 @@
 #include <set>
 #include <string>
 
+#include "sluice/base/export.h"
 #include "sluice/kernels/convolution.h"
 #include "sluice/kernels/moments.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/pooling.h"
 #include "sluice/kernels/product.h"
 #include "sluice/kernels/threads.h"
+#include "sluice/kernels/update.h"
+
+// jemalloc's settings, which it reads when the process starts; unused where another allocator serves it.
+// XLA's CPU plugin takes the memory of a program's intermediate values anew for each launch, so it stays the
+// process's for ten seconds after it was freed, large blocks too, and comes in huge pages: neighbouring rows
+// of a picture lie pages apart.
+extern "C" SLUICE_API const char* malloc_conf;
+const char* malloc_conf = "thp:always,metadata_thp:auto,dirty_decay_ms:10000,oversize_threshold:0";
 
 namespace sluice::kernels {
 namespace {
@@ -27,6 +36,7 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_moments>(plugin, stablehlo::kMomentsTarget));
   SLUICE_OK(register_custom_call<call_channel_sums>(plugin, stablehlo::kChannelSumsTarget));
   SLUICE_OK(register_custom_call<call_max_pooling_gradient>(plugin, stablehlo::kMaxPoolingGradientTarget));
+  SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
   return {};
 }
 

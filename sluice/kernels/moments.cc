@@ -1,6 +1,7 @@
 #include "sluice/kernels/moments.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
@@ -69,6 +70,11 @@ Rows rows_of(const pjrt::CallBuffer& x) {
   return {channels == 0 ? 0 : x.elements() / channels, channels};
 }
 
+base::Result<float*> floats_of(const base::Result<pjrt::CallBuffer>& buffer) {
+  SLUICE_TRY(const pjrt::CallBuffer found, buffer);
+  return static_cast<float*>(found.data);
+}
+
 }  // namespace
 
 void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance) {
@@ -119,12 +125,27 @@ void channel_sums(const float* g, const float* x, const float* mean, const float
 
 base::Status call_moments(const pjrt::CustomCall& call) {
   SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer mean, call.result(0));
-  SLUICE_TRY(const pjrt::CallBuffer variance, call.result(1));
+  SLUICE_TRY(const float* const eps, floats_of(call.operand(1)));
+  SLUICE_TRY(float* const mean, floats_of(call.result(0)));
+  SLUICE_TRY(float* const variance, floats_of(call.result(1)));
+  SLUICE_TRY(float* const inverse, floats_of(call.result(2)));
   const auto [rows, channels] = rows_of(x);
   const UseThreads threads;
-  moments(static_cast<const float*>(x.data), rows, channels, static_cast<float*>(mean.data),
-          static_cast<float*>(variance.data));
+  moments(static_cast<const float*>(x.data), rows, channels, mean, variance);
+  for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + *eps);
+  if (call.num_operands() == 2) return {};
+
+  SLUICE_TRY(const float* const momentum, floats_of(call.operand(2)));
+  SLUICE_TRY(const float* const old_mean, floats_of(call.operand(3)));
+  SLUICE_TRY(const float* const old_variance, floats_of(call.operand(4)));
+  SLUICE_TRY(float* const new_mean, floats_of(call.result(3)));
+  SLUICE_TRY(float* const new_variance, floats_of(call.result(4)));
+  const float kept = 1.f - *momentum;
+  const float unbiased = static_cast<float>(rows) / (static_cast<float>(rows) - 1.f);
+  for (size_t c = 0; c < channels; ++c) {
+    new_mean[c] = old_mean[c] * kept + mean[c] * *momentum;
+    new_variance[c] = old_variance[c] * kept + variance[c] * unbiased * *momentum;
+  }
   return {};
 }
 

@@ -81,13 +81,18 @@ Value kernel_product(Emit& e, Value a, Value b) {
       options)[0];
 }
 
-Values kernel_moments(Emit& e, Value x) {
+Values kernel_moments(Emit& e, Value x, Value eps, const Values& running) {
   if (e.kernels() == nullptr || !all_f32({x}) || is_small(x)) return {};
-  const Type channels{DType::kF32, {x.dim(1)}};
+  Values operands = {x, eps};
   stablehlo::CallOptions options{.pure = true};
-  options.operand_layouts = {channels_last_layout(x.rank())};
-  options.result_layouts = {{0}, {0}};
-  return e.b.custom_call(stablehlo::kMomentsTarget, {&x, 1}, {channels, channels}, {}, options);
+  options.operand_layouts = {channels_last_layout(x.rank()), {}};
+  if (!running.empty()) {
+    operands.insert(operands.end(), running.begin(), running.end());
+    options.operand_layouts.insert(options.operand_layouts.end(), {{}, {0}, {0}});
+  }
+  const std::vector<Type> results(running.empty() ? 3 : 5, {DType::kF32, {x.dim(1)}});
+  options.result_layouts.assign(results.size(), {0});
+  return e.b.custom_call(stablehlo::kMomentsTarget, operands, results, {}, options);
 }
 
 Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse) {

@@ -15,8 +15,10 @@ Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Val
 // says so.
 Value kernel_product(Emit& e, Value a, Value b);
 
-// Mean and biased variance of each channel of x [N, C, …]; no values where the compiler is to do it.
-Values kernel_moments(Emit& e, Value x);
+// Of each channel of x [N, C, …]: mean, biased variance, 1 / sqrt(variance + eps); no values where the
+// compiler is to do it. Where `running` is not empty (momentum, running mean and running variance, all f32)
+// these two after the batch follow.
+Values kernel_moments(Emit& e, Value x, Value eps, const Values& running);
 // Σ g and Σ g (x - mean) inverse of each channel; likewise.
 Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse);
 

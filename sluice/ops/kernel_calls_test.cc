@@ -101,5 +101,24 @@ TEST(KernelCalls, SmallSumsAreLeftToTheCompiler) {
   }
 }
 
+TEST(KernelCalls, RunningStatisticsMoveInTheCallOfTheMoments) {
+  const Library all(true);
+  for (const DType kept : {kF32, kBF16}) {
+    TestCall call("aten::native_batch_norm");
+    call.tensor("input", {kF32, {8, 4, 64, 64}})
+        .none("weight")
+        .none("bias")
+        .tensor("running_mean", {kept, {4}})
+        .tensor("running_var", {kept, {4}});
+    call.flag("training", true).number("momentum", 0.1).number("eps", 1e-5, true);
+    const std::string text = text_of(call, all);
+    const char* five = "-> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)";
+    if (kept == kF32)
+      EXPECT_THAT(text, HasSubstr(five));
+    else
+      EXPECT_THAT(text, Not(HasSubstr(five)));  // the compiler moves what is no f32
+  }
+}
+
 }  // namespace
 }  // namespace sluice::ops

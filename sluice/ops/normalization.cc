@@ -82,6 +82,12 @@ Values synced_means(Emit& e, const Values& means) {
   return synced(e) ? all_reduce(e, means, Reduction::kMean) : means;
 }
 
+// What batch normalization takes from a batch or from what it kept. running_mean and running_var: what it
+// keeps now, empty where nothing is to be written.
+struct BatchStatistics {
+  Value mean, inverse, running_mean, running_var;
+};
+
 // old * (1 - momentum) + value * momentum, in old's type; empty when there is no old value.
 Value moved(Emit& e, std::string_view old_name, Value value) {
   Builder& b = e.b;
@@ -92,12 +98,34 @@ Value moved(Emit& e, std::string_view old_name, Value value) {
   return to(b, b.add(kept, b.multiply(value, momentum)), old.dtype());
 }
 
-Moments batch_moments(Emit& e, Value x, const Dims& reduced) {
+// Momentum and the running statistics, where a kernel can take them.
+Values running_statistics(Emit& e) {
+  const Value mean = e.tensor_or_empty("running_mean"), variance = e.tensor_or_empty("running_var");
+  if (!mean || !variance || mean.dtype() != DType::kF32 || variance.dtype() != DType::kF32) return {};
+  return {e.scalar("momentum", DType::kF32), mean, variance};
+}
+
+BatchStatistics batch_statistics(Emit& e, Value x, const Dims& reduced) {
   Builder& b = e.b;
-  if (synced(e)) return moments(b, x, reduced, [&e](Value mean) { return synced_means(e, {mean})[0]; });
-  const Values made = kernel_moments(e, x);
-  if (made.empty()) return moments(b, x, reduced);
-  return {made[0], made[1], b.subtract(x, b.broadcast_in_dim(made[0], x.dims(), {1}))};
+  Values made;
+  if (e.kernels() != nullptr && !synced(e))
+    made = kernel_moments(e, x, e.scalar("eps", DType::kF32), running_statistics(e));
+  if (made.size() > 3) return {made[0], made[2], made[3], made[4]};
+  if (made.empty()) {
+    const Moments m = moments(b, x, reduced, [&e](Value local) { return synced_means(e, {local})[0]; });
+    made = {m.mean, m.variance, inverse_deviation(e, m.variance)};
+  }
+  const Value mean = made[0], variance = made[1], inverse = made[2];
+  const auto count = static_cast<double>(elements(x, reduced) * (synced(e) ? e.replicas().count : 1));
+  const Value unbiased = b.multiply(variance, number_like(b, count / (count - 1), variance));
+  return {mean, inverse, moved(e, "running_mean", mean), moved(e, "running_var", unbiased)};
+}
+
+BatchStatistics kept_statistics(Emit& e, DType dtype) {
+  return {to(e.b, e.tensor("running_mean"), dtype),
+          inverse_deviation(e, to(e.b, e.tensor("running_var"), dtype)),
+          {},
+          {}};
 }
 
 // Results: output, mean, inverse deviation (both empty tensors outside training), new running mean and
@@ -107,29 +135,19 @@ Values batch_norm(Emit& e) {
   const Value input = e.tensor("input"), x = to(b, input, compute_type(input.dtype()));
   const Dims reduced = all_but_channels(e, input);
   const DType statistics = statistics_type(e, input.dtype());
-  Moments m;
-  if (e.boolean("training")) {
-    m = batch_moments(e, x, reduced);
-  } else {
-    m.mean = to(b, e.tensor("running_mean"), x.dtype());
-    m.variance = to(b, e.tensor("running_var"), x.dtype());
-    m.centered = b.subtract(x, b.broadcast_in_dim(m.mean, x.dims(), {1}));
-  }
-  const Value inverse = inverse_deviation(e, m.variance);
-  Value factor = inverse;
+  const bool training = e.boolean("training");
+  const BatchStatistics s = training ? batch_statistics(e, x, reduced) : kept_statistics(e, x.dtype());
+  Value factor = s.inverse;
   if (const Value weight = e.tensor_or_empty("weight")) factor = b.multiply(factor, to(b, weight, x.dtype()));
-  Value y = b.multiply(m.centered, b.broadcast_in_dim(factor, x.dims(), {1}));
-  if (const Value bias = e.tensor_or_empty("bias"))
-    y = b.add(y, b.broadcast_in_dim(to(b, bias, x.dtype()), x.dims(), {1}));
+  auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
+  Value y = b.multiply(b.subtract(x, along_channels(s.mean)), along_channels(factor));
+  if (const Value bias = e.tensor_or_empty("bias")) y = b.add(y, along_channels(to(b, bias, x.dtype())));
   y = to(b, y, input.dtype());
-  if (!e.boolean("training")) {
+  if (!training) {
     const Value none = zeros(b, Type{statistics, {0}});
     return {y, none, none, {}, {}};
   }
-  const auto count = static_cast<double>(elements(x, reduced) * (synced(e) ? e.replicas().count : 1));
-  const Value unbiased = b.multiply(m.variance, number_like(b, count / (count - 1), m.variance));
-  return {y, to(b, m.mean, statistics), to(b, inverse, statistics), moved(e, "running_mean", m.mean),
-          moved(e, "running_var", unbiased)};
+  return {y, to(b, s.mean, statistics), to(b, s.inverse, statistics), s.running_mean, s.running_var};
 }
 
 Values batch_norm_without_statistics(Emit& e) {
@@ -162,8 +180,9 @@ Values batch_norm_backward(Emit& e) {
     if (const Value weight = e.tensor_or_empty("weight")) factor = b.multiply(factor, to(b, weight, compute));
     Value rest = grad;
     if (train) {
-      const int64_t count = elements(x, reduced);
-      const Values means = synced_means(e, {divided(b, sum, count), divided(b, product, count)});
+      // Times the reciprocal: the compiler would divide for each element of x anew.
+      const Value part = number_like(b, 1.0 / static_cast<double>(elements(x, reduced)), sum);
+      const Values means = synced_means(e, {b.multiply(sum, part), b.multiply(product, part)});
       rest = b.subtract(rest, along_channels(means[0]));
       rest = b.subtract(rest, b.multiply(normalized, along_channels(means[1])));
     }

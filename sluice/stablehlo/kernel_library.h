@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "sluice/stablehlo/type.h"
 
@@ -35,7 +37,9 @@ struct ProductCall {
   bool transposed_a = false, transposed_b = false;
 };
 
-// "sluice_moments": x [N, C, …] → mean [C], biased variance [C].
+// "sluice_moments": x [N, C, …], eps → mean [C], biased variance [C], 1 / sqrt(variance + eps) [C]. With the
+// operands momentum, running mean [C] and running variance [C] behind them, two more results: these after the
+// batch, which counts momentum, its variance unbiased. eps and momentum have no dimensions.
 // "sluice_channel_sums": g, x [N, C, …], mean [C], inverse [C] → sum [C] = Σ g, product [C] = Σ g (x - mean)
 // inverse. g and x lie in memory with the channels last.
 inline constexpr std::string_view kMomentsTarget = "sluice_moments";
@@ -45,6 +49,30 @@ inline constexpr std::string_view kChannelSumsTarget = "sluice_channel_sums";
 // channels last. A window's gradient goes to the first of its equal maxima, or to its last NaN. Attributes:
 // kernel, stride, padding, dilation (one entry a spatial dimension).
 inline constexpr std::string_view kMaxPoolingGradientTarget = "sluice_max_pooling_gradient";
+
+// "sluice_update": one chain of element-wise steps for each of many tensors, as an optimizer does them; each
+// result takes the memory of a tensor that the chain reads. All tensors of a member have its dims. Operands:
+// the tensors that become results, member by member; the members' other tensors; their units (tensors of one
+// element); when the code uses numbers, one vector that holds them. Results: those of the members, in the
+// order of the first operands. Attributes: code (to_words), numbers (positions in the vector, member by
+// member).
+struct UpdateCode {
+  static constexpr std::string_view kTarget = "sluice_update";
+  enum class Op : int64_t { kAdd, kSubtract, kMultiply, kDivide, kMaximum, kSqrt };
+  // a and b are registers: the tensors, the units, the numbers, then the steps. kSqrt has a twice.
+  struct Step {
+    Op op;
+    int64_t a, b;
+  };
+  size_t tensors = 0, units = 0, numbers = 0;
+  std::vector<Step> steps;
+  std::vector<int64_t> results;  // registers of steps; result i takes the memory of tensor i
+
+  int64_t first_step() const { return static_cast<int64_t>(tensors + units + numbers); }
+  Dims to_words() const;
+  // Nothing when the words are no code: a register that is not there yet, too few words.
+  static std::optional<UpdateCode> from_words(const Dims& words);
+};
 
 // Threads: any.
 class KernelLibrary {

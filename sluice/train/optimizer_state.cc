@@ -2,6 +2,7 @@
 #include <map>
 
 #include "sluice/train/checkpoint.h"
+#include "sluice/train/session.h"
 
 namespace sluice::train {
 namespace optimizer_detail {
@@ -93,6 +94,36 @@ std::unique_ptr<OptimizerParamState> make_state(const torch::optim::Optimizer& o
   return state;
 }
 
+// The fields with which an optimizer's first step begins, all zero. None where it begins otherwise, or where
+// the optimizer is not one of LibTorch's.
+template <typename Options>
+std::optional<std::vector<std::string>> adam_zeros(const Options& options) {
+  std::vector<std::string> fields = {"exp_avg", "exp_avg_sq"};
+  if (options.amsgrad()) fields.push_back("max_exp_avg_sq");
+  return fields;
+}
+
+std::optional<std::vector<std::string>> zeros_before_the_first_step(
+    const torch::optim::Optimizer& optimizer, const torch::optim::OptimizerOptions& group) {
+  using namespace torch::optim;
+  if (dynamic_cast<const SGD*>(&optimizer)) {
+    const auto& options = static_cast<const SGDOptions&>(group);
+    // With dampening the first step takes the whole gradient and the others a part of it.
+    if (options.momentum() == 0 || options.dampening() != 0) return std::nullopt;
+    return std::vector<std::string>{"momentum_buffer"};
+  }
+  if (dynamic_cast<const Adam*>(&optimizer)) return adam_zeros(static_cast<const AdamOptions&>(group));
+  if (dynamic_cast<const AdamW*>(&optimizer)) return adam_zeros(static_cast<const AdamWOptions&>(group));
+  if (dynamic_cast<const RMSprop*>(&optimizer)) {
+    const auto& options = static_cast<const RMSpropOptions&>(group);
+    std::vector<std::string> fields = {"square_avg"};
+    if (options.momentum() > 0) fields.push_back("momentum_buffer");
+    if (options.centered()) fields.push_back("grad_avg");
+    return fields;
+  }
+  return std::nullopt;  // Adagrad's constructor makes its state
+}
+
 }  // namespace optimizer_detail
 
 NamedTensors optimizer_tensors(torch::optim::Optimizer& optimizer, const torch::nn::Module& model) {
@@ -128,3 +159,24 @@ base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn:
 }
 
 }  // namespace sluice::train
+
+namespace sluice {
+
+void create_state(torch::optim::Optimizer& optimizer) {
+  using namespace train::optimizer_detail;
+  for (const auto& group : optimizer.param_groups()) {
+    const auto fields = zeros_before_the_first_step(optimizer, group.options());
+    if (!fields) continue;
+    for (const torch::Tensor& parameter : group.params()) {
+      auto& state = optimizer.state();
+      if (!parameter.requires_grad() || state.count(parameter.unsafeGetTensorImpl()) > 0) continue;
+      std::map<std::string, at::Tensor> zeros;
+      // Zeros of the host, which are uploaded: those of the device would be an operation of the first step.
+      const auto host = parameter.options().device(at::kCPU).requires_grad(false);
+      for (const std::string& field : *fields) zeros[field] = at::zeros(parameter.sizes(), host);
+      state[parameter.unsafeGetTensorImpl()] = make_state(optimizer, Values(zeros, parameter.device()));
+    }
+  }
+}
+
+}  // namespace sluice

@@ -98,6 +98,7 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
     replica::make_global(processes.get(), tensors, from_leader);
   }
   backend->keep_equal(parameters);
+  create_state(optimizer);
 }
 
 torch::Device Session::device() const { return state_->backend->device(); }

@@ -67,6 +67,13 @@ class LogValue {
   std::variant<torch::Tensor, double> value_;
 };
 
+// Creates the state of SGD, Adam, AdamW and RMSprop (momentum, averages) that LibTorch creates in the first
+// step, where it begins with zeros. The first step then is the same program as all others, which halves the
+// time of compiling. A session does it by itself, in `prepare` or in its first step; a loop without one calls
+// it before its first step. Parameters must be on their device. State that is there already, and other
+// optimizers, are left alone.
+void create_state(torch::optim::Optimizer& optimizer);
+
 class Session {
  public:
   torch::Device device() const;

@@ -1,4 +1,7 @@
 // The CPU's kernels inside a program, against LibTorch's CPU: one network that calls each of them.
+#include <filesystem>
+
+#include "sluice/base/file.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -53,6 +56,126 @@ TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {
     expect_same(found.layers->buffers(), expected.layers->buffers(), 1e-4, "running statistics");
   }
   restart();
+}
+
+using torch::optim::Optimizer;
+using Parameters = std::vector<torch::Tensor>;
+
+struct OptimizerCase {
+  const char* name;
+  std::function<std::unique_ptr<Optimizer>(const Parameters&)> make;
+  int64_t calls_per_step = 1;  // of the update's kernel
+  bool clip = false, averaged = false;
+};
+
+std::vector<OptimizerCase> optimizer_cases() {
+  using namespace torch::optim;
+  auto sgd = [](const Parameters& p) {
+    return std::make_unique<SGD>(p, SGDOptions(0.1).momentum(0.9).weight_decay(0.01).nesterov(true));
+  };
+  return {
+      {"sgd", [](const Parameters& p) { return std::make_unique<SGD>(p, SGDOptions(0.1)); }},
+      {"nesterov", sgd},
+      {"clipped", sgd, 1, /*clip=*/true},
+      {"averaged", sgd, 1, false, /*averaged=*/true},
+      {"dampened",
+       [](const Parameters& p) {
+         return std::make_unique<SGD>(p, SGDOptions(0.1).momentum(0.9).dampening(0.5));
+       }},
+      {"adam",
+       [](const Parameters& p) { return std::make_unique<Adam>(p, AdamOptions(0.01).amsgrad(true)); }},
+      {"adamw", [](const Parameters& p) { return std::make_unique<AdamW>(p, AdamWOptions(0.01)); }},
+      {"rmsprop",
+       [](const Parameters& p) {
+         return std::make_unique<RMSprop>(p, RMSpropOptions(0.01).centered(true).momentum(0.9).eps(0.01));
+       }},
+      {"adagrad", [](const Parameters& p) { return std::make_unique<Adagrad>(p, AdagradOptions(0.01)); }},
+  };
+}
+
+// The parameters of a small net, and their averages where the case has them, after five steps.
+Parameters train(const OptimizerCase& one, torch::Device device) {
+  namespace nn = torch::nn;
+  torch::manual_seed(5);
+  nn::Sequential net(nn::Linear(7, 1100), nn::Tanh(), nn::Linear(1100, 5), nn::Tanh(), nn::Linear(5, 6),
+                     nn::Tanh(), nn::Linear(6, 3), nn::Tanh(), nn::Linear(3, 4), nn::Tanh(),
+                     nn::Linear(4, 1));
+  const torch::Tensor input = torch::randn({16, 7}).to(device);
+  net->to(device);
+  const Parameters parameters = net->parameters();
+  Parameters averages;
+  for (const auto& p : parameters) averages.push_back(torch::zeros(p.sizes()).to(device));
+  const auto optimizer = one.make(parameters);
+  for (int step = 0; step < 5; ++step) {
+    optimizer->zero_grad();
+    (net->forward(input) - 0.5).pow(2).mean().backward();
+    torch::NoGradGuard no_grad;
+    if (one.clip) {
+      torch::Tensor squares = torch::zeros({}).to(device);
+      for (const auto& p : parameters) squares += p.grad().pow(2).sum();
+      for (const auto& p : parameters) p.mutable_grad().mul_(0.05 / (squares.sqrt() + 1e-6));
+    }
+    optimizer->step();
+    if (one.averaged)
+      for (size_t i = 0; i < averages.size(); ++i) averages[i].mul_(0.9).add_(parameters[i], 0.1);
+    optimizer->zero_grad();
+    cut();
+  }
+  Parameters all = parameters;
+  if (one.averaged) all.insert(all.end(), averages.begin(), averages.end());
+  return all;
+}
+
+int64_t calls_of(const std::string& target, const std::filesystem::path& program) {
+  const std::string text = base::value_or_throw(base::read_file(program));
+  int64_t calls = 0;
+  for (size_t at = text.find(target); at != std::string::npos; at = text.find(target, at + 1)) ++calls;
+  return calls;
+}
+
+TEST(CpuKernels, AnOptimizersUpdatesAreOneCall) {
+  if (on_cpu()) GTEST_SKIP();
+  for (const OptimizerCase& one : optimizer_cases()) {
+    const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+    DeviceOptions options;
+    options.dump = folder.path("programs");
+    restart(options);
+    expect_same(train(one, test_device()), train(one, torch::kCPU), 2e-5, one.name);
+    std::vector<std::filesystem::path> programs;
+    for (const auto& file : std::filesystem::directory_iterator(options.dump))
+      programs.push_back(file.path());
+    // The first program begins with a state that is not there yet; the second is the one of all other steps.
+    ASSERT_LE(programs.size(), 2u) << one.name;
+    std::sort(programs.begin(), programs.end());
+    EXPECT_EQ(calls_of("\"sluice_update\"", programs.back()), one.calls_per_step) << one.name;
+  }
+  restart();
+}
+
+// What one update overwrites another reads, in both orders: they are not one call, and nothing is lost.
+TEST(CpuKernels, UpdatesThatReadOneAnother) {
+  auto run = [](torch::Device device) {
+    torch::manual_seed(6);
+    Parameters a, b;
+    for (int i = 0; i < 10; ++i) {
+      a.push_back(torch::randn({70, 100}).to(device));
+      b.push_back(torch::randn({70, 100}).to(device));
+    }
+    for (int step = 0; step < 3; ++step) {
+      for (size_t i = 0; i < a.size(); ++i) {
+        const torch::Tensor before = a[i] * 1.0;
+        a[i].mul_(0.5).add_(b[i], 0.25);   // reads b before its update
+        b[i].mul_(0.75).add_(before, -2);  // reads a from before
+        if (i % 2 == 0) a[i].add_(a[(i + 1) % a.size()].sum());
+      }
+      cut();
+    }
+    Parameters all = a;
+    all.insert(all.end(), b.begin(), b.end());
+    return all;
+  };
+  restart();
+  expect_same(run(test_device()), run(torch::kCPU), 1e-4);
 }
 
 }  // namespace

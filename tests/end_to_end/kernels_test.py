@@ -50,6 +50,9 @@ class Kernels(unittest.TestCase):
             self.skipTest("this CPU has kernels for some of the convolutions only")
         self.assertGreaterEqual(convolutions, 17)  # 9 forward, 8 or 9 backward
         self.assertNotRegex(step, r" transpose\(")
+        self.assertEqual(step.count('custom_call_target="sluice_update"'), 1)  # of all weights, in their own memory
+        copied = re.findall(r" = f32\[(\d+)[^ ]* copy\(%Arg", step)
+        self.assertFalse([size for size in copied if int(size) > 64], copied)
         # Pictures become channels-last where they come in; nothing else with four dimensions changes its layout.
         entry = step[step.index("\nENTRY"):]
         copies = re.findall(r"= (f32\[\d+,\d+,\d+,\d+\]\{[\d,]+\}) copy\(%(\w+)", entry)
