@@ -45,6 +45,8 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
 NamedTensors optimizer_tensors(torch::optim::Optimizer& optimizer, const torch::nn::Module& model);
 base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn::Module& model,
                             const NamedTensors& tensors, const std::string& source);
+// See sluice::create_state; returns what was created, PARAMETER in its names being a number.
+NamedTensors create_missing_state(torch::optim::Optimizer& optimizer);
 
 // The values of a run at one moment. Taking it does not wait for the device.
 struct Snapshot {

@@ -158,25 +158,34 @@ base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn:
   return {};
 }
 
+NamedTensors create_missing_state(torch::optim::Optimizer& optimizer) {
+  NamedTensors created;
+  int64_t number = -1;
+  for (const auto& group : optimizer.param_groups()) {
+    const auto zero_fields = optimizer_detail::zeros_before_the_first_step(optimizer, group.options());
+    for (const torch::Tensor& parameter : group.params()) {
+      ++number;
+      auto& state = optimizer.state();
+      if (!zero_fields || !parameter.requires_grad() || state.count(parameter.unsafeGetTensorImpl()) > 0)
+        continue;
+      std::map<std::string, at::Tensor> zeros;
+      // Zeros of the host, which are uploaded: those of the device would be an operation of the first step.
+      const auto host = parameter.options().device(at::kCPU).requires_grad(false);
+      for (const std::string& field : *zero_fields) zeros[field] = at::zeros(parameter.sizes(), host);
+      auto made = optimizer_detail::make_state(optimizer, {zeros, parameter.device()});
+      for (const auto& [field, tensor] : optimizer_detail::fields(*made))
+        if (tensor.defined() && field != "step")
+          created.emplace_back(base::str("optimizer.", number, ".", field), tensor);
+      state[parameter.unsafeGetTensorImpl()] = std::move(made);
+    }
+  }
+  return created;
+}
+
 }  // namespace sluice::train
 
 namespace sluice {
 
-void create_state(torch::optim::Optimizer& optimizer) {
-  using namespace train::optimizer_detail;
-  for (const auto& group : optimizer.param_groups()) {
-    const auto fields = zeros_before_the_first_step(optimizer, group.options());
-    if (!fields) continue;
-    for (const torch::Tensor& parameter : group.params()) {
-      auto& state = optimizer.state();
-      if (!parameter.requires_grad() || state.count(parameter.unsafeGetTensorImpl()) > 0) continue;
-      std::map<std::string, at::Tensor> zeros;
-      // Zeros of the host, which are uploaded: those of the device would be an operation of the first step.
-      const auto host = parameter.options().device(at::kCPU).requires_grad(false);
-      for (const std::string& field : *fields) zeros[field] = at::zeros(parameter.sizes(), host);
-      state[parameter.unsafeGetTensorImpl()] = make_state(optimizer, Values(zeros, parameter.device()));
-    }
-  }
-}
+void create_state(torch::optim::Optimizer& optimizer) { train::create_missing_state(optimizer); }
 
 }  // namespace sluice

@@ -98,7 +98,6 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
     replica::make_global(processes.get(), tensors, from_leader);
   }
   backend->keep_equal(parameters);
-  create_state(optimizer);
 }
 
 torch::Device Session::device() const { return state_->backend->device(); }
@@ -146,7 +145,8 @@ void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimiz
   std::vector<torch::Tensor> parameters;
   for (auto* optimizer : optimizers) {
     std::vector<torch::Tensor> own = session_detail::parameters_of(*optimizer);
-    state_->hold_equal(*optimizer, {}, /*from_leader=*/false);
+    if (!state_->prepared.contains(optimizer))
+      state_->hold_equal(*optimizer, train::create_missing_state(*optimizer), /*from_leader=*/false);
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
   reduce_gradients(parameters);
@@ -280,7 +280,7 @@ void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& o
                       const PrepareOptions& options) {
   name(model);
   replica::NamedTensors tensors = session_detail::named_tensors(model);
-  // What a checkpoint has brought.
+  create_state(optimizer);  // what a checkpoint has brought stays
   for (auto& [name, tensor] : train::optimizer_tensors(optimizer, model)) tensors.emplace_back(name, tensor);
   state_->hold_equal(optimizer, tensors, options.from_leader);
 }
