@@ -156,6 +156,7 @@ follow_log() {
   obey=$!
   wait "$tail"
   kill "$obey" 2>/dev/null
+  wait "$obey" 2>/dev/null # else it could still take the last order, or write into the folder while that is removed
   [ -e "$folder/exit" ] || ! supervised || exit 1 # the client is gone
 }
 

@@ -1,5 +1,6 @@
 // The state of LibTorch's optimizers as named tensors.
 #include <map>
+#include <optional>
 
 #include "sluice/train/checkpoint.h"
 #include "sluice/train/session.h"
@@ -94,15 +95,15 @@ std::unique_ptr<OptimizerParamState> make_state(const torch::optim::Optimizer& o
   return state;
 }
 
-// The fields with which an optimizer's first step begins, all zero. None where it begins otherwise, or where
-// the optimizer is not one of LibTorch's.
 template <typename Options>
-std::optional<std::vector<std::string>> adam_zeros(const Options& options) {
+std::vector<std::string> adam_zeros(const Options& options) {
   std::vector<std::string> fields = {"exp_avg", "exp_avg_sq"};
   if (options.amsgrad()) fields.push_back("max_exp_avg_sq");
   return fields;
 }
 
+// The fields with which an optimizer's first step begins, all zero. None where it begins otherwise, or where
+// the optimizer is not one of LibTorch's.
 std::optional<std::vector<std::string>> zeros_before_the_first_step(
     const torch::optim::Optimizer& optimizer, const torch::optim::OptimizerOptions& group) {
   using namespace torch::optim;
