@@ -209,16 +209,13 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const Instance& instance = *node.instance;
-    if (in_an_update[number]) {
-      slots.begin(instance);
-      continue;
-    }
+    slots.begin(instance);
+    if (in_an_update[number]) continue;
     const std::string& layer = Names::name(node.name);
     location.assign(layer);
     if (!layer.empty()) location += '/';
     location += instance.row->name;
     b.set_location(location);
-    slots.begin(instance);
     std::vector<ops::Arg> args = instance.args;
     size_t next = node.first_input;
     for (ops::Arg& arg : args) {

@@ -18,26 +18,25 @@ constexpr size_t kWorthMembers = 8;
 constexpr int64_t kWorthElements = 65'536;
 constexpr size_t kMaxSteps = 64;
 
-// The rows that have steps, and their arguments in the formula.
+// The rows that have steps. In their arguments' names:
+enum class Form : uint8_t {
+  kOne,      // op(self)
+  kTwo,      // self op other
+  kScaled,   // self op alpha * other
+  kProduct,  // self + (value * tensor1) op tensor2
+};
 struct Formula {
   std::string_view row;
-  Op op;                     // of the last step
-  std::string_view a, b;     // b empty: one operand
-  std::string_view product;  // "value": a op value * tensor1 (times or over) tensor2; "alpha": a op alpha * b
+  Op op;
+  Form form;
 };
 constexpr Formula kFormulas[] = {
-    {"aten::add.Tensor", Op::kAdd, "self", "other", "alpha"},
-    {"aten::add.Scalar", Op::kAdd, "self", "other", "alpha"},
-    {"aten::sub.Tensor", Op::kSubtract, "self", "other", "alpha"},
-    {"aten::sub.Scalar", Op::kSubtract, "self", "other", "alpha"},
-    {"aten::mul.Tensor", Op::kMultiply, "self", "other", ""},
-    {"aten::mul.Scalar", Op::kMultiply, "self", "other", ""},
-    {"aten::div.Tensor", Op::kDivide, "self", "other", ""},
-    {"aten::div.Scalar", Op::kDivide, "self", "other", ""},
-    {"aten::maximum", Op::kMaximum, "self", "other", ""},
-    {"aten::sqrt", Op::kSqrt, "self", "", ""},
-    {"aten::addcmul", Op::kMultiply, "self", "", "value"},
-    {"aten::addcdiv", Op::kDivide, "self", "", "value"},
+    {"aten::add.Tensor", Op::kAdd, Form::kScaled},      {"aten::add.Scalar", Op::kAdd, Form::kScaled},
+    {"aten::sub.Tensor", Op::kSubtract, Form::kScaled}, {"aten::sub.Scalar", Op::kSubtract, Form::kScaled},
+    {"aten::mul.Tensor", Op::kMultiply, Form::kTwo},    {"aten::mul.Scalar", Op::kMultiply, Form::kTwo},
+    {"aten::div.Tensor", Op::kDivide, Form::kTwo},      {"aten::div.Scalar", Op::kDivide, Form::kTwo},
+    {"aten::maximum", Op::kMaximum, Form::kTwo},        {"aten::sqrt", Op::kSqrt, Form::kOne},
+    {"aten::addcmul", Op::kMultiply, Form::kProduct},   {"aten::addcdiv", Op::kDivide, Form::kProduct},
 };
 
 const Formula* formula_of(const Instance& instance) {
@@ -151,24 +150,17 @@ class Arguments {
 
 // Adds the node's steps; false where an argument is of a kind that steps do not have.
 bool add_steps(const Formula& formula, Arguments arguments, Member& member, uint32_t node) {
-  const auto a = arguments.find(formula.a);
-  if (!a) return false;
-  Member::Register result{};
-  if (formula.product == "value") {  // a + value * tensor1 (times or over) tensor2
-    auto left = arguments.find("tensor1");
-    const auto right = arguments.find("tensor2"), value = arguments.find("value");
-    if (!left || !right) return false;
-    if (value) left = member.step(Op::kMultiply, *value, *left);
-    result = member.step(Op::kAdd, *a, member.step(formula.op, *left, *right));
-  } else if (formula.b.empty()) {
-    result = member.step(formula.op, *a, *a);
-  } else {
-    auto b = arguments.find(formula.b);
-    if (!b) return false;
-    if (!formula.product.empty())
-      if (const auto factor = arguments.find(formula.product)) b = member.step(Op::kMultiply, *b, *factor);
-    result = member.step(formula.op, *a, *b);
-  }
+  const bool product = formula.form == Form::kProduct, one = formula.form == Form::kOne;
+  const auto self = arguments.find("self");
+  auto left = product ? arguments.find("tensor1") : self;
+  auto right = one ? self : arguments.find(product ? "tensor2" : "other");
+  if (!self || !left || !right) return false;
+  if (formula.form == Form::kScaled)
+    if (const auto alpha = arguments.find("alpha")) right = member.step(Op::kMultiply, *right, *alpha);
+  if (product)
+    if (const auto value = arguments.find("value")) left = member.step(Op::kMultiply, *value, *left);
+  Member::Register result = member.step(formula.op, *left, *right);
+  if (product) result = member.step(Op::kAdd, *self, result);
   member.made[node] = result;
   return true;
 }

@@ -150,17 +150,15 @@ base::Status call_moments(const pjrt::CustomCall& call) {
 }
 
 base::Status call_channel_sums(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
+  SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
   SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer mean, call.operand(2));
-  SLUICE_TRY(const pjrt::CallBuffer inverse, call.operand(3));
-  SLUICE_TRY(const pjrt::CallBuffer sum, call.result(0));
-  SLUICE_TRY(const pjrt::CallBuffer product, call.result(1));
+  SLUICE_TRY(const float* const mean, floats_of(call.operand(2)));
+  SLUICE_TRY(const float* const inverse, floats_of(call.operand(3)));
+  SLUICE_TRY(float* const sum, floats_of(call.result(0)));
+  SLUICE_TRY(float* const product, floats_of(call.result(1)));
   const auto [rows, channels] = rows_of(x);
   const UseThreads threads;
-  channel_sums(static_cast<const float*>(g.data), static_cast<const float*>(x.data),
-               static_cast<const float*>(mean.data), static_cast<const float*>(inverse.data), rows, channels,
-               static_cast<float*>(sum.data), static_cast<float*>(product.data));
+  channel_sums(g, static_cast<const float*>(x.data), mean, inverse, rows, channels, sum, product);
   return {};
 }
 

@@ -91,8 +91,9 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
                                 bool from_leader) {
   if (!prepared.insert(&optimizer).second) return;
   const std::vector<torch::Tensor> parameters = session_detail::parameters_of(optimizer);
+  replica::NamedTensors tensors = train::create_missing_state(optimizer);
   if (backend->replicas() > 1) {
-    replica::NamedTensors tensors = others;
+    tensors.insert(tensors.end(), others.begin(), others.end());
     for (size_t i = 0; i < parameters.size(); ++i)
       tensors.emplace_back(base::str("parameter ", i), parameters[i]);
     replica::make_global(processes.get(), tensors, from_leader);
@@ -145,8 +146,7 @@ void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimiz
   std::vector<torch::Tensor> parameters;
   for (auto* optimizer : optimizers) {
     std::vector<torch::Tensor> own = session_detail::parameters_of(*optimizer);
-    if (!state_->prepared.contains(optimizer))
-      state_->hold_equal(*optimizer, train::create_missing_state(*optimizer), /*from_leader=*/false);
+    state_->hold_equal(*optimizer, {}, /*from_leader=*/false);
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
   reduce_gradients(parameters);
@@ -280,7 +280,7 @@ void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& o
                       const PrepareOptions& options) {
   name(model);
   replica::NamedTensors tensors = session_detail::named_tensors(model);
-  create_state(optimizer);  // what a checkpoint has brought stays
+  // What a checkpoint has brought.
   for (auto& [name, tensor] : train::optimizer_tensors(optimizer, model)) tensors.emplace_back(name, tensor);
   state_->hold_equal(optimizer, tensors, options.from_leader);
 }
