@@ -17,6 +17,7 @@ class Scratch {
 
   void* data() const { return data_; }
   float* floats() const { return static_cast<float*>(data_); }
+  std::byte* bytes() const { return static_cast<std::byte*>(data_); }
 
  private:
   void* data_;

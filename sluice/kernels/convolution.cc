@@ -5,10 +5,12 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/handler.h"
 #include "sluice/kernels/onednn.h"
+#include "sluice/kernels/partial_sums.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/product.h"
 #include "sluice/kernels/threads.h"
@@ -110,12 +112,16 @@ class Pointwise : public Kernel {
   // to_and_from(i): where row i goes, and where it is.
   template <typename Row>
   void copy_rows(const Row& to_and_from) const {
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const auto [to, from] = to_and_from(i);
-      std::memcpy(to, from, row_bytes());
-    }
+    parallel_for((rows_.size() + kRowsOfPart - 1) / kRowsOfPart, [&](size_t part) {
+      const size_t end = std::min(rows_.size(), (part + 1) * kRowsOfPart);
+      for (size_t i = part * kRowsOfPart; i < end; ++i) {
+        const auto [to, from] = to_and_from(i);
+        std::memcpy(to, from, row_bytes());
+      }
+    });
   }
+
+  static constexpr size_t kRowsOfPart = 64;
 
   Kind kind_{};
   size_t channels_ = 0, x_rows_ = 0;
@@ -123,26 +129,42 @@ class Pointwise : public Kernel {
   const ProductKernel* product_ = nullptr;
 };
 
-// ---- 3×3 with stride 1 ----
+// ---- 3×3 with a stride of 1 or 2 ----
 
 class Small : public Kernel {
  public:
   // Null where it is no such convolution, or where nothing would be gained.
   static std::unique_ptr<Kernel> make(const Convolution& c) {
     const bool fits = c.stride.size() == 2 && c.groups == 1 && all_within(c.w, 2, 3, 3) &&
-                      all_within(c.stride, 0, 1, 1) && all_within(c.dilation, 0, 1, 1) &&
-                      all_within(c.padding, 0, 0, 2);
-    if (!fits) return nullptr;
+                      all_within(c.dilation, 0, 1, 1) && all_within(c.padding, 0, 0, 2);
+    const bool plain = all_within(c.stride, 0, 1, 1);
+    const bool halving = all_within(c.stride, 0, 2, 2) && all_within(c.padding, 0, 1, 1);
+    if (!fits || !(plain || halving)) return nullptr;
     auto kernel = std::make_unique<Small>();
     kernel->kind_ = c.kind;
-    const WinogradShape straight{c.x[0], c.x[1], c.y[1],       c.x[2],       c.x[3],
-                                 c.y[2], c.y[3], c.padding[0], c.padding[1], false};
-    const WinogradShape turned{c.x[0], c.y[1], c.x[1],           c.y[2],           c.y[3],
-                               c.x[2], c.x[3], 2 - c.padding[0], 2 - c.padding[1], true};
+    WinogradShape shape = {.batch = c.x[0],
+                           .channels = c.x[1],
+                           .filters = c.y[1],
+                           .in_height = c.x[2],
+                           .in_width = c.x[3],
+                           .out_height = c.y[2],
+                           .out_width = c.y[3],
+                           .padding_height = c.padding[0],
+                           .padding_width = c.padding[1],
+                           .tiling = plain ? Tiling::kPlain : Tiling::kHalving};
+    if (c.kind == Kind::kData) {
+      std::swap(shape.channels, shape.filters);
+      std::swap(shape.in_height, shape.out_height);
+      std::swap(shape.in_width, shape.out_width);
+      shape.padding_height = plain ? 2 - shape.padding_height : 0;
+      shape.padding_width = plain ? 2 - shape.padding_width : 0;
+      shape.turned = true;
+      if (!plain) shape.tiling = Tiling::kDoubling;
+    }
     if (c.kind == Kind::kWeights)
-      kernel->gradient_ = WinogradGradient::make(straight);
+      kernel->gradient_ = WinogradGradient::make(shape);
     else
-      kernel->convolution_ = Winograd::make(c.kind == Kind::kData ? turned : straight);
+      kernel->convolution_ = Winograd::make(shape);
     return kernel->gradient_ || kernel->convolution_ ? std::move(kernel) : nullptr;
   }
 
@@ -177,7 +199,7 @@ Dims grouped_weight(const Convolution& c) {
   return dims;
 }
 
-// A primitive, and the change of the weight's layout before or after it.
+// A primitive for some pictures at a time, and the change of the weight's layout before or after it.
 class Windowed : public Kernel {
  public:
   // Null where the library has no fast primitive.
@@ -187,37 +209,97 @@ class Windowed : public Kernel {
     const Dims w = grouped_weight(c);
     std::vector<int> order(w.size());
     std::iota(order.begin(), order.end(), 0);
-    kernel->x_ = channels_last(c.x);
-    kernel->y_ = channels_last(c.y);
     kernel->w_ = dense(w, order);
-    kernel->make_primitive(c);
-    if (!kernel->primitive_) return nullptr;
+    kernel->pictures_ = c.x[0];
+    const int64_t parts = kernel->most_parts(c);
+    kernel->pictures_of_part_ = (c.x[0] + parts - 1) / parts;
+    kernel->parts_ = (c.x[0] + kernel->pictures_of_part_ - 1) / kernel->pictures_of_part_;
+    kernel->full_ = kernel->make_part(c, kernel->pictures_of_part_);
+    kernel->last_ = kernel->make_part(c, kernel->pictures_of(kernel->parts_ - 1));
+    if (!kernel->full_.primitive || !kernel->last_.primitive) return nullptr;
     const dnnl_memory_desc_t& wanted = kernel->weight_layout();
+    if (!same_layout(wanted, kernel->weight_layout(kernel->last_))) return nullptr;
     if (same_layout(wanted, kernel->w_)) return kernel;
-    kernel->reorder_ = kernel->makes_weight() ? Primitive::reorder(wanted, kernel->w_)
-                                              : Primitive::reorder(kernel->w_, wanted);
+    kernel->reorder_ =
+        kernel->makes_weight() ? Reorder::make(wanted, kernel->w_) : Reorder::make(kernel->w_, wanted);
     return kernel->reorder_ ? std::move(kernel) : nullptr;
   }
 
   base::Status run(const Places& at) const override {
-    const Scratch scratch(reorder_ ? layout_bytes(weight_layout()) : 0);
-    void* const weight = reorder_ ? scratch.data() : at.w;
-    if (reorder_ && !makes_weight()) SLUICE_OK(change_layout(w_, at.w, weight_layout(), weight));
-    SLUICE_OK(primitive_->execute(std::array<Argument, 3>{
-        {{kind_ == Kind::kData ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, &x_, at.x},
-         {makes_weight() ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, &weight_layout(), weight},
-         {kind_ == Kind::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, &y_, at.y}}}));
-    if (reorder_ && makes_weight()) SLUICE_OK(change_layout(weight_layout(), weight, w_, at.w));
-    return {};
+    return makes_weight() ? run_weights(at) : run_pictures(at);
   }
 
  private:
+  struct Part {
+    dnnl_memory_desc_t x, y;
+    size_t x_bytes, y_bytes;
+    std::unique_ptr<Primitive> primitive;
+  };
+
   bool makes_weight() const { return kind_ == Kind::kWeights; }
-  const dnnl_memory_desc_t& weight_layout() const {
-    return primitive_->layout(makes_weight() ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+
+  // More than threads, so that none waits long for another. But each part of a weight's gradient is a sum
+  // that has to be added to the others.
+  int64_t most_parts(const Convolution& c) const {
+    const int64_t threads = threads_of_a_call();
+    if (!makes_weight()) return 4 * threads;
+    const auto size = [](const Dims& dims) {
+      return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+    };
+    const int64_t affordable = (size(c.x) + size(c.y)) / (8 * size(c.w));
+    return std::clamp(affordable / threads, int64_t{1}, int64_t{4}) * threads;
+  }
+  int64_t pictures_of(int64_t part) const {
+    return std::min(pictures_of_part_, pictures_ - part * pictures_of_part_);
+  }
+  const dnnl_memory_desc_t& weight_layout(const Part& part) const {
+    return part.primitive->layout(makes_weight() ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+  }
+  const dnnl_memory_desc_t& weight_layout() const { return weight_layout(full_); }
+
+  base::Status run_pictures(const Places& at) const {
+    const Scratch scratch(reorder_ ? layout_bytes(weight_layout()) : 0);
+    void* const weight = reorder_ ? scratch.data() : at.w;
+    if (reorder_) SLUICE_OK(reorder_->run(at.w, weight));
+    return parallel_for_status(static_cast<size_t>(parts_),
+                               [&](size_t i) { return run_part(i, at, weight); });
   }
 
-  void make_primitive(const Convolution& c) {
+  base::Status run_weights(const Places& at) const {
+    const auto parts = static_cast<size_t>(parts_);
+    const size_t bytes = layout_bytes(weight_layout());
+    const Scratch scratch((reorder_ ? parts : parts - 1) * bytes);
+    // The first sum is the result, or what is brought into its layout.
+    std::vector<float*> sums;
+    if (!reorder_) sums.push_back(static_cast<float*>(at.w));
+    for (size_t i = 0; sums.size() < parts; ++i) sums.push_back(scratch.floats() + i * bytes / sizeof(float));
+    SLUICE_OK(parallel_for_status(parts, [&](size_t i) { return run_part(i, at, sums[i]); }));
+    add_partial_sums(sums, bytes / sizeof(float));
+    return reorder_ ? reorder_->run(sums[0], at.w) : base::Status();
+  }
+
+  base::Status run_part(size_t i, const Places& at, void* weight) const {
+    const Part& part = pictures_of(static_cast<int64_t>(i)) == pictures_of_part_ ? full_ : last_;
+    auto* const x = static_cast<std::byte*>(at.x) + i * full_.x_bytes;
+    auto* const y = static_cast<std::byte*>(at.y) + i * full_.y_bytes;
+    return part.primitive->execute(std::array<Argument, 3>{
+        {{kind_ == Kind::kData ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, &part.x, x},
+         {makes_weight() ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, &weight_layout(), weight},
+         {kind_ == Kind::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, &part.y, y}}});
+  }
+
+  Part make_part(const Convolution& c, int64_t pictures) const {
+    Dims x = c.x, y = c.y;
+    x[0] = y[0] = pictures;
+    Part part{channels_last(x), channels_last(y), 0, 0, nullptr};
+    part.x_bytes = layout_bytes(part.x);
+    part.y_bytes = layout_bytes(part.y);
+    part.primitive = make_primitive(c, part.x, part.y);
+    return part;
+  }
+
+  std::unique_ptr<Primitive> make_primitive(const Convolution& c, const dnnl_memory_desc_t& x,
+                                            const dnnl_memory_desc_t& y) const {
     const Onednn& library = *base::value_or_throw(Onednn::open());
     const dnnl_memory_desc_t any = any_layout(grouped_weight(c));
     const int64_t* stride = c.stride.data();
@@ -226,32 +308,27 @@ class Windowed : public Kernel {
     for (int64_t& d : holes) --d;
     dnnl_convolution_desc_t forward;
     if (library.dilated_convolution_forward_desc_init(&forward, dnnl_forward_training,
-                                                      dnnl_convolution_direct, &x_, &any, nullptr, &y_,
-                                                      stride, holes.data(), padding, padding) != dnnl_success)
-      return;
-    primitive_ = Primitive::create(&forward);
-    if (kind_ == Kind::kForward || !primitive_) return;
-    const std::unique_ptr<Primitive> hint = std::move(primitive_);
+                                                      dnnl_convolution_direct, &x, &any, nullptr, &y, stride,
+                                                      holes.data(), padding, padding) != dnnl_success)
+      return nullptr;
+    std::unique_ptr<Primitive> hint = Primitive::create(&forward);
+    if (kind_ == Kind::kForward || !hint) return hint;
     dnnl_convolution_desc_t gradient;
     const auto status =
         makes_weight()
-            ? library.dilated_convolution_backward_weights_desc_init(&gradient, dnnl_convolution_direct, &x_,
-                                                                     &any, nullptr, &y_, stride, holes.data(),
+            ? library.dilated_convolution_backward_weights_desc_init(&gradient, dnnl_convolution_direct, &x,
+                                                                     &any, nullptr, &y, stride, holes.data(),
                                                                      padding, padding)
             : library.dilated_convolution_backward_data_desc_init(
-                  &gradient, dnnl_convolution_direct, &x_, &any, &y_, stride, holes.data(), padding, padding);
-    if (status == dnnl_success) primitive_ = Primitive::create(&gradient, hint.get());
-  }
-
-  base::Status change_layout(const dnnl_memory_desc_t& from, void* source, const dnnl_memory_desc_t& to,
-                             void* target) const {
-    return reorder_->execute(
-        std::array<Argument, 2>{{{DNNL_ARG_FROM, &from, source}, {DNNL_ARG_TO, &to, target}}});
+                  &gradient, dnnl_convolution_direct, &x, &any, &y, stride, holes.data(), padding, padding);
+    return status == dnnl_success ? Primitive::create(&gradient, hint.get()) : nullptr;
   }
 
   Kind kind_{};
-  dnnl_memory_desc_t x_, w_, y_;
-  std::unique_ptr<Primitive> primitive_, reorder_;
+  int64_t pictures_ = 0, pictures_of_part_ = 0, parts_ = 0;
+  dnnl_memory_desc_t w_;
+  Part full_, last_;
+  std::unique_ptr<Reorder> reorder_;
 };
 
 // ---- The calls ----
@@ -306,7 +383,6 @@ bool has_convolution(const Convolution& c) {
 }
 
 base::Status run_convolution(const Convolution& c, const ConvolutionMemory& at) {
-  const UseThreads threads;
   for (const Convolution& part : parts_of(c)) {
     const Kernel* kernel = find_kernel(part);
     if (kernel == nullptr) return no_kernel("convolution");
@@ -330,6 +406,7 @@ base::Status call_convolution(const pjrt::CustomCall& call) {
   c.x.assign(x.dims.begin(), x.dims.end());
   c.w.assign(w.dims.begin(), w.dims.end());
   c.y.assign(y.dims.begin(), y.dims.end());
+  const UseThreads threads(call);
   return run_convolution(c, {x.data, w.data, y.data, result.data, other.data});
 }
 

@@ -13,7 +13,7 @@ bool has_convolution(const stablehlo::ConvolutionCall& call);
 struct ConvolutionMemory {
   void *x, *w, *y, *x_gradient, *w_gradient;
 };
-// kFailedPrecondition without a kernel. Threads: any.
+// kFailedPrecondition without a kernel. Threads: any, under UseThreads.
 base::Status run_convolution(const stablehlo::ConvolutionCall& call, const ConvolutionMemory& at);
 
 // The handler.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "sluice/kernels/test_threads.h"
+
 namespace sluice::kernels {
 namespace {
 
@@ -81,6 +83,7 @@ TEST_P(EveryConvolution, IsItsDefinition) {
     x_gradient[i] += double{y[o]} * w[k];
     w_gradient[k] += double{y[o]} * x[i];
   });
+  const TestThreads threads;
   std::vector<float> made_x(x.size(), NAN), made_w(w.size(), NAN), made_y(y.size(), NAN);
   ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), y.data(), made_x.data(), made_w.data()}));
   expect_near(made_x, x_gradient, "x's gradient");
@@ -95,6 +98,9 @@ INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
                                            call_of({3, 48, 10, 6}, {32, 48, 3, 3}, {1, 1}, {1, 0}, {1, 1}),
                                            call_of({9, 32, 9, 13}, {64, 32, 3, 3}, {1, 1}, {2, 1}, {1, 1}),
                                            call_of({3, 40, 8, 8}, {72, 40, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({2, 32, 16, 16}, {48, 32, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({3, 40, 17, 10}, {32, 40, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({3, 80, 10, 15}, {72, 80, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
                                            call_of({2, 3, 9, 7}, {16, 3, 3, 5}, {2, 1}, {1, 2}, {1, 1}),
                                            call_of({2, 16, 9, 9}, {16, 16, 3, 3}, {1, 1}, {2, 2}, {2, 2}),
                                            call_of({2, 32, 6, 6}, {32, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 2),

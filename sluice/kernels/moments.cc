@@ -1,6 +1,7 @@
 #include "sluice/kernels/moments.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sluice/kernels/arena.h"
@@ -52,11 +53,66 @@ void block_sums(const float* g, const float* x, const float* __restrict mean, si
 // body(block, first row, rows) for all blocks, on the threads of a call.
 template <typename Body>
 void for_blocks(size_t rows, size_t block, const Body& body) {
-  const auto blocks = static_cast<int64_t>((rows + block - 1) / block);
-#pragma omp parallel for schedule(static) if (blocks > 1)
-  for (int64_t i = 0; i < blocks; ++i) {
-    const size_t first = static_cast<size_t>(i) * block;
-    body(static_cast<size_t>(i), first, std::min(block, rows - first));
+  parallel_for((rows + block - 1) / block, [&](size_t i) {
+    const size_t first = i * block;
+    body(i, first, std::min(block, rows - first));
+  });
+}
+
+// The channels of a thread's part of what follows the blocks.
+constexpr size_t kChannelsOfPart = 64;
+
+// body(first channel, channels) for all of them, on the threads of a call.
+template <typename Body>
+void for_channels(size_t channels, const Body& body) {
+  parallel_for((channels + kChannelsOfPart - 1) / kChannelsOfPart, [&](size_t i) {
+    const size_t first = i * kChannelsOfPart;
+    body(first, std::min(kChannelsOfPart, channels - first));
+  });
+}
+
+struct Blocks {
+  size_t rows, block, blocks, channels;
+};
+
+// Of kChannelsOfPart channels at most, from what the blocks found. Chan, Golub & LeVeque (1979).
+SLUICE_EACH_CPU
+void join_moments(const Blocks& all, const float* means, const float* squares, const float* distances,
+                  size_t channels, float* __restrict mean, float* __restrict variance) {
+  std::array<double, kChannelsOfPart> joined{}, joined_squares{};
+  double before = 0;
+  for (size_t i = 0; i < all.blocks; ++i) {
+    const auto count = static_cast<double>(std::min(all.block, all.rows - i * all.block));
+    const double to_mean = 1 / count, share = count / (before + count), weight = before * share;
+    const size_t row = i * all.channels;
+    for (size_t c = 0; c < channels; ++c) {
+      const double inexact = distances[row + c] * to_mean;
+      const double away = means[row + c] + inexact - joined[c];
+      joined[c] += away * share;
+      joined_squares[c] += squares[row + c] - inexact * inexact * count + away * away * weight;
+    }
+    before += count;
+  }
+  for (size_t c = 0; c < channels; ++c) {
+    mean[c] = static_cast<float>(joined[c]);
+    variance[c] = static_cast<float>(std::max(0.0, joined_squares[c] / static_cast<double>(all.rows)));
+  }
+}
+
+SLUICE_EACH_CPU
+void join_sums(const Blocks& all, const float* sums, const float* products, const float* inverse,
+               size_t channels, float* __restrict sum, float* __restrict product) {
+  std::array<double, kChannelsOfPart> joined{}, joined_products{};
+  for (size_t i = 0; i < all.blocks; ++i) {
+    const size_t row = i * all.channels;
+    for (size_t c = 0; c < channels; ++c) {
+      joined[c] += sums[row + c];
+      joined_products[c] += products[row + c];
+    }
+  }
+  for (size_t c = 0; c < channels; ++c) {
+    sum[c] = static_cast<float>(joined[c]);
+    product[c] = static_cast<float>(joined_products[c] * inverse[c]);
   }
 }
 
@@ -86,20 +142,11 @@ void moments(const float* x, size_t rows, size_t channels, float* mean, float* v
     block_moments(x + first * channels, count, channels, means + i * channels, squares + i * channels,
                   distances + i * channels);
   });
-  for (size_t c = 0; c < channels; ++c) {
-    double joined = 0, joined_squares = 0, before = 0;
-    for (size_t i = 0; i < blocks; ++i) {
-      const auto count = static_cast<double>(std::min(block, rows - i * block));
-      const double inexact = distances[i * channels + c] / count;
-      const double away = means[i * channels + c] + inexact - joined;
-      joined += away * count / (before + count);
-      joined_squares += squares[i * channels + c] - inexact * inexact * count +
-                        away * away * before * count / (before + count);
-      before += count;
-    }
-    mean[c] = static_cast<float>(joined);
-    variance[c] = static_cast<float>(std::max(0.0, joined_squares / static_cast<double>(rows)));
-  }
+  const Blocks all{rows, block, blocks, channels};
+  for_channels(channels, [&](size_t first, size_t count) {
+    join_moments(all, means + first, squares + first, distances + first, count, mean + first,
+                 variance + first);
+  });
 }
 
 void channel_sums(const float* g, const float* x, const float* mean, const float* inverse, size_t rows,
@@ -112,15 +159,10 @@ void channel_sums(const float* g, const float* x, const float* mean, const float
     block_sums(g + first * channels, x + first * channels, mean, count, channels, sums + i * channels,
                products + i * channels);
   });
-  for (size_t c = 0; c < channels; ++c) {
-    double all = 0, all_products = 0;
-    for (size_t i = 0; i < blocks; ++i) {
-      all += sums[i * channels + c];
-      all_products += products[i * channels + c];
-    }
-    sum[c] = static_cast<float>(all);
-    product[c] = static_cast<float>(all_products * inverse[c]);
-  }
+  const Blocks all{rows, block, blocks, channels};
+  for_channels(channels, [&](size_t first, size_t count) {
+    join_sums(all, sums + first, products + first, inverse + first, count, sum + first, product + first);
+  });
 }
 
 base::Status call_moments(const pjrt::CustomCall& call) {
@@ -130,7 +172,7 @@ base::Status call_moments(const pjrt::CustomCall& call) {
   SLUICE_TRY(float* const variance, floats_of(call.result(1)));
   SLUICE_TRY(float* const inverse, floats_of(call.result(2)));
   const auto [rows, channels] = rows_of(x);
-  const UseThreads threads;
+  const UseThreads threads(call);
   moments(static_cast<const float*>(x.data), rows, channels, mean, variance);
   for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + *eps);
   if (call.num_operands() == 2) return {};
@@ -157,7 +199,7 @@ base::Status call_channel_sums(const pjrt::CustomCall& call) {
   SLUICE_TRY(float* const sum, floats_of(call.result(0)));
   SLUICE_TRY(float* const product, floats_of(call.result(1)));
   const auto [rows, channels] = rows_of(x);
-  const UseThreads threads;
+  const UseThreads threads(call);
   channel_sums(g, static_cast<const float*>(x.data), mean, inverse, rows, channels, sum, product);
   return {};
 }

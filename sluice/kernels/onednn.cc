@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sluice/base/check.h"
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
 namespace {
@@ -153,6 +155,73 @@ base::Status Primitive::execute(std::span<const Argument> arguments) const {
   return base::fail(Code::kInternal, "oneDNN's ", implementation_, " failed with status ",
                     static_cast<int>(status));
 }
+
+// ---- Reorder ----
+
+namespace {
+
+// Elements of the dimension that the layout keeps together.
+int64_t block_of(const dnnl_memory_desc_t& layout, int dimension) {
+  const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
+  int64_t block = 1;
+  for (int i = 0; i < blocks.inner_nblks; ++i)
+    if (blocks.inner_idxs[i] == dimension) block *= blocks.inner_blks[i];
+  return block;
+}
+
+// The dimension whose blocks lie farthest apart.
+int slowest_of(const dnnl_memory_desc_t& layout) {
+  const auto& strides = layout.format_desc.blocking.strides;
+  return static_cast<int>(std::max_element(strides, strides + layout.ndims) - strides);
+}
+
+}  // namespace
+
+Reorder::Part Reorder::make_part(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to, int dimension,
+                                 int64_t extent) {
+  dnnl_dims_t dims, offsets{};
+  std::copy_n(from.dims, from.ndims, dims);
+  dims[dimension] = extent;
+  Part part{};
+  const auto cut = [&](const dnnl_memory_desc_t& whole, dnnl_memory_desc_t& piece) {
+    return onednn().memory_desc_init_submemory(&piece, &whole, dims, offsets) == dnnl_success;
+  };
+  if (cut(from, part.from) && cut(to, part.to)) part.primitive = Primitive::reorder(part.from, part.to);
+  return part;
+}
+
+std::unique_ptr<Reorder> Reorder::make(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+  auto made = std::make_unique<Reorder>();
+  // The blocked one of the two decides what lies together.
+  const int dimension = slowest_of(to.format_desc.blocking.inner_nblks > 0 ? to : from);
+  const int64_t whole = from.dims[dimension],
+                block = std::max(block_of(from, dimension), block_of(to, dimension));
+  int64_t extent = whole;
+  if (whole % block == 0) {
+    const int64_t parts = std::min<int64_t>(whole / block, 4 * threads_of_a_call());
+    extent = (whole / block + parts - 1) / parts * block;
+  }
+  made->parts_ = static_cast<size_t>((whole + extent - 1) / extent);
+  made->full_ = make_part(from, to, dimension, extent);
+  made->last_ = make_part(from, to, dimension, whole - static_cast<int64_t>(made->parts_ - 1) * extent);
+  if (!made->full_.primitive || !made->last_.primitive) return nullptr;
+  std::vector<int64_t> second(static_cast<size_t>(from.ndims));
+  if (made->parts_ > 1) second[static_cast<size_t>(dimension)] = extent;
+  made->from_step_ = place_in(from, second);
+  made->to_step_ = place_in(to, second);
+  return made;
+}
+
+base::Status Reorder::run(void* from, void* to) const {
+  return parallel_for_status(parts_, [&](size_t i) {
+    const Part& part = i + 1 < parts_ ? full_ : last_;
+    return part.primitive->execute(
+        std::array<Argument, 2>{{{DNNL_ARG_FROM, &part.from, static_cast<float*>(from) + i * from_step_},
+                                 {DNNL_ARG_TO, &part.to, static_cast<float*>(to) + i * to_step_}}});
+  });
+}
+
+// ---- Layouts ----
 
 dnnl_memory_desc_t dense(std::span<const int64_t> dims, std::span<const int> order) {
   dnnl_dims_t strides;

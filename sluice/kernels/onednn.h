@@ -25,6 +25,7 @@ namespace sluice::kernels {
   X(stream_create)                                  \
   X(memory_desc_init_by_strides)                    \
   X(memory_desc_init_by_tag)                        \
+  X(memory_desc_init_submemory)                     \
   X(memory_desc_get_size)                           \
   X(memory_desc_equal)                              \
   X(dilated_convolution_forward_desc_init)          \
@@ -97,6 +98,26 @@ class Primitive {
   dnnl_primitive_t primitive_ = nullptr;
   std::string implementation_;
   size_t scratch_bytes_ = 0;
+};
+
+// A tensor's change from one layout to another over the same dims, in parts along the dimension that is
+// slowest in both, where there is one.
+class Reorder {
+ public:
+  // Null where the library refuses.
+  static std::unique_ptr<Reorder> make(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to);
+  // On the threads of a call.
+  base::Status run(void* from, void* to) const;
+
+ private:
+  struct Part {
+    dnnl_memory_desc_t from, to;
+    std::unique_ptr<Primitive> primitive;
+  };
+  static Part make_part(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to, int dimension,
+                        int64_t extent);
+  size_t parts_ = 0, from_step_ = 0, to_step_ = 0;  // elements from one part to the next
+  Part full_, last_;
 };
 
 // Dense, dimension order[0] slowest. f32.

@@ -92,9 +92,9 @@ void max_pooling_gradient(const Pooling& p, size_t batch, size_t channels, const
     std::fill(x_gradient, x_gradient + batch * in, 0.f);
     return;
   }
-#pragma omp parallel for schedule(static)
-  for (size_t n = 0; n < batch; ++n)
+  parallel_for(batch, [&](size_t n) {
     one_picture(p, channels, x + n * in, y_gradient + n * out, x_gradient + n * in);
+  });
 }
 
 base::Status call_max_pooling_gradient(const pjrt::CustomCall& call) {
@@ -108,7 +108,7 @@ base::Status call_max_pooling_gradient(const pjrt::CustomCall& call) {
   SLUICE_TRY(const pjrt::CallBuffer x_gradient, call.result(0));
   p.in.assign(x.dims.begin() + 2, x.dims.end());
   p.out.assign(y_gradient.dims.begin() + 2, y_gradient.dims.end());
-  const UseThreads threads;
+  const UseThreads threads(call);
   max_pooling_gradient(p, static_cast<size_t>(x.dims[0]), static_cast<size_t>(x.dims[1]),
                        static_cast<const float*>(x.data), static_cast<const float*>(y_gradient.data),
                        static_cast<float*>(x_gradient.data));

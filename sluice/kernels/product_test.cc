@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "sluice/kernels/threads.h"
+#include "sluice/kernels/test_threads.h"
 
 namespace sluice::kernels {
 namespace {
@@ -24,7 +24,7 @@ TEST_P(EveryProduct, IsItsDefinition) {
   std::vector<float> a(batch * m * k), b(batch * k * n), c(batch * m * n, NAN);
   for (float& value : a) value = uniform(random);
   for (float& value : b) value = uniform(random);
-  const UseThreads threads;
+  const TestThreads threads;
   ASSERT_TRUE(run_product(*find_product(p), a.data(), b.data(), c.data()));
   for (size_t i = 0; i < c.size(); ++i) {
     const size_t of = i / (m * n), row = i / n % m, column = i % n;
@@ -38,12 +38,22 @@ TEST_P(EveryProduct, IsItsDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, EveryProduct,
-    ::testing::Values(ProductCall{.m = 65, .k = 70, .n = 33},
-                      ProductCall{.m = 65, .k = 70, .n = 33, .transposed_a = true},
-                      ProductCall{.m = 65, .k = 70, .n = 33, .transposed_b = true},
-                      ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48},
-                      ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_b = true},
-                      ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_a = true}));
+    ::testing::Values(  // Too small to be divided among threads.
+        ProductCall{.m = 65, .k = 70, .n = 33}, ProductCall{.m = 65, .k = 70, .n = 33, .transposed_a = true},
+        ProductCall{.m = 65, .k = 70, .n = 33, .transposed_b = true},
+        ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48},
+        ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_b = true},
+        ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_a = true},
+        // Divided by rows, by columns, by inner places, by matrices.
+        ProductCall{.m = 301, .k = 64, .n = 65},
+        ProductCall{.m = 301, .k = 64, .n = 65, .transposed_a = true},
+        ProductCall{.m = 301, .k = 64, .n = 65, .transposed_b = true},
+        ProductCall{.m = 32, .k = 250, .n = 165, .transposed_b = true},
+        ProductCall{.m = 32, .k = 250, .n = 165, .transposed_a = true, .transposed_b = true},
+        ProductCall{.m = 30, .k = 1030, .n = 48},
+        ProductCall{.m = 30, .k = 1030, .n = 48, .transposed_a = true},
+        ProductCall{.batch = 17, .m = 40, .k = 33, .n = 48},
+        ProductCall{.batch = 17, .m = 40, .k = 33, .n = 48, .transposed_a = true}));
 
 TEST(Product, SmallOnesAreLeftToTheCompiler) { EXPECT_FALSE(has_product({.m = 8, .k = 8, .n = 8})); }
 

@@ -1,63 +1,97 @@
 #include "sluice/kernels/threads.h"
 
 #include <omp.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
-#include <vector>
+#include <thread>
+#include <utility>
+
+#include "sluice/base/thread.h"
 
 namespace sluice::kernels {
 namespace {
 
 std::atomic<int> replicas = 1;
+thread_local const StartHelper* helpers = nullptr;
 
-// The processes of the run on this machine, as `sluice run` and torchrun tell them.
-int processes_here() {
-  const char* const text = std::getenv("LOCAL_WORLD_SIZE");
-  int count = 1;
-  if (text != nullptr) std::from_chars(text, text + std::string_view(text).size(), count);
-  return std::max(1, count);
+// The positive number that a variable of the environment begins with.
+std::optional<int> number_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  int number = 0;
+  if (text != nullptr) std::from_chars(text, text + std::string_view(text).size(), number);
+  return number > 0 ? std::optional(number) : std::nullopt;
 }
 
-// OMP_NUM_THREADS, or this process's part of the cores that it may run on.
 int threads_of_the_process() {
-  static const int threads = std::getenv("OMP_NUM_THREADS") != nullptr
-                                 ? omp_get_max_threads()
-                                 : std::max(1, omp_get_num_procs() / processes_here());
+  static const int threads = [] {
+    // The processes of the run on this machine, as `sluice run` and torchrun tell them.
+    const int processes = number_in("LOCAL_WORLD_SIZE").value_or(1);
+    const auto cores = static_cast<int>(base::available_processors());
+    return number_in("OMP_NUM_THREADS").value_or(std::max(1, cores / processes));
+  }();
   return threads;
 }
 
-// The threads that OpenMP gives to one calling thread.
-class Team {
+// oneDNN asks OpenMP how many threads it may open.
+int keep_library_to_one_thread() {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  return before;
+}
+
+// The indices of a parallel_for. A helper may come when its caller has long gone on: all of them own it, and
+// the body is looked at only for an index that is still to be done.
+class Work {
  public:
-  void keep_away(int threads) {
-    if (omp_get_proc_bind() != omp_proc_bind_false) return;  // the user has decided (OMP_PROC_BIND)
-    const int core = ::sched_getcpu();
-    const bool met = static_cast<size_t>(threads) == others_.size() + 1;
-    if (core < 0 || (met && core == core_)) return;
-    if (!met) meet(threads);
-    core_ = core;
-    cpu_set_t cores;
-    if (::sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) < threads) return;
-    CPU_CLR(static_cast<size_t>(core), &cores);
-    for (const pid_t thread : others_)
-      if (thread != 0) ::sched_setaffinity(thread, sizeof cores, &cores);
+  Work(size_t count, const std::function<void(size_t)>& body) : count_(count), body_(&body) {
+    std::fegetenv(&arithmetic_);
+  }
+
+  static void help(void* data) noexcept {
+    const std::unique_ptr<std::shared_ptr<Work>> work(static_cast<std::shared_ptr<Work>*>(data));
+    (*work)->help();
+  }
+
+  void take_all() noexcept {
+    for (size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
+      (*body_)(i);
+      if (done_.fetch_add(1) + 1 == count_) done_.notify_all();
+    }
+  }
+
+  // Parts are short: another thread's last one is worth some waiting awake, unless it needs this core.
+  void wait() const {
+    constexpr int kLooks = 300;
+    for (int look = 0; look < kLooks && done_.load() != count_; ++look) std::this_thread::yield();
+    for (size_t done = done_.load(); done != count_; done = done_.load()) done_.wait(done);
   }
 
  private:
-  void meet(int threads) {
-    others_.assign(static_cast<size_t>(threads - 1), 0);
-#pragma omp parallel num_threads(threads)
-    if (omp_get_thread_num() > 0) others_[static_cast<size_t>(omp_get_thread_num() - 1)] = ::gettid();
+  void help() noexcept {
+    if (next_.load() >= count_) return;
+    std::fenv_t before;
+    std::fegetenv(&before);
+    std::fesetenv(&arithmetic_);
+    const int library_threads = keep_library_to_one_thread();
+    const StartHelper* const outer = std::exchange(helpers, nullptr);
+    take_all();
+    helpers = outer;
+    omp_set_num_threads(library_threads);
+    std::fesetenv(&before);
   }
 
-  int core_ = -1;
-  std::vector<pid_t> others_;
+  const size_t count_;
+  const std::function<void(size_t)>* body_;
+  std::fenv_t arithmetic_;
+  std::atomic<size_t> next_ = 0, done_ = 0;
 };
 
 }  // namespace
@@ -65,14 +99,48 @@ class Team {
 void share_threads(int local_replicas) { replicas = std::max(1, local_replicas); }
 int threads_of_a_call() { return std::max(1, threads_of_the_process() / replicas.load()); }
 
-UseThreads::UseThreads() : previous_(omp_get_max_threads()) {
-  const int threads = threads_of_a_call();
-  omp_set_num_threads(threads);
-  thread_local Team team;
-  // The main thread's team works for LibTorch too, and would stay away from a core that the main thread left.
-  const bool is_main = ::gettid() == ::getpid();
-  if (threads > 1 && !is_main) team.keep_away(threads);
+UseThreads::UseThreads() : UseThreads(StartHelper()) {}
+UseThreads::UseThreads(StartHelper start)
+    : start_(std::move(start)),
+      outer_(std::exchange(helpers, start_ ? &start_ : nullptr)),
+      library_threads_(keep_library_to_one_thread()) {}
+UseThreads::UseThreads(const pjrt::CustomCall& call)
+    : UseThreads([&call](void (*task)(void*), void* data) { return call.schedule(task, data); }) {}
+UseThreads::~UseThreads() {
+  helpers = outer_;
+  omp_set_num_threads(library_threads_);
 }
-UseThreads::~UseThreads() { omp_set_num_threads(previous_); }
+
+void parallel_for(size_t count, const std::function<void(size_t)>& body) {
+  if (count == 1) return body(0);
+  const size_t wanted = std::min(count, static_cast<size_t>(threads_of_a_call()));
+  const StartHelper* const start = std::exchange(helpers, nullptr);  // the body's own loops have none
+  if (start == nullptr || wanted <= 1) {
+    for (size_t i = 0; i < count; ++i) body(i);
+  } else {
+    const auto work = std::make_shared<Work>(count, body);
+    for (size_t i = 1; i < wanted; ++i) {
+      auto* const share = new std::shared_ptr<Work>(work);
+      if ((*start)(Work::help, share)) continue;
+      delete share;
+      break;
+    }
+    work->take_all();
+    work->wait();
+  }
+  helpers = start;
+}
+
+base::Status parallel_for_status(size_t count, const std::function<base::Status(size_t)>& body) {
+  std::mutex mutex;
+  base::Status all;
+  parallel_for(count, [&](size_t i) {
+    base::Status status = body(i);
+    if (status) return;
+    const std::lock_guard lock(mutex);
+    all = std::move(status);
+  });
+  return all;
+}
 
 }  // namespace sluice::kernels

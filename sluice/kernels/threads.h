@@ -1,26 +1,47 @@
-// The threads that a kernel may use: OpenMP's, which LibTorch and oneDNN share.
+// The threads that work on a call: the caller's, and helpers from the pool on which XLA runs the program's
+// own code. One pool for both, so a helper that has just done a part of the one is awake for the other.
 #pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "sluice/pjrt/custom_call.h"
 
 namespace sluice::kernels {
 
-// How many each call uses: OMP_NUM_THREADS, or the cores divided by the run's processes on this machine
+// How many work on each call: OMP_NUM_THREADS, or the cores divided by the run's processes on this machine
 // (LOCAL_WORLD_SIZE), divided by the replicas of this process, which XLA's CPU plugin runs at the same time.
 void share_threads(int local_replicas);
 int threads_of_a_call();
 
-// While it lives, OpenMP's regions that the calling thread opens have threads_of_a_call() threads. The others
-// of these stay away from the core that the calling thread is on when it begins: each thread of XLA's that
-// calls kernels has a team of its own, and with more threads than cores the system at times lets two of a
-// team share one core while another has nothing to do. The main thread's are left as they are.
+// Has another thread call task(data), soon or late; false when there is none.
+using StartHelper = std::function<bool(void (*task)(void*), void* data)>;
+
+// While it lives, parallel_for of the calling thread has helpers, threads_of_a_call() with the caller, and
+// oneDNN works on its caller's thread alone.
 class UseThreads {
  public:
+  // No helpers: the calling thread alone.
   UseThreads();
+  explicit UseThreads(StartHelper start);
+  // The helpers of the plugin. The call must outlive this.
+  explicit UseThreads(const pjrt::CustomCall& call);
   ~UseThreads();
   UseThreads(const UseThreads&) = delete;
   UseThreads& operator=(const UseThreads&) = delete;
 
  private:
-  int previous_;
+  StartHelper start_;
+  const StartHelper* outer_;
+  int library_threads_;
 };
+
+// Calls body(i) once for each i in [0, count), in any order, and returns when all are done. The caller takes
+// what no helper has begun, so it never waits for one to wake up. Loops inside the body have no helpers, but
+// for those inside a loop of one. Helpers round and treat denormal numbers as the caller does. The body must
+// not throw: what it throws ends the process.
+void parallel_for(size_t count, const std::function<void(size_t)>& body);
+// The same for what can fail: one of the errors, if there were any.
+base::Status parallel_for_status(size_t count, const std::function<base::Status(size_t)>& body);
 
 }  // namespace sluice::kernels

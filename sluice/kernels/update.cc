@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
 #include "sluice/kernels/handler.h"
 #include "sluice/kernels/threads.h"
@@ -123,20 +124,16 @@ void run_updates(const UpdateCode& code, std::span<const UpdateMember> members) 
       pieces.push_back({&member, first, std::min(kPiece, member.elements - first)});
   const Targets targets(code);
   const auto registers = static_cast<size_t>(code.first_step()) + code.steps.size();
-#pragma omp parallel if (pieces.size() > 1)
-  {
+  parallel_for(pieces.size(), [&](size_t p) {
+    const UpdateMember& member = *pieces[p].member;
     std::vector<Source> values(registers);
-    std::vector<float> scratch(code.steps.size() * kBlock);
-#pragma omp for schedule(dynamic)
-    for (size_t p = 0; p < pieces.size(); ++p) {
-      const UpdateMember& member = *pieces[p].member;
-      for (size_t i = 0; i < member.numbers.size(); ++i)
-        values[member.tensors.size() + i].number = member.numbers[i];
-      const size_t end = pieces[p].first + pieces[p].count;
-      for (size_t first = pieces[p].first; first < end; first += kBlock)
-        run_block(code, targets, member, first, std::min(kBlock, end - first), values, scratch.data());
-    }
-  }
+    const Scratch scratch(code.steps.size() * kBlock * sizeof(float));
+    for (size_t i = 0; i < member.numbers.size(); ++i)
+      values[member.tensors.size() + i].number = member.numbers[i];
+    const size_t end = pieces[p].first + pieces[p].count;
+    for (size_t first = pieces[p].first; first < end; first += kBlock)
+      run_block(code, targets, member, first, std::min(kBlock, end - first), values, scratch.floats());
+  });
 }
 
 base::Status call_update(const pjrt::CustomCall& call) {
@@ -178,7 +175,7 @@ base::Status call_update(const pjrt::CustomCall& call) {
       for (size_t i = 0; i < code->numbers; ++i)
         member.numbers.push_back(static_cast<const float*>(all.data)[positions[position++]]);
   }
-  const UseThreads threads;
+  const UseThreads threads(call);
   run_updates(*code, members);
   return {};
 }

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "sluice/kernels/test_threads.h"
+
 namespace sluice::kernels {
 namespace {
 
@@ -42,6 +44,7 @@ TEST(Update, MovesEveryTensorWithItsOwnNumbers) {
     const float rate = 0.1f * static_cast<float>(i + 1);
     members.push_back({{p[i].data(), m[i].data(), g[i].data()}, {0.5f, -rate}, sizes[i]});
   }
+  const TestThreads threads;
   run_updates(momentum(), members);
   for (size_t i = 0; i < sizes.size(); ++i) {
     for (size_t k = 0; k < sizes[i]; ++k) {

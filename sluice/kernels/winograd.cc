@@ -1,12 +1,11 @@
 #include "sluice/kernels/winograd.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/partial_sums.h"
+#include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
 namespace {
@@ -14,32 +13,47 @@ namespace {
 constexpr std::array<int, 3> kStraight = {0, 1, 2}, kSwapped = {0, 2, 1};
 // Floats of a block's inputs and products together: a core's second cache for the convolution, the third for
 // the gradient, whose blocks all cores share.
-constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 1 << 20;
+constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 384 << 10;
 // A block reads all weights: with fewer tiles it waits for them (measured: 64 are 10 to 20 % faster than 32).
 constexpr int64_t kFewestTiles = 64;
 // With fewer the transforms cost more than the products save (measured).
-constexpr int64_t kFewestChannels = 16, kFewestGradientChannels = 32;
+constexpr int64_t kFewestChannels = 16, kFewestGradientChannels = 32, kFewestStridedChannels = 32;
 constexpr size_t kPieceChannels = 16, kPlainWidth = 64;
 // Pixels of fewer channels lie closely enough for the hardware.
 constexpr int64_t kFetchedChannels = 64;
 constexpr int64_t kLineFloats = 16;
+constexpr size_t kAlignment = 64;
+// Up to so many floats of sums lie in a core's second cache beside a block: each thread adds up its own
+// tiles. Where there are more, the threads share a block, each with points of its own.
+constexpr int64_t kOwnSumFloats = kKernelPlanes * 64 * 64;
+// Tiles that a thread transforms before it looks for the next ones.
+constexpr int64_t kTilesOfPart = 8;
 
 bool gains(const WinogradShape& shape, int64_t fewest_channels) {
+  if (shape.tiling != Tiling::kPlain) fewest_channels = std::max(fewest_channels, kFewestStridedChannels);
   // The work on the weights is the same for one tile as for many (measured: docs/performance.md).
   const bool many = Tiles(shape).count() >= shape.channels * shape.filters / 2048;
   return many && std::min(shape.channels, shape.filters) >= fewest_channels &&
-         std::min(shape.out_height, shape.out_width) >= kTileOut;
+         std::min(shape.out_height, shape.out_width) >= side_of(shape.tiling).out;
 }
 
-// Odd: with 64 tiles the 36 points of a tile would lie a power of two apart, in the same few places of a
+// Odd: with 64 tiles the planes of a tile would lie a power of two apart, in the same few places of a
 // cache (measured: transforms take two to three times as long).
 int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
-  const int64_t fitting = floats / (kTilePoints * (shape.channels + shape.filters));
+  const int64_t fitting = floats / (planes_of(shape.tiling) * (shape.channels + shape.filters));
   return std::min(std::max(kFewestTiles, fitting), tiles) | 1;
 }
 
-// Weights, [points, channels, filters], are worked on in pieces: the planes of the points often lie a power
-// of two apart, and 36 of such lines do not fit into a cache at the same time.
+// As many for one thread as for another, where there are few.
+int64_t tiles_of_shared_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
+  const int64_t threads = threads_of_a_call();
+  const int64_t block = tiles_of_block(shape, floats, (tiles + threads - 1) / threads);
+  const int64_t blocks = ((tiles + block - 1) / block + threads - 1) / threads * threads;
+  return (tiles + blocks - 1) / blocks | 1;
+}
+
+// Weights, [planes, channels, filters], are worked on in pieces: the planes often lie a power of two apart,
+// and 36 of such lines do not fit into a cache at the same time.
 struct Piece {
   size_t channel, channels, filter, filters;
 };
@@ -51,31 +65,32 @@ size_t piece_width(const dnnl_memory_desc_t& layout) {
                                  : static_cast<size_t>(blocks.inner_blks[blocks.inner_nblks - 1]);
 }
 
-// body(piece, memory for its points: [points, kPieceChannels, width]), on the threads of a call.
+// body(piece, memory for its planes: [planes, kPieceChannels, width]), on the threads of a call.
 template <typename Body>
 void for_pieces(size_t channels, size_t filters, size_t width, const Body& body) {
   const size_t wide = (filters + width - 1) / width;
   const size_t all = (channels + kPieceChannels - 1) / kPieceChannels * wide;
-#pragma omp parallel for schedule(static)
-  for (size_t i = 0; i < all; ++i) {
-    const Scratch points(kTilePoints * kPieceChannels * width * sizeof(float));
+  parallel_for(all, [&](size_t i) {
+    const Scratch planes(kKernelPlanes * kPieceChannels * width * sizeof(float));
     const size_t channel = i / wide * kPieceChannels, filter = i % wide * width;
     body(Piece{channel, std::min(kPieceChannels, channels - channel), filter,
                std::min(width, filters - filter)},
-         points.floats());
-  }
+         planes.floats());
+  });
 }
 
-// body(row of the piece, its place in memory of that layout).
+// body(row of the piece, its place in memory of that layout), for some planes of kernels from number `first`
+// on.
 template <typename Body>
-void each_row(const Piece& piece, const dnnl_memory_desc_t& layout, const Body& body) {
+void each_row(const Piece& piece, const dnnl_memory_desc_t& layout, size_t first, const Body& body) {
   const auto channel = static_cast<int64_t>(piece.channel), filter = static_cast<int64_t>(piece.filter);
-  const size_t first = place_in(layout, {0, channel, filter});
-  const size_t point_step = place_in(layout, {1, channel, filter}) - first;
-  const size_t row_step = piece.channels > 1 ? place_in(layout, {0, channel + 1, filter}) - first : 0;
-  for (size_t point = 0; point < kTilePoints; ++point)
+  const auto planes = static_cast<size_t>(layout.dims[0]);
+  const size_t begin = place_in(layout, {0, channel, filter});
+  const size_t plane_step = planes > 1 ? place_in(layout, {1, channel, filter}) - begin : 0;
+  const size_t row_step = piece.channels > 1 ? place_in(layout, {0, channel + 1, filter}) - begin : 0;
+  for (size_t plane = 0; plane < planes; ++plane)
     for (size_t i = 0; i < piece.channels; ++i)
-      body(point * kPieceChannels + i, first + point * point_step + i * row_step);
+      body((first + plane) * kPieceChannels + i, begin + plane * plane_step + i * row_step);
 }
 
 // Whether the rows of a piece lie densely, one as far from the other as the next.
@@ -95,53 +110,55 @@ bool keeps_pieces(const dnnl_memory_desc_t& layout) {
 
 Tiles::Tiles(const WinogradShape& shape)
     : shape_(shape),
-      high_((shape.out_height + kTileOut - 1) / kTileOut),
-      wide_((shape.out_width + kTileOut - 1) / kTileOut) {}
+      side_(side_of(shape.tiling)),
+      high_((shape.out_height + side_.out - 1) / side_.out),
+      wide_((shape.out_width + side_.out - 1) / side_.out) {}
 
 Tiles::Place Tiles::place_of(int64_t tile) const {
-  return {tile / (high_ * wide_), tile / wide_ % high_ * kTileOut, tile % wide_ * kTileOut};
+  return {tile / (high_ * wide_), tile / wide_ % high_, tile % wide_};
 }
 
 // A row of a tile is too short for the hardware to guess the next one: without this, transforms of pictures
 // that no cache holds take 1.5 to 2.5 times as long (measured). Inlined, because a compiler drops a call that
 // has no effect.
 inline __attribute__((always_inline)) void Tiles::fetch(int64_t tile, const float* pixels, int64_t height,
-                                                        int64_t width, int64_t channels) const {
+                                                        int64_t width, int64_t channels, int64_t step) const {
   if (channels < kFetchedChannels || tile >= count()) return;
   const Place at = place_of(tile);
-  const int64_t last_row = std::min(at.row + kTileOut, height);
-  const int64_t floats = std::min<int64_t>(kTileOut, width - at.column) * channels;
-  for (int64_t h = at.row; h < last_row; ++h) {
-    const float* const row = pixels + ((at.picture * height + h) * width + at.column) * channels;
-    for (int64_t i = 0; i < floats; i += kLineFloats) __builtin_prefetch(row + i);
+  const int64_t row = at.row * step, column = at.column * step;
+  const int64_t floats = std::min(step, width - column) * channels;
+  for (int64_t h = row; h < std::min(row + step, height); ++h) {
+    const float* const first = pixels + ((at.picture * height + h) * width + column) * channels;
+    for (int64_t i = 0; i < floats; i += kLineFloats) __builtin_prefetch(first + i);
   }
 }
 
 void Tiles::transform_input(const float* x, int64_t tile, int64_t rows, float* to) const {
   static const std::array<float, 4096> zeros{};
   const auto channels = static_cast<size_t>(shape_.channels);
-  fetch(tile + wide_, x, shape_.in_height, shape_.in_width, shape_.channels);
+  fetch(tile + wide_, x, shape_.in_height, shape_.in_width, shape_.channels, side_.step);
   const Place at = place_of(tile);
-  const int64_t row = at.row - shape_.padding_height, column = at.column - shape_.padding_width;
+  const int64_t row = at.row * side_.step - shape_.padding_height,
+                column = at.column * side_.step - shape_.padding_width;
   for (size_t first = 0; first < channels; first += zeros.size()) {
     TileInputs from;
-    for (int64_t i = 0; i < kTileIn; ++i) {
+    for (int64_t i = 0; i < side_.in; ++i) {
       const int64_t h = row + i;
       const bool inside = h >= 0 && h < shape_.in_height;
       const int64_t pixel = (at.picture * shape_.in_height + h) * shape_.in_width + column;
-      for (int64_t j = 0; j < kTileIn; ++j) {
+      for (int64_t j = 0; j < side_.in; ++j) {
         const bool there = inside && column + j >= 0 && column + j < shape_.in_width;
-        from[static_cast<size_t>(i * kTileIn + j)] =
+        from[static_cast<size_t>(i * side_.in + j)] =
             there ? x + static_cast<size_t>(pixel + j) * channels + first : zeros.data();
       }
     }
-    input_tile(from, std::min(channels - first, zeros.size()), static_cast<size_t>(rows) * channels,
-               to + first);
+    input_tile(shape_.tiling, from, std::min(channels - first, zeros.size()),
+               static_cast<size_t>(rows) * channels, to + first);
   }
 }
 
 int64_t Tiles::out_pixel(const Place& tile, int64_t i) const {
-  const int64_t h = tile.row + i / kTileOut, w = tile.column + i % kTileOut;
+  const int64_t h = tile.row * side_.out + i / side_.out, w = tile.column * side_.out + i % side_.out;
   if (h >= shape_.out_height || w >= shape_.out_width) return -1;
   return (tile.picture * shape_.out_height + h) * shape_.out_width + w;
 }
@@ -150,27 +167,27 @@ void Tiles::transform_gradient(const float* y, int64_t tile, int64_t rows, float
   const auto filters = static_cast<size_t>(shape_.filters);
   const Scratch outside(filters * sizeof(float));
   std::fill(outside.floats(), outside.floats() + filters, 0.f);
-  fetch(tile + wide_, y, shape_.out_height, shape_.out_width, shape_.filters);
+  fetch(tile + wide_, y, shape_.out_height, shape_.out_width, shape_.filters, side_.out);
   const Place at = place_of(tile);
-  TileGradients from;
-  for (size_t i = 0; i < from.size(); ++i) {
-    const int64_t pixel = out_pixel(at, static_cast<int64_t>(i));
-    from[i] = pixel < 0 ? outside.floats() : y + static_cast<size_t>(pixel) * filters;
+  TileInputs from;
+  for (int64_t i = 0; i < side_.out * side_.out; ++i) {
+    const int64_t pixel = out_pixel(at, i);
+    from[static_cast<size_t>(i)] = pixel < 0 ? outside.floats() : y + static_cast<size_t>(pixel) * filters;
   }
-  gradient_tile(from, filters, static_cast<size_t>(rows) * filters, to);
+  gradient_tile(shape_.tiling, from, filters, static_cast<size_t>(rows) * filters, to);
 }
 
 void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, float* y) const {
   const auto filters = static_cast<size_t>(shape_.filters);
   const Scratch dropped(filters * sizeof(float));
-  fetch(tile + 1, y, shape_.out_height, shape_.out_width, shape_.filters);
+  fetch(tile + 1, y, shape_.out_height, shape_.out_width, shape_.filters, side_.out);
   const Place at = place_of(tile);
   TileOutputs to;
-  for (size_t i = 0; i < to.size(); ++i) {
-    const int64_t pixel = out_pixel(at, static_cast<int64_t>(i));
-    to[i] = pixel < 0 ? dropped.floats() : y + static_cast<size_t>(pixel) * filters;
+  for (int64_t i = 0; i < side_.out * side_.out; ++i) {
+    const int64_t pixel = out_pixel(at, i);
+    to[static_cast<size_t>(i)] = pixel < 0 ? dropped.floats() : y + static_cast<size_t>(pixel) * filters;
   }
-  output_tile(from, filters, static_cast<size_t>(rows) * filters, to);
+  output_tile(shape_.tiling, from, filters, static_cast<size_t>(rows) * filters, to);
 }
 
 // ---- The convolution ----
@@ -178,110 +195,184 @@ void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, floa
 std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
   if (!gains(shape, kFewestChannels)) return nullptr;
   auto made = std::make_unique<Winograd>(shape);
-  const int threads = omp_get_max_threads();
-  made->block_ = tiles_of_block(shape, kBlockFloats, (made->tiles_.count() + threads - 1) / threads);
-  const std::array<int64_t, 3> input = {kTilePoints, made->block_, shape.channels},
-                               weights = {kTilePoints, shape.channels, shape.filters},
-                               output = {kTilePoints, made->block_, shape.filters};
-  made->input_ = dense(input, kStraight);
-  made->output_ = dense(output, kStraight);
-  // Each thread multiplies blocks of its own.
-  omp_set_num_threads(1);
-  made->product_ = Primitive::product(made->input_, any_layout(weights), made->output_);
-  omp_set_num_threads(threads);
-  return made->product_ && keeps_pieces(made->weights()) ? std::move(made) : nullptr;
+  made->block_ = tiles_of_shared_block(shape, kBlockFloats, made->tiles_.count());
+  for (const PlaneGroup& planes : groups_of(shape.tiling)) {
+    const int64_t rows = planes.each * made->block_;
+    Group group{planes, dense(std::array<int64_t, 3>{planes.kernels, rows, shape.channels}, kStraight),
+                dense(std::array<int64_t, 3>{planes.kernels, rows, shape.filters}, kStraight), nullptr, 0};
+    group.product = Primitive::product(
+        group.input, any_layout(std::array<int64_t, 3>{planes.kernels, shape.channels, shape.filters}),
+        group.output);
+    if (!group.product || !keeps_pieces(group.weights())) return nullptr;
+    group.packed = made->packed_bytes_;
+    made->packed_bytes_ += (layout_bytes(group.weights()) + kAlignment - 1) / kAlignment * kAlignment;
+    made->groups_.push_back(std::move(group));
+  }
+  made->piece_width_ = piece_width(made->groups_.front().weights());
+  for (const Group& group : made->groups_)
+    if (piece_width(group.weights()) != made->piece_width_) return nullptr;
+  return made;
 }
 
-void Winograd::transform_weights(const float* w, float* to) const {
+void Winograd::transform_weights(const float* w, std::byte* to) const {
   const WinogradShape& shape = tiles_.shape();
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
   const size_t filter_step = 9 * (shape.turned ? 1 : channels),
                channel_step = 9 * (shape.turned ? filters : 1);
-  if (layout_bytes(weights()) > kTilePoints * channels * filters * sizeof(float))
-    std::memset(to, 0, layout_bytes(weights()));  // what fills up the blocks
-  const size_t width = piece_width(weights());
-  for_pieces(channels, filters, width, [&](const Piece& piece, float* points) {
+  for (const Group& group : groups_) {
+    const size_t floats = static_cast<size_t>(group.planes.kernels) * channels * filters;
+    if (layout_bytes(group.weights()) > floats * sizeof(float))
+      std::memset(to + group.packed, 0, layout_bytes(group.weights()));  // what fills up the blocks
+  }
+  const size_t width = piece_width_;
+  for_pieces(channels, filters, width, [&](const Piece& piece, float* planes) {
     for (size_t i = 0; i < piece.channels; ++i)
-      weight_tile(w + piece.filter * filter_step + (piece.channel + i) * channel_step, filter_step,
-                  shape.turned, kPieceChannels * width, piece.filters, points + i * width);
-    each_row(piece, weights(), [&](size_t row, size_t place) {
-      std::memcpy(to + place, points + row * width, piece.filters * sizeof(float));
-    });
+      weight_tile(shape.tiling, w + piece.filter * filter_step + (piece.channel + i) * channel_step,
+                  filter_step, shape.turned, kPieceChannels * width, piece.filters, planes + i * width);
+    for (const Group& group : groups_) {
+      auto* const packed = reinterpret_cast<float*>(to + group.packed);
+      each_row(piece, group.weights(), static_cast<size_t>(group.planes.first_kernel),
+               [&](size_t row, size_t place) {
+                 std::memcpy(packed + place, planes + row * width, piece.filters * sizeof(float));
+               });
+    }
   });
 }
 
-base::Status Winograd::run_block(int64_t first, const float* x, void* packed, float* y) const {
-  const Scratch input(layout_bytes(input_)), output(layout_bytes(output_));
+base::Status Winograd::run_block(int64_t first, const float* x, std::byte* packed, float* y) const {
+  const int64_t channels = tiles_.shape().channels, filters = tiles_.shape().filters,
+                rows = tiles_.planes() * block_;
+  const Scratch input(static_cast<size_t>(rows * channels) * sizeof(float)),
+      output(static_cast<size_t>(rows * filters) * sizeof(float));
   const int64_t count = std::min(block_, tiles_.count() - first);
   for (int64_t i = 0; i < count; ++i)
-    tiles_.transform_input(x, first + i, block_, input.floats() + i * tiles_.shape().channels);
-  SLUICE_OK(product_->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &input_, input.data()},
-                                                       {DNNL_ARG_WEIGHTS, &weights(), packed},
-                                                       {DNNL_ARG_DST, &output_, output.data()}}}));
+    tiles_.transform_input(x, first + i, block_, input.floats() + i * channels);
+  for (const Group& group : groups_) {
+    const int64_t row = group.planes.first * block_;
+    SLUICE_OK(group.product->execute(
+        std::array<Argument, 3>{{{DNNL_ARG_SRC, &group.input, input.floats() + row * channels},
+                                 {DNNL_ARG_WEIGHTS, &group.weights(), packed + group.packed},
+                                 {DNNL_ARG_DST, &group.output, output.floats() + row * filters}}}));
+  }
   for (int64_t i = 0; i < count; ++i)
-    tiles_.transform_output(output.floats() + i * tiles_.shape().filters, first + i, block_, y);
+    tiles_.transform_output(output.floats() + i * filters, first + i, block_, y);
   return {};
 }
 
 base::Status Winograd::run(const float* x, const float* w, float* y) const {
-  const Scratch packed(layout_bytes(weights()));
-  transform_weights(w, packed.floats());
-  std::mutex mutex;
-  base::Status status;
-#pragma omp parallel for schedule(static)
-  for (int64_t first = 0; first < tiles_.count(); first += block_) {
-    base::Status done = run_block(first, x, packed.data(), y);
-    const std::lock_guard lock(mutex);
-    if (!done) status = done;
-  }
-  return status;
+  const Scratch packed(packed_bytes_);
+  transform_weights(w, packed.bytes());
+  const int64_t blocks = (tiles_.count() + block_ - 1) / block_;
+  return parallel_for_status(static_cast<size_t>(blocks), [&](size_t i) {
+    return run_block(static_cast<int64_t>(i) * block_, x, packed.bytes(), y);
+  });
 }
 
 // ---- The weights' gradient ----
 
+namespace {
+
+// Planes that one product of the library multiplies: there are six products or more for a thread, so that
+// none waits long for the others.
+int64_t planes_of_product(const PlaneGroup& group) {
+  for (int64_t planes = kKernelPlanes / (6 * threads_of_a_call()); planes > 1; --planes)
+    if (group.kernels % planes == 0) return planes;
+  return 1;
+}
+
+}  // namespace
+
+bool WinogradGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
+  const WinogradShape& shape = tiles_.shape();
+  const int64_t rows = planes.each * block_;
+  Group group{dense(std::array<int64_t, 3>{kernels, shape.channels, rows}, kSwapped),
+              dense(std::array<int64_t, 3>{kernels, rows, shape.filters}, kStraight),
+              dense(std::array<int64_t, 3>{kernels, shape.channels, shape.filters}, kStraight), nullptr,
+              nullptr};
+  group.first = Primitive::product(group.input, group.gradient, group.sum);
+  group.more = Primitive::product(group.input, group.gradient, group.sum, /*added=*/true);
+  if (!group.first || !group.more) return false;
+  for (int64_t i = 0; i < planes.kernels; i += kernels)
+    tasks_.push_back({groups_.size(), planes.first_kernel + i, planes.first + i * planes.each});
+  groups_.push_back(std::move(group));
+  return true;
+}
+
 std::unique_ptr<WinogradGradient> WinogradGradient::make(const WinogradShape& shape) {
   if (!gains(shape, kFewestGradientChannels)) return nullptr;
   auto made = std::make_unique<WinogradGradient>(shape);
-  made->block_ = tiles_of_block(shape, kGradientBlockFloats, made->tiles_.count());
-  const std::array<int64_t, 3> input = {kTilePoints, shape.channels, made->block_},
-                               gradient = {kTilePoints, made->block_, shape.filters},
-                               sum = {kTilePoints, shape.channels, shape.filters};
-  made->input_ = dense(input, kSwapped);
-  made->gradient_ = dense(gradient, kStraight);
-  made->sum_ = dense(sum, kStraight);
-  made->first_ = Primitive::product(made->input_, made->gradient_, made->sum_);
-  made->more_ = Primitive::product(made->input_, made->gradient_, made->sum_, /*added=*/true);
-  return made->first_ && made->more_ ? std::move(made) : nullptr;
+  const bool own_sums = kKernelPlanes * shape.channels * shape.filters <= kOwnSumFloats;
+  made->block_ = tiles_of_block(shape, own_sums ? kBlockFloats : kGradientBlockFloats, made->tiles_.count());
+  const int64_t blocks = (made->tiles_.count() + made->block_ - 1) / made->block_;
+  made->parts_ = own_sums ? std::min<int64_t>(threads_of_a_call(), blocks) : 1;
+  made->tiles_of_part_ = (blocks + made->parts_ - 1) / made->parts_ * made->block_;
+  made->all_sums_ = dense(std::array<int64_t, 3>{kKernelPlanes, shape.channels, shape.filters}, kStraight);
+  for (const PlaneGroup& planes : groups_of(shape.tiling))
+    if (!made->add_group(planes, own_sums ? planes.kernels : planes_of_product(planes))) return nullptr;
+  std::reverse(made->tasks_.begin(), made->tasks_.end());  // the longest first
+  return made;
+}
+
+void WinogradGradient::transform(const float* x, const float* y, int64_t first, float* input,
+                                 float* gradient) const {
+  const WinogradShape& shape = tiles_.shape();
+  const int64_t count = std::min(block_, tiles_.count() - first);
+  for (int64_t plane = 0; plane < tiles_.planes(); ++plane) {  // rows that are missing add nothing
+    const int64_t row = plane * block_ + count, missing = block_ - count;
+    std::fill_n(input + row * shape.channels, missing * shape.channels, 0.f);
+    std::fill_n(gradient + row * shape.filters, missing * shape.filters, 0.f);
+  }
+  const auto parts = static_cast<size_t>((count + kTilesOfPart - 1) / kTilesOfPart);
+  parallel_for(parts, [&](size_t part) {
+    const int64_t begin = static_cast<int64_t>(part) * kTilesOfPart;
+    for (int64_t i = begin; i < std::min(begin + kTilesOfPart, count); ++i) {
+      tiles_.transform_input(x, first + i, block_, input + i * shape.channels);
+      tiles_.transform_gradient(y, first + i, block_, gradient + i * shape.filters);
+    }
+  });
+}
+
+base::Status WinogradGradient::add_up(const float* x, const float* y, int64_t begin, int64_t end,
+                                      float* sum) const {
+  const int64_t channels = tiles_.shape().channels, filters = tiles_.shape().filters,
+                rows = tiles_.planes() * block_;
+  const Scratch input(static_cast<size_t>(rows * channels) * sizeof(float)),
+      gradient(static_cast<size_t>(rows * filters) * sizeof(float));
+  for (int64_t first = begin; first < end; first += block_) {
+    transform(x, y, first, input.floats(), gradient.floats());
+    SLUICE_OK(parallel_for_status(tasks_.size(), [&](size_t i) {
+      const Task& task = tasks_[i];
+      const Group& group = groups_[task.group];
+      const int64_t row = task.plane * block_;
+      return (first == begin ? group.first : group.more)
+          ->execute(
+              std::array<Argument, 3>{{{DNNL_ARG_SRC, &group.input, input.floats() + row * channels},
+                                       {DNNL_ARG_WEIGHTS, &group.gradient, gradient.floats() + row * filters},
+                                       {DNNL_ARG_DST, &group.sum, sum + task.kernel * channels * filters}}});
+    }));
+  }
+  return {};
 }
 
 base::Status WinogradGradient::run(const float* x, const float* y, float* w) const {
   const WinogradShape& shape = tiles_.shape();
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
-  const Scratch sum(layout_bytes(sum_)), input(layout_bytes(input_)), gradient(layout_bytes(gradient_));
-  for (int64_t first = 0; first < tiles_.count(); first += block_) {
-    const int64_t count = std::min(block_, tiles_.count() - first);
-    for (int64_t point = 0; point < kTilePoints; ++point) {  // rows that are missing add nothing
-      const int64_t row = point * block_ + count, missing = block_ - count;
-      std::fill_n(input.floats() + row * shape.channels, missing * shape.channels, 0.f);
-      std::fill_n(gradient.floats() + row * shape.filters, missing * shape.filters, 0.f);
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < count; ++i) {
-      tiles_.transform_input(x, first + i, block_, input.floats() + i * shape.channels);
-      tiles_.transform_gradient(y, first + i, block_, gradient.floats() + i * shape.filters);
-    }
-    SLUICE_OK((first == 0 ? first_ : more_)
-                  ->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &input_, input.data()},
-                                                     {DNNL_ARG_WEIGHTS, &gradient_, gradient.data()},
-                                                     {DNNL_ARG_DST, &sum_, sum.data()}}}));
-  }
-  const size_t width = piece_width(sum_);
-  for_pieces(channels, filters, width, [&](const Piece& piece, float* points) {
-    each_row(piece, sum_, [&](size_t row, size_t place) {
-      std::memcpy(points + row * width, sum.floats() + place, piece.filters * sizeof(float));
+  const size_t sum_floats = kKernelPlanes * channels * filters;
+  const Scratch sum(static_cast<size_t>(parts_) * sum_floats * sizeof(float));
+  std::vector<float*> sums;
+  for (size_t i = 0; i < static_cast<size_t>(parts_); ++i) sums.push_back(sum.floats() + i * sum_floats);
+  SLUICE_OK(parallel_for_status(sums.size(), [&](size_t i) {
+    const int64_t begin = static_cast<int64_t>(i) * tiles_of_part_;
+    return add_up(x, y, begin, std::min(begin + tiles_of_part_, tiles_.count()), sums[i]);
+  }));
+  add_partial_sums(sums, sum_floats);
+  for_pieces(channels, filters, kPlainWidth, [&](const Piece& piece, float* planes) {
+    each_row(piece, all_sums_, 0, [&](size_t row, size_t place) {
+      std::memcpy(planes + row * kPlainWidth, sum.floats() + place, piece.filters * sizeof(float));
     });
     for (size_t i = 0; i < piece.channels; ++i)
-      kernel_gradient_tile(points + i * width, piece.filters, kPieceChannels * width, 9 * channels,
+      kernel_gradient_tile(shape.tiling, planes + i * kPlainWidth, piece.filters,
+                           kPieceChannels * kPlainWidth, 9 * channels,
                            w + 9 * (piece.filter * channels + piece.channel + i));
   });
   return {};

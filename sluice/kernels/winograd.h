@@ -1,5 +1,5 @@
-// Convolutions of 3×3 with stride 1 in a quarter of the multiplications, by Winograd's minimal filtering (the
-// formulas: winograd_tile.h). Internal to this room.
+// Convolutions of 3×3 by Winograd's minimal filtering (the formulas: winograd_tile.h): in a quarter of the
+// multiplications with stride 1, in 81 of 144 with stride 2. Internal to this room.
 //
 // The multiplications are matrix products over the channels, by oneDNN. Errors are some ten times those of a
 // direct sum in f32.
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/winograd_tile.h"
@@ -14,36 +15,41 @@
 namespace sluice::kernels {
 
 // y [N, out, F] = x [N, in, C] * w [F, C, 3, 3], activations with the channels last. Turned: of weights [C,
-// F, 3, 3] that are turned by half a circle, which makes a gradient of x from one of y.
+// F, 3, 3] that are turned by half a circle, which makes a gradient of x from one of y; so does kDoubling,
+// where y is the larger, without padding of its own (that of the convolution is 1).
 struct WinogradShape {
   int64_t batch = 0, channels = 0, filters = 0;
   int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
   int64_t padding_height = 0, padding_width = 0;
   bool turned = false;
+  Tiling tiling = Tiling::kPlain;
 };
 
-// The tiles of 4×4 pixels that cover the results, picture by picture.
+// The tiles that cover the results, picture by picture.
 class Tiles {
  public:
   explicit Tiles(const WinogradShape& shape);
   int64_t count() const { return shape_.batch * high_ * wide_; }
   const WinogradShape& shape() const { return shape_; }
-  // The transform of a tile's input to [points, stride / channels, channels], of which `to` is a row.
+  int64_t planes() const { return planes_of(shape_.tiling); }
+  // The transform of a tile's input to [planes, rows, channels], of which `to` is a row.
   void transform_input(const float* x, int64_t tile, int64_t rows, float* to) const;
   void transform_gradient(const float* y, int64_t tile, int64_t rows, float* to) const;
   void transform_output(const float* from, int64_t tile, int64_t rows, float* y) const;
 
  private:
-  // Where a tile's first pixel lies.
+  // Of a tile: its picture, and its row and column there.
   struct Place {
     int64_t picture, row, column;
   };
   Place place_of(int64_t tile) const;
   // The pixel of the result at place i of the tile, in units of filters; -1 behind the picture's edge.
   int64_t out_pixel(const Place& tile, int64_t i) const;
-  // Asks the memory for the pixels of a tile, for later.
-  void fetch(int64_t tile, const float* pixels, int64_t height, int64_t width, int64_t channels) const;
+  // Asks the memory for the pixels of a tile, for later; `step` of them to the next tile.
+  void fetch(int64_t tile, const float* pixels, int64_t height, int64_t width, int64_t channels,
+             int64_t step) const;
   WinogradShape shape_;
+  TileSide side_;
   int64_t high_, wide_;
 };
 
@@ -56,18 +62,26 @@ class Winograd {
   base::Status run(const float* x, const float* w, float* y) const;
 
  private:
-  // [points, channels, filters], in the order that the product wants.
-  const dnnl_memory_desc_t& weights() const { return product_->layout(dnnl_query_weights_md); }
-  void transform_weights(const float* w, float* to) const;
-  base::Status run_block(int64_t first, const float* x, void* packed, float* y) const;
+  // The products of a group of planes. Weights: [kernels, channels, filters], in the order that the product
+  // wants.
+  struct Group {
+    PlaneGroup planes;
+    dnnl_memory_desc_t input, output;
+    std::unique_ptr<Primitive> product;
+    size_t packed = 0;  // where its weights lie, in bytes
+    const dnnl_memory_desc_t& weights() const { return product->layout(dnnl_query_weights_md); }
+  };
+  void transform_weights(const float* w, std::byte* to) const;
+  base::Status run_block(int64_t first, const float* x, std::byte* packed, float* y) const;
 
   Tiles tiles_;
   int64_t block_ = 0;
-  dnnl_memory_desc_t input_, output_;
-  std::unique_ptr<Primitive> product_;
+  size_t packed_bytes_ = 0;
+  size_t piece_width_ = 0;  // filters that lie side by side in the weights of every group
+  std::vector<Group> groups_;
 };
 
-// The gradient of its weights (shape.turned: false) from x and a gradient of y.
+// The gradient of its weights (shape.turned: false; not for kDoubling) from x and a gradient of y.
 class WinogradGradient {
  public:
   explicit WinogradGradient(const WinogradShape& shape) : tiles_(shape) {}
@@ -76,10 +90,26 @@ class WinogradGradient {
   base::Status run(const float* x, const float* y, float* w) const;
 
  private:
+  // Products of some planes of a kernel with all that meet them.
+  struct Group {
+    dnnl_memory_desc_t input, gradient, sum;
+    std::unique_ptr<Primitive> first, more;  // the first product is stored, the others are added
+  };
+  struct Task {
+    size_t group;
+    int64_t kernel, plane;
+  };
+  bool add_group(const PlaneGroup& planes, int64_t kernels);
+  // The inputs and gradients of a block of tiles: [planes, block_, channels] and [planes, block_, filters].
+  void transform(const float* x, const float* y, int64_t first, float* input, float* gradient) const;
+  // The sum of the products of the tiles in [begin, end): [kKernelPlanes, channels, filters].
+  base::Status add_up(const float* x, const float* y, int64_t begin, int64_t end, float* sum) const;
+
   Tiles tiles_;
-  int64_t block_ = 0;
-  dnnl_memory_desc_t input_, gradient_, sum_;
-  std::unique_ptr<Primitive> first_, more_;  // the first product is stored, the others are added
+  int64_t block_ = 0, parts_ = 0, tiles_of_part_ = 0;
+  dnnl_memory_desc_t all_sums_;
+  std::vector<Group> groups_;
+  std::vector<Task> tasks_;
 };
 
 }  // namespace sluice::kernels

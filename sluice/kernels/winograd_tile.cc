@@ -7,48 +7,158 @@
 namespace sluice::kernels {
 namespace {
 
-constexpr int kOut = kTileOut, kIn = kTileIn, kPoints = kTilePoints;
-
 // Channels that are worked on together; what is left of them goes one by one.
 constexpr size_t kLanes = 16;
 typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
 
 #define SLUICE_INLINE inline __attribute__((always_inline))
 
-using Inputs = TileInputs;
-using Outputs = TileOutputs;
+constexpr int kKernelSide = 6;
+// With stride 2 the planes of a side from this one on are those of the kernel's middle element.
+constexpr int kOuter = 5;
 
-// Bᵀ x, Aᵀ x and G x of Lavin & Gray for the points 0, ±1, ±2, ∞; `step` between the elements of the vectors.
-// T: float or Lanes.
-template <typename T>
-SLUICE_INLINE void input_points(const T* x, int step, T* to) {
-  const T x0 = x[0], x1 = x[step], x2 = x[2 * step], x3 = x[3 * step], x4 = x[4 * step], x5 = x[5 * step];
-  to[0] = 4 * x0 - 5 * x2 + x4;
-  to[step] = x4 + x3 - 4 * (x1 + x2);
-  to[2 * step] = x4 - x3 + 4 * (x1 - x2);
-  to[3 * step] = x4 - x2 + 2 * (x3 - x1);
-  to[4 * step] = x4 - x2 - 2 * (x3 - x1);
-  to[5 * step] = 4 * x1 - 5 * x3 + x5;
-}
-template <typename T>
-SLUICE_INLINE void output_points(const T* m, int step, T* to, int to_step) {
-  const T sum = m[step] + m[2 * step], difference = m[step] - m[2 * step];
-  const T far_sum = m[3 * step] + m[4 * step], far_difference = m[3 * step] - m[4 * step];
-  to[0] = m[0] + sum + far_sum;
-  to[to_step] = difference + 2 * far_difference;
-  to[2 * to_step] = sum + 4 * far_sum;
-  to[3 * to_step] = difference + 8 * far_difference + m[5 * step];
-}
-template <typename T>
-SLUICE_INLINE void weight_points(const T* g, int step, T* to, int to_step) {
-  const T ends = g[0] + g[2 * step], far_ends = g[0] + 4 * g[2 * step];
-  to[0] = g[0] * (1.f / 4);
-  to[to_step] = (ends + g[step]) * (-1.f / 6);
-  to[2 * to_step] = (ends - g[step]) * (-1.f / 6);
-  to[3 * to_step] = (far_ends + 2 * g[step]) * (1.f / 24);
-  to[4 * to_step] = (far_ends - 2 * g[step]) * (1.f / 24);
-  to[5 * to_step] = g[2 * step];
-}
+// The steps of each tiling along one side; `step` and `to_step` lie between the elements of the vectors. T:
+// float or Lanes.
+
+struct Plain {
+  static constexpr TileSide kSide = side_of(Tiling::kPlain);
+  static constexpr size_t kernel_place(int i, int j) { return static_cast<size_t>(i * kKernelSide + j); }
+  static constexpr size_t place(int i, int j) { return kernel_place(i, j); }
+
+  template <typename T>
+  static SLUICE_INLINE void input(const T* x, int step, T* to) {
+    const T x0 = x[0], x1 = x[step], x2 = x[2 * step], x3 = x[3 * step], x4 = x[4 * step], x5 = x[5 * step];
+    to[0] = 4 * x0 - 5 * x2 + x4;
+    to[step] = x4 + x3 - 4 * (x1 + x2);
+    to[2 * step] = x4 - x3 + 4 * (x1 - x2);
+    to[3 * step] = x4 - x2 + 2 * (x3 - x1);
+    to[4 * step] = x4 - x2 - 2 * (x3 - x1);
+    to[5 * step] = 4 * x1 - 5 * x3 + x5;
+  }
+  template <typename T>
+  static SLUICE_INLINE void output(const T* m, int step, T* to, int to_step) {
+    const T sum = m[step] + m[2 * step], difference = m[step] - m[2 * step];
+    const T far_sum = m[3 * step] + m[4 * step], far_difference = m[3 * step] - m[4 * step];
+    to[0] = m[0] + sum + far_sum;
+    to[to_step] = difference + 2 * far_difference;
+    to[2 * to_step] = sum + 4 * far_sum;
+    to[3 * to_step] = difference + 8 * far_difference + m[5 * step];
+  }
+  template <typename T>
+  static SLUICE_INLINE void weight(const T* g, int step, T* to, int to_step) {
+    const T ends = g[0] + g[2 * step], far_ends = g[0] + 4 * g[2 * step];
+    to[0] = g[0] * (1.f / 4);
+    to[to_step] = (ends + g[step]) * (-1.f / 6);
+    to[2 * to_step] = (ends - g[step]) * (-1.f / 6);
+    to[3 * to_step] = (far_ends + 2 * g[step]) * (1.f / 24);
+    to[4 * to_step] = (far_ends - 2 * g[step]) * (1.f / 24);
+    to[5 * to_step] = g[2 * step];
+  }
+  template <typename T>
+  static SLUICE_INLINE void gradient(const T* y, int step, T* to, int to_step) {
+    const T even = y[0] + y[2 * step], odd = y[step] + y[3 * step];
+    const T far_even = y[0] + 4 * y[2 * step], far_odd = 2 * y[step] + 8 * y[3 * step];
+    to[0] = y[0];
+    to[to_step] = even + odd;
+    to[2 * to_step] = even - odd;
+    to[3 * to_step] = far_even + far_odd;
+    to[4 * to_step] = far_even - far_odd;
+    to[5 * to_step] = y[3 * step];
+  }
+  template <typename T>
+  static SLUICE_INLINE void kernel(const T* m, int step, T* to, int to_step) {
+    const T near = (m[step] + m[2 * step]) * (1.f / 6), far = m[3 * step] + m[4 * step];
+    to[0] = m[0] * (1.f / 4) - near + far * (1.f / 24);
+    to[to_step] = (m[2 * step] - m[step]) * (1.f / 6) + (m[3 * step] - m[4 * step]) * (1.f / 12);
+    to[2 * to_step] = far * (1.f / 6) - near + m[5 * step];
+  }
+};
+
+// What both directions of a stride of 2 share: F(4, 2), and the order of the planes.
+struct Strided {
+  // First the planes of which a tile has one each, then those of which it has four, then the one of which it
+  // has sixteen.
+  static constexpr size_t kernel_place(int i, int j) {
+    const int at = i < kOuter && j < kOuter ? i * kOuter + j : j == kOuter ? 25 + i : 30 + j;
+    return static_cast<size_t>(i == kOuter && j == kOuter ? 35 : at);
+  }
+  static constexpr size_t place(int i, int j) {
+    const bool middle_row = i >= kOuter, middle_column = j >= kOuter;
+    if (middle_row && middle_column) return static_cast<size_t>(65 + (i - kOuter) * 4 + j - kOuter);
+    if (middle_column) return static_cast<size_t>(25 + i * 4 + j - kOuter);
+    return static_cast<size_t>(middle_row ? 45 + j * 4 + i - kOuter : i * kOuter + j);
+  }
+
+  template <typename T>
+  static SLUICE_INLINE void input_outer(const T* x, int step, T* to, int to_step) {
+    const T x0 = x[0], x1 = x[step], x2 = x[2 * step], x3 = x[3 * step], x4 = x[4 * step];
+    to[0] = 2 * (x0 - x2) - x1 + x3;
+    to[to_step] = x3 - x2 - 2 * x1;
+    to[2 * to_step] = x3 - 3 * x2 + 2 * x1;
+    to[3 * to_step] = x3 - x1;
+    to[4 * to_step] = x4 - x2 + 2 * (x1 - x3);
+  }
+  template <typename T>
+  static SLUICE_INLINE void output_outer(const T* m, int step, T* to, int to_step) {
+    const T sum = m[step] + m[2 * step], difference = m[step] - m[2 * step], far = m[3 * step];
+    to[0] = m[0] + sum + far;
+    to[to_step] = difference + 2 * far;
+    to[2 * to_step] = sum + 4 * far;
+    to[3 * to_step] = difference + 8 * far + m[4 * step];
+  }
+  template <typename T>
+  static SLUICE_INLINE void weight(const T* g, int step, T* to, int to_step) {
+    const T first = g[0], last = g[2 * step];
+    to[0] = first * (1.f / 2);
+    to[to_step] = (first + last) * (-1.f / 2);
+    to[2 * to_step] = (last - first) * (1.f / 6);
+    to[3 * to_step] = (first + 2 * last) * (1.f / 6);
+    to[4 * to_step] = last;
+    to[5 * to_step] = g[step];
+  }
+  template <typename T>
+  static SLUICE_INLINE void kernel(const T* m, int step, T* to, int to_step) {
+    to[0] = (m[0] - m[step]) * (1.f / 2) + (m[3 * step] - m[2 * step]) * (1.f / 6);
+    to[to_step] = m[5 * step];
+    to[2 * to_step] = m[2 * step] * (1.f / 6) + m[3 * step] * (1.f / 3) - m[step] * (1.f / 2) + m[4 * step];
+  }
+};
+
+struct Halving : Strided {
+  static constexpr TileSide kSide = side_of(Tiling::kHalving);
+
+  template <typename T>
+  static SLUICE_INLINE void input(const T* x, int step, T* to) {
+    const T middle[4] = {x[step], x[3 * step], x[5 * step], x[7 * step]};
+    input_outer(x, 2 * step, to, step);
+    for (int i = 0; i < 4; ++i) to[(kOuter + i) * step] = middle[i];
+  }
+  template <typename T>
+  static SLUICE_INLINE void output(const T* m, int step, T* to, int to_step) {
+    output_outer(m, step, to, to_step);
+    for (int i = 0; i < 4; ++i) to[i * to_step] += m[(kOuter + i) * step];
+  }
+  template <typename T>
+  static SLUICE_INLINE void gradient(const T* y, int step, T* to, int to_step) {
+    const T even = y[0] + y[2 * step], odd = y[step] + y[3 * step];
+    to[0] = y[0];
+    to[to_step] = even + odd;
+    to[2 * to_step] = even - odd;
+    to[3 * to_step] = y[0] + 2 * y[step] + 4 * y[2 * step] + 8 * y[3 * step];
+    to[4 * to_step] = y[3 * step];
+    for (int i = 0; i < 4; ++i) to[(kOuter + i) * to_step] = y[i * step];
+  }
+};
+
+struct Doubling : Strided {
+  static constexpr TileSide kSide = side_of(Tiling::kDoubling);
+
+  template <typename T>
+  static SLUICE_INLINE void output(const T* m, int step, T* to, int to_step) {
+    for (int i = 0; i < 4; ++i) to[2 * i * to_step] = m[(kOuter + i) * step];
+    output_outer(m, step, to + to_step, 2 * to_step);
+  }
+};
 
 template <typename T>
 SLUICE_INLINE void load(const float* from, T& value) {
@@ -59,119 +169,172 @@ SLUICE_INLINE void store(const T& value, float* to) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// Bᵀ d B of the channels from c on; point p goes to to[p * stride + c].
+// The planes of a tile, row by row, to their places.
+template <typename S, typename T>
+SLUICE_INLINE void store_planes(const T* planes, size_t stride, float* to) {
+  for (int i = 0; i < S::kSide.planes; ++i)
+    for (int j = 0; j < S::kSide.planes; ++j)
+      store(planes[i * S::kSide.planes + j], to + S::place(i, j) * stride);
+}
+
+// Bᵀ d B of the channels from c on, where a side has as many planes as pixels.
+template <typename S, typename T>
+SLUICE_INLINE void input_channels(const TileInputs& from, size_t c, size_t stride, float* to) {
+  constexpr int kIn = S::kSide.in;
+  T d[kIn * kIn];
+  for (size_t i = 0; i < kIn * kIn; ++i) load(from[i] + c, d[i]);
+  for (int i = 0; i < kIn; ++i) S::input(d + i, kIn, d + i);
+  for (int i = 0; i < kIn; ++i) S::input(d + i * kIn, 1, d + i * kIn);
+  store_planes<S>(d, stride, to + c);
+}
+// The other way round the odd pixels are those of the input themselves.
 template <typename T>
-SLUICE_INLINE void input_channels(const Inputs& from, size_t c, size_t stride, float* to) {
-  T d[kPoints];
-  for (size_t i = 0; i < kPoints; ++i) load(from[i] + c, d[i]);
-  for (int i = 0; i < kIn; ++i) input_points(d + i, kIn, d + i);
-  for (int i = 0; i < kIn; ++i) input_points(d + i * kIn, 1, d + i * kIn);
-  for (size_t i = 0; i < kPoints; ++i) store(d[i], to + i * stride + c);
+SLUICE_INLINE void doubling_input_channels(const TileInputs& from, size_t c, size_t stride, float* to) {
+  constexpr int kIn = Doubling::kSide.in, kPlanes = Doubling::kSide.planes;
+  T d[kIn * kIn], half[kPlanes * kIn], planes[kPlanes * kPlanes];
+  for (size_t i = 0; i < kIn * kIn; ++i) load(from[i] + c, d[i]);
+  for (int i = 0; i < kIn; ++i) {
+    Doubling::input_outer(d + i, kIn, half + i, kIn);
+    for (int k = 0; k < 4; ++k) half[(kOuter + k) * kIn + i] = d[k * kIn + i];
+  }
+  for (int i = 0; i < kPlanes; ++i) {
+    Doubling::input_outer(half + i * kIn, 1, planes + i * kPlanes, 1);
+    for (int k = 0; k < 4; ++k) planes[i * kPlanes + kOuter + k] = half[i * kIn + k];
+  }
+  store_planes<Doubling>(planes, stride, to + c);
 }
 
 // Aᵀ m A of the filters from f on.
-template <typename T>
-SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, const Outputs& to) {
-  T m[kPoints], half[kOut * kIn], y[kOut * kOut];
-  for (size_t i = 0; i < kPoints; ++i) load(from + i * stride + f, m[i]);
-  for (int i = 0; i < kIn; ++i) output_points(m + i, kIn, half + i, kIn);
-  for (int i = 0; i < kOut; ++i) output_points(half + i * kIn, 1, y + i * kOut, 1);
+template <typename S, typename T>
+SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, const TileOutputs& to) {
+  constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
+  T m[kPlanes * kPlanes], half[kOut * kPlanes], y[kOut * kOut];
+  for (int i = 0; i < kPlanes; ++i)
+    for (int j = 0; j < kPlanes; ++j) load(from + S::place(i, j) * stride + f, m[i * kPlanes + j]);
+  for (int i = 0; i < kPlanes; ++i) S::output(m + i, kPlanes, half + i, kPlanes);
+  for (int i = 0; i < kOut; ++i) S::output(half + i * kPlanes, 1, y + i * kOut, 1);
   for (size_t i = 0; i < kOut * kOut; ++i) store(y[i], to[i] + f);
 }
 
-// G g Gᵀ of as many kernels as T has lanes, `step` floats apart; point p goes to to[p * stride].
-template <typename T>
+// A y Aᵀ of the filters from f on, y a tile of gradients.
+template <typename S, typename T>
+SLUICE_INLINE void gradient_filters(const TileInputs& from, size_t f, size_t stride, float* to) {
+  constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
+  T y[kOut * kOut], half[kPlanes * kOut], planes[kPlanes * kPlanes];
+  for (size_t i = 0; i < kOut * kOut; ++i) load(from[i] + f, y[i]);
+  for (int i = 0; i < kOut; ++i) S::gradient(y + i, kOut, half + i, kOut);
+  for (int i = 0; i < kPlanes; ++i) S::gradient(half + i * kOut, 1, planes + i * kPlanes, 1);
+  store_planes<S>(planes, stride, to + f);
+}
+
+// G g Gᵀ of as many kernels as T has lanes, `step` floats apart.
+template <typename S, typename T>
 SLUICE_INLINE void weight_kernels(const float* w, size_t step, bool turned, size_t stride, float* to) {
   constexpr size_t kCount = sizeof(T) / sizeof(float);
   float gathered[9][kCount];
   for (size_t lane = 0; lane < kCount; ++lane)
     for (size_t i = 0; i < 9; ++i) gathered[turned ? 8 - i : i][lane] = w[lane * step + i];
-  T g[9], half[kIn * 3], points[kPoints];
+  T g[9], half[kKernelSide * 3], planes[kKernelPlanes];
   for (size_t i = 0; i < 9; ++i) load(gathered[i], g[i]);
-  for (int i = 0; i < 3; ++i) weight_points(g + i, 3, half + i, 3);
-  for (int i = 0; i < kIn; ++i) weight_points(half + i * 3, 1, points + i * kIn, 1);
-  for (size_t i = 0; i < kPoints; ++i) store(points[i], to + i * stride);
-}
-
-// A y Aᵀ of the filters from f on, y a tile of gradients.
-template <typename T>
-SLUICE_INLINE void gradient_points(const T* y, int step, T* to, int to_step) {
-  const T even = y[0] + y[2 * step], odd = y[step] + y[3 * step];
-  const T far_even = y[0] + 4 * y[2 * step], far_odd = 2 * y[step] + 8 * y[3 * step];
-  to[0] = y[0];
-  to[to_step] = even + odd;
-  to[2 * to_step] = even - odd;
-  to[3 * to_step] = far_even + far_odd;
-  to[4 * to_step] = far_even - far_odd;
-  to[5 * to_step] = y[3 * step];
-}
-template <typename T>
-SLUICE_INLINE void gradient_filters(const std::array<const float*, kOut * kOut>& from, size_t f,
-                                    size_t stride, float* to) {
-  T y[kOut * kOut], half[kIn * kOut], points[kPoints];
-  for (size_t i = 0; i < kOut * kOut; ++i) load(from[i] + f, y[i]);
-  for (int i = 0; i < kOut; ++i) gradient_points(y + i, kOut, half + i, kOut);
-  for (int i = 0; i < kIn; ++i) gradient_points(half + i * kOut, 1, points + i * kIn, 1);
-  for (size_t i = 0; i < kPoints; ++i) store(points[i], to + i * stride + f);
+  for (int i = 0; i < 3; ++i) S::weight(g + i, 3, half + i, 3);
+  for (int i = 0; i < kKernelSide; ++i) S::weight(half + i * 3, 1, planes + i * kKernelSide, 1);
+  for (int i = 0; i < kKernelSide; ++i)
+    for (int j = 0; j < kKernelSide; ++j)
+      store(planes[i * kKernelSide + j], to + S::kernel_place(i, j) * stride);
 }
 
 // Gᵀ m G of as many kernels as T has lanes, into kernels that lie `step` floats apart.
-template <typename T>
-SLUICE_INLINE void kernel_points(const T* m, int step, T* to, int to_step) {
-  const T near = (m[step] + m[2 * step]) * (1.f / 6), far = m[3 * step] + m[4 * step];
-  to[0] = m[0] * (1.f / 4) - near + far * (1.f / 24);
-  to[to_step] = (m[2 * step] - m[step]) * (1.f / 6) + (m[3 * step] - m[4 * step]) * (1.f / 12);
-  to[2 * to_step] = far * (1.f / 6) - near + m[5 * step];
-}
-template <typename T>
+template <typename S, typename T>
 SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t step, float* w) {
   constexpr size_t kCount = sizeof(T) / sizeof(float);
-  T m[kPoints], half[3 * kIn], g[9];
-  for (size_t i = 0; i < kPoints; ++i) load(from + i * stride, m[i]);
-  for (int i = 0; i < kIn; ++i) kernel_points(m + i, kIn, half + i, kIn);
-  for (int i = 0; i < 3; ++i) kernel_points(half + i * kIn, 1, g + i * 3, 1);
+  T m[kKernelPlanes], half[3 * kKernelSide], g[9];
+  for (int i = 0; i < kKernelSide; ++i)
+    for (int j = 0; j < kKernelSide; ++j) load(from + S::kernel_place(i, j) * stride, m[i * kKernelSide + j]);
+  for (int i = 0; i < kKernelSide; ++i) S::kernel(m + i, kKernelSide, half + i, kKernelSide);
+  for (int i = 0; i < 3; ++i) S::kernel(half + i * kKernelSide, 1, g + i * 3, 1);
   float spread[9][kCount];
   for (size_t i = 0; i < 9; ++i) store(g[i], spread[i]);
   for (size_t lane = 0; lane < kCount; ++lane)
     for (size_t i = 0; i < 9; ++i) w[lane * step + i] = spread[i][lane];
 }
 
-}  // namespace
-
-SLUICE_EACH_CPU
-void input_tile(const TileInputs& from, size_t channels, size_t stride, float* to) {
+template <typename S>
+SLUICE_INLINE void input_of(const TileInputs& from, size_t channels, size_t stride, float* to) {
   size_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) input_channels<Lanes>(from, c, stride, to);
-  for (; c < channels; ++c) input_channels<float>(from, c, stride, to);
+  for (; c + kLanes <= channels; c += kLanes) input_channels<S, Lanes>(from, c, stride, to);
+  for (; c < channels; ++c) input_channels<S, float>(from, c, stride, to);
 }
-
-SLUICE_EACH_CPU
-void output_tile(const float* from, size_t filters, size_t stride, const TileOutputs& to) {
+template <typename S>
+SLUICE_INLINE void output_of(const float* from, size_t filters, size_t stride, const TileOutputs& to) {
   size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) output_filters<Lanes>(from, f, stride, to);
-  for (; f < filters; ++f) output_filters<float>(from, f, stride, to);
+  for (; f + kLanes <= filters; f += kLanes) output_filters<S, Lanes>(from, f, stride, to);
+  for (; f < filters; ++f) output_filters<S, float>(from, f, stride, to);
 }
-
-SLUICE_EACH_CPU
-void weight_tile(const float* w, size_t step, bool turned, size_t stride, size_t filters, float* to) {
+template <typename S>
+SLUICE_INLINE void gradient_of(const TileInputs& from, size_t filters, size_t stride, float* to) {
+  size_t f = 0;
+  for (; f + kLanes <= filters; f += kLanes) gradient_filters<S, Lanes>(from, f, stride, to);
+  for (; f < filters; ++f) gradient_filters<S, float>(from, f, stride, to);
+}
+template <typename S>
+SLUICE_INLINE void weight_of(const float* w, size_t step, bool turned, size_t stride, size_t filters,
+                             float* to) {
   size_t f = 0;
   for (; f + kLanes <= filters; f += kLanes)
-    weight_kernels<Lanes>(w + f * step, step, turned, stride, to + f);
-  for (; f < filters; ++f) weight_kernels<float>(w + f * step, step, turned, stride, to + f);
+    weight_kernels<S, Lanes>(w + f * step, step, turned, stride, to + f);
+  for (; f < filters; ++f) weight_kernels<S, float>(w + f * step, step, turned, stride, to + f);
+}
+template <typename S>
+SLUICE_INLINE void kernel_gradient_of(const float* from, size_t filters, size_t stride, size_t step,
+                                      float* w) {
+  size_t f = 0;
+  for (; f + kLanes <= filters; f += kLanes) kernel_gradients<S, Lanes>(from + f, stride, step, w + f * step);
+  for (; f < filters; ++f) kernel_gradients<S, float>(from + f, stride, step, w + f * step);
+}
+
+}  // namespace
+
+std::span<const PlaneGroup> groups_of(Tiling tiling) {
+  static constexpr std::array<PlaneGroup, 1> kPlain = {{{0, 36, 0, 1}}};
+  static constexpr std::array<PlaneGroup, 3> kStrided = {{{0, 25, 0, 1}, {25, 10, 25, 4}, {35, 1, 65, 16}}};
+  if (tiling == Tiling::kPlain) return kPlain;
+  return kStrided;
 }
 
 SLUICE_EACH_CPU
-void gradient_tile(const TileGradients& from, size_t filters, size_t stride, float* to) {
-  size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) gradient_filters<Lanes>(from, f, stride, to);
-  for (; f < filters; ++f) gradient_filters<float>(from, f, stride, to);
+void input_tile(Tiling tiling, const TileInputs& from, size_t channels, size_t stride, float* to) {
+  if (tiling == Tiling::kPlain) return input_of<Plain>(from, channels, stride, to);
+  if (tiling == Tiling::kHalving) return input_of<Halving>(from, channels, stride, to);
+  size_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes) doubling_input_channels<Lanes>(from, c, stride, to);
+  for (; c < channels; ++c) doubling_input_channels<float>(from, c, stride, to);
 }
 
 SLUICE_EACH_CPU
-void kernel_gradient_tile(const float* from, size_t filters, size_t stride, size_t step, float* w) {
-  size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) kernel_gradients<Lanes>(from + f, stride, step, w + f * step);
-  for (; f < filters; ++f) kernel_gradients<float>(from + f, stride, step, w + f * step);
+void output_tile(Tiling tiling, const float* from, size_t filters, size_t stride, const TileOutputs& to) {
+  if (tiling == Tiling::kPlain) return output_of<Plain>(from, filters, stride, to);
+  if (tiling == Tiling::kHalving) return output_of<Halving>(from, filters, stride, to);
+  output_of<Doubling>(from, filters, stride, to);
+}
+
+SLUICE_EACH_CPU
+void gradient_tile(Tiling tiling, const TileInputs& from, size_t filters, size_t stride, float* to) {
+  if (tiling == Tiling::kPlain) return gradient_of<Plain>(from, filters, stride, to);
+  gradient_of<Halving>(from, filters, stride, to);
+}
+
+SLUICE_EACH_CPU
+void weight_tile(Tiling tiling, const float* w, size_t step, bool turned, size_t stride, size_t filters,
+                 float* to) {
+  if (tiling == Tiling::kPlain) return weight_of<Plain>(w, step, turned, stride, filters, to);
+  weight_of<Strided>(w, step, turned, stride, filters, to);
+}
+
+SLUICE_EACH_CPU
+void kernel_gradient_tile(Tiling tiling, const float* from, size_t filters, size_t stride, size_t step,
+                          float* w) {
+  if (tiling == Tiling::kPlain) return kernel_gradient_of<Plain>(from, filters, stride, step, w);
+  kernel_gradient_of<Strided>(from, filters, stride, step, w);
 }
 
 }  // namespace sluice::kernels

@@ -38,6 +38,16 @@ ffi::Error* make_error(const ffi::CallFrame* frame, Code code, const char* messa
   return frame->api->error_create(&args);
 }
 
+// Whether there was none. Its text says nothing that the caller could use.
+bool succeeded(const ffi::Api* api, ffi::Error* error) {
+  if (error == nullptr) return true;
+  ffi::ErrorDestroyArgs args{};
+  args.struct_size = offsetof(ffi::ErrorDestroyArgs, error) + sizeof args.error;
+  args.error = error;
+  api->error_destroy(&args);
+  return false;
+}
+
 std::optional<stablehlo::DType> to_dtype(int type) {
   using stablehlo::DType;
   switch (type) {
@@ -151,10 +161,21 @@ base::Result<int> CustomCall::device_id() const {
   ffi::DeviceOrdinalArgs args{};
   args.struct_size = offsetof(ffi::DeviceOrdinalArgs, device_ordinal) + sizeof args.device_ordinal;
   args.context = frame_->context;
-  if (api->device_ordinal_get(&args) != nullptr) {
+  if (!succeeded(api, api->device_ordinal_get(&args))) {
     return base::fail(Code::kInternal, "the plugin did not tell a custom call its device");
   }
   return args.device_ordinal;
+}
+
+bool CustomCall::schedule(void (*task)(void*), void* data) const {
+  const ffi::Api* api = frame_->api;
+  if (!SLUICE_REACHES(api, thread_pool_schedule) || api->thread_pool_schedule == nullptr) return false;
+  ffi::ThreadPoolScheduleArgs args{};
+  args.struct_size = offsetof(ffi::ThreadPoolScheduleArgs, data) + sizeof args.data;
+  args.context = frame_->context;
+  args.task = task;
+  args.data = data;
+  return succeeded(api, api->thread_pool_schedule(&args));
 }
 
 namespace internal {

@@ -44,6 +44,10 @@ class CustomCall {
   // The id of the device on which the call runs.
   base::Result<int> device_id() const;
 
+  // Has a thread of the pool on which the plugin runs the program's own code call task(data): at once, or
+  // long after this call. False when the plugin lends no threads: then the task is not called.
+  bool schedule(void (*task)(void*), void* data) const;
+
  private:
   const void* find(std::string_view name, int& type) const;
   const ffi::CallFrame* frame_;

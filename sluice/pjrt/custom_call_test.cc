@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <stdexcept>
 
 #include "sluice/pjrt/testing/collective_programs.h"
@@ -38,6 +39,19 @@ base::Status misread(const CustomCall& call) {
   return {};
 }
 
+// The handler ends when a thread of the plugin's pool has done a task.
+base::Status borrows_a_thread(const CustomCall& call) {
+  SLUICE_TRY(const CallBuffer x, call.operand(0));
+  SLUICE_TRY(const CallBuffer y, call.result(0));
+  std::promise<void> done;
+  const bool lent =
+      call.schedule([](void* data) { static_cast<std::promise<void>*>(data)->set_value(); }, &done);
+  if (!lent) return base::fail(Code::kInternal, "no thread");
+  done.get_future().wait();
+  std::memcpy(y.data, x.data, x.bytes());
+  return {};
+}
+
 base::Status throws_error(const CustomCall&) { throw std::runtime_error("thrown inside"); }
 base::Status throws_number(const CustomCall&) { throw 7; }
 base::Status says_no(const CustomCall&) { return base::fail(Code::kFailedPrecondition, "no, not today"); }
@@ -68,6 +82,12 @@ TEST_F(CustomCallTest, SeesItsCall) {
   const Launch launch = base::value_or_throw(prepare("test_describe").launch());
   EXPECT_THAT(testing::values<float>(launch.outputs[0][0]), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(seen, "11 f32 2x2 16 -5 hello [1,2,3] 0 device 1");
+}
+
+TEST_F(CustomCallTest, BorrowsAThread) {
+  ASSERT_TRUE(register_custom_call<borrows_a_thread>(*client_->plugin(), "test_borrows_a_thread"));
+  const Launch launch = base::value_or_throw(prepare("test_borrows_a_thread").launch());
+  EXPECT_THAT(testing::values<float>(launch.outputs[0][0]), ElementsAre(1, 2, 3, 4));
 }
 
 TEST_F(CustomCallTest, ErrorsAndExceptionsReachTheProgram) {

@@ -38,12 +38,28 @@ struct ErrorCreateArgs {
   int code;             // the canonical codes
 };
 
+struct ErrorDestroyArgs {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  Error* error;
+};
+
 // The number of the device that the call runs on (its id, not the replica's number).
 struct DeviceOrdinalArgs {
   size_t struct_size;
   ExtensionBase* extension_start;
   ExecutionContext* context;
   int32_t device_ordinal;  // out
+};
+
+// A task for the plugin's pool of threads. The data must stay valid until the task has run, which may be
+// after the call.
+struct ThreadPoolScheduleArgs {
+  size_t struct_size;
+  ExtensionBase* extension_start;
+  ExecutionContext* context;
+  void (*task)(void* data);
+  void* data;
 };
 
 // The table of functions; the slots that are not called here have no type.
@@ -53,10 +69,12 @@ struct Api {
   ApiVersion api_version;
   const void* internal_api;
   Error* (*error_create)(ErrorCreateArgs*);
-  c::Slot error_get_message, error_destroy, handler_register, stream_get, type_register,
-      execution_context_get, state_set, state_get, device_memory_allocate, device_memory_free,
-      thread_pool_schedule, thread_pool_num_threads, future_create, future_set_available, future_set_error,
-      run_id_get;
+  c::Slot error_get_message;
+  void (*error_destroy)(ErrorDestroyArgs*);
+  c::Slot handler_register, stream_get, type_register, execution_context_get, state_set, state_get,
+      device_memory_allocate, device_memory_free;
+  Error* (*thread_pool_schedule)(ThreadPoolScheduleArgs*);
+  c::Slot thread_pool_num_threads, future_create, future_set_available, future_set_error, run_id_get;
   Error* (*device_ordinal_get)(DeviceOrdinalArgs*);
 };
 
