@@ -84,7 +84,8 @@ struct Divided {
 
   // The floats from number `first` of its rows or columns on.
   float* place(void* all, size_t first) const {
-    return static_cast<float*>(all) + (by == By::kNothing ? 0 : by == By::kRows ? first * columns : first);
+    const size_t step = by == By::kRows ? columns : 1;
+    return static_cast<float*>(all) + (by == By::kNothing ? 0 : first * step);
   }
   // Of a scratch copy of some columns; nothing where the matrix can be used as it lies.
   size_t copied_floats(size_t count) const { return by == By::kColumns ? rows * count : 0; }
@@ -104,9 +105,9 @@ class ProductKernel {
     dnnl_memory_desc_t a, b, c;
     std::unique_ptr<Primitive> product;
   };
-  // Prepared: b lies in the order that the library wants.
+  // Prepared: b lies in the order that the library likes best, not as p says.
   static Part make_part(const Product& p, bool prepared);
-  // Brings b into the order of all parts that are rows of c. Null where they differ.
+  // Has b prepared once for all parts, if they like the same order.
   void prepare(const Product& full, const Product& last);
   base::Status run_part(size_t number, void* a, void* b, void* c) const;
 
