@@ -97,10 +97,16 @@ std::string instruction_set() {
   return "basic";
 }
 
-// The second of two runs: after the first, the other sides' threads sleep and their data has left the caches,
-// as in a training.
-double timed_again(const std::function<void()>& work) {
-  work();
+// Runs a side until nothing of the other sides is left: their threads look for work for some milliseconds,
+// and their data lies in the caches.
+void settle(const std::function<void()>& work) {
+  const double end = seconds_now() + 0.1;
+  do work();
+  while (seconds_now() < end);
+}
+
+double timed_settled(const std::function<void()>& work) {
+  settle(work);
   return timed(work);
 }
 
@@ -155,11 +161,11 @@ nlohmann::json measure(const Flags& flags) {
   Times times;
   std::map<std::string, std::vector<double>> others, multiplied;
   for (int round = 0; round < flags.rounds; ++round) {
-    xla_step(ours, nullptr);
+    settle([&] { xla_step(ours, nullptr); });
     xla_step(ours, &times);
-    for (auto& [name, all] : products) multiplied[name].push_back(timed_again([&] { multiply(*all); }));
-    for (auto& [name, step] : eager) others[name].push_back(timed_again([&] { step->record(); }));
-    if (foreign) others["against"].push_back(timed_again([&] { base::value_or_throw(foreign->run()); }));
+    for (auto& [name, all] : products) multiplied[name].push_back(timed_settled([&] { multiply(*all); }));
+    for (auto& [name, step] : eager) others[name].push_back(timed_settled([&] { step->record(); }));
+    if (foreign) others["against"].push_back(timed_settled([&] { base::value_or_throw(foreign->run()); }));
   }
   const Counters after = counters();
   const double host_seconds = measure_host(ours, flags.rounds);
