@@ -238,16 +238,13 @@ class Windowed : public Kernel {
 
   bool makes_weight() const { return kind_ == Kind::kWeights; }
 
-  // More than threads, so that none waits long for another. But each part of a weight's gradient is a sum
-  // that has to be added to the others.
+  // Each part of a weight's gradient is a sum that has to be added to the others.
   int64_t most_parts(const Convolution& c) const {
-    const int64_t threads = threads_of_a_call();
-    if (!makes_weight()) return 4 * threads;
+    if (!makes_weight()) return kMostPartsOfThread * threads_of_a_call();
     const auto size = [](const Dims& dims) {
       return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
     };
-    const int64_t affordable = (size(c.x) + size(c.y)) / (8 * size(c.w));
-    return std::clamp(affordable / threads, int64_t{1}, int64_t{4}) * threads;
+    return parts_of_a_call((size(c.x) + size(c.y)) / (8 * size(c.w)));
   }
   int64_t pictures_of(int64_t part) const {
     return std::min(pictures_of_part_, pictures_ - part * pictures_of_part_);
@@ -270,9 +267,8 @@ class Windowed : public Kernel {
     const size_t bytes = layout_bytes(weight_layout());
     const Scratch scratch((reorder_ ? parts : parts - 1) * bytes);
     // The first sum is the result, or what is brought into its layout.
-    std::vector<float*> sums;
-    if (!reorder_) sums.push_back(static_cast<float*>(at.w));
-    for (size_t i = 0; sums.size() < parts; ++i) sums.push_back(scratch.floats() + i * bytes / sizeof(float));
+    const std::vector<float*> sums = places_of_sums(
+        parts, bytes / sizeof(float), reorder_ ? nullptr : static_cast<float*>(at.w), scratch.floats());
     SLUICE_OK(parallel_for_status(parts, [&](size_t i) { return run_part(i, at, sums[i]); }));
     add_partial_sums(sums, bytes / sizeof(float));
     return reorder_ ? reorder_->run(sums[0], at.w) : base::Status();

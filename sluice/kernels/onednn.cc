@@ -198,7 +198,7 @@ std::unique_ptr<Reorder> Reorder::make(const dnnl_memory_desc_t& from, const dnn
                 block = std::max(block_of(from, dimension), block_of(to, dimension));
   int64_t extent = whole;
   if (whole % block == 0) {
-    const int64_t parts = std::min<int64_t>(whole / block, 4 * threads_of_a_call());
+    const int64_t parts = std::min<int64_t>(whole / block, kMostPartsOfThread * threads_of_a_call());
     extent = (whole / block + parts - 1) / parts * block;
   }
   made->parts_ = static_cast<size_t>((whole + extent - 1) / extent);

@@ -18,6 +18,13 @@ void add(float* __restrict sum, const float* part, size_t elements) {
 
 }  // namespace
 
+std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, float* scratch) {
+  std::vector<float*> places;
+  if (first != nullptr) places.push_back(first);
+  for (size_t i = 0; places.size() < count; ++i) places.push_back(scratch + i * elements);
+  return places;
+}
+
 void add_partial_sums(std::span<float* const> sums, size_t elements) {
   if (sums.size() < 2) return;
   parallel_for((elements + kPiece - 1) / kPiece, [&](size_t piece) {

@@ -3,8 +3,13 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace sluice::kernels {
+
+// Where `count` sums of so many elements lie: the first at `first` unless that is null, the others one after
+// the other from `scratch` on.
+std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, float* scratch);
 
 // Adds sums[1], sums[2]… to sums[0], in this order, element by element; on the threads of a call.
 void add_partial_sums(std::span<float* const> sums, size_t elements);

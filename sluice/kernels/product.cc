@@ -63,15 +63,12 @@ Axis axis_to_divide(const Product& p, int64_t threads) {
   });
 }
 
-int64_t extent_of_part(Product p, Axis axis, int64_t threads) {
+int64_t extent_of_part(Product p, Axis axis) {
   const int64_t whole = extent(p, axis);
-  const auto some = [&](int64_t wanted) {
-    return std::clamp(wanted / threads, int64_t{1}, int64_t{4}) * threads;
-  };
-  int64_t parts = 4 * threads;
-  if (axis == Axis::kRows) parts = some(whole / kRowsOfPart);
-  if (axis == Axis::kColumns) parts = some(whole / kColumnsOfPart);
-  if (axis == Axis::kInner) parts = some((p.m + p.n) * p.k / (8 * p.m * p.n));  // each writes a c
+  int64_t parts = kMostPartsOfThread * threads_of_a_call();
+  if (axis == Axis::kRows) parts = parts_of_a_call(whole / kRowsOfPart);
+  if (axis == Axis::kColumns) parts = parts_of_a_call(whole / kColumnsOfPart);
+  if (axis == Axis::kInner) parts = parts_of_a_call((p.m + p.n) * p.k / (8 * p.m * p.n));  // each writes a c
   const int64_t part = (whole + parts - 1) / parts;
   return axis == Axis::kColumns ? std::min(whole, (part + kVector - 1) / kVector * kVector) : part;
 }
@@ -176,8 +173,7 @@ std::unique_ptr<ProductKernel> ProductKernel::make(const Product& p, Axis axis, 
 base::Status ProductKernel::run(void* a, void* b, void* c) const {
   const size_t size = c_.rows * c_.columns, more = axis_ == Axis::kInner ? parts_ - 1 : 0;
   const Scratch scratch(more * size * sizeof(float));
-  std::vector<float*> sums = {static_cast<float*>(c)};
-  for (size_t i = 0; i < more; ++i) sums.push_back(scratch.floats() + i * size);
+  const std::vector<float*> sums = places_of_sums(more + 1, size, static_cast<float*>(c), scratch.floats());
   const Scratch prepared(prepare_b_ ? layout_bytes(full_.b) : 0);
   if (prepare_b_) SLUICE_OK(prepare_b_->run(b, prepared.data()));
   void* const b_of_parts = prepare_b_ ? prepared.data() : b;
@@ -219,7 +215,7 @@ std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
   const int64_t threads = threads_of_a_call();
   if (threads > 1 && p.batch * p.m * p.k * p.n >= kSmallestShared) {
     const Axis axis = axis_to_divide(p, threads);
-    if (auto kernel = ProductKernel::make(p, axis, extent_of_part(p, axis, threads))) return kernel;
+    if (auto kernel = ProductKernel::make(p, axis, extent_of_part(p, axis))) return kernel;
   }
   return ProductKernel::make(p, Axis::kBatch, p.batch);
 }

@@ -99,6 +99,11 @@ class Work {
 void share_threads(int local_replicas) { replicas = std::max(1, local_replicas); }
 int threads_of_a_call() { return std::max(1, threads_of_the_process() / replicas.load()); }
 
+int64_t parts_of_a_call(int64_t wanted) {
+  const int64_t threads = threads_of_a_call();
+  return std::clamp(wanted / threads, int64_t{1}, kMostPartsOfThread) * threads;
+}
+
 UseThreads::UseThreads() : UseThreads(StartHelper()) {}
 UseThreads::UseThreads(StartHelper start)
     : start_(std::move(start)),

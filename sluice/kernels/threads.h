@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "sluice/pjrt/custom_call.h"
@@ -13,6 +14,11 @@ namespace sluice::kernels {
 // (LOCAL_WORLD_SIZE), divided by the replicas of this process, which XLA's CPU plugin runs at the same time.
 void share_threads(int local_replicas);
 int threads_of_a_call();
+
+// The parts of a call for each of its threads, at most: with more than one none waits long for another.
+constexpr int64_t kMostPartsOfThread = 4;
+// As many parts as wanted, but the same number for each thread and one at least.
+int64_t parts_of_a_call(int64_t wanted);
 
 // Has another thread call task(data), soon or late; false when there is none.
 using StartHelper = std::function<bool(void (*task)(void*), void* data)>;

@@ -359,8 +359,8 @@ base::Status WinogradGradient::run(const float* x, const float* y, float* w) con
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
   const size_t sum_floats = kKernelPlanes * channels * filters;
   const Scratch sum(static_cast<size_t>(parts_) * sum_floats * sizeof(float));
-  std::vector<float*> sums;
-  for (size_t i = 0; i < static_cast<size_t>(parts_); ++i) sums.push_back(sum.floats() + i * sum_floats);
+  const std::vector<float*> sums =
+      places_of_sums(static_cast<size_t>(parts_), sum_floats, nullptr, sum.floats());
   SLUICE_OK(parallel_for_status(sums.size(), [&](size_t i) {
     const int64_t begin = static_cast<int64_t>(i) * tiles_of_part_;
     return add_up(x, y, begin, std::min(begin + tiles_of_part_, tiles_.count()), sums[i]);
