@@ -3,6 +3,7 @@
 #include "sluice/base/check.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/updates.h"
+#include "sluice/ops/kernel_normalization.h"
 
 namespace sluice::device {
 namespace {
@@ -154,6 +155,7 @@ class LoweredSlots : public ops::Slots {
 
   bool over_replicas() const override { return instance_->over_replicas; }
   const stablehlo::KernelLibrary* kernels() const override { return world_.kernels; }
+  ops::Fusions* fusions() override { return world_.kernels == nullptr ? nullptr : &fusions_; }
 
  private:
   stablehlo::Value load(Slot slot) {
@@ -177,6 +179,7 @@ class LoweredSlots : public ops::Slots {
   int64_t base_[kScalarClasses] = {};
   int64_t next_[kScalarClasses] = {};
   Site site_;
+  ops::Fusions fusions_;
 };
 
 }  // namespace

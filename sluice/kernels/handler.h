@@ -14,6 +14,24 @@ inline base::Result<stablehlo::Dims> list_of(const pjrt::CustomCall& call, std::
   return stablehlo::Dims(found->begin(), found->end());
 }
 
+// The memory of an operand or a result, whose elements are f32.
+inline base::Result<float*> floats_of(const base::Result<pjrt::CallBuffer>& buffer) {
+  SLUICE_TRY(const pjrt::CallBuffer found, buffer);
+  return static_cast<float*>(found.data);
+}
+
+// Activations in memory with the channels last: rows × channels, dense.
+struct Rows {
+  size_t rows = 0, channels = 0;
+  size_t elements() const { return rows * channels; }
+};
+
+// Of [N, C, …].
+inline Rows rows_of(const pjrt::CallBuffer& x) {
+  const auto channels = static_cast<size_t>(x.dims[1]);
+  return {channels == 0 ? 0 : x.elements() / channels, channels};
+}
+
 // The error of a call that only another machine has a kernel for.
 inline base::Status no_kernel(std::string_view what) {
   return base::fail(

@@ -7,6 +7,7 @@
 #include "sluice/base/export.h"
 #include "sluice/kernels/convolution.h"
 #include "sluice/kernels/moments.h"
+#include "sluice/kernels/normalization.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/pooling.h"
 #include "sluice/kernels/product.h"
@@ -36,6 +37,10 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_product>(plugin, stablehlo::ProductCall::kTarget));
   SLUICE_OK(register_custom_call<call_moments>(plugin, stablehlo::kMomentsTarget));
   SLUICE_OK(register_custom_call<call_channel_sums>(plugin, stablehlo::kChannelSumsTarget));
+  SLUICE_OK(register_custom_call<call_normalize>(plugin, stablehlo::kNormalizeTarget));
+  SLUICE_OK(
+      register_custom_call<call_normalization_gradient>(plugin, stablehlo::kNormalizationGradientTarget));
+  SLUICE_OK(register_custom_call<call_max_pooling>(plugin, stablehlo::kMaxPoolingTarget));
   SLUICE_OK(register_custom_call<call_max_pooling_gradient>(plugin, stablehlo::kMaxPoolingGradientTarget));
   SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
   return {};

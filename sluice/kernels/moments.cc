@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
@@ -16,6 +17,27 @@ constexpr size_t kBlock = 32 << 10;
 
 size_t rows_of_block(size_t channels) { return std::max<size_t>(8, kBlock / std::max<size_t>(1, channels)); }
 
+// Rows of few channels would be loops of a few steps, so several are summed side by side as if they were one:
+// how many, of which `rows` is a multiple.
+size_t rows_side_by_side(size_t rows, size_t channels) {
+  size_t many = 1;
+  while (2 * many * std::max<size_t>(1, channels) <= 256 && rows % (2 * many) == 0) many *= 2;
+  return many;
+}
+
+// Rows whose numbers are added up before they are added to the sums, which lie in memory.
+constexpr size_t kTogether = 4;
+
+#define SLUICE_INLINE inline __attribute__((always_inline))
+
+// body(row, count) for all rows: count is a constant, kTogether or 1.
+template <typename Body>
+SLUICE_INLINE void for_rows(size_t rows, const Body& body) {
+  size_t r = 0;
+  for (; r + kTogether <= rows; r += kTogether) body(r, std::integral_constant<size_t, kTogether>());
+  for (; r < rows; ++r) body(r, std::integral_constant<size_t, 1>());
+}
+
 // A mean that rounding made inexact, the distances from it and their squares.
 SLUICE_EACH_CPU
 void block_moments(const float* x, size_t rows, size_t channels, float* __restrict mean,
@@ -23,31 +45,80 @@ void block_moments(const float* x, size_t rows, size_t channels, float* __restri
   std::fill(mean, mean + channels, 0.f);
   std::fill(squares, squares + channels, 0.f);
   std::fill(distances, distances + channels, 0.f);
-  for (size_t r = 0; r < rows; ++r)
-    for (size_t c = 0; c < channels; ++c) mean[c] += x[r * channels + c];
+  for_rows(rows, [=](size_t r, auto count) {
+    const float* const row = x + r * channels;
+    for (size_t c = 0; c < channels; ++c) {
+      float sum = row[c];
+      for (size_t k = 1; k < count; ++k) sum += row[k * channels + c];
+      mean[c] += sum;
+    }
+  });
   const float scale = 1.f / static_cast<float>(rows);
   for (size_t c = 0; c < channels; ++c) mean[c] *= scale;
-  for (size_t r = 0; r < rows; ++r) {
+  for_rows(rows, [=](size_t r, auto count) {
+    const float* const row = x + r * channels;
     for (size_t c = 0; c < channels; ++c) {
-      const float distance = x[r * channels + c] - mean[c];
-      distances[c] += distance;
-      squares[c] += distance * distance;
+      float sum = 0, square = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const float distance = row[k * channels + c] - mean[c];
+        sum += distance;
+        square += distance * distance;
+      }
+      distances[c] += sum;
+      squares[c] += square;
     }
-  }
+  });
+}
+
+// Asks the memory for rows that are read next: here there is more to do between two loads than the CPU looks
+// ahead.
+SLUICE_INLINE void ask_for(const float* rows, size_t count) {
+  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(rows + i);
+}
+
+SLUICE_EACH_CPU_256
+void gated_block_sums(const float* g, const float* x, const float* __restrict mean,
+                      const float* __restrict factor, const float* __restrict bias, size_t rows,
+                      size_t channels, float* __restrict sums, float* __restrict products) {
+  std::fill(sums, sums + channels, 0.f);
+  std::fill(products, products + channels, 0.f);
+  for_rows(rows, [=](size_t r, auto count) {
+    const float *const row = x + r * channels, *const g_row = g + r * channels;
+    const size_t next = r + count, asked = std::min(kTogether, rows - next) * channels;
+    ask_for(x + next * channels, asked);
+    ask_for(g + next * channels, asked);
+    for (size_t c = 0; c < channels; ++c) {
+      float sum = 0, product = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const float centered = row[k * channels + c] - mean[c];
+        const float value = passed(g_row[k * channels + c], centered * factor[c] + bias[c]);
+        sum += value;
+        product += value * centered;
+      }
+      sums[c] += sum;
+      products[c] += product;
+    }
+  });
 }
 
 SLUICE_EACH_CPU
 void block_sums(const float* g, const float* x, const float* __restrict mean, size_t rows, size_t channels,
-                float* __restrict sum, float* __restrict product) {
-  std::fill(sum, sum + channels, 0.f);
-  std::fill(product, product + channels, 0.f);
-  for (size_t r = 0; r < rows; ++r) {
+                float* __restrict sums, float* __restrict products) {
+  std::fill(sums, sums + channels, 0.f);
+  std::fill(products, products + channels, 0.f);
+  for_rows(rows, [=](size_t r, auto count) {
+    const float *const row = x + r * channels, *const g_row = g + r * channels;
     for (size_t c = 0; c < channels; ++c) {
-      const float value = g[r * channels + c];
-      sum[c] += value;
-      product[c] += value * (x[r * channels + c] - mean[c]);
+      float sum = 0, product = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const float value = g_row[k * channels + c];
+        sum += value;
+        product += value * (row[k * channels + c] - mean[c]);
+      }
+      sums[c] += sum;
+      products[c] += product;
     }
-  }
+  });
 }
 
 // body(block, first row, rows) for all blocks, on the threads of a call.
@@ -71,18 +142,30 @@ void for_channels(size_t channels, const Body& body) {
   });
 }
 
-struct Blocks {
-  size_t rows, block, blocks, channels;
+// What the blocks found: for each row of those side by side its sums, block after block.
+struct Parts {
+  size_t rows, block;  // in rows that were summed one after the other
+  size_t side_by_side, channels;
+
+  size_t blocks() const { return (rows + block - 1) / block; }
+  size_t count() const { return blocks() * side_by_side; }
+  // The rows of part i.
+  size_t rows_of(size_t i) const { return std::min(block, rows - i / side_by_side * block); }
 };
+
+Parts parts_of(size_t rows, size_t channels) {
+  const size_t many = rows_side_by_side(rows, channels);
+  return {rows / many, rows_of_block(channels * many), many, channels};
+}
 
 // Of kChannelsOfPart channels at most, from what the blocks found. Chan, Golub & LeVeque (1979).
 SLUICE_EACH_CPU
-void join_moments(const Blocks& all, const float* means, const float* squares, const float* distances,
+void join_moments(const Parts& all, const float* means, const float* squares, const float* distances,
                   size_t channels, float* __restrict mean, float* __restrict variance) {
   std::array<double, kChannelsOfPart> joined{}, joined_squares{};
   double before = 0;
-  for (size_t i = 0; i < all.blocks; ++i) {
-    const auto count = static_cast<double>(std::min(all.block, all.rows - i * all.block));
+  for (size_t i = 0; i < all.count(); ++i) {
+    const auto count = static_cast<double>(all.rows_of(i));
     const double to_mean = 1 / count, share = count / (before + count), weight = before * share;
     const size_t row = i * all.channels;
     for (size_t c = 0; c < channels; ++c) {
@@ -95,15 +178,16 @@ void join_moments(const Blocks& all, const float* means, const float* squares, c
   }
   for (size_t c = 0; c < channels; ++c) {
     mean[c] = static_cast<float>(joined[c]);
-    variance[c] = static_cast<float>(std::max(0.0, joined_squares[c] / static_cast<double>(all.rows)));
+    variance[c] = static_cast<float>(
+        std::max(0.0, joined_squares[c] / static_cast<double>(all.rows * all.side_by_side)));
   }
 }
 
 SLUICE_EACH_CPU
-void join_sums(const Blocks& all, const float* sums, const float* products, const float* inverse,
+void join_sums(const Parts& all, const float* sums, const float* products, const float* inverse,
                size_t channels, float* __restrict sum, float* __restrict product) {
   std::array<double, kChannelsOfPart> joined{}, joined_products{};
-  for (size_t i = 0; i < all.blocks; ++i) {
+  for (size_t i = 0; i < all.count(); ++i) {
     const size_t row = i * all.channels;
     for (size_t c = 0; c < channels; ++c) {
       joined[c] += sums[row + c];
@@ -116,52 +200,45 @@ void join_sums(const Blocks& all, const float* sums, const float* products, cons
   }
 }
 
-struct Rows {
-  size_t rows, channels;
-};
-
-// Of [N, C, …]: all but the channels.
-Rows rows_of(const pjrt::CallBuffer& x) {
-  const auto channels = static_cast<size_t>(x.dims[1]);
-  return {channels == 0 ? 0 : x.elements() / channels, channels};
-}
-
-base::Result<float*> floats_of(const base::Result<pjrt::CallBuffer>& buffer) {
-  SLUICE_TRY(const pjrt::CallBuffer found, buffer);
-  return static_cast<float*>(found.data);
-}
-
 }  // namespace
 
 void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance) {
-  const size_t block = rows_of_block(channels), blocks = (rows + block - 1) / block;
-  const size_t part = blocks * channels;
-  const Scratch parts(3 * part * sizeof(float));
-  float *const means = parts.floats(), *const squares = means + part, *const distances = squares + part;
-  for_blocks(rows, block, [&](size_t i, size_t first, size_t count) {
-    block_moments(x + first * channels, count, channels, means + i * channels, squares + i * channels,
-                  distances + i * channels);
+  const Parts all = parts_of(rows, channels);
+  const size_t part = all.count() * channels, width = all.side_by_side * channels;
+  const Scratch found(3 * part * sizeof(float));
+  float *const means = found.floats(), *const squares = means + part, *const distances = squares + part;
+  for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
+    block_moments(x + first * width, count, width, means + i * width, squares + i * width,
+                  distances + i * width);
   });
-  const Blocks all{rows, block, blocks, channels};
   for_channels(channels, [&](size_t first, size_t count) {
     join_moments(all, means + first, squares + first, distances + first, count, mean + first,
                  variance + first);
   });
 }
 
-void channel_sums(const float* g, const float* x, const float* mean, const float* inverse, size_t rows,
+void channel_sums(const float* g, const float* x, const ChannelScales& scales, bool gated, size_t rows,
                   size_t channels, float* sum, float* product) {
-  const size_t block = rows_of_block(channels), blocks = (rows + block - 1) / block;
-  const Scratch parts(blocks * 2 * channels * sizeof(float));
-  float* const sums = parts.floats();
-  float* const products = sums + blocks * channels;
-  for_blocks(rows, block, [&](size_t i, size_t first, size_t count) {
-    block_sums(g + first * channels, x + first * channels, mean, count, channels, sums + i * channels,
-               products + i * channels);
+  const Parts all = parts_of(rows, channels);
+  const size_t part = all.count() * channels, width = all.side_by_side * channels;
+  const Scratch found(2 * part * sizeof(float));
+  float *const sums = found.floats(), *const products = sums + part;
+  const Patterns<3> numbers(channels, all.side_by_side);
+  numbers.fill([&](size_t c) {
+    return std::array{scales.mean[c], gated ? scales.inverse[c] * scales.weight[c] : 0.f,
+                      gated ? scales.bias[c] : 0.f};
   });
-  const Blocks all{rows, block, blocks, channels};
+  for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
+    const float *const of_g = g + first * width, *const of_x = x + first * width;
+    if (gated)
+      gated_block_sums(of_g, of_x, numbers.at(0, 0), numbers.at(1, 0), numbers.at(2, 0), count, width,
+                       sums + i * width, products + i * width);
+    else
+      block_sums(of_g, of_x, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
+  });
   for_channels(channels, [&](size_t first, size_t count) {
-    join_sums(all, sums + first, products + first, inverse + first, count, sum + first, product + first);
+    join_sums(all, sums + first, products + first, scales.inverse + first, count, sum + first,
+              product + first);
   });
 }
 
@@ -192,15 +269,21 @@ base::Status call_moments(const pjrt::CustomCall& call) {
 }
 
 base::Status call_channel_sums(const pjrt::CustomCall& call) {
+  const bool gated = call.num_operands() > 4;
   SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
   SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
-  SLUICE_TRY(const float* const mean, floats_of(call.operand(2)));
-  SLUICE_TRY(const float* const inverse, floats_of(call.operand(3)));
+  ChannelScales scales;
+  SLUICE_TRY(scales.mean, floats_of(call.operand(2)));
+  SLUICE_TRY(scales.inverse, floats_of(call.operand(3)));
+  if (gated) {
+    SLUICE_TRY(scales.weight, floats_of(call.operand(4)));
+    SLUICE_TRY(scales.bias, floats_of(call.operand(5)));
+  }
   SLUICE_TRY(float* const sum, floats_of(call.result(0)));
   SLUICE_TRY(float* const product, floats_of(call.result(1)));
   const auto [rows, channels] = rows_of(x);
   const UseThreads threads(call);
-  channel_sums(g, static_cast<const float*>(x.data), mean, inverse, rows, channels, sum, product);
+  channel_sums(g, static_cast<const float*>(x.data), scales, gated, rows, channels, sum, product);
   return {};
 }
 

@@ -4,9 +4,8 @@
 // column by column.
 #pragma once
 
-#include <cstddef>
-
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/handler.h"
+#include "sluice/kernels/patterns.h"
 
 namespace sluice::kernels {
 
@@ -16,8 +15,9 @@ namespace sluice::kernels {
 // no digits. The result does not depend on the number of threads.
 void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance);
 
-// Writes sum[c] = Σ g[r, c] and product[c] = Σ g[r, c] (x[r, c] - mean[c]) inverse[c].
-void channel_sums(const float* g, const float* x, const float* mean, const float* inverse, size_t rows,
+// Writes sum[c] = Σ g[r, c] and product[c] = Σ g[r, c] (x[r, c] - mean[c]) inverse[c]. With `gated` g counts
+// as 0 where the normalized x is 0 or less; else weight and bias are not read.
+void channel_sums(const float* g, const float* x, const ChannelScales& scales, bool gated, size_t rows,
                   size_t channels, float* sum, float* product);
 
 // The handlers.

@@ -38,19 +38,27 @@ TEST(Moments, AreThoseOfEachChannel) {
 }
 
 TEST(Moments, SumsOfGradients) {
-  const size_t rows = 5000, channels = 24;
-  const std::vector<float> x = noise(rows, channels, 1), g = noise(rows, channels, 0.1f);
-  const std::vector<float> mean(channels, 2), inverse(channels, 0.5f);
-  std::vector<float> sum(channels), product(channels);
-  channel_sums(g.data(), x.data(), mean.data(), inverse.data(), rows, channels, sum.data(), product.data());
-  for (size_t c = 0; c < channels; ++c) {
-    double expected = 0, expected_product = 0;
-    for (size_t r = 0; r < rows; ++r) {
-      expected += g[r * channels + c];
-      expected_product += g[r * channels + c] * (x[r * channels + c] - 2) * 0.5;
+  // Rows that are summed side by side, an odd number of rows, and channels that fill a row alone.
+  for (const auto& [rows, channels] : {std::pair<size_t, size_t>{5000, 24}, {4999, 16}, {300, 500}}) {
+    const std::vector<float> x = noise(rows, channels, 1), g = noise(rows, channels, 0);
+    const std::vector<float> mean(channels, 2), inverse(channels, 0.5f), weight(channels, -3),
+        bias(channels, 1);
+    for (const bool gated : {false, true}) {
+      std::vector<float> sum(channels), product(channels);
+      channel_sums(g.data(), x.data(), {mean.data(), inverse.data(), weight.data(), bias.data()}, gated, rows,
+                   channels, sum.data(), product.data());
+      for (size_t c = 0; c < channels; ++c) {
+        double expected = 0, expected_product = 0;
+        for (size_t r = 0; r < rows; ++r) {
+          const double normalized = (x[r * channels + c] - 2.0) * 0.5, value = g[r * channels + c];
+          if (gated && normalized * -3 + 1 <= 0) continue;
+          expected += value;
+          expected_product += value * normalized;
+        }
+        EXPECT_NEAR(sum[c], expected, 1e-5 * static_cast<double>(rows));
+        EXPECT_NEAR(product[c], expected_product, 1e-4 * static_cast<double>(rows));
+      }
     }
-    EXPECT_NEAR(sum[c], expected, 1e-5 * rows);
-    EXPECT_NEAR(product[c], expected_product, 1e-4 * rows);
   }
 }
 

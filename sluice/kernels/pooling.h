@@ -1,4 +1,4 @@
-// The gradient of max pooling. Internal to this room.
+// Max pooling and its gradient. Internal to this room.
 #pragma once
 
 #include "sluice/pjrt/custom_call.h"
@@ -10,13 +10,18 @@ struct Pooling {
   stablehlo::Dims in, out, kernel, stride, padding, dilation;
 };
 
+// Writes the maximum of each window; a NaN wins. x: batch × in… × channels, y: batch × out… × channels,
+// dense.
+void max_pooling(const Pooling& pooling, size_t batch, size_t channels, const float* x, float* y);
+
 // Writes x's gradient: each window's gradient goes to the first of its equal maxima, or to its last NaN, or,
 // where nothing in it is above -inf, to its first place that is no padding. x and x_gradient: batch × in… ×
 // channels, y_gradient: batch × out… × channels, dense.
 void max_pooling_gradient(const Pooling& pooling, size_t batch, size_t channels, const float* x,
                           const float* y_gradient, float* x_gradient);
 
-// The handler.
+// The handlers.
+base::Status call_max_pooling(const pjrt::CustomCall& call);
 base::Status call_max_pooling_gradient(const pjrt::CustomCall& call);
 
 }  // namespace sluice::kernels

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "sluice/ops/common.h"
+#include "sluice/ops/kernel_normalization.h"
 
 namespace sluice::ops {
 namespace {
@@ -37,6 +38,7 @@ Value compare_with(const Operands& o, Value x, Compare direction, Value y) {
 
 Values relu(Emit& e) {
   Value x = e.tensor("self");
+  if (const Value rectified = kernel_rectified(e, x)) return {rectified};
   return {e.b.maximum(x, number_like(e.b, 0, x))};
 }
 
@@ -49,7 +51,9 @@ Values threshold(Emit& e) {
 Values threshold_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
   Value below = compare_with(o, o.v[1], Compare::kLe, o.argument(e, "threshold"));
-  return o.result(o.b.select(below, o.zero, o.v[0]));
+  const Value passed = to(o.b, o.b.select(below, o.zero, o.v[0]), o.dtype);
+  if (e.is_constant("threshold", 0)) note_gated(e, passed, o.v[0], o.v[1]);
+  return {passed};
 }
 
 Values hardtanh(Emit& e) {

@@ -64,6 +64,8 @@ struct Replicas {
   bool by_host = false;
 };
 
+struct Fusions;  // kernel_normalization.h
+
 // Where run-time scalars and random keys come from: parameters while types are inferred, slots of the
 // program's scalar vector while it is lowered.
 class Slots {
@@ -87,6 +89,8 @@ class Slots {
   virtual bool over_replicas() const = 0;
   // The kernels that the machine has beside the compiler; null: none.
   virtual const stablehlo::KernelLibrary* kernels() const { return nullptr; }
+  // What a kernel may do together with later operations; null where there are no kernels.
+  virtual Fusions* fusions() { return nullptr; }
 };
 
 class Emit {
@@ -132,6 +136,7 @@ class Emit {
   Slots::Site next_site() const { return slots_.next_site(); }
   bool over_replicas() const { return slots_.over_replicas(); }
   const stablehlo::KernelLibrary* kernels() const { return slots_.kernels(); }
+  Fusions* fusions() const { return slots_.fusions(); }
 
   // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
   // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts

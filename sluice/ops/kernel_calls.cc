@@ -1,27 +1,9 @@
 #include "sluice/ops/kernel_calls.h"
 
-#include <algorithm>
-#include <numeric>
+#include "sluice/ops/kernel_operands.h"
 
 namespace sluice::ops {
 namespace {
-
-// The fastest dimension first.
-Dims rows_layout(int64_t rank) {
-  Dims layout(static_cast<size_t>(rank));
-  std::iota(layout.rbegin(), layout.rend(), 0);
-  return layout;
-}
-Dims channels_last_layout(int64_t rank) {
-  Dims layout = {1};
-  for (int64_t d = rank - 1; d >= 2; --d) layout.push_back(d);
-  layout.push_back(0);
-  return layout;
-}
-
-bool all_f32(std::initializer_list<Value> values) {
-  return std::all_of(values.begin(), values.end(), [](Value v) { return v.dtype() == DType::kF32; });
-}
 
 stablehlo::CallAttributes attributes_of(const stablehlo::ConvolutionCall& call) {
   return {{"kind", static_cast<int64_t>(call.kind)},
@@ -31,8 +13,25 @@ stablehlo::CallAttributes attributes_of(const stablehlo::ConvolutionCall& call) 
           {"groups", call.groups}};
 }
 
-// Reading such an input column by column costs the compiler's reduction nothing.
-bool is_small(Value x) { return x.type().numel() < (1 << 14); }
+bool takes_pooling(Emit& e, Value x, const PoolingWindows& windows) {
+  const bool batched = x.rank() == static_cast<int64_t>(windows.kernel.size()) + 2;
+  return e.kernels() != nullptr && batched && all_f32({x}) && !is_small(x);
+}
+
+stablehlo::CallAttributes attributes_of(const PoolingWindows& windows) {
+  return {{"kernel", windows.kernel},
+          {"stride", windows.stride},
+          {"padding", windows.padding},
+          {"dilation", windows.dilation}};
+}
+
+// Of a call whose operands and one result are activations.
+stablehlo::CallOptions channels_last(size_t operands, int64_t rank) {
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts.assign(operands, channels_last_layout(rank));
+  options.result_layouts = {channels_last_layout(rank)};
+  return options;
+}
 
 }  // namespace
 
@@ -81,43 +80,20 @@ Value kernel_product(Emit& e, Value a, Value b) {
       options)[0];
 }
 
-Values kernel_moments(Emit& e, Value x, Value eps, const Values& running) {
-  if (e.kernels() == nullptr || !all_f32({x}) || is_small(x)) return {};
-  Values operands = {x, eps};
-  stablehlo::CallOptions options{.pure = true};
-  options.operand_layouts = {channels_last_layout(x.rank()), {}};
-  if (!running.empty()) {
-    operands.insert(operands.end(), running.begin(), running.end());
-    options.operand_layouts.insert(options.operand_layouts.end(), {{}, {0}, {0}});
-  }
-  const std::vector<Type> results(running.empty() ? 3 : 5, {DType::kF32, {x.dim(1)}});
-  options.result_layouts.assign(results.size(), {0});
-  return e.b.custom_call(stablehlo::kMomentsTarget, operands, results, {}, options);
+Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows& windows) {
+  if (!takes_pooling(e, x, windows)) return {};
+  Dims result(x.dims().begin(), x.dims().begin() + 2);
+  result.insert(result.end(), out.begin(), out.end());
+  const Value operands[] = {x};
+  return e.b.custom_call(stablehlo::kMaxPoolingTarget, operands, {{DType::kF32, result}},
+                         attributes_of(windows), channels_last(1, x.rank()))[0];
 }
 
-Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse) {
-  if (e.kernels() == nullptr || !all_f32({g, x, mean, inverse}) || is_small(x)) return {};
-  const Type channels{DType::kF32, {x.dim(1)}};
-  const Dims activation = channels_last_layout(x.rank());
-  stablehlo::CallOptions options{.pure = true};
-  options.operand_layouts = {activation, activation, {0}, {0}};
-  options.result_layouts = {{0}, {0}};
-  const Value operands[] = {g, x, mean, inverse};
-  return e.b.custom_call(stablehlo::kChannelSumsTarget, operands, {channels, channels}, {}, options);
-}
-
-Value kernel_max_pooling_gradient(Emit& e, Value x, Value grad, const Dims& kernel, const Dims& stride,
-                                  const Dims& padding, const Dims& dilation) {
-  const bool batched = x.rank() == static_cast<int64_t>(kernel.size()) + 2;
-  if (e.kernels() == nullptr || !batched || !all_f32({x, grad}) || is_small(x)) return {};
-  const Dims activation = channels_last_layout(x.rank());
-  stablehlo::CallOptions options{.pure = true};
-  options.operand_layouts = {activation, activation};
-  options.result_layouts = {activation};
+Value kernel_max_pooling_gradient(Emit& e, Value x, Value grad, const PoolingWindows& windows) {
+  if (!takes_pooling(e, x, windows) || !all_f32({grad})) return {};
   const Value operands[] = {x, grad};
-  return e.b.custom_call(
-      stablehlo::kMaxPoolingGradientTarget, operands, {x.type()},
-      {{"kernel", kernel}, {"stride", stride}, {"padding", padding}, {"dilation", dilation}}, options)[0];
+  return e.b.custom_call(stablehlo::kMaxPoolingGradientTarget, operands, {x.type()}, attributes_of(windows),
+                         channels_last(2, x.rank()))[0];
 }
 
 }  // namespace sluice::ops

@@ -15,15 +15,12 @@ Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Val
 // says so.
 Value kernel_product(Emit& e, Value a, Value b);
 
-// Of each channel of x [N, C, …]: mean, biased variance, 1 / sqrt(variance + eps); no values where the
-// compiler is to do it. Where `running` is not empty (momentum, running mean and running variance, all f32)
-// these two after the batch follow.
-Values kernel_moments(Emit& e, Value x, Value eps, const Values& running);
-// Σ g and Σ g (x - mean) inverse of each channel; likewise.
-Values kernel_channel_sums(Emit& e, Value g, Value x, Value mean, Value inverse);
-
-// The gradient of max pooling of x [N, C, in…]; the lists have one entry a spatial dimension.
-Value kernel_max_pooling_gradient(Emit& e, Value x, Value grad, const Dims& kernel, const Dims& stride,
-                                  const Dims& padding, const Dims& dilation);
+// The windows of a pooling; one entry a spatial dimension.
+struct PoolingWindows {
+  const Dims &kernel, &stride, &padding, &dilation;
+};
+// Max pooling of x [N, C, in…] to `out`, and its gradient.
+Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows& windows);
+Value kernel_max_pooling_gradient(Emit& e, Value x, Value grad, const PoolingWindows& windows);
 
 }  // namespace sluice::ops

@@ -8,7 +8,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/ops/collective.h"
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
+#include "sluice/ops/kernel_normalization.h"
 
 namespace sluice::ops {
 namespace {
@@ -82,6 +82,12 @@ Values synced_means(Emit& e, const Values& means) {
   return synced(e) ? all_reduce(e, means, Reduction::kMean) : means;
 }
 
+// The parameter of that name in the type that the operation computes in; empty when there is none.
+Value parameter(Emit& e, std::string_view name, DType dtype) {
+  const Value found = e.tensor_or_empty(name);
+  return found ? to(e.b, found, dtype) : found;
+}
+
 // What batch normalization takes from a batch or from what it kept. running_mean and running_var: what it
 // keeps now, empty where nothing is to be written.
 struct BatchStatistics {
@@ -137,12 +143,13 @@ Values batch_norm(Emit& e) {
   const DType statistics = statistics_type(e, input.dtype());
   const bool training = e.boolean("training");
   const BatchStatistics s = training ? batch_statistics(e, x, reduced) : kept_statistics(e, x.dtype());
-  Value factor = s.inverse;
-  if (const Value weight = e.tensor_or_empty("weight")) factor = b.multiply(factor, to(b, weight, x.dtype()));
+  const Value weight = parameter(e, "weight", x.dtype()), bias = parameter(e, "bias", x.dtype());
+  const Value factor = weight ? b.multiply(s.inverse, weight) : s.inverse;
   auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
   Value y = b.multiply(b.subtract(x, along_channels(s.mean)), along_channels(factor));
-  if (const Value bias = e.tensor_or_empty("bias")) y = b.add(y, along_channels(to(b, bias, x.dtype())));
+  if (bias) y = b.add(y, along_channels(bias));
   y = to(b, y, input.dtype());
+  note_normalized(e, y, {x, s.mean, s.inverse, weight, bias});
   if (!training) {
     const Value none = zeros(b, Type{statistics, {0}});
     return {y, none, none, {}, {}};
@@ -168,7 +175,8 @@ Values batch_norm_backward(Emit& e) {
                               : inverse_deviation(e, to(b, e.tensor("running_var"), compute));
   auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
   const Value normalized = b.multiply(b.subtract(x, along_channels(mean)), along_channels(inverse));
-  Values sums = kernel_channel_sums(e, grad, x, mean, inverse);
+  const NormalizationGradient of = ungated(e, grad, x, mean, inverse);
+  Values sums = kernel_channel_sums(e, of);
   if (sums.empty()) sums = {b.reduce_sum(grad, reduced), b.reduce_sum(b.multiply(grad, normalized), reduced)};
   const Value sum = sums[0], product = sums[1];
 
@@ -176,17 +184,19 @@ Values batch_norm_backward(Emit& e) {
   const Dims& mask = e.ints("output_mask");
   Value grad_input;
   if (mask.at(0) != 0) {
-    Value factor = inverse;
-    if (const Value weight = e.tensor_or_empty("weight")) factor = b.multiply(factor, to(b, weight, compute));
+    const Value weight = parameter(e, "weight", compute);
+    const Value factor = weight ? b.multiply(inverse, weight) : inverse;
     Value rest = grad;
     if (train) {
       // Times the reciprocal: the compiler would divide for each element of x anew.
       const Value part = number_like(b, 1.0 / static_cast<double>(elements(x, reduced)), sum);
       const Values means = synced_means(e, {b.multiply(sum, part), b.multiply(product, part)});
+      grad_input = kernel_normalization_gradient(e, of, weight, means[0], means[1]);
       rest = b.subtract(rest, along_channels(means[0]));
       rest = b.subtract(rest, b.multiply(normalized, along_channels(means[1])));
     }
-    grad_input = to(b, b.multiply(rest, along_channels(factor)), input.dtype());
+    if (!grad_input) grad_input = b.multiply(rest, along_channels(factor));
+    grad_input = to(b, grad_input, input.dtype());
   }
   return {grad_input, mask.at(1) != 0 ? to(b, product, parameters) : Value{},
           mask.at(2) != 0 ? to(b, sum, parameters) : Value{}};

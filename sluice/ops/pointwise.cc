@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "sluice/ops/common.h"
+#include "sluice/ops/kernel_normalization.h"
 
 namespace sluice::ops {
 namespace {
@@ -131,7 +132,9 @@ Value scaled_by_alpha(Emit& e, Value x) {
 Values add(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
   const Values v = operands(e, compute_type(dtype), {"self", "other"});
-  return {to(e.b, e.b.add(v[0], scaled_by_alpha(e, v[1])), dtype)};
+  const Value other = scaled_by_alpha(e, v[1]), sum = to(e.b, e.b.add(v[0], other), dtype);
+  note_sum(e, sum, v[0], other);
+  return {sum};
 }
 
 Values sub(Emit& e) {

@@ -10,6 +10,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/indexing.h"
+#include "sluice/ops/kernel_calls.h"
 
 namespace sluice::ops {
 namespace pooling {
@@ -103,7 +104,9 @@ Values maximum(Emit& e) {
   const Pool p = read_pool(e);
   const Value x = e.tensor("self");
   const stablehlo::Window window = window_of(p, x.rank());
-  return {window_maximum(b, x, window), to(b, window_argmax(b, x, p.spatial, window), DType::kS64)};
+  Value value = kernel_max_pooling(e, x, p.out, {p.kernel, p.stride, p.padding, p.dilation});
+  if (!value) value = window_maximum(b, x, window);
+  return {value, to(b, window_argmax(b, x, p.spatial, window), DType::kS64)};
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ Values maximum_gradient(Emit& e) {
   const Value self = e.tensor("self"), grad_output = e.tensor("grad_output");
   const Value grad = to(b, grad_output, compute_type(grad_output.dtype()));
   if (const Value made =
-          kernel_max_pooling_gradient(e, self, grad, p.kernel, p.stride, p.padding, p.dilation))
+          kernel_max_pooling_gradient(e, self, grad, {p.kernel, p.stride, p.padding, p.dilation}))
     return {made};
   if (window_size(p) > kWrittenOut)
     return {to(b, scatter_to_positions(b, grad, e.tensor("indices"), self, p.spatial), self.dtype())};

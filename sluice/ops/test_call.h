@@ -24,8 +24,10 @@ class TestSlots : public Slots {
   Site next_site() override { return {}; }
   bool over_replicas() const override { return false; }
   const stablehlo::KernelLibrary* kernels() const override { return library; }
+  Fusions* fusions() override { return notes; }
 
   const stablehlo::KernelLibrary* library = nullptr;
+  Fusions* notes = nullptr;
   std::vector<std::pair<size_t, DType>> asked;
   Replicas world;
 

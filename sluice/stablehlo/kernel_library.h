@@ -41,13 +41,24 @@ struct ProductCall {
 // operands momentum, running mean [C] and running variance [C] behind them, two more results: these after the
 // batch, which counts momentum, its variance unbiased. eps and momentum have no dimensions.
 // "sluice_channel_sums": g, x [N, C, …], mean [C], inverse [C] → sum [C] = Σ g, product [C] = Σ g (x - mean)
-// inverse. g and x lie in memory with the channels last.
+// inverse. With the operands weight [C] and bias [C] behind them g counts as 0 where the normalized x, which
+// is (x - mean) inverse weight + bias, is 0 or less. "sluice_normalize": x [N, C, …], its mean, inverse,
+// weight, bias [C] → max(0, normalized x). More operands: a tensor like x that is added before the maximum is
+// taken; its own mean, inverse, weight, bias where it is to be normalized too.
+// "sluice_normalization_gradient": g, x [N, C, …], mean, inverse, weight, mean of g, mean of g (x - mean)
+// inverse [C] → x's gradient. With the operand bias [C] behind them g counts as 0 where the normalized x is 0
+// or less.
+// Activations lie in memory with the channels last.
 inline constexpr std::string_view kMomentsTarget = "sluice_moments";
 inline constexpr std::string_view kChannelSumsTarget = "sluice_channel_sums";
+inline constexpr std::string_view kNormalizeTarget = "sluice_normalize";
+inline constexpr std::string_view kNormalizationGradientTarget = "sluice_normalization_gradient";
 
-// "sluice_max_pooling_gradient": x [N, C, in…], y's gradient [N, C, out…] → x's gradient; all with the
-// channels last. A window's gradient goes to the first of its equal maxima, or to its last NaN. Attributes:
-// kernel, stride, padding, dilation (one entry a spatial dimension).
+// "sluice_max_pooling": x [N, C, in…] → the maximum of each window [N, C, out…]; a NaN wins.
+// "sluice_max_pooling_gradient": x, y's gradient [N, C, out…] → x's gradient. A window's gradient goes to the
+// first of its equal maxima, or to its last NaN.
+// All with the channels last. Attributes: kernel, stride, padding, dilation (one entry a spatial dimension).
+inline constexpr std::string_view kMaxPoolingTarget = "sluice_max_pooling";
 inline constexpr std::string_view kMaxPoolingGradientTarget = "sluice_max_pooling_gradient";
 
 // "sluice_update": one chain of element-wise steps for each of many tensors, as an optimizer does them; each

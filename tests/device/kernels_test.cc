@@ -7,18 +7,39 @@
 namespace sluice::tests {
 namespace {
 
+// relu(normalized + what was skipped), which is normalized too or is the input.
+struct ResidualImpl : torch::nn::Module {
+  explicit ResidualImpl(bool projected) {
+    namespace nn = torch::nn;
+    convolution = register_module("convolution", nn::Conv2d(nn::Conv2dOptions(64, 64, 3).padding(1)));
+    normalization = register_module("normalization", nn::BatchNorm2d(64));
+    if (!projected) return;
+    projection = register_module("projection", nn::Conv2d(nn::Conv2dOptions(64, 64, 1)));
+    normalized_projection =
+        register_module("normalized_projection", nn::BatchNorm2d(nn::BatchNormOptions(64).affine(false)));
+  }
+  torch::Tensor forward(const torch::Tensor& x) {
+    torch::Tensor y = normalization(convolution(x));
+    y += projection.is_empty() ? x : normalized_projection(projection(x));
+    return torch::relu_(y);
+  }
+  torch::nn::Conv2d convolution{nullptr}, projection{nullptr};
+  torch::nn::BatchNorm2d normalization{nullptr}, normalized_projection{nullptr};
+};
+TORCH_MODULE(Residual);
+
 struct Network {
   explicit Network(torch::Device device) {
     namespace nn = torch::nn;
     torch::manual_seed(3);
-    layers =
-        nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 32, 3).padding(1)), nn::BatchNorm2d(32), nn::ReLU(),
-                       nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)),
-                       nn::Conv2d(nn::Conv2dOptions(32, 64, 3).padding(1).bias(false)), nn::BatchNorm2d(64),
-                       nn::ReLU(), nn::ConvTranspose2d(nn::ConvTranspose2dOptions(64, 32, 3).padding(1)),
-                       nn::ReLU(), nn::Conv2d(nn::Conv2dOptions(32, 32, 3).groups(2).padding(1)),
-                       nn::Conv2d(nn::Conv2dOptions(32, 48, 1).stride(2)), nn::Flatten(),
-                       nn::Linear(48 * 5 * 5, 96), nn::ReLU(), nn::Linear(96, 10));
+    layers = nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 32, 3).padding(1)), nn::BatchNorm2d(32),
+                            nn::ReLU(), nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)),
+                            nn::Conv2d(nn::Conv2dOptions(32, 64, 3).padding(1).bias(false)),
+                            nn::BatchNorm2d(64), nn::ReLU(), Residual(true), Residual(false),
+                            nn::ConvTranspose2d(nn::ConvTranspose2dOptions(64, 32, 3).padding(1)), nn::ReLU(),
+                            nn::Conv2d(nn::Conv2dOptions(32, 32, 3).groups(2).padding(1)),
+                            nn::Conv2d(nn::Conv2dOptions(32, 48, 1).stride(2)), nn::Flatten(),
+                            nn::Linear(48 * 5 * 5, 96), nn::ReLU(), nn::Linear(96, 10));
     input = torch::randn({8, 3, 20, 18}).to(device);
     target = torch::randint(0, 10, {8}).to(device);
     layers->to(device);
@@ -36,6 +57,14 @@ struct Network {
   torch::nn::Sequential layers;
   torch::Tensor input, target;
 };
+
+// How often a program's text names this kernel.
+int64_t calls_of(const std::string& target, const std::filesystem::path& program) {
+  const std::string text = base::value_or_throw(base::read_file(program));
+  int64_t calls = 0;
+  for (size_t at = text.find(target); at != std::string::npos; at = text.find(target, at + 1)) ++calls;
+  return calls;
+}
 
 TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {
   Network expected(torch::kCPU);
@@ -56,6 +85,25 @@ TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {
     expect_same(found.layers->buffers(), expected.layers->buffers(), 1e-4, "running statistics");
   }
   restart();
+}
+
+TEST(CpuKernels, NormalizationsAreCallsTogetherWithTheirRelus) {
+  if (on_cpu()) GTEST_SKIP();
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  DeviceOptions options;
+  options.dump = folder.path("programs");
+  restart(options);
+  Network network(test_device());
+  (void)network.gradients();
+  cut();
+  int64_t forward = 0, backward = 0;
+  for (const auto& file : std::filesystem::directory_iterator(options.dump)) {
+    forward += calls_of("\"sluice_normalize\"", file.path());
+    backward += calls_of("\"sluice_normalization_gradient\"", file.path());
+  }
+  restart();
+  EXPECT_EQ(forward, 4);
+  EXPECT_EQ(backward, 5);
 }
 
 using torch::optim::Optimizer;
@@ -123,13 +171,6 @@ Parameters train(const OptimizerCase& one, torch::Device device) {
   Parameters all = parameters;
   if (one.averaged) all.insert(all.end(), averages.begin(), averages.end());
   return all;
-}
-
-int64_t calls_of(const std::string& target, const std::filesystem::path& program) {
-  const std::string text = base::value_or_throw(base::read_file(program));
-  int64_t calls = 0;
-  for (size_t at = text.find(target); at != std::string::npos; at = text.find(target, at + 1)) ++calls;
-  return calls;
 }
 
 TEST(CpuKernels, AnOptimizersUpdatesAreOneCall) {

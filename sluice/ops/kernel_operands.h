@@ -1,0 +1,33 @@
+// How the operands of kernels' calls lie in memory, and which of them kernels take.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
+
+#include "sluice/ops/emit.h"
+
+namespace sluice::ops {
+
+// The fastest dimension first: row-major.
+inline Dims rows_layout(int64_t rank) {
+  Dims layout(static_cast<size_t>(rank));
+  std::iota(layout.rbegin(), layout.rend(), 0);
+  return layout;
+}
+// [N, C, …] with the channels together.
+inline Dims channels_last_layout(int64_t rank) {
+  Dims layout = {1};
+  for (int64_t d = rank - 1; d >= 2; --d) layout.push_back(d);
+  layout.push_back(0);
+  return layout;
+}
+
+inline bool all_f32(std::initializer_list<Value> values) {
+  return std::all_of(values.begin(), values.end(), [](Value v) { return v.dtype() == DType::kF32; });
+}
+
+// Passing over such an input costs the compiler's code no more than a call.
+inline bool is_small(Value x) { return x.type().numel() < (1 << 14); }
+
+}  // namespace sluice::ops
