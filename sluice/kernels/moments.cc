@@ -18,10 +18,10 @@ constexpr size_t kBlock = 32 << 10;
 size_t rows_of_block(size_t channels) { return std::max<size_t>(8, kBlock / std::max<size_t>(1, channels)); }
 
 // Rows of few channels would be loops of a few steps, so several are summed side by side as if they were one:
-// how many, of which `rows` is a multiple.
-size_t rows_side_by_side(size_t rows, size_t channels) {
+// how many, of which the rows are a multiple.
+size_t rows_side_by_side(const Rows& size) {
   size_t many = 1;
-  while (2 * many * std::max<size_t>(1, channels) <= 256 && rows % (2 * many) == 0) many *= 2;
+  while (2 * many * std::max<size_t>(1, size.channels) <= 256 && size.rows % (2 * many) == 0) many *= 2;
   return many;
 }
 
@@ -149,13 +149,12 @@ struct Parts {
 
   size_t blocks() const { return (rows + block - 1) / block; }
   size_t count() const { return blocks() * side_by_side; }
-  // The rows of part i.
-  size_t rows_of(size_t i) const { return std::min(block, rows - i / side_by_side * block); }
+  size_t rows_of_part(size_t i) const { return std::min(block, rows - i / side_by_side * block); }
 };
 
-Parts parts_of(size_t rows, size_t channels) {
-  const size_t many = rows_side_by_side(rows, channels);
-  return {rows / many, rows_of_block(channels * many), many, channels};
+Parts parts_of(const Rows& size) {
+  const size_t many = rows_side_by_side(size);
+  return {size.rows / many, rows_of_block(size.channels * many), many, size.channels};
 }
 
 // Of kChannelsOfPart channels at most, from what the blocks found. Chan, Golub & LeVeque (1979).
@@ -165,7 +164,7 @@ void join_moments(const Parts& all, const float* means, const float* squares, co
   std::array<double, kChannelsOfPart> joined{}, joined_squares{};
   double before = 0;
   for (size_t i = 0; i < all.count(); ++i) {
-    const auto count = static_cast<double>(all.rows_of(i));
+    const auto count = static_cast<double>(all.rows_of_part(i));
     const double to_mean = 1 / count, share = count / (before + count), weight = before * share;
     const size_t row = i * all.channels;
     for (size_t c = 0; c < channels; ++c) {
@@ -202,8 +201,9 @@ void join_sums(const Parts& all, const float* sums, const float* products, const
 
 }  // namespace
 
-void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance) {
-  const Parts all = parts_of(rows, channels);
+void moments(const Rows& size, const float* x, float* mean, float* variance) {
+  const Parts all = parts_of(size);
+  const size_t channels = size.channels;
   const size_t part = all.count() * channels, width = all.side_by_side * channels;
   const Scratch found(3 * part * sizeof(float));
   float *const means = found.floats(), *const squares = means + part, *const distances = squares + part;
@@ -217,9 +217,10 @@ void moments(const float* x, size_t rows, size_t channels, float* mean, float* v
   });
 }
 
-void channel_sums(const float* g, const float* x, const ChannelScales& scales, bool gated, size_t rows,
-                  size_t channels, float* sum, float* product) {
-  const Parts all = parts_of(rows, channels);
+void channel_sums(const Rows& size, const float* g, const float* x, const ChannelScales& scales, bool gated,
+                  float* sum, float* product) {
+  const Parts all = parts_of(size);
+  const size_t channels = size.channels;
   const size_t part = all.count() * channels, width = all.side_by_side * channels;
   const Scratch found(2 * part * sizeof(float));
   float *const sums = found.floats(), *const products = sums + part;
@@ -248,9 +249,10 @@ base::Status call_moments(const pjrt::CustomCall& call) {
   SLUICE_TRY(float* const mean, floats_of(call.result(0)));
   SLUICE_TRY(float* const variance, floats_of(call.result(1)));
   SLUICE_TRY(float* const inverse, floats_of(call.result(2)));
-  const auto [rows, channels] = rows_of(x);
+  const Rows size = rows_of(x);
+  const auto [rows, channels] = size;
   const UseThreads threads(call);
-  moments(static_cast<const float*>(x.data), rows, channels, mean, variance);
+  moments(size, static_cast<const float*>(x.data), mean, variance);
   for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + *eps);
   if (call.num_operands() == 2) return {};
 
@@ -281,9 +283,8 @@ base::Status call_channel_sums(const pjrt::CustomCall& call) {
   }
   SLUICE_TRY(float* const sum, floats_of(call.result(0)));
   SLUICE_TRY(float* const product, floats_of(call.result(1)));
-  const auto [rows, channels] = rows_of(x);
   const UseThreads threads(call);
-  channel_sums(g, static_cast<const float*>(x.data), scales, gated, rows, channels, sum, product);
+  channel_sums(rows_of(x), g, static_cast<const float*>(x.data), scales, gated, sum, product);
   return {};
 }
 

@@ -9,16 +9,16 @@
 
 namespace sluice::kernels {
 
-// x: rows × channels, dense. Writes the mean and the (biased) variance of each channel. Blocks of rows are
+// Writes the mean and the (biased) variance of each channel. Blocks of rows are
 // summed in f32, twice (the second time the distances from the first mean), and joined by Chan's formula;
 // both in Chan, Golub & LeVeque, "Algorithms for computing the sample variance", 1983. So a large mean costs
 // no digits. The result does not depend on the number of threads.
-void moments(const float* x, size_t rows, size_t channels, float* mean, float* variance);
+void moments(const Rows& size, const float* x, float* mean, float* variance);
 
 // Writes sum[c] = Σ g[r, c] and product[c] = Σ g[r, c] (x[r, c] - mean[c]) inverse[c]. With `gated` g counts
 // as 0 where the normalized x is 0 or less; else weight and bias are not read.
-void channel_sums(const float* g, const float* x, const ChannelScales& scales, bool gated, size_t rows,
-                  size_t channels, float* sum, float* product);
+void channel_sums(const Rows& size, const float* g, const float* x, const ChannelScales& scales, bool gated,
+                  float* sum, float* product);
 
 // The handlers.
 base::Status call_moments(const pjrt::CustomCall& call);

@@ -25,7 +25,7 @@ TEST(Moments, AreThoseOfEachChannel) {
        {std::tuple<size_t, size_t, float>{5000, 16, 0}, {1, 3, 1}, {700, 100, 1000}}) {
     const std::vector<float> x = noise(rows, channels, offset);
     std::vector<float> mean(channels), variance(channels);
-    moments(x.data(), rows, channels, mean.data(), variance.data());
+    moments({rows, channels}, x.data(), mean.data(), variance.data());
     for (size_t c = 0; c < channels; ++c) {
       double sum = 0, squares = 0;
       for (size_t r = 0; r < rows; ++r) sum += x[r * channels + c];
@@ -45,8 +45,9 @@ TEST(Moments, SumsOfGradients) {
         bias(channels, 1);
     for (const bool gated : {false, true}) {
       std::vector<float> sum(channels), product(channels);
-      channel_sums(g.data(), x.data(), {mean.data(), inverse.data(), weight.data(), bias.data()}, gated, rows,
-                   channels, sum.data(), product.data());
+      channel_sums({rows, channels}, g.data(), x.data(),
+                   {mean.data(), inverse.data(), weight.data(), bias.data()}, gated, sum.data(),
+                   product.data());
       for (size_t c = 0; c < channels; ++c) {
         double expected = 0, expected_product = 0;
         for (size_t r = 0; r < rows; ++r) {
@@ -66,10 +67,10 @@ TEST(Moments, DoNotDependOnTheThreads) {
   const size_t rows = 40000, channels = 8;
   const std::vector<float> x = noise(rows, channels, 3);
   std::vector<float> mean(channels), variance(channels), again(channels), variance_again(channels);
-  moments(x.data(), rows, channels, mean.data(), variance.data());
+  moments({rows, channels}, x.data(), mean.data(), variance.data());
   {
     const TestThreads threads;
-    moments(x.data(), rows, channels, again.data(), variance_again.data());
+    moments({rows, channels}, x.data(), again.data(), variance_again.data());
   }
   EXPECT_EQ(mean, again);
   EXPECT_EQ(variance, variance_again);
