@@ -12,3 +12,6 @@
 #define SLUICE_EACH_CPU
 #define SLUICE_EACH_CPU_256
 #endif
+
+// What such a function calls, to be compiled with it for each instruction set.
+#define SLUICE_INLINE inline __attribute__((always_inline))

@@ -28,8 +28,6 @@ size_t rows_side_by_side(const Rows& size) {
 // Rows whose numbers are added up before they are added to the sums, which lie in memory.
 constexpr size_t kTogether = 4;
 
-#define SLUICE_INLINE inline __attribute__((always_inline))
-
 // body(row, count) for all rows: count is a constant, kTogether or 1.
 template <typename Body>
 SLUICE_INLINE void for_rows(size_t rows, const Body& body) {

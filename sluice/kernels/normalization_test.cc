@@ -32,7 +32,7 @@ struct Scales {
   std::vector<float> mean, inverse, weight, bias;
 };
 
-// Few channels and many, some that do not divide a block, more than a piece of work, past the caches or not.
+// Few channels and many, some that do not divide a block, more than a piece of work.
 const Rows kSizes[] = {{3, 1}, {70'000, 16}, {4111, 300}, {1, 5}, {40, 2048}};
 
 TEST(Normalize, WithAndWithoutWhatIsAdded) {

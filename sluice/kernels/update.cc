@@ -24,8 +24,6 @@ struct Source {
   float number = 0;
 };
 
-#define SLUICE_INLINE inline __attribute__((always_inline))
-
 template <typename Function>
 SLUICE_INLINE void combine(const Function& f, const Source& a, const Source& b, float* out, size_t count) {
   const float *const x = a.vector, *const y = b.vector;

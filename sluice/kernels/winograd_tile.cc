@@ -11,8 +11,6 @@ namespace {
 constexpr size_t kLanes = 16;
 typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
 
-#define SLUICE_INLINE inline __attribute__((always_inline))
-
 constexpr int kKernelSide = 6;
 // With stride 2 the planes of a side from this one on are those of the kernel's middle element.
 constexpr int kOuter = 5;

@@ -25,14 +25,6 @@ stablehlo::CallAttributes attributes_of(const PoolingWindows& windows) {
           {"dilation", windows.dilation}};
 }
 
-// Of a call whose operands and one result are activations.
-stablehlo::CallOptions channels_last(size_t operands, int64_t rank) {
-  stablehlo::CallOptions options{.pure = true};
-  options.operand_layouts.assign(operands, channels_last_layout(rank));
-  options.result_layouts = {channels_last_layout(rank)};
-  return options;
-}
-
 }  // namespace
 
 Value kernel_convolution(Emit& e, const stablehlo::ConvolutionCall& call, Value first, Value second) {
@@ -84,16 +76,14 @@ Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows
   if (!takes_pooling(e, x, windows)) return {};
   Dims result(x.dims().begin(), x.dims().begin() + 2);
   result.insert(result.end(), out.begin(), out.end());
-  const Value operands[] = {x};
-  return e.b.custom_call(stablehlo::kMaxPoolingTarget, operands, {{DType::kF32, result}},
-                         attributes_of(windows), channels_last(1, x.rank()))[0];
+  return call_on_activations(e, stablehlo::kMaxPoolingTarget, {x}, {{DType::kF32, result}},
+                             attributes_of(windows))[0];
 }
 
 Value kernel_max_pooling_gradient(Emit& e, Value x, Value grad, const PoolingWindows& windows) {
   if (!takes_pooling(e, x, windows) || !all_f32({grad})) return {};
-  const Value operands[] = {x, grad};
-  return e.b.custom_call(stablehlo::kMaxPoolingGradientTarget, operands, {x.type()}, attributes_of(windows),
-                         channels_last(2, x.rank()))[0];
+  return call_on_activations(e, stablehlo::kMaxPoolingGradientTarget, {x, grad}, {x.type()},
+                             attributes_of(windows))[0];
 }
 
 }  // namespace sluice::ops

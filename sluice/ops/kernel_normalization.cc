@@ -11,23 +11,6 @@ Value each_channel(Emit& e, double number, Value x) {
   return e.b.splat(number, Type{DType::kF32, {x.dim(1)}});
 }
 
-// Operands like x lie with the channels last, those of one dimension as they are.
-std::vector<Dims> layouts_of(const Values& operands) {
-  std::vector<Dims> layouts;
-  for (const Value v : operands)
-    layouts.push_back(v.rank() > 1 ? channels_last_layout(v.rank()) : rows_layout(v.rank()));
-  return layouts;
-}
-
-Values call(Emit& e, std::string_view target, const Values& operands, const std::vector<Type>& results,
-            bool in_place = false) {
-  stablehlo::CallOptions options{.in_place = in_place, .pure = true};
-  options.operand_layouts = layouts_of(operands);
-  for (const Type& type : results)
-    options.result_layouts.push_back(type.rank() > 1 ? channels_last_layout(type.rank()) : Dims{0});
-  return e.b.custom_call(target, operands, results, {}, options);
-}
-
 const Normalized* find(const std::unordered_map<int32_t, Normalized>& notes, Value x) {
   const auto found = notes.find(x.id());
   return found == notes.end() ? nullptr : &found->second;
@@ -44,7 +27,7 @@ Values kernel_moments(Emit& e, Value x, Value eps, const Values& running) {
   Values operands = {x, eps};
   operands.insert(operands.end(), running.begin(), running.end());
   const std::vector<Type> results(running.empty() ? 3 : 5, {DType::kF32, {x.dim(1)}});
-  return call(e, stablehlo::kMomentsTarget, operands, results);
+  return call_on_activations(e, stablehlo::kMomentsTarget, operands, results);
 }
 
 void note_normalized(Emit& e, Value y, Normalized n) {
@@ -71,8 +54,8 @@ Value kernel_rectified(Emit& e, Value x) {
   } else if (const auto sum = fusions->sums.find(x.id()); sum != fusions->sums.end()) {
     auto [a, b] = sum->second;
     if (find(fusions->normalized, a) == nullptr) std::swap(a, b);
-    const Normalized *const first = find(fusions->normalized, a), *const second =
-                                                                      find(fusions->normalized, b);
+    const Normalized* const first = find(fusions->normalized, a);
+    const Normalized* const second = find(fusions->normalized, b);
     if (first == nullptr) return {};
     append(operands, *first);
     if (second != nullptr)
@@ -82,7 +65,7 @@ Value kernel_rectified(Emit& e, Value x) {
   } else {
     return {};
   }
-  const Value made = call(e, stablehlo::kNormalizeTarget, operands, {x.type()})[0];
+  const Value made = call_on_activations(e, stablehlo::kNormalizeTarget, operands, {x.type()})[0];
   if (alone != nullptr) fusions->rectified.emplace(made.id(), *alone);
   return made;
 }
@@ -109,7 +92,7 @@ Values kernel_channel_sums(Emit& e, const NormalizationGradient& of) {
   const Type channels{DType::kF32, {of.x.dim(1)}};
   Values operands = {of.g, of.x, of.mean, of.inverse};
   if (of.bias) operands.insert(operands.end(), {of.weight, of.bias});
-  return call(e, stablehlo::kChannelSumsTarget, operands, {channels, channels});
+  return call_on_activations(e, stablehlo::kChannelSumsTarget, operands, {channels, channels});
 }
 
 Value kernel_normalization_gradient(Emit& e, const NormalizationGradient& of, Value weight, Value mean_g,
@@ -120,8 +103,8 @@ Value kernel_normalization_gradient(Emit& e, const NormalizationGradient& of, Va
   if (!weight) weight = each_channel(e, 1, of.x);
   Values operands = {of.g, of.x, of.mean, of.inverse, to(e.b, weight, DType::kF32), mean_g, mean_product};
   if (of.bias) operands.push_back(of.bias);
-  return call(e, stablehlo::kNormalizationGradientTarget, operands, {of.x.type()},
-              static_cast<bool>(of.bias))[0];
+  return call_on_activations(e, stablehlo::kNormalizationGradientTarget, operands, {of.x.type()}, {},
+                             static_cast<bool>(of.bias))[0];
 }
 
 }  // namespace sluice::ops

@@ -6,7 +6,6 @@
 // and the last of them makes a call from what the notes say. What is then read by nobody the compiler drops.
 #pragma once
 
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

@@ -42,9 +42,11 @@ struct ProductCall {
 // batch, which counts momentum, its variance unbiased. eps and momentum have no dimensions.
 // "sluice_channel_sums": g, x [N, C, …], mean [C], inverse [C] → sum [C] = Σ g, product [C] = Σ g (x - mean)
 // inverse. With the operands weight [C] and bias [C] behind them g counts as 0 where the normalized x, which
-// is (x - mean) inverse weight + bias, is 0 or less. "sluice_normalize": x [N, C, …], its mean, inverse,
-// weight, bias [C] → max(0, normalized x). More operands: a tensor like x that is added before the maximum is
-// taken; its own mean, inverse, weight, bias where it is to be normalized too.
+// is (x - mean) inverse weight + bias, is 0 or less.
+//
+// "sluice_normalize": x [N, C, …], its mean, inverse, weight, bias [C] → max(0, normalized x). More operands:
+// a tensor like x that is added before the maximum is taken; its own mean, inverse, weight, bias where it is
+// to be normalized too.
 // "sluice_normalization_gradient": g, x [N, C, …], mean, inverse, weight, mean of g, mean of g (x - mean)
 // inverse [C] → x's gradient. With the operand bias [C] behind them g counts as 0 where the normalized x is 0
 // or less.
