@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <numeric>
 
 #include "sluice/ops/emit.h"
 
@@ -11,8 +10,8 @@ namespace sluice::ops {
 
 // The fastest dimension first: row-major.
 inline Dims rows_layout(int64_t rank) {
-  Dims layout(static_cast<size_t>(rank));
-  std::iota(layout.rbegin(), layout.rend(), 0);
+  Dims layout;
+  for (int64_t d = rank - 1; d >= 0; --d) layout.push_back(d);
   return layout;
 }
 // [N, C, …] with the channels together.
