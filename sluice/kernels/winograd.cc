@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/each_cpu.h"
 #include "sluice/kernels/partial_sums.h"
 #include "sluice/kernels/threads.h"
 
@@ -19,9 +20,6 @@ constexpr int64_t kFewestTiles = 64;
 // With fewer the transforms cost more than the products save (measured).
 constexpr int64_t kFewestChannels = 16, kFewestGradientChannels = 32, kFewestStridedChannels = 32;
 constexpr size_t kPieceChannels = 16, kPlainWidth = 64;
-// Pixels of fewer channels lie closely enough for the hardware.
-constexpr int64_t kFetchedChannels = 64;
-constexpr int64_t kLineFloats = 16;
 constexpr size_t kAlignment = 64;
 // Up to so many floats of sums lie in a core's second cache beside a block: each thread adds up its own
 // tiles. Where there are more, the threads share a block, each with points of its own.
@@ -114,80 +112,86 @@ Tiles::Tiles(const WinogradShape& shape)
       high_((shape.out_height + side_.out - 1) / side_.out),
       wide_((shape.out_width + side_.out - 1) / side_.out) {}
 
-Tiles::Place Tiles::place_of(int64_t tile) const {
-  return {tile / (high_ * wide_), tile / wide_ % high_, tile % wide_};
+namespace {
+
+// Pixels of a tile's side that lie in the picture.
+struct Inside {
+  int begin, end;
+  bool has(int i) const { return i >= begin && i < end; }
+};
+
+// Where the tile's pixels are, row by row: those outside the picture at `outside`. `row` and `column` of its
+// first pixel may lie outside.
+template <int kSide, typename Float, typename Pointers>
+SLUICE_INLINE void list_pixels(Float* picture, int64_t row, int64_t column, int64_t height, int64_t width,
+                               int64_t floats, Float* outside, Pointers& to) {
+  const auto inside = [](int64_t first, int64_t extent) {
+    return Inside{static_cast<int>(std::max<int64_t>(0, -first)),
+                  static_cast<int>(std::min<int64_t>(kSide, extent - first))};
+  };
+  const Inside rows = inside(row, height), columns = inside(column, width);
+#pragma GCC unroll 9
+  for (int i = 0; i < kSide; ++i)
+#pragma GCC unroll 9
+    for (int j = 0; j < kSide; ++j) {
+      const bool there = rows.has(i) && columns.has(j);
+      const int64_t place = ((row + i) * width + column + j) * floats;
+      to[static_cast<size_t>(i * kSide + j)] = (there ? picture : outside) + (there ? place : 0);
+    }
 }
 
-// A row of a tile is too short for the hardware to guess the next one: without this, transforms of pictures
-// that no cache holds take 1.5 to 2.5 times as long (measured). Inlined, because a compiler drops a call that
-// has no effect.
-inline __attribute__((always_inline)) void Tiles::fetch(int64_t tile, const float* pixels, int64_t height,
-                                                        int64_t width, int64_t channels, int64_t step) const {
-  if (channels < kFetchedChannels || tile >= count()) return;
-  const Place at = place_of(tile);
-  const int64_t row = at.row * step, column = at.column * step;
-  const int64_t floats = std::min(step, width - column) * channels;
-  for (int64_t h = row; h < std::min(row + step, height); ++h) {
-    const float* const first = pixels + ((at.picture * height + h) * width + column) * channels;
-    for (int64_t i = 0; i < floats; i += kLineFloats) __builtin_prefetch(first + i);
-  }
+// For a side of `side` pixels.
+template <typename Float, typename Pointers>
+void list_pixels(int side, Float* picture, int64_t row, int64_t column, int64_t height, int64_t width,
+                 int64_t floats, Float* outside, Pointers& to) {
+  const auto list = [&](auto fixed) {
+    list_pixels<fixed.value>(picture, row, column, height, width, floats, outside, to);
+  };
+  if (side == 4) return list(std::integral_constant<int, 4>());
+  if (side == 5) return list(std::integral_constant<int, 5>());
+  if (side == 6) return list(std::integral_constant<int, 6>());
+  if (side == 8) return list(std::integral_constant<int, 8>());
+  list(std::integral_constant<int, 9>());
 }
+
+}  // namespace
 
 void Tiles::transform_input(const float* x, int64_t tile, int64_t rows, float* to) const {
   static const std::array<float, 4096> zeros{};
   const auto channels = static_cast<size_t>(shape_.channels);
-  fetch(tile + wide_, x, shape_.in_height, shape_.in_width, shape_.channels, side_.step);
   const Place at = place_of(tile);
-  const int64_t row = at.row * side_.step - shape_.padding_height,
-                column = at.column * side_.step - shape_.padding_width;
+  const float* const picture = x + at.picture * shape_.in_height * shape_.in_width * shape_.channels;
   for (size_t first = 0; first < channels; first += zeros.size()) {
     TileInputs from;
-    for (int64_t i = 0; i < side_.in; ++i) {
-      const int64_t h = row + i;
-      const bool inside = h >= 0 && h < shape_.in_height;
-      const int64_t pixel = (at.picture * shape_.in_height + h) * shape_.in_width + column;
-      for (int64_t j = 0; j < side_.in; ++j) {
-        const bool there = inside && column + j >= 0 && column + j < shape_.in_width;
-        from[static_cast<size_t>(i * side_.in + j)] =
-            there ? x + static_cast<size_t>(pixel + j) * channels + first : zeros.data();
-      }
-    }
+    list_pixels(side_.in, picture + first, at.row * side_.step - shape_.padding_height,
+                at.column * side_.step - shape_.padding_width, shape_.in_height, shape_.in_width,
+                shape_.channels, zeros.data(), from);
     input_tile(shape_.tiling, from, std::min(channels - first, zeros.size()),
                static_cast<size_t>(rows) * channels, to + first);
   }
-}
-
-int64_t Tiles::out_pixel(const Place& tile, int64_t i) const {
-  const int64_t h = tile.row * side_.out + i / side_.out, w = tile.column * side_.out + i % side_.out;
-  if (h >= shape_.out_height || w >= shape_.out_width) return -1;
-  return (tile.picture * shape_.out_height + h) * shape_.out_width + w;
 }
 
 void Tiles::transform_gradient(const float* y, int64_t tile, int64_t rows, float* to) const {
   const auto filters = static_cast<size_t>(shape_.filters);
   const Scratch outside(filters * sizeof(float));
   std::fill(outside.floats(), outside.floats() + filters, 0.f);
-  fetch(tile + wide_, y, shape_.out_height, shape_.out_width, shape_.filters, side_.out);
   const Place at = place_of(tile);
   TileInputs from;
-  for (int64_t i = 0; i < side_.out * side_.out; ++i) {
-    const int64_t pixel = out_pixel(at, i);
-    from[static_cast<size_t>(i)] = pixel < 0 ? outside.floats() : y + static_cast<size_t>(pixel) * filters;
-  }
+  list_pixels(side_.out, y + at.picture * shape_.out_height * shape_.out_width * shape_.filters,
+              at.row * side_.out, at.column * side_.out, shape_.out_height, shape_.out_width, shape_.filters,
+              static_cast<const float*>(outside.floats()), from);
   gradient_tile(shape_.tiling, from, filters, static_cast<size_t>(rows) * filters, to);
 }
 
-void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, float* y) const {
-  const auto filters = static_cast<size_t>(shape_.filters);
-  const Scratch dropped(filters * sizeof(float));
-  fetch(tile + 1, y, shape_.out_height, shape_.out_width, shape_.filters, side_.out);
+void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, int64_t first, int64_t filters,
+                             float* y) const {
+  const Scratch dropped(static_cast<size_t>(filters) * sizeof(float));
   const Place at = place_of(tile);
   TileOutputs to;
-  for (int64_t i = 0; i < side_.out * side_.out; ++i) {
-    const int64_t pixel = out_pixel(at, i);
-    to[static_cast<size_t>(i)] = pixel < 0 ? dropped.floats() : y + static_cast<size_t>(pixel) * filters;
-  }
-  output_tile(shape_.tiling, from, filters, static_cast<size_t>(rows) * filters, to);
+  list_pixels(side_.out, y + at.picture * shape_.out_height * shape_.out_width * shape_.filters + first,
+              at.row * side_.out, at.column * side_.out, shape_.out_height, shape_.out_width, shape_.filters,
+              dropped.floats(), to);
+  output_tile(shape_.tiling, from, static_cast<size_t>(filters), static_cast<size_t>(rows * filters), to);
 }
 
 // ---- The convolution ----
@@ -245,8 +249,10 @@ base::Status Winograd::run_block(int64_t first, const float* x, std::byte* packe
   const Scratch input(static_cast<size_t>(rows * channels) * sizeof(float)),
       output(static_cast<size_t>(rows * filters) * sizeof(float));
   const int64_t count = std::min(block_, tiles_.count() - first);
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
+    tiles_.fetch_input(x, tiles_.below(first + i));
     tiles_.transform_input(x, first + i, block_, input.floats() + i * channels);
+  }
   for (const Group& group : groups_) {
     const int64_t row = group.planes.first * block_;
     SLUICE_OK(group.product->execute(
@@ -254,8 +260,10 @@ base::Status Winograd::run_block(int64_t first, const float* x, std::byte* packe
                                  {DNNL_ARG_WEIGHTS, &group.weights(), packed + group.packed},
                                  {DNNL_ARG_DST, &group.output, output.floats() + row * filters}}}));
   }
-  for (int64_t i = 0; i < count; ++i)
-    tiles_.transform_output(output.floats() + i * filters, first + i, block_, y);
+  for (int64_t i = 0; i < count; ++i) {
+    tiles_.fetch_output(y, first + i + 1);
+    tiles_.transform_output(output.floats() + i * filters, first + i, block_, 0, filters, y);
+  }
   return {};
 }
 
@@ -326,6 +334,8 @@ void WinogradGradient::transform(const float* x, const float* y, int64_t first, 
   parallel_for(parts, [&](size_t part) {
     const int64_t begin = static_cast<int64_t>(part) * kTilesOfPart;
     for (int64_t i = begin; i < std::min(begin + kTilesOfPart, count); ++i) {
+      tiles_.fetch_input(x, tiles_.below(first + i));
+      tiles_.fetch_output(y, tiles_.below(first + i));
       tiles_.transform_input(x, first + i, block_, input + i * shape.channels);
       tiles_.transform_gradient(y, first + i, block_, gradient + i * shape.filters);
     }

@@ -24,14 +24,14 @@ struct Plain {
   static constexpr size_t place(int i, int j) { return kernel_place(i, j); }
 
   template <typename T>
-  static SLUICE_INLINE void input(const T* x, int step, T* to) {
+  static SLUICE_INLINE void input(const T* x, int step, T* to, int to_step) {
     const T x0 = x[0], x1 = x[step], x2 = x[2 * step], x3 = x[3 * step], x4 = x[4 * step], x5 = x[5 * step];
     to[0] = 4 * x0 - 5 * x2 + x4;
-    to[step] = x4 + x3 - 4 * (x1 + x2);
-    to[2 * step] = x4 - x3 + 4 * (x1 - x2);
-    to[3 * step] = x4 - x2 + 2 * (x3 - x1);
-    to[4 * step] = x4 - x2 - 2 * (x3 - x1);
-    to[5 * step] = 4 * x1 - 5 * x3 + x5;
+    to[to_step] = x4 + x3 - 4 * (x1 + x2);
+    to[2 * to_step] = x4 - x3 + 4 * (x1 - x2);
+    to[3 * to_step] = x4 - x2 + 2 * (x3 - x1);
+    to[4 * to_step] = x4 - x2 - 2 * (x3 - x1);
+    to[5 * to_step] = 4 * x1 - 5 * x3 + x5;
   }
   template <typename T>
   static SLUICE_INLINE void output(const T* m, int step, T* to, int to_step) {
@@ -126,10 +126,9 @@ struct Halving : Strided {
   static constexpr TileSide kSide = side_of(Tiling::kHalving);
 
   template <typename T>
-  static SLUICE_INLINE void input(const T* x, int step, T* to) {
-    const T middle[4] = {x[step], x[3 * step], x[5 * step], x[7 * step]};
-    input_outer(x, 2 * step, to, step);
-    for (int i = 0; i < 4; ++i) to[(kOuter + i) * step] = middle[i];
+  static SLUICE_INLINE void input(const T* x, int step, T* to, int to_step) {
+    input_outer(x, 2 * step, to, to_step);
+    for (int i = 0; i < 4; ++i) to[(kOuter + i) * to_step] = x[(2 * i + 1) * step];
   }
   template <typename T>
   static SLUICE_INLINE void output(const T* m, int step, T* to, int to_step) {
@@ -151,6 +150,12 @@ struct Halving : Strided {
 struct Doubling : Strided {
   static constexpr TileSide kSide = side_of(Tiling::kDoubling);
 
+  // The other way round the odd pixels are those of the input themselves.
+  template <typename T>
+  static SLUICE_INLINE void input(const T* x, int step, T* to, int to_step) {
+    input_outer(x, step, to, to_step);
+    for (int i = 0; i < 4; ++i) to[(kOuter + i) * to_step] = x[i * step];
+  }
   template <typename T>
   static SLUICE_INLINE void output(const T* m, int step, T* to, int to_step) {
     for (int i = 0; i < 4; ++i) to[2 * i * to_step] = m[(kOuter + i) * step];
@@ -167,62 +172,76 @@ SLUICE_INLINE void store(const T& value, float* to) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// The planes of a tile, row by row, to their places.
+// ---- Tiles: first along the columns, each as soon as it is read, then along the rows ----
+
+// Loops over a side must be unrolled: what they index are registers.
+#define SLUICE_UNROLL _Pragma("GCC unroll 9")
+
 template <typename S, typename T>
-SLUICE_INLINE void store_planes(const T* planes, size_t stride, float* to) {
-  for (int i = 0; i < S::kSide.planes; ++i)
-    for (int j = 0; j < S::kSide.planes; ++j)
-      store(planes[i * S::kSide.planes + j], to + S::place(i, j) * stride);
+SLUICE_INLINE void store_row(const T* row, int i, size_t stride, float* to) {
+  SLUICE_UNROLL
+  for (int j = 0; j < S::kSide.planes; ++j) store(row[j], to + S::place(i, j) * stride);
 }
 
-// Bᵀ d B of the channels from c on, where a side has as many planes as pixels.
+// Bᵀ d B of the channels from c on.
 template <typename S, typename T>
 SLUICE_INLINE void input_channels(const TileInputs& from, size_t c, size_t stride, float* to) {
-  constexpr int kIn = S::kSide.in;
-  T d[kIn * kIn];
-  for (size_t i = 0; i < kIn * kIn; ++i) load(from[i] + c, d[i]);
-  for (int i = 0; i < kIn; ++i) S::input(d + i, kIn, d + i);
-  for (int i = 0; i < kIn; ++i) S::input(d + i * kIn, 1, d + i * kIn);
-  store_planes<S>(d, stride, to + c);
-}
-// The other way round the odd pixels are those of the input themselves.
-template <typename T>
-SLUICE_INLINE void doubling_input_channels(const TileInputs& from, size_t c, size_t stride, float* to) {
-  constexpr int kIn = Doubling::kSide.in, kPlanes = Doubling::kSide.planes;
-  T d[kIn * kIn], half[kPlanes * kIn], planes[kPlanes * kPlanes];
-  for (size_t i = 0; i < kIn * kIn; ++i) load(from[i] + c, d[i]);
-  for (int i = 0; i < kIn; ++i) {
-    Doubling::input_outer(d + i, kIn, half + i, kIn);
-    for (int k = 0; k < 4; ++k) half[(kOuter + k) * kIn + i] = d[k * kIn + i];
+  constexpr int kIn = S::kSide.in, kPlanes = S::kSide.planes;
+  T half[kPlanes * kIn];
+  SLUICE_UNROLL
+  for (int j = 0; j < kIn; ++j) {
+    T column[kIn];
+    SLUICE_UNROLL
+    for (int i = 0; i < kIn; ++i) load(from[static_cast<size_t>(i * kIn + j)] + c, column[i]);
+    S::input(column, 1, half + j, kIn);
   }
+  SLUICE_UNROLL
   for (int i = 0; i < kPlanes; ++i) {
-    Doubling::input_outer(half + i * kIn, 1, planes + i * kPlanes, 1);
-    for (int k = 0; k < 4; ++k) planes[i * kPlanes + kOuter + k] = half[i * kIn + k];
+    T row[kPlanes];
+    S::input(half + i * kIn, 1, row, 1);
+    store_row<S>(row, i, stride, to + c);
   }
-  store_planes<Doubling>(planes, stride, to + c);
 }
 
 // Aᵀ m A of the filters from f on.
 template <typename S, typename T>
 SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, const TileOutputs& to) {
   constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
-  T m[kPlanes * kPlanes], half[kOut * kPlanes], y[kOut * kOut];
-  for (int i = 0; i < kPlanes; ++i)
-    for (int j = 0; j < kPlanes; ++j) load(from + S::place(i, j) * stride + f, m[i * kPlanes + j]);
-  for (int i = 0; i < kPlanes; ++i) S::output(m + i, kPlanes, half + i, kPlanes);
-  for (int i = 0; i < kOut; ++i) S::output(half + i * kPlanes, 1, y + i * kOut, 1);
-  for (size_t i = 0; i < kOut * kOut; ++i) store(y[i], to[i] + f);
+  T half[kOut * kPlanes];
+  SLUICE_UNROLL
+  for (int j = 0; j < kPlanes; ++j) {
+    T column[kPlanes];
+    SLUICE_UNROLL
+    for (int i = 0; i < kPlanes; ++i) load(from + S::place(i, j) * stride + f, column[i]);
+    S::output(column, 1, half + j, kPlanes);
+  }
+  SLUICE_UNROLL
+  for (int i = 0; i < kOut; ++i) {
+    T row[kOut];
+    S::output(half + i * kPlanes, 1, row, 1);
+    SLUICE_UNROLL
+    for (int j = 0; j < kOut; ++j) store(row[j], to[static_cast<size_t>(i * kOut + j)] + f);
+  }
 }
 
 // A y Aᵀ of the filters from f on, y a tile of gradients.
 template <typename S, typename T>
 SLUICE_INLINE void gradient_filters(const TileInputs& from, size_t f, size_t stride, float* to) {
   constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
-  T y[kOut * kOut], half[kPlanes * kOut], planes[kPlanes * kPlanes];
-  for (size_t i = 0; i < kOut * kOut; ++i) load(from[i] + f, y[i]);
-  for (int i = 0; i < kOut; ++i) S::gradient(y + i, kOut, half + i, kOut);
-  for (int i = 0; i < kPlanes; ++i) S::gradient(half + i * kOut, 1, planes + i * kPlanes, 1);
-  store_planes<S>(planes, stride, to + f);
+  T half[kPlanes * kOut];
+  SLUICE_UNROLL
+  for (int j = 0; j < kOut; ++j) {
+    T column[kOut];
+    SLUICE_UNROLL
+    for (int i = 0; i < kOut; ++i) load(from[static_cast<size_t>(i * kOut + j)] + f, column[i]);
+    S::gradient(column, 1, half + j, kOut);
+  }
+  SLUICE_UNROLL
+  for (int i = 0; i < kPlanes; ++i) {
+    T row[kPlanes];
+    S::gradient(half + i * kOut, 1, row, 1);
+    store_row<S>(row, i, stride, to + f);
+  }
 }
 
 // G g Gᵀ of as many kernels as T has lanes, `step` floats apart.
@@ -303,9 +322,7 @@ SLUICE_EACH_CPU
 void input_tile(Tiling tiling, const TileInputs& from, size_t channels, size_t stride, float* to) {
   if (tiling == Tiling::kPlain) return input_of<Plain>(from, channels, stride, to);
   if (tiling == Tiling::kHalving) return input_of<Halving>(from, channels, stride, to);
-  size_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) doubling_input_channels<Lanes>(from, c, stride, to);
-  for (; c < channels; ++c) doubling_input_channels<float>(from, c, stride, to);
+  input_of<Doubling>(from, channels, stride, to);
 }
 
 SLUICE_EACH_CPU
