@@ -161,23 +161,19 @@ class Small : public Kernel {
       shape.turned = true;
       if (!plain) shape.tiling = Tiling::kDoubling;
     }
-    if (c.kind == Kind::kWeights)
-      kernel->gradient_ = WinogradGradient::make(shape);
-    else
-      kernel->convolution_ = Winograd::make(shape);
-    return kernel->gradient_ || kernel->convolution_ ? std::move(kernel) : nullptr;
+    kernel->winograd_ = c.kind == Kind::kWeights ? make_winograd_gradient(shape) : make_winograd(shape);
+    return kernel->winograd_ ? std::move(kernel) : nullptr;
   }
 
   base::Status run(const Places& at) const override {
     auto *x = static_cast<float*>(at.x), *w = static_cast<float*>(at.w), *y = static_cast<float*>(at.y);
-    if (kind_ == Kind::kWeights) return gradient_->run(x, y, w);
-    return kind_ == Kind::kData ? convolution_->run(y, w, x) : convolution_->run(x, w, y);
+    if (kind_ == Kind::kWeights) return winograd_->run(x, y, w);
+    return kind_ == Kind::kData ? winograd_->run(y, w, x) : winograd_->run(x, w, y);
   }
 
  private:
   Kind kind_{};
-  std::unique_ptr<Winograd> convolution_;
-  std::unique_ptr<WinogradGradient> gradient_;
+  std::unique_ptr<Winograd> winograd_;
 };
 
 // ---- The library's convolutions ----

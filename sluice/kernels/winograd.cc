@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "sluice/kernels/arena.h"
-#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/onednn.h"
 #include "sluice/kernels/partial_sums.h"
 #include "sluice/kernels/threads.h"
+#include "sluice/kernels/tiles.h"
 
 namespace sluice::kernels {
 namespace {
@@ -29,10 +31,7 @@ constexpr int64_t kTilesOfPart = 8;
 
 bool gains(const WinogradShape& shape, int64_t fewest_channels) {
   if (shape.tiling != Tiling::kPlain) fewest_channels = std::max(fewest_channels, kFewestStridedChannels);
-  // The work on the weights is the same for one tile as for many (measured: docs/performance.md).
-  const bool many = Tiles(shape).count() >= shape.channels * shape.filters / 2048;
-  return many && std::min(shape.channels, shape.filters) >= fewest_channels &&
-         std::min(shape.out_height, shape.out_width) >= side_of(shape.tiling).out;
+  return std::min(shape.channels, shape.filters) >= fewest_channels && Tiles(shape).outweigh_weights();
 }
 
 // Odd: with 64 tiles the planes of a tile would lie a power of two apart, in the same few places of a
@@ -102,103 +101,37 @@ bool keeps_pieces(const dnnl_memory_desc_t& layout) {
   return blocks.inner_nblks > 0 ? blocks.inner_idxs[blocks.inner_nblks - 1] == 2 : blocks.strides[2] == 1;
 }
 
-}  // namespace
-
-// ---- Tiles ----
-
-Tiles::Tiles(const WinogradShape& shape)
-    : shape_(shape),
-      side_(side_of(shape.tiling)),
-      high_((shape.out_height + side_.out - 1) / side_.out),
-      wide_((shape.out_width + side_.out - 1) / side_.out) {}
-
-namespace {
-
-// Pixels of a tile's side that lie in the picture.
-struct Inside {
-  int begin, end;
-  bool has(int i) const { return i >= begin && i < end; }
-};
-
-// Where the tile's pixels are, row by row: those outside the picture at `outside`. `row` and `column` of its
-// first pixel may lie outside.
-template <int kSide, typename Float, typename Pointers>
-SLUICE_INLINE void list_pixels(Float* picture, int64_t row, int64_t column, int64_t height, int64_t width,
-                               int64_t floats, Float* outside, Pointers& to) {
-  const auto inside = [](int64_t first, int64_t extent) {
-    return Inside{static_cast<int>(std::max<int64_t>(0, -first)),
-                  static_cast<int>(std::min<int64_t>(kSide, extent - first))};
-  };
-  const Inside rows = inside(row, height), columns = inside(column, width);
-#pragma GCC unroll 9
-  for (int i = 0; i < kSide; ++i)
-#pragma GCC unroll 9
-    for (int j = 0; j < kSide; ++j) {
-      const bool there = rows.has(i) && columns.has(j);
-      const int64_t place = ((row + i) * width + column + j) * floats;
-      to[static_cast<size_t>(i * kSide + j)] = (there ? picture : outside) + (there ? place : 0);
-    }
-}
-
-// For a side of `side` pixels.
-template <typename Float, typename Pointers>
-void list_pixels(int side, Float* picture, int64_t row, int64_t column, int64_t height, int64_t width,
-                 int64_t floats, Float* outside, Pointers& to) {
-  const auto list = [&](auto fixed) {
-    list_pixels<fixed.value>(picture, row, column, height, width, floats, outside, to);
-  };
-  if (side == 4) return list(std::integral_constant<int, 4>());
-  if (side == 5) return list(std::integral_constant<int, 5>());
-  if (side == 6) return list(std::integral_constant<int, 6>());
-  if (side == 8) return list(std::integral_constant<int, 8>());
-  list(std::integral_constant<int, 9>());
-}
-
-}  // namespace
-
-void Tiles::transform_input(const float* x, int64_t tile, int64_t rows, float* to) const {
-  static const std::array<float, 4096> zeros{};
-  const auto channels = static_cast<size_t>(shape_.channels);
-  const Place at = place_of(tile);
-  const float* const picture = x + at.picture * shape_.in_height * shape_.in_width * shape_.channels;
-  for (size_t first = 0; first < channels; first += zeros.size()) {
-    TileInputs from;
-    list_pixels(side_.in, picture + first, at.row * side_.step - shape_.padding_height,
-                at.column * side_.step - shape_.padding_width, shape_.in_height, shape_.in_width,
-                shape_.channels, zeros.data(), from);
-    input_tile(shape_.tiling, from, std::min(channels - first, zeros.size()),
-               static_cast<size_t>(rows) * channels, to + first);
-  }
-}
-
-void Tiles::transform_gradient(const float* y, int64_t tile, int64_t rows, float* to) const {
-  const auto filters = static_cast<size_t>(shape_.filters);
-  const Scratch outside(filters * sizeof(float));
-  std::fill(outside.floats(), outside.floats() + filters, 0.f);
-  const Place at = place_of(tile);
-  TileInputs from;
-  list_pixels(side_.out, y + at.picture * shape_.out_height * shape_.out_width * shape_.filters,
-              at.row * side_.out, at.column * side_.out, shape_.out_height, shape_.out_width, shape_.filters,
-              static_cast<const float*>(outside.floats()), from);
-  gradient_tile(shape_.tiling, from, filters, static_cast<size_t>(rows) * filters, to);
-}
-
-void Tiles::transform_output(const float* from, int64_t tile, int64_t rows, int64_t first, int64_t filters,
-                             float* y) const {
-  const Scratch dropped(static_cast<size_t>(filters) * sizeof(float));
-  const Place at = place_of(tile);
-  TileOutputs to;
-  list_pixels(side_.out, y + at.picture * shape_.out_height * shape_.out_width * shape_.filters + first,
-              at.row * side_.out, at.column * side_.out, shape_.out_height, shape_.out_width, shape_.filters,
-              dropped.floats(), to);
-  output_tile(shape_.tiling, from, static_cast<size_t>(filters), static_cast<size_t>(rows * filters), to);
-}
-
 // ---- The convolution ----
 
-std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
+class WideWinograd : public Winograd {
+ public:
+  explicit WideWinograd(const WinogradShape& shape) : tiles_(shape) {}
+  static std::unique_ptr<WideWinograd> make(const WinogradShape& shape);
+  base::Status run(const float* x, const float* w, float* y) const override;
+
+ private:
+  // The products of a group of planes. Weights: [kernels, channels, filters], in the order that the product
+  // wants.
+  struct Group {
+    PlaneGroup planes;
+    dnnl_memory_desc_t input, output;
+    std::unique_ptr<Primitive> product;
+    size_t packed = 0;  // where its weights lie, in bytes
+    const dnnl_memory_desc_t& weights() const { return product->layout(dnnl_query_weights_md); }
+  };
+  void transform_weights(const float* w, std::byte* to) const;
+  base::Status run_block(int64_t first, const float* x, std::byte* packed, float* y) const;
+
+  Tiles tiles_;
+  int64_t block_ = 0;
+  size_t packed_bytes_ = 0;
+  size_t piece_width_ = 0;  // filters that lie side by side in the weights of every group
+  std::vector<Group> groups_;
+};
+
+std::unique_ptr<WideWinograd> WideWinograd::make(const WinogradShape& shape) {
   if (!gains(shape, kFewestChannels)) return nullptr;
-  auto made = std::make_unique<Winograd>(shape);
+  auto made = std::make_unique<WideWinograd>(shape);
   made->block_ = tiles_of_shared_block(shape, kBlockFloats, made->tiles_.count());
   for (const PlaneGroup& planes : groups_of(shape.tiling)) {
     const int64_t rows = planes.each * made->block_;
@@ -218,7 +151,7 @@ std::unique_ptr<Winograd> Winograd::make(const WinogradShape& shape) {
   return made;
 }
 
-void Winograd::transform_weights(const float* w, std::byte* to) const {
+void WideWinograd::transform_weights(const float* w, std::byte* to) const {
   const WinogradShape& shape = tiles_.shape();
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
   const size_t filter_step = 9 * (shape.turned ? 1 : channels),
@@ -243,7 +176,7 @@ void Winograd::transform_weights(const float* w, std::byte* to) const {
   });
 }
 
-base::Status Winograd::run_block(int64_t first, const float* x, std::byte* packed, float* y) const {
+base::Status WideWinograd::run_block(int64_t first, const float* x, std::byte* packed, float* y) const {
   const int64_t channels = tiles_.shape().channels, filters = tiles_.shape().filters,
                 rows = tiles_.planes() * block_;
   const Scratch input(static_cast<size_t>(rows * channels) * sizeof(float)),
@@ -267,7 +200,7 @@ base::Status Winograd::run_block(int64_t first, const float* x, std::byte* packe
   return {};
 }
 
-base::Status Winograd::run(const float* x, const float* w, float* y) const {
+base::Status WideWinograd::run(const float* x, const float* w, float* y) const {
   const Scratch packed(packed_bytes_);
   transform_weights(w, packed.bytes());
   const int64_t blocks = (tiles_.count() + block_ - 1) / block_;
@@ -278,7 +211,34 @@ base::Status Winograd::run(const float* x, const float* w, float* y) const {
 
 // ---- The weights' gradient ----
 
-namespace {
+class WideGradient : public Winograd {
+ public:
+  explicit WideGradient(const WinogradShape& shape) : tiles_(shape) {}
+  static std::unique_ptr<WideGradient> make(const WinogradShape& shape);
+  base::Status run(const float* x, const float* y, float* w) const override;
+
+ private:
+  // Products of some planes of a kernel with all that meet them.
+  struct Group {
+    dnnl_memory_desc_t input, gradient, sum;
+    std::unique_ptr<Primitive> first, more;  // the first product is stored, the others are added
+  };
+  struct Task {
+    size_t group;
+    int64_t kernel, plane;
+  };
+  bool add_group(const PlaneGroup& planes, int64_t kernels);
+  // The inputs and gradients of a block of tiles: [planes, block_, channels] and [planes, block_, filters].
+  void transform(const float* x, const float* y, int64_t first, float* input, float* gradient) const;
+  // The sum of the products of the tiles in [begin, end): [kKernelPlanes, channels, filters].
+  base::Status add_up(const float* x, const float* y, int64_t begin, int64_t end, float* sum) const;
+
+  Tiles tiles_;
+  int64_t block_ = 0, parts_ = 0, tiles_of_part_ = 0;
+  dnnl_memory_desc_t all_sums_;
+  std::vector<Group> groups_;
+  std::vector<Task> tasks_;
+};
 
 // Planes that one product of the library multiplies: there are six products or more for a thread, so that
 // none waits long for the others.
@@ -288,9 +248,7 @@ int64_t planes_of_product(const PlaneGroup& group) {
   return 1;
 }
 
-}  // namespace
-
-bool WinogradGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
+bool WideGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
   const WinogradShape& shape = tiles_.shape();
   const int64_t rows = planes.each * block_;
   Group group{dense(std::array<int64_t, 3>{kernels, shape.channels, rows}, kSwapped),
@@ -306,9 +264,9 @@ bool WinogradGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
   return true;
 }
 
-std::unique_ptr<WinogradGradient> WinogradGradient::make(const WinogradShape& shape) {
+std::unique_ptr<WideGradient> WideGradient::make(const WinogradShape& shape) {
   if (!gains(shape, kFewestGradientChannels)) return nullptr;
-  auto made = std::make_unique<WinogradGradient>(shape);
+  auto made = std::make_unique<WideGradient>(shape);
   const bool own_sums = kKernelPlanes * shape.channels * shape.filters <= kOwnSumFloats;
   made->block_ = tiles_of_block(shape, own_sums ? kBlockFloats : kGradientBlockFloats, made->tiles_.count());
   const int64_t blocks = (made->tiles_.count() + made->block_ - 1) / made->block_;
@@ -321,8 +279,8 @@ std::unique_ptr<WinogradGradient> WinogradGradient::make(const WinogradShape& sh
   return made;
 }
 
-void WinogradGradient::transform(const float* x, const float* y, int64_t first, float* input,
-                                 float* gradient) const {
+void WideGradient::transform(const float* x, const float* y, int64_t first, float* input,
+                             float* gradient) const {
   const WinogradShape& shape = tiles_.shape();
   const int64_t count = std::min(block_, tiles_.count() - first);
   for (int64_t plane = 0; plane < tiles_.planes(); ++plane) {  // rows that are missing add nothing
@@ -342,8 +300,8 @@ void WinogradGradient::transform(const float* x, const float* y, int64_t first, 
   });
 }
 
-base::Status WinogradGradient::add_up(const float* x, const float* y, int64_t begin, int64_t end,
-                                      float* sum) const {
+base::Status WideGradient::add_up(const float* x, const float* y, int64_t begin, int64_t end,
+                                  float* sum) const {
   const int64_t channels = tiles_.shape().channels, filters = tiles_.shape().filters,
                 rows = tiles_.planes() * block_;
   const Scratch input(static_cast<size_t>(rows * channels) * sizeof(float)),
@@ -364,7 +322,7 @@ base::Status WinogradGradient::add_up(const float* x, const float* y, int64_t be
   return {};
 }
 
-base::Status WinogradGradient::run(const float* x, const float* y, float* w) const {
+base::Status WideGradient::run(const float* x, const float* y, float* w) const {
   const WinogradShape& shape = tiles_.shape();
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
   const size_t sum_floats = kKernelPlanes * channels * filters;
@@ -386,6 +344,18 @@ base::Status WinogradGradient::run(const float* x, const float* y, float* w) con
                            w + 9 * (piece.filter * channels + piece.channel + i));
   });
   return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Winograd> make_winograd(const WinogradShape& shape) {
+  if (auto narrow = make_narrow_winograd(shape)) return narrow;
+  return WideWinograd::make(shape);
+}
+
+std::unique_ptr<Winograd> make_winograd_gradient(const WinogradShape& shape) {
+  if (auto narrow = make_narrow_winograd_gradient(shape)) return narrow;
+  return WideGradient::make(shape);
 }
 
 }  // namespace sluice::kernels

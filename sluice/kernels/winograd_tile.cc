@@ -1,15 +1,9 @@
 #include "sluice/kernels/winograd_tile.h"
 
-#include <cstring>
-
-#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/lanes.h"
 
 namespace sluice::kernels {
 namespace {
-
-// Channels that are worked on together; what is left of them goes one by one.
-constexpr size_t kLanes = 16;
-typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
 
 constexpr int kKernelSide = 6;
 // With stride 2 the planes of a side from this one on are those of the kernel's middle element.
@@ -163,15 +157,6 @@ struct Doubling : Strided {
   }
 };
 
-template <typename T>
-SLUICE_INLINE void load(const float* from, T& value) {
-  std::memcpy(&value, from, sizeof value);
-}
-template <typename T>
-SLUICE_INLINE void store(const T& value, float* to) {
-  std::memcpy(to, &value, sizeof value);
-}
-
 // ---- Tiles: first along the columns, each as soon as it is read, then along the rows ----
 
 // Loops over a side must be unrolled: what they index are registers.
@@ -275,6 +260,7 @@ SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t ste
     for (size_t i = 0; i < 9; ++i) w[lane * step + i] = spread[i][lane];
 }
 
+// What is left of the channels goes one by one.
 template <typename S>
 SLUICE_INLINE void input_of(const TileInputs& from, size_t channels, size_t stride, float* to) {
   size_t c = 0;
