@@ -22,9 +22,16 @@ struct Inside {
 
 // Where the tile's pixels are, row by row: those outside the picture at `outside`. `row` and `column` of its
 // first pixel may lie outside.
-template <int kSide, typename Float, typename Pointers>
+template <int kSide, typename Float>
 SLUICE_INLINE void list_pixels(Float* picture, int64_t row, int64_t column, int64_t height, int64_t width,
-                               int64_t floats, Float* outside, Pointers& to) {
+                               int64_t floats, Float* outside, TilePixels<Float>& to) {
+  to.whole = row >= 0 && column >= 0 && row + kSide <= height && column + kSide <= width;
+  if (to.whole) {
+    to.first = picture + (row * width + column) * floats;
+    to.row_step = static_cast<size_t>(width * floats);
+    to.column_step = static_cast<size_t>(floats);
+    return;
+  }
   const auto inside = [](int64_t first, int64_t extent) {
     return Inside{static_cast<int>(std::max<int64_t>(0, -first)),
                   static_cast<int>(std::min<int64_t>(kSide, extent - first))};
@@ -36,14 +43,14 @@ SLUICE_INLINE void list_pixels(Float* picture, int64_t row, int64_t column, int6
     for (int j = 0; j < kSide; ++j) {
       const bool there = rows.has(i) && columns.has(j);
       const int64_t place = ((row + i) * width + column + j) * floats;
-      to[static_cast<size_t>(i * kSide + j)] = (there ? picture : outside) + (there ? place : 0);
+      to.each[static_cast<size_t>(i * kSide + j)] = (there ? picture : outside) + (there ? place : 0);
     }
 }
 
 // For a side of `side` pixels.
-template <typename Float, typename Pointers>
+template <typename Float>
 void list_pixels(int side, Float* picture, int64_t row, int64_t column, int64_t height, int64_t width,
-                 int64_t floats, Float* outside, Pointers& to) {
+                 int64_t floats, Float* outside, TilePixels<Float>& to) {
   const auto list = [&](auto fixed) {
     list_pixels<fixed.value>(picture, row, column, height, width, floats, outside, to);
   };

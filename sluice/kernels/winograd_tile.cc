@@ -162,6 +162,14 @@ struct Doubling : Strided {
 // Loops over a side must be unrolled: what they index are registers.
 #define SLUICE_UNROLL _Pragma("GCC unroll 9")
 
+template <bool kWhole, int kSide, typename Float>
+SLUICE_INLINE Float* pixel(const TilePixels<Float>& pixels, int i, int j) {
+  if (kWhole)
+    return pixels.first + static_cast<size_t>(i) * pixels.row_step +
+           static_cast<size_t>(j) * pixels.column_step;
+  return pixels.each[static_cast<size_t>(i * kSide + j)];
+}
+
 template <typename S, typename T>
 SLUICE_INLINE void store_row(const T* row, int i, size_t stride, float* to) {
   SLUICE_UNROLL
@@ -169,7 +177,7 @@ SLUICE_INLINE void store_row(const T* row, int i, size_t stride, float* to) {
 }
 
 // Bᵀ d B of the channels from c on.
-template <typename S, typename T>
+template <typename S, bool kWhole, typename T>
 SLUICE_INLINE void input_channels(const TileInputs& from, size_t c, size_t stride, float* to) {
   constexpr int kIn = S::kSide.in, kPlanes = S::kSide.planes;
   T half[kPlanes * kIn];
@@ -177,7 +185,7 @@ SLUICE_INLINE void input_channels(const TileInputs& from, size_t c, size_t strid
   for (int j = 0; j < kIn; ++j) {
     T column[kIn];
     SLUICE_UNROLL
-    for (int i = 0; i < kIn; ++i) load(from[static_cast<size_t>(i * kIn + j)] + c, column[i]);
+    for (int i = 0; i < kIn; ++i) load(pixel<kWhole, kIn>(from, i, j) + c, column[i]);
     S::input(column, 1, half + j, kIn);
   }
   SLUICE_UNROLL
@@ -189,7 +197,7 @@ SLUICE_INLINE void input_channels(const TileInputs& from, size_t c, size_t strid
 }
 
 // Aᵀ m A of the filters from f on.
-template <typename S, typename T>
+template <typename S, bool kWhole, typename T>
 SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, const TileOutputs& to) {
   constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
   T half[kOut * kPlanes];
@@ -205,12 +213,12 @@ SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, co
     T row[kOut];
     S::output(half + i * kPlanes, 1, row, 1);
     SLUICE_UNROLL
-    for (int j = 0; j < kOut; ++j) store(row[j], to[static_cast<size_t>(i * kOut + j)] + f);
+    for (int j = 0; j < kOut; ++j) store(row[j], pixel<kWhole, kOut>(to, i, j) + f);
   }
 }
 
 // A y Aᵀ of the filters from f on, y a tile of gradients.
-template <typename S, typename T>
+template <typename S, bool kWhole, typename T>
 SLUICE_INLINE void gradient_filters(const TileInputs& from, size_t f, size_t stride, float* to) {
   constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
   T half[kPlanes * kOut];
@@ -218,7 +226,7 @@ SLUICE_INLINE void gradient_filters(const TileInputs& from, size_t f, size_t str
   for (int j = 0; j < kOut; ++j) {
     T column[kOut];
     SLUICE_UNROLL
-    for (int i = 0; i < kOut; ++i) load(from[static_cast<size_t>(i * kOut + j)] + f, column[i]);
+    for (int i = 0; i < kOut; ++i) load(pixel<kWhole, kOut>(from, i, j) + f, column[i]);
     S::gradient(column, 1, half + j, kOut);
   }
   SLUICE_UNROLL
@@ -261,23 +269,23 @@ SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t ste
 }
 
 // What is left of the channels goes one by one.
-template <typename S>
+template <typename S, bool kWhole>
 SLUICE_INLINE void input_of(const TileInputs& from, size_t channels, size_t stride, float* to) {
   size_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) input_channels<S, Lanes>(from, c, stride, to);
-  for (; c < channels; ++c) input_channels<S, float>(from, c, stride, to);
+  for (; c + kLanes <= channels; c += kLanes) input_channels<S, kWhole, Lanes>(from, c, stride, to);
+  for (; c < channels; ++c) input_channels<S, kWhole, float>(from, c, stride, to);
 }
-template <typename S>
+template <typename S, bool kWhole>
 SLUICE_INLINE void output_of(const float* from, size_t filters, size_t stride, const TileOutputs& to) {
   size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) output_filters<S, Lanes>(from, f, stride, to);
-  for (; f < filters; ++f) output_filters<S, float>(from, f, stride, to);
+  for (; f + kLanes <= filters; f += kLanes) output_filters<S, kWhole, Lanes>(from, f, stride, to);
+  for (; f < filters; ++f) output_filters<S, kWhole, float>(from, f, stride, to);
 }
-template <typename S>
+template <typename S, bool kWhole>
 SLUICE_INLINE void gradient_of(const TileInputs& from, size_t filters, size_t stride, float* to) {
   size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) gradient_filters<S, Lanes>(from, f, stride, to);
-  for (; f < filters; ++f) gradient_filters<S, float>(from, f, stride, to);
+  for (; f + kLanes <= filters; f += kLanes) gradient_filters<S, kWhole, Lanes>(from, f, stride, to);
+  for (; f < filters; ++f) gradient_filters<S, kWhole, float>(from, f, stride, to);
 }
 template <typename S>
 SLUICE_INLINE void weight_of(const float* w, size_t step, bool turned, size_t stride, size_t filters,
@@ -306,22 +314,35 @@ std::span<const PlaneGroup> groups_of(Tiling tiling) {
 
 SLUICE_EACH_CPU
 void input_tile(Tiling tiling, const TileInputs& from, size_t channels, size_t stride, float* to) {
-  if (tiling == Tiling::kPlain) return input_of<Plain>(from, channels, stride, to);
-  if (tiling == Tiling::kHalving) return input_of<Halving>(from, channels, stride, to);
-  input_of<Doubling>(from, channels, stride, to);
+  if (tiling == Tiling::kPlain)
+    return from.whole ? input_of<Plain, true>(from, channels, stride, to)
+                      : input_of<Plain, false>(from, channels, stride, to);
+  if (tiling == Tiling::kHalving)
+    return from.whole ? input_of<Halving, true>(from, channels, stride, to)
+                      : input_of<Halving, false>(from, channels, stride, to);
+  from.whole ? input_of<Doubling, true>(from, channels, stride, to)
+             : input_of<Doubling, false>(from, channels, stride, to);
 }
 
 SLUICE_EACH_CPU
 void output_tile(Tiling tiling, const float* from, size_t filters, size_t stride, const TileOutputs& to) {
-  if (tiling == Tiling::kPlain) return output_of<Plain>(from, filters, stride, to);
-  if (tiling == Tiling::kHalving) return output_of<Halving>(from, filters, stride, to);
-  output_of<Doubling>(from, filters, stride, to);
+  if (tiling == Tiling::kPlain)
+    return to.whole ? output_of<Plain, true>(from, filters, stride, to)
+                    : output_of<Plain, false>(from, filters, stride, to);
+  if (tiling == Tiling::kHalving)
+    return to.whole ? output_of<Halving, true>(from, filters, stride, to)
+                    : output_of<Halving, false>(from, filters, stride, to);
+  to.whole ? output_of<Doubling, true>(from, filters, stride, to)
+           : output_of<Doubling, false>(from, filters, stride, to);
 }
 
 SLUICE_EACH_CPU
 void gradient_tile(Tiling tiling, const TileInputs& from, size_t filters, size_t stride, float* to) {
-  if (tiling == Tiling::kPlain) return gradient_of<Plain>(from, filters, stride, to);
-  gradient_of<Halving>(from, filters, stride, to);
+  if (tiling == Tiling::kPlain)
+    return from.whole ? gradient_of<Plain, true>(from, filters, stride, to)
+                      : gradient_of<Plain, false>(from, filters, stride, to);
+  from.whole ? gradient_of<Halving, true>(from, filters, stride, to)
+             : gradient_of<Halving, false>(from, filters, stride, to);
 }
 
 SLUICE_EACH_CPU

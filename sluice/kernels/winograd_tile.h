@@ -44,10 +44,18 @@ struct PlaneGroup {
 };
 std::span<const PlaneGroup> groups_of(Tiling tiling);
 
-// Pointers to the channels of a tile's pixels, row by row; as many as its side says.
+// The channels of a tile's pixels. Of a whole tile, which lies inside the picture: from the first pixel on,
+// by steps in floats. Of another: a pointer to each, row by row; as many as its side says.
 constexpr size_t kMostPixels = 81;
-using TileInputs = std::array<const float*, kMostPixels>;
-using TileOutputs = std::array<float*, kMostPixels>;
+template <typename Float>
+struct TilePixels {
+  bool whole;
+  Float* first;
+  size_t row_step, column_step;
+  std::array<Float*, kMostPixels> each;
+};
+using TileInputs = TilePixels<const float>;
+using TileOutputs = TilePixels<float>;
 
 // Bᵀ d B of each channel.
 void input_tile(Tiling tiling, const TileInputs& from, size_t channels, size_t stride, float* to);
