@@ -18,10 +18,10 @@ class Tiles {
   int64_t count() const { return shape_.batch * high_ * wide_; }
   const WinogradShape& shape() const { return shape_; }
   int64_t planes() const { return planes_of(shape_.tiling); }
-  // Whether there are enough for the work on the weights, which is the same for one as for many (measured:
-  // docs/performance.md).
-  bool outweigh_weights() const {
-    return count() >= shape_.channels * shape_.filters / 2048 && count() <= INT32_MAX / 2 &&
+  // Whether there are enough for the work on the weights, which is the same for one as for many: one for
+  // so many weights of a tap.
+  bool outweigh_weights(int64_t weights_of_tile) const {
+    return count() >= shape_.channels * shape_.filters / weights_of_tile && count() <= INT32_MAX / 2 &&
            std::min(shape_.out_height, shape_.out_width) >= side_.out;
   }
   // The tile that lies below one in its picture, or one of the next picture; may be count() or more.

@@ -29,9 +29,13 @@ constexpr int64_t kOwnSumFloats = kKernelPlanes * 64 * 64;
 // Tiles that a thread transforms before it looks for the next ones.
 constexpr int64_t kTilesOfPart = 8;
 
-bool gains(const WinogradShape& shape, int64_t fewest_channels) {
+// With fewer tiles oneDNN's direct kernels are faster (measured: docs/performance.md).
+constexpr int64_t kWeightsOfTile = 2048, kWeightsOfGradientTile = 8192;
+
+bool gains(const WinogradShape& shape, int64_t fewest_channels, int64_t weights_of_tile) {
   if (shape.tiling != Tiling::kPlain) fewest_channels = std::max(fewest_channels, kFewestStridedChannels);
-  return std::min(shape.channels, shape.filters) >= fewest_channels && Tiles(shape).outweigh_weights();
+  return std::min(shape.channels, shape.filters) >= fewest_channels &&
+         Tiles(shape).outweigh_weights(weights_of_tile);
 }
 
 // Odd: with 64 tiles the planes of a tile would lie a power of two apart, in the same few places of a
@@ -130,7 +134,7 @@ class WideWinograd : public Winograd {
 };
 
 std::unique_ptr<WideWinograd> WideWinograd::make(const WinogradShape& shape) {
-  if (!gains(shape, kFewestChannels)) return nullptr;
+  if (!gains(shape, kFewestChannels, kWeightsOfTile)) return nullptr;
   auto made = std::make_unique<WideWinograd>(shape);
   made->block_ = tiles_of_shared_block(shape, kBlockFloats, made->tiles_.count());
   for (const PlaneGroup& planes : groups_of(shape.tiling)) {
@@ -265,7 +269,7 @@ bool WideGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
 }
 
 std::unique_ptr<WideGradient> WideGradient::make(const WinogradShape& shape) {
-  if (!gains(shape, kFewestGradientChannels)) return nullptr;
+  if (!gains(shape, kFewestGradientChannels, kWeightsOfGradientTile)) return nullptr;
   auto made = std::make_unique<WideGradient>(shape);
   const bool own_sums = kKernelPlanes * shape.channels * shape.filters <= kOwnSumFloats;
   made->block_ = tiles_of_block(shape, own_sums ? kBlockFloats : kGradientBlockFloats, made->tiles_.count());
