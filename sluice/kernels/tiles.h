@@ -11,6 +11,11 @@
 
 namespace sluice::kernels {
 
+// There are enough tiles for the work on the weights, which is the same for one as for many, if there is one
+// for so many weights of a tap; with fewer, oneDNN's direct kernels are faster (measured:
+// docs/performance.md).
+constexpr int64_t kWeightsOfTile = 2048, kWeightsOfGradientTile = 8192;
+
 // The tiles that cover the results, picture by picture.
 class Tiles {
  public:
@@ -18,8 +23,6 @@ class Tiles {
   int64_t count() const { return shape_.batch * high_ * wide_; }
   const WinogradShape& shape() const { return shape_; }
   int64_t planes() const { return planes_of(shape_.tiling); }
-  // Whether there are enough for the work on the weights, which is the same for one as for many: one for
-  // so many weights of a tap.
   bool outweigh_weights(int64_t weights_of_tile) const {
     return count() >= shape_.channels * shape_.filters / weights_of_tile && count() <= INT32_MAX / 2 &&
            std::min(shape_.out_height, shape_.out_width) >= side_.out;

@@ -29,9 +29,6 @@ constexpr int64_t kOwnSumFloats = kKernelPlanes * 64 * 64;
 // Tiles that a thread transforms before it looks for the next ones.
 constexpr int64_t kTilesOfPart = 8;
 
-// With fewer tiles oneDNN's direct kernels are faster (measured: docs/performance.md).
-constexpr int64_t kWeightsOfTile = 2048, kWeightsOfGradientTile = 8192;
-
 bool gains(const WinogradShape& shape, int64_t fewest_channels, int64_t weights_of_tile) {
   if (shape.tiling != Tiling::kPlain) fewest_channels = std::max(fewest_channels, kFewestStridedChannels);
   return std::min(shape.channels, shape.filters) >= fewest_channels &&

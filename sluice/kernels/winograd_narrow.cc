@@ -28,7 +28,7 @@ bool is_narrow(const WinogradShape& shape, int64_t most_channels) {
 #endif
   const auto fits = [](int64_t channels, int64_t most) { return channels % kLanes == 0 && channels <= most; };
   return has_registers && fits(shape.channels, most_channels) && fits(shape.filters, kMostFilters) &&
-         Tiles(shape).outweigh_weights(kMostChannels * kMostFilters);
+         Tiles(shape).outweigh_weights(kWeightsOfTile);
 }
 
 // c [rows, kLanes] = a [rows, kLanes] b [kLanes, kLanes]; rows: a multiple of kRows. c may be a.
