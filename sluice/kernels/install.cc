@@ -37,6 +37,7 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_product>(plugin, stablehlo::ProductCall::kTarget));
   SLUICE_OK(register_custom_call<call_moments>(plugin, stablehlo::kMomentsTarget));
   SLUICE_OK(register_custom_call<call_channel_sums>(plugin, stablehlo::kChannelSumsTarget));
+  SLUICE_OK(register_custom_call<call_sum_of_rows>(plugin, stablehlo::kSumOfRowsTarget));
   SLUICE_OK(register_custom_call<call_normalize>(plugin, stablehlo::kNormalizeTarget));
   SLUICE_OK(
       register_custom_call<call_normalization_gradient>(plugin, stablehlo::kNormalizationGradientTarget));

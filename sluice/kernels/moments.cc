@@ -119,6 +119,19 @@ void block_sums(const float* g, const float* x, const float* __restrict mean, si
   });
 }
 
+SLUICE_EACH_CPU
+void plain_block_sums(const float* x, size_t rows, size_t channels, float* __restrict sums) {
+  std::fill(sums, sums + channels, 0.f);
+  for_rows(rows, [=](size_t r, auto count) {
+    const float* const row = x + r * channels;
+    for (size_t c = 0; c < channels; ++c) {
+      float sum = row[c];
+      for (size_t k = 1; k < count; ++k) sum += row[k * channels + c];
+      sums[c] += sum;
+    }
+  });
+}
+
 // body(block, first row, rows) for all blocks, on the threads of a call.
 template <typename Body>
 void for_blocks(size_t rows, size_t block, const Body& body) {
@@ -181,20 +194,11 @@ void join_moments(const Parts& all, const float* means, const float* squares, co
 }
 
 SLUICE_EACH_CPU
-void join_sums(const Parts& all, const float* sums, const float* products, const float* inverse,
-               size_t channels, float* __restrict sum, float* __restrict product) {
-  std::array<double, kChannelsOfPart> joined{}, joined_products{};
-  for (size_t i = 0; i < all.count(); ++i) {
-    const size_t row = i * all.channels;
-    for (size_t c = 0; c < channels; ++c) {
-      joined[c] += sums[row + c];
-      joined_products[c] += products[row + c];
-    }
-  }
-  for (size_t c = 0; c < channels; ++c) {
-    sum[c] = static_cast<float>(joined[c]);
-    product[c] = static_cast<float>(joined_products[c] * inverse[c]);
-  }
+void join_sums(const Parts& all, const float* sums, size_t channels, float* __restrict sum) {
+  std::array<double, kChannelsOfPart> joined{};
+  for (size_t i = 0; i < all.count(); ++i)
+    for (size_t c = 0; c < channels; ++c) joined[c] += sums[i * all.channels + c];
+  for (size_t c = 0; c < channels; ++c) sum[c] = static_cast<float>(joined[c]);
 }
 
 }  // namespace
@@ -236,8 +240,21 @@ void channel_sums(const Rows& size, const float* g, const float* x, const Channe
       block_sums(of_g, of_x, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
   });
   for_channels(channels, [&](size_t first, size_t count) {
-    join_sums(all, sums + first, products + first, scales.inverse + first, count, sum + first,
-              product + first);
+    join_sums(all, sums + first, count, sum + first);
+    join_sums(all, products + first, count, product + first);
+    for (size_t c = first; c < first + count; ++c) product[c] *= scales.inverse[c];
+  });
+}
+
+void sum_of_rows(const Rows& size, const float* x, float* sum) {
+  const Parts all = parts_of(size);
+  const size_t width = all.side_by_side * size.channels;
+  const Scratch sums(all.count() * size.channels * sizeof(float));
+  for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
+    plain_block_sums(x + first * width, count, width, sums.floats() + i * width);
+  });
+  for_channels(size.channels, [&](size_t first, size_t count) {
+    join_sums(all, sums.floats() + first, count, sum + first);
   });
 }
 
@@ -265,6 +282,15 @@ base::Status call_moments(const pjrt::CustomCall& call) {
     new_mean[c] = old_mean[c] * kept + mean[c] * *momentum;
     new_variance[c] = old_variance[c] * kept + variance[c] * unbiased * *momentum;
   }
+  return {};
+}
+
+base::Status call_sum_of_rows(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer sum, call.result(0));
+  const size_t channels = sum.elements(), rows = x.elements() / channels;
+  const UseThreads threads(call);
+  sum_of_rows({rows, channels}, static_cast<const float*>(x.data), static_cast<float*>(sum.data));
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Sums over all but the channels, for batch normalization. Internal to this room.
+// Sums over all but the channels, for batch normalization, biases and the like. Internal to this room.
 //
 // XLA's own reductions over the leading dimensions of what lies in memory with the channels last read it
 // column by column.
@@ -20,8 +20,12 @@ void moments(const Rows& size, const float* x, float* mean, float* variance);
 void channel_sums(const Rows& size, const float* g, const float* x, const ChannelScales& scales, bool gated,
                   float* sum, float* product);
 
+// Writes sum[c] = Σ x[r, c].
+void sum_of_rows(const Rows& size, const float* x, float* sum);
+
 // The handlers.
 base::Status call_moments(const pjrt::CustomCall& call);
 base::Status call_channel_sums(const pjrt::CustomCall& call);
+base::Status call_sum_of_rows(const pjrt::CustomCall& call);
 
 }  // namespace sluice::kernels

@@ -76,5 +76,20 @@ TEST(Moments, DoNotDependOnTheThreads) {
   EXPECT_EQ(variance, variance_again);
 }
 
+TEST(SumOfRows, IsThatOfEachColumn) {
+  for (const auto& [rows, columns] :
+       {std::pair<size_t, size_t>{5000, 16}, {1, 3}, {2047, 1000}, {30, 70000}}) {
+    const std::vector<float> x = noise(rows, columns, 0.5f);
+    std::vector<float> sum(columns);
+    const TestThreads threads;
+    sum_of_rows({rows, columns}, x.data(), sum.data());
+    for (size_t c = 0; c < columns; c += 1 + columns / 50) {
+      double expected = 0;
+      for (size_t r = 0; r < rows; ++r) expected += x[r * columns + c];
+      EXPECT_NEAR(sum[c], expected, 1e-6 * std::abs(expected) + 1e-3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::kernels

@@ -60,8 +60,8 @@ Value kernel_product(Emit& e, Value a, Value b) {
   Dims result = {call.m, call.n};
   if (rank == 3) result.insert(result.begin(), call.batch = a.dim(0));
   Value operands[] = {a, b};
-  if (const Value straight = e.b.untransposed(a)) operands[0] = straight, call.transposed_a = true;
-  if (const Value straight = e.b.untransposed(b)) operands[1] = straight, call.transposed_b = true;
+  if (const Value swapped = e.b.with_rows_together(a)) operands[0] = swapped, call.transposed_a = true;
+  if (const Value swapped = e.b.with_rows_together(b)) operands[1] = swapped, call.transposed_b = true;
   if (!e.kernels()->has(call)) return {};
   stablehlo::CallOptions options{.pure = true};
   options.operand_layouts = {rows_layout(rank), rows_layout(rank)};
@@ -70,6 +70,27 @@ Value kernel_product(Emit& e, Value a, Value b) {
       stablehlo::ProductCall::kTarget, operands, {{DType::kF32, result}},
       {{"transposed_a", int64_t{call.transposed_a}}, {"transposed_b", int64_t{call.transposed_b}}},
       options)[0];
+}
+
+Value sum_over_dims(Emit& e, Value x, const Dims& dims) {
+  // What the compiler makes of such a sum goes down one column after the other. With few rows that is as
+  // good.
+  constexpr int64_t kFewestRows = 16;
+  const auto leading = static_cast<int64_t>(dims.size());
+  int64_t rows = 1;
+  bool first_ones = leading < x.rank();
+  for (int64_t d = 0; d < leading; ++d) {
+    first_ones &= std::find(dims.begin(), dims.end(), d) != dims.end();
+    rows *= first_ones ? x.dim(d) : 1;
+  }
+  if (e.kernels() == nullptr || !all_f32({x}) || is_small(x) || !first_ones || rows < kFewestRows)
+    return e.b.reduce_sum(x, dims);
+  const Dims kept(x.dims().begin() + leading, x.dims().end());
+  stablehlo::CallOptions options{.pure = true};
+  options.operand_layouts = {rows_layout(x.rank())};
+  options.result_layouts = {rows_layout(x.rank() - leading)};
+  return e.b.custom_call(stablehlo::kSumOfRowsTarget, std::span<const Value>(&x, 1), {{DType::kF32, kept}},
+                         {}, options)[0];
 }
 
 Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows& windows) {

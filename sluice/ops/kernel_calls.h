@@ -1,5 +1,5 @@
-// Calls of the machine's kernels where it has them (see stablehlo/kernel_library.h): each function gives an
-// empty value where the operation is left to the compiler.
+// Calls of the machine's kernels where it has them (see stablehlo/kernel_library.h): each function kernel_…
+// gives an empty value where the operation is left to the compiler.
 #pragma once
 
 #include "sluice/ops/emit.h"
@@ -14,6 +14,10 @@ Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Val
 // a [m, k] b [k, n], or batches of them, [batch, …]. Dims that do not fit are left to the compiler, which
 // says so.
 Value kernel_product(Emit& e, Value a, Value b);
+
+// The sums over `dims`, which are then gone: by a kernel where these are the first ones, else by the
+// compiler.
+Value sum_over_dims(Emit& e, Value x, const Dims& dims);
 
 // The windows of a pooling; one entry a spatial dimension.
 struct PoolingWindows {

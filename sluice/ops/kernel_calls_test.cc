@@ -56,5 +56,34 @@ TEST(KernelCalls, DimensionsThatDoNotFitAreTheCompilersError) {
   EXPECT_THROW((void)text_of(call, all), Error);
 }
 
+TEST(KernelCalls, ABatchWhoseRowsLieTogetherIsNotTornApart) {
+  const TestLibrary all(true);
+  TestCall call("aten::bmm");
+  call.tensor("self", {kF32, {8, 64, 32}});
+  // Heads of [positions, heads, 32] as attention takes the keys.
+  Arg keys;
+  keys.kind = Arg::Kind::kTensor;
+  keys.value = call.builder.transpose(call.builder.parameter({kF32, {48, 8, 32}}), {1, 2, 0});
+  call.add("mat2", keys);
+  EXPECT_THAT(text_of(call, all), HasSubstr("tensor<8x48x32xf32>"));
+  EXPECT_TRUE(all.product.transposed_b);
+  EXPECT_EQ(all.product.n, 48);
+  EXPECT_EQ(all.product.k, 32);
+}
+
+TEST(KernelCalls, SumsOverTheFirstDimensionsAreAKernels) {
+  const TestLibrary all(true);
+  const auto text = [&](const Dims& dims, const Dims& over) {
+    TestCall call("aten::sum.dim_IntList");
+    call.tensor("self", {kF32, dims}).ints("dim", over).flag("keepdim", false);
+    return text_of(call, all);
+  };
+  EXPECT_THAT(text({64, 32, 256}, {1, 0}), HasSubstr("sluice_sum_of_rows"));
+  EXPECT_THAT(text({64, 32, 256}, {0, 2}), Not(HasSubstr("sluice_sum_of_rows")));
+  EXPECT_THAT(text({64, 32, 256}, {0, 1, 2}), Not(HasSubstr("sluice_sum_of_rows")));
+  EXPECT_THAT(text({8, 8192}, {0}), Not(HasSubstr("sluice_sum_of_rows"))) << "few rows";
+  EXPECT_THAT(text({64, 16}, {0}), Not(HasSubstr("sluice_sum_of_rows"))) << "small";
+}
+
 }  // namespace
 }  // namespace sluice::ops

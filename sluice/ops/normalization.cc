@@ -8,6 +8,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/ops/collective.h"
 #include "sluice/ops/common.h"
+#include "sluice/ops/kernel_calls.h"
 #include "sluice/ops/kernel_normalization.h"
 
 namespace sluice::ops {
@@ -257,8 +258,8 @@ Values layer_norm_backward(Emit& e) {
       scaled = b.multiply(scaled, b.broadcast_in_dim(to(b, weight, compute), x.dims(), reduced));
     grad_input = to(b, normalized_gradient(b, scaled, normalized, rstd, reduced), input.dtype());
   }
-  if (mask.at(1) != 0) grad_weight = to(b, b.reduce_sum(b.multiply(grad, normalized), kept), parameters);
-  if (mask.at(2) != 0) grad_bias = to(b, b.reduce_sum(grad, kept), parameters);
+  if (mask.at(1) != 0) grad_weight = to(b, sum_over_dims(e, b.multiply(grad, normalized), kept), parameters);
+  if (mask.at(2) != 0) grad_bias = to(b, sum_over_dims(e, grad, kept), parameters);
   return {grad_input, grad_weight, grad_bias};
 }
 

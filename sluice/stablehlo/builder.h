@@ -215,8 +215,9 @@ class Builder {
   Value broadcast(Value x, const Dims& dims);
   Value reshape(Value x, const Dims& dims);  // x itself when dims are the same
   Value transpose(Value x, const Dims& permutation);
-  // What `x` is the transpose of when its last two dimensions were swapped by transpose(); else empty.
-  Value untransposed(Value x) const;
+  // `x` with its last two dimensions swapped, if transpose() made it from a tensor whose last dimension is
+  // its last but one: so without what would tear that dimension apart in memory. Else empty.
+  Value with_rows_together(Value x);
   Value slice(Value x, const Dims& start, const Dims& limit, const Dims& strides = {});
   Value slice_dim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);
   Value pad(Value x, Value scalar, const Dims& low, const Dims& high, const Dims& interior = {});

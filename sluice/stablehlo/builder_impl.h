@@ -172,8 +172,11 @@ struct Builder::Impl {
 
   Builder* owner;
   std::unordered_map<Type, TypeEntry, TypeHash> types;
-  std::unordered_map<int32_t, Value>
-      untransposed;  // by id: the operand of a transpose of the last two dimensions
+  struct Transpose {
+    Value operand;
+    Dims permutation;
+  };
+  std::unordered_map<int32_t, Transpose> transposes;  // by the result's id
   std::vector<ValueInfo> values;
   std::vector<Value> parameters;
   std::deque<Scope> scopes;  // the last one is being written

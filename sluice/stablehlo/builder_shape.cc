@@ -86,15 +86,18 @@ Value Builder::transpose(Value x, const Dims& permutation) {
   Type result{x.dtype(), {}};
   for (int64_t from : permutation) result.dims.push_back(x.dim(from));
   const Value made = impl_->add(kOp, {x}, Attributes().ints("permutation", permutation), result);
-  Dims swapped = permutation;
-  std::swap(swapped[swapped.size() - 2], swapped.back());
-  if (is_iota(swapped)) impl_->untransposed[made.id()] = x;
+  impl_->transposes[made.id()] = {x, permutation};
   return made;
 }
 
-Value Builder::untransposed(Value x) const {
-  const auto found = impl_->untransposed.find(x.id());
-  return found == impl_->untransposed.end() ? Value() : found->second;
+Value Builder::with_rows_together(Value x) {
+  const auto found = impl_->transposes.find(x.id());
+  if (found == impl_->transposes.end()) return {};
+  auto [operand, permutation] = found->second;
+  int64_t& last_but_one = permutation[permutation.size() - 2];
+  if (last_but_one != operand.rank() - 1) return {};
+  std::swap(last_but_one, permutation.back());
+  return transpose(operand, permutation);
 }
 
 Value Builder::slice(Value x, const Dims& start, const Dims& limit, const Dims& strides) {

@@ -56,6 +56,9 @@ inline constexpr std::string_view kChannelSumsTarget = "sluice_channel_sums";
 inline constexpr std::string_view kNormalizeTarget = "sluice_normalize";
 inline constexpr std::string_view kNormalizationGradientTarget = "sluice_normalization_gradient";
 
+// "sluice_sum_of_rows": x [rows…, columns…] → its sums over the rows [columns…]. Row-major.
+inline constexpr std::string_view kSumOfRowsTarget = "sluice_sum_of_rows";
+
 // "sluice_max_pooling": x [N, C, in…] → the maximum of each window [N, C, out…]; a NaN wins.
 // "sluice_max_pooling_gradient": x, y's gradient [N, C, out…] → x's gradient. A window's gradient goes to the
 // first of its equal maxima, or to its last NaN.
