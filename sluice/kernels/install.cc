@@ -11,6 +11,7 @@
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/pooling.h"
 #include "sluice/kernels/product.h"
+#include "sluice/kernels/softmax.h"
 #include "sluice/kernels/threads.h"
 #include "sluice/kernels/update.h"
 
@@ -43,6 +44,8 @@ base::Status register_all(const pjrt::Plugin& plugin) {
       register_custom_call<call_normalization_gradient>(plugin, stablehlo::kNormalizationGradientTarget));
   SLUICE_OK(register_custom_call<call_max_pooling>(plugin, stablehlo::kMaxPoolingTarget));
   SLUICE_OK(register_custom_call<call_max_pooling_gradient>(plugin, stablehlo::kMaxPoolingGradientTarget));
+  SLUICE_OK(register_custom_call<call_softmax>(plugin, stablehlo::kSoftmaxTarget));
+  SLUICE_OK(register_custom_call<call_softmax_gradient>(plugin, stablehlo::kSoftmaxGradientTarget));
   SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
   return {};
 }

@@ -25,6 +25,15 @@ stablehlo::CallAttributes attributes_of(const PoolingWindows& windows) {
           {"dilation", windows.dilation}};
 }
 
+// A call of one result on tensors that are row-major.
+Value call_on_rows(Emit& e, std::string_view target, const Values& operands, const Type& result,
+                   const stablehlo::CallAttributes& attributes = {}, bool in_place = false) {
+  stablehlo::CallOptions options{.in_place = in_place, .pure = true};
+  for (const Value v : operands) options.operand_layouts.push_back(rows_layout(v.rank()));
+  options.result_layouts = {rows_layout(static_cast<int64_t>(result.dims.size()))};
+  return e.b.custom_call(target, operands, {result}, attributes, options)[0];
+}
+
 }  // namespace
 
 Value kernel_convolution(Emit& e, const stablehlo::ConvolutionCall& call, Value first, Value second) {
@@ -63,13 +72,9 @@ Value kernel_product(Emit& e, Value a, Value b) {
   if (const Value swapped = e.b.with_rows_together(a)) operands[0] = swapped, call.transposed_a = true;
   if (const Value swapped = e.b.with_rows_together(b)) operands[1] = swapped, call.transposed_b = true;
   if (!e.kernels()->has(call)) return {};
-  stablehlo::CallOptions options{.pure = true};
-  options.operand_layouts = {rows_layout(rank), rows_layout(rank)};
-  options.result_layouts = {rows_layout(rank)};
-  return e.b.custom_call(
-      stablehlo::ProductCall::kTarget, operands, {{DType::kF32, result}},
-      {{"transposed_a", int64_t{call.transposed_a}}, {"transposed_b", int64_t{call.transposed_b}}},
-      options)[0];
+  return call_on_rows(
+      e, stablehlo::ProductCall::kTarget, {operands[0], operands[1]}, {DType::kF32, result},
+      {{"transposed_a", int64_t{call.transposed_a}}, {"transposed_b", int64_t{call.transposed_b}}});
 }
 
 Value sum_over_dims(Emit& e, Value x, const Dims& dims) {
@@ -86,11 +91,20 @@ Value sum_over_dims(Emit& e, Value x, const Dims& dims) {
   if (e.kernels() == nullptr || !all_f32({x}) || is_small(x) || !first_ones || rows < kFewestRows)
     return e.b.reduce_sum(x, dims);
   const Dims kept(x.dims().begin() + leading, x.dims().end());
-  stablehlo::CallOptions options{.pure = true};
-  options.operand_layouts = {rows_layout(x.rank())};
-  options.result_layouts = {rows_layout(x.rank() - leading)};
-  return e.b.custom_call(stablehlo::kSumOfRowsTarget, std::span<const Value>(&x, 1), {{DType::kF32, kept}},
-                         {}, options)[0];
+  return call_on_rows(e, stablehlo::kSumOfRowsTarget, {x}, {DType::kF32, kept});
+}
+
+Value kernel_softmax(Emit& e, Value x, int64_t dim, bool logarithm) {
+  if (e.kernels() == nullptr || !all_f32({x}) || is_small(x) || dim != x.rank() - 1) return {};
+  return call_on_rows(e, stablehlo::kSoftmaxTarget, {x}, x.type(), {{"logarithm", int64_t{logarithm}}},
+                      /*in_place=*/true);
+}
+
+Value kernel_softmax_gradient(Emit& e, Value grad, Value output, int64_t dim, bool logarithm) {
+  if (e.kernels() == nullptr || !all_f32({grad, output}) || is_small(grad) || dim != grad.rank() - 1)
+    return {};
+  return call_on_rows(e, stablehlo::kSoftmaxGradientTarget, {grad, output}, grad.type(),
+                      {{"logarithm", int64_t{logarithm}}}, /*in_place=*/true);
 }
 
 Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows& windows) {

@@ -19,6 +19,10 @@ Value kernel_product(Emit& e, Value a, Value b);
 // compiler.
 Value sum_over_dims(Emit& e, Value x, const Dims& dims);
 
+// The softmax of x along a dimension or its logarithm, and its gradient from the result's.
+Value kernel_softmax(Emit& e, Value x, int64_t dim, bool logarithm);
+Value kernel_softmax_gradient(Emit& e, Value grad, Value output, int64_t dim, bool logarithm);
+
 // The windows of a pooling; one entry a spatial dimension.
 struct PoolingWindows {
   const Dims &kernel, &stride, &padding, &dilation;

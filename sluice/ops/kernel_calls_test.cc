@@ -85,5 +85,18 @@ TEST(KernelCalls, SumsOverTheFirstDimensionsAreAKernels) {
   EXPECT_THAT(text({64, 16}, {0}), Not(HasSubstr("sluice_sum_of_rows"))) << "small";
 }
 
+TEST(KernelCalls, SoftmaxAlongTheLastDimensionIsAKernels) {
+  const TestLibrary all(true);
+  const auto text = [&](const char* op, const Dims& dims, int64_t dim) {
+    TestCall call(op);
+    call.tensor("self", {kF32, dims}).integer("dim", dim).flag("half_to_float", false);
+    return text_of(call, all);
+  };
+  EXPECT_THAT(text("aten::_softmax", {128, 256}, -1), HasSubstr("sluice_softmax"));
+  EXPECT_THAT(text("aten::_log_softmax", {128, 256}, 1), HasSubstr("logarithm = 1"));
+  EXPECT_THAT(text("aten::_softmax", {128, 256}, 0), Not(HasSubstr("sluice_softmax")));
+  EXPECT_THAT(text("aten::_softmax", {128, 10}, 1), Not(HasSubstr("sluice_softmax"))) << "small";
+}
+
 }  // namespace
 }  // namespace sluice::ops

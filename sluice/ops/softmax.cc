@@ -1,5 +1,6 @@
 // softmax and log_softmax along a dimension, and their gradients. Computed in f32 for bf16 and f16.
 #include "sluice/ops/common.h"
+#include "sluice/ops/kernel_calls.h"
 
 namespace sluice::ops {
 namespace {
@@ -41,15 +42,21 @@ Input read(Emit& e) {
 
 Values softmax(Emit& e) {
   const Input in = read(e);
-  const Exponentials v = exponentials(e.b, in.x, in.dim);
-  const Value y = e.b.divide(v.exp, spread(e.b, v.sum, in.x, in.dim));
+  Value y = kernel_softmax(e, in.x, in.dim, /*logarithm=*/false);
+  if (!y) {
+    const Exponentials v = exponentials(e.b, in.x, in.dim);
+    y = e.b.divide(v.exp, spread(e.b, v.sum, in.x, in.dim));
+  }
   return {e.b.reshape(to(e.b, y, in.dtype), in.dims)};
 }
 
 Values log_softmax(Emit& e) {
   const Input in = read(e);
-  const Exponentials v = exponentials(e.b, in.x, in.dim);
-  const Value y = e.b.subtract(v.shifted, spread(e.b, e.b.log(v.sum), in.x, in.dim));
+  Value y = kernel_softmax(e, in.x, in.dim, /*logarithm=*/true);
+  if (!y) {
+    const Exponentials v = exponentials(e.b, in.x, in.dim);
+    y = e.b.subtract(v.shifted, spread(e.b, e.b.log(v.sum), in.x, in.dim));
+  }
   return {e.b.reshape(to(e.b, y, in.dtype), in.dims)};
 }
 
@@ -74,6 +81,8 @@ Values finish(Emit& e, Value result) {
 Values softmax_backward(Emit& e) {
   Builder& b = e.b;
   const Gradient g = read_gradient(e);
+  if (const Value made = kernel_softmax_gradient(e, g.grad, g.output, g.dim, /*logarithm=*/false))
+    return finish(e, made);
   const Value product = b.multiply(g.grad, g.output);
   const Value sum = spread(b, b.reduce_sum(product, {g.dim}), product, g.dim);
   return finish(e, b.subtract(product, b.multiply(g.output, sum)));
@@ -82,6 +91,8 @@ Values softmax_backward(Emit& e) {
 Values log_softmax_backward(Emit& e) {
   Builder& b = e.b;
   const Gradient g = read_gradient(e);
+  if (const Value made = kernel_softmax_gradient(e, g.grad, g.output, g.dim, /*logarithm=*/true))
+    return finish(e, made);
   const Value sum = spread(b, b.reduce_sum(g.grad, {g.dim}), g.grad, g.dim);
   return finish(e, b.subtract(g.grad, b.multiply(b.exp(g.output), sum)));
 }

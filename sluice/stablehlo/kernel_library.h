@@ -59,6 +59,12 @@ inline constexpr std::string_view kNormalizationGradientTarget = "sluice_normali
 // "sluice_sum_of_rows": x [rows…, columns…] → its sums over the rows [columns…]. Row-major.
 inline constexpr std::string_view kSumOfRowsTarget = "sluice_sum_of_rows";
 
+// "sluice_softmax": x [rows…, columns] → its softmax along the last dimension, in its memory.
+// "sluice_softmax_gradient": y's gradient, y → x's gradient, in the memory of y's. Row-major. Attribute:
+// logarithm (0 or 1): of the softmax.
+inline constexpr std::string_view kSoftmaxTarget = "sluice_softmax";
+inline constexpr std::string_view kSoftmaxGradientTarget = "sluice_softmax_gradient";
+
 // "sluice_max_pooling": x [N, C, in…] → the maximum of each window [N, C, out…]; a NaN wins.
 // "sluice_max_pooling_gradient": x, y's gradient [N, C, out…] → x's gradient. A window's gradient goes to the
 // first of its equal maxima, or to its last NaN.
