@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/few_pixels.h"
 #include "sluice/kernels/handler.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/partial_sums.h"
@@ -127,6 +128,25 @@ class Pointwise : public Kernel {
   size_t channels_ = 0, x_rows_ = 0;
   std::vector<size_t> rows_;
   const ProductKernel* product_ = nullptr;
+};
+
+// ---- Pictures of few pixels: a product of matrices too ----
+
+class FewPixels : public Kernel {
+ public:
+  // Null where there are too many of them.
+  static std::unique_ptr<Kernel> make(const Convolution& c) {
+    auto kernel = std::make_unique<FewPixels>();
+    kernel->convolution_ = FewPixelsConvolution::make(c);
+    return kernel->convolution_ ? std::move(kernel) : nullptr;
+  }
+
+  base::Status run(const Places& at) const override {
+    return convolution_->run(static_cast<float*>(at.x), static_cast<float*>(at.w), static_cast<float*>(at.y));
+  }
+
+ private:
+  std::unique_ptr<FewPixelsConvolution> convolution_;
 };
 
 // ---- 3×3 with a stride of 1 or 2 ----
@@ -328,6 +348,7 @@ class Windowed : public Kernel {
 std::unique_ptr<Kernel> make_kernel(const Convolution& c) {
   if (is_pointwise(c))
     if (auto kernel = Pointwise::make(c)) return kernel;
+  if (auto kernel = FewPixels::make(c)) return kernel;
   if (auto kernel = Small::make(c)) return kernel;
   return Windowed::make(c);
 }
