@@ -46,7 +46,8 @@ TEST_P(Softmax, IsItsDefinition) {
     for (size_t c = 0; c < columns; ++c) {
       const double expected = std::exp(x[at + c] - max) / sum;
       const double of_x = logarithm ? g[at + c] - expected * of_g : expected * (g[at + c] - product);
-      ASSERT_NEAR(gradient[at + c], of_x, 2e-5 + 1e-5 * std::abs(of_x)) << r << ", " << c;
+      ASSERT_NEAR(gradient[at + c], of_x, 2e-5 + 1e-8 * static_cast<double>(columns) + 1e-5 * std::abs(of_x))
+          << r << ", " << c;
     }
   }
 }
