@@ -65,7 +65,7 @@ class Pointwise : public Kernel {
     void* const x = rows_.empty() ? at.x : scratch.data();
     auto* const all = static_cast<float*>(at.x);
     if (kind_ == Kind::kData) {
-      SLUICE_OK(run_product(*product_, at.y, at.w, x));
+      SLUICE_OK(product_->run(at.y, at.w, x));
       if (rows_.empty()) return {};
       std::memset(all, 0, x_rows_ * row_bytes());
       copy_rows([&](size_t i) {
@@ -76,8 +76,7 @@ class Pointwise : public Kernel {
     copy_rows([&](size_t i) {
       return std::pair{scratch.floats() + i * channels_, all + rows_[i] * channels_};
     });
-    return kind_ == Kind::kForward ? run_product(*product_, x, at.w, at.y)
-                                   : run_product(*product_, at.y, x, at.w);
+    return kind_ == Kind::kForward ? product_->run(x, at.w, at.y) : product_->run(at.y, x, at.w);
   }
 
  private:

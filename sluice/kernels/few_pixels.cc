@@ -132,13 +132,12 @@ void FewPixelsConvolution::add_blocks(float* matrix, float* w) const {
 base::Status FewPixelsConvolution::run(float* x, float* w, float* y) const {
   const Scratch scratch(x_pixels_ * y_pixels_ * channels_ * filters_ * sizeof(float));
   if (kind_ == Kind::kWeights) {
-    SLUICE_OK(run_product(*product_, y, x, scratch.data()));
+    SLUICE_OK(product_->run(y, x, scratch.data()));
     add_blocks(scratch.floats(), w);
     return {};
   }
   fill_matrix(w, scratch.floats());
-  return kind_ == Kind::kForward ? run_product(*product_, x, scratch.data(), y)
-                                 : run_product(*product_, y, scratch.data(), x);
+  return kind_ == Kind::kForward ? product_->run(x, scratch.data(), y) : product_->run(y, scratch.data(), x);
 }
 
 }  // namespace sluice::kernels

@@ -10,6 +10,7 @@
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/partial_sums.h"
 #include "sluice/kernels/prepared.h"
+#include "sluice/kernels/thin_product.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -88,14 +89,12 @@ struct Divided {
   size_t copied_floats(size_t count) const { return by == By::kColumns ? rows * count : 0; }
 };
 
-}  // namespace
-
-// A product of one shape, done in parts. oneDNN's kernels take dense matrices only, so columns are copied.
-class ProductKernel {
+// A product by oneDNN, done in parts. Its kernels take dense matrices only, so columns are copied.
+class LibraryProduct : public ProductKernel {
  public:
   // In parts of `part` along the axis. Null where the library has no fast kernel.
-  static std::unique_ptr<ProductKernel> make(const Product& p, Axis axis, int64_t part);
-  base::Status run(void* a, void* b, void* c) const;
+  static std::unique_ptr<LibraryProduct> make(const Product& p, Axis axis, int64_t part);
+  base::Status run(void* a, void* b, void* c) const override;
 
  private:
   struct Part {
@@ -115,7 +114,7 @@ class ProductKernel {
   std::unique_ptr<Reorder> prepare_b_;  // if b is prepared
 };
 
-ProductKernel::Part ProductKernel::make_part(const Product& p, bool prepared) {
+LibraryProduct::Part LibraryProduct::make_part(const Product& p, bool prepared) {
   const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
     const std::array<int64_t, 3> dims = {p.batch, rows, columns};
     const std::array<int, 3> straight = {0, 1, 2}, swapped = {0, 2, 1};
@@ -129,7 +128,7 @@ ProductKernel::Part ProductKernel::make_part(const Product& p, bool prepared) {
   return part;
 }
 
-void ProductKernel::prepare(const Product& full, const Product& last) {
+void LibraryProduct::prepare(const Product& full, const Product& last) {
   Part prepared_full = make_part(full, true), prepared_last = make_part(last, true);
   if (!prepared_full.product || !prepared_last.product) return;
   const dnnl_memory_desc_t& wanted = prepared_full.product->layout(dnnl_query_weights_md);
@@ -141,8 +140,8 @@ void ProductKernel::prepare(const Product& full, const Product& last) {
   last_ = std::move(prepared_last);
 }
 
-std::unique_ptr<ProductKernel> ProductKernel::make(const Product& p, Axis axis, int64_t part) {
-  auto kernel = std::make_unique<ProductKernel>();
+std::unique_ptr<LibraryProduct> LibraryProduct::make(const Product& p, Axis axis, int64_t part) {
+  auto kernel = std::make_unique<LibraryProduct>();
   Product full = p, last = p;
   const int64_t whole = extent(full, axis), parts = (whole + part - 1) / part;
   extent(full, axis) = part;
@@ -170,7 +169,7 @@ std::unique_ptr<ProductKernel> ProductKernel::make(const Product& p, Axis axis, 
   return kernel;
 }
 
-base::Status ProductKernel::run(void* a, void* b, void* c) const {
+base::Status LibraryProduct::run(void* a, void* b, void* c) const {
   const size_t size = c_.rows * c_.columns, more = axis_ == Axis::kInner ? parts_ - 1 : 0;
   const Scratch scratch(more * size * sizeof(float));
   const std::vector<float*> sums = places_of_sums(more + 1, size, static_cast<float*>(c), scratch.floats());
@@ -183,7 +182,7 @@ base::Status ProductKernel::run(void* a, void* b, void* c) const {
   return {};
 }
 
-base::Status ProductKernel::run_part(size_t number, void* a, void* b, void* c) const {
+base::Status LibraryProduct::run_part(size_t number, void* a, void* b, void* c) const {
   const size_t first = number * part_, count = std::min(part_, whole_ - first);
   const auto copied = [&](const Divided& matrix) { return matrix.copied_floats(count) * sizeof(float); };
   const Scratch a_columns(copied(a_)), b_columns(copied(b_)), c_columns(copied(c_));
@@ -209,15 +208,15 @@ base::Status ProductKernel::run_part(size_t number, void* a, void* b, void* c) c
   return {};
 }
 
-namespace {
-
 std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
+  if (is_thin(p))
+    if (auto kernel = make_thin_product(p)) return kernel;
   const int64_t threads = threads_of_a_call();
   if (threads > 1 && p.batch * p.m * p.k * p.n >= kSmallestShared) {
     const Axis axis = axis_to_divide(p, threads);
-    if (auto kernel = ProductKernel::make(p, axis, extent_of_part(p, axis))) return kernel;
+    if (auto kernel = LibraryProduct::make(p, axis, extent_of_part(p, axis))) return kernel;
   }
-  return ProductKernel::make(p, Axis::kBatch, p.batch);
+  return LibraryProduct::make(p, Axis::kBatch, p.batch);
 }
 
 }  // namespace
@@ -226,10 +225,6 @@ const ProductKernel* find_product(const Product& p) {
   static auto& kernels = *new Prepared<ProductKernel>;
   return kernels.find({p.batch, p.m, p.k, p.n, p.transposed_a, p.transposed_b, threads_of_a_call()},
                       [&] { return make_fastest(p); });
-}
-
-base::Status run_product(const ProductKernel& kernel, void* a, void* b, void* c) {
-  return kernel.run(a, b, c);
 }
 
 bool has_product(const Product& p) {
@@ -255,7 +250,7 @@ base::Status call_product(const pjrt::CustomCall& call) {
   const UseThreads threads(call);
   const ProductKernel* kernel = find_product(p);
   if (kernel == nullptr) return no_kernel("matrix product");
-  return run_product(*kernel, a.data, b.data, c.data);
+  return kernel->run(a.data, b.data, c.data);
 }
 
 }  // namespace sluice::kernels

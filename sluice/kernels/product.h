@@ -1,4 +1,4 @@
-// Matrix products by oneDNN. Internal to this room.
+// Matrix products. Internal to this room.
 #pragma once
 
 #include "sluice/pjrt/custom_call.h"
@@ -6,11 +6,15 @@
 
 namespace sluice::kernels {
 
-// A product of one shape; null where the library has no fast kernel for it. Made once, valid as long as the
-// process. Threads: any, under UseThreads.
-class ProductKernel;
+// A product of one shape. Threads: any, under UseThreads.
+class ProductKernel {
+ public:
+  virtual ~ProductKernel() = default;
+  virtual base::Status run(void* a, void* b, void* c) const = 0;
+};
+
+// Null where there is no fast kernel. Made once, valid as long as the process.
 const ProductKernel* find_product(const stablehlo::ProductCall& call);
-base::Status run_product(const ProductKernel& kernel, void* a, void* b, void* c);
 
 // Whether there is a kernel that is worth a call of its own.
 bool has_product(const stablehlo::ProductCall& call);

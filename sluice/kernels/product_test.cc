@@ -6,17 +6,14 @@
 #include <random>
 
 #include "sluice/kernels/test_threads.h"
+#include "sluice/kernels/thin_product.h"
 
 namespace sluice::kernels {
 namespace {
 
 using stablehlo::ProductCall;
 
-class EveryProduct : public ::testing::TestWithParam<ProductCall> {};
-
-TEST_P(EveryProduct, IsItsDefinition) {
-  const ProductCall p = GetParam();
-  if (!has_product(p)) GTEST_SKIP() << "no library, or none of its kernels is for this CPU";
+void expect_definition(const ProductCall& p, const ProductKernel& kernel) {
   const auto batch = static_cast<size_t>(p.batch), m = static_cast<size_t>(p.m), k = static_cast<size_t>(p.k),
              n = static_cast<size_t>(p.n);
   std::mt19937 random(1);
@@ -24,8 +21,7 @@ TEST_P(EveryProduct, IsItsDefinition) {
   std::vector<float> a(batch * m * k), b(batch * k * n), c(batch * m * n, NAN);
   for (float& value : a) value = uniform(random);
   for (float& value : b) value = uniform(random);
-  const TestThreads threads;
-  ASSERT_TRUE(run_product(*find_product(p), a.data(), b.data(), c.data()));
+  ASSERT_TRUE(kernel.run(a.data(), b.data(), c.data()));
   for (size_t i = 0; i < c.size(); ++i) {
     const size_t of = i / (m * n), row = i / n % m, column = i % n;
     double expected = 0;
@@ -34,6 +30,15 @@ TEST_P(EveryProduct, IsItsDefinition) {
                   b[of * k * n + (p.transposed_b ? column * k + s : s * n + column)];
     ASSERT_NEAR(c[i], expected, 1e-4) << i;
   }
+}
+
+class EveryProduct : public ::testing::TestWithParam<ProductCall> {};
+
+TEST_P(EveryProduct, IsItsDefinition) {
+  const ProductCall p = GetParam();
+  if (!has_product(p)) GTEST_SKIP() << "no library, or none of its kernels is for this CPU";
+  const TestThreads threads;
+  expect_definition(p, *find_product(p));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -54,6 +59,40 @@ INSTANTIATE_TEST_SUITE_P(
         ProductCall{.m = 30, .k = 1030, .n = 48, .transposed_a = true},
         ProductCall{.batch = 17, .m = 40, .k = 33, .n = 48},
         ProductCall{.batch = 17, .m = 40, .k = 33, .n = 48, .transposed_a = true}));
+
+// Those that find_product chooses are the same, but longer.
+class EveryThinProduct : public ::testing::TestWithParam<ProductCall> {};
+
+TEST_P(EveryThinProduct, IsItsDefinition) {
+  const TestThreads threads;
+  const auto kernel = make_thin_product(GetParam());
+  if (!kernel) GTEST_SKIP() << "too few registers";
+  expect_definition(GetParam(), *kernel);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryThinProduct,
+                         ::testing::Values(ProductCall{.m = 360, .k = 64, .n = 64},
+                                           // Rows and inner places are left over.
+                                           ProductCall{.m = 365, .k = 140, .n = 128},
+                                           ProductCall{.m = 4, .k = 7, .n = 64, .transposed_b = true},
+                                           ProductCall{.m = 365, .k = 140, .n = 128, .transposed_b = true},
+                                           ProductCall{.m = 66, .k = 1200, .n = 64, .transposed_a = true},
+                                           ProductCall{.m = 130, .k = 331, .n = 128, .transposed_a = true},
+                                           // Made transposed.
+                                           ProductCall{.m = 64, .k = 1203, .n = 96, .transposed_a = true},
+                                           ProductCall{.m = 64, .k = 5000, .n = 80, .transposed_a = true}));
+
+TEST(Product, ThinOnesAreLongAndSmall) {
+  EXPECT_TRUE(is_thin({.m = 50176, .k = 64, .n = 256}));
+  EXPECT_TRUE(is_thin({.m = 256, .k = 50176, .n = 64, .transposed_a = true}));
+  EXPECT_FALSE(is_thin({.m = 3136, .k = 64, .n = 256}));
+  EXPECT_FALSE(is_thin({.m = 50176, .k = 256, .n = 256}));
+  EXPECT_FALSE(is_thin({.m = 50176, .k = 16, .n = 256}));
+  EXPECT_FALSE(is_thin({.m = 64, .k = 50176, .n = 256}));
+  EXPECT_EQ(make_thin_product({.m = 50176, .k = 64, .n = 65}), nullptr);
+  EXPECT_EQ(make_thin_product({.m = 64, .k = 50176, .n = 96, .transposed_a = true, .transposed_b = true}),
+            nullptr);
+}
 
 TEST(Product, SmallOnesAreLeftToTheCompiler) { EXPECT_FALSE(has_product({.m = 8, .k = 8, .n = 8})); }
 
