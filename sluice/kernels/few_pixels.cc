@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sluice/kernels/arena.h"
-#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/partial_sums.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -39,11 +39,6 @@ size_t element_between(const Convolution& c, size_t x_pixel, size_t y_pixel) {
     step *= window, x /= in, y /= out;
   }
   return static_cast<size_t>(element);
-}
-
-SLUICE_EACH_CPU
-void add(float* __restrict sum, const float* more, size_t count) {
-  for (size_t i = 0; i < count; ++i) sum[i] += more[i];
 }
 
 }  // namespace
@@ -123,7 +118,7 @@ void FewPixelsConvolution::add_blocks(float* matrix, float* w) const {
       const std::vector<size_t>& blocks = blocks_of_[element];
       if (blocks.empty()) continue;
       float* const sum = rows + place(blocks[0]);
-      for (size_t i = 1; i < blocks.size(); ++i) add(sum, rows + place(blocks[i]), channels_);
+      for (size_t i = 1; i < blocks.size(); ++i) add_floats(sum, rows + place(blocks[i]), channels_);
       for (size_t i = 0; i < channels_; ++i) to[i * elements_ + element] = sum[i];
     }
   });

@@ -36,21 +36,25 @@ SLUICE_INLINE void for_rows(size_t rows, const Body& body) {
   for (; r < rows; ++r) body(r, std::integral_constant<size_t, 1>());
 }
 
-// A mean that rounding made inexact, the distances from it and their squares.
-SLUICE_EACH_CPU
-void block_moments(const float* x, size_t rows, size_t channels, float* __restrict mean,
-                   float* __restrict squares, float* __restrict distances) {
-  std::fill(mean, mean + channels, 0.f);
-  std::fill(squares, squares + channels, 0.f);
-  std::fill(distances, distances + channels, 0.f);
+SLUICE_INLINE void add_up_rows(const float* x, size_t rows, size_t channels, float* __restrict sums) {
+  std::fill(sums, sums + channels, 0.f);
   for_rows(rows, [=](size_t r, auto count) {
     const float* const row = x + r * channels;
     for (size_t c = 0; c < channels; ++c) {
       float sum = row[c];
       for (size_t k = 1; k < count; ++k) sum += row[k * channels + c];
-      mean[c] += sum;
+      sums[c] += sum;
     }
   });
+}
+
+// A mean that rounding made inexact, the distances from it and their squares.
+SLUICE_EACH_CPU
+void block_moments(const float* x, size_t rows, size_t channels, float* __restrict mean,
+                   float* __restrict squares, float* __restrict distances) {
+  std::fill(squares, squares + channels, 0.f);
+  std::fill(distances, distances + channels, 0.f);
+  add_up_rows(x, rows, channels, mean);
   const float scale = 1.f / static_cast<float>(rows);
   for (size_t c = 0; c < channels; ++c) mean[c] *= scale;
   for_rows(rows, [=](size_t r, auto count) {
@@ -120,16 +124,8 @@ void block_sums(const float* g, const float* x, const float* __restrict mean, si
 }
 
 SLUICE_EACH_CPU
-void plain_block_sums(const float* x, size_t rows, size_t channels, float* __restrict sums) {
-  std::fill(sums, sums + channels, 0.f);
-  for_rows(rows, [=](size_t r, auto count) {
-    const float* const row = x + r * channels;
-    for (size_t c = 0; c < channels; ++c) {
-      float sum = row[c];
-      for (size_t k = 1; k < count; ++k) sum += row[k * channels + c];
-      sums[c] += sum;
-    }
-  });
+void plain_block_sums(const float* x, size_t rows, size_t channels, float* sums) {
+  add_up_rows(x, rows, channels, sums);
 }
 
 // body(block, first row, rows) for all blocks, on the threads of a call.

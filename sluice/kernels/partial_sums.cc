@@ -11,12 +11,12 @@ namespace {
 // Elements that a thread adds up before it looks for the next ones: they stay in its first cache.
 constexpr size_t kPiece = 4 << 10;
 
+}  // namespace
+
 SLUICE_EACH_CPU
-void add(float* __restrict sum, const float* part, size_t elements) {
+void add_floats(float* __restrict sum, const float* part, size_t elements) {
   for (size_t i = 0; i < elements; ++i) sum[i] += part[i];
 }
-
-}  // namespace
 
 std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, float* scratch) {
   std::vector<float*> places;
@@ -29,7 +29,7 @@ void add_partial_sums(std::span<float* const> sums, size_t elements) {
   if (sums.size() < 2) return;
   parallel_for((elements + kPiece - 1) / kPiece, [&](size_t piece) {
     const size_t first = piece * kPiece, count = std::min(kPiece, elements - first);
-    for (size_t i = 1; i < sums.size(); ++i) add(sums[0] + first, sums[i] + first, count);
+    for (size_t i = 1; i < sums.size(); ++i) add_floats(sums[0] + first, sums[i] + first, count);
   });
 }
 

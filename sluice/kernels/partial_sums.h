@@ -11,6 +11,9 @@ namespace sluice::kernels {
 // the other from `scratch` on.
 std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, float* scratch);
 
+// sum[i] += part[i], which lie apart.
+void add_floats(float* sum, const float* part, size_t elements);
+
 // Adds sums[1], sums[2]… to sums[0], in this order, element by element; on the threads of a call.
 void add_partial_sums(std::span<float* const> sums, size_t elements);
 

@@ -238,12 +238,7 @@ bool is_thin(const Product& p) {
 }
 
 std::unique_ptr<ProductKernel> make_thin_product(const Product& p) {
-#if defined(__x86_64__)
-  static const bool has_registers = __builtin_cpu_supports("avx512f") > 0;
-#else
-  constexpr bool has_registers = false;
-#endif
-  if (!has_registers || p.batch > 1) return nullptr;
+  if (!lanes_are_registers() || p.batch > 1) return nullptr;
   if (!p.transposed_a) return fits_columns(p.n) ? std::make_unique<TallProduct>(p) : nullptr;
   return !p.transposed_b && DeepProduct::fits(p) ? std::make_unique<DeepProduct>(p) : nullptr;
 }

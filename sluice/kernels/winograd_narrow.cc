@@ -21,13 +21,8 @@ constexpr size_t kRows = 14;
 static_assert(2 * kRows <= kKernelPlanes, "one tile is asked for at each plane");
 
 bool is_narrow(const WinogradShape& shape, int64_t most_channels) {
-#if defined(__x86_64__)
-  static const bool has_registers = __builtin_cpu_supports("avx512f") > 0;
-#else
-  constexpr bool has_registers = false;
-#endif
   const auto fits = [](int64_t channels, int64_t most) { return channels % kLanes == 0 && channels <= most; };
-  return has_registers && fits(shape.channels, most_channels) && fits(shape.filters, kMostFilters) &&
+  return lanes_are_registers() && fits(shape.channels, most_channels) && fits(shape.filters, kMostFilters) &&
          Tiles(shape).outweigh_weights(kWeightsOfTile);
 }
 
