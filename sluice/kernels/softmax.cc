@@ -1,5 +1,6 @@
 #include "sluice/kernels/softmax.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -23,6 +23,7 @@ class Tiles {
   int64_t count() const { return shape_.batch * high_ * wide_; }
   const WinogradShape& shape() const { return shape_; }
   int64_t planes() const { return planes_of(shape_.tiling); }
+  // Also that a picture is as large as a tile, and that 32 bits count them.
   bool outweigh_weights(int64_t weights_of_tile) const {
     return count() >= shape_.channels * shape_.filters / weights_of_tile && count() <= INT32_MAX / 2 &&
            std::min(shape_.out_height, shape_.out_width) >= side_.out;

@@ -155,8 +155,7 @@ std::unique_ptr<WideWinograd> WideWinograd::make(const WinogradShape& shape) {
 void WideWinograd::transform_weights(const float* w, std::byte* to) const {
   const WinogradShape& shape = tiles_.shape();
   const auto channels = static_cast<size_t>(shape.channels), filters = static_cast<size_t>(shape.filters);
-  const size_t filter_step = 9 * (shape.turned ? 1 : channels),
-               channel_step = 9 * (shape.turned ? filters : 1);
+  const size_t filter_step = shape.filter_step(), channel_step = shape.channel_step();
   for (const Group& group : groups_) {
     const size_t floats = static_cast<size_t>(group.planes.kernels) * channels * filters;
     if (layout_bytes(group.weights()) > floats * sizeof(float))

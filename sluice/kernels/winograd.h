@@ -5,6 +5,7 @@
 // few by loops of our own (winograd_narrow.cc). Errors are some ten times those of a direct sum in f32.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -22,6 +23,10 @@ struct WinogradShape {
   int64_t padding_height = 0, padding_width = 0;
   bool turned = false;
   Tiling tiling = Tiling::kPlain;
+
+  // Floats from one filter's or channel's kernel to the next one's, as the weights lie in memory.
+  size_t filter_step() const { return 9 * static_cast<size_t>(turned ? 1 : channels); }
+  size_t channel_step() const { return 9 * static_cast<size_t>(turned ? filters : 1); }
 };
 
 class Winograd {

@@ -129,8 +129,7 @@ class NarrowConvolution : public Narrow {
  private:
   void transform_weights(const float* w, float* to) const {
     const WinogradShape& shape = tiles_.shape();
-    const size_t filter_step = 9 * (shape.turned ? 1 : channels_),
-                 channel_step = 9 * (shape.turned ? filters_ : 1);
+    const size_t filter_step = shape.filter_step(), channel_step = shape.channel_step();
     parallel_for(filters_ / kLanes, [&](size_t i) {
       const size_t filter = i * kLanes;
       for (size_t channel = 0; channel < channels_; ++channel)

@@ -176,22 +176,40 @@ SLUICE_INLINE void store_row(const T* row, int i, size_t stride, float* to) {
   for (int j = 0; j < S::kSide.planes; ++j) store(row[j], to + S::place(i, j) * stride);
 }
 
-// Bᵀ d B of the channels from c on.
+// What makes planes of pixels: the side of their tile, and the step along its columns and rows.
+template <typename S>
+struct ToInput : S {  // Bᵀ d B
+  static constexpr int kPixels = S::kSide.in;
+  template <typename T>
+  static SLUICE_INLINE void along(const T* x, int step, T* to, int to_step) {
+    S::input(x, step, to, to_step);
+  }
+};
+template <typename S>
+struct ToGradient : S {  // A y Aᵀ, y a tile of gradients
+  static constexpr int kPixels = S::kSide.out;
+  template <typename T>
+  static SLUICE_INLINE void along(const T* y, int step, T* to, int to_step) {
+    S::gradient(y, step, to, to_step);
+  }
+};
+
+// Of the channels from c on. S: ToInput or ToGradient.
 template <typename S, bool kWhole, typename T>
-SLUICE_INLINE void input_channels(const TileInputs& from, size_t c, size_t stride, float* to) {
-  constexpr int kIn = S::kSide.in, kPlanes = S::kSide.planes;
-  T half[kPlanes * kIn];
+SLUICE_INLINE void make_planes(const TileInputs& from, size_t c, size_t stride, float* to) {
+  constexpr int kPixels = S::kPixels, kPlanes = S::kSide.planes;
+  T half[kPlanes * kPixels];
   SLUICE_UNROLL
-  for (int j = 0; j < kIn; ++j) {
-    T column[kIn];
+  for (int j = 0; j < kPixels; ++j) {
+    T column[kPixels];
     SLUICE_UNROLL
-    for (int i = 0; i < kIn; ++i) load(pixel<kWhole, kIn>(from, i, j) + c, column[i]);
-    S::input(column, 1, half + j, kIn);
+    for (int i = 0; i < kPixels; ++i) load(pixel<kWhole, kPixels>(from, i, j) + c, column[i]);
+    S::along(column, 1, half + j, kPixels);
   }
   SLUICE_UNROLL
   for (int i = 0; i < kPlanes; ++i) {
     T row[kPlanes];
-    S::input(half + i * kIn, 1, row, 1);
+    S::along(half + i * kPixels, 1, row, 1);
     store_row<S>(row, i, stride, to + c);
   }
 }
@@ -214,26 +232,6 @@ SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, co
     S::output(half + i * kPlanes, 1, row, 1);
     SLUICE_UNROLL
     for (int j = 0; j < kOut; ++j) store(row[j], pixel<kWhole, kOut>(to, i, j) + f);
-  }
-}
-
-// A y Aᵀ of the filters from f on, y a tile of gradients.
-template <typename S, bool kWhole, typename T>
-SLUICE_INLINE void gradient_filters(const TileInputs& from, size_t f, size_t stride, float* to) {
-  constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
-  T half[kPlanes * kOut];
-  SLUICE_UNROLL
-  for (int j = 0; j < kOut; ++j) {
-    T column[kOut];
-    SLUICE_UNROLL
-    for (int i = 0; i < kOut; ++i) load(pixel<kWhole, kOut>(from, i, j) + f, column[i]);
-    S::gradient(column, 1, half + j, kOut);
-  }
-  SLUICE_UNROLL
-  for (int i = 0; i < kPlanes; ++i) {
-    T row[kPlanes];
-    S::gradient(half + i * kOut, 1, row, 1);
-    store_row<S>(row, i, stride, to + f);
   }
 }
 
@@ -270,22 +268,27 @@ SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t ste
 
 // What is left of the channels goes one by one.
 template <typename S, bool kWhole>
-SLUICE_INLINE void input_of(const TileInputs& from, size_t channels, size_t stride, float* to) {
+SLUICE_INLINE void planes_of_channels(const TileInputs& from, size_t channels, size_t stride, float* to) {
   size_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) input_channels<S, kWhole, Lanes>(from, c, stride, to);
-  for (; c < channels; ++c) input_channels<S, kWhole, float>(from, c, stride, to);
+  for (; c + kLanes <= channels; c += kLanes) make_planes<S, kWhole, Lanes>(from, c, stride, to);
+  for (; c < channels; ++c) make_planes<S, kWhole, float>(from, c, stride, to);
+}
+template <typename S>
+SLUICE_INLINE void planes_of(const TileInputs& from, size_t channels, size_t stride, float* to) {
+  from.whole ? planes_of_channels<S, true>(from, channels, stride, to)
+             : planes_of_channels<S, false>(from, channels, stride, to);
 }
 template <typename S, bool kWhole>
-SLUICE_INLINE void output_of(const float* from, size_t filters, size_t stride, const TileOutputs& to) {
+SLUICE_INLINE void output_of_filters(const float* from, size_t filters, size_t stride,
+                                     const TileOutputs& to) {
   size_t f = 0;
   for (; f + kLanes <= filters; f += kLanes) output_filters<S, kWhole, Lanes>(from, f, stride, to);
   for (; f < filters; ++f) output_filters<S, kWhole, float>(from, f, stride, to);
 }
-template <typename S, bool kWhole>
-SLUICE_INLINE void gradient_of(const TileInputs& from, size_t filters, size_t stride, float* to) {
-  size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) gradient_filters<S, kWhole, Lanes>(from, f, stride, to);
-  for (; f < filters; ++f) gradient_filters<S, kWhole, float>(from, f, stride, to);
+template <typename S>
+SLUICE_INLINE void output_of(const float* from, size_t filters, size_t stride, const TileOutputs& to) {
+  to.whole ? output_of_filters<S, true>(from, filters, stride, to)
+           : output_of_filters<S, false>(from, filters, stride, to);
 }
 template <typename S>
 SLUICE_INLINE void weight_of(const float* w, size_t step, bool turned, size_t stride, size_t filters,
@@ -314,35 +317,22 @@ std::span<const PlaneGroup> groups_of(Tiling tiling) {
 
 SLUICE_EACH_CPU
 void input_tile(Tiling tiling, const TileInputs& from, size_t channels, size_t stride, float* to) {
-  if (tiling == Tiling::kPlain)
-    return from.whole ? input_of<Plain, true>(from, channels, stride, to)
-                      : input_of<Plain, false>(from, channels, stride, to);
-  if (tiling == Tiling::kHalving)
-    return from.whole ? input_of<Halving, true>(from, channels, stride, to)
-                      : input_of<Halving, false>(from, channels, stride, to);
-  from.whole ? input_of<Doubling, true>(from, channels, stride, to)
-             : input_of<Doubling, false>(from, channels, stride, to);
+  if (tiling == Tiling::kPlain) return planes_of<ToInput<Plain>>(from, channels, stride, to);
+  if (tiling == Tiling::kHalving) return planes_of<ToInput<Halving>>(from, channels, stride, to);
+  planes_of<ToInput<Doubling>>(from, channels, stride, to);
 }
 
 SLUICE_EACH_CPU
 void output_tile(Tiling tiling, const float* from, size_t filters, size_t stride, const TileOutputs& to) {
-  if (tiling == Tiling::kPlain)
-    return to.whole ? output_of<Plain, true>(from, filters, stride, to)
-                    : output_of<Plain, false>(from, filters, stride, to);
-  if (tiling == Tiling::kHalving)
-    return to.whole ? output_of<Halving, true>(from, filters, stride, to)
-                    : output_of<Halving, false>(from, filters, stride, to);
-  to.whole ? output_of<Doubling, true>(from, filters, stride, to)
-           : output_of<Doubling, false>(from, filters, stride, to);
+  if (tiling == Tiling::kPlain) return output_of<Plain>(from, filters, stride, to);
+  if (tiling == Tiling::kHalving) return output_of<Halving>(from, filters, stride, to);
+  output_of<Doubling>(from, filters, stride, to);
 }
 
 SLUICE_EACH_CPU
 void gradient_tile(Tiling tiling, const TileInputs& from, size_t filters, size_t stride, float* to) {
-  if (tiling == Tiling::kPlain)
-    return from.whole ? gradient_of<Plain, true>(from, filters, stride, to)
-                      : gradient_of<Plain, false>(from, filters, stride, to);
-  from.whole ? gradient_of<Halving, true>(from, filters, stride, to)
-             : gradient_of<Halving, false>(from, filters, stride, to);
+  if (tiling == Tiling::kPlain) return planes_of<ToGradient<Plain>>(from, filters, stride, to);
+  planes_of<ToGradient<Halving>>(from, filters, stride, to);
 }
 
 SLUICE_EACH_CPU
