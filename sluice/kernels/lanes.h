@@ -1,35 +1,65 @@
-// Sixteen floats that are worked on together: one register of AVX-512, or several smaller ones. Internal to
-// this room; only for functions that are compiled for each CPU (each_cpu.h), and what is inlined there.
+// Floats that a register holds, and functions that are compiled for each width of them. Internal to this
+// room; only for what is inlined into such functions.
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 
 #include "sluice/kernels/each_cpu.h"
 
 namespace sluice::kernels {
 
-constexpr size_t kLanes = 16;
-typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
+typedef float Lanes16 __attribute__((vector_size(64)));  // AVX-512, which has 32 such registers
+typedef float Lanes8 __attribute__((vector_size(32)));   // AVX2, 16 of them; elsewhere several smaller ones
 
-// Whether a register of this CPU holds them all, and there are 32 of these.
-inline bool lanes_are_registers() {
 #if defined(__x86_64__)
-  static const bool are = __builtin_cpu_supports("avx512f") > 0;
-  return are;
+#define SLUICE_FOR_LANES16 __attribute__((target("avx512f")))
+#define SLUICE_FOR_LANES8 __attribute__((target("avx2,fma")))
+#else
+#define SLUICE_FOR_LANES16
+#define SLUICE_FOR_LANES8
+#endif
+
+// Whether this CPU has registers for Lanes16.
+inline bool has_lanes16() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx512f") > 0;
+  return has;
 #else
   return false;
 #endif
 }
+// Whether it can run what is compiled for Lanes8.
+inline bool has_lanes8() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx2") > 0 && __builtin_cpu_supports("fma") > 0;
+  return has;
+#else
+  return true;
+#endif
+}
 
-// T: float or Lanes, from or to memory of any alignment. (A Lanes that is returned would change the ABI.)
+// Defines `name`, with these parameters, as name_by<Lanes16> or name_by<Lanes8>, as this CPU has them; both
+// compiled for their registers, if name_by is SLUICE_INLINE. To be called with has_lanes8() only.
+#define SLUICE_BY_LANES(name, parameters, arguments)                                    \
+  SLUICE_FOR_LANES16 static void name##_16 parameters { name##_by<Lanes16> arguments; } \
+  SLUICE_FOR_LANES8 static void name##_8 parameters { name##_by<Lanes8> arguments; }    \
+  void name parameters { has_lanes16() ? name##_16 arguments : name##_8 arguments; }
+
+// The floats of T: float or Lanes….
+template <typename T>
+constexpr size_t kFloatsOf = sizeof(T) / sizeof(float);
+
+// From or to memory of any alignment: by a type that says so. (Copied by memcpy they would be taken out of
+// their registers. Lanes that are returned would change the ABI.)
 template <typename T>
 SLUICE_INLINE void load(const float* from, T& value) {
-  std::memcpy(&value, from, sizeof value);
+  typedef T Anywhere __attribute__((aligned(alignof(float)), may_alias));
+  value = *reinterpret_cast<const Anywhere*>(from);
 }
 template <typename T>
 SLUICE_INLINE void store(const T& value, float* to) {
-  std::memcpy(to, &value, sizeof value);
+  typedef T Anywhere __attribute__((aligned(alignof(float)), may_alias));
+  *reinterpret_cast<Anywhere*>(to) = value;
 }
 
 }  // namespace sluice::kernels

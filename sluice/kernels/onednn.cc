@@ -236,6 +236,20 @@ dnnl_memory_desc_t dense(std::span<const int64_t> dims, std::span<const int> ord
   return layout;
 }
 
+dnnl_memory_desc_t in_panels(const std::array<int64_t, 3>& dims, int64_t block) {
+  constexpr int kColumns = 2;
+  dnnl_memory_desc_t layout = dense(dims, std::array<int, 3>{0, kColumns, 1});
+  const int64_t filled = (dims[kColumns] + block - 1) / block * block;
+  layout.padded_dims[kColumns] = filled;
+  dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
+  blocks.inner_nblks = 1;
+  blocks.inner_blks[0] = block;
+  blocks.inner_idxs[0] = kColumns;
+  const std::array<int64_t, 3> strides = {dims[1] * filled, block, dims[1] * block};
+  std::copy(strides.begin(), strides.end(), blocks.strides);
+  return layout;
+}
+
 dnnl_memory_desc_t any_layout(std::span<const int64_t> dims) {
   dnnl_memory_desc_t layout;
   SLUICE_CHECK(onednn().memory_desc_init_by_tag(&layout, static_cast<int>(dims.size()), dims.data(), dnnl_f32,

@@ -9,6 +9,7 @@
 
 #include <dnnl.h>
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -122,6 +123,9 @@ class Reorder {
 
 // Dense, dimension order[0] slowest. f32.
 dnnl_memory_desc_t dense(std::span<const int64_t> dims, std::span<const int> order);
+// The same of [batch, rows, columns], with each row's columns in blocks: [batch, blocks, rows, columns of a
+// block], filled up.
+dnnl_memory_desc_t in_panels(const std::array<int64_t, 3>& dims, int64_t block);
 dnnl_memory_desc_t any_layout(std::span<const int64_t> dims);
 bool same_layout(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b);
 size_t layout_bytes(const dnnl_memory_desc_t& layout);

@@ -8,6 +8,7 @@
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/handler.h"
 #include "sluice/kernels/onednn.h"
+#include "sluice/kernels/panel_product.h"
 #include "sluice/kernels/partial_sums.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/thin_product.h"
@@ -216,7 +217,8 @@ std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
     const Axis axis = axis_to_divide(p, threads);
     if (auto kernel = LibraryProduct::make(p, axis, extent_of_part(p, axis))) return kernel;
   }
-  return LibraryProduct::make(p, Axis::kBatch, p.batch);
+  if (auto kernel = LibraryProduct::make(p, Axis::kBatch, p.batch)) return kernel;
+  return make_panel_product(p);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "sluice/kernels/panel_product.h"
 #include "sluice/kernels/test_threads.h"
 #include "sluice/kernels/thin_product.h"
 
@@ -81,6 +82,27 @@ INSTANTIATE_TEST_SUITE_P(All, EveryThinProduct,
                                            // Made transposed.
                                            ProductCall{.m = 64, .k = 1203, .n = 96, .transposed_a = true},
                                            ProductCall{.m = 64, .k = 5000, .n = 80, .transposed_a = true}));
+
+class EveryPanelProduct : public ::testing::TestWithParam<ProductCall> {};
+
+TEST_P(EveryPanelProduct, IsItsDefinition) {
+  const TestThreads threads;
+  const auto kernel = make_panel_product(GetParam());
+  if (!kernel) GTEST_SKIP() << "no registers for it";
+  expect_definition(GetParam(), *kernel);
+}
+
+// Rows, columns and inner places are left over by the tiles and by the blocks.
+INSTANTIATE_TEST_SUITE_P(All, EveryPanelProduct,
+                         ::testing::Values(ProductCall{.m = 301, .k = 270, .n = 65},
+                                           ProductCall{.m = 301, .k = 270, .n = 65, .transposed_a = true},
+                                           ProductCall{.m = 50, .k = 270, .n = 333, .transposed_a = true},
+                                           ProductCall{.m = 5, .k = 1031, .n = 19, .transposed_a = true}));
+
+TEST(Product, VectorsHaveNoPanels) {
+  EXPECT_EQ(make_panel_product({.m = 1, .k = 512, .n = 512}), nullptr);
+  EXPECT_EQ(make_panel_product({.m = 512, .k = 512, .n = 1}), nullptr);
+}
 
 TEST(Product, ThinOnesAreLongAndSmall) {
   EXPECT_TRUE(is_thin({.m = 50176, .k = 64, .n = 256}));

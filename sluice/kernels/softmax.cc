@@ -16,47 +16,51 @@ namespace {
 constexpr size_t kPiece = 16 << 10;
 
 // exp(x) for x <= 0: 2^n exp(x - n ln 2) with the polynomial of Cephes (Moshier), function expf. NaN stays.
-SLUICE_INLINE void exponential(Lanes& x) {
-  typedef uint32_t Bits __attribute__((vector_size(sizeof(Lanes))));  // which may overflow: those of NaN do
-  constexpr float kSmallest = -87.33f;  // below it the result is no normal number
+// L: Lanes….
+template <typename L>
+SLUICE_INLINE void exponential(L& x) {
+  typedef uint32_t Bits __attribute__((vector_size(sizeof(L))));  // which may overflow: those of NaN do
+  constexpr float kSmallest = -87.33f;                            // below it the result is no normal number
   // Added to a number, it leaves the nearest integer in the last bits.
   constexpr float kRounding = 12582912.f;
   constexpr uint32_t kMantissaBits = 23, kOne = 0x3f800000;
   const Bits too_small = reinterpret_cast<Bits>(x < kSmallest);
-  Lanes rounded = x * 1.44269504088896341f + kRounding;
+  L rounded = x * 1.44269504088896341f + kRounding;
   const Bits power = (reinterpret_cast<Bits>(rounded) << kMantissaBits) + kOne;
   rounded -= kRounding;
-  const Lanes r = x - rounded * 0.693359375f + rounded * 2.12194440e-4f;
-  Lanes p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  const L r = x - rounded * 0.693359375f + rounded * 2.12194440e-4f;
+  L p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = (p * r * r + r + 1.f) * reinterpret_cast<Lanes>(power);
-  x = reinterpret_cast<Lanes>(reinterpret_cast<Bits>(p) & ~too_small);
+  p = (p * r * r + r + 1.f) * reinterpret_cast<L>(power);
+  x = reinterpret_cast<L>(reinterpret_cast<Bits>(p) & ~too_small);
 }
 
-SLUICE_INLINE float total(const Lanes& sums) {
+template <typename L>
+SLUICE_INLINE float total(const L& sums) {
   float sum = 0;
-  for (size_t i = 0; i < kLanes; ++i) sum += sums[i];
+  for (size_t i = 0; i < kFloatsOf<L>; ++i) sum += sums[i];
   return sum;
 }
 
 // The row's maximum (not of NaN) and then, in `to`, its distances from it and their exponentials' sum. The
-// columns are a multiple of kLanes.
+// columns are a multiple of L's floats.
+template <typename L>
 SLUICE_INLINE float shift(const float* x, size_t columns, float* to, bool exponentials) {
-  Lanes most, value, sums = {};
+  L most, value, sums = {};
   load(x, most);
-  for (size_t c = kLanes; c < columns; c += kLanes) {
+  for (size_t c = kFloatsOf<L>; c < columns; c += kFloatsOf<L>) {
     load(x + c, value);
     most = value > most ? value : most;
   }
   float max = -std::numeric_limits<float>::infinity();
-  for (size_t i = 0; i < kLanes; ++i) max = most[i] > max ? most[i] : max;
-  for (size_t c = 0; c < columns; c += kLanes) {
+  for (size_t i = 0; i < kFloatsOf<L>; ++i) max = most[i] > max ? most[i] : max;
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
     load(x + c, value);
     value -= max;
-    Lanes exp = value;
+    L exp = value;
     exponential(exp);
     sums += exp;
     store(exponentials ? exp : value, to + c);
@@ -64,25 +68,27 @@ SLUICE_INLINE float shift(const float* x, size_t columns, float* to, bool expone
   return total(sums);
 }
 
+template <typename L>
 SLUICE_INLINE void softmax_row(const float* x, size_t columns, bool logarithm, float* y) {
-  const float sum = shift(x, columns, y, !logarithm);
+  const float sum = shift<L>(x, columns, y, !logarithm);
   const float scale = logarithm ? 1.f : 1.f / sum, step = logarithm ? std::log(sum) : 0.f;
-  for (size_t c = 0; c < columns; c += kLanes) {
-    Lanes value;
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
+    L value;
     load(y + c, value);
     store(value * scale - step, y + c);
   }
 }
 
+template <typename L>
 SLUICE_INLINE void gradient_row(const float* g, const float* y, size_t columns, bool logarithm, float* to) {
-  Lanes sums = {}, of_g, of_y;
-  for (size_t c = 0; c < columns; c += kLanes) {
+  L sums = {}, of_g, of_y;
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
     load(g + c, of_g);
     load(y + c, of_y);
     sums += logarithm ? of_g : of_g * of_y;
   }
   const float sum = total(sums);
-  for (size_t c = 0; c < columns; c += kLanes) {
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
     load(g + c, of_g);
     load(y + c, of_y);
     if (logarithm) {
@@ -94,16 +100,25 @@ SLUICE_INLINE void gradient_row(const float* g, const float* y, size_t columns, 
   }
 }
 
-SLUICE_EACH_CPU
-void softmax_rows(size_t rows, size_t columns, const float* x, bool logarithm, float* y) {
-  for (size_t r = 0; r < rows; ++r) softmax_row(x + r * columns, columns, logarithm, y + r * columns);
+template <typename L>
+SLUICE_INLINE void softmax_rows_by(size_t rows, size_t columns, const float* x, bool logarithm, float* y) {
+  for (size_t r = 0; r < rows; ++r) softmax_row<L>(x + r * columns, columns, logarithm, y + r * columns);
+}
+template <typename L>
+SLUICE_INLINE void gradient_rows_by(size_t rows, size_t columns, const float* g, const float* y,
+                                    bool logarithm, float* to) {
+  for (size_t r = 0; r < rows; ++r)
+    gradient_row<L>(g + r * columns, y + r * columns, columns, logarithm, to + r * columns);
 }
 
-SLUICE_EACH_CPU
-void gradient_rows(size_t rows, size_t columns, const float* g, const float* y, bool logarithm, float* to) {
-  for (size_t r = 0; r < rows; ++r)
-    gradient_row(g + r * columns, y + r * columns, columns, logarithm, to + r * columns);
-}
+SLUICE_BY_LANES(softmax_rows, (size_t rows, size_t columns, const float* x, bool logarithm, float* y),
+                (rows, columns, x, logarithm, y))
+SLUICE_BY_LANES(gradient_rows,
+                (size_t rows, size_t columns, const float* g, const float* y, bool logarithm, float* to),
+                (rows, columns, g, y, logarithm, to))
+
+// The floats that they work on together. A CPU with smaller registers does the same with several of these.
+size_t lanes() { return has_lanes16() ? kFloatsOf<Lanes16> : kFloatsOf<Lanes8>; }
 
 // body(first row, rows), on the threads of a call.
 template <typename Body>
@@ -118,7 +133,7 @@ class Filled {
  public:
   Filled(size_t columns, float filling)
       : columns_(columns), filling_(filling), scratch_(longer() * sizeof(float)) {}
-  size_t longer() const { return (columns_ + kLanes - 1) / kLanes * kLanes; }
+  size_t longer() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
   float* row() const { return scratch_.floats(); }
   float* row(const float* from) const {
     std::copy_n(from, columns_, row());
@@ -135,12 +150,13 @@ class Filled {
 }  // namespace
 
 void softmax(size_t rows, size_t columns, const float* x, bool logarithm, float* y) {
+  const auto work = has_lanes8() ? softmax_rows : softmax_rows_by<Lanes8>;
   for_pieces(rows, columns, [&](size_t first, size_t count) {
     const size_t begin = first * columns;
-    if (columns % kLanes == 0) return softmax_rows(count, columns, x + begin, logarithm, y + begin);
+    if (columns % lanes() == 0) return work(count, columns, x + begin, logarithm, y + begin);
     const Filled row(columns, -std::numeric_limits<float>::infinity());
     for (size_t at = begin; at < begin + count * columns; at += columns) {
-      softmax_rows(1, row.longer(), row.row(x + at), logarithm, row.row());
+      work(1, row.longer(), row.row(x + at), logarithm, row.row());
       std::copy_n(row.row(), columns, y + at);
     }
   });
@@ -148,13 +164,13 @@ void softmax(size_t rows, size_t columns, const float* x, bool logarithm, float*
 
 void softmax_gradient(size_t rows, size_t columns, const float* g, const float* y, bool logarithm,
                       float* to) {
+  const auto work = has_lanes8() ? gradient_rows : gradient_rows_by<Lanes8>;
   for_pieces(rows, columns, [&](size_t first, size_t count) {
     const size_t begin = first * columns;
-    if (columns % kLanes == 0)
-      return gradient_rows(count, columns, g + begin, y + begin, logarithm, to + begin);
+    if (columns % lanes() == 0) return work(count, columns, g + begin, y + begin, logarithm, to + begin);
     const Filled of_g(columns, 0), of_y(columns, 0);
     for (size_t at = begin; at < begin + count * columns; at += columns) {
-      gradient_rows(1, of_g.longer(), of_g.row(g + at), of_y.row(y + at), logarithm, of_g.row());
+      work(1, of_g.longer(), of_g.row(g + at), of_y.row(y + at), logarithm, of_g.row());
       std::copy_n(of_g.row(), columns, to + at);
     }
   });

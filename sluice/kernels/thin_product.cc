@@ -3,14 +3,13 @@
 #include "sluice/kernels/thin_product.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "sluice/kernels/arena.h"
-#include "sluice/kernels/each_cpu.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/partial_sums.h"
+#include "sluice/kernels/register_tile.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -18,73 +17,23 @@ namespace {
 
 using Product = stablehlo::ProductCall;
 
-// What the registers hold of c: 24 of them, which leaves some for b.
-constexpr size_t kRows = 6, kVectors = 4, kColumns = kVectors * kLanes;
+constexpr size_t kColumns = kMostTileColumns;  // of a tile, with AVX-512
+
 // Where the library is slower (measured): at least so many rows, or inner places of a transposed product; the
 // other two extents make a matrix of so many floats at most, and the smaller of them is within these bounds.
 constexpr int64_t kFewestLong = 12 << 10, kMostFloats = 64 << 10, kLeastNarrow = 64, kMostNarrow = 128;
 // Inner places that are multiplied together, of straight and of transposed products (measured).
 constexpr size_t kInner = 128, kInnerTransposed = 64;
 // Rows that stay in the caches while they meet all columns of b (measured).
-constexpr size_t kRowsOfBlock = 10 * kRows;
+constexpr size_t kRowsOfBlock = 10 * kTileRows;
 
 bool fits_columns(int64_t count) { return count % static_cast<int64_t>(kColumns) == 0; }
 
-// Asks for floats before they are needed. (A function that only asks would be dropped if it were called.)
-template <bool kToWrite>
-SLUICE_INLINE void fetch(const float* first, size_t floats) {
-  for (size_t i = 0; i < floats; i += kLanes) __builtin_prefetch(first + i, kToWrite);
-}
 // One of the shares of so many floats each, the last of which may be smaller.
 SLUICE_INLINE void fetch_share(const float* first, size_t floats, size_t number, size_t share) {
   const size_t begin = std::min(floats, number * share);
   fetch<false>(first + begin, std::min(share, floats - begin));
 }
-
-// A block of the product: a's rows and inner places with their distances, kColumns of b packed together.
-struct Block {
-  const float* a;
-  size_t row_step, inner_step;
-  const float* b;
-  size_t inner;
-  float* c;
-  size_t c_step;
-  bool add;  // to what c holds
-};
-
-// kCount of c's rows, or fewer.
-template <size_t kCount>
-SLUICE_INLINE void multiply_rows(const Block& block, size_t rows) {
-  if constexpr (kCount > 1)
-    if (rows < kCount) return multiply_rows<kCount - 1>(block, rows);
-  const auto [a, row_step, inner_step, b, inner, c, c_step, add] = block;
-  Lanes sums[kCount][kVectors] = {};
-  if (add) {
-#pragma GCC unroll 6
-    for (size_t i = 0; i < kCount; ++i)
-#pragma GCC unroll 4
-      for (size_t j = 0; j < kVectors; ++j) load(c + i * c_step + j * kLanes, sums[i][j]);
-  }
-  for (size_t p = 0; p < inner; ++p) {
-    Lanes b_row[kVectors];
-#pragma GCC unroll 4
-    for (size_t j = 0; j < kVectors; ++j) load(b + p * kColumns + j * kLanes, b_row[j]);
-#pragma GCC unroll 6
-    for (size_t i = 0; i < kCount; ++i) {
-      const float factor = a[i * row_step + p * inner_step];
-#pragma GCC unroll 4
-      for (size_t j = 0; j < kVectors; ++j) sums[i][j] += factor * b_row[j];
-    }
-  }
-#pragma GCC unroll 6
-  for (size_t i = 0; i < kCount; ++i)
-#pragma GCC unroll 4
-    for (size_t j = 0; j < kVectors; ++j) store(sums[i][j], c + i * c_step + j * kLanes);
-}
-
-// One tile: up to kRows.
-SLUICE_EACH_CPU
-void multiply(const Block& block, size_t rows) { multiply_rows<kRows>(block, rows); }
 
 // c [m, n] = a [m, k] b [k, n] with very many rows.
 class TallProduct : public ProductKernel {
@@ -112,14 +61,11 @@ class TallProduct : public ProductKernel {
   // As [k / kInner, n / kColumns, kInner, kColumns].
   void pack(const float* b, float* to) const {
     parallel_for(n_ / kColumns, [&](size_t panel) {
-      for (size_t p = 0; p < k_; ++p) {
-        const size_t first = p / kInner * kInner, inner = std::min(kInner, k_ - first);
-        float* const row = to + first * n_ + panel * inner * kColumns + (p - first) * kColumns;
-        if (!transposed_b_) {
-          std::memcpy(row, b + p * n_ + panel * kColumns, kColumns * sizeof(float));
-          continue;
-        }
-        for (size_t i = 0; i < kColumns; ++i) row[i] = b[(panel * kColumns + i) * k_ + p];
+      const size_t column = panel * kColumns;
+      for (size_t first = 0; first < k_; first += kInner) {
+        const size_t inner = std::min(kInner, k_ - first);
+        pack_columns(b + (transposed_b_ ? column * k_ + first : first * n_ + column), transposed_b_ ? k_ : n_,
+                     transposed_b_, inner, to + first * n_ + column * inner);
       }
     });
   }
@@ -129,16 +75,16 @@ class TallProduct : public ProductKernel {
     for (size_t first = 0; first < k_; first += kInner) {
       const size_t inner = std::min(kInner, k_ - first);
       for (size_t column = 0; column < n_; column += kColumns)
-        for (size_t row = first_row; row < end; row += kRows) {
+        for (size_t row = first_row; row < end; row += kTileRows) {
           if (column == 0)
-            for (size_t i = row + 2 * kRows; i < std::min(m_, row + 3 * kRows); ++i)
+            for (size_t i = row + 2 * kTileRows; i < std::min(m_, row + 3 * kTileRows); ++i)
               fetch<false>(a + i * k_ + first, inner);
           if (first == 0)
-            for (size_t i = row + kRows; i < std::min(m_, row + 2 * kRows); ++i)
+            for (size_t i = row + kTileRows; i < std::min(m_, row + 2 * kTileRows); ++i)
               fetch<true>(c + i * n_ + column, kColumns);
-          multiply({a + row * k_ + first, k_, 1, packed + first * n_ + column * inner, inner,
-                    c + row * n_ + column, n_, first > 0},
-                   std::min(kRows, end - row));
+          multiply_tiles({a + row * k_ + first, 0, k_, 1, packed + first * n_ + column * inner, inner,
+                          c + row * n_ + column, n_, first > 0},
+                         std::min(kTileRows, end - row));
         }
     }
   }
@@ -181,16 +127,16 @@ class DeepProduct : public ProductKernel {
 
   // [m, n] to [n, m].
   void turn(const float* from, float* to) const {
-    parallel_for(n_ / kLanes, [&](size_t part) {
-      const size_t first = part * kLanes;
+    parallel_for(n_ / kLineFloats, [&](size_t part) {
+      const size_t first = part * kLineFloats;
       for (size_t row = 0; row < m_; ++row)
-        for (size_t i = first; i < first + kLanes; ++i) to[i * m_ + row] = from[row * n_ + i];
+        for (size_t i = first; i < first + kLineFloats; ++i) to[i * m_ + row] = from[row * n_ + i];
     });
   }
 
   void run_part(size_t begin, size_t end, const float* a, const float* b, float* c) const {
     const Scratch packed(n_ > kColumns ? kInnerTransposed * n_ * sizeof(float) : 0);
-    const size_t tiles = (m_ + kRows - 1) / kRows;
+    const size_t tiles = (m_ + kTileRows - 1) / kTileRows;
     for (size_t first = begin; first < end; first += kInnerTransposed) {
       const size_t inner = std::min(kInnerTransposed, end - first), next = first + inner,
                    next_inner = std::min(kInnerTransposed, end - next);
@@ -203,25 +149,24 @@ class DeepProduct : public ProductKernel {
                    b_share = (next_inner * n_ + tiles - 1) / tiles;
       for (size_t column = 0; column < n_; column += kColumns)
         for (size_t tile = 0; tile < tiles; ++tile) {
-          const size_t row = tile * kRows;
+          const size_t row = tile * kTileRows;
           if (column == 0) {
             fetch_share(a + next * m_, next_inner * m_, tile, a_share);
             fetch_share(b + next * n_, next_inner * n_, tile, b_share);
           }
-          for (size_t i = row + kRows; i < std::min(m_, row + 2 * kRows); ++i)
+          for (size_t i = row + kTileRows; i < std::min(m_, row + 2 * kTileRows); ++i)
             fetch<true>(c + i * n_ + column, kColumns);
-          multiply({a + first * m_ + row, 1, m_, b_block + column * inner, inner, c + row * n_ + column, n_,
-                    first > begin},
-                   std::min(kRows, m_ - row));
+          multiply_tiles({a + first * m_ + row, 0, 1, m_, b_block + column * inner, inner,
+                          c + row * n_ + column, n_, first > begin},
+                         std::min(kTileRows, m_ - row));
         }
     }
   }
 
   // As [n / kColumns, inner, kColumns].
   void pack(const float* b, size_t inner, float* to) const {
-    for (size_t p = 0; p < inner; ++p)
-      for (size_t column = 0; column < n_; column += kColumns)
-        std::memcpy(to + column * inner + p * kColumns, b + p * n_ + column, kColumns * sizeof(float));
+    for (size_t column = 0; column < n_; column += kColumns)
+      pack_columns(b + column, n_, /*transposed=*/false, inner, to + column * inner);
   }
 
   bool turned_;
@@ -238,7 +183,7 @@ bool is_thin(const Product& p) {
 }
 
 std::unique_ptr<ProductKernel> make_thin_product(const Product& p) {
-  if (!lanes_are_registers() || p.batch > 1) return nullptr;
+  if (!has_lanes16() || p.batch > 1) return nullptr;
   if (!p.transposed_a) return fits_columns(p.n) ? std::make_unique<TallProduct>(p) : nullptr;
   return !p.transposed_b && DeepProduct::fits(p) ? std::make_unique<DeepProduct>(p) : nullptr;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/lanes.h"
 #include "sluice/kernels/winograd.h"
 #include "sluice/kernels/winograd_tile.h"
 
@@ -13,8 +14,9 @@ namespace sluice::kernels {
 
 // There are enough tiles for the work on the weights, which is the same for one as for many, if there is one
 // for so many weights of a tap; with fewer, oneDNN's direct kernels are faster (measured:
-// docs/performance.md).
-constexpr int64_t kWeightsOfTile = 2048, kWeightsOfGradientTile = 8192;
+// docs/performance.md). Those for AVX-512 are better than those for AVX2.
+inline int64_t weights_of_tile() { return has_lanes16() ? 2048 : 8192; }
+constexpr int64_t kWeightsOfGradientTile = 8192;
 
 // The tiles that cover the results, picture by picture.
 class Tiles {

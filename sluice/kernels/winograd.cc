@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/lanes.h"
 #include "sluice/kernels/onednn.h"
+#include "sluice/kernels/panel_product.h"
 #include "sluice/kernels/partial_sums.h"
+#include "sluice/kernels/register_tile.h"
 #include "sluice/kernels/threads.h"
 #include "sluice/kernels/tiles.h"
 
@@ -20,7 +23,8 @@ constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 384 << 10;
 // A block reads all weights: with fewer tiles it waits for them (measured: 64 are 10 to 20 % faster than 32).
 constexpr int64_t kFewestTiles = 64;
 // With fewer the transforms cost more than the products save (measured).
-constexpr int64_t kFewestChannels = 16, kFewestGradientChannels = 32, kFewestStridedChannels = 32;
+constexpr int64_t kFewestChannels = 16, kFewestGradientChannels = 32;
+int64_t fewest_strided_channels() { return has_lanes16() ? 32 : 16; }
 constexpr size_t kPieceChannels = 16, kPlainWidth = 64;
 constexpr size_t kAlignment = 64;
 // Up to so many floats of sums lie in a core's second cache beside a block: each thread adds up its own
@@ -30,8 +34,8 @@ constexpr int64_t kOwnSumFloats = kKernelPlanes * 64 * 64;
 constexpr int64_t kTilesOfPart = 8;
 
 bool gains(const WinogradShape& shape, int64_t fewest_channels, int64_t weights_of_tile) {
-  if (shape.tiling != Tiling::kPlain) fewest_channels = std::max(fewest_channels, kFewestStridedChannels);
-  return std::min(shape.channels, shape.filters) >= fewest_channels &&
+  if (shape.tiling != Tiling::kPlain) fewest_channels = std::max(fewest_channels, fewest_strided_channels());
+  return has_lanes8() && std::min(shape.channels, shape.filters) >= fewest_channels &&
          Tiles(shape).outweigh_weights(weights_of_tile);
 }
 
@@ -115,12 +119,12 @@ class WideWinograd : public Winograd {
   // wants.
   struct Group {
     PlaneGroup planes;
-    dnnl_memory_desc_t input, output;
-    std::unique_ptr<Primitive> product;
-    size_t packed = 0;  // where its weights lie, in bytes
-    const dnnl_memory_desc_t& weights() const { return product->layout(dnnl_query_weights_md); }
+    dnnl_memory_desc_t input, weights, output;
+    std::unique_ptr<Primitive> product;  // null: our own
+    size_t packed = 0;                   // where its weights lie, in bytes
   };
   void transform_weights(const float* w, std::byte* to) const;
+  base::Status multiply(const Group& group, float* input, std::byte* weights, float* output) const;
   base::Status run_block(int64_t first, const float* x, std::byte* packed, float* y) const;
 
   Tiles tiles_;
@@ -131,24 +135,26 @@ class WideWinograd : public Winograd {
 };
 
 std::unique_ptr<WideWinograd> WideWinograd::make(const WinogradShape& shape) {
-  if (!gains(shape, kFewestChannels, kWeightsOfTile)) return nullptr;
+  if (!gains(shape, kFewestChannels, weights_of_tile())) return nullptr;
   auto made = std::make_unique<WideWinograd>(shape);
   made->block_ = tiles_of_shared_block(shape, kBlockFloats, made->tiles_.count());
   for (const PlaneGroup& planes : groups_of(shape.tiling)) {
     const int64_t rows = planes.each * made->block_;
-    Group group{planes, dense(std::array<int64_t, 3>{planes.kernels, rows, shape.channels}, kStraight),
-                dense(std::array<int64_t, 3>{planes.kernels, rows, shape.filters}, kStraight), nullptr, 0};
-    group.product = Primitive::product(
-        group.input, any_layout(std::array<int64_t, 3>{planes.kernels, shape.channels, shape.filters}),
-        group.output);
-    if (!group.product || !keeps_pieces(group.weights())) return nullptr;
+    Group group{planes,  dense(std::array<int64_t, 3>{planes.kernels, rows, shape.channels}, kStraight),
+                {},      dense(std::array<int64_t, 3>{planes.kernels, rows, shape.filters}, kStraight),
+                nullptr, 0};
+    const std::array<int64_t, 3> weights = {planes.kernels, shape.channels, shape.filters};
+    group.product = Primitive::product(group.input, any_layout(weights), group.output);
+    group.weights = group.product ? group.product->layout(dnnl_query_weights_md)
+                                  : in_panels(weights, static_cast<int64_t>(tile_columns()));
+    if (!keeps_pieces(group.weights)) return nullptr;
     group.packed = made->packed_bytes_;
-    made->packed_bytes_ += (layout_bytes(group.weights()) + kAlignment - 1) / kAlignment * kAlignment;
+    made->packed_bytes_ += (layout_bytes(group.weights) + kAlignment - 1) / kAlignment * kAlignment;
     made->groups_.push_back(std::move(group));
   }
-  made->piece_width_ = piece_width(made->groups_.front().weights());
+  made->piece_width_ = piece_width(made->groups_.front().weights);
   for (const Group& group : made->groups_)
-    if (piece_width(group.weights()) != made->piece_width_) return nullptr;
+    if (piece_width(group.weights) != made->piece_width_) return nullptr;
   return made;
 }
 
@@ -158,8 +164,8 @@ void WideWinograd::transform_weights(const float* w, std::byte* to) const {
   const size_t filter_step = shape.filter_step(), channel_step = shape.channel_step();
   for (const Group& group : groups_) {
     const size_t floats = static_cast<size_t>(group.planes.kernels) * channels * filters;
-    if (layout_bytes(group.weights()) > floats * sizeof(float))
-      std::memset(to + group.packed, 0, layout_bytes(group.weights()));  // what fills up the blocks
+    if (layout_bytes(group.weights) > floats * sizeof(float))
+      std::memset(to + group.packed, 0, layout_bytes(group.weights));  // what fills up the blocks
   }
   const size_t width = piece_width_;
   for_pieces(channels, filters, width, [&](const Piece& piece, float* planes) {
@@ -168,12 +174,30 @@ void WideWinograd::transform_weights(const float* w, std::byte* to) const {
                   filter_step, shape.turned, kPieceChannels * width, piece.filters, planes + i * width);
     for (const Group& group : groups_) {
       auto* const packed = reinterpret_cast<float*>(to + group.packed);
-      each_row(piece, group.weights(), static_cast<size_t>(group.planes.first_kernel),
+      each_row(piece, group.weights, static_cast<size_t>(group.planes.first_kernel),
                [&](size_t row, size_t place) {
                  std::memcpy(packed + place, planes + row * width, piece.filters * sizeof(float));
                });
     }
   });
+}
+
+base::Status WideWinograd::multiply(const Group& group, float* input, std::byte* weights,
+                                    float* output) const {
+  if (group.product) {
+    return group.product->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &group.input, input},
+                                                           {DNNL_ARG_WEIGHTS, &group.weights, weights},
+                                                           {DNNL_ARG_DST, &group.output, output}}});
+  }
+  const auto channels = static_cast<size_t>(tiles_.shape().channels),
+             filters = static_cast<size_t>(tiles_.shape().filters),
+             rows = static_cast<size_t>(group.planes.each * block_),
+             kernel_floats = panels_of(filters) * panel_floats(channels);
+  for (size_t i = 0; i < static_cast<size_t>(group.planes.kernels); ++i)
+    multiply_packed({rows, filters, channels}, {input + i * rows * channels, channels, false},
+                    reinterpret_cast<const float*>(weights) + i * kernel_floats, panel_floats(channels),
+                    output + i * rows * filters, filters, /*add=*/false);
+  return {};
 }
 
 base::Status WideWinograd::run_block(int64_t first, const float* x, std::byte* packed, float* y) const {
@@ -188,10 +212,8 @@ base::Status WideWinograd::run_block(int64_t first, const float* x, std::byte* p
   }
   for (const Group& group : groups_) {
     const int64_t row = group.planes.first * block_;
-    SLUICE_OK(group.product->execute(
-        std::array<Argument, 3>{{{DNNL_ARG_SRC, &group.input, input.floats() + row * channels},
-                                 {DNNL_ARG_WEIGHTS, &group.weights(), packed + group.packed},
-                                 {DNNL_ARG_DST, &group.output, output.floats() + row * filters}}}));
+    SLUICE_OK(multiply(group, input.floats() + row * channels, packed + group.packed,
+                       output.floats() + row * filters));
   }
   for (int64_t i = 0; i < count; ++i) {
     tiles_.fetch_output(y, first + i + 1);
@@ -220,16 +242,18 @@ class WideGradient : public Winograd {
  private:
   // Products of some planes of a kernel with all that meet them.
   struct Group {
+    int64_t kernels, rows;  // of each kernel
     dnnl_memory_desc_t input, gradient, sum;
-    std::unique_ptr<Primitive> first, more;  // the first product is stored, the others are added
+    std::unique_ptr<Primitive> first, more;  // the first product is stored, the others are added; or our own
   };
   struct Task {
     size_t group;
     int64_t kernel, plane;
   };
-  bool add_group(const PlaneGroup& planes, int64_t kernels);
+  void add_group(const PlaneGroup& planes, int64_t kernels);
   // The inputs and gradients of a block of tiles: [planes, block_, channels] and [planes, block_, filters].
   void transform(const float* x, const float* y, int64_t first, float* input, float* gradient) const;
+  base::Status multiply(const Group& group, bool add, float* input, float* gradient, float* sum) const;
   // The sum of the products of the tiles in [begin, end): [kKernelPlanes, channels, filters].
   base::Status add_up(const float* x, const float* y, int64_t begin, int64_t end, float* sum) const;
 
@@ -248,20 +272,21 @@ int64_t planes_of_product(const PlaneGroup& group) {
   return 1;
 }
 
-bool WideGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
+void WideGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
   const WinogradShape& shape = tiles_.shape();
   const int64_t rows = planes.each * block_;
-  Group group{dense(std::array<int64_t, 3>{kernels, shape.channels, rows}, kSwapped),
+  Group group{kernels,
+              rows,
+              dense(std::array<int64_t, 3>{kernels, shape.channels, rows}, kSwapped),
               dense(std::array<int64_t, 3>{kernels, rows, shape.filters}, kStraight),
-              dense(std::array<int64_t, 3>{kernels, shape.channels, shape.filters}, kStraight), nullptr,
+              dense(std::array<int64_t, 3>{kernels, shape.channels, shape.filters}, kStraight),
+              nullptr,
               nullptr};
   group.first = Primitive::product(group.input, group.gradient, group.sum);
   group.more = Primitive::product(group.input, group.gradient, group.sum, /*added=*/true);
-  if (!group.first || !group.more) return false;
   for (int64_t i = 0; i < planes.kernels; i += kernels)
     tasks_.push_back({groups_.size(), planes.first_kernel + i, planes.first + i * planes.each});
   groups_.push_back(std::move(group));
-  return true;
 }
 
 std::unique_ptr<WideGradient> WideGradient::make(const WinogradShape& shape) {
@@ -274,7 +299,7 @@ std::unique_ptr<WideGradient> WideGradient::make(const WinogradShape& shape) {
   made->tiles_of_part_ = (blocks + made->parts_ - 1) / made->parts_ * made->block_;
   made->all_sums_ = dense(std::array<int64_t, 3>{kKernelPlanes, shape.channels, shape.filters}, kStraight);
   for (const PlaneGroup& planes : groups_of(shape.tiling))
-    if (!made->add_group(planes, own_sums ? planes.kernels : planes_of_product(planes))) return nullptr;
+    made->add_group(planes, own_sums ? planes.kernels : planes_of_product(planes));
   std::reverse(made->tasks_.begin(), made->tasks_.end());  // the longest first
   return made;
 }
@@ -300,6 +325,23 @@ void WideGradient::transform(const float* x, const float* y, int64_t first, floa
   });
 }
 
+base::Status WideGradient::multiply(const Group& group, bool add, float* input, float* gradient,
+                                    float* sum) const {
+  if (group.first && group.more) {
+    return (add ? group.more : group.first)
+        ->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &group.input, input},
+                                           {DNNL_ARG_WEIGHTS, &group.gradient, gradient},
+                                           {DNNL_ARG_DST, &group.sum, sum}}});
+  }
+  const auto channels = static_cast<size_t>(tiles_.shape().channels),
+             filters = static_cast<size_t>(tiles_.shape().filters), rows = static_cast<size_t>(group.rows);
+  for (size_t i = 0; i < static_cast<size_t>(group.kernels); ++i)
+    kernels::multiply({channels, filters, rows}, {input + i * rows * channels, channels, true},
+                      {gradient + i * rows * filters, filters, false}, sum + i * channels * filters, filters,
+                      add);
+  return {};
+}
+
 base::Status WideGradient::add_up(const float* x, const float* y, int64_t begin, int64_t end,
                                   float* sum) const {
   const int64_t channels = tiles_.shape().channels, filters = tiles_.shape().filters,
@@ -312,11 +354,8 @@ base::Status WideGradient::add_up(const float* x, const float* y, int64_t begin,
       const Task& task = tasks_[i];
       const Group& group = groups_[task.group];
       const int64_t row = task.plane * block_;
-      return (first == begin ? group.first : group.more)
-          ->execute(
-              std::array<Argument, 3>{{{DNNL_ARG_SRC, &group.input, input.floats() + row * channels},
-                                       {DNNL_ARG_WEIGHTS, &group.gradient, gradient.floats() + row * filters},
-                                       {DNNL_ARG_DST, &group.sum, sum + task.kernel * channels * filters}}});
+      return multiply(group, first > begin, input.floats() + row * channels,
+                      gradient.floats() + row * filters, sum + task.kernel * channels * filters);
     }));
   }
   return {};

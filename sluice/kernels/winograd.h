@@ -1,8 +1,9 @@
 // Convolutions of 3×3 by Winograd's minimal filtering (the formulas: winograd_tile.h): in a quarter of the
 // multiplications with stride 1, in 81 of 144 with stride 2. Internal to this room.
 //
-// The multiplications are matrix products over the channels: with many channels by oneDNN (winograd.cc), with
-// few by loops of our own (winograd_narrow.cc). Errors are some ten times those of a direct sum in f32.
+// The multiplications are matrix products over the channels: with many channels by oneDNN or panel_product.h
+// (winograd.cc), with few by loops of their own (winograd_narrow.cc). Errors are some ten times those of a
+// direct sum in f32.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ class Winograd {
   virtual base::Status run(const float* x, const float* other, float* result) const = 0;
 };
 
-// Null where the library has no fast product, or the shape is too small to gain.
+// Null where the CPU has no registers for it, or the shape is too small to gain.
 std::unique_ptr<Winograd> make_winograd(const WinogradShape& shape);
 // Of the weights (shape.turned: false; not for kDoubling).
 std::unique_ptr<Winograd> make_winograd_gradient(const WinogradShape& shape);

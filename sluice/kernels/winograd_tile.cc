@@ -10,7 +10,7 @@ constexpr int kKernelSide = 6;
 constexpr int kOuter = 5;
 
 // The steps of each tiling along one side; `step` and `to_step` lie between the elements of the vectors. T:
-// float or Lanes.
+// float or Lanes….
 
 struct Plain {
   static constexpr TileSide kSide = side_of(Tiling::kPlain);
@@ -194,23 +194,30 @@ struct ToGradient : S {  // A y Aᵀ, y a tile of gradients
   }
 };
 
-// Of the channels from c on. S: ToInput or ToGradient.
-template <typename S, bool kWhole, typename T>
+// Of kCount times T's channels, from c on. S: ToInput or ToGradient.
+template <typename S, bool kWhole, typename T, size_t kCount>
 SLUICE_INLINE void make_planes(const TileInputs& from, size_t c, size_t stride, float* to) {
   constexpr int kPixels = S::kPixels, kPlanes = S::kSide.planes;
-  T half[kPlanes * kPixels];
+  T half[kCount][kPlanes * kPixels];
   SLUICE_UNROLL
   for (int j = 0; j < kPixels; ++j) {
-    T column[kPixels];
     SLUICE_UNROLL
-    for (int i = 0; i < kPixels; ++i) load(pixel<kWhole, kPixels>(from, i, j) + c, column[i]);
-    S::along(column, 1, half + j, kPixels);
+    for (size_t k = 0; k < kCount; ++k) {
+      T column[kPixels];
+      SLUICE_UNROLL
+      for (int i = 0; i < kPixels; ++i)
+        load(pixel<kWhole, kPixels>(from, i, j) + c + k * kFloatsOf<T>, column[i]);
+      S::along(column, 1, half[k] + j, kPixels);
+    }
   }
   SLUICE_UNROLL
   for (int i = 0; i < kPlanes; ++i) {
-    T row[kPlanes];
-    S::along(half + i * kPixels, 1, row, 1);
-    store_row<S>(row, i, stride, to + c);
+    SLUICE_UNROLL
+    for (size_t k = 0; k < kCount; ++k) {
+      T row[kPlanes];
+      S::along(half[k] + i * kPixels, 1, row, 1);
+      store_row<S>(row, i, stride, to + c + k * kFloatsOf<T>);
+    }
   }
 }
 
@@ -238,7 +245,7 @@ SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, co
 // G g Gᵀ of as many kernels as T has lanes, `step` floats apart.
 template <typename S, typename T>
 SLUICE_INLINE void weight_kernels(const float* w, size_t step, bool turned, size_t stride, float* to) {
-  constexpr size_t kCount = sizeof(T) / sizeof(float);
+  constexpr size_t kCount = kFloatsOf<T>;
   float gathered[9][kCount];
   for (size_t lane = 0; lane < kCount; ++lane)
     for (size_t i = 0; i < 9; ++i) gathered[turned ? 8 - i : i][lane] = w[lane * step + i];
@@ -254,7 +261,7 @@ SLUICE_INLINE void weight_kernels(const float* w, size_t step, bool turned, size
 // Gᵀ m G of as many kernels as T has lanes, into kernels that lie `step` floats apart.
 template <typename S, typename T>
 SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t step, float* w) {
-  constexpr size_t kCount = sizeof(T) / sizeof(float);
+  constexpr size_t kCount = kFloatsOf<T>;
   T m[kKernelPlanes], half[3 * kKernelSide], g[9];
   for (int i = 0; i < kKernelSide; ++i)
     for (int j = 0; j < kKernelSide; ++j) load(from + S::kernel_place(i, j) * stride, m[i * kKernelSide + j]);
@@ -266,44 +273,94 @@ SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t ste
     for (size_t i = 0; i < 9; ++i) w[lane * step + i] = spread[i][lane];
 }
 
-// What is left of the channels goes one by one.
-template <typename S, bool kWhole>
+// Channels go by lines of the cache, of which Lanes8 are halves (measured: half a line at a time takes up to
+// 1.6 times as long with 256 channels; in between, the line may have left the first cache). What is left
+// goes one by one.
+
+// L: Lanes….
+template <typename L, typename S, bool kWhole>
 SLUICE_INLINE void planes_of_channels(const TileInputs& from, size_t channels, size_t stride, float* to) {
+  constexpr size_t kLine = kFloatsOf<Lanes16>, kCount = kLine / kFloatsOf<L>;
   size_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) make_planes<S, kWhole, Lanes>(from, c, stride, to);
-  for (; c < channels; ++c) make_planes<S, kWhole, float>(from, c, stride, to);
+  for (; c + kLine <= channels; c += kLine) make_planes<S, kWhole, L, kCount>(from, c, stride, to);
+  if (kCount > 1 && c + kFloatsOf<L> <= channels) {
+    make_planes<S, kWhole, L, 1>(from, c, stride, to);
+    c += kFloatsOf<L>;
+  }
+  for (; c < channels; ++c) make_planes<S, kWhole, float, 1>(from, c, stride, to);
 }
-template <typename S>
+template <typename L, typename S>
 SLUICE_INLINE void planes_of(const TileInputs& from, size_t channels, size_t stride, float* to) {
-  from.whole ? planes_of_channels<S, true>(from, channels, stride, to)
-             : planes_of_channels<S, false>(from, channels, stride, to);
+  from.whole ? planes_of_channels<L, S, true>(from, channels, stride, to)
+             : planes_of_channels<L, S, false>(from, channels, stride, to);
 }
-template <typename S, bool kWhole>
+template <typename L, typename S, bool kWhole>
 SLUICE_INLINE void output_of_filters(const float* from, size_t filters, size_t stride,
                                      const TileOutputs& to) {
+  // Here GCC makes two of Lanes16 better than an array of Lanes8 (measured: that takes 1.2 to 1.5 times as
+  // long).
+  constexpr size_t kLine = kFloatsOf<Lanes16>;
   size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) output_filters<S, kWhole, Lanes>(from, f, stride, to);
+  for (; f + kLine <= filters; f += kLine) output_filters<S, kWhole, Lanes16>(from, f, stride, to);
+  if (kFloatsOf<L> < kLine && f + kFloatsOf<L> <= filters) {
+    output_filters<S, kWhole, L>(from, f, stride, to);
+    f += kFloatsOf<L>;
+  }
   for (; f < filters; ++f) output_filters<S, kWhole, float>(from, f, stride, to);
 }
-template <typename S>
+template <typename L, typename S>
 SLUICE_INLINE void output_of(const float* from, size_t filters, size_t stride, const TileOutputs& to) {
-  to.whole ? output_of_filters<S, true>(from, filters, stride, to)
-           : output_of_filters<S, false>(from, filters, stride, to);
+  to.whole ? output_of_filters<L, S, true>(from, filters, stride, to)
+           : output_of_filters<L, S, false>(from, filters, stride, to);
 }
-template <typename S>
+template <typename L, typename S>
 SLUICE_INLINE void weight_of(const float* w, size_t step, bool turned, size_t stride, size_t filters,
                              float* to) {
   size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes)
-    weight_kernels<S, Lanes>(w + f * step, step, turned, stride, to + f);
+  for (; f + kFloatsOf<L> <= filters; f += kFloatsOf<L>)
+    weight_kernels<S, L>(w + f * step, step, turned, stride, to + f);
   for (; f < filters; ++f) weight_kernels<S, float>(w + f * step, step, turned, stride, to + f);
 }
-template <typename S>
+template <typename L, typename S>
 SLUICE_INLINE void kernel_gradient_of(const float* from, size_t filters, size_t stride, size_t step,
                                       float* w) {
   size_t f = 0;
-  for (; f + kLanes <= filters; f += kLanes) kernel_gradients<S, Lanes>(from + f, stride, step, w + f * step);
+  for (; f + kFloatsOf<L> <= filters; f += kFloatsOf<L>)
+    kernel_gradients<S, L>(from + f, stride, step, w + f * step);
   for (; f < filters; ++f) kernel_gradients<S, float>(from + f, stride, step, w + f * step);
+}
+
+template <typename L>
+SLUICE_INLINE void input_tile_by(Tiling tiling, const TileInputs& from, size_t channels, size_t stride,
+                                 float* to) {
+  if (tiling == Tiling::kPlain) return planes_of<L, ToInput<Plain>>(from, channels, stride, to);
+  if (tiling == Tiling::kHalving) return planes_of<L, ToInput<Halving>>(from, channels, stride, to);
+  planes_of<L, ToInput<Doubling>>(from, channels, stride, to);
+}
+template <typename L>
+SLUICE_INLINE void output_tile_by(Tiling tiling, const float* from, size_t filters, size_t stride,
+                                  const TileOutputs& to) {
+  if (tiling == Tiling::kPlain) return output_of<L, Plain>(from, filters, stride, to);
+  if (tiling == Tiling::kHalving) return output_of<L, Halving>(from, filters, stride, to);
+  output_of<L, Doubling>(from, filters, stride, to);
+}
+template <typename L>
+SLUICE_INLINE void gradient_tile_by(Tiling tiling, const TileInputs& from, size_t filters, size_t stride,
+                                    float* to) {
+  if (tiling == Tiling::kPlain) return planes_of<L, ToGradient<Plain>>(from, filters, stride, to);
+  planes_of<L, ToGradient<Halving>>(from, filters, stride, to);
+}
+template <typename L>
+SLUICE_INLINE void weight_tile_by(Tiling tiling, const float* w, size_t step, bool turned, size_t stride,
+                                  size_t filters, float* to) {
+  if (tiling == Tiling::kPlain) return weight_of<L, Plain>(w, step, turned, stride, filters, to);
+  weight_of<L, Strided>(w, step, turned, stride, filters, to);
+}
+template <typename L>
+SLUICE_INLINE void kernel_gradient_tile_by(Tiling tiling, const float* from, size_t filters, size_t stride,
+                                           size_t step, float* w) {
+  if (tiling == Tiling::kPlain) return kernel_gradient_of<L, Plain>(from, filters, stride, step, w);
+  kernel_gradient_of<L, Strided>(from, filters, stride, step, w);
 }
 
 }  // namespace
@@ -315,38 +372,21 @@ std::span<const PlaneGroup> groups_of(Tiling tiling) {
   return kStrided;
 }
 
-SLUICE_EACH_CPU
-void input_tile(Tiling tiling, const TileInputs& from, size_t channels, size_t stride, float* to) {
-  if (tiling == Tiling::kPlain) return planes_of<ToInput<Plain>>(from, channels, stride, to);
-  if (tiling == Tiling::kHalving) return planes_of<ToInput<Halving>>(from, channels, stride, to);
-  planes_of<ToInput<Doubling>>(from, channels, stride, to);
-}
-
-SLUICE_EACH_CPU
-void output_tile(Tiling tiling, const float* from, size_t filters, size_t stride, const TileOutputs& to) {
-  if (tiling == Tiling::kPlain) return output_of<Plain>(from, filters, stride, to);
-  if (tiling == Tiling::kHalving) return output_of<Halving>(from, filters, stride, to);
-  output_of<Doubling>(from, filters, stride, to);
-}
-
-SLUICE_EACH_CPU
-void gradient_tile(Tiling tiling, const TileInputs& from, size_t filters, size_t stride, float* to) {
-  if (tiling == Tiling::kPlain) return planes_of<ToGradient<Plain>>(from, filters, stride, to);
-  planes_of<ToGradient<Halving>>(from, filters, stride, to);
-}
-
-SLUICE_EACH_CPU
-void weight_tile(Tiling tiling, const float* w, size_t step, bool turned, size_t stride, size_t filters,
-                 float* to) {
-  if (tiling == Tiling::kPlain) return weight_of<Plain>(w, step, turned, stride, filters, to);
-  weight_of<Strided>(w, step, turned, stride, filters, to);
-}
-
-SLUICE_EACH_CPU
-void kernel_gradient_tile(Tiling tiling, const float* from, size_t filters, size_t stride, size_t step,
-                          float* w) {
-  if (tiling == Tiling::kPlain) return kernel_gradient_of<Plain>(from, filters, stride, step, w);
-  kernel_gradient_of<Strided>(from, filters, stride, step, w);
-}
+SLUICE_BY_LANES(input_tile,
+                (Tiling tiling, const TileInputs& from, size_t channels, size_t stride, float* to),
+                (tiling, from, channels, stride, to))
+SLUICE_BY_LANES(output_tile,
+                (Tiling tiling, const float* from, size_t filters, size_t stride, const TileOutputs& to),
+                (tiling, from, filters, stride, to))
+SLUICE_BY_LANES(gradient_tile,
+                (Tiling tiling, const TileInputs& from, size_t filters, size_t stride, float* to),
+                (tiling, from, filters, stride, to))
+SLUICE_BY_LANES(weight_tile,
+                (Tiling tiling, const float* w, size_t step, bool turned, size_t stride, size_t filters,
+                 float* to),
+                (tiling, w, step, turned, stride, filters, to))
+SLUICE_BY_LANES(kernel_gradient_tile,
+                (Tiling tiling, const float* from, size_t filters, size_t stride, size_t step, float* w),
+                (tiling, from, filters, stride, step, w))
 
 }  // namespace sluice::kernels

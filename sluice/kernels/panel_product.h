@@ -1,0 +1,43 @@
+// Matrix products by a loop of our own, for CPUs where the library has none of its fast ones. Internal to
+// this room.
+#pragma once
+
+#include <memory>
+
+#include "sluice/kernels/product.h"
+
+namespace sluice::kernels {
+
+// A matrix in memory, row by row, `step` floats from one row to the next; or what it is transposed to.
+struct MatrixView {
+  const float* first;
+  size_t step;
+  bool transposed;
+
+  const float* at(size_t row, size_t column) const {
+    return first + (transposed ? column * step + row : row * step + column);
+  }
+  MatrixView from(size_t row, size_t column) const { return {at(row, column), step, transposed}; }
+};
+
+// A matrix [inner, columns] packed in panels of tile_columns(), filled up with zeros: [panels, inner, columns
+// of a panel].
+size_t panels_of(size_t columns);
+size_t panel_floats(size_t inner);
+void pack_panel(const MatrixView& matrix, size_t inner, size_t columns, size_t number, float* panel);
+
+// c [rows, columns] = a b, or c + a b. c's rows lie c_step floats apart.
+struct ProductSize {
+  size_t rows, columns, inner;
+};
+// b: packed panels, `panel_step` floats apart, of a matrix of so many inner places or more. On the calling
+// thread; where has_lanes8().
+void multiply_packed(const ProductSize& size, const MatrixView& a, const float* panels, size_t panel_step,
+                     float* c, size_t c_step, bool add);
+void multiply(const ProductSize& size, const MatrixView& a, const MatrixView& b, float* c, size_t c_step,
+              bool add);
+
+// Null where the CPU has no registers for it, or where it is nearly a vector.
+std::unique_ptr<ProductKernel> make_panel_product(const stablehlo::ProductCall& p);
+
+}  // namespace sluice::kernels

@@ -1,0 +1,39 @@
+// The innermost loop of matrix products: a tile of the result that lies in registers. Internal to this room.
+#pragma once
+
+#include <cstddef>
+
+#include "sluice/kernels/each_cpu.h"
+
+namespace sluice::kernels {
+
+constexpr size_t kTileRows = 6;
+constexpr size_t kMostTileColumns = 64;
+// Columns of a tile: with AVX-512 64, so that its sums take 24 of 32 registers; else 16, 12 of 16.
+size_t tile_columns();
+
+// c = a b, or c + a b, of a tile's columns. b's rows are tile_columns() long and lie one after the other.
+struct TileProduct {
+  const float* a;
+  size_t tile_step, row_step, inner_step;  // from one of a's tiles, rows and inner places to the next
+  const float* b;
+  size_t inner;
+  float* c;
+  size_t c_step;
+  bool add;
+};
+// Tile after tile. Where has_lanes8().
+void multiply_tiles(const TileProduct& product, size_t rows);
+
+// tile_columns() columns of a matrix whose rows are `step` floats long, packed as b above; transposed: of one
+// that lies as [columns, inner]. Where has_lanes8().
+void pack_columns(const float* matrix, size_t step, bool transposed, size_t inner, float* to);
+
+constexpr size_t kLineFloats = 16;
+// Asks for floats before they are needed. (A function that only asks would be dropped if it were called.)
+template <bool kToWrite>
+SLUICE_INLINE void fetch(const float* first, size_t floats) {
+  for (size_t i = 0; i < floats; i += kLineFloats) __builtin_prefetch(first + i, kToWrite);
+}
+
+}  // namespace sluice::kernels
