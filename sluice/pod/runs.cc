@@ -172,8 +172,8 @@ base::Result<int> attach_run(const std::string& name) {
   }
   SLUICE_OK(check_reachable(record));
   Signals signals(/*background=*/false);
-  say(base::str("run ", id, ": attached; Ctrl-C ends it"));
   Follower merged(base::join_path(run_folder(id), "merged.log"), /*from_end=*/true);
+  say(base::str("run ", id, ": attached; Ctrl-C ends it"));  // what the workers say from here on is shown
   follow(record, merged, signals, /*forward_signals=*/true);
   return end_of(id);
 }
