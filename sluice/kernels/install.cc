@@ -6,6 +6,7 @@
 
 #include "sluice/base/export.h"
 #include "sluice/kernels/convolution.h"
+#include "sluice/kernels/layer_norm.h"
 #include "sluice/kernels/moments.h"
 #include "sluice/kernels/normalization.h"
 #include "sluice/kernels/onednn.h"
@@ -46,6 +47,8 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_max_pooling_gradient>(plugin, stablehlo::kMaxPoolingGradientTarget));
   SLUICE_OK(register_custom_call<call_softmax>(plugin, stablehlo::kSoftmaxTarget));
   SLUICE_OK(register_custom_call<call_softmax_gradient>(plugin, stablehlo::kSoftmaxGradientTarget));
+  SLUICE_OK(register_custom_call<call_layer_norm>(plugin, stablehlo::kLayerNormTarget));
+  SLUICE_OK(register_custom_call<call_layer_norm_gradient>(plugin, stablehlo::kLayerNormGradientTarget));
   SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
   return {};
 }

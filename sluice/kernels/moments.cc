@@ -7,6 +7,7 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/partial_sums.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -137,18 +138,6 @@ void for_blocks(size_t rows, size_t block, const Body& body) {
   });
 }
 
-// The channels of a thread's part of what follows the blocks.
-constexpr size_t kChannelsOfPart = 64;
-
-// body(first channel, channels) for all of them, on the threads of a call.
-template <typename Body>
-void for_channels(size_t channels, const Body& body) {
-  parallel_for((channels + kChannelsOfPart - 1) / kChannelsOfPart, [&](size_t i) {
-    const size_t first = i * kChannelsOfPart;
-    body(first, std::min(kChannelsOfPart, channels - first));
-  });
-}
-
 // What the blocks found: for each row of those side by side its sums, block after block.
 struct Parts {
   size_t rows, block;  // in rows that were summed one after the other
@@ -164,11 +153,11 @@ Parts parts_of(const Rows& size) {
   return {size.rows / many, rows_of_block(size.channels * many), many, size.channels};
 }
 
-// Of kChannelsOfPart channels at most, from what the blocks found. Chan, Golub & LeVeque (1979).
+// Of kElementsOfJoin channels at most, from what the blocks found. Chan, Golub & LeVeque (1979).
 SLUICE_EACH_CPU
 void join_moments(const Parts& all, const float* means, const float* squares, const float* distances,
                   size_t channels, float* __restrict mean, float* __restrict variance) {
-  std::array<double, kChannelsOfPart> joined{}, joined_squares{};
+  std::array<double, kElementsOfJoin> joined{}, joined_squares{};
   double before = 0;
   for (size_t i = 0; i < all.count(); ++i) {
     const auto count = static_cast<double>(all.rows_of_part(i));
@@ -189,14 +178,6 @@ void join_moments(const Parts& all, const float* means, const float* squares, co
   }
 }
 
-SLUICE_EACH_CPU
-void join_sums(const Parts& all, const float* sums, size_t channels, float* __restrict sum) {
-  std::array<double, kChannelsOfPart> joined{};
-  for (size_t i = 0; i < all.count(); ++i)
-    for (size_t c = 0; c < channels; ++c) joined[c] += sums[i * all.channels + c];
-  for (size_t c = 0; c < channels; ++c) sum[c] = static_cast<float>(joined[c]);
-}
-
 }  // namespace
 
 void moments(const Rows& size, const float* x, float* mean, float* variance) {
@@ -209,7 +190,7 @@ void moments(const Rows& size, const float* x, float* mean, float* variance) {
     block_moments(x + first * width, count, width, means + i * width, squares + i * width,
                   distances + i * width);
   });
-  for_channels(channels, [&](size_t first, size_t count) {
+  for_joins(channels, [&](size_t first, size_t count) {
     join_moments(all, means + first, squares + first, distances + first, count, mean + first,
                  variance + first);
   });
@@ -235,9 +216,9 @@ void channel_sums(const Rows& size, const float* g, const float* x, const Channe
     else
       block_sums(of_g, of_x, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
   });
-  for_channels(channels, [&](size_t first, size_t count) {
-    join_sums(all, sums + first, count, sum + first);
-    join_sums(all, products + first, count, product + first);
+  for_joins(channels, [&](size_t first, size_t count) {
+    join_sums(all.count(), sums + first, channels, count, sum + first);
+    join_sums(all.count(), products + first, channels, count, product + first);
     for (size_t c = first; c < first + count; ++c) product[c] *= scales.inverse[c];
   });
 }
@@ -249,8 +230,8 @@ void sum_of_rows(const Rows& size, const float* x, float* sum) {
   for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
     plain_block_sums(x + first * width, count, width, sums.floats() + i * width);
   });
-  for_channels(size.channels, [&](size_t first, size_t count) {
-    join_sums(all, sums.floats() + first, count, sum + first);
+  for_joins(size.channels, [&](size_t first, size_t count) {
+    join_sums(all.count(), sums.floats() + first, size.channels, count, sum + first);
   });
 }
 

@@ -1,9 +1,8 @@
 #include "sluice/kernels/partial_sums.h"
 
-#include <algorithm>
+#include <array>
 
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
 namespace {
@@ -16,6 +15,14 @@ constexpr size_t kPiece = 4 << 10;
 SLUICE_EACH_CPU
 void add_floats(float* __restrict sum, const float* part, size_t elements) {
   for (size_t i = 0; i < elements; ++i) sum[i] += part[i];
+}
+
+SLUICE_EACH_CPU
+void join_sums(size_t count, const float* parts, size_t step, size_t elements, float* __restrict sum) {
+  std::array<double, kElementsOfJoin> joined{};
+  for (size_t k = 0; k < count; ++k)
+    for (size_t i = 0; i < elements; ++i) joined[i] += parts[k * step + i];
+  for (size_t i = 0; i < elements; ++i) sum[i] = static_cast<float>(joined[i]);
 }
 
 std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, float* scratch) {

@@ -1,9 +1,12 @@
 // Sums that several threads made parts of. Internal to this room.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
+
+#include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
 
@@ -16,5 +19,20 @@ void add_floats(float* sum, const float* part, size_t elements);
 
 // Adds sums[1], sums[2]… to sums[0], in this order, element by element; on the threads of a call.
 void add_partial_sums(std::span<float* const> sums, size_t elements);
+
+// The elements whose sums are joined at once.
+constexpr size_t kElementsOfJoin = 64;
+
+// body(first element, elements) for all of them, on the threads of a call.
+template <typename Body>
+void for_joins(size_t elements, const Body& body) {
+  parallel_for((elements + kElementsOfJoin - 1) / kElementsOfJoin, [&](size_t i) {
+    const size_t first = i * kElementsOfJoin;
+    body(first, std::min(kElementsOfJoin, elements - first));
+  });
+}
+
+// sum[i] = Σ parts[k * step + i] over `count` parts, in double; of kElementsOfJoin elements at most.
+void join_sums(size_t count, const float* parts, size_t step, size_t elements, float* sum);
 
 }  // namespace sluice::kernels

@@ -25,13 +25,30 @@ stablehlo::CallAttributes attributes_of(const PoolingWindows& windows) {
           {"dilation", windows.dilation}};
 }
 
-// A call of one result on tensors that are row-major.
+// A call on tensors that are row-major. in_place: of the first result.
+Values call_on_rows(Emit& e, std::string_view target, const Values& operands,
+                    const std::vector<Type>& results, const stablehlo::CallAttributes& attributes = {},
+                    bool in_place = false) {
+  stablehlo::CallOptions options{.in_place = in_place, .most_in_place = 1, .pure = true};
+  for (const Value v : operands) options.operand_layouts.push_back(rows_layout(v.rank()));
+  for (const Type& type : results) options.result_layouts.push_back(rows_layout(type.rank()));
+  return e.b.custom_call(target, operands, results, attributes, options);
+}
 Value call_on_rows(Emit& e, std::string_view target, const Values& operands, const Type& result,
                    const stablehlo::CallAttributes& attributes = {}, bool in_place = false) {
-  stablehlo::CallOptions options{.in_place = in_place, .pure = true};
-  for (const Value v : operands) options.operand_layouts.push_back(rows_layout(v.rank()));
-  options.result_layouts = {rows_layout(static_cast<int64_t>(result.dims.size()))};
-  return e.b.custom_call(target, operands, {result}, attributes, options)[0];
+  return call_on_rows(e, target, operands, std::vector<Type>{result}, attributes, in_place)[0];
+}
+
+// Whether there is none, or one of f32 with these dims.
+bool fits(Value parameter, const Dims& dims) {
+  return !parameter || parameter.type() == Type{DType::kF32, dims};
+}
+
+// Of what layer normalization keeps: one number for each row of x.
+Type type_of_rows(Value x, const Dims& columns) {
+  Dims dims = x.dims();
+  std::fill(dims.end() - static_cast<int64_t>(columns.size()), dims.end(), 1);
+  return {DType::kF32, dims};
 }
 
 }  // namespace
@@ -105,6 +122,29 @@ Value kernel_softmax_gradient(Emit& e, Value grad, Value output, int64_t dim, bo
     return {};
   return call_on_rows(e, stablehlo::kSoftmaxGradientTarget, {grad, output}, grad.type(),
                       {{"logarithm", int64_t{logarithm}}}, /*in_place=*/true);
+}
+
+Values kernel_layer_norm(Emit& e, Value x, const Dims& columns, Value weight, Value bias) {
+  if (e.kernels() == nullptr || !all_f32({x}) || is_small(x)) return {};
+  if (!fits(weight, columns) || !fits(bias, columns)) return {};
+  const Type parameters{DType::kF32, columns}, of_rows = type_of_rows(x, columns);
+  Values operands = {x, e.scalar("eps", DType::kF32)};
+  if (weight || bias) operands.push_back(weight ? weight : e.b.splat(1, parameters));
+  if (bias) operands.push_back(bias);
+  return call_on_rows(e, stablehlo::kLayerNormTarget, operands,
+                      std::vector<Type>{x.type(), of_rows, of_rows});
+}
+
+Values kernel_layer_norm_gradient(Emit& e, Value grad, Value x, Value mean, Value inverse,
+                                  const Dims& columns, Value weight, bool of_parameters) {
+  if (e.kernels() == nullptr || !all_f32({grad, x}) || is_small(x)) return {};
+  const Type of_rows = type_of_rows(x, columns);
+  if (mean.type() != of_rows || inverse.type() != of_rows || !fits(weight, columns)) return {};
+  Values operands = {grad, x, mean, inverse};
+  if (weight) operands.push_back(weight);
+  std::vector<Type> results = {x.type()};
+  if (of_parameters) results.insert(results.end(), 2, {DType::kF32, columns});
+  return call_on_rows(e, stablehlo::kLayerNormGradientTarget, operands, results, {}, /*in_place=*/true);
 }
 
 Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows& windows) {

@@ -23,6 +23,13 @@ Value sum_over_dims(Emit& e, Value x, const Dims& dims);
 Value kernel_softmax(Emit& e, Value x, int64_t dim, bool logarithm);
 Value kernel_softmax_gradient(Emit& e, Value grad, Value output, int64_t dim, bool logarithm);
 
+// Layer normalization over the last dimensions, those of `columns`: its result, and the means and the inverse
+// deviations as LibTorch keeps them. weight and bias may be empty. And from the result's
+// gradient those of x and, where they are wanted, of weight and bias.
+Values kernel_layer_norm(Emit& e, Value x, const Dims& columns, Value weight, Value bias);
+Values kernel_layer_norm_gradient(Emit& e, Value grad, Value x, Value mean, Value inverse,
+                                  const Dims& columns, Value weight, bool of_parameters);
+
 // The windows of a pooling; one entry a spatial dimension.
 struct PoolingWindows {
   const Dims &kernel, &stride, &padding, &dilation;

@@ -98,5 +98,47 @@ TEST(KernelCalls, SoftmaxAlongTheLastDimensionIsAKernels) {
   EXPECT_THAT(text("aten::_softmax", {128, 10}, 1), Not(HasSubstr("sluice_softmax"))) << "small";
 }
 
+TEST(KernelCalls, LayerNormalizationIsAKernels) {
+  const TestLibrary all(true);
+  const auto text = [&](const Type& input, bool weight, bool bias) {
+    TestCall call("aten::native_layer_norm");
+    call.tensor("input", input).ints("normalized_shape", {32, 8});
+    weight ? call.tensor("weight", {kF32, {32, 8}}) : call.none("weight");
+    bias ? call.tensor("bias", {kF32, {32, 8}}) : call.none("bias");
+    call.number("eps", 1e-5, /*constant=*/true);
+    return text_of(call, all);
+  };
+  const Type input{kF32, {2, 64, 32, 8}};
+  EXPECT_THAT(text(input, true, true),
+              HasSubstr(" : (tensor<2x64x32x8xf32>, tensor<f32>, tensor<32x8xf32>, tensor<32x8xf32>) -> "
+                        "(tensor<2x64x32x8xf32>, tensor<2x64x1x1xf32>, tensor<2x64x1x1xf32>)"));
+  EXPECT_THAT(text(input, true, false),
+              HasSubstr(" : (tensor<2x64x32x8xf32>, tensor<f32>, tensor<32x8xf32>) -> "));
+  EXPECT_THAT(text(input, false, false), HasSubstr(" : (tensor<2x64x32x8xf32>, tensor<f32>) -> "));
+  EXPECT_THAT(text(input, false, true), HasSubstr("tensor<f32>, tensor<32x8xf32>, tensor<32x8xf32>) -> "));
+  EXPECT_THAT(text({kF32, {4, 32, 8}}, true, true), Not(HasSubstr("sluice_layer_norm"))) << "small";
+  EXPECT_THAT(text({kBF16, {64, 32, 8}}, false, false), Not(HasSubstr("sluice_layer_norm")));
+}
+
+TEST(KernelCalls, TheGradientOfLayerNormalizationIsAKernels) {
+  const TestLibrary all(true);
+  const auto text = [&](DType dtype, int64_t rows, bool weight, const Dims& mask) {
+    TestCall call("aten::native_layer_norm_backward");
+    call.tensor("grad_out", {dtype, {rows, 256}}).tensor("input", {dtype, {rows, 256}});
+    call.ints("normalized_shape", {256}).tensor("mean", {kF32, {rows, 1}}).tensor("rstd", {kF32, {rows, 1}});
+    weight ? call.tensor("weight", {kF32, {256}}) : call.none("weight");
+    return text_of(call.none("bias").ints("output_mask", mask), all);
+  };
+  EXPECT_THAT(text(kF32, 64, true, {1, 1, 1}),
+              HasSubstr("output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : "
+                        "(tensor<64x256xf32>, tensor<64x256xf32>, tensor<64x1xf32>, tensor<64x1xf32>, "
+                        "tensor<256xf32>) -> (tensor<64x256xf32>, tensor<256xf32>, tensor<256xf32>)"));
+  const std::string alone = text(kF32, 64, false, {1, 0, 0});
+  EXPECT_THAT(alone, HasSubstr("tensor<64x1xf32>, tensor<64x1xf32>) -> tensor<64x256xf32>\n"));
+  EXPECT_THAT(text(kF32, 64, true, {0, 1, 1}), Not(HasSubstr("sluice_layer_norm_gradient")));
+  EXPECT_THAT(text(kF32, 4, true, {1, 1, 1}), Not(HasSubstr("sluice_layer_norm_gradient"))) << "small";
+  EXPECT_THAT(text(kBF16, 64, false, {1, 1, 1}), Not(HasSubstr("sluice_layer_norm_gradient")));
+}
+
 }  // namespace
 }  // namespace sluice::ops

@@ -230,6 +230,9 @@ Values layer_norm(Emit& e) {
   Builder& b = e.b;
   const Value input = e.tensor("input"), x = to(b, input, compute_type(input.dtype()));
   const Dims reduced = layer_dims(e, input), kept = other_dims(x.rank(), reduced);
+  const Values made = kernel_layer_norm(e, input, e.ints("normalized_shape"), e.tensor_or_empty("weight"),
+                                        e.tensor_or_empty("bias"));
+  if (!made.empty()) return made;
   const DType statistics = statistics_type(e, input.dtype());
   const Moments m = moments(b, x, reduced);
   const Value rstd = inverse_deviation(e, m.variance);
@@ -247,10 +250,21 @@ Values layer_norm_backward(Emit& e) {
   const DType compute = compute_type(input.dtype()), parameters = statistics_type(e, input.dtype());
   const Value x = to(b, input, compute), grad = to(b, e.tensor("grad_out"), compute);
   const Dims reduced = layer_dims(e, input), kept = other_dims(x.rank(), reduced);
+  const Dims& mask = e.ints("output_mask");
+  if (mask.at(0) != 0) {
+    Values made = kernel_layer_norm_gradient(e, e.tensor("grad_out"), input, e.tensor("mean"),
+                                             e.tensor("rstd"), e.ints("normalized_shape"),
+                                             e.tensor_or_empty("weight"), mask.at(1) != 0 || mask.at(2) != 0);
+    if (!made.empty()) {
+      made.resize(3);
+      for (size_t i = 0; i < made.size(); ++i)
+        if (mask.at(i) == 0) made[i] = {};
+      return made;
+    }
+  }
   const Value rstd = b.broadcast(to(b, e.tensor("rstd"), compute), x.dims());
   const Value mean = b.broadcast(to(b, e.tensor("mean"), compute), x.dims());
   const Value normalized = b.multiply(b.subtract(x, mean), rstd);
-  const Dims& mask = e.ints("output_mask");
   Value grad_input, grad_weight, grad_bias;
   if (mask.at(0) != 0) {
     Value scaled = grad;

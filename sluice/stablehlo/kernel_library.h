@@ -65,6 +65,15 @@ inline constexpr std::string_view kSumOfRowsTarget = "sluice_sum_of_rows";
 inline constexpr std::string_view kSoftmaxTarget = "sluice_softmax";
 inline constexpr std::string_view kSoftmaxGradientTarget = "sluice_softmax_gradient";
 
+// "sluice_layer_norm": x [rows…, columns…], eps → y = (x - mean) inverse weight + bias, mean [rows…, 1…],
+// inverse = 1 / sqrt(variance + eps) [rows…, 1…]. More operands: weight [columns…]; bias [columns…] behind
+// it. eps has no dimensions.
+// "sluice_layer_norm_gradient": y's gradient, x, mean, inverse → x's gradient. One more operand: weight. More
+// results: weight's gradient and bias's.
+// Row-major.
+inline constexpr std::string_view kLayerNormTarget = "sluice_layer_norm";
+inline constexpr std::string_view kLayerNormGradientTarget = "sluice_layer_norm_gradient";
+
 // "sluice_max_pooling": x [N, C, in…] → the maximum of each window [N, C, out…]; a NaN wins.
 // "sluice_max_pooling_gradient": x, y's gradient [N, C, out…] → x's gradient. A window's gradient goes to the
 // first of its equal maxima, or to its last NaN.

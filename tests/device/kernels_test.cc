@@ -106,6 +106,41 @@ TEST(CpuKernels, NormalizationsAreCallsTogetherWithTheirRelus) {
   EXPECT_EQ(backward, 5);
 }
 
+// The loss of normalized words and all gradients.
+std::vector<torch::Tensor> gradients_of_words(torch::Device device) {
+  namespace nn = torch::nn;
+  torch::manual_seed(7);
+  nn::Sequential layers(nn::Embedding(nn::EmbeddingOptions(500, 96).padding_idx(3)),
+                        nn::LayerNorm(nn::LayerNormOptions({96})), nn::Linear(96, 72), nn::Tanh(),
+                        nn::LayerNorm(nn::LayerNormOptions({40, 72}).elementwise_affine(false)));
+  const torch::Tensor words = torch::randint(0, 500, {16, 40}).to(device);
+  const torch::Tensor target = torch::randn({16, 40, 72}).to(device);
+  layers->to(device);
+  torch::Tensor loss = (layers->forward(words) - target).pow(2).mean();
+  loss.backward();
+  std::vector<torch::Tensor> all = {loss.detach()};
+  for (const torch::Tensor& parameter : layers->parameters()) all.push_back(parameter.grad());
+  return all;
+}
+
+TEST(CpuKernels, EmbeddedAndNormalizedWordsAreLibTorchs) {
+  const std::vector<torch::Tensor> wanted = gradients_of_words(torch::kCPU);
+  for (const bool kernels : {true, false}) {
+    DeviceOptions options;
+    options.cpu_kernels = kernels;
+    restart(options);
+    const std::vector<torch::Tensor> made = gradients_of_words(test_device());
+    cut();
+    ASSERT_EQ(made.size(), wanted.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      const double scale = std::max(1e-6, wanted[i].abs().max().item<double>());
+      expect_same(made[i].cpu() / scale, wanted[i] / scale, 1e-4,
+                  c10::str("kernels ", kernels, ", tensor ", i));
+    }
+  }
+  restart();
+}
+
 using torch::optim::Optimizer;
 using Parameters = std::vector<torch::Tensor>;
 

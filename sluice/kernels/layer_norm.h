@@ -1,0 +1,35 @@
+// Layer normalization of rows, and its gradient. Internal to this room.
+//
+// Memory is passed over once: what is read a second time lies in a cache. XLA makes a pass over the tensor
+// for each of the sums and one for the result.
+#pragma once
+
+#include "sluice/kernels/handler.h"
+
+namespace sluice::kernels {
+
+// y = (x - mean) inverse weight + bias, with each row's mean and inverse = 1 / sqrt(variance + eps). The
+// variance is taken from the distances from the mean, so a large mean costs no digits. weight and bias may be
+// null.
+struct LayerNorm {
+  size_t rows = 0, columns = 0;
+  const float *x = nullptr, *weight = nullptr, *bias = nullptr;
+  float eps = 0;
+  float *y = nullptr, *mean = nullptr, *inverse = nullptr;
+};
+void layer_norm(const LayerNorm& call);
+
+// From y's gradient g that of x, and unless they are null those of weight and bias. to may be g, weight may
+// be null. The sums over rows do not depend on the number of threads.
+struct LayerNormGradient {
+  size_t rows = 0, columns = 0;
+  const float *g = nullptr, *x = nullptr, *mean = nullptr, *inverse = nullptr, *weight = nullptr;
+  float *to = nullptr, *of_weight = nullptr, *of_bias = nullptr;
+};
+void layer_norm_gradient(const LayerNormGradient& call);
+
+// The handlers.
+base::Status call_layer_norm(const pjrt::CustomCall& call);
+base::Status call_layer_norm_gradient(const pjrt::CustomCall& call);
+
+}  // namespace sluice::kernels
