@@ -17,7 +17,7 @@
 namespace sluice::cli {
 namespace {
 
-struct Flags {
+struct StepFlags {
   std::string model = "resnet50";
   int64_t batch_size = 128;
   int64_t image_size = 32;
@@ -111,7 +111,7 @@ double timed_settled(const std::function<void()>& work) {
 }
 
 // Each round runs every side in turn, so that a slow minute of the machine hits all of them.
-nlohmann::json measure(const Flags& flags) {
+nlohmann::json measure(const StepFlags& flags) {
   const BenchCase bench = bench_case(flags.model, flags.image_size);
   DeviceOptions device;
   device.plugin = flags.plugin;
@@ -209,7 +209,7 @@ void add_bench_verb(CLI::App& program, Action& action) {
   CLI::App* bench = program.add_subcommand("bench", "Measure this machine")->require_subcommand(1);
   CLI::App* verb = bench->add_subcommand(
       "step", "Time one training step on xla:0 beside LibTorch eager, in one run; prints JSON");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<StepFlags>();
   verb->add_option("--model", flags->model, base::str("One of ", base::join(bench_case_names(), ", ")));
   verb->add_option("--batch-size", flags->batch_size, "Samples a step, per replica")
       ->check(CLI::PositiveNumber);
