@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/base/export.h"
+#include "sluice/kernels/attention.h"
 #include "sluice/kernels/convolution.h"
 #include "sluice/kernels/moments.h"
 #include "sluice/kernels/normalization.h"
@@ -30,6 +31,7 @@ class Library : public stablehlo::KernelLibrary {
  public:
   bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
   bool has(const stablehlo::ProductCall& call) const override { return has_product(call); }
+  bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
 };
 
 base::Status register_all(const pjrt::Plugin& plugin) {
@@ -46,6 +48,8 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_max_pooling_gradient>(plugin, stablehlo::kMaxPoolingGradientTarget));
   SLUICE_OK(register_custom_call<call_softmax>(plugin, stablehlo::kSoftmaxTarget));
   SLUICE_OK(register_custom_call<call_softmax_gradient>(plugin, stablehlo::kSoftmaxGradientTarget));
+  SLUICE_OK(register_custom_call<call_attention>(plugin, stablehlo::AttentionCall::kTarget));
+  SLUICE_OK(register_custom_call<call_attention_gradient>(plugin, stablehlo::AttentionCall::kGradientTarget));
   SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
   return {};
 }

@@ -1,0 +1,374 @@
+#include "sluice/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/exponential.h"
+#include "sluice/kernels/handler.h"
+#include "sluice/kernels/panel_product.h"
+#include "sluice/kernels/register_tile.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Keys whose scores are worked on together: with the widest panel of queries they take 32 KiB.
+constexpr size_t kKeysOfBlock = 128;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <typename L>
+SLUICE_INLINE void scale_floats_by(float* x, size_t floats, float factor) {
+  L value;
+  for (size_t i = 0; i < floats; i += kFloatsOf<L>) {
+    load(x + i, value);
+    store(value * factor, x + i);
+  }
+}
+
+// Scores [keys, a panel] become exponentials of their distances from the largest score so far. `most` and
+// `sum` run along; what was summed up before, in `output` [size, a panel] too, is brought to the new maxima.
+template <typename L>
+SLUICE_INLINE void take_exponentials_by(float* scores, size_t keys, float* most, float* sum, float* output,
+                                        size_t size) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L largest[kVectors], sums[kVectors], factors[kVectors], value;
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) load(most + j * kFloatsOf<L>, largest[j]);
+  for (size_t row = 0; row < keys; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      load(scores + row * kWide + j * kFloatsOf<L>, value);
+      largest[j] = value > largest[j] ? value : largest[j];
+    }
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) {
+    load(most + j * kFloatsOf<L>, factors[j]);
+    factors[j] -= largest[j];
+    exponential(factors[j]);
+    store(largest[j], most + j * kFloatsOf<L>);
+    load(sum + j * kFloatsOf<L>, sums[j]);
+    sums[j] *= factors[j];
+  }
+  for (size_t row = 0; row < keys; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      float* const score = scores + row * kWide + j * kFloatsOf<L>;
+      load(score, value);
+      value -= largest[j];
+      exponential(value);
+      sums[j] += value;
+      store(value, score);
+    }
+  for (size_t row = 0; row < size; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      float* const some = output + row * kWide + j * kFloatsOf<L>;
+      load(some, value);
+      store(value * factors[j], some);
+    }
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) store(sums[j], sum + j * kFloatsOf<L>);
+}
+
+// x [rows, a panel], each column divided by its number.
+template <typename L>
+SLUICE_INLINE void divide_columns_by(float* x, size_t rows, const float* divisors) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L factors[kVectors], value;
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) {
+    load(divisors + j * kFloatsOf<L>, value);
+    factors[j] = 1.f / value;
+  }
+  for (size_t row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      load(x + row * kWide + j * kFloatsOf<L>, value);
+      store(value * factors[j], x + row * kWide + j * kFloatsOf<L>);
+    }
+}
+
+// The sums over the rows of a b, both [rows, a panel].
+template <typename L>
+SLUICE_INLINE void multiply_columns_by(const float* a, const float* b, size_t rows, float* to) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L sums[kVectors] = {}, of_a, of_b;
+  for (size_t row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      load(a + row * kWide + j * kFloatsOf<L>, of_a);
+      load(b + row * kWide + j * kFloatsOf<L>, of_b);
+      sums[j] += of_a * of_b;
+    }
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) store(sums[j], to + j * kFloatsOf<L>);
+}
+
+// Scores [keys, a panel] become probabilities, and the probabilities' gradients those of the scores.
+template <typename L>
+SLUICE_INLINE void take_gradients_by(float* scores, float* gradients, size_t keys, const float* logsumexp,
+                                     const float* delta) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L logarithms[kVectors], deltas[kVectors], value, gradient;
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) {
+    load(logsumexp + j * kFloatsOf<L>, logarithms[j]);
+    load(delta + j * kFloatsOf<L>, deltas[j]);
+  }
+  for (size_t row = 0; row < keys; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      const size_t at = row * kWide + j * kFloatsOf<L>;
+      load(scores + at, value);
+      load(gradients + at, gradient);
+      value -= logarithms[j];
+      exponential(value);
+      store(value, scores + at);
+      store(value * (gradient - deltas[j]), gradients + at);
+    }
+}
+
+SLUICE_BY_LANES(scale_floats, (float* x, size_t floats, float factor), (x, floats, factor))
+SLUICE_BY_LANES(take_exponentials,
+                (float* scores, size_t keys, float* most, float* sum, float* output, size_t size),
+                (scores, keys, most, sum, output, size))
+SLUICE_BY_LANES(divide_columns, (float* x, size_t rows, const float* divisors), (x, rows, divisors))
+SLUICE_BY_LANES(multiply_columns, (const float* a, const float* b, size_t rows, float* to), (a, b, rows, to))
+SLUICE_BY_LANES(take_gradients,
+                (float* scores, float* gradients, size_t keys, const float* logsumexp, const float* delta),
+                (scores, gradients, keys, logsumexp, delta))
+
+// One head's matrix in a tensor of so many positions: [positions, size], whose rows lie `step` floats apart.
+struct Head {
+  size_t first, step;
+};
+Head head_of(const Attention& of, size_t positions, size_t number) {
+  const size_t batch = number / of.heads, head = number % of.heads;
+  return {(batch * positions * of.heads + head) * of.size, of.heads * of.size};
+}
+
+// A panel of queries.
+struct Panel {
+  size_t first, count;  // queries
+  size_t keys;          // those that one of them sees
+};
+size_t panels_of_queries(const Attention& of) { return panels_of(of.queries); }
+Panel panel_of(const Attention& of, size_t number) {
+  const size_t first = number * tile_columns(), count = std::min(tile_columns(), of.queries - first);
+  return {first, count, of.causal ? std::min(of.keys, first + count) : of.keys};
+}
+
+// Hides from each query the keys behind it.
+void hide(const Panel& panel, size_t first_key, size_t keys, float* scores) {
+  const size_t wide = tile_columns();
+  for (size_t key = std::max(first_key, panel.first + 1); key < first_key + keys; ++key)
+    std::fill_n(scores + (key - first_key) * wide, std::min(wide, key - panel.first), -kInfinity);
+}
+
+// [keys, a panel]: `rows` of a matrix, `step` floats apart, times what is packed.
+void multiply_keys(const float* rows, size_t step, size_t keys, const float* packed, size_t size, float* to) {
+  multiply_tiles({rows, kTileRows * step, step, 1, packed, size, to, tile_columns(), false}, keys);
+}
+// [size, a panel]: the same rows the other way round, times a block's scores, added up.
+void multiply_sizes(const float* rows, size_t step, size_t keys, const float* scores, size_t size,
+                    float* to) {
+  multiply_tiles({rows, kTileRows, 1, step, scores, keys, to, tile_columns(), true}, size);
+}
+
+void attend_panel(const Attention& of, size_t head, size_t number, const float* q, const float* k,
+                  const float* v, float* output, float* logsumexp) {
+  const size_t wide = tile_columns(), floats = of.size * wide;
+  const Panel panel = panel_of(of, number);
+  const auto [of_q, step] = head_of(of, of.queries, head);
+  const size_t of_k = head_of(of, of.keys, head).first, first = of_q + panel.first * step;
+  const Scratch scratch((2 * floats + kKeysOfBlock * wide) * sizeof(float));
+  float *const packed = scratch.floats(), *const sums = packed + floats, *const scores = sums + floats;
+  alignas(64) float most[kMostTileColumns], sum[kMostTileColumns] = {};
+  std::fill_n(most, wide, -kInfinity);
+  std::fill_n(sums, floats, 0.f);
+  pack_panel({q + first, step, true}, of.size, panel.count, 0, packed);
+  scale_floats(packed, floats, of.scale);
+  for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
+    const size_t keys = std::min(kKeysOfBlock, panel.keys - key), at = of_k + key * step;
+    multiply_keys(k + at, step, keys, packed, of.size, scores);
+    if (of.causal) hide(panel, key, keys, scores);
+    take_exponentials(scores, keys, most, sum, sums, of.size);
+    multiply_sizes(v + at, step, keys, scores, of.size, sums);
+  }
+  divide_columns(sums, of.size, sum);
+  unpack_columns(sums, of.size, panel.count, output + first, step);
+  for (size_t i = 0; i < panel.count; ++i)
+    logsumexp[head * of.queries + panel.first + i] = most[i] + std::log(sum[i]);
+}
+
+// The rows of some queries, packed as the right side of a product: panels of `size`.
+void pack_rows(const float* rows, size_t step, size_t queries, size_t size, float* to) {
+  for (size_t i = 0; i < panels_of(size); ++i)
+    pack_panel({rows, step, false}, queries, size, i, to + i * queries * tile_columns());
+}
+
+// One head's gradients. The sums of keys and values lie in panels of `size`.
+class HeadGradient {
+ public:
+  HeadGradient(const Attention& of, const AttentionGradient& tensors, size_t head)
+      : of_(of),
+        t_(tensors),
+        head_(head),
+        of_q_(head_of(of, of.queries, head)),
+        of_k_(head_of(of, of.keys, head)),
+        scratch_((3 * packed() + 2 * rows() + 2 * kKeysOfBlock * wide_ + 2 * sums()) * sizeof(float)) {}
+
+  void run() {
+    std::fill_n(sums_of_keys_, 2 * sums(), 0.f);
+    for (size_t i = 0; i < panels_of_queries(of_); ++i) run_panel(panel_of(of_, i));
+    write_sums(sums_of_keys_, t_.of_k);
+    write_sums(sums_of_values_, t_.of_v);
+  }
+
+ private:
+  size_t packed() const { return of_.size * wide_; }                            // [size, queries]
+  size_t rows() const { return panels_of(of_.size) * wide_ * wide_; }           // [panels, queries, size]
+  size_t sums() const { return panels_of(of_.size) * panel_floats(of_.keys); }  // [panels, keys, size]
+
+  void run_panel(const Panel& panel) {
+    const size_t first = of_q_.first + panel.first * of_q_.step, step = of_q_.step;
+    const auto pack = [&](const float* from, float* to) {
+      pack_panel({from + first, step, true}, of_.size, panel.count, 0, to);
+    };
+    alignas(64) float delta[kMostTileColumns], logsumexp[kMostTileColumns] = {};
+    std::copy_n(t_.logsumexp + head_ * of_.queries + panel.first, panel.count, logsumexp);
+    pack(t_.grad, grad_);
+    pack(t_.output, sums_of_queries_);
+    multiply_columns(grad_, sums_of_queries_, of_.size, delta);
+    pack(t_.q, queries_);
+    scale_floats(queries_, packed(), of_.scale);
+    pack_rows(t_.q + first, step, panel.count, of_.size, query_rows_);
+    scale_floats(query_rows_, rows(), of_.scale);
+    pack_rows(t_.grad + first, step, panel.count, of_.size, grad_rows_);
+    std::fill_n(sums_of_queries_, packed(), 0.f);
+    for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
+      run_block(panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
+    scale_floats(sums_of_queries_, packed(), of_.scale);
+    unpack_columns(sums_of_queries_, of_.size, panel.count, t_.of_q + first, step);
+  }
+
+  void run_block(const Panel& panel, size_t key, size_t keys, const float* logsumexp, const float* delta) {
+    const size_t step = of_k_.step, at = of_k_.first + key * step;
+    multiply_keys(t_.k + at, step, keys, queries_, of_.size, scores_);
+    if (of_.causal) hide(panel, key, keys, scores_);
+    multiply_keys(t_.v + at, step, keys, grad_, of_.size, gradients_);
+    take_gradients(scores_, gradients_, keys, logsumexp, delta);
+    multiply_sizes(t_.k + at, step, keys, gradients_, of_.size, sums_of_queries_);
+    add_rows(gradients_, panel, key, keys, query_rows_, sums_of_keys_);
+    add_rows(scores_, panel, key, keys, grad_rows_, sums_of_values_);
+  }
+
+  // sums [keys, size] += scores [keys, queries] rows [queries, size].
+  void add_rows(const float* scores, const Panel& panel, size_t key, size_t keys, const float* rows,
+                float* sums) const {
+    for (size_t i = 0; i < panels_of(of_.size); ++i) {
+      float* const to = sums + i * panel_floats(of_.keys) + key * wide_;
+      multiply_tiles(
+          {scores, kTileRows * wide_, wide_, 1, rows + i * panel.count * wide_, panel.count, to, wide_, true},
+          keys);
+    }
+  }
+
+  void write_sums(const float* sums, float* to) const {
+    for (size_t i = 0; i < panels_of(of_.size); ++i)
+      for (size_t key = 0; key < of_.keys; ++key)
+        std::copy_n(sums + i * panel_floats(of_.keys) + key * wide_, std::min(wide_, of_.size - i * wide_),
+                    to + of_k_.first + key * of_k_.step + i * wide_);
+  }
+
+  const Attention& of_;
+  const AttentionGradient& t_;
+  const size_t head_, wide_ = tile_columns();
+  const Head of_q_, of_k_;
+  const Scratch scratch_;
+  float* const queries_ = scratch_.floats();
+  float* const grad_ = queries_ + packed();
+  float* const sums_of_queries_ = grad_ + packed();
+  float* const query_rows_ = sums_of_queries_ + packed();
+  float* const grad_rows_ = query_rows_ + rows();
+  float* const scores_ = grad_rows_ + rows();
+  float* const gradients_ = scores_ + kKeysOfBlock * wide_;
+  float* const sums_of_keys_ = gradients_ + kKeysOfBlock * wide_;
+  float* const sums_of_values_ = sums_of_keys_ + sums();
+};
+
+}  // namespace
+
+void attend(const Attention& attention, const float* q, const float* k, const float* v, float* output,
+            float* logsumexp) {
+  const size_t panels = panels_of_queries(attention);
+  parallel_for(attention.batch * attention.heads * panels, [&](size_t i) {
+    attend_panel(attention, i / panels, i % panels, q, k, v, output, logsumexp);
+  });
+}
+
+void attend_gradient(const Attention& attention, const AttentionGradient& tensors) {
+  parallel_for(attention.batch * attention.heads,
+               [&](size_t head) { HeadGradient(attention, tensors, head).run(); });
+}
+
+bool has_attention(const stablehlo::AttentionCall& call) {
+  constexpr int64_t kMostSize = 256;
+  return has_lanes8() && call.size <= kMostSize && std::min(call.queries, call.keys) > 0;
+}
+
+namespace {
+
+base::Result<Attention> attention_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& q,
+                                     const pjrt::CallBuffer& k) {
+  if (!has_lanes8()) return tl::unexpected<Error>(no_kernel("attention").error());
+  SLUICE_TRY(const auto causal, call.number("causal"));
+  SLUICE_TRY(const auto scale, call.real("scale"));
+  const auto dim = [](const pjrt::CallBuffer& of, size_t i) { return static_cast<size_t>(of.dims[i]); };
+  return Attention{.batch = dim(q, 0),
+                   .heads = dim(q, 1),
+                   .queries = dim(q, 2),
+                   .keys = dim(k, 2),
+                   .size = dim(q, 3),
+                   .causal = causal.value_or(0) != 0,
+                   .scale = static_cast<float>(scale.value_or(1))};
+}
+
+}  // namespace
+
+base::Status call_attention(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer q, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer k, call.operand(1));
+  SLUICE_TRY(const float* const v, floats_of(call.operand(2)));
+  SLUICE_TRY(float* const output, floats_of(call.result(0)));
+  SLUICE_TRY(float* const logsumexp, floats_of(call.result(1)));
+  SLUICE_TRY(const Attention attention, attention_of(call, q, k));
+  const UseThreads threads(call);
+  attend(attention, static_cast<const float*>(q.data), static_cast<const float*>(k.data), v, output,
+         logsumexp);
+  return {};
+}
+
+base::Status call_attention_gradient(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer q, call.operand(1));
+  SLUICE_TRY(const pjrt::CallBuffer k, call.operand(2));
+  AttentionGradient t{};
+  t.q = static_cast<const float*>(q.data);
+  t.k = static_cast<const float*>(k.data);
+  SLUICE_TRY(t.grad, floats_of(call.operand(0)));
+  SLUICE_TRY(t.v, floats_of(call.operand(3)));
+  SLUICE_TRY(t.output, floats_of(call.operand(4)));
+  SLUICE_TRY(t.logsumexp, floats_of(call.operand(5)));
+  SLUICE_TRY(t.of_q, floats_of(call.result(0)));
+  SLUICE_TRY(t.of_k, floats_of(call.result(1)));
+  SLUICE_TRY(t.of_v, floats_of(call.result(2)));
+  SLUICE_TRY(const Attention attention, attention_of(call, q, k));
+  const UseThreads threads(call);
+  attend_gradient(attention, t);
+  return {};
+}
+
+}  // namespace sluice::kernels
