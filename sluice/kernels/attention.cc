@@ -168,44 +168,77 @@ void hide(const Panel& panel, size_t first_key, size_t keys, float* scores) {
     std::fill_n(scores + (key - first_key) * wide, std::min(wide, key - panel.first), -kInfinity);
 }
 
-// [keys, a panel]: `rows` of a matrix, `step` floats apart, times what is packed.
-void multiply_keys(const float* rows, size_t step, size_t keys, const float* packed, size_t size, float* to) {
-  multiply_tiles({rows, kTileRows * step, step, 1, packed, size, to, tile_columns(), false}, keys);
+// One head's keys or values, packed for many panels of queries.
+void pack_head(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
+  for (size_t row = 0; row < positions; ++row)
+    std::copy_n(tensor + head.first + row * head.step, size, to + row * size);
 }
-// [size, a panel]: the same rows the other way round, times a block's scores, added up.
-void multiply_sizes(const float* rows, size_t step, size_t keys, const float* scores, size_t size,
-                    float* to) {
-  multiply_tiles({rows, kTileRows, 1, step, scores, keys, to, tile_columns(), true}, size);
+// The same as [tiles, positions, kTileRows], to be a product's left side the other way round.
+void pack_turned(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
+  pack_rows({tensor + head.first, head.step, true}, size, positions, to);
+}
+size_t turned_floats(size_t positions, size_t size) {
+  return (size + kTileRows - 1) / kTileRows * kTileRows * positions;
 }
 
-void attend_panel(const Attention& of, size_t head, size_t number, const float* q, const float* k,
-                  const float* v, float* output, float* logsumexp) {
-  const size_t wide = tile_columns(), floats = of.size * wide;
-  const Panel panel = panel_of(of, number);
-  const auto [of_q, step] = head_of(of, of.queries, head);
-  const size_t of_k = head_of(of, of.keys, head).first, first = of_q + panel.first * step;
-  const Scratch scratch((2 * floats + kKeysOfBlock * wide) * sizeof(float));
-  float *const packed = scratch.floats(), *const sums = packed + floats, *const scores = sums + floats;
-  alignas(64) float most[kMostTileColumns], sum[kMostTileColumns] = {};
-  std::fill_n(most, wide, -kInfinity);
-  std::fill_n(sums, floats, 0.f);
-  pack_panel({q + first, step, true}, of.size, panel.count, 0, packed);
-  scale_floats(packed, floats, of.scale);
-  for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
-    const size_t keys = std::min(kKeysOfBlock, panel.keys - key), at = of_k + key * step;
-    multiply_keys(k + at, step, keys, packed, of.size, scores);
-    if (of.causal) hide(panel, key, keys, scores);
-    take_exponentials(scores, keys, most, sum, sums, of.size);
-    multiply_sizes(v + at, step, keys, scores, of.size, sums);
-  }
-  divide_columns(sums, of.size, sum);
-  unpack_columns(sums, of.size, panel.count, output + first, step);
-  for (size_t i = 0; i < panel.count; ++i)
-    logsumexp[head * of.queries + panel.first + i] = most[i] + std::log(sum[i]);
+// [keys, a panel]: rows of pack_head, times what is packed as [size, a panel].
+void multiply_keys(const float* rows, size_t keys, const float* packed, size_t size, float* to) {
+  multiply_tiles({rows, kTileRows * size, size, 1, packed, size, to, tile_columns(), false}, keys);
 }
+// [size, a panel]: what pack_turned made of `positions`, from some key on, times a block's scores, added up.
+void multiply_sizes(const float* turned, size_t positions, size_t keys, const float* scores, size_t size,
+                    float* to) {
+  multiply_tiles({turned, kTileRows * positions, 1, kTileRows, scores, keys, to, tile_columns(), true}, size);
+}
+
+// Some of one head's panels of queries.
+class HeadAttention {
+ public:
+  HeadAttention(const Attention& of, const float* k, const float* v, size_t head)
+      : of_(of),
+        head_(head),
+        scratch_((of.keys * of.size + turned_floats(of.keys, of.size) + 2 * of.size * wide_ +
+                  kKeysOfBlock * wide_) *
+                 sizeof(float)) {
+    const Head of_k = head_of(of, of.keys, head);
+    pack_head(of_k, k, of.keys, of.size, keys_);
+    pack_turned(of_k, v, of.keys, of.size, values_);
+  }
+
+  void run_panel(const Panel& panel, const float* q, float* output, float* logsumexp) {
+    const Head of_q = head_of(of_, of_.queries, head_);
+    const size_t first = of_q.first + panel.first * of_q.step, floats = of_.size * wide_;
+    alignas(64) float most[kMostTileColumns], sum[kMostTileColumns] = {};
+    std::fill_n(most, wide_, -kInfinity);
+    std::fill_n(sums_, floats, 0.f);
+    pack_panel({q + first, of_q.step, true}, of_.size, panel.count, 0, queries_);
+    scale_floats(queries_, floats, of_.scale);
+    for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
+      const size_t keys = std::min(kKeysOfBlock, panel.keys - key);
+      multiply_keys(keys_ + key * of_.size, keys, queries_, of_.size, scores_);
+      if (of_.causal) hide(panel, key, keys, scores_);
+      take_exponentials(scores_, keys, most, sum, sums_, of_.size);
+      multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, sums_);
+    }
+    divide_columns(sums_, of_.size, sum);
+    unpack_columns(sums_, of_.size, panel.count, output + first, of_q.step);
+    for (size_t i = 0; i < panel.count; ++i)
+      logsumexp[head_ * of_.queries + panel.first + i] = most[i] + std::log(sum[i]);
+  }
+
+ private:
+  const Attention& of_;
+  const size_t head_, wide_ = tile_columns();
+  const Scratch scratch_;
+  float* const keys_ = scratch_.floats();
+  float* const values_ = keys_ + of_.keys * of_.size;
+  float* const queries_ = values_ + turned_floats(of_.keys, of_.size);
+  float* const sums_ = queries_ + of_.size * wide_;
+  float* const scores_ = sums_ + of_.size * wide_;
+};
 
 // The rows of some queries, packed as the right side of a product: panels of `size`.
-void pack_rows(const float* rows, size_t step, size_t queries, size_t size, float* to) {
+void pack_query_rows(const float* rows, size_t step, size_t queries, size_t size, float* to) {
   for (size_t i = 0; i < panels_of(size); ++i)
     pack_panel({rows, step, false}, queries, size, i, to + i * queries * tile_columns());
 }
@@ -219,7 +252,13 @@ class HeadGradient {
         head_(head),
         of_q_(head_of(of, of.queries, head)),
         of_k_(head_of(of, of.keys, head)),
-        scratch_((3 * packed() + 2 * rows() + 2 * kKeysOfBlock * wide_ + 2 * sums()) * sizeof(float)) {}
+        scratch_((3 * packed() + 2 * rows() + 2 * kKeysOfBlock * wide_ + 2 * sums() + 2 * of.keys * of.size +
+                  turned_floats(of.keys, of.size)) *
+                 sizeof(float)) {
+    pack_head(of_k_, tensors.k, of.keys, of.size, keys_);
+    pack_head(of_k_, tensors.v, of.keys, of.size, values_);
+    pack_turned(of_k_, tensors.k, of.keys, of.size, turned_keys_);
+  }
 
   void run() {
     std::fill_n(sums_of_keys_, 2 * sums(), 0.f);
@@ -245,9 +284,9 @@ class HeadGradient {
     multiply_columns(grad_, sums_of_queries_, of_.size, delta);
     pack(t_.q, queries_);
     scale_floats(queries_, packed(), of_.scale);
-    pack_rows(t_.q + first, step, panel.count, of_.size, query_rows_);
+    pack_query_rows(t_.q + first, step, panel.count, of_.size, query_rows_);
     scale_floats(query_rows_, rows(), of_.scale);
-    pack_rows(t_.grad + first, step, panel.count, of_.size, grad_rows_);
+    pack_query_rows(t_.grad + first, step, panel.count, of_.size, grad_rows_);
     std::fill_n(sums_of_queries_, packed(), 0.f);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
       run_block(panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
@@ -256,12 +295,12 @@ class HeadGradient {
   }
 
   void run_block(const Panel& panel, size_t key, size_t keys, const float* logsumexp, const float* delta) {
-    const size_t step = of_k_.step, at = of_k_.first + key * step;
-    multiply_keys(t_.k + at, step, keys, queries_, of_.size, scores_);
+    const size_t at = key * of_.size;
+    multiply_keys(keys_ + at, keys, queries_, of_.size, scores_);
     if (of_.causal) hide(panel, key, keys, scores_);
-    multiply_keys(t_.v + at, step, keys, grad_, of_.size, gradients_);
+    multiply_keys(values_ + at, keys, grad_, of_.size, gradients_);
     take_gradients(scores_, gradients_, keys, logsumexp, delta);
-    multiply_sizes(t_.k + at, step, keys, gradients_, of_.size, sums_of_queries_);
+    multiply_sizes(turned_keys_ + key * kTileRows, of_.keys, keys, gradients_, of_.size, sums_of_queries_);
     add_rows(gradients_, panel, key, keys, query_rows_, sums_of_keys_);
     add_rows(scores_, panel, key, keys, grad_rows_, sums_of_values_);
   }
@@ -298,15 +337,24 @@ class HeadGradient {
   float* const gradients_ = scores_ + kKeysOfBlock * wide_;
   float* const sums_of_keys_ = gradients_ + kKeysOfBlock * wide_;
   float* const sums_of_values_ = sums_of_keys_ + sums();
+  float* const keys_ = sums_of_values_ + sums();
+  float* const values_ = keys_ + of_.keys * of_.size;
+  float* const turned_keys_ = values_ + of_.keys * of_.size;
 };
 
 }  // namespace
 
 void attend(const Attention& attention, const float* q, const float* k, const float* v, float* output,
             float* logsumexp) {
-  const size_t panels = panels_of_queries(attention);
-  parallel_for(attention.batch * attention.heads * panels, [&](size_t i) {
-    attend_panel(attention, i / panels, i % panels, q, k, v, output, logsumexp);
+  // Few heads are shared by several threads, each of which packs keys and values anew. Every so many panels:
+  // with `causal` the last ones see the most keys.
+  const size_t heads = attention.batch * attention.heads, panels = panels_of_queries(attention);
+  const auto parts = static_cast<size_t>(kMostPartsOfThread * threads_of_a_call());
+  const size_t shares = std::min(panels, (parts + heads - 1) / heads);
+  parallel_for(heads * shares, [&](size_t i) {
+    HeadAttention head(attention, k, v, i / shares);
+    for (size_t panel = i % shares; panel < panels; panel += shares)
+      head.run_panel(panel_of(attention, panel), q, output, logsumexp);
   });
 }
 

@@ -8,46 +8,54 @@
 namespace sluice::kernels {
 namespace {
 
-// kRows of c's rows, or fewer.
-template <typename L, size_t kRows>
+// kRows of c's rows, or fewer, and kVectors of its columns.
+template <typename L, size_t kVectors, size_t kRows>
 SLUICE_INLINE void multiply_rows(const TileProduct& product, size_t rows) {
   if constexpr (kRows > 1)
-    if (rows < kRows) return multiply_rows<L, kRows - 1>(product, rows);
-  const auto [a, tile_step, row_step, inner_step, b, inner, c, c_step, add] = product;
-  L sums[kRows][kTileVectors<L>] = {};
+    if (rows < kRows) return multiply_rows<L, kVectors, kRows - 1>(product, rows);
+  const auto [a, tile_step, row_step, inner_step, b, inner, c, c_step, add, columns] = product;
+  L sums[kRows][kVectors] = {};
   if (add) {
-#pragma GCC unroll 6
+#pragma GCC unroll 12
     for (size_t i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
-      for (size_t j = 0; j < kTileVectors<L>; ++j) load(c + i * c_step + j * kFloatsOf<L>, sums[i][j]);
+      for (size_t j = 0; j < kVectors; ++j) load(c + i * c_step + j * kFloatsOf<L>, sums[i][j]);
   }
   for (size_t p = 0; p < inner; ++p) {
-    L b_row[kTileVectors<L>];
+    L b_row[kVectors];
 #pragma GCC unroll 4
-    for (size_t j = 0; j < kTileVectors<L>; ++j) load(b + p * kTileColumns<L> + j * kFloatsOf<L>, b_row[j]);
-#pragma GCC unroll 6
+    for (size_t j = 0; j < kVectors; ++j) load(b + p * kTileColumns<L> + j * kFloatsOf<L>, b_row[j]);
+#pragma GCC unroll 12
     for (size_t i = 0; i < kRows; ++i) {
-      const float factor = a[i * row_step + p * inner_step];
+      const float factor = a[i / kTileRows * tile_step + i % kTileRows * row_step + p * inner_step];
 #pragma GCC unroll 4
-      for (size_t j = 0; j < kTileVectors<L>; ++j) sums[i][j] += factor * b_row[j];
+      for (size_t j = 0; j < kVectors; ++j) sums[i][j] += factor * b_row[j];
     }
   }
-#pragma GCC unroll 6
+#pragma GCC unroll 12
   for (size_t i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
-    for (size_t j = 0; j < kTileVectors<L>; ++j) store(sums[i][j], c + i * c_step + j * kFloatsOf<L>);
+    for (size_t j = 0; j < kVectors; ++j) store(sums[i][j], c + i * c_step + j * kFloatsOf<L>);
+}
+
+// kTiles of them together, which have as many sums in all.
+template <typename L, size_t kTiles>
+SLUICE_INLINE void multiply_tiles_of(const TileProduct& product, size_t rows) {
+  constexpr size_t kRows = kTiles * kTileRows, kVectors = kTileVectors<L> / kTiles;
+  TileProduct tile = product;
+  for (size_t row = 0; row < rows; row += kRows) {
+    for (size_t i = row + kRows; i < std::min(rows, row + 2 * kRows); ++i)
+      fetch<true>(product.c + i * product.c_step, kVectors * kFloatsOf<L>);
+    multiply_rows<L, kVectors, kRows>(tile, rows - row);
+    tile.a += kTiles * product.tile_step;
+    tile.c += kRows * product.c_step;
+  }
 }
 
 template <typename L>
 SLUICE_INLINE void multiply_tiles_by(const TileProduct& product, size_t rows) {
-  TileProduct tile = product;
-  for (size_t row = 0; row < rows; row += kTileRows) {
-    for (size_t i = row + kTileRows; i < std::min(rows, row + 2 * kTileRows); ++i)
-      fetch<true>(product.c + i * product.c_step, kTileColumns<L>);
-    multiply_rows<L, kTileRows>(tile, rows - row);
-    tile.a += product.tile_step;
-    tile.c += kTileRows * product.c_step;
-  }
+  if (2 * product.columns <= kTileColumns<L>) return multiply_tiles_of<L, 2>(product, rows);
+  multiply_tiles_of<L, 1>(product, rows);
 }
 
 // Rows of a matrix that are asked for ahead while others are packed: they lie too far apart for the hardware

@@ -25,6 +25,7 @@ struct TileProduct {
   float* c;
   size_t c_step;
   bool add;
+  size_t columns = kMostTileColumns;  // those that count: with half of a tile's the others are not touched
 };
 // Tile after tile. Where has_lanes8().
 void multiply_tiles(const TileProduct& product, size_t rows);
