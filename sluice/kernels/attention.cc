@@ -17,6 +17,9 @@ namespace {
 // Keys whose scores are worked on together: with the widest panel of queries they take 32 KiB.
 constexpr size_t kKeysOfBlock = 128;
 
+// Rows that are asked for ahead: those of one head lie too far apart for the hardware to guess.
+constexpr size_t kRowsAhead = 16;
+
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename L>
@@ -170,8 +173,11 @@ void hide(const Panel& panel, size_t first_key, size_t keys, float* scores) {
 
 // One head's keys or values, packed for many panels of queries.
 void pack_head(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
-  for (size_t row = 0; row < positions; ++row)
-    std::copy_n(tensor + head.first + row * head.step, size, to + row * size);
+  for (size_t row = 0; row < positions; ++row) {
+    const float* const from = tensor + head.first + row * head.step;
+    fetch<false>(from + kRowsAhead * head.step, size);
+    std::copy_n(from, size, to + row * size);
+  }
 }
 // The same as [tiles, positions, kTileRows], to be a product's left side the other way round.
 void pack_turned(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
@@ -208,6 +214,7 @@ class HeadAttention {
   void run_panel(const Panel& panel, const float* q, float* output, float* logsumexp) {
     const Head of_q = head_of(of_, of_.queries, head_);
     const size_t first = of_q.first + panel.first * of_q.step, floats = of_.size * wide_;
+    for (size_t i = 0; i < panel.count; ++i) fetch<true>(output + first + i * of_q.step, of_.size);
     alignas(64) float most[kMostTileColumns], sum[kMostTileColumns] = {};
     std::fill_n(most, wide_, -kInfinity);
     std::fill_n(sums_, floats, 0.f);
