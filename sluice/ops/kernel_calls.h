@@ -23,6 +23,17 @@ Value sum_over_dims(Emit& e, Value x, const Dims& dims);
 Value kernel_softmax(Emit& e, Value x, int64_t dim, bool logarithm);
 Value kernel_softmax_gradient(Emit& e, Value grad, Value output, int64_t dim, bool logarithm);
 
+// softmax(scale q k^T) v and the logarithms of its sums, and the gradients of q, k and v; no values where the
+// compiler is to make them.
+struct AttentionOperands {
+  Value q, k, v;  // [batch, heads, positions, size]
+  bool causal = false;
+  double scale = 1;
+};
+Values kernel_attention(Emit& e, const AttentionOperands& in);
+Values kernel_attention_gradient(Emit& e, const AttentionOperands& in, Value grad, Value output,
+                                 Value logsumexp);
+
 // The windows of a pooling; one entry a spatial dimension.
 struct PoolingWindows {
   const Dims &kernel, &stride, &padding, &dilation;
