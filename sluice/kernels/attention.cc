@@ -187,14 +187,17 @@ size_t turned_floats(size_t positions, size_t size) {
   return (size + kTileRows - 1) / kTileRows * kTileRows * positions;
 }
 
-// [keys, a panel]: rows of pack_head, times what is packed as [size, a panel].
-void multiply_keys(const float* rows, size_t keys, const float* packed, size_t size, float* to) {
-  multiply_tiles({rows, kTileRows * size, size, 1, packed, size, to, tile_columns(), false}, keys);
+// [keys, a panel]: rows of pack_head, times what is packed as [size, a panel]. With few queries half of the
+// panel is not written, here and below: nobody looks at what is made of it.
+void multiply_keys(const float* rows, size_t keys, const float* packed, size_t size, size_t queries,
+                   float* to) {
+  multiply_tiles({rows, kTileRows * size, size, 1, packed, size, to, tile_columns(), false, queries}, keys);
 }
 // [size, a panel]: what pack_turned made of `positions`, from some key on, times a block's scores, added up.
 void multiply_sizes(const float* turned, size_t positions, size_t keys, const float* scores, size_t size,
-                    float* to) {
-  multiply_tiles({turned, kTileRows * positions, 1, kTileRows, scores, keys, to, tile_columns(), true}, size);
+                    size_t queries, float* to) {
+  multiply_tiles(
+      {turned, kTileRows * positions, 1, kTileRows, scores, keys, to, tile_columns(), true, queries}, size);
 }
 
 // Some of one head's panels of queries.
@@ -222,10 +225,10 @@ class HeadAttention {
     scale_floats(queries_, floats, of_.scale);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
       const size_t keys = std::min(kKeysOfBlock, panel.keys - key);
-      multiply_keys(keys_ + key * of_.size, keys, queries_, of_.size, scores_);
+      multiply_keys(keys_ + key * of_.size, keys, queries_, of_.size, panel.count, scores_);
       if (of_.causal) hide(panel, key, keys, scores_);
       take_exponentials(scores_, keys, most, sum, sums_, of_.size);
-      multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, sums_);
+      multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, panel.count, sums_);
     }
     divide_columns(sums_, of_.size, sum);
     unpack_columns(sums_, of_.size, panel.count, output + first, of_q.step);
@@ -244,10 +247,13 @@ class HeadAttention {
   float* const scores_ = sums_ + of_.size * wide_;
 };
 
-// The rows of some queries, packed as the right side of a product: panels of `size`.
+// The rows of some queries, packed as the right side of a product: panels of `size`. What lies behind their
+// end in the last panel counts nothing.
 void pack_query_rows(const float* rows, size_t step, size_t queries, size_t size, float* to) {
-  for (size_t i = 0; i < panels_of(size); ++i)
-    pack_panel({rows, step, false}, queries, size, i, to + i * queries * tile_columns());
+  const size_t wide = tile_columns();
+  for (size_t column = 0; column < size; column += wide)
+    for (size_t row = 0; row < queries; ++row, to += wide)
+      std::copy_n(rows + row * step + column, std::min(wide, size - column), to);
 }
 
 // One head's gradients. The sums of keys and values lie in panels of `size`.
@@ -270,6 +276,7 @@ class HeadGradient {
   void run() {
     std::fill_n(sums_of_keys_, 2 * sums(), 0.f);
     for (size_t i = 0; i < panels_of_queries(of_); ++i) run_panel(panel_of(of_, i));
+    scale_floats(sums_of_keys_, sums(), of_.scale);
     write_sums(sums_of_keys_, t_.of_k);
     write_sums(sums_of_values_, t_.of_v);
   }
@@ -292,7 +299,6 @@ class HeadGradient {
     pack(t_.q, queries_);
     scale_floats(queries_, packed(), of_.scale);
     pack_query_rows(t_.q + first, step, panel.count, of_.size, query_rows_);
-    scale_floats(query_rows_, rows(), of_.scale);
     pack_query_rows(t_.grad + first, step, panel.count, of_.size, grad_rows_);
     std::fill_n(sums_of_queries_, packed(), 0.f);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
@@ -303,11 +309,12 @@ class HeadGradient {
 
   void run_block(const Panel& panel, size_t key, size_t keys, const float* logsumexp, const float* delta) {
     const size_t at = key * of_.size;
-    multiply_keys(keys_ + at, keys, queries_, of_.size, scores_);
+    multiply_keys(keys_ + at, keys, queries_, of_.size, panel.count, scores_);
     if (of_.causal) hide(panel, key, keys, scores_);
-    multiply_keys(values_ + at, keys, grad_, of_.size, gradients_);
+    multiply_keys(values_ + at, keys, grad_, of_.size, panel.count, gradients_);
     take_gradients(scores_, gradients_, keys, logsumexp, delta);
-    multiply_sizes(turned_keys_ + key * kTileRows, of_.keys, keys, gradients_, of_.size, sums_of_queries_);
+    multiply_sizes(turned_keys_ + key * kTileRows, of_.keys, keys, gradients_, of_.size, panel.count,
+                   sums_of_queries_);
     add_rows(gradients_, panel, key, keys, query_rows_, sums_of_keys_);
     add_rows(scores_, panel, key, keys, grad_rows_, sums_of_values_);
   }
@@ -317,9 +324,9 @@ class HeadGradient {
                 float* sums) const {
     for (size_t i = 0; i < panels_of(of_.size); ++i) {
       float* const to = sums + i * panel_floats(of_.keys) + key * wide_;
-      multiply_tiles(
-          {scores, kTileRows * wide_, wide_, 1, rows + i * panel.count * wide_, panel.count, to, wide_, true},
-          keys);
+      multiply_tiles({scores, kTileRows * wide_, wide_, 1, rows + i * panel.count * wide_, panel.count, to,
+                      wide_, true, of_.size - i * wide_},
+                     keys);
     }
   }
 
@@ -372,7 +379,9 @@ void attend_gradient(const Attention& attention, const AttentionGradient& tensor
 
 bool has_attention(const stablehlo::AttentionCall& call) {
   constexpr int64_t kMostSize = 256;
-  return has_lanes8() && call.size <= kMostSize && std::min(call.queries, call.keys) > 0;
+  // With fewer queries most of a panel is empty.
+  const auto fewest = static_cast<int64_t>(tile_columns() / 4);
+  return has_lanes8() && call.size <= kMostSize && call.queries >= fewest && call.keys > 0;
 }
 
 namespace {

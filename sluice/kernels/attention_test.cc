@@ -131,6 +131,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Attention{.heads = 3, .queries = 128, .keys = 128, .size = 256, .scale = 0.06f},
                       Attention{.queries = 70, .keys = 20, .size = 1}));
 
+TEST(AttentionOf, FewQueriesIsLeftToTheCompiler) {
+  EXPECT_EQ(has_attention({.batch = 8, .heads = 8, .queries = 64, .keys = 1, .size = 32}), has_lanes8());
+  EXPECT_FALSE(has_attention({.batch = 64, .heads = 8, .queries = 1, .keys = 512, .size = 64}));
+  EXPECT_FALSE(has_attention({.batch = 8, .heads = 1, .queries = 64, .keys = 64, .size = 512}));
+}
+
 TEST(AttentionOf, LargeScoresIsFinite) {
   if (!has_lanes8()) GTEST_SKIP() << "no registers for it";
   const Attention a{.heads = 2, .queries = 100, .keys = 300, .size = 32, .causal = true};
