@@ -270,6 +270,7 @@ void register_rows() {
 void register_kernels() {
   register_hand_written_kernels();
   register_rows();
+  register_attention();
   register_fallback();
   register_autocast();
 }

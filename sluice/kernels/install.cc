@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/base/export.h"
+#include "sluice/kernels/attention.h"
 #include "sluice/kernels/convolution.h"
 #include "sluice/kernels/layer_norm.h"
 #include "sluice/kernels/moments.h"
@@ -31,6 +32,7 @@ class Library : public stablehlo::KernelLibrary {
  public:
   bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
   bool has(const stablehlo::ProductCall& call) const override { return has_product(call); }
+  bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
 };
 
 base::Status register_all(const pjrt::Plugin& plugin) {
@@ -49,6 +51,8 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_softmax_gradient>(plugin, stablehlo::kSoftmaxGradientTarget));
   SLUICE_OK(register_custom_call<call_layer_norm>(plugin, stablehlo::kLayerNormTarget));
   SLUICE_OK(register_custom_call<call_layer_norm_gradient>(plugin, stablehlo::kLayerNormGradientTarget));
+  SLUICE_OK(register_custom_call<call_attention>(plugin, stablehlo::AttentionCall::kTarget));
+  SLUICE_OK(register_custom_call<call_attention_gradient>(plugin, stablehlo::AttentionCall::kGradientTarget));
   SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
   return {};
 }

@@ -45,15 +45,9 @@ void multiply_edge(TileProduct tiles, size_t rows, size_t columns) {
   }
 }
 
-// Rows of a: as they lie, or packed as [tiles, inner, kTileRows].
-struct Rows {
-  const float* first;
-  size_t tile_step, row_step, inner_step;
-};
-
 // Some rows and inner places with all panels.
-void multiply_block(const ProductSize& size, const Rows& a, const float* panels, size_t panel_step, float* c,
-                    size_t c_step, bool add) {
+void multiply_block(const ProductSize& size, const TileRows& a, const float* panels, size_t panel_step,
+                    float* c, size_t c_step, bool add) {
   const size_t wide = tile_columns();
   for (size_t column = 0; column < size.columns; column += wide, panels += panel_step) {
     const size_t columns = std::min(wide, size.columns - column);
@@ -64,22 +58,6 @@ void multiply_block(const ProductSize& size, const Rows& a, const float* panels,
     else
       multiply_edge(tiles, size.rows, columns);
   }
-}
-
-// Of a matrix that lies transposed: [inner, rows].
-Rows pack_rows(const MatrixView& a, size_t rows, size_t inner, float* to) {
-  for (size_t row = 0; row < rows; row += kTileRows) {
-    const size_t count = std::min(kTileRows, rows - row);
-    float* const tile = to + row * inner;
-    for (size_t p = 0; p < inner; ++p) {
-      const float* const from = a.at(row, p);
-      if (count == kTileRows)  // of a length that the compiler knows
-        std::memcpy(tile + p * kTileRows, from, kTileRows * sizeof(float));
-      else
-        std::copy_n(from, count, tile + p * kTileRows);
-    }
-  }
-  return {to, kTileRows * inner, 1, kTileRows};
 }
 
 // What is divided among the threads.
@@ -190,6 +168,21 @@ void pack_panel(const MatrixView& matrix, size_t inner, size_t columns, size_t n
     for (size_t i = 0; i < wide; ++i) panel[p * wide + i] = i < count ? *matrix.at(p, column + i) : 0.f;
 }
 
+TileRows pack_rows(const MatrixView& a, size_t rows, size_t inner, float* to) {
+  for (size_t row = 0; row < rows; row += kTileRows) {
+    const size_t count = std::min(kTileRows, rows - row);
+    float* const tile = to + row * inner;
+    for (size_t p = 0; p < inner; ++p) {
+      const float* const from = a.at(row, p);
+      if (count == kTileRows)  // of a length that the compiler knows
+        std::memcpy(tile + p * kTileRows, from, kTileRows * sizeof(float));
+      else
+        std::copy_n(from, count, tile + p * kTileRows);
+    }
+  }
+  return {to, kTileRows * inner, 1, kTileRows};
+}
+
 void multiply_packed(const ProductSize& size, const MatrixView& a, const float* panels, size_t panel_step,
                      float* c, size_t c_step, bool add) {
   const Scratch packed(a.transposed ? kRowsOfBlock * std::min(kInner, size.inner) * sizeof(float) : 0);
@@ -198,8 +191,8 @@ void multiply_packed(const ProductSize& size, const MatrixView& a, const float* 
       const ProductSize block = {std::min(kRowsOfBlock, size.rows - row), size.columns,
                                  std::min(kInner, size.inner - first)};
       const MatrixView some = a.from(row, first);
-      const Rows rows = a.transposed ? pack_rows(some, block.rows, block.inner, packed.floats())
-                                     : Rows{some.first, kTileRows * a.step, a.step, 1};
+      const TileRows rows = a.transposed ? pack_rows(some, block.rows, block.inner, packed.floats())
+                                         : TileRows{some.first, kTileRows * a.step, a.step, 1};
       multiply_block(block, rows, panels + panel_floats(first), panel_step, c + row * c_step, c_step,
                      add || first > 0);
     }

@@ -26,6 +26,14 @@ size_t panels_of(size_t columns);
 size_t panel_floats(size_t inner);
 void pack_panel(const MatrixView& matrix, size_t inner, size_t columns, size_t number, float* panel);
 
+// Rows of a left side: as they lie, or packed as [tiles, inner, kTileRows].
+struct TileRows {
+  const float* first;
+  size_t tile_step, row_step, inner_step;
+};
+// Of a matrix that lies transposed: [inner, rows].
+TileRows pack_rows(const MatrixView& a, size_t rows, size_t inner, float* to);
+
 // c [rows, columns] = a b, or c + a b. c's rows lie c_step floats apart.
 struct ProductSize {
   size_t rows, columns, inner;

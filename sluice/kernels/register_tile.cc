@@ -8,51 +8,54 @@
 namespace sluice::kernels {
 namespace {
 
-template <typename L>
-constexpr size_t kVectors = sizeof(L) == sizeof(Lanes16) ? 4 : 2;
-template <typename L>
-constexpr size_t kColumns = kVectors<L>* kFloatsOf<L>;
-
-// kRows of c's rows, or fewer.
-template <typename L, size_t kRows>
+// kRows of c's rows, or fewer, and kVectors of its columns.
+template <typename L, size_t kVectors, size_t kRows>
 SLUICE_INLINE void multiply_rows(const TileProduct& product, size_t rows) {
   if constexpr (kRows > 1)
-    if (rows < kRows) return multiply_rows<L, kRows - 1>(product, rows);
-  const auto [a, tile_step, row_step, inner_step, b, inner, c, c_step, add] = product;
-  L sums[kRows][kVectors<L>] = {};
+    if (rows < kRows) return multiply_rows<L, kVectors, kRows - 1>(product, rows);
+  const auto [a, tile_step, row_step, inner_step, b, inner, c, c_step, add, columns] = product;
+  L sums[kRows][kVectors] = {};
   if (add) {
-#pragma GCC unroll 6
+#pragma GCC unroll 12
     for (size_t i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
-      for (size_t j = 0; j < kVectors<L>; ++j) load(c + i * c_step + j * kFloatsOf<L>, sums[i][j]);
+      for (size_t j = 0; j < kVectors; ++j) load(c + i * c_step + j * kFloatsOf<L>, sums[i][j]);
   }
   for (size_t p = 0; p < inner; ++p) {
-    L b_row[kVectors<L>];
+    L b_row[kVectors];
 #pragma GCC unroll 4
-    for (size_t j = 0; j < kVectors<L>; ++j) load(b + p * kColumns<L> + j * kFloatsOf<L>, b_row[j]);
-#pragma GCC unroll 6
+    for (size_t j = 0; j < kVectors; ++j) load(b + p * kTileColumns<L> + j * kFloatsOf<L>, b_row[j]);
+#pragma GCC unroll 12
     for (size_t i = 0; i < kRows; ++i) {
-      const float factor = a[i * row_step + p * inner_step];
+      const float factor = a[i / kTileRows * tile_step + i % kTileRows * row_step + p * inner_step];
 #pragma GCC unroll 4
-      for (size_t j = 0; j < kVectors<L>; ++j) sums[i][j] += factor * b_row[j];
+      for (size_t j = 0; j < kVectors; ++j) sums[i][j] += factor * b_row[j];
     }
   }
-#pragma GCC unroll 6
+#pragma GCC unroll 12
   for (size_t i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
-    for (size_t j = 0; j < kVectors<L>; ++j) store(sums[i][j], c + i * c_step + j * kFloatsOf<L>);
+    for (size_t j = 0; j < kVectors; ++j) store(sums[i][j], c + i * c_step + j * kFloatsOf<L>);
+}
+
+// kTiles of them together, which have as many sums in all.
+template <typename L, size_t kTiles>
+SLUICE_INLINE void multiply_tiles_of(const TileProduct& product, size_t rows) {
+  constexpr size_t kRows = kTiles * kTileRows, kVectors = kTileVectors<L> / kTiles;
+  TileProduct tile = product;
+  for (size_t row = 0; row < rows; row += kRows) {
+    for (size_t i = row + kRows; i < std::min(rows, row + 2 * kRows); ++i)
+      fetch<true>(product.c + i * product.c_step, kVectors * kFloatsOf<L>);
+    multiply_rows<L, kVectors, kRows>(tile, rows - row);
+    tile.a += kTiles * product.tile_step;
+    tile.c += kRows * product.c_step;
+  }
 }
 
 template <typename L>
 SLUICE_INLINE void multiply_tiles_by(const TileProduct& product, size_t rows) {
-  TileProduct tile = product;
-  for (size_t row = 0; row < rows; row += kTileRows) {
-    for (size_t i = row + kTileRows; i < std::min(rows, row + 2 * kTileRows); ++i)
-      fetch<true>(product.c + i * product.c_step, kColumns<L>);
-    multiply_rows<L, kTileRows>(tile, rows - row);
-    tile.a += product.tile_step;
-    tile.c += kTileRows * product.c_step;
-  }
+  if (2 * product.columns <= kTileColumns<L>) return multiply_tiles_of<L, 2>(product, rows);
+  multiply_tiles_of<L, 1>(product, rows);
 }
 
 // Rows of a matrix that are asked for ahead while others are packed: they lie too far apart for the hardware
@@ -88,12 +91,12 @@ SLUICE_INLINE void turn(Lanes8 (&x)[8]) {
 template <typename L>
 SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transposed, size_t inner,
                                    float* to) {
-  constexpr size_t kWide = kColumns<L>, kSide = 8;
+  constexpr size_t kWide = kTileColumns<L>, kSide = 8;
   if (!transposed) {
     for (size_t p = 0; p < inner; ++p) {
       fetch<false>(matrix + (p + kRowsAhead) * step, kWide);
 #pragma GCC unroll 4
-      for (size_t j = 0; j < kVectors<L>; ++j) {
+      for (size_t j = 0; j < kTileVectors<L>; ++j) {
         L some;
         load(matrix + p * step + j * kFloatsOf<L>, some);
         store(some, to + p * kWide + j * kFloatsOf<L>);
@@ -121,10 +124,36 @@ SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transp
 
 }  // namespace
 
+// kSide×kSide numbers are turned at a time.
+template <typename L>
+SLUICE_INLINE void unpack_columns_by(const float* panel, size_t inner, size_t columns, float* matrix,
+                                     size_t step) {
+  constexpr size_t kWide = kTileColumns<L>, kSide = 8;
+  for (size_t column = 0; column < columns; column += kSide) {
+    size_t p = 0;
+    if (column + kSide <= columns)
+      for (; p + kSide <= inner; p += kSide) {
+        Lanes8 square[kSide];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < kSide; ++i) load(panel + (p + i) * kWide + column, square[i]);
+        turn(square);
+#pragma GCC unroll 8
+        for (size_t i = 0; i < kSide; ++i) store(square[i], matrix + (column + i) * step + p);
+      }
+    for (; p < inner; ++p)
+      for (size_t i = column; i < std::min(columns, column + kSide); ++i)
+        matrix[i * step + p] = panel[p * kWide + i];
+  }
+}
+
 SLUICE_BY_LANES(pack_columns, (const float* matrix, size_t step, bool transposed, size_t inner, float* to),
                 (matrix, step, transposed, inner, to))
 
-size_t tile_columns() { return has_lanes16() ? kColumns<Lanes16> : kColumns<Lanes8>; }
+SLUICE_BY_LANES(unpack_columns,
+                (const float* panel, size_t inner, size_t columns, float* matrix, size_t step),
+                (panel, inner, columns, matrix, step))
+
+size_t tile_columns() { return has_lanes16() ? kTileColumns<Lanes16> : kTileColumns<Lanes8>; }
 
 SLUICE_BY_LANES(multiply_tiles, (const TileProduct& product, size_t rows), (product, rows))
 

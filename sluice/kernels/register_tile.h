@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/lanes.h"
 
 namespace sluice::kernels {
 
@@ -11,6 +11,10 @@ constexpr size_t kTileRows = 6;
 constexpr size_t kMostTileColumns = 64;
 // Columns of a tile: with AVX-512 64, so that its sums take 24 of 32 registers; else 16, 12 of 16.
 size_t tile_columns();
+template <typename L>  // Lanes…
+constexpr size_t kTileVectors = sizeof(L) == sizeof(Lanes16) ? 4 : 2;
+template <typename L>
+constexpr size_t kTileColumns = kTileVectors<L>* kFloatsOf<L>;
 
 // c = a b, or c + a b, of a tile's columns. b's rows are tile_columns() long and lie one after the other.
 struct TileProduct {
@@ -21,6 +25,7 @@ struct TileProduct {
   float* c;
   size_t c_step;
   bool add;
+  size_t columns = kMostTileColumns;  // those that count: with half of a tile's the others are not touched
 };
 // Tile after tile. Where has_lanes8().
 void multiply_tiles(const TileProduct& product, size_t rows);
@@ -28,6 +33,9 @@ void multiply_tiles(const TileProduct& product, size_t rows);
 // tile_columns() columns of a matrix whose rows are `step` floats long, packed as b above; transposed: of one
 // that lies as [columns, inner]. Where has_lanes8().
 void pack_columns(const float* matrix, size_t step, bool transposed, size_t inner, float* to);
+// The other way: the first `columns` of packed ones become rows of a matrix [columns, inner]. Where
+// has_lanes8().
+void unpack_columns(const float* panel, size_t inner, size_t columns, float* matrix, size_t step);
 
 constexpr size_t kLineFloats = 16;
 // Asks for floats before they are needed. (A function that only asks would be dropped if it were called.)

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/exponential.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/threads.h"
 
@@ -14,29 +14,6 @@ namespace {
 
 // Elements that a thread works on before it looks for the next rows.
 constexpr size_t kPiece = 16 << 10;
-
-// exp(x) for x <= 0: 2^n exp(x - n ln 2) with the polynomial of Cephes (Moshier), function expf. NaN stays.
-// L: Lanes….
-template <typename L>
-SLUICE_INLINE void exponential(L& x) {
-  typedef uint32_t Bits __attribute__((vector_size(sizeof(L))));  // which may overflow: those of NaN do
-  constexpr float kSmallest = -87.33f;                            // below it the result is no normal number
-  // Added to a number, it leaves the nearest integer in the last bits.
-  constexpr float kRounding = 12582912.f;
-  constexpr uint32_t kMantissaBits = 23, kOne = 0x3f800000;
-  const Bits too_small = reinterpret_cast<Bits>(x < kSmallest);
-  L rounded = x * 1.44269504088896341f + kRounding;
-  const Bits power = (reinterpret_cast<Bits>(rounded) << kMantissaBits) + kOne;
-  rounded -= kRounding;
-  const L r = x - rounded * 0.693359375f + rounded * 2.12194440e-4f;
-  L p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = (p * r * r + r + 1.f) * reinterpret_cast<L>(power);
-  x = reinterpret_cast<L>(reinterpret_cast<Bits>(p) & ~too_small);
-}
 
 template <typename L>
 SLUICE_INLINE float total(const L& sums) {

@@ -34,9 +34,32 @@ Values call_on_rows(Emit& e, std::string_view target, const Values& operands,
   for (const Type& type : results) options.result_layouts.push_back(rows_layout(type.rank()));
   return e.b.custom_call(target, operands, results, attributes, options);
 }
+
+// A call of one result on tensors that are row-major.
 Value call_on_rows(Emit& e, std::string_view target, const Values& operands, const Type& result,
                    const stablehlo::CallAttributes& attributes = {}, bool in_place = false) {
   return call_on_rows(e, target, operands, std::vector<Type>{result}, attributes, in_place)[0];
+}
+
+bool takes_attention(Emit& e, const AttentionOperands& in) {
+  return e.kernels() != nullptr && all_f32({in.q, in.k, in.v}) && !is_small(in.q) &&
+         e.kernels()->has({.batch = in.q.dim(0),
+                           .heads = in.q.dim(1),
+                           .queries = in.q.dim(2),
+                           .keys = in.k.dim(2),
+                           .size = in.q.dim(3)});
+}
+
+// As models make them from [batch, positions, heads * size].
+Dims attention_layout(int64_t rank) { return rank == 4 ? Dims{3, 1, 2, 0} : rows_layout(rank); }
+
+Values call_attention(Emit& e, std::string_view target, const Values& operands, const AttentionOperands& in,
+                      const std::vector<Type>& results) {
+  stablehlo::CallOptions options{.pure = true};
+  for (const Value v : operands) options.operand_layouts.push_back(attention_layout(v.rank()));
+  for (const Type& type : results) options.result_layouts.push_back(attention_layout(type.rank()));
+  return e.b.custom_call(target, operands, results, {{"causal", int64_t{in.causal}}, {"scale", in.scale}},
+                         options);
 }
 
 // Whether there is none, or one of f32 with these dims.
@@ -145,6 +168,21 @@ Values kernel_layer_norm_gradient(Emit& e, Value grad, Value x, Value mean, Valu
   std::vector<Type> results = {x.type()};
   if (of_parameters) results.insert(results.end(), 2, {DType::kF32, columns});
   return call_on_rows(e, stablehlo::kLayerNormGradientTarget, operands, results, {}, /*in_place=*/true);
+}
+
+Values kernel_attention(Emit& e, const AttentionOperands& in) {
+  if (!takes_attention(e, in)) return {};
+  const Dims rows(in.q.dims().begin(), in.q.dims().begin() + 3);
+  return call_attention(e, stablehlo::AttentionCall::kTarget, {in.q, in.k, in.v}, in,
+                        {in.q.type(), {DType::kF32, rows}});
+}
+
+Values kernel_attention_gradient(Emit& e, const AttentionOperands& in, Value grad, Value output,
+                                 Value logsumexp) {
+  if (!takes_attention(e, in) || !all_f32({grad, output, logsumexp})) return {};
+  return call_attention(e, stablehlo::AttentionCall::kGradientTarget,
+                        {grad, in.q, in.k, in.v, output, logsumexp}, in,
+                        {in.q.type(), in.k.type(), in.v.type()});
 }
 
 Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows& windows) {

@@ -30,6 +30,17 @@ Values kernel_layer_norm(Emit& e, Value x, const Dims& columns, Value weight, Va
 Values kernel_layer_norm_gradient(Emit& e, Value grad, Value x, Value mean, Value inverse,
                                   const Dims& columns, Value weight, bool of_parameters);
 
+// softmax(scale q k^T) v and the logarithms of its sums, and the gradients of q, k and v; no values where the
+// compiler is to make them.
+struct AttentionOperands {
+  Value q, k, v;  // [batch, heads, positions, size]
+  bool causal = false;
+  double scale = 1;
+};
+Values kernel_attention(Emit& e, const AttentionOperands& in);
+Values kernel_attention_gradient(Emit& e, const AttentionOperands& in, Value grad, Value output,
+                                 Value logsumexp);
+
 // The windows of a pooling; one entry a spatial dimension.
 struct PoolingWindows {
   const Dims &kernel, &stride, &padding, &dilation;

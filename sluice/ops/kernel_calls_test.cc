@@ -85,6 +85,44 @@ TEST(KernelCalls, SumsOverTheFirstDimensionsAreAKernels) {
   EXPECT_THAT(text({64, 16}, {0}), Not(HasSubstr("sluice_sum_of_rows"))) << "small";
 }
 
+// A call of attention or, with `backward`, of its gradient.
+std::string attention_text(const TestLibrary& library, Type q, Type k, bool backward) {
+  const std::string name = "aten::_scaled_dot_product_flash_attention_for_cpu";
+  TestCall call(backward ? name + "_backward" : name);
+  if (backward) call.tensor("grad_out", q);
+  call.tensor("query", q).tensor("key", k).tensor("value", k);
+  if (backward) call.tensor("out", q).tensor("logsumexp", {kF32, {q.dims[0], q.dims[1], q.dims[2]}});
+  call.number("dropout_p", 0, true).flag("is_causal", true).none("attn_mask").none("scale");
+  return text_of(call, library);
+}
+
+TEST(KernelCalls, AttentionIsAKernelsOnTensorsAsModelsMakeThem) {
+  const TestLibrary all(true), none(false);
+  const Type q{kF32, {2, 4, 64, 64}}, k{kF32, {2, 4, 96, 64}};
+  const std::string text = attention_text(all, q, k, false), backward = attention_text(all, q, k, true);
+  EXPECT_THAT(text, HasSubstr("\"sluice_attention\""));
+  EXPECT_THAT(text, HasSubstr("causal = 1"));
+  EXPECT_THAT(text, HasSubstr("scale = 1.25"));
+  EXPECT_THAT(text, HasSubstr("result_layouts = [dense<[3, 1, 2, 0]> : tensor<4xindex>, "
+                              "dense<[2, 1, 0]> : tensor<3xindex>]"));
+  EXPECT_EQ(all.attention.queries, 64);
+  EXPECT_EQ(all.attention.keys, 96);
+  EXPECT_EQ(all.attention.size, 64);
+  EXPECT_THAT(backward, HasSubstr("\"sluice_attention_gradient\""));
+  EXPECT_THAT(attention_text(none, q, k, false), HasSubstr("stablehlo.dot_general"));
+  EXPECT_THAT(attention_text(none, q, k, true), HasSubstr("stablehlo.dot_general"));
+  const Type rough{kBF16, q.dims}, small{kF32, {1, 1, 4, 8}};
+  EXPECT_THAT(attention_text(all, rough, rough, false), Not(HasSubstr("sluice_attention")));
+  EXPECT_THAT(attention_text(all, small, small, false), Not(HasSubstr("sluice_attention")));
+}
+
+TEST(KernelCalls, AttentionRefusesWhatDoesNotFit) {
+  const TestLibrary none(false);
+  const Type q{kF32, {2, 4, 5, 8}}, other_heads{kF32, {2, 2, 5, 8}}, flat{kF32, {8, 5, 8}};
+  EXPECT_THROW((void)attention_text(none, q, other_heads, false), Error);
+  EXPECT_THROW((void)attention_text(none, flat, flat, false), Error);
+}
+
 TEST(KernelCalls, SoftmaxAlongTheLastDimensionIsAKernels) {
   const TestLibrary all(true);
   const auto text = [&](const char* op, const Dims& dims, int64_t dim) {

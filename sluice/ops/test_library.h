@@ -18,9 +18,14 @@ struct TestLibrary : stablehlo::KernelLibrary {
     product = call;
     return has_all;
   }
+  bool has(const stablehlo::AttentionCall& call) const override {
+    attention = call;
+    return has_all;
+  }
   bool has_all;
   mutable stablehlo::ConvolutionCall convolution;
   mutable stablehlo::ProductCall product;
+  mutable stablehlo::AttentionCall attention;
 };
 
 // The program of a row's results.

@@ -134,6 +134,16 @@ base::Result<std::optional<int64_t>> CustomCall::number(std::string_view name) c
   return *static_cast<const int64_t*>(scalar->value);
 }
 
+base::Result<std::optional<double>> CustomCall::real(std::string_view name) const {
+  int type = 0;
+  const auto* scalar = static_cast<const ffi::Scalar*>(find(name, type));
+  if (scalar == nullptr) return std::nullopt;
+  if (type != ffi::kScalar || scalar->dtype != ffi::kF64) {
+    return tl::unexpected<Error>(wrong_type(name, "an f64").error());
+  }
+  return *static_cast<const double*>(scalar->value);
+}
+
 base::Result<std::optional<std::string_view>> CustomCall::text(std::string_view name) const {
   int type = 0;
   const auto* span = static_cast<const ffi::ByteSpan*>(find(name, type));

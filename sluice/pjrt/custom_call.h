@@ -38,6 +38,7 @@ class CustomCall {
 
   // The attribute of that name: nothing when there is none, kInvalidArgument when it is of another type.
   base::Result<std::optional<int64_t>> number(std::string_view name) const;                    // i64
+  base::Result<std::optional<double>> real(std::string_view name) const;                       // f64
   base::Result<std::optional<std::string_view>> text(std::string_view name) const;             // string
   base::Result<std::optional<std::span<const int64_t>>> numbers(std::string_view name) const;  // array<i64>
 

@@ -23,12 +23,13 @@ base::Status describe(const CustomCall& call) {
   SLUICE_TRY(const CallBuffer x, call.operand(0));
   SLUICE_TRY(const CallBuffer y, call.result(0));
   SLUICE_TRY(const auto number, call.number("number"));
+  SLUICE_TRY(const auto real, call.real("real"));
   SLUICE_TRY(const auto text, call.text("text"));
   SLUICE_TRY(const auto list, call.numbers("list"));
   SLUICE_TRY(const auto none, call.number("none"));
   SLUICE_TRY(const int device, call.device_id());
   seen = base::str(call.num_operands(), call.num_results(), " ", stablehlo::dtype_name(x.dtype), " ",
-                   base::join(x.dims, "x"), " ", x.bytes(), " ", *number, " ", *text, " [",
+                   base::join(x.dims, "x"), " ", x.bytes(), " ", *number, " ", *real, " ", *text, " [",
                    base::join(*list, ","), "] ", none.has_value(), " device ", device);
   std::memcpy(y.data, x.data, x.bytes());
   return {};
@@ -60,7 +61,8 @@ base::Status asks_too_much(const CustomCall& call) {
   return {};
 }
 
-const char kAttributes[] = "number = -5 : i64, text = \"hello\", list = array<i64: 1, 2, 3>";
+const char kAttributes[] =
+    "number = -5 : i64, real = 2.500000e-01 : f64, text = \"hello\", list = array<i64: 1, 2, 3>";
 
 class CustomCallTest : public ::testing::Test {
  protected:

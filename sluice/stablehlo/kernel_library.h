@@ -74,6 +74,17 @@ inline constexpr std::string_view kSoftmaxGradientTarget = "sluice_softmax_gradi
 inline constexpr std::string_view kLayerNormTarget = "sluice_layer_norm";
 inline constexpr std::string_view kLayerNormGradientTarget = "sluice_layer_norm_gradient";
 
+// "sluice_attention": q [batch, heads, queries, size], k, v [batch, heads, keys, size] → softmax(scale q k^T)
+// v [batch, heads, queries, size], and the logarithm of the softmax's sums [batch, heads, queries]. Causal:
+// query i sees keys 0 to i. "sluice_attention_gradient": the gradient of the first result, q, k, v, both
+// results → q's, k's, v's gradients. Four-dimensional tensors lie in memory as [batch, positions, heads,
+// size]. Attributes: causal (0 or 1), scale.
+struct AttentionCall {
+  static constexpr std::string_view kTarget = "sluice_attention";
+  static constexpr std::string_view kGradientTarget = "sluice_attention_gradient";
+  int64_t batch = 0, heads = 0, queries = 0, keys = 0, size = 0;
+};
+
 // "sluice_max_pooling": x [N, C, in…] → the maximum of each window [N, C, out…]; a NaN wins.
 // "sluice_max_pooling_gradient": x, y's gradient [N, C, out…] → x's gradient. A window's gradient goes to the
 // first of its equal maxima, or to its last NaN.
@@ -113,6 +124,7 @@ class KernelLibrary {
   // time.
   virtual bool has(const ConvolutionCall& call) const = 0;
   virtual bool has(const ProductCall& call) const = 0;
+  virtual bool has(const AttentionCall& call) const = 0;
 };
 
 }  // namespace sluice::stablehlo

@@ -83,6 +83,7 @@ std::vector<std::string> rows_of(const Options& options) {
   take("pooling", ops::pooling_rows());
   take("normalization", ops::normalization_rows());
   take("softmax", ops::softmax_rows());
+  take("attention", ops::attention_rows());
   take("loss", ops::loss_rows());
   take("index", ops::index_rows());
   take("shape", ops::shape_rows());

@@ -141,6 +141,50 @@ TEST(CpuKernels, EmbeddedAndNormalizedWordsAreLibTorchs) {
   restart();
 }
 
+// Attention's output and the gradients of queries, keys and values, which are made as models make them.
+std::vector<torch::Tensor> attention(torch::Device device, bool causal) {
+  torch::manual_seed(4);
+  std::vector<torch::Tensor> leaves, heads, all;
+  for (int i = 0; i < 3; ++i) {
+    leaves.push_back(torch::randn({4, 100, 4 * 32}).to(device).requires_grad_());
+    heads.push_back(leaves[i].view({4, 100, 4, 32}).transpose(1, 2));
+  }
+  const torch::Tensor weights = torch::randn({4, 100, 4 * 32}).to(device);
+  const torch::Tensor output =
+      at::scaled_dot_product_attention(heads[0], heads[1], heads[2], /*attn_mask=*/{}, 0, causal);
+  all.push_back(output.transpose(1, 2).reshape({4, 100, 4 * 32}));
+  (all[0] * weights).sum().backward();
+  for (const torch::Tensor& leaf : leaves) all.push_back(leaf.grad());
+  return all;
+}
+
+TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
+  for (const bool causal : {false, true}) {
+    const std::vector<torch::Tensor> wanted = attention(torch::kCPU, causal);
+    for (const bool kernels : {true, false}) {
+      const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+      DeviceOptions options;
+      options.cpu_kernels = kernels;
+      options.dump = folder.path("programs");
+      restart(options);
+      const std::vector<torch::Tensor> made = attention(test_device(), causal);
+      cut();
+      for (size_t i = 0; i < made.size(); ++i)
+        expect_same(made[i].cpu(), wanted[i], 1e-5,
+                    c10::str("causal ", causal, ", kernels ", kernels, ", tensor ", i));
+      if (on_cpu()) continue;
+      int64_t forward = 0, backward = 0;
+      for (const auto& file : std::filesystem::directory_iterator(options.dump)) {
+        forward += calls_of("\"sluice_attention\"", file.path());
+        backward += calls_of("\"sluice_attention_gradient\"", file.path());
+      }
+      EXPECT_EQ(forward, kernels ? 1 : 0);
+      EXPECT_EQ(backward, kernels ? 1 : 0);
+    }
+  }
+  restart();
+}
+
 using torch::optim::Optimizer;
 using Parameters = std::vector<torch::Tensor>;
 

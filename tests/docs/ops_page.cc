@@ -29,6 +29,7 @@ const Family kFamilies[] = {
     {"Pooling", pooling_rows},
     {"Normalization", normalization_rows},
     {"Softmax", softmax_rows},
+    {"Attention", attention_rows},
     {"Losses", loss_rows},
     {"Indexing, gathering and scattering", index_rows},
     {"Upsampling and grids", resample_rows},
