@@ -3,7 +3,7 @@
 #include "sluice/base/check.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/updates.h"
-#include "sluice/ops/kernel_normalization.h"
+#include "sluice/ops/fusions.h"
 
 namespace sluice::device {
 namespace {

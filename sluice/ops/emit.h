@@ -64,7 +64,7 @@ struct Replicas {
   bool by_host = false;
 };
 
-struct Fusions;  // kernel_normalization.h
+struct Fusions;  // fusions.h
 
 // Where run-time scalars and random keys come from: parameters while types are inferred, slots of the
 // program's scalar vector while it is lowered.

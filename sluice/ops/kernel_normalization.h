@@ -6,29 +6,10 @@
 // and the last of them makes a call from what the notes say. What is then read by nobody the compiler drops.
 #pragma once
 
-#include <unordered_map>
-#include <utility>
-
 #include "sluice/ops/emit.h"
+#include "sluice/ops/fusions.h"
 
 namespace sluice::ops {
-
-// (x - mean) inverse weight + bias; all but x have one element a channel.
-struct Normalized {
-  Value x, mean, inverse, weight, bias;
-};
-
-// The notes of a program while it is lowered, by the values' ids.
-struct Fusions {
-  std::unordered_map<int32_t, Normalized> normalized;
-  std::unordered_map<int32_t, std::pair<Value, Value>> sums;
-  std::unordered_map<int32_t, Normalized> rectified;  // ReLUs of these
-  struct Gated {
-    Value gradient;   // before the gate
-    Normalized gate;  // it passes where this is above 0
-  };
-  std::unordered_map<int32_t, Gated> gated;
-};
 
 // Of each channel of x [N, C, …]: mean, biased variance, 1 / sqrt(variance + eps). Where `running` is not
 // empty (momentum, running mean and running variance, all f32) these two after the batch follow.

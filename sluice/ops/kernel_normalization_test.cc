@@ -93,6 +93,29 @@ class Rows {
                                                      {"output_mask", all}});
   }
 
+  // Of scores [N, C] whose logarithms of the softmax are given.
+  Value cross_entropy_gradient(Value logarithms) {
+    const Type number_type{kF32, {}}, labels{kS64, {logarithms.dim(0)}};
+    const Value g =
+        emit("aten::nll_loss_backward", {{"grad_output", tensor(builder_.parameter(number_type))},
+                                         {"self", tensor(logarithms)},
+                                         {"target", tensor(builder_.parameter(labels))},
+                                         {"weight", Arg{}},
+                                         {"reduction", integer(1)},
+                                         {"ignore_index", integer(-100)},
+                                         {"total_weight", tensor(builder_.parameter(number_type))}})[0];
+    return log_softmax_gradient(g, logarithms);
+  }
+  Value log_softmax_gradient(Value g, Value logarithms) {
+    Arg dtype;
+    dtype.kind = Arg::Kind::kDType;
+    dtype.dtype = kF32;
+    return emit("aten::_log_softmax_backward_data", {{"grad_output", tensor(g)},
+                                                     {"output", tensor(logarithms)},
+                                                     {"dim", integer(1)},
+                                                     {"input_dtype", dtype}})[0];
+  }
+
   std::string finish(const Values& results) { return builder_.finish(results, {}); }
 
  private:
@@ -105,6 +128,12 @@ class Rows {
   static Arg flag(bool value) {
     Arg arg;
     arg.kind = Arg::Kind::kBool;
+    arg.ints = {value};
+    return arg;
+  }
+  static Arg integer(int64_t value) {
+    Arg arg;
+    arg.kind = Arg::Kind::kInt;
     arg.ints = {value};
     return arg;
   }
@@ -197,6 +226,18 @@ TEST(KernelNormalization, AGateThatARestDecidesIsNot) {
   EXPECT_EQ(operands_of(line_of(text, "sluice_channel_sums")), 4);
   EXPECT_EQ(operands_of(line_of(text, "sluice_normalization_gradient")), 7);
   EXPECT_THAT(line_of(text, "sluice_normalization_gradient"), Not(HasSubstr("output_operand_aliases")));
+}
+
+TEST(Fusions, TheGradientOfCrossEntropyIsNeverWhole) {
+  const Dims scores = {128, 256};
+  Rows rows;
+  const Value y = rows.parameter(scores);
+  const std::string text = rows.finish({rows.cross_entropy_gradient(y)});
+  EXPECT_THAT(text, Not(HasSubstr("custom_call")));
+  EXPECT_THAT(text, Not(HasSubstr("stablehlo.reduce")));
+  Rows other;  // of another loss
+  const Value g = other.log_softmax_gradient(other.parameter(scores), other.parameter(scores));
+  EXPECT_THAT(other.finish({g}), HasSubstr("sluice_softmax_gradient"));
 }
 
 }  // namespace

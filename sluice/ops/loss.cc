@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sluice/base/strings.h"
+#include "sluice/ops/fusions.h"
 #include "sluice/ops/indexing.h"
 
 namespace sluice::ops {
@@ -111,7 +112,11 @@ Values nll_loss_backward(Emit& e) {
   const Value is_label =
       b.compare(positions(b, dims, 1), b.broadcast_in_dim(l.label, dims, {0, 2}), Compare::kEq);
   const Value result = b.select(is_label, b.broadcast_in_dim(grad, dims, {0, 2}), zeros(b, l.scores.type()));
-  return {b.reshape(to(b, result, self.dtype()), self.dims())};
+  const Value made = b.reshape(to(b, result, self.dtype()), self.dims());
+  if (Fusions* const fusions = e.fusions();
+      fusions != nullptr && made.type() == Type{type.dtype, {dims[0], dims[1]}})
+    fusions->at_labels.emplace(made.id(), b.reshape(grad, {dims[0]}));
+  return {made};
 }
 
 // ---- Losses of two tensors ----

@@ -1,5 +1,6 @@
 // softmax and log_softmax along a dimension, and their gradients. Computed in f32 for bf16 and f16.
 #include "sluice/ops/common.h"
+#include "sluice/ops/fusions.h"
 #include "sluice/ops/kernel_calls.h"
 
 namespace sluice::ops {
@@ -88,12 +89,25 @@ Values softmax_backward(Emit& e) {
   return finish(e, b.subtract(product, b.multiply(g.output, sum)));
 }
 
+// The sums over the classes of a gradient that has one number a row, as cross-entropy's. With them nothing of
+// it needs to be in memory: the compiler makes it where it is used.
+Value sum_at_labels(Emit& e, const Gradient& g) {
+  const Fusions* const fusions = e.fusions();
+  if (fusions == nullptr || g.dim != 1) return {};
+  const auto found = fusions->at_labels.find(g.grad.id());
+  return found == fusions->at_labels.end() ? Value{} : found->second;
+}
+
 Values log_softmax_backward(Emit& e) {
   Builder& b = e.b;
   const Gradient g = read_gradient(e);
-  if (const Value made = kernel_softmax_gradient(e, g.grad, g.output, g.dim, /*logarithm=*/true))
-    return finish(e, made);
-  const Value sum = spread(b, b.reduce_sum(g.grad, {g.dim}), g.grad, g.dim);
+  Value sum = sum_at_labels(e, g);
+  if (!sum) {
+    if (const Value made = kernel_softmax_gradient(e, g.grad, g.output, g.dim, /*logarithm=*/true))
+      return finish(e, made);
+    sum = b.reduce_sum(g.grad, {g.dim});
+  }
+  sum = spread(b, sum, g.grad, g.dim);
   return finish(e, b.subtract(g.grad, b.multiply(b.exp(g.output), sum)));
 }
 
