@@ -26,8 +26,8 @@ GOOGLE_TEST = """<testsuites><testsuite name="S">
 </testsuite></testsuites>"""
 
 
-def run(script, folder, **variables):
-    return subprocess.run([sys.executable, str(SCRIPTS / script), str(folder)], capture_output=True, text=True,
+def run(script, *arguments, **variables):
+    return subprocess.run([sys.executable, str(SCRIPTS / script), *map(str, arguments)], capture_output=True, text=True,
                           env={**os.environ, **variables})
 
 
@@ -53,6 +53,17 @@ class Scripts(unittest.TestCase):
         done = run("build_budget.py", self.folder, SLUICE_BUILD_BUDGET="50")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("over its budget", done.stderr)
+
+    def test_a_slow_machine_has_more(self):
+        yardstick = self.folder / "yardstick"
+        (self.folder / ".ninja_log").write_text(NINJA_LOG.replace("50500", "4040500"))
+        self.assertNotEqual(run("build_budget.py", self.folder).returncode, 0)
+        yardstick.write_text("1.00\n10.00\n")
+        done = run("build_budget.py", "--yardstick", yardstick, self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("cost 4040 core-seconds (budget 8000", done.stdout)
+        self.assertEqual(run("build_budget.py", "--yardstick", yardstick).returncode, 0)
+        self.assertEqual(len(yardstick.read_text().split()), 3)
 
     def test_a_crash_is_one_failure_and_cases_are_counted(self):
         done = self.report(JUNIT)
