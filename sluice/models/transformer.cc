@@ -26,6 +26,7 @@ class Transformer : public Model {
             .dim_feedforward(options.feedforward)
             .dropout(options.dropout)
             .activation(torch::kGELU));
+    // Holds the layers' weights by the names that Python gives them.
     encoder_ = register_module("encoder", torch::nn::TransformerEncoder(layer, options.layers));
     fc_ = register_module("fc", torch::nn::Linear(options.width, options.classes));
     // TransformerEncoder copies one layer, weights and all: give each layer numbers of its own.
@@ -34,19 +35,39 @@ class Transformer : public Model {
   }
 
   torch::Tensor forward(torch::Tensor x) override {
-    if (!embedding_) return from_patches(x);
-    torch::Tensor h = embedding_(x).transpose(0, 1) + position_.narrow(0, 0, x.size(1));
-    if (options_.padding < 0) return fc_(encoder_(h).mean(0));
-    torch::Tensor padded = x.eq(options_.padding);
-    h = encoder_(h, torch::Tensor(), padded);
-    torch::Tensor kept = padded.logical_not().to(h.scalar_type()).transpose(0, 1).unsqueeze(2);
-    return fc_((h * kept).sum(0) / kept.sum(0).clamp_min(1));
+    if (!embedding_) return fc_(encode(patches_(x).flatten(2).transpose(1, 2), {}).mean(1));
+    const torch::Tensor h = embedding_(x);
+    if (options_.padding < 0) return fc_(encode(h, {}).mean(1));
+    const torch::Tensor seen = x.ne(options_.padding), kept = seen.to(h.scalar_type()).unsqueeze(2);
+    const torch::Tensor encoded = encode(h, seen.unsqueeze(1).unsqueeze(1));
+    return fc_((encoded * kept).sum(1) / kept.sum(1).clamp_min(1));
   }
 
  private:
-  torch::Tensor from_patches(const torch::Tensor& image) {
-    torch::Tensor h = patches_(image).flatten(2).permute({2, 0, 1});  // positions × batch × width
-    return fc_(encoder_(h + position_).mean(0));
+  // Of words or patches [batch, positions, width]. mask: the positions that are seen [batch, 1, 1,
+  // positions].
+  torch::Tensor encode(const torch::Tensor& words, const std::optional<torch::Tensor>& mask) {
+    torch::Tensor h = words + position_.narrow(0, 0, words.size(1)).transpose(0, 1);
+    for (const auto& module : *encoder_->layers) {
+      auto& layer = *module->as<torch::nn::TransformerEncoderLayer>();
+      h = layer.norm1(h + layer.dropout1(attention(*layer.self_attn, h, mask)));
+      h = layer.norm2(h + layer.dropout2(layer.linear2(layer.dropout(torch::gelu(layer.linear1(h))))));
+    }
+    return h;
+  }
+
+  // What torch::nn::MultiheadAttention computes of three equal inputs, but as one operation.
+  torch::Tensor attention(torch::nn::MultiheadAttentionImpl& weights, const torch::Tensor& h,
+                          const std::optional<torch::Tensor>& mask) const {
+    const int64_t batch = h.size(0), positions = h.size(1);
+    const torch::Tensor projected =
+        torch::nn::functional::linear(h, weights.in_proj_weight, weights.in_proj_bias);
+    std::vector<torch::Tensor> heads = projected.chunk(3, -1);
+    for (torch::Tensor& x : heads)
+      x = x.reshape({batch, positions, options_.heads, options_.width / options_.heads}).transpose(1, 2);
+    const torch::Tensor together = at::scaled_dot_product_attention(heads[0], heads[1], heads[2], mask,
+                                                                    is_training() ? options_.dropout : 0);
+    return weights.out_proj->forward(together.transpose(1, 2).reshape(h.sizes()));
   }
 
   TransformerOptions options_;
