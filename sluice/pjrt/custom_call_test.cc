@@ -83,7 +83,7 @@ TEST_F(CustomCallTest, SeesItsCall) {
   ASSERT_TRUE(register_custom_call<describe>(*client_->plugin(), "test_describe"));
   const Launch launch = base::value_or_throw(prepare("test_describe").launch());
   EXPECT_THAT(testing::values<float>(launch.outputs[0][0]), ElementsAre(1, 2, 3, 4));
-  EXPECT_EQ(seen, "11 f32 2x2 16 -5 hello [1,2,3] 0 device 1");
+  EXPECT_EQ(seen, "11 f32 2x2 16 -5 0.25 hello [1,2,3] 0 device 1");
 }
 
 TEST_F(CustomCallTest, BorrowsAThread) {
