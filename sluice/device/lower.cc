@@ -155,7 +155,7 @@ class LoweredSlots : public ops::Slots {
 
   bool over_replicas() const override { return instance_->over_replicas; }
   const stablehlo::KernelLibrary* kernels() const override { return world_.kernels; }
-  ops::Fusions* fusions() override { return world_.kernels == nullptr ? nullptr : &fusions_; }
+  ops::Fusions* fusions() override { return &fusions_; }
 
  private:
   stablehlo::Value load(Slot slot) {

@@ -89,7 +89,7 @@ class Slots {
   virtual bool over_replicas() const = 0;
   // The kernels that the machine has beside the compiler; null: none.
   virtual const stablehlo::KernelLibrary* kernels() const { return nullptr; }
-  // What a kernel may do together with later operations; null where there are no kernels.
+  // What operations note of their results for later ones; null where nothing is noted.
   virtual Fusions* fusions() { return nullptr; }
 };
 

@@ -32,7 +32,8 @@ Values kernel_moments(Emit& e, Value x, Value eps, const Values& running) {
 
 void note_normalized(Emit& e, Value y, Normalized n) {
   Fusions* const fusions = e.fusions();
-  if (fusions == nullptr || !all_f32({y, n.x, n.mean, n.inverse}) || is_small(y)) return;
+  if (fusions == nullptr || e.kernels() == nullptr) return;
+  if (!all_f32({y, n.x, n.mean, n.inverse}) || is_small(y)) return;
   if (!n.weight) n.weight = each_channel(e, 1, n.x);
   if (!n.bias) n.bias = each_channel(e, 0, n.x);
   fusions->normalized.emplace(y.id(), n);
@@ -40,7 +41,8 @@ void note_normalized(Emit& e, Value y, Normalized n) {
 
 void note_sum(Emit& e, Value sum, Value a, Value b) {
   Fusions* const fusions = e.fusions();
-  if (fusions != nullptr && a.type() == sum.type() && b.type() == sum.type())
+  if (fusions == nullptr || e.kernels() == nullptr) return;
+  if (a.type() == sum.type() && b.type() == sum.type())
     fusions->sums.emplace(sum.id(), std::pair(a, b));
 }
 
