@@ -42,8 +42,7 @@ void note_normalized(Emit& e, Value y, Normalized n) {
 void note_sum(Emit& e, Value sum, Value a, Value b) {
   Fusions* const fusions = e.fusions();
   if (fusions == nullptr || e.kernels() == nullptr) return;
-  if (a.type() == sum.type() && b.type() == sum.type())
-    fusions->sums.emplace(sum.id(), std::pair(a, b));
+  if (a.type() == sum.type() && b.type() == sum.type()) fusions->sums.emplace(sum.id(), std::pair(a, b));
 }
 
 Value kernel_rectified(Emit& e, Value x) {
