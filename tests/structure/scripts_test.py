@@ -61,7 +61,7 @@ class Scripts(unittest.TestCase):
         yardstick.write_text("1.00\n10.00\n")
         done = run("build_budget.py", "--yardstick", yardstick, self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("cost 4040 core-seconds (budget 8000", done.stdout)
+        self.assertIn("cost 4040 core-seconds (budget 9091", done.stdout)
         self.assertEqual(run("build_budget.py", "--yardstick", yardstick).returncode, 0)
         self.assertEqual(len(yardstick.read_text().split()), 3)
 
