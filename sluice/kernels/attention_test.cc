@@ -3,22 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "sluice/kernels/lanes.h"
+#include "sluice/kernels/test_noise.h"
 #include "sluice/kernels/test_threads.h"
 
 namespace sluice::kernels {
 namespace {
-
-std::vector<float> noise(size_t count, float width, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, width);
-  std::vector<float> x(count);
-  for (float& value : x) value = normal(random);
-  return x;
-}
 
 struct Tensors {
   std::vector<float> q, k, v, grad;
@@ -28,7 +20,7 @@ struct Tensors {
 
 Tensors operands_of(const Attention& a, float width) {
   const size_t queries = a.batch * a.queries * a.heads * a.size, keys = a.batch * a.keys * a.heads * a.size;
-  Tensors t{noise(queries, width, 1), noise(keys, 1, 2), noise(keys, 1, 3), noise(queries, 1, 4)};
+  Tensors t{noise(queries, 1, width), noise(keys, 2), noise(keys, 3), noise(queries, 4)};
   t.output = t.of_q = std::vector<float>(queries, NAN);
   t.of_k = t.of_v = std::vector<float>(keys, NAN);
   t.logsumexp.resize(a.batch * a.heads * a.queries, NAN);

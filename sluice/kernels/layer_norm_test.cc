@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "sluice/kernels/test_noise.h"
 #include "sluice/kernels/test_threads.h"
 
 namespace sluice::kernels {
@@ -13,21 +13,13 @@ namespace {
 
 constexpr float kEps = 1e-5f;
 
-std::vector<float> noise(size_t count, float mean, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(mean, 1);
-  std::vector<float> x(count);
-  for (float& value : x) value = normal(random);
-  return x;
-}
-
 // What the kernels make, of rows whose mean is `mean`.
 struct Made {
   Made(size_t rows, size_t columns, bool affine, float mean_of_x = 3)
-      : x(noise(rows * columns, mean_of_x, 1)),
-        g(noise(rows * columns, 0.1f, 2)),
-        weight(affine ? noise(columns, 1, 3) : std::vector<float>()),
-        bias(affine ? noise(columns, 0, 4) : std::vector<float>()),
+      : x(noise(rows * columns, 1, 1, mean_of_x)),
+        g(noise(rows * columns, 2, 1, 0.1f)),
+        weight(affine ? noise(columns, 3, 1, 1) : std::vector<float>()),
+        bias(affine ? noise(columns, 4) : std::vector<float>()),
         y(x.size()),
         mean(rows),
         inverse(rows),

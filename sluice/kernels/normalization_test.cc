@@ -3,21 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "sluice/kernels/test_noise.h"
 #include "sluice/kernels/test_threads.h"
 
 namespace sluice::kernels {
 namespace {
-
-std::vector<float> noise(size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(count);
-  for (float& value : x) value = normal(random);
-  return x;
-}
 
 struct Scales {
   Scales(size_t channels, unsigned seed)

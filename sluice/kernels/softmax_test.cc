@@ -4,27 +4,19 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
+#include "sluice/kernels/test_noise.h"
 #include "sluice/kernels/test_threads.h"
 
 namespace sluice::kernels {
 namespace {
 
-std::vector<float> noise(size_t count, float width, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, width);
-  std::vector<float> x(count);
-  for (float& value : x) value = normal(random);
-  return x;
-}
-
 class Softmax : public ::testing::TestWithParam<std::tuple<size_t, size_t, bool>> {};
 
 TEST_P(Softmax, IsItsDefinition) {
   const auto [rows, columns, logarithm] = GetParam();
-  const std::vector<float> x = noise(rows * columns, 20, 1), g = noise(rows * columns, 1, 2);
+  const std::vector<float> x = noise(rows * columns, 1, 20), g = noise(rows * columns, 2);
   std::vector<float> y(x.size()), gradient = g;
   const TestThreads threads;
   softmax(rows, columns, x.data(), logarithm, y.data());
