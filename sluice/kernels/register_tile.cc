@@ -122,8 +122,6 @@ SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transp
     for (size_t column = 0; column < kWide; ++column) to[p * kWide + column] = matrix[column * step + p];
 }
 
-}  // namespace
-
 // kSide×kSide numbers are turned at a time.
 template <typename L>
 SLUICE_INLINE void unpack_columns_by(const float* panel, size_t inner, size_t columns, float* matrix,
@@ -145,6 +143,8 @@ SLUICE_INLINE void unpack_columns_by(const float* panel, size_t inner, size_t co
         matrix[i * step + p] = panel[p * kWide + i];
   }
 }
+
+}  // namespace
 
 SLUICE_BY_LANES(pack_columns, (const float* matrix, size_t step, bool transposed, size_t inner, float* to),
                 (matrix, step, transposed, inner, to))

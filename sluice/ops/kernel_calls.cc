@@ -29,10 +29,8 @@ stablehlo::CallAttributes attributes_of(const PoolingWindows& windows) {
 Values call_on_rows(Emit& e, std::string_view target, const Values& operands,
                     const std::vector<Type>& results, const stablehlo::CallAttributes& attributes = {},
                     bool in_place = false) {
-  stablehlo::CallOptions options{.in_place = in_place, .most_in_place = 1, .pure = true};
-  for (const Value v : operands) options.operand_layouts.push_back(rows_layout(v.rank()));
-  for (const Type& type : results) options.result_layouts.push_back(rows_layout(type.rank()));
-  return e.b.custom_call(target, operands, results, attributes, options);
+  return call_in_layout(e, target, operands, results, attributes, rows_layout,
+                        {.in_place = in_place, .most_in_place = 1});
 }
 
 // A call of one result on tensors that are row-major.
@@ -55,11 +53,8 @@ Dims attention_layout(int64_t rank) { return rank == 4 ? Dims{3, 1, 2, 0} : rows
 
 Values call_attention(Emit& e, std::string_view target, const Values& operands, const AttentionOperands& in,
                       const std::vector<Type>& results) {
-  stablehlo::CallOptions options{.pure = true};
-  for (const Value v : operands) options.operand_layouts.push_back(attention_layout(v.rank()));
-  for (const Type& type : results) options.result_layouts.push_back(attention_layout(type.rank()));
-  return e.b.custom_call(target, operands, results, {{"causal", int64_t{in.causal}}, {"scale", in.scale}},
-                         options);
+  return call_in_layout(e, target, operands, results, {{"causal", int64_t{in.causal}}, {"scale", in.scale}},
+                        attention_layout);
 }
 
 // Whether there is none, or one of f32 with these dims.
