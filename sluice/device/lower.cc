@@ -1,5 +1,7 @@
 #include "sluice/device/lower.h"
 
+#include <algorithm>
+
 #include "sluice/base/check.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/updates.h"
@@ -100,6 +102,23 @@ Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& ou
 
 namespace {
 
+// How often each result of each node is read, by other nodes or as an output.
+std::vector<std::vector<int>> count_readers(const Trace& trace, const Plan& plan) {
+  std::vector<std::vector<int>> readers(trace.nodes.size());
+  const auto read = [&](Ref ref) {
+    std::vector<int>& of_node = readers[ref.node];
+    if (of_node.size() <= ref.output) of_node.resize(ref.output + size_t{1});
+    ++of_node[ref.output];
+  };
+  for (uint32_t number : plan.nodes) {
+    const Node& node = trace.nodes[number];
+    for (size_t k = 0; k < node.instance->operands.size(); ++k)
+      if (const Ref input = trace.inputs[node.first_input + k]; !input.leaf()) read(input);
+  }
+  for (Ref output : plan.outputs) read(output);
+  return readers;
+}
+
 // Hands out the slots of one node while it is lowered.
 class LoweredSlots : public ops::Slots {
  public:
@@ -157,6 +176,8 @@ class LoweredSlots : public ops::Slots {
   const stablehlo::KernelLibrary* kernels() const override { return world_.kernels; }
   ops::Fusions* fusions() override { return &fusions_; }
 
+  void read(stablehlo::Value value, int times) { fusions_.readers[value.id()] += times; }
+
  private:
   stablehlo::Value load(Slot slot) {
     int64_t position[kScalarClasses];
@@ -208,6 +229,7 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
   std::vector<UpdateGroup> updates;
   if (world.kernels != nullptr && donate) updates = find_updates(trace, plan);
   const std::vector<bool> in_an_update = nodes_of(updates, trace.nodes.size());
+  const std::vector<std::vector<int>> readers = count_readers(trace, plan);
   std::string location;
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
@@ -229,6 +251,8 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
     }
     ops::Emit emit(b, instance.row->name, *instance.names, args, slots);
     results[number] = instance.row->emit(emit);
+    for (size_t i = 0; i < std::min(results[number].size(), readers[number].size()); ++i)
+      if (results[number][i]) slots.read(results[number][i], readers[number][i]);
   }
   for (const UpdateGroup& group : updates) {
     b.set_location(group.name);

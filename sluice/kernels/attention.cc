@@ -231,7 +231,7 @@ class HeadAttention {
       multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, panel.count, sums_);
     }
     divide_columns(sums_, of_.size, sum);
-    unpack_columns(sums_, of_.size, panel.count, output + first, of_q.step);
+    transpose(sums_, tile_columns(), of_.size, panel.count, output + first, of_q.step);
     for (size_t i = 0; i < panel.count; ++i)
       logsumexp[head_ * of_.queries + panel.first + i] = most[i] + std::log(sum[i]);
   }
@@ -304,7 +304,7 @@ class HeadGradient {
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
       run_block(panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
     scale_floats(sums_of_queries_, packed(), of_.scale);
-    unpack_columns(sums_of_queries_, of_.size, panel.count, t_.of_q + first, step);
+    transpose(sums_of_queries_, tile_columns(), of_.size, panel.count, t_.of_q + first, step);
   }
 
   void run_block(const Panel& panel, size_t key, size_t keys, const float* logsumexp, const float* delta) {

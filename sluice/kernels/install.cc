@@ -7,6 +7,7 @@
 #include "sluice/base/export.h"
 #include "sluice/kernels/attention.h"
 #include "sluice/kernels/convolution.h"
+#include "sluice/kernels/gelu.h"
 #include "sluice/kernels/layer_norm.h"
 #include "sluice/kernels/moments.h"
 #include "sluice/kernels/normalization.h"
@@ -53,6 +54,8 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_layer_norm_gradient>(plugin, stablehlo::kLayerNormGradientTarget));
   SLUICE_OK(register_custom_call<call_attention>(plugin, stablehlo::AttentionCall::kTarget));
   SLUICE_OK(register_custom_call<call_attention_gradient>(plugin, stablehlo::AttentionCall::kGradientTarget));
+  SLUICE_OK(register_custom_call<call_gelu>(plugin, stablehlo::kGeluTarget));
+  SLUICE_OK(register_custom_call<call_gelu_gradient>(plugin, stablehlo::kGeluGradientTarget));
   SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
   return {};
 }

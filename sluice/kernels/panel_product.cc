@@ -17,9 +17,13 @@ using Product = stablehlo::ProductCall;
 
 // What is multiplied together: a panel of so many inner places lies in the first cache, so many rows of a
 // with them in the second.
-constexpr size_t kInner = 256, kRowsOfBlock = 12 * kTileRows;
+constexpr size_t kInner = 256, kRowsOfBlock = 24 * kTileRows;
 // Columns of b that are packed together where they are packed for one thread: half of a second cache.
 constexpr size_t kColumnsOfBlock = 256;
+
+// Inner places of a transposed left side that are asked for ahead: each is a short piece of a row that lies
+// far from the next.
+constexpr size_t kInnerAhead = 8;
 
 // With fewer rows or columns most of a tile is empty, and packing takes longer than the product (measured: a
 // vector times a matrix runs at a fifth of a library's speed).
@@ -51,8 +55,9 @@ void multiply_block(const ProductSize& size, const TileRows& a, const float* pan
   const size_t wide = tile_columns();
   for (size_t column = 0; column < size.columns; column += wide, panels += panel_step) {
     const size_t columns = std::min(wide, size.columns - column);
-    const TileProduct tiles = {a.first,    a.tile_step, a.row_step, a.inner_step, panels,
-                               size.inner, c + column,  c_step,     add};
+    TileProduct tiles = {a.first,    a.tile_step, a.row_step, a.inner_step, panels,
+                         size.inner, c + column,  c_step,     add};
+    tiles.far = column == 0 && a.inner_step == 1;  // not packed, and not yet met
     if (columns == wide)
       multiply_tiles(tiles, size.rows);
     else
@@ -60,8 +65,26 @@ void multiply_block(const ProductSize& size, const TileRows& a, const float* pan
   }
 }
 
+// A whole right side [inner, columns], packed by all threads.
+class PackedRight {
+ public:
+  PackedRight(const MatrixView& b, size_t inner, size_t columns)
+      : panel_step_(panel_floats(inner)), all_(panels_of(columns) * panel_step_ * sizeof(float)) {
+    parallel_for(panels_of(columns),
+                 [&](size_t i) { pack_panel(b, inner, columns, i, all_.floats() + i * panel_step_); });
+  }
+  const float* panels() const { return all_.floats(); }
+  size_t panel_step() const { return panel_step_; }
+
+ private:
+  size_t panel_step_;
+  Scratch all_;
+};
+
+MatrixView transposed(const MatrixView& matrix) { return {matrix.first, matrix.step, !matrix.transposed}; }
+
 // What is divided among the threads.
-enum class Divided { kBatch, kRows, kColumns, kInner };
+enum class Divided { kBatch, kRows, kColumns, kTurnedColumns, kInner };
 
 class PanelProduct : public ProductKernel {
  public:
@@ -76,6 +99,8 @@ class PanelProduct : public ProductKernel {
       divided_ = Divided::kBatch, parts = p.batch;
     else if (sums > 1)
       divided_ = Divided::kInner, parts = sums;
+    else if (is_turned(p))
+      divided_ = Divided::kTurnedColumns, parts = p.n / static_cast<int64_t>(kRowsOfBlock);
     else if (p.m >= p.n)
       divided_ = Divided::kRows, parts = p.m / static_cast<int64_t>(kRowsOfBlock);
     else
@@ -84,20 +109,28 @@ class PanelProduct : public ProductKernel {
     if (divided_ == Divided::kInner) parts_ = std::min(parts_, size_.inner);  // each makes its sum
   }
 
-  base::Status run(void* a, void* b, void* c) const override {
+  using ProductKernel::run;
+  base::Status run(void* a, void* b, void* c, const Finish& finish) const override {
     const MatrixView from_a = {static_cast<const float*>(a), transposed_a_ ? size_.rows : size_.inner,
                                transposed_a_};
     const MatrixView from_b = {static_cast<const float*>(b), transposed_b_ ? size_.inner : size_.columns,
                                transposed_b_};
     auto* const to = static_cast<float*>(c);
     if (divided_ == Divided::kBatch) run_batch(from_a, from_b, to);
-    if (divided_ == Divided::kRows) run_rows(from_a, from_b, to);
-    if (divided_ == Divided::kColumns) run_columns(from_a, from_b, to);
-    if (divided_ == Divided::kInner) run_inner(from_a, from_b, to);
+    if (divided_ == Divided::kRows) run_rows(from_a, from_b, to, finish);
+    if (divided_ == Divided::kColumns) run_columns(from_a, from_b, to, finish);
+    if (divided_ == Divided::kTurnedColumns) run_turned_columns(from_a, from_b, to, finish);
+    if (divided_ == Divided::kInner) run_inner(from_a, from_b, to, finish);
     return {};
   }
 
  private:
+  // Whether cᵀ = b aᵀ is made, because b lies as a left side is read, and packing it moves more than packing
+  // a and turning the result.
+  static bool is_turned(const Product& p) {
+    return !p.transposed_a && p.transposed_b && p.m * (p.k + p.n) < p.k * p.n;
+  }
+
   // body(number, begin, count) for the parts of [0, extent), which begin at multiples of `step`.
   template <typename Body>
   void for_parts(size_t extent, size_t step, const Body& body) const {
@@ -119,26 +152,35 @@ class PanelProduct : public ProductKernel {
     });
   }
 
-  // b is packed once, by all threads.
-  void run_rows(const MatrixView& a, const MatrixView& b, float* c) const {
-    const size_t panels = panels_of(size_.columns), panel_step = panel_floats(size_.inner);
-    const Scratch packed(panels * panel_step * sizeof(float));
-    parallel_for(panels, [&](size_t i) {
-      pack_panel(b, size_.inner, size_.columns, i, packed.floats() + i * panel_step);
-    });
+  void run_rows(const MatrixView& a, const MatrixView& b, float* c, const Finish& finish) const {
+    const PackedRight packed(b, size_.inner, size_.columns);
     for_parts(size_.rows, kTileRows, [&](size_t, size_t row, size_t rows) {
-      multiply_packed({rows, size_.columns, size_.inner}, a.from(row, 0), packed.floats(), panel_step,
-                      c + row * size_.columns, size_.columns, false);
+      multiply_packed({rows, size_.columns, size_.inner}, a.from(row, 0), packed.panels(),
+                      packed.panel_step(), c + row * size_.columns, size_.columns, false);
+      if (finish) finish({row, rows, 0, size_.columns});
     });
   }
 
-  void run_columns(const MatrixView& a, const MatrixView& b, float* c) const {
+  void run_columns(const MatrixView& a, const MatrixView& b, float* c, const Finish& finish) const {
     for_parts(size_.columns, tile_columns(), [&](size_t, size_t column, size_t columns) {
       multiply({size_.rows, columns, size_.inner}, a, b.from(0, column), c + column, size_.columns, false);
+      if (finish) finish({0, size_.rows, column, columns});
     });
   }
 
-  void run_inner(const MatrixView& a, const MatrixView& b, float* c) const {
+  void run_turned_columns(const MatrixView& a, const MatrixView& b, float* c, const Finish& finish) const {
+    const MatrixView left = transposed(b), right = transposed(a);
+    const PackedRight packed(right, size_.inner, size_.rows);
+    for_parts(size_.columns, kTileRows, [&](size_t, size_t column, size_t columns) {
+      const Scratch turned(columns * size_.rows * sizeof(float));
+      multiply_packed({columns, size_.rows, size_.inner}, left.from(column, 0), packed.panels(),
+                      packed.panel_step(), turned.floats(), size_.rows, false);
+      transpose(turned.floats(), size_.rows, columns, size_.rows, c + column, size_.columns);
+      if (finish) finish({0, size_.rows, column, columns});
+    });
+  }
+
+  void run_inner(const MatrixView& a, const MatrixView& b, float* c, const Finish& finish) const {
     const size_t floats = size_.rows * size_.columns;
     const Scratch scratch((parts_ - 1) * floats * sizeof(float));
     const std::vector<float*> sums = places_of_sums(parts_, floats, c, scratch.floats());
@@ -147,6 +189,7 @@ class PanelProduct : public ProductKernel {
                false);
     });
     add_partial_sums(sums, floats);
+    finish_rows(size_.rows, size_.columns, finish);
   }
 
   size_t batch_;
@@ -169,16 +212,14 @@ void pack_panel(const MatrixView& matrix, size_t inner, size_t columns, size_t n
 }
 
 TileRows pack_rows(const MatrixView& a, size_t rows, size_t inner, float* to) {
-  for (size_t row = 0; row < rows; row += kTileRows) {
-    const size_t count = std::min(kTileRows, rows - row);
-    float* const tile = to + row * inner;
-    for (size_t p = 0; p < inner; ++p) {
-      const float* const from = a.at(row, p);
-      if (count == kTileRows)  // of a length that the compiler knows
-        std::memcpy(tile + p * kTileRows, from, kTileRows * sizeof(float));
-      else
-        std::copy_n(from, count, tile + p * kTileRows);
-    }
+  const size_t whole = rows / kTileRows * kTileRows;
+  for (size_t p = 0; p < inner; ++p) {
+    const float* const from = a.at(0, p);
+    fetch<false>(a.at(0, p + kInnerAhead), rows);
+    float* tile = to + p * kTileRows;
+    for (size_t row = 0; row < whole; row += kTileRows, tile += kTileRows * inner)
+      std::memcpy(tile, from + row, kTileRows * sizeof(float));  // of a length that the compiler knows
+    std::copy_n(from + whole, rows - whole, tile);
   }
   return {to, kTileRows * inner, 1, kTileRows};
 }
@@ -186,8 +227,8 @@ TileRows pack_rows(const MatrixView& a, size_t rows, size_t inner, float* to) {
 void multiply_packed(const ProductSize& size, const MatrixView& a, const float* panels, size_t panel_step,
                      float* c, size_t c_step, bool add) {
   const Scratch packed(a.transposed ? kRowsOfBlock * std::min(kInner, size.inner) * sizeof(float) : 0);
-  for (size_t first = 0; first < size.inner; first += kInner)
-    for (size_t row = 0; row < size.rows; row += kRowsOfBlock) {
+  for (size_t row = 0; row < size.rows; row += kRowsOfBlock)
+    for (size_t first = 0; first < size.inner; first += kInner) {
       const ProductSize block = {std::min(kRowsOfBlock, size.rows - row), size.columns,
                                  std::min(kInner, size.inner - first)};
       const MatrixView some = a.from(row, first);

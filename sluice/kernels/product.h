@@ -1,17 +1,32 @@
 // Matrix products. Internal to this room.
 #pragma once
 
+#include <functional>
+
 #include "sluice/pjrt/custom_call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
 
+// Some rows and columns of a product's result.
+struct Piece {
+  size_t row, rows, column, columns;
+};
+// Is called once for each piece of a result when it is there, by the thread that made it, which has it in its
+// cache. Empty: nothing is done.
+using Finish = std::function<void(const Piece&)>;
+
 // A product of one shape. Threads: any, under UseThreads.
 class ProductKernel {
  public:
   virtual ~ProductKernel() = default;
-  virtual base::Status run(void* a, void* b, void* c) const = 0;
+  base::Status run(void* a, void* b, void* c) const { return run(a, b, c, {}); }
+  // Of a batch nothing is finished.
+  virtual base::Status run(void* a, void* b, void* c, const Finish& finish) const = 0;
 };
+
+// For what was not made in pieces: calls finish for rows of it, on all threads.
+void finish_rows(size_t rows, size_t columns, const Finish& finish);
 
 // Null where there is no fast kernel. Made once, valid as long as the process.
 const ProductKernel* find_product(const stablehlo::ProductCall& call);

@@ -22,10 +22,17 @@ void expect_definition(const ProductCall& p, const ProductKernel& kernel) {
   std::vector<float> a(batch * m * k), b(batch * k * n), c(batch * m * n, NAN);
   for (float& value : a) value = uniform(random);
   for (float& value : b) value = uniform(random);
-  ASSERT_TRUE(kernel.run(a.data(), b.data(), c.data()));
+  // Something is done to each number once, when it is there.
+  const float bias = batch == 1 ? 3 : 0;
+  const auto add_bias = [&](const Piece& piece) {
+    for (size_t row = piece.row; row < piece.row + piece.rows; ++row)
+      for (size_t i = 0; i < piece.columns; ++i) c[row * n + piece.column + i] += bias;
+  };
+  ASSERT_TRUE(batch == 1 ? kernel.run(a.data(), b.data(), c.data(), add_bias)
+                         : kernel.run(a.data(), b.data(), c.data()));
   for (size_t i = 0; i < c.size(); ++i) {
     const size_t of = i / (m * n), row = i / n % m, column = i % n;
-    double expected = 0;
+    double expected = bias;
     for (size_t s = 0; s < k; ++s)
       expected += double{a[of * m * k + (p.transposed_a ? s * m + row : row * k + s)]} *
                   b[of * k * n + (p.transposed_b ? column * k + s : s * n + column)];
@@ -97,7 +104,12 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPanelProduct,
                          ::testing::Values(ProductCall{.m = 301, .k = 270, .n = 65},
                                            ProductCall{.m = 301, .k = 270, .n = 65, .transposed_a = true},
                                            ProductCall{.m = 50, .k = 270, .n = 333, .transposed_a = true},
-                                           ProductCall{.m = 5, .k = 1031, .n = 19, .transposed_a = true}));
+                                           ProductCall{.m = 5, .k = 1031, .n = 19, .transposed_a = true},
+                                           // Made transposed, by columns, in a few sums.
+                                           ProductCall{.m = 70, .k = 270, .n = 333, .transposed_b = true},
+                                           ProductCall{.m = 13, .k = 40, .n = 301, .transposed_b = true},
+                                           ProductCall{.m = 50, .k = 270, .n = 333},
+                                           ProductCall{.m = 33, .k = 2031, .n = 40}));
 
 TEST(Product, VectorsHaveNoPanels) {
   EXPECT_EQ(make_panel_product({.m = 1, .k = 512, .n = 512}), nullptr);

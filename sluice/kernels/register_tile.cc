@@ -13,7 +13,7 @@ template <typename L, size_t kVectors, size_t kRows>
 SLUICE_INLINE void multiply_rows(const TileProduct& product, size_t rows) {
   if constexpr (kRows > 1)
     if (rows < kRows) return multiply_rows<L, kVectors, kRows - 1>(product, rows);
-  const auto [a, tile_step, row_step, inner_step, b, inner, c, c_step, add, columns] = product;
+  const auto [a, tile_step, row_step, inner_step, b, inner, c, c_step, add, columns, far] = product;
   L sums[kRows][kVectors] = {};
   if (add) {
 #pragma GCC unroll 12
@@ -38,6 +38,8 @@ SLUICE_INLINE void multiply_rows(const TileProduct& product, size_t rows) {
     for (size_t j = 0; j < kVectors; ++j) store(sums[i][j], c + i * c_step + j * kFloatsOf<L>);
 }
 
+constexpr size_t kTilesAhead = 2;
+
 // kTiles of them together, which have as many sums in all.
 template <typename L, size_t kTiles>
 SLUICE_INLINE void multiply_tiles_of(const TileProduct& product, size_t rows) {
@@ -46,6 +48,10 @@ SLUICE_INLINE void multiply_tiles_of(const TileProduct& product, size_t rows) {
   for (size_t row = 0; row < rows; row += kRows) {
     for (size_t i = row + kRows; i < std::min(rows, row + 2 * kRows); ++i)
       fetch<true>(product.c + i * product.c_step, kVectors * kFloatsOf<L>);
+    if (product.far)
+      for (size_t i = kTilesAhead * kRows; i < (kTilesAhead + 1) * kRows; ++i)
+        fetch<false>(tile.a + i / kTileRows * product.tile_step + i % kTileRows * product.row_step,
+                     product.inner);
     multiply_rows<L, kVectors, kRows>(tile, rows - row);
     tile.a += kTiles * product.tile_step;
     tile.c += kRows * product.c_step;
@@ -124,23 +130,23 @@ SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transp
 
 // kSide×kSide numbers are turned at a time.
 template <typename L>
-SLUICE_INLINE void unpack_columns_by(const float* panel, size_t inner, size_t columns, float* matrix,
-                                     size_t step) {
-  constexpr size_t kWide = kTileColumns<L>, kSide = 8;
+SLUICE_INLINE void transpose_by(const float* from, size_t from_step, size_t rows, size_t columns, float* to,
+                                size_t to_step) {
+  constexpr size_t kSide = 8;
   for (size_t column = 0; column < columns; column += kSide) {
-    size_t p = 0;
+    size_t row = 0;
     if (column + kSide <= columns)
-      for (; p + kSide <= inner; p += kSide) {
+      for (; row + kSide <= rows; row += kSide) {
         Lanes8 square[kSide];
 #pragma GCC unroll 8
-        for (size_t i = 0; i < kSide; ++i) load(panel + (p + i) * kWide + column, square[i]);
+        for (size_t i = 0; i < kSide; ++i) load(from + (row + i) * from_step + column, square[i]);
         turn(square);
 #pragma GCC unroll 8
-        for (size_t i = 0; i < kSide; ++i) store(square[i], matrix + (column + i) * step + p);
+        for (size_t i = 0; i < kSide; ++i) store(square[i], to + (column + i) * to_step + row);
       }
-    for (; p < inner; ++p)
+    for (; row < rows; ++row)
       for (size_t i = column; i < std::min(columns, column + kSide); ++i)
-        matrix[i * step + p] = panel[p * kWide + i];
+        to[i * to_step + row] = from[row * from_step + i];
   }
 }
 
@@ -149,9 +155,9 @@ SLUICE_INLINE void unpack_columns_by(const float* panel, size_t inner, size_t co
 SLUICE_BY_LANES(pack_columns, (const float* matrix, size_t step, bool transposed, size_t inner, float* to),
                 (matrix, step, transposed, inner, to))
 
-SLUICE_BY_LANES(unpack_columns,
-                (const float* panel, size_t inner, size_t columns, float* matrix, size_t step),
-                (panel, inner, columns, matrix, step))
+SLUICE_BY_LANES(transpose,
+                (const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step),
+                (from, from_step, rows, columns, to, to_step))
 
 size_t tile_columns() { return has_lanes16() ? kTileColumns<Lanes16> : kTileColumns<Lanes8>; }
 

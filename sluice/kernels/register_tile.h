@@ -26,6 +26,7 @@ struct TileProduct {
   size_t c_step;
   bool add;
   size_t columns = kMostTileColumns;  // those that count: with half of a tile's the others are not touched
+  bool far = false;                   // a comes from memory: the rows of later tiles are asked for ahead
 };
 // Tile after tile. Where has_lanes8().
 void multiply_tiles(const TileProduct& product, size_t rows);
@@ -33,9 +34,9 @@ void multiply_tiles(const TileProduct& product, size_t rows);
 // tile_columns() columns of a matrix whose rows are `step` floats long, packed as b above; transposed: of one
 // that lies as [columns, inner]. Where has_lanes8().
 void pack_columns(const float* matrix, size_t step, bool transposed, size_t inner, float* to);
-// The other way: the first `columns` of packed ones become rows of a matrix [columns, inner]. Where
+// A matrix [rows, columns] to one [columns, rows]; from one row to the next it is so many floats. Where
 // has_lanes8().
-void unpack_columns(const float* panel, size_t inner, size_t columns, float* matrix, size_t step);
+void transpose(const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step);
 
 constexpr size_t kLineFloats = 16;
 // Asks for floats before they are needed. (A function that only asks would be dropped if it were called.)

@@ -44,15 +44,18 @@ class TallProduct : public ProductKernel {
         n_(static_cast<size_t>(p.n)),
         transposed_b_(p.transposed_b) {}
 
-  base::Status run(void* a, void* b, void* c) const override {
+  using ProductKernel::run;
+  base::Status run(void* a, void* b, void* c, const Finish& finish) const override {
     const Scratch packed(k_ * n_ * sizeof(float));
     pack(static_cast<const float*>(b), packed.floats());
     const size_t blocks = (m_ + kRowsOfBlock - 1) / kRowsOfBlock;
     const auto parts = static_cast<size_t>(parts_of_a_call(static_cast<int64_t>(blocks)));
     parallel_for(parts, [&](size_t part) {
-      for (size_t block = blocks * part / parts; block < blocks * (part + 1) / parts; ++block)
-        run_block(block * kRowsOfBlock, static_cast<const float*>(a), packed.floats(),
-                  static_cast<float*>(c));
+      for (size_t block = blocks * part / parts; block < blocks * (part + 1) / parts; ++block) {
+        const size_t row = block * kRowsOfBlock;
+        run_block(row, static_cast<const float*>(a), packed.floats(), static_cast<float*>(c));
+        if (finish) finish({row, std::min(kRowsOfBlock, m_ - row), 0, n_});
+      }
     });
     return {};
   }
@@ -107,7 +110,8 @@ class DeepProduct : public ProductKernel {
   // Whether there are columns enough, of b or of a.
   static bool fits(const Product& p) { return turned(p) || fits_columns(p.n); }
 
-  base::Status run(void* a, void* b, void* c) const override {
+  using ProductKernel::run;
+  base::Status run(void* a, void* b, void* c, const Finish& finish) const override {
     if (turned_) std::swap(a, b);
     const size_t size = m_ * n_;
     const Scratch scratch((parts_ - (turned_ ? 0 : 1)) * size * sizeof(float));
@@ -119,6 +123,7 @@ class DeepProduct : public ProductKernel {
     });
     add_partial_sums(sums, size);
     if (turned_) turn(sums[0], static_cast<float*>(c));
+    finish_rows(turned_ ? n_ : m_, turned_ ? m_ : n_, finish);
     return {};
   }
 
@@ -129,8 +134,7 @@ class DeepProduct : public ProductKernel {
   void turn(const float* from, float* to) const {
     parallel_for(n_ / kLineFloats, [&](size_t part) {
       const size_t first = part * kLineFloats;
-      for (size_t row = 0; row < m_; ++row)
-        for (size_t i = first; i < first + kLineFloats; ++i) to[i * m_ + row] = from[row * n_ + i];
+      transpose(from + first, n_, m_, kLineFloats, to + first * m_, m_);
     });
   }
 

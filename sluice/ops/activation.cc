@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "sluice/ops/common.h"
+#include "sluice/ops/kernel_calls.h"
 #include "sluice/ops/kernel_normalization.h"
 
 namespace sluice::ops {
@@ -39,6 +40,7 @@ Value compare_with(const Operands& o, Value x, Compare direction, Value y) {
 Values relu(Emit& e) {
   Value x = e.tensor("self");
   if (const Value rectified = kernel_rectified(e, x)) return {rectified};
+  if (const Value rectified = kernel_rectified_product(e, x)) return {rectified};
   return {e.b.maximum(x, number_like(e.b, 0, x))};
 }
 
@@ -266,8 +268,10 @@ bool gelu_by_tanh(Emit& e) {
 Values gelu(Emit& e) {
   const Operands o = prepare(e, {"self"});
   Value x = o.v[0];
-  Value gate =
-      gelu_by_tanh(e) ? o.b.tanh(gelu_inner(o, x)) : o.b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2));
+  const bool by_tanh = gelu_by_tanh(e);
+  if (!by_tanh)
+    if (const Value made = kernel_gelu(e, e.tensor("self"))) return {made};
+  Value gate = by_tanh ? o.b.tanh(gelu_inner(o, x)) : o.b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2));
   return o.result(o.b.multiply(o.times(x, 0.5), o.plus(gate, 1)));
 }
 
@@ -281,6 +285,7 @@ Values gelu_backward(Emit& e) {
     Value bend = b.multiply(b.multiply(o.times(x, 0.5), b.subtract(o.one, b.multiply(t, t))), inner_slope);
     return o.result(b.multiply(o.v[0], b.add(o.times(o.plus(t, 1), 0.5), bend)));
   }
+  if (const Value made = kernel_gelu_gradient(e, e.tensor("grad_output"), e.tensor("self"))) return {made};
   Value cdf = o.times(o.plus(b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
   Value pdf = o.times(b.exp(o.times(square, -0.5)), 1 / std::sqrt(2 * std::numbers::pi));
   return o.result(b.multiply(o.v[0], b.add(cdf, b.multiply(x, pdf))));

@@ -1,5 +1,9 @@
 #include "sluice/ops/kernel_calls.h"
 
+#include <optional>
+#include <utility>
+
+#include "sluice/ops/fusions.h"
 #include "sluice/ops/kernel_operands.h"
 
 namespace sluice::ops {
@@ -57,6 +61,30 @@ Values call_attention(Emit& e, std::string_view target, const Values& operands, 
                         attention_layout);
 }
 
+Value call_product(Emit& e, const Product& product, const Type& result, bool rectified = false) {
+  Values operands = {product.a, product.b};
+  stablehlo::CallAttributes attributes = {{"transposed_a", int64_t{product.transposed_a}},
+                                          {"transposed_b", int64_t{product.transposed_b}}};
+  if (product.bias) operands.push_back(product.bias);
+  if (rectified) attributes.emplace_back("rectified", int64_t{1});
+  return call_on_rows(e, stablehlo::ProductCall::kTarget, operands, result, attributes);
+}
+
+// The matrix that x is, or that it was in other dims, where it is noted as a product and read only here: what
+// takes its place multiplies once more.
+std::optional<std::pair<Value, Product>> product_alone(Emit& e, Value x) {
+  if (e.fusions() == nullptr) return {};
+  const Fusions& notes = *e.fusions();
+  for (; x; x = e.b.reshaped_from(x)) {
+    if (const auto readers = notes.readers.find(x.id());
+        readers != notes.readers.end() && readers->second > 1)
+      return {};
+    if (const auto found = notes.products.find(x.id()); found != notes.products.end())
+      return std::pair(x, found->second);
+  }
+  return {};
+}
+
 // Whether there is none, or one of f32 with these dims.
 bool fits(Value parameter, const Dims& dims) {
   return !parameter || parameter.type() == Type{DType::kF32, dims};
@@ -107,9 +135,29 @@ Value kernel_product(Emit& e, Value a, Value b) {
   if (const Value swapped = e.b.with_rows_together(a)) operands[0] = swapped, call.transposed_a = true;
   if (const Value swapped = e.b.with_rows_together(b)) operands[1] = swapped, call.transposed_b = true;
   if (!e.kernels()->has(call)) return {};
-  return call_on_rows(
-      e, stablehlo::ProductCall::kTarget, {operands[0], operands[1]}, {DType::kF32, result},
-      {{"transposed_a", int64_t{call.transposed_a}}, {"transposed_b", int64_t{call.transposed_b}}});
+  const Product product{operands[0], operands[1], call.transposed_a, call.transposed_b, {}};
+  const Value made = call_product(e, product, {DType::kF32, result});
+  if (e.fusions() != nullptr) e.fusions()->products.emplace(made.id(), product);
+  return made;
+}
+
+Value kernel_biased(Emit& e, Value x, Value bias) {
+  auto found = product_alone(e, x);
+  if (!found) return {};
+  auto& [matrix, product] = *found;
+  const int64_t columns = matrix.dims().back();
+  if (matrix.rank() != 2 || x.dims().back() != columns || product.bias) return {};
+  if (bias.type() != Type{DType::kF32, {columns}}) return {};
+  product.bias = bias;
+  const Value made = call_product(e, product, matrix.type());
+  e.fusions()->products.emplace(made.id(), product);
+  return e.b.reshape(made, x.dims());
+}
+
+Value kernel_rectified_product(Emit& e, Value x) {
+  const auto found = product_alone(e, x);
+  if (!found || !found->second.bias) return {};
+  return e.b.reshape(call_product(e, found->second, found->first.type(), /*rectified=*/true), x.dims());
 }
 
 Value sum_over_dims(Emit& e, Value x, const Dims& dims) {
@@ -140,6 +188,16 @@ Value kernel_softmax_gradient(Emit& e, Value grad, Value output, int64_t dim, bo
     return {};
   return call_on_rows(e, stablehlo::kSoftmaxGradientTarget, {grad, output}, grad.type(),
                       {{"logarithm", int64_t{logarithm}}}, /*in_place=*/true);
+}
+
+Value kernel_gelu(Emit& e, Value x) {
+  if (e.kernels() == nullptr || !all_f32({x}) || is_small(x)) return {};
+  return call_on_rows(e, stablehlo::kGeluTarget, {x}, x.type());
+}
+
+Value kernel_gelu_gradient(Emit& e, Value grad, Value x) {
+  if (e.kernels() == nullptr || !all_f32({grad, x}) || is_small(x) || grad.type() != x.type()) return {};
+  return call_on_rows(e, stablehlo::kGeluGradientTarget, {grad, x}, x.type());
 }
 
 Values kernel_layer_norm(Emit& e, Value x, const Dims& columns, Value weight, Value bias) {

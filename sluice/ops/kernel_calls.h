@@ -15,6 +15,11 @@ Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Val
 // says so.
 Value kernel_product(Emit& e, Value a, Value b);
 
+// x + bias [n], and max(0, x), where x is a result of kernel_product, or of kernel_biased, that nothing else
+// reads; or such a one in other dims.
+Value kernel_biased(Emit& e, Value x, Value bias);
+Value kernel_rectified_product(Emit& e, Value x);
+
 // The sums over `dims`, which are then gone: by a kernel where these are the first ones, else by the
 // compiler.
 Value sum_over_dims(Emit& e, Value x, const Dims& dims);
@@ -22,6 +27,10 @@ Value sum_over_dims(Emit& e, Value x, const Dims& dims);
 // The softmax of x along a dimension or its logarithm, and its gradient from the result's.
 Value kernel_softmax(Emit& e, Value x, int64_t dim, bool logarithm);
 Value kernel_softmax_gradient(Emit& e, Value grad, Value output, int64_t dim, bool logarithm);
+
+// x Φ(x) with the normal distribution's Φ, and its gradient from the result's.
+Value kernel_gelu(Emit& e, Value x);
+Value kernel_gelu_gradient(Emit& e, Value grad, Value x);
 
 // Layer normalization over the last dimensions, those of `columns`: its result, and the means and the inverse
 // deviations as LibTorch keeps them. weight and bias may be empty. And from the result's

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "sluice/base/error.h"
+#include "sluice/ops/fusions.h"
 #include "sluice/ops/test_library.h"
 
 namespace sluice::ops {
@@ -134,6 +135,63 @@ TEST(KernelCalls, SoftmaxAlongTheLastDimensionIsAKernels) {
   EXPECT_THAT(text("aten::_log_softmax", {128, 256}, 1), HasSubstr("logarithm = 1"));
   EXPECT_THAT(text("aten::_softmax", {128, 256}, 0), Not(HasSubstr("sluice_softmax")));
   EXPECT_THAT(text("aten::_softmax", {128, 10}, 1), Not(HasSubstr("sluice_softmax"))) << "small";
+}
+
+TEST(KernelCalls, GeluIsAKernels) {
+  const TestLibrary all(true);
+  const auto text = [&](const Type& x, const char* approximate, bool backward) {
+    TestCall call(backward ? "aten::gelu_backward" : "aten::gelu");
+    if (backward) call.tensor("grad_output", x);
+    return text_of(call.tensor("self", x).text("approximate", approximate), all);
+  };
+  const Type x{kF32, {128, 256}};
+  EXPECT_THAT(text(x, "none", false), HasSubstr("\"sluice_gelu\""));
+  EXPECT_THAT(text(x, "none", true), HasSubstr("\"sluice_gelu_gradient\""));
+  EXPECT_THAT(text(x, "tanh", false), Not(HasSubstr("sluice_gelu")));
+  EXPECT_THAT(text(x, "tanh", true), Not(HasSubstr("sluice_gelu")));
+  EXPECT_THAT(text({kF32, {12, 256}}, "none", false), Not(HasSubstr("sluice_gelu"))) << "small";
+  EXPECT_THAT(text({kBF16, {128, 256}}, "none", true), Not(HasSubstr("sluice_gelu")));
+}
+
+TEST(KernelCalls, AProductTakesItsBias) {
+  const TestLibrary all(true);
+  const auto text = [&](const Dims& bias, double alpha) {
+    TestCall call("aten::addmm");
+    Fusions notes;
+    call.slots.notes = &notes;
+    call.tensor("self", {kF32, bias}).tensor("mat1", {kF32, {40, 48}}).tensor("mat2", {kF32, {48, 64}});
+    return text_of(call.number("beta", 1, /*constant=*/true).number("alpha", alpha, alpha == 1), all);
+  };
+  const std::string with_bias = "(tensor<40x48xf32>, tensor<48x64xf32>, tensor<64xf32>) -> tensor<40x64xf32>";
+  EXPECT_THAT(text({64}, 1), HasSubstr(with_bias));
+  EXPECT_THAT(text({64}, 2), Not(HasSubstr(with_bias))) << "the product is scaled";
+  EXPECT_THAT(text({40, 64}, 1), HasSubstr("stablehlo.add"));
+  EXPECT_THAT(text({1}, 1), HasSubstr("stablehlo.add"));
+}
+
+TEST(KernelCalls, AReluIsPartOfAProductThatNothingElseReads) {
+  const TestLibrary all(true);
+  Fusions notes;
+  TestCall call("aten::relu");
+  call.slots.library = &all;
+  call.slots.notes = &notes;
+  const auto parameter = [&](const Dims& dims) { return call.builder.parameter({kF32, dims}); };
+  Emit e = call.emit();
+  const Value product = kernel_product(e, parameter({40, 48}), parameter({48, 64}));
+  const Value seen = e.b.reshape(e.b.reshape(product, {40 * 64}), {8, 5, 64});
+  const Value bias = parameter({64}), biased = kernel_biased(e, seen, bias);
+  ASSERT_TRUE(static_cast<bool>(biased));
+  EXPECT_EQ(biased.dims(), (Dims{8, 5, 64}));
+  EXPECT_FALSE(static_cast<bool>(kernel_rectified_product(e, product))) << "it has no bias";
+  EXPECT_FALSE(static_cast<bool>(kernel_biased(e, biased, bias))) << "it has one";
+  notes.readers[biased.id()] = 1;
+  const Value rectified = kernel_rectified_product(e, biased);
+  ASSERT_TRUE(static_cast<bool>(rectified));
+  EXPECT_EQ(rectified.dims(), biased.dims());
+  notes.readers[biased.id()] = 2;
+  EXPECT_FALSE(static_cast<bool>(kernel_rectified_product(e, biased)));
+  notes.readers[product.id()] = 2;
+  EXPECT_FALSE(static_cast<bool>(kernel_biased(e, seen, bias)));
 }
 
 TEST(KernelCalls, LayerNormalizationIsAKernels) {

@@ -50,6 +50,8 @@ Values add_scaled(Emit& e, Value product) {
   const Value self = e.tensor("self");
   check_same_type(e, self, product);
   if (e.is_constant("beta", 0) && e.is_constant("alpha", 1)) return {product};
+  if (e.is_constant("beta", 1) && e.is_constant("alpha", 1))
+    if (const Value made = kernel_biased(e, product, self)) return {made};
   const DType compute = compute_type(product.dtype());
   Value sum = scaled(e, to(e.b, product, compute), "alpha");
   if (!e.is_constant("beta", 0)) {

@@ -216,6 +216,8 @@ class Builder {
   // NumPy's rule: dims aligned at the right, 1s stretched. Returns x itself when it has these dims already.
   Value broadcast(Value x, const Dims& dims);
   Value reshape(Value x, const Dims& dims);  // x itself when dims are the same
+  // What reshape() made x from. Else empty.
+  Value reshaped_from(Value x);
   Value transpose(Value x, const Dims& permutation);
   // `x` with its last two dimensions swapped, if transpose() made it from a tensor whose last dimension is
   // its last but one: so without what would tear that dimension apart in memory. Else empty.

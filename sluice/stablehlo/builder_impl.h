@@ -177,6 +177,7 @@ struct Builder::Impl {
     Dims permutation;
   };
   std::unordered_map<int32_t, Transpose> transposes;  // by the result's id
+  std::unordered_map<int32_t, Value> reshapes;        // what they were made from, likewise
   std::vector<ValueInfo> values;
   std::vector<Value> parameters;
   std::deque<Scope> scopes;  // the last one is being written

@@ -71,7 +71,14 @@ Value Builder::reshape(Value x, const Dims& dims) {
     reject(kOp, "the number of elements must stay the same, found ", x.type().str(), " (", x.type().numel(),
            ") and ", result->text, " (", result->type.numel(), ")");
   }
-  return impl_->add(kOp, std::span<const Value>(&x, 1), {}, result);
+  const Value made = impl_->add(kOp, std::span<const Value>(&x, 1), {}, result);
+  impl_->reshapes[made.id()] = x;
+  return made;
+}
+
+Value Builder::reshaped_from(Value x) {
+  const auto found = impl_->reshapes.find(x.id());
+  return found == impl_->reshapes.end() ? Value() : found->second;
 }
 
 Value Builder::transpose(Value x, const Dims& permutation) {

@@ -29,8 +29,9 @@ struct ConvolutionCall {
 };
 
 // "sluice_product": c [batch, m, n] = a [batch, m, k] b [batch, k, n]. Without a batch there are two
-// dimensions. An operand that is transposed is passed as it lies in memory: [batch, k, m], [batch, n, k].
-// Attributes: transposed_a, transposed_b (0 or 1).
+// dimensions, and a third operand may be a bias [n] that is added to each row. An operand that is transposed
+// is passed as it lies in memory: [batch, k, m], [batch, n, k].
+// Attributes: transposed_a, transposed_b (0 or 1); rectified (0 or 1), with a bias: max(0, a b + bias).
 struct ProductCall {
   static constexpr std::string_view kTarget = "sluice_product";
   int64_t batch = 1, m = 0, k = 0, n = 0;
@@ -84,6 +85,11 @@ struct AttentionCall {
   static constexpr std::string_view kGradientTarget = "sluice_attention_gradient";
   int64_t batch = 0, heads = 0, queries = 0, keys = 0, size = 0;
 };
+
+// "sluice_gelu": x → x Φ(x), with the normal distribution's Φ. "sluice_gelu_gradient": the result's gradient,
+// x → x's gradient, in the memory of the first. Row-major.
+inline constexpr std::string_view kGeluTarget = "sluice_gelu";
+inline constexpr std::string_view kGeluGradientTarget = "sluice_gelu_gradient";
 
 // "sluice_max_pooling": x [N, C, in…] → the maximum of each window [N, C, out…]; a NaN wins.
 // "sluice_max_pooling_gradient": x, y's gradient [N, C, out…] → x's gradient. A window's gradient goes to the

@@ -106,12 +106,39 @@ TEST(CpuKernels, NormalizationsAreCallsTogetherWithTheirRelus) {
   EXPECT_EQ(backward, 5);
 }
 
+// A linear layer's bias and ReLU are part of its product's call, unless something else reads what the layer
+// makes: then it is multiplied once for both.
+TEST(CpuKernels, AReluIsPartOfItsLinearLayer) {
+  torch::manual_seed(6);
+  const torch::Tensor input = torch::randn({4, 30, 64}), weight = torch::randn({96, 64}),
+                      bias = torch::randn({96});
+  for (const bool read_twice : {false, true}) {
+    const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+    DeviceOptions options;
+    options.dump = folder.path("programs");
+    restart(options);
+    const auto compute = [&](torch::Device device) {
+      const torch::Tensor x =
+          torch::nn::functional::linear(input.to(device), weight.to(device), bias.to(device));
+      return read_twice ? torch::relu(x) + x : torch::relu(x);
+    };
+    const torch::Tensor made = compute(test_device()).cpu();
+    int64_t rectified = 0;
+    for (const auto& file : std::filesystem::directory_iterator(options.dump))
+      rectified += calls_of("rectified = 1", file.path());
+    restart();
+    expect_same(made, compute(torch::kCPU), 1e-4, c10::str("read twice: ", read_twice));
+    if (on_cpu()) continue;
+    EXPECT_EQ(rectified, read_twice ? 0 : 1);
+  }
+}
+
 // The loss of normalized words and all gradients.
 std::vector<torch::Tensor> gradients_of_words(torch::Device device) {
   namespace nn = torch::nn;
   torch::manual_seed(7);
   nn::Sequential layers(nn::Embedding(nn::EmbeddingOptions(500, 96).padding_idx(3)),
-                        nn::LayerNorm(nn::LayerNormOptions({96})), nn::Linear(96, 72), nn::Tanh(),
+                        nn::LayerNorm(nn::LayerNormOptions({96})), nn::Linear(96, 72), nn::GELU(),
                         nn::LayerNorm(nn::LayerNormOptions({40, 72}).elementwise_affine(false)));
   const torch::Tensor words = torch::randint(0, 500, {16, 40}).to(device);
   const torch::Tensor target = torch::randn({16, 40, 72}).to(device);
