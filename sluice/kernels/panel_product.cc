@@ -97,7 +97,7 @@ class PanelProduct : public ProductKernel {
     int64_t parts = 1;
     if (p.batch > 1)
       divided_ = Divided::kBatch, parts = p.batch;
-    else if (sums > 1)
+    else if (sums > 1 || (sums == 1 && p.transposed_a))  // whose rows are then packed by one thread each
       divided_ = Divided::kInner, parts = sums;
     else if (is_turned(p))
       divided_ = Divided::kTurnedColumns, parts = p.n / static_cast<int64_t>(kRowsOfBlock);
@@ -227,16 +227,24 @@ TileRows pack_rows(const MatrixView& a, size_t rows, size_t inner, float* to) {
 void multiply_packed(const ProductSize& size, const MatrixView& a, const float* panels, size_t panel_step,
                      float* c, size_t c_step, bool add) {
   const Scratch packed(a.transposed ? kRowsOfBlock * std::min(kInner, size.inner) * sizeof(float) : 0);
-  for (size_t row = 0; row < size.rows; row += kRowsOfBlock)
-    for (size_t first = 0; first < size.inner; first += kInner) {
-      const ProductSize block = {std::min(kRowsOfBlock, size.rows - row), size.columns,
-                                 std::min(kInner, size.inner - first)};
-      const MatrixView some = a.from(row, first);
-      const TileRows rows = a.transposed ? pack_rows(some, block.rows, block.inner, packed.floats())
-                                         : TileRows{some.first, kTileRows * a.step, a.step, 1};
-      multiply_block(block, rows, panels + panel_floats(first), panel_step, c + row * c_step, c_step,
-                     add || first > 0);
-    }
+  const auto multiply_at = [&](size_t row, size_t first) {
+    const ProductSize block = {std::min(kRowsOfBlock, size.rows - row), size.columns,
+                               std::min(kInner, size.inner - first)};
+    const MatrixView some = a.from(row, first);
+    const TileRows rows = a.transposed ? pack_rows(some, block.rows, block.inner, packed.floats())
+                                       : TileRows{some.first, kTileRows * a.step, a.step, 1};
+    multiply_block(block, rows, panels + panel_floats(first), panel_step, c + row * c_step, c_step,
+                   add || first > 0);
+  };
+  // What stays in the caches: c's rows or, where very many inner places may be added up (a weight's
+  // gradient), the panels.
+  if (a.transposed) {
+    for (size_t first = 0; first < size.inner; first += kInner)
+      for (size_t row = 0; row < size.rows; row += kRowsOfBlock) multiply_at(row, first);
+  } else {
+    for (size_t row = 0; row < size.rows; row += kRowsOfBlock)
+      for (size_t first = 0; first < size.inner; first += kInner) multiply_at(row, first);
+  }
 }
 
 void multiply(const ProductSize& size, const MatrixView& a, const MatrixView& b, float* c, size_t c_step,

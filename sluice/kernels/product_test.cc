@@ -60,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         // Divided by rows, by columns, by inner places, by matrices.
         ProductCall{.m = 301, .k = 64, .n = 65},
         ProductCall{.m = 301, .k = 64, .n = 65, .transposed_a = true},
+        ProductCall{.m = 301, .k = 1100, .n = 80, .transposed_a = true},
         ProductCall{.m = 301, .k = 64, .n = 65, .transposed_b = true},
         ProductCall{.m = 32, .k = 250, .n = 165, .transposed_b = true},
         ProductCall{.m = 32, .k = 250, .n = 165, .transposed_a = true, .transposed_b = true},
