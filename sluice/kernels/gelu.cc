@@ -76,23 +76,17 @@ SLUICE_BY_LANES(gelu_piece, (const float* x, size_t elements, float* y), (x, ele
 SLUICE_BY_LANES(gradient_piece, (const float* g, const float* x, size_t elements, float* to),
                 (g, x, elements, to))
 
-// body(first, elements), on the threads of a call.
-template <typename Body>
-void for_pieces(size_t elements, const Body& body) {
-  parallel_for((elements + kPiece - 1) / kPiece,
-               [&](size_t i) { body(i * kPiece, std::min(kPiece, elements - i * kPiece)); });
-}
-
 }  // namespace
 
 void gelu(size_t elements, const float* x, float* y) {
   const auto work = has_lanes8() ? gelu_piece : gelu_piece_by<Lanes8>;
-  for_pieces(elements, [&](size_t first, size_t count) { work(x + first, count, y + first); });
+  parallel_pieces(elements, kPiece, [&](size_t first, size_t count) { work(x + first, count, y + first); });
 }
 
 void gelu_gradient(size_t elements, const float* g, const float* x, float* to) {
   const auto work = has_lanes8() ? gradient_piece : gradient_piece_by<Lanes8>;
-  for_pieces(elements, [&](size_t first, size_t count) { work(g + first, x + first, count, to + first); });
+  parallel_pieces(elements, kPiece,
+                  [&](size_t first, size_t count) { work(g + first, x + first, count, to + first); });
 }
 
 base::Status call_gelu(const pjrt::CustomCall& call) {

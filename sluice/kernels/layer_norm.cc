@@ -182,8 +182,7 @@ void layer_norm(const LayerNorm& call) {
   if (call.bias == nullptr) filled.bias = zero.row();
   const auto work = has_lanes8() ? normalize_rows : normalize_rows_by<Lanes8>;
   const size_t piece = rows_of_piece(kPiece, call.columns);
-  parallel_for((call.rows + piece - 1) / piece,
-               [&](size_t i) { work(filled, i * piece, std::min(piece, call.rows - i * piece)); });
+  parallel_pieces(call.rows, piece, [&](size_t first, size_t rows) { work(filled, first, rows); });
 }
 
 void layer_norm_gradient(const LayerNormGradient& call) {

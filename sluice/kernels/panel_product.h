@@ -1,5 +1,5 @@
-// Matrix products by a loop of our own, for CPUs where the library has none of its fast ones. Internal to
-// this room.
+// Matrix products by a loop of our own: where the library has none of its fast ones, or would have to be
+// given copies. Internal to this room.
 #pragma once
 
 #include <memory>

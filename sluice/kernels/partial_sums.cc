@@ -34,8 +34,7 @@ std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, 
 
 void add_partial_sums(std::span<float* const> sums, size_t elements) {
   if (sums.size() < 2) return;
-  parallel_for((elements + kPiece - 1) / kPiece, [&](size_t piece) {
-    const size_t first = piece * kPiece, count = std::min(kPiece, elements - first);
+  parallel_pieces(elements, kPiece, [&](size_t first, size_t count) {
     for (size_t i = 1; i < sums.size(); ++i) add_floats(sums[0] + first, sums[i] + first, count);
   });
 }

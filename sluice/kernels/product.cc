@@ -116,24 +116,23 @@ base::Status LibraryProduct::run(void* a, void* b, void* c, const Finish& finish
   });
 }
 
-// Whether the library is given parts of rows. Else the loop of our own, which takes any part of a matrix as
-// it lies, is as fast or faster (measured).
-bool is_divided_by_rows(const Product& p) {
-  return p.batch == 1 && !p.transposed_a && p.m >= 2 * kRowsOfPart;
-}
+// Whether the library is given parts of the rows of a product without a batch. Else the loop of our own,
+// which takes any part of a matrix as it lies, is as fast or faster (measured).
+bool is_divided_by_rows(const Product& p) { return !p.transposed_a && p.m >= 2 * kRowsOfPart; }
 
 std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
   if (is_thin(p))
     if (auto kernel = make_thin_product(p)) return kernel;
+  const bool by_rows = p.batch == 1;
+  const int64_t whole = by_rows ? p.m : p.batch;
   if (threads_of_a_call() > 1 && p.batch * p.m * p.k * p.n >= kSmallestShared) {
-    if (p.batch == 1 && !is_divided_by_rows(p))
+    if (by_rows && !is_divided_by_rows(p))
       if (auto kernel = make_panel_product(p)) return kernel;
-    const int64_t whole = p.batch == 1 ? p.m : p.batch,
-                  parts = p.batch == 1 ? parts_of_a_call(p.m / kRowsOfPart)
-                                       : kMostPartsOfThread * threads_of_a_call();
+    const int64_t parts =
+        by_rows ? parts_of_a_call(p.m / kRowsOfPart) : kMostPartsOfThread * threads_of_a_call();
     if (auto kernel = LibraryProduct::make(p, (whole + parts - 1) / parts)) return kernel;
   }
-  if (auto kernel = LibraryProduct::make(p, p.batch == 1 ? p.m : p.batch)) return kernel;
+  if (auto kernel = LibraryProduct::make(p, whole)) return kernel;
   return make_panel_product(p);
 }
 
@@ -154,9 +153,8 @@ void add_to_rows(const float* bias, bool rectified, const Piece& piece, size_t s
 
 void finish_rows(size_t rows, size_t columns, const Finish& finish) {
   if (!finish) return;
-  parallel_for((rows + kRowsOfPart - 1) / kRowsOfPart, [&](size_t i) {
-    const size_t first = i * kRowsOfPart;
-    finish({first, std::min<size_t>(kRowsOfPart, rows - first), 0, columns});
+  parallel_pieces(rows, size_t{kRowsOfPart}, [&](size_t first, size_t count) {
+    finish({first, count, 0, columns});
   });
 }
 

@@ -101,8 +101,7 @@ size_t lanes() { return has_lanes16() ? kFloatsOf<Lanes16> : kFloatsOf<Lanes8>; 
 template <typename Body>
 void for_pieces(size_t rows, size_t columns, const Body& body) {
   const size_t piece = std::max<size_t>(1, kPiece / std::max<size_t>(1, columns));
-  parallel_for((rows + piece - 1) / piece,
-               [&](size_t i) { body(i * piece, std::min(piece, rows - i * piece)); });
+  parallel_pieces(rows, piece, body);
 }
 
 // A row that no Lanes divide is worked on in a longer one, filled up with what counts nothing.

@@ -2,6 +2,7 @@
 // own code. One pool for both, so a helper that has just done a part of the one is awake for the other.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -47,6 +48,12 @@ class UseThreads {
 // for those inside a loop of one. Helpers round and treat denormal numbers as the caller does. The body must
 // not throw: what it throws ends the process.
 void parallel_for(size_t count, const std::function<void(size_t)>& body);
+// body(first, count) for the pieces of [0, extent), which are so long, but for the last one.
+template <typename Body>
+void parallel_pieces(size_t extent, size_t piece, const Body& body) {
+  parallel_for((extent + piece - 1) / piece,
+               [&](size_t i) { body(i * piece, std::min(piece, extent - i * piece)); });
+}
 // The same for what can fail: one of the errors, if there were any.
 base::Status parallel_for_status(size_t count, const std::function<base::Status(size_t)>& body);
 

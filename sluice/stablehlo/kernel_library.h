@@ -87,7 +87,7 @@ struct AttentionCall {
 };
 
 // "sluice_gelu": x → x Φ(x), with the normal distribution's Φ. "sluice_gelu_gradient": the result's gradient,
-// x → x's gradient, in the memory of the first. Row-major.
+// x → x's gradient. Row-major.
 inline constexpr std::string_view kGeluTarget = "sluice_gelu";
 inline constexpr std::string_view kGeluGradientTarget = "sluice_gelu_gradient";
 
