@@ -4,8 +4,8 @@
 // a cut (sluice::sync(), a host read, session.step) lowers what was recorded to one program, compiles it
 // once, and runs it asynchronously on all local replicas.
 //
-// Threads: recording belongs to one thread at a time (LibTorch's backward threads included); upload and fetch
-// may be called from any thread. All functions throw sluice::Error.
+// Threads: recording belongs to one thread at a time, backward passes included; upload and fetch may be
+// called from any thread. All functions throw sluice::Error.
 #pragma once
 
 #include <ATen/core/Tensor.h>

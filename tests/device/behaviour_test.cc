@@ -326,6 +326,25 @@ TEST(Errors, ASecondThreadMayNotRecord) {
   expect_same(pending, ramp({2}) + 1, 0);
 }
 
+TEST(Backward, IsRecordedByItsCaller) {
+  torch::Tensor x = ramp({3}).to(test_device()).requires_grad_();
+  torch::Tensor y = x * 2;
+  std::thread::id recorded_by;
+  y.register_hook([&](const torch::Tensor&) { recorded_by = std::this_thread::get_id(); });
+  y.sum().backward();
+  EXPECT_EQ(recorded_by, std::this_thread::get_id());
+  expect_same(x.grad(), torch::full({3}, 2.0f), 0);
+}
+
+// Whose thread has recorded nothing: autograd's own does it.
+TEST(Backward, MayBeCalledByAnotherThread) {
+  torch::Tensor x = ramp({3}).to(test_device()).requires_grad_();
+  torch::Tensor y = x * 2, gradient = torch::ones_like(y);
+  std::thread other([&] { y.backward(gradient); });
+  other.join();
+  expect_same(x.grad(), torch::full({3}, 2.0f), 0);
+}
+
 // Calls that few programs make; most have no row.
 std::vector<std::pair<std::string, std::function<torch::Tensor(const torch::Tensor&)>>> rare_calls() {
   return {
