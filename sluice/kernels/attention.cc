@@ -148,9 +148,13 @@ SLUICE_BY_LANES(take_gradients,
 struct Head {
   size_t first, step;
 };
-Head head_of(const Attention& of, size_t positions, size_t number) {
+Head head_of(const Attention& of, size_t positions, size_t number, size_t parts = 1) {
   const size_t batch = number / of.heads, head = number % of.heads;
-  return {(batch * positions * of.heads + head) * of.size, of.heads * of.size};
+  return {(batch * positions * parts * of.heads + head) * of.size, parts * of.heads * of.size};
+}
+// The same of queries, keys, values and their gradients.
+Head part_of(const Attention& of, size_t positions, size_t number) {
+  return head_of(of, positions, number, of.together ? 3 : 1);
 }
 
 // A panel of queries.
@@ -209,19 +213,21 @@ class HeadAttention {
         scratch_((of.keys * of.size + turned_floats(of.keys, of.size) + 2 * of.size * wide_ +
                   kKeysOfBlock * wide_) *
                  sizeof(float)) {
-    const Head of_k = head_of(of, of.keys, head);
+    const Head of_k = part_of(of, of.keys, head);
     pack_head(of_k, k, of.keys, of.size, keys_);
     pack_turned(of_k, v, of.keys, of.size, values_);
   }
 
   void run_panel(const Panel& panel, const float* q, float* output, float* logsumexp) {
-    const Head of_q = head_of(of_, of_.queries, head_);
-    const size_t first = of_q.first + panel.first * of_q.step, floats = of_.size * wide_;
-    for (size_t i = 0; i < panel.count; ++i) fetch<true>(output + first + i * of_q.step, of_.size);
+    const Head of_q = part_of(of_, of_.queries, head_), of_output = head_of(of_, of_.queries, head_);
+    float* const to = output + of_output.first + panel.first * of_output.step;
+    const size_t floats = of_.size * wide_;
+    for (size_t i = 0; i < panel.count; ++i) fetch<true>(to + i * of_output.step, of_.size);
     alignas(64) float most[kMostTileColumns], sum[kMostTileColumns] = {};
     std::fill_n(most, wide_, -kInfinity);
     std::fill_n(sums_, floats, 0.f);
-    pack_panel({q + first, of_q.step, true}, of_.size, panel.count, 0, queries_);
+    pack_panel({q + of_q.first + panel.first * of_q.step, of_q.step, true}, of_.size, panel.count, 0,
+               queries_);
     scale_floats(queries_, floats, of_.scale);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
       const size_t keys = std::min(kKeysOfBlock, panel.keys - key);
@@ -231,7 +237,7 @@ class HeadAttention {
       multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, panel.count, sums_);
     }
     divide_columns(sums_, of_.size, sum);
-    transpose(sums_, tile_columns(), of_.size, panel.count, output + first, of_q.step);
+    transpose(sums_, tile_columns(), of_.size, panel.count, to, of_output.step);
     for (size_t i = 0; i < panel.count; ++i)
       logsumexp[head_ * of_.queries + panel.first + i] = most[i] + std::log(sum[i]);
   }
@@ -263,8 +269,9 @@ class HeadGradient {
       : of_(of),
         t_(tensors),
         head_(head),
-        of_q_(head_of(of, of.queries, head)),
-        of_k_(head_of(of, of.keys, head)),
+        of_q_(part_of(of, of.queries, head)),
+        of_k_(part_of(of, of.keys, head)),
+        of_output_(head_of(of, of.queries, head)),
         scratch_((3 * packed() + 2 * rows() + 2 * kKeysOfBlock * wide_ + 2 * sums() + 2 * of.keys * of.size +
                   turned_floats(of.keys, of.size)) *
                  sizeof(float)) {
@@ -287,24 +294,25 @@ class HeadGradient {
   size_t sums() const { return panels_of(of_.size) * panel_floats(of_.keys); }  // [panels, keys, size]
 
   void run_panel(const Panel& panel) {
-    const size_t first = of_q_.first + panel.first * of_q_.step, step = of_q_.step;
-    const auto pack = [&](const float* from, float* to) {
-      pack_panel({from + first, step, true}, of_.size, panel.count, 0, to);
+    const size_t of_q = of_q_.first + panel.first * of_q_.step;
+    const size_t of_output = of_output_.first + panel.first * of_output_.step;
+    const auto pack = [&](const float* from, size_t step, float* to) {
+      pack_panel({from, step, true}, of_.size, panel.count, 0, to);
     };
     alignas(64) float delta[kMostTileColumns], logsumexp[kMostTileColumns] = {};
     std::copy_n(t_.logsumexp + head_ * of_.queries + panel.first, panel.count, logsumexp);
-    pack(t_.grad, grad_);
-    pack(t_.output, sums_of_queries_);
+    pack(t_.grad + of_output, of_output_.step, grad_);
+    pack(t_.output + of_output, of_output_.step, sums_of_queries_);
     multiply_columns(grad_, sums_of_queries_, of_.size, delta);
-    pack(t_.q, queries_);
+    pack(t_.q + of_q, of_q_.step, queries_);
     scale_floats(queries_, packed(), of_.scale);
-    pack_query_rows(t_.q + first, step, panel.count, of_.size, query_rows_);
-    pack_query_rows(t_.grad + first, step, panel.count, of_.size, grad_rows_);
+    pack_query_rows(t_.q + of_q, of_q_.step, panel.count, of_.size, query_rows_);
+    pack_query_rows(t_.grad + of_output, of_output_.step, panel.count, of_.size, grad_rows_);
     std::fill_n(sums_of_queries_, packed(), 0.f);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
       run_block(panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
     scale_floats(sums_of_queries_, packed(), of_.scale);
-    transpose(sums_of_queries_, tile_columns(), of_.size, panel.count, t_.of_q + first, step);
+    transpose(sums_of_queries_, tile_columns(), of_.size, panel.count, t_.of_q + of_q, of_q_.step);
   }
 
   void run_block(const Panel& panel, size_t key, size_t keys, const float* logsumexp, const float* delta) {
@@ -340,7 +348,7 @@ class HeadGradient {
   const Attention& of_;
   const AttentionGradient& t_;
   const size_t head_, wide_ = tile_columns();
-  const Head of_q_, of_k_;
+  const Head of_q_, of_k_, of_output_;
   const Scratch scratch_;
   float* const queries_ = scratch_.floats();
   float* const grad_ = queries_ + packed();
@@ -386,52 +394,65 @@ bool has_attention(const stablehlo::AttentionCall& call) {
 
 namespace {
 
-base::Result<Attention> attention_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& q,
-                                     const pjrt::CallBuffer& k) {
+// `like_output`: a tensor [batch, heads, queries, size]. q is the operand `first`, with k and v behind it if
+// they are not together.
+base::Result<Attention> attention_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& like_output,
+                                     size_t first, bool together) {
   if (!has_lanes8()) return tl::unexpected<Error>(no_kernel("attention").error());
   SLUICE_TRY(const auto causal, call.number("causal"));
   SLUICE_TRY(const auto scale, call.real("scale"));
+  pjrt::CallBuffer keys = like_output;
+  if (!together) {
+    SLUICE_TRY(keys, call.operand(first + 1));
+  }
   const auto dim = [](const pjrt::CallBuffer& of, size_t i) { return static_cast<size_t>(of.dims[i]); };
-  return Attention{.batch = dim(q, 0),
-                   .heads = dim(q, 1),
-                   .queries = dim(q, 2),
-                   .keys = dim(k, 2),
-                   .size = dim(q, 3),
+  return Attention{.batch = dim(like_output, 0),
+                   .heads = dim(like_output, 1),
+                   .queries = dim(like_output, 2),
+                   .keys = dim(keys, 2),
+                   .size = dim(like_output, 3),
                    .causal = causal.value_or(0) != 0,
-                   .scale = static_cast<float>(scale.value_or(1))};
+                   .scale = static_cast<float>(scale.value_or(1)),
+                   .together = together};
+}
+
+// Queries, keys and values, or their gradients.
+struct Parts {
+  float *q, *k, *v;
+};
+// floats(i): the memory of the i-th of them, or of all.
+template <typename Floats>
+base::Result<Parts> parts_from(const Attention& of, const Floats& floats) {
+  SLUICE_TRY(float* const q, floats(size_t{0}));
+  const size_t part = of.heads * of.size;
+  if (of.together) return Parts{q, q + part, q + 2 * part};
+  SLUICE_TRY(float* const k, floats(size_t{1}));
+  SLUICE_TRY(float* const v, floats(size_t{2}));
+  return Parts{q, k, v};
 }
 
 }  // namespace
 
 base::Status call_attention(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer q, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer k, call.operand(1));
-  SLUICE_TRY(const float* const v, floats_of(call.operand(2)));
-  SLUICE_TRY(float* const output, floats_of(call.result(0)));
+  SLUICE_TRY(const pjrt::CallBuffer output, call.result(0));
   SLUICE_TRY(float* const logsumexp, floats_of(call.result(1)));
-  SLUICE_TRY(const Attention attention, attention_of(call, q, k));
+  SLUICE_TRY(const Attention attention, attention_of(call, output, 0, call.num_operands() == 1));
+  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i) { return floats_of(call.operand(i)); }));
   const UseThreads threads(call);
-  attend(attention, static_cast<const float*>(q.data), static_cast<const float*>(k.data), v, output,
-         logsumexp);
+  attend(attention, in.q, in.k, in.v, static_cast<float*>(output.data), logsumexp);
   return {};
 }
 
 base::Status call_attention_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer q, call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer k, call.operand(2));
-  AttentionGradient t{};
-  t.q = static_cast<const float*>(q.data);
-  t.k = static_cast<const float*>(k.data);
-  SLUICE_TRY(t.grad, floats_of(call.operand(0)));
-  SLUICE_TRY(t.v, floats_of(call.operand(3)));
-  SLUICE_TRY(t.output, floats_of(call.operand(4)));
-  SLUICE_TRY(t.logsumexp, floats_of(call.operand(5)));
-  SLUICE_TRY(t.of_q, floats_of(call.result(0)));
-  SLUICE_TRY(t.of_k, floats_of(call.result(1)));
-  SLUICE_TRY(t.of_v, floats_of(call.result(2)));
-  SLUICE_TRY(const Attention attention, attention_of(call, q, k));
+  SLUICE_TRY(const pjrt::CallBuffer grad, call.operand(0));
+  SLUICE_TRY(const Attention attention, attention_of(call, grad, 1, call.num_results() == 1));
+  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i) { return floats_of(call.operand(1 + i)); }));
+  SLUICE_TRY(const Parts made, parts_from(attention, [&](size_t i) { return floats_of(call.result(i)); }));
+  SLUICE_TRY(float* const output, floats_of(call.operand(call.num_operands() - 2)));
+  SLUICE_TRY(float* const logsumexp, floats_of(call.operand(call.num_operands() - 1)));
   const UseThreads threads(call);
-  attend_gradient(attention, t);
+  attend_gradient(attention, {static_cast<const float*>(grad.data), in.q, in.k, in.v, output, logsumexp,
+                              made.q, made.k, made.v});
   return {};
 }
 

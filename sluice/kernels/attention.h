@@ -19,6 +19,9 @@ struct Attention {
   size_t batch = 1, heads = 1, queries = 0, keys = 0, size = 0;
   bool causal = false;  // query i sees keys 0 to i
   float scale = 1;
+  // Queries, keys and values lie as the parts of one tensor [batch, positions, 3, heads, size], and so do
+  // their gradients.
+  bool together = false;
 };
 
 // Where has_lanes8(), with one key or more.

@@ -33,6 +33,36 @@ void run(const Attention& a, Tensors& t) {
                       t.of_q.data(), t.of_k.data(), t.of_v.data()});
 }
 
+// Tensors [rows, columns] side by side, and what of such a one is the i-th of them.
+std::vector<float> joined(const std::vector<std::vector<float>>& parts, size_t columns) {
+  std::vector<float> all;
+  for (size_t first = 0; first < parts[0].size(); first += columns)
+    for (const std::vector<float>& part : parts)
+      all.insert(all.end(), part.begin() + first, part.begin() + first + columns);
+  return all;
+}
+std::vector<float> part_of(const std::vector<float>& all, size_t i, size_t columns) {
+  std::vector<float> part;
+  for (size_t first = i * columns; first < all.size(); first += 3 * columns)
+    part.insert(part.end(), all.begin() + first, all.begin() + first + columns);
+  return part;
+}
+
+// The same as run() with queries, keys and values in one tensor, and their gradients in another.
+void run_together(Attention a, Tensors& t) {
+  a.together = true;
+  const size_t columns = a.heads * a.size;
+  const std::vector<float> all = joined({t.q, t.k, t.v}, columns);
+  std::vector<float> of_all(all.size(), NAN);
+  const float *const q = all.data(), *const k = q + columns, *const v = k + columns;
+  float *const of_q = of_all.data(), *const of_k = of_q + columns, *const of_v = of_k + columns;
+  attend(a, q, k, v, t.output.data(), t.logsumexp.data());
+  attend_gradient(a, {t.grad.data(), q, k, v, t.output.data(), t.logsumexp.data(), of_q, of_k, of_v});
+  t.of_q = part_of(of_all, 0, columns);
+  t.of_k = part_of(of_all, 1, columns);
+  t.of_v = part_of(of_all, 2, columns);
+}
+
 double product(const std::vector<float>& a, size_t at_a, const std::vector<float>& b, size_t at_b,
                size_t size) {
   double sum = 0;
@@ -97,7 +127,7 @@ TEST_P(EveryAttention, IsItsDefinition) {
   Attention a = GetParam();
   for (const bool causal : {false, true}) {
     a.causal = causal;
-    Tensors t = operands_of(a, 1), alone = t;
+    Tensors t = operands_of(a, 1), alone = t, together = t;
     {
       const TestThreads threads;
       run(a, t);
@@ -106,6 +136,12 @@ TEST_P(EveryAttention, IsItsDefinition) {
     run(a, alone);
     EXPECT_EQ(alone.output, t.output) << "one thread";
     EXPECT_EQ(alone.of_k, t.of_k) << "one thread";
+    if (a.queries != a.keys) continue;
+    run_together(a, together);
+    EXPECT_EQ(together.output, t.output) << "in one tensor";
+    EXPECT_EQ(together.of_q, t.of_q) << "in one tensor";
+    EXPECT_EQ(together.of_k, t.of_k) << "in one tensor";
+    EXPECT_EQ(together.of_v, t.of_v) << "in one tensor";
   }
 }
 

@@ -55,6 +55,25 @@ bool takes_attention(Emit& e, const AttentionOperands& in) {
 // As models make them from [batch, positions, heads * size].
 Dims attention_layout(int64_t rank) { return rank == 4 ? Dims{3, 1, 2, 0} : rows_layout(rank); }
 
+// The tensor [batch, positions, 3 heads size] whose parts q, k and v are, as one linear layer makes them.
+// Else empty.
+Value together(Builder& b, const AttentionOperands& in) {
+  const int64_t heads = in.q.dim(1), positions = in.q.dim(2), size = in.q.dim(3);
+  const Dims all = {in.q.dim(0), positions, 3 * heads, size};
+  Value whole;
+  int64_t first = 0;
+  for (const Value part : {in.q, in.k, in.v}) {
+    const Value rows = b.transposed_from(part, {0, 2, 1, 3});
+    Value from = rows ? b.sliced_from(rows, {0, 0, first, 0}) : Value();
+    if (!from || from.dims() != all || rows.dim(2) != heads) return {};
+    for (Value before = from; before; before = b.reshaped_from(from)) from = before;
+    if (whole && from != whole) return {};
+    whole = from;
+    first += heads;
+  }
+  return b.reshape(whole, {all[0], positions, 3 * heads * size});
+}
+
 Values call_attention(Emit& e, std::string_view target, const Values& operands, const AttentionOperands& in,
                       const std::vector<Type>& results) {
   return call_in_layout(e, target, operands, results, {{"causal", int64_t{in.causal}}, {"scale", in.scale}},
@@ -225,17 +244,30 @@ Values kernel_layer_norm_gradient(Emit& e, Value grad, Value x, Value mean, Valu
 
 Values kernel_attention(Emit& e, const AttentionOperands& in) {
   if (!takes_attention(e, in)) return {};
+  const Value whole = together(e.b, in);
   const Dims rows(in.q.dims().begin(), in.q.dims().begin() + 3);
-  return call_attention(e, stablehlo::AttentionCall::kTarget, {in.q, in.k, in.v}, in,
+  return call_attention(e, stablehlo::AttentionCall::kTarget,
+                        whole ? Values{whole} : Values{in.q, in.k, in.v}, in,
                         {in.q.type(), {DType::kF32, rows}});
 }
 
 Values kernel_attention_gradient(Emit& e, const AttentionOperands& in, Value grad, Value output,
                                  Value logsumexp) {
   if (!takes_attention(e, in) || !all_f32({grad, output, logsumexp})) return {};
-  return call_attention(e, stablehlo::AttentionCall::kGradientTarget,
-                        {grad, in.q, in.k, in.v, output, logsumexp}, in,
-                        {in.q.type(), in.k.type(), in.v.type()});
+  constexpr std::string_view kTarget = stablehlo::AttentionCall::kGradientTarget;
+  const Value whole = together(e.b, in);
+  if (!whole)
+    return call_attention(e, kTarget, {grad, in.q, in.k, in.v, output, logsumexp}, in,
+                          {in.q.type(), in.k.type(), in.v.type()});
+  const Value gradient = call_attention(e, kTarget, {grad, whole, output, logsumexp}, in, {whole.type()})[0];
+  const int64_t columns = whole.dim(2) / 3;
+  Values parts;
+  for (int64_t first = 0; first < whole.dim(2); first += columns) {
+    const Value part = e.b.slice_dim(gradient, 2, first, first + columns);
+    parts.push_back(
+        e.b.transpose(e.b.reshape(part, {in.q.dim(0), in.q.dim(2), in.q.dim(1), in.q.dim(3)}), {0, 2, 1, 3}));
+  }
+  return parts;
 }
 
 Value kernel_max_pooling(Emit& e, Value x, const Dims& out, const PoolingWindows& windows) {

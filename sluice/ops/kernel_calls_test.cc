@@ -117,6 +117,37 @@ TEST(KernelCalls, AttentionIsAKernelsOnTensorsAsModelsMakeThem) {
   EXPECT_THAT(attention_text(all, small, small, false), Not(HasSubstr("sluice_attention")));
 }
 
+TEST(KernelCalls, AttentionReadsWhatOneLayerMadeAsItLies) {
+  const TestLibrary all(true);
+  // q, k and v: these heads of a tensor [2, 64, 12 × 64], or of another one for each.
+  const auto text = [&](const std::vector<int64_t>& first_heads, bool backward, bool one_tensor = true) {
+    const std::string name = "aten::_scaled_dot_product_flash_attention_for_cpu";
+    TestCall call(backward ? name + "_backward" : name);
+    Builder& b = call.builder;
+    const Type type{kF32, {2, 4, 64, 64}};
+    if (backward) call.tensor("grad_out", type);
+    Value from = b.parameter({kF32, {2, 64, 768}});
+    for (size_t i = 0; i < 3; ++i) {
+      if (!one_tensor) from = b.parameter({kF32, {2, 64, 768}});
+      const Value heads = b.reshape(b.reshape(from, {2 * 64 * 768}), {2, 64, 12, 64});
+      Arg part;
+      part.kind = Arg::Kind::kTensor;
+      part.value = b.transpose(b.slice_dim(heads, 2, first_heads[i], first_heads[i] + 4), {0, 2, 1, 3});
+      call.add(std::vector<std::string>{"query", "key", "value"}[i], part);
+    }
+    if (backward) call.tensor("out", type).tensor("logsumexp", {kF32, {2, 4, 64}});
+    call.number("dropout_p", 0, true).flag("is_causal", false).none("attn_mask").none("scale");
+    return text_of(call, all);
+  };
+  const std::string one_operand = "\"stablehlo.custom_call\"(%arg0) {call_target_name = \"sluice_attention\"";
+  const std::string one_result = "-> tensor<2x64x768xf32>";
+  EXPECT_THAT(text({0, 4, 8}, false), HasSubstr(one_operand));
+  EXPECT_THAT(text({0, 4, 8}, true), HasSubstr(one_result));
+  EXPECT_THAT(text({4, 0, 8}, false), Not(HasSubstr(one_operand))) << "in another order";
+  EXPECT_THAT(text({4, 0, 8}, true), Not(HasSubstr(one_result))) << "in another order";
+  EXPECT_THAT(text({0, 4, 8}, false, false), Not(HasSubstr(one_operand))) << "of three tensors";
+}
+
 TEST(KernelCalls, AttentionRefusesWhatDoesNotFit) {
   const TestLibrary none(false);
   const Type q{kF32, {2, 4, 5, 8}}, other_heads{kF32, {2, 2, 5, 8}}, flat{kF32, {8, 5, 8}};

@@ -219,11 +219,16 @@ class Builder {
   // What reshape() made x from. Else empty.
   Value reshaped_from(Value x);
   Value transpose(Value x, const Dims& permutation);
+  // What transpose() made x from, by this permutation. Else empty.
+  Value transposed_from(Value x, const Dims& permutation);
   // `x` with its last two dimensions swapped, if transpose() made it from a tensor whose last dimension is
   // its last but one: so without what would tear that dimension apart in memory. Else empty.
   Value with_rows_together(Value x);
   Value slice(Value x, const Dims& start, const Dims& limit, const Dims& strides = {});
   Value slice_dim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);
+  // What slice() or slice_dim() made x from, where x begins at `start` there and leaves nothing out. Else
+  // empty.
+  Value sliced_from(Value x, const Dims& start);
   Value pad(Value x, Value scalar, const Dims& low, const Dims& high, const Dims& interior = {});
   Value concatenate(std::span<const Value> parts, int64_t dim);
   Value reverse(Value x, const Dims& dims);

@@ -178,6 +178,11 @@ struct Builder::Impl {
   };
   std::unordered_map<int32_t, Transpose> transposes;  // by the result's id
   std::unordered_map<int32_t, Value> reshapes;        // what they were made from, likewise
+  struct Slice {
+    Value operand;
+    Dims start;
+  };
+  std::unordered_map<int32_t, Slice> slices;  // with strides of 1, likewise
   std::vector<ValueInfo> values;
   std::vector<Value> parameters;
   std::deque<Scope> scopes;  // the last one is being written

@@ -97,6 +97,12 @@ Value Builder::transpose(Value x, const Dims& permutation) {
   return made;
 }
 
+Value Builder::transposed_from(Value x, const Dims& permutation) {
+  const auto found = impl_->transposes.find(x.id());
+  return found == impl_->transposes.end() || found->second.permutation != permutation ? Value()
+                                                                                      : found->second.operand;
+}
+
 Value Builder::with_rows_together(Value x) {
   const auto found = impl_->transposes.find(x.id());
   if (found == impl_->transposes.end()) return {};
@@ -123,9 +129,17 @@ Value Builder::slice(Value x, const Dims& start, const Dims& limit, const Dims& 
     result.dims.push_back((limit[i] - start[i] + steps[i] - 1) / steps[i]);
   }
   if (result.dims == x.dims()) return x;
-  return impl_->add(
+  const Value made = impl_->add(
       kOp, {x}, Attributes().ints("start_indices", start).ints("limit_indices", limit).ints("strides", steps),
       result);
+  if (std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; }))
+    impl_->slices[made.id()] = {x, start};
+  return made;
+}
+
+Value Builder::sliced_from(Value x, const Dims& start) {
+  const auto found = impl_->slices.find(x.id());
+  return found == impl_->slices.end() || found->second.start != start ? Value() : found->second.operand;
 }
 
 Value Builder::slice_dim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride) {

@@ -79,7 +79,8 @@ inline constexpr std::string_view kLayerNormGradientTarget = "sluice_layer_norm_
 // v [batch, heads, queries, size], and the logarithm of the softmax's sums [batch, heads, queries]. Causal:
 // query i sees keys 0 to i. "sluice_attention_gradient": the gradient of the first result, q, k, v, both
 // results → q's, k's, v's gradients. Four-dimensional tensors lie in memory as [batch, positions, heads,
-// size]. Attributes: causal (0 or 1), scale.
+// size]. Where a linear layer made q, k and v at once, [batch, positions, 3 heads size], this one operand
+// takes their place, and one result like it that of their gradients. Attributes: causal (0 or 1), scale.
 struct AttentionCall {
   static constexpr std::string_view kTarget = "sluice_attention";
   static constexpr std::string_view kGradientTarget = "sluice_attention_gradient";

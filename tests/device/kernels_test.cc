@@ -168,14 +168,15 @@ TEST(CpuKernels, EmbeddedAndNormalizedWordsAreLibTorchs) {
   restart();
 }
 
-// Attention's output and the gradients of queries, keys and values, which are made as models make them.
-std::vector<torch::Tensor> attention(torch::Device device, bool causal) {
+// Attention's output and the gradients of queries, keys and values, which are made as models make them: by
+// one layer (together) or three.
+std::vector<torch::Tensor> attention(torch::Device device, bool causal, bool together) {
   torch::manual_seed(4);
-  std::vector<torch::Tensor> leaves, heads, all;
-  for (int i = 0; i < 3; ++i) {
-    leaves.push_back(torch::randn({4, 100, 4 * 32}).to(device).requires_grad_());
-    heads.push_back(leaves[i].view({4, 100, 4, 32}).transpose(1, 2));
-  }
+  std::vector<torch::Tensor> leaves, parts, heads, all;
+  for (int i = 0; i < (together ? 1 : 3); ++i)
+    leaves.push_back(torch::randn({4, 100, (together ? 3 : 1) * 4 * 32}).to(device).requires_grad_());
+  parts = together ? leaves[0].chunk(3, -1) : leaves;
+  for (const torch::Tensor& part : parts) heads.push_back(part.view({4, 100, 4, 32}).transpose(1, 2));
   const torch::Tensor weights = torch::randn({4, 100, 4 * 32}).to(device);
   const torch::Tensor output =
       at::scaled_dot_product_attention(heads[0], heads[1], heads[2], /*attn_mask=*/{}, 0, causal);
@@ -186,19 +187,21 @@ std::vector<torch::Tensor> attention(torch::Device device, bool causal) {
 }
 
 TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
-  for (const bool causal : {false, true}) {
-    const std::vector<torch::Tensor> wanted = attention(torch::kCPU, causal);
+  for (const auto& [causal, together] :
+       std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}, {true, true}}) {
+    const std::vector<torch::Tensor> wanted = attention(torch::kCPU, causal, together);
     for (const bool kernels : {true, false}) {
       const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
       DeviceOptions options;
       options.cpu_kernels = kernels;
       options.dump = folder.path("programs");
       restart(options);
-      const std::vector<torch::Tensor> made = attention(test_device(), causal);
+      const std::vector<torch::Tensor> made = attention(test_device(), causal, together);
       cut();
       for (size_t i = 0; i < made.size(); ++i)
-        expect_same(made[i].cpu(), wanted[i], 1e-5,
-                    c10::str("causal ", causal, ", kernels ", kernels, ", tensor ", i));
+        expect_same(
+            made[i].cpu(), wanted[i], 1e-5,
+            c10::str("causal ", causal, ", together ", together, ", kernels ", kernels, ", tensor ", i));
       if (on_cpu()) continue;
       int64_t forward = 0, backward = 0;
       for (const auto& file : std::filesystem::directory_iterator(options.dump)) {
