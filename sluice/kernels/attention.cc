@@ -394,7 +394,7 @@ bool has_attention(const stablehlo::AttentionCall& call) {
 
 namespace {
 
-// `like_output`: a tensor [batch, heads, queries, size]. q is the operand `first`, with k and v behind it if
+// `like_output`: a tensor [batch, queries, heads, size]. q is the operand `first`, with k and v behind it if
 // they are not together.
 base::Result<Attention> attention_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& like_output,
                                      size_t first, bool together) {
@@ -407,9 +407,9 @@ base::Result<Attention> attention_of(const pjrt::CustomCall& call, const pjrt::C
   }
   const auto dim = [](const pjrt::CallBuffer& of, size_t i) { return static_cast<size_t>(of.dims[i]); };
   return Attention{.batch = dim(like_output, 0),
-                   .heads = dim(like_output, 1),
-                   .queries = dim(like_output, 2),
-                   .keys = dim(keys, 2),
+                   .heads = dim(like_output, 2),
+                   .queries = dim(like_output, 1),
+                   .keys = dim(keys, 1),
                    .size = dim(like_output, 3),
                    .causal = causal.value_or(0) != 0,
                    .scale = static_cast<float>(scale.value_or(1)),

@@ -136,16 +136,25 @@ std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
   return make_panel_product(p);
 }
 
-// c + bias or, rectified, what of it is above 0; a NaN stays. c's rows have `step` floats.
+// What is done to a product's rows of so many floats.
+struct Addition {
+  const float* bias = nullptr;  // a row
+  bool rectified = false;       // then what is above 0 is kept; a NaN stays
+  const float* matrix = nullptr;
+};
 SLUICE_EACH_CPU
-void add_to_rows(const float* bias, bool rectified, const Piece& piece, size_t step, float* c) {
+void add_to_piece(const Addition& addition, const Piece& piece, size_t step, float* c) {
+  const auto [bias, rectified, matrix] = addition;
   for (size_t row = piece.row; row < piece.row + piece.rows; ++row) {
-    float* const to = c + row * step + piece.column;
-    const float* const from = bias + piece.column;
-    for (size_t i = 0; i < piece.columns; ++i) {
-      const float sum = to[i] + from[i];
-      to[i] = rectified && sum < 0 ? 0 : sum;
-    }
+    const size_t first = row * step + piece.column;
+    float* const to = c + first;
+    if (bias != nullptr)
+      for (size_t i = 0; i < piece.columns; ++i) {
+        const float sum = to[i] + bias[piece.column + i];
+        to[i] = rectified && sum < 0 ? 0 : sum;
+      }
+    if (matrix != nullptr)
+      for (size_t i = 0; i < piece.columns; ++i) to[i] += matrix[first + i];
   }
 }
 
@@ -189,12 +198,15 @@ base::Status call_product(const pjrt::CustomCall& call) {
   if (kernel == nullptr) return no_kernel("matrix product");
   SLUICE_TRY(const auto rectified, call.number("rectified"));
   if (call.num_operands() == 2) return kernel->run(a.data, b.data, c.data);
-  SLUICE_TRY(const float* const bias, floats_of(call.operand(2)));
+  Addition addition{.rectified = rectified.value_or(0) != 0};
+  for (size_t i = 2; i < call.num_operands(); ++i) {
+    SLUICE_TRY(const pjrt::CallBuffer added, call.operand(i));
+    (added.dims.size() == 1 ? addition.bias : addition.matrix) = static_cast<const float*>(added.data);
+  }
   const auto columns = static_cast<size_t>(p.n);
   auto* const to = static_cast<float*>(c.data);
-  return kernel->run(a.data, b.data, c.data, [=, above = rectified.value_or(0) != 0](const Piece& piece) {
-    add_to_rows(bias, above, piece, columns, to);
-  });
+  return kernel->run(a.data, b.data, c.data,
+                     [=](const Piece& piece) { add_to_piece(addition, piece, columns, to); });
 }
 
 }  // namespace sluice::kernels

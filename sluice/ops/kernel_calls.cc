@@ -52,9 +52,6 @@ bool takes_attention(Emit& e, const AttentionOperands& in) {
                            .size = in.q.dim(3)});
 }
 
-// As models make them from [batch, positions, heads * size].
-Dims attention_layout(int64_t rank) { return rank == 4 ? Dims{3, 1, 2, 0} : rows_layout(rank); }
-
 // The tensor [batch, positions, 3 heads size] whose parts q, k and v are, as one linear layer makes them.
 // Else empty.
 Value together(Builder& b, const AttentionOperands& in) {
@@ -74,17 +71,31 @@ Value together(Builder& b, const AttentionOperands& in) {
   return b.reshape(whole, {all[0], positions, 3 * heads * size});
 }
 
-Values call_attention(Emit& e, std::string_view target, const Values& operands, const AttentionOperands& in,
-                      const std::vector<Type>& results) {
-  return call_in_layout(e, target, operands, results, {{"causal", int64_t{in.causal}}, {"scale", in.scale}},
-                        attention_layout);
+// With positions before heads, as models make them from [batch, positions, heads size], so that XLA drops
+// both transposes: theirs and this one. (A layout that says the same leaves copies behind.)
+Dims positions_first(const Dims& dims) {
+  return dims.size() == 4 ? Dims{dims[0], dims[2], dims[1], dims[3]} : dims;
+}
+Value positions_first(Builder& b, Value x) { return x.rank() == 4 ? b.transpose(x, {0, 2, 1, 3}) : x; }
+
+Values call_attention(Emit& e, std::string_view target, Values operands, const AttentionOperands& in,
+                      std::vector<Type> results) {
+  for (Value& operand : operands) operand = positions_first(e.b, operand);
+  for (Type& result : results) result.dims = positions_first(result.dims);
+  Values made =
+      call_on_rows(e, target, operands, results, {{"causal", int64_t{in.causal}}, {"scale", in.scale}});
+  for (Value& value : made) value = positions_first(e.b, value);
+  return made;
 }
 
-Value call_product(Emit& e, const Product& product, const Type& result, bool rectified = false) {
+// `added`: empty, or like the result.
+Value call_product(Emit& e, const Product& product, const Type& result, Value added = {},
+                   bool rectified = false) {
   Values operands = {product.a, product.b};
   stablehlo::CallAttributes attributes = {{"transposed_a", int64_t{product.transposed_a}},
                                           {"transposed_b", int64_t{product.transposed_b}}};
   if (product.bias) operands.push_back(product.bias);
+  if (added) operands.push_back(added);
   if (rectified) attributes.emplace_back("rectified", int64_t{1});
   return call_on_rows(e, stablehlo::ProductCall::kTarget, operands, result, attributes);
 }
@@ -160,23 +171,26 @@ Value kernel_product(Emit& e, Value a, Value b) {
   return made;
 }
 
-Value kernel_biased(Emit& e, Value x, Value bias) {
+Value kernel_added(Emit& e, Value x, Value other) {
   auto found = product_alone(e, x);
   if (!found) return {};
   auto& [matrix, product] = *found;
-  const int64_t columns = matrix.dims().back();
-  if (matrix.rank() != 2 || x.dims().back() != columns || product.bias) return {};
-  if (bias.type() != Type{DType::kF32, {columns}}) return {};
-  product.bias = bias;
-  const Value made = call_product(e, product, matrix.type());
-  e.fusions()->products.emplace(made.id(), product);
-  return e.b.reshape(made, x.dims());
+  if (matrix.rank() != 2 || other.dtype() != DType::kF32) return {};
+  const int64_t columns = matrix.dim(1);
+  if (other.dims() == Dims{columns} && x.dims().back() == columns && !product.bias) {
+    product.bias = other;
+    const Value made = call_product(e, product, matrix.type());
+    e.fusions()->products.emplace(made.id(), product);
+    return e.b.reshape(made, x.dims());
+  }
+  if (other.dims() != x.dims()) return {};
+  return e.b.reshape(call_product(e, product, matrix.type(), e.b.reshape(other, matrix.dims())), x.dims());
 }
 
 Value kernel_rectified_product(Emit& e, Value x) {
   const auto found = product_alone(e, x);
   if (!found || !found->second.bias) return {};
-  return e.b.reshape(call_product(e, found->second, found->first.type(), /*rectified=*/true), x.dims());
+  return e.b.reshape(call_product(e, found->second, found->first.type(), {}, /*rectified=*/true), x.dims());
 }
 
 Value sum_over_dims(Emit& e, Value x, const Dims& dims) {
@@ -239,7 +253,8 @@ Values kernel_layer_norm_gradient(Emit& e, Value grad, Value x, Value mean, Valu
   if (weight) operands.push_back(weight);
   std::vector<Type> results = {x.type()};
   if (of_parameters) results.insert(results.end(), 2, {DType::kF32, columns});
-  return call_on_rows(e, stablehlo::kLayerNormGradientTarget, operands, results, {}, /*in_place=*/true);
+  // Not in place: XLA would copy the gradient before the call.
+  return call_on_rows(e, stablehlo::kLayerNormGradientTarget, operands, results);
 }
 
 Values kernel_attention(Emit& e, const AttentionOperands& in) {

@@ -15,9 +15,9 @@ Values kernel_convolution_backward(Emit& e, stablehlo::ConvolutionCall call, Val
 // says so.
 Value kernel_product(Emit& e, Value a, Value b);
 
-// x + bias [n], and max(0, x), where x is a result of kernel_product, or of kernel_biased, that nothing else
-// reads; or such a one in other dims.
-Value kernel_biased(Emit& e, Value x, Value bias);
+// Where x is a result of kernel_product that nothing else reads, or such a one in other dims: x + other,
+// which is a bias [n] or like x. The first of these two may be such an x too, and max(0, x) be made of it.
+Value kernel_added(Emit& e, Value x, Value other);
 Value kernel_rectified_product(Emit& e, Value x);
 
 // The sums over `dims`, which are then gone: by a kernel where these are the first ones, else by the

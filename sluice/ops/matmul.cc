@@ -51,7 +51,7 @@ Values add_scaled(Emit& e, Value product) {
   check_same_type(e, self, product);
   if (e.is_constant("beta", 0) && e.is_constant("alpha", 1)) return {product};
   if (e.is_constant("beta", 1) && e.is_constant("alpha", 1))
-    if (const Value made = kernel_biased(e, product, self)) return {made};
+    if (const Value made = kernel_added(e, product, self)) return {made};
   const DType compute = compute_type(product.dtype());
   Value sum = scaled(e, to(e.b, product, compute), "alpha");
   if (!e.is_constant("beta", 0)) {

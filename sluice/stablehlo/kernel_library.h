@@ -29,8 +29,8 @@ struct ConvolutionCall {
 };
 
 // "sluice_product": c [batch, m, n] = a [batch, m, k] b [batch, k, n]. Without a batch there are two
-// dimensions, and a third operand may be a bias [n] that is added to each row. An operand that is transposed
-// is passed as it lies in memory: [batch, k, m], [batch, n, k].
+// dimensions, and more operands may be a bias [n] that is added to each row, and a matrix [m, n] that is
+// added to all. An operand that is transposed is passed as it lies in memory: [batch, k, m], [batch, n, k].
 // Attributes: transposed_a, transposed_b (0 or 1); rectified (0 or 1), with a bias: max(0, a b + bias).
 struct ProductCall {
   static constexpr std::string_view kTarget = "sluice_product";
@@ -75,12 +75,12 @@ inline constexpr std::string_view kSoftmaxGradientTarget = "sluice_softmax_gradi
 inline constexpr std::string_view kLayerNormTarget = "sluice_layer_norm";
 inline constexpr std::string_view kLayerNormGradientTarget = "sluice_layer_norm_gradient";
 
-// "sluice_attention": q [batch, heads, queries, size], k, v [batch, heads, keys, size] → softmax(scale q k^T)
-// v [batch, heads, queries, size], and the logarithm of the softmax's sums [batch, heads, queries]. Causal:
+// "sluice_attention": q [batch, queries, heads, size], k, v [batch, keys, heads, size] → softmax(scale q k^T)
+// v [batch, queries, heads, size], and the logarithm of the softmax's sums [batch, heads, queries]. Causal:
 // query i sees keys 0 to i. "sluice_attention_gradient": the gradient of the first result, q, k, v, both
-// results → q's, k's, v's gradients. Four-dimensional tensors lie in memory as [batch, positions, heads,
-// size]. Where a linear layer made q, k and v at once, [batch, positions, 3 heads size], this one operand
-// takes their place, and one result like it that of their gradients. Attributes: causal (0 or 1), scale.
+// results → q's, k's, v's gradients. Where a linear layer made q, k and v at once, [batch, positions, 3 heads
+// size], this one operand takes their place, and one result like it that of their gradients. Row-major.
+// Attributes: causal (0 or 1), scale.
 struct AttentionCall {
   static constexpr std::string_view kTarget = "sluice_attention";
   static constexpr std::string_view kGradientTarget = "sluice_attention_gradient";

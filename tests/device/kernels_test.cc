@@ -133,6 +133,33 @@ TEST(CpuKernels, AReluIsPartOfItsLinearLayer) {
   }
 }
 
+// A sum with what a linear layer makes is part of its product's call, on either side and with its bias.
+TEST(CpuKernels, AResidualSumIsPartOfItsLinearLayer) {
+  torch::manual_seed(8);
+  const torch::Tensor input = torch::randn({4, 30, 64}), weight = torch::randn({64, 64}),
+                      bias = torch::randn({64});
+  for (const bool biased : {false, true}) {
+    const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+    DeviceOptions options;
+    options.dump = folder.path("programs");
+    restart(options);
+    const auto compute = [&](torch::Device device) {
+      const torch::Tensor x = input.to(device);
+      const torch::Tensor of_bias = biased ? bias.to(device) : torch::Tensor();
+      const torch::Tensor once = x + torch::nn::functional::linear(x, weight.to(device), of_bias);
+      return torch::nn::functional::linear(once, weight.to(device), of_bias) + once;
+    };
+    const torch::Tensor made = compute(test_device()).cpu();
+    int64_t sums = 0;
+    for (const auto& file : std::filesystem::directory_iterator(options.dump))
+      sums += calls_of("tensor<120x64xf32>) -> tensor<120x64xf32>", file.path());
+    restart();
+    expect_same(made, compute(torch::kCPU), 1e-3, c10::str("biased: ", biased));
+    if (on_cpu()) continue;
+    EXPECT_EQ(sums, 2);
+  }
+}
+
 // The loss of normalized words and all gradients.
 std::vector<torch::Tensor> gradients_of_words(torch::Device device) {
   namespace nn = torch::nn;
