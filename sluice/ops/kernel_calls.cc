@@ -29,18 +29,16 @@ stablehlo::CallAttributes attributes_of(const PoolingWindows& windows) {
           {"dilation", windows.dilation}};
 }
 
-// A call on tensors that are row-major. in_place: of the first result.
+// A call on tensors that are row-major.
 Values call_on_rows(Emit& e, std::string_view target, const Values& operands,
-                    const std::vector<Type>& results, const stablehlo::CallAttributes& attributes = {},
-                    bool in_place = false) {
-  return call_in_layout(e, target, operands, results, attributes, rows_layout,
-                        {.in_place = in_place, .most_in_place = 1});
+                    const std::vector<Type>& results, const stablehlo::CallAttributes& attributes = {}) {
+  return call_in_layout(e, target, operands, results, attributes, rows_layout);
 }
 
 // A call of one result on tensors that are row-major.
 Value call_on_rows(Emit& e, std::string_view target, const Values& operands, const Type& result,
                    const stablehlo::CallAttributes& attributes = {}, bool in_place = false) {
-  return call_on_rows(e, target, operands, std::vector<Type>{result}, attributes, in_place)[0];
+  return call_in_layout(e, target, operands, {result}, attributes, rows_layout, {.in_place = in_place})[0];
 }
 
 bool takes_attention(Emit& e, const AttentionOperands& in) {
@@ -52,6 +50,15 @@ bool takes_attention(Emit& e, const AttentionOperands& in) {
                            .size = in.q.dim(3)});
 }
 
+// Attention's calls take tensors with positions before heads, as models make them from [batch, positions,
+// heads size], so that XLA drops both transposes: theirs and this one. (A layout that says the same leaves
+// copies behind.) Also the way back.
+const Dims kPositionsFirst = {0, 2, 1, 3};
+Dims positions_first(const Dims& dims) {
+  return dims.size() == 4 ? Dims{dims[0], dims[2], dims[1], dims[3]} : dims;
+}
+Value positions_first(Builder& b, Value x) { return x.rank() == 4 ? b.transpose(x, kPositionsFirst) : x; }
+
 // The tensor [batch, positions, 3 heads size] whose parts q, k and v are, as one linear layer makes them.
 // Else empty.
 Value together(Builder& b, const AttentionOperands& in) {
@@ -60,7 +67,7 @@ Value together(Builder& b, const AttentionOperands& in) {
   Value whole;
   int64_t first = 0;
   for (const Value part : {in.q, in.k, in.v}) {
-    const Value rows = b.transposed_from(part, {0, 2, 1, 3});
+    const Value rows = b.transposed_from(part, kPositionsFirst);
     Value from = rows ? b.sliced_from(rows, {0, 0, first, 0}) : Value();
     if (!from || from.dims() != all || rows.dim(2) != heads) return {};
     for (Value before = from; before; before = b.reshaped_from(from)) from = before;
@@ -70,13 +77,6 @@ Value together(Builder& b, const AttentionOperands& in) {
   }
   return b.reshape(whole, {all[0], positions, 3 * heads * size});
 }
-
-// With positions before heads, as models make them from [batch, positions, heads size], so that XLA drops
-// both transposes: theirs and this one. (A layout that says the same leaves copies behind.)
-Dims positions_first(const Dims& dims) {
-  return dims.size() == 4 ? Dims{dims[0], dims[2], dims[1], dims[3]} : dims;
-}
-Value positions_first(Builder& b, Value x) { return x.rank() == 4 ? b.transpose(x, {0, 2, 1, 3}) : x; }
 
 Values call_attention(Emit& e, std::string_view target, Values operands, const AttentionOperands& in,
                       std::vector<Type> results) {
@@ -279,8 +279,7 @@ Values kernel_attention_gradient(Emit& e, const AttentionOperands& in, Value gra
   Values parts;
   for (int64_t first = 0; first < whole.dim(2); first += columns) {
     const Value part = e.b.slice_dim(gradient, 2, first, first + columns);
-    parts.push_back(
-        e.b.transpose(e.b.reshape(part, {in.q.dim(0), in.q.dim(2), in.q.dim(1), in.q.dim(3)}), {0, 2, 1, 3}));
+    parts.push_back(positions_first(e.b, e.b.reshape(part, positions_first(in.q.dims()))));
   }
   return parts;
 }

@@ -66,6 +66,13 @@ int64_t calls_of(const std::string& target, const std::filesystem::path& program
   return calls;
 }
 
+// The same for all programs of a folder.
+int64_t calls_in(const std::string& folder, const std::string& target) {
+  int64_t calls = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) calls += calls_of(target, file.path());
+  return calls;
+}
+
 TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {
   Network expected(torch::kCPU);
   const std::vector<torch::Tensor> wanted = expected.gradients();
@@ -96,11 +103,8 @@ TEST(CpuKernels, NormalizationsAreCallsTogetherWithTheirRelus) {
   Network network(test_device());
   (void)network.gradients();
   cut();
-  int64_t forward = 0, backward = 0;
-  for (const auto& file : std::filesystem::directory_iterator(options.dump)) {
-    forward += calls_of("\"sluice_normalize\"", file.path());
-    backward += calls_of("\"sluice_normalization_gradient\"", file.path());
-  }
+  const int64_t forward = calls_in(options.dump, "\"sluice_normalize\"");
+  const int64_t backward = calls_in(options.dump, "\"sluice_normalization_gradient\"");
   restart();
   EXPECT_EQ(forward, 4);
   EXPECT_EQ(backward, 5);
@@ -123,9 +127,7 @@ TEST(CpuKernels, AReluIsPartOfItsLinearLayer) {
       return read_twice ? torch::relu(x) + x : torch::relu(x);
     };
     const torch::Tensor made = compute(test_device()).cpu();
-    int64_t rectified = 0;
-    for (const auto& file : std::filesystem::directory_iterator(options.dump))
-      rectified += calls_of("rectified = 1", file.path());
+    const int64_t rectified = calls_in(options.dump, "rectified = 1");
     restart();
     expect_same(made, compute(torch::kCPU), 1e-4, c10::str("read twice: ", read_twice));
     if (on_cpu()) continue;
@@ -150,9 +152,7 @@ TEST(CpuKernels, AResidualSumIsPartOfItsLinearLayer) {
       return torch::nn::functional::linear(once, weight.to(device), of_bias) + once;
     };
     const torch::Tensor made = compute(test_device()).cpu();
-    int64_t sums = 0;
-    for (const auto& file : std::filesystem::directory_iterator(options.dump))
-      sums += calls_of("tensor<120x64xf32>) -> tensor<120x64xf32>", file.path());
+    const int64_t sums = calls_in(options.dump, "tensor<120x64xf32>) -> tensor<120x64xf32>");
     restart();
     expect_same(made, compute(torch::kCPU), 1e-3, c10::str("biased: ", biased));
     if (on_cpu()) continue;
@@ -230,13 +230,8 @@ TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
             made[i].cpu(), wanted[i], 1e-5,
             c10::str("causal ", causal, ", together ", together, ", kernels ", kernels, ", tensor ", i));
       if (on_cpu()) continue;
-      int64_t forward = 0, backward = 0;
-      for (const auto& file : std::filesystem::directory_iterator(options.dump)) {
-        forward += calls_of("\"sluice_attention\"", file.path());
-        backward += calls_of("\"sluice_attention_gradient\"", file.path());
-      }
-      EXPECT_EQ(forward, kernels ? 1 : 0);
-      EXPECT_EQ(backward, kernels ? 1 : 0);
+      EXPECT_EQ(calls_in(options.dump, "\"sluice_attention\""), kernels ? 1 : 0);
+      EXPECT_EQ(calls_in(options.dump, "\"sluice_attention_gradient\""), kernels ? 1 : 0);
     }
   }
   restart();
