@@ -22,6 +22,7 @@ struct StepFlags {
   int64_t batch_size = 128;
   int64_t image_size = 32;
   int rounds = 20;
+  int steps = 1;  // of a round
   int warmup = 3;
   int threads = 0;
   int devices = 1;
@@ -51,18 +52,25 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-void xla_step(BenchStep& step, Times* times) {
+// So many steps, and a wait at their end; the times are a step's.
+void xla_steps(BenchStep& step, int steps, Times* times) {
+  double tracing = 0, launching = 0, worked = 0;
   const double start = seconds_now();
-  step.record();
-  const double traced = seconds_now(), worked = thread_seconds();
-  sync("step");
-  const double launched = seconds_now(), launching = thread_seconds() - worked;
+  for (int i = 0; i < steps; ++i) {
+    const double begin = seconds_now();
+    step.record();
+    const double traced = seconds_now(), before = thread_seconds();
+    sync("step");
+    tracing += traced - begin;
+    launching += seconds_now() - traced;
+    worked += thread_seconds() - before;
+  }
   wait();
   if (times == nullptr) return;
-  times->trace.push_back(traced - start);
-  times->launch.push_back(launched - traced);
-  times->host.push_back(traced - start + launching);
-  times->step.push_back(seconds_now() - start);
+  times->trace.push_back(tracing / steps);
+  times->launch.push_back(launching / steps);
+  times->host.push_back((tracing + worked) / steps);
+  times->step.push_back((seconds_now() - start) / steps);
 }
 
 // What the host works for a step: recording it, and the launch but for its waits. Before each the plugin's
@@ -71,7 +79,7 @@ double measure_host(BenchStep& step, int rounds) {
   Times times;
   for (int round = 0; round < rounds; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    xla_step(step, &times);
+    xla_steps(step, 1, &times);
   }
   return median(times.host);
 }
@@ -132,7 +140,7 @@ nlohmann::json measure(const StepFlags& flags) {
   wait();
   const Counters before = counters();
   const double first = timed([&] {
-    for (int i = 0; i < flags.warmup; ++i) xla_step(ours, nullptr);
+    for (int i = 0; i < flags.warmup; ++i) xla_steps(ours, 1, nullptr);
   });
   const Counters warm = counters();
 
@@ -155,16 +163,20 @@ nlohmann::json measure(const StepFlags& flags) {
   // Once in turns: each side then has found its place in memory beside the others.
   for (auto& [name, step] : eager) step->record();
   const auto recorded = counters().recorded;
-  xla_step(ours, nullptr);
+  xla_steps(ours, 1, nullptr);
   const auto operations = counters().recorded - recorded;
 
   Times times;
   std::map<std::string, std::vector<double>> others, multiplied;
   for (int round = 0; round < flags.rounds; ++round) {
-    settle([&] { xla_step(ours, nullptr); });
-    xla_step(ours, &times);
+    settle([&] { xla_steps(ours, flags.steps, nullptr); });
+    xla_steps(ours, flags.steps, &times);
     for (auto& [name, all] : products) multiplied[name].push_back(timed_settled([&] { multiply(*all); }));
-    for (auto& [name, step] : eager) others[name].push_back(timed_settled([&] { step->record(); }));
+    for (auto& [name, step] : eager)
+      others[name].push_back(timed_settled([&] {
+                               for (int i = 0; i < flags.steps; ++i) step->record();
+                             }) /
+                             flags.steps);
     if (foreign) others["against"].push_back(timed_settled([&] { base::value_or_throw(foreign->run()); }));
   }
   const Counters after = counters();
@@ -176,6 +188,7 @@ nlohmann::json measure(const StepFlags& flags) {
       {"batch_size", flags.batch_size},
       {"devices", flags.devices},
       {"rounds", flags.rounds},
+      {"steps", flags.steps},
       {"threads", torch::get_num_threads()},
       {"cores", std::thread::hardware_concurrency()},
       {"instruction_set", instruction_set()},
@@ -216,6 +229,9 @@ void add_bench_verb(CLI::App& program, Action& action) {
   verb->add_option("--image-size", flags->image_size, "Side of the pictures, in pixels")
       ->check(CLI::PositiveNumber);
   verb->add_option("--rounds", flags->rounds, "Each round times every side once; medians are reported")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--steps", flags->steps,
+                   "Steps that are timed together, with one wait at their end, as a training loop does it")
       ->check(CLI::PositiveNumber);
   verb->add_option("--warmup", flags->warmup, "Steps before the first round")->check(CLI::PositiveNumber);
   verb->add_option("--devices", flags->devices,

@@ -4,6 +4,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/product_updates.h"
 #include "sluice/device/updates.h"
 #include "sluice/ops/fusions.h"
 
@@ -229,6 +230,8 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
   std::vector<UpdateGroup> updates;
   if (world.kernels != nullptr && donate) updates = find_updates(trace, plan);
   const std::vector<bool> in_an_update = nodes_of(updates, trace.nodes.size());
+  const stablehlo::Value numbers = vectors[static_cast<size_t>(ScalarClass::kF32)];
+  const ProductUpdates in_products(trace, plan, updates);
   const std::vector<std::vector<int>> readers = count_readers(trace, plan);
   std::string location;
   for (uint32_t number : plan.nodes) {
@@ -253,12 +256,9 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
     results[number] = instance.row->emit(emit);
     for (size_t i = 0; i < std::min(results[number].size(), readers[number].size()); ++i)
       if (results[number][i]) slots.read(results[number][i], readers[number][i]);
+    in_products.lower_at(number, b, slots, value_of, numbers, results);
   }
-  for (const UpdateGroup& group : updates) {
-    b.set_location(group.name);
-    const auto updated = call_update(b, group, value_of, vectors[static_cast<size_t>(ScalarClass::kF32)]);
-    for (size_t i = 0; i < updated.size(); ++i) results[group.results[i]] = {updated[i]};
-  }
+  for (const UpdateGroup& group : updates) lower_updates(b, group, value_of, numbers, results);
   std::vector<stablehlo::Value> outputs;
   for (Ref ref : plan.outputs) outputs.push_back(value_of(ref));
   return b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas,

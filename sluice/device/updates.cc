@@ -74,8 +74,8 @@ bool same_value(const Trace& trace, Ref a, Ref b) {
   return same_value(trace, trace.inputs[x.first_input], trace.inputs[y.first_input]);
 }
 
-// One tensor's (or several connected tensors') update, with registers numbered as they are found.
-struct Member {
+// An update with registers numbered as they are found.
+struct Member : Update {
   enum class Kind : uint8_t { kTensor, kUnit, kNumber, kStep };
   struct Register {
     Kind kind;
@@ -86,12 +86,8 @@ struct Member {
     Register a, b;
   };
   TypeRef type = nullptr;
-  std::vector<uint32_t> nodes;
-  std::vector<Ref> tensors, units;
-  std::vector<int64_t> numbers;
   std::vector<Step> steps;
   std::map<uint32_t, Register> made;  // by node
-  std::vector<uint32_t> results;      // nodes
   bool usable = true;
 
   Register number(int64_t position) {
@@ -310,24 +306,6 @@ void drop_those_that_share(std::vector<Member>& members) {
     if (shares[m]) members[m].usable = false;
 }
 
-UpdateGroup group_of(UpdateCode code, const std::vector<const Member*>& members) {
-  UpdateGroup group;
-  const auto results = static_cast<int64_t>(code.results.size());
-  for (const Member* member : members) {
-    group.operands.insert(group.operands.end(), member->tensors.begin(), member->tensors.begin() + results);
-    group.results.insert(group.results.end(), member->results.begin(), member->results.end());
-    group.nodes.insert(group.nodes.end(), member->nodes.begin(), member->nodes.end());
-    group.numbers.insert(group.numbers.end(), member->numbers.begin(), member->numbers.end());
-  }
-  for (const Member* member : members)
-    group.operands.insert(group.operands.end(), member->tensors.begin() + results, member->tensors.end());
-  for (const Member* member : members)
-    group.operands.insert(group.operands.end(), member->units.begin(), member->units.end());
-  group.code = std::move(code);
-  group.name = base::str("update of ", members.size(), members.size() == 1 ? " tensor" : " tensors");
-  return group;
-}
-
 }  // namespace updates_detail
 
 std::vector<UpdateGroup> find_updates(const Trace& trace, const Plan& plan) {
@@ -354,7 +332,9 @@ std::vector<UpdateGroup> find_updates(const Trace& trace, const Plan& plan) {
     int64_t elements = 0;
     for (const Member* member : alike) elements += member->type->type.numel();
     if (alike.size() < kWorthMembers && elements < kWorthElements) continue;
-    groups.push_back(group_of(code_of(*alike.front()), alike));
+    UpdateGroup& group = groups.emplace_back();
+    group.code = code_of(*alike.front());
+    for (const Member* member : alike) group.members.push_back(*member);
   }
   return groups;
 }
@@ -362,21 +342,40 @@ std::vector<UpdateGroup> find_updates(const Trace& trace, const Plan& plan) {
 std::vector<bool> nodes_of(const std::vector<UpdateGroup>& groups, size_t nodes) {
   std::vector<bool> found(nodes, false);
   for (const UpdateGroup& group : groups)
-    for (uint32_t node : group.nodes) found[node] = true;
+    for (const Update& member : group.members)
+      for (uint32_t node : member.nodes) found[node] = true;
   return found;
 }
 
-stablehlo::Values call_update(stablehlo::Builder& b, const UpdateGroup& group,
-                              const std::function<stablehlo::Value(Ref)>& value_of,
-                              stablehlo::Value numbers) {
+void lower_updates(stablehlo::Builder& b, const UpdateGroup& group,
+                   const std::function<stablehlo::Value(Ref)>& value_of, stablehlo::Value numbers,
+                   std::vector<stablehlo::Values>& values) {
+  std::vector<const Update*> members;
+  for (const Update& member : group.members)
+    if (!member.lowered) members.push_back(&member);
+  if (members.empty()) return;
+  const auto results = static_cast<int64_t>(group.code.results.size());
   stablehlo::Values operands;
-  for (Ref ref : group.operands) operands.push_back(value_of(ref));
+  std::vector<stablehlo::Type> types;
+  stablehlo::Dims positions;
+  const auto add = [&](auto begin, auto end) {
+    for (; begin != end; ++begin) operands.push_back(value_of(*begin));
+  };
+  for (const Update* member : members) {
+    add(member->tensors.begin(), member->tensors.begin() + results);
+    positions.insert(positions.end(), member->numbers.begin(), member->numbers.end());
+  }
+  for (const stablehlo::Value operand : operands) types.push_back(operand.type());
+  for (const Update* member : members) add(member->tensors.begin() + results, member->tensors.end());
+  for (const Update* member : members) add(member->units.begin(), member->units.end());
   if (group.code.numbers > 0) operands.push_back(numbers);
-  std::vector<stablehlo::Type> results;
-  for (size_t i = 0; i < group.results.size(); ++i) results.push_back(operands[i].type());
-  return b.custom_call(stablehlo::UpdateCode::kTarget, operands, results,
-                       {{"code", group.code.to_words()}, {"numbers", group.numbers}},
-                       {.in_place = true, .pure = true});
+  b.set_location(base::str("update of ", members.size(), members.size() == 1 ? " tensor" : " tensors"));
+  const stablehlo::Values updated = b.custom_call(stablehlo::UpdateCode::kTarget, operands, types,
+                                                  {{"code", group.code.to_words()}, {"numbers", positions}},
+                                                  {.in_place = true, .pure = true});
+  size_t next = 0;
+  for (const Update* member : members)
+    for (uint32_t node : member->results) values[node] = {updated[next++]};
 }
 
 }  // namespace sluice::device

@@ -13,14 +13,19 @@
 
 namespace sluice::device {
 
-// Updates with the same steps. The values are in the order of the call's operands and results.
-struct UpdateGroup {
-  stablehlo::UpdateCode code;
-  std::vector<Ref> operands;
+// The update of one tensor, or of a few that read one another's results.
+struct Update {
+  std::vector<Ref> tensors;       // first the leaves whose memory the results take, in the results' order
+  std::vector<Ref> units;         // tensors of one element
   std::vector<int64_t> numbers;   // positions in the program's f32 scalars
   std::vector<uint32_t> results;  // nodes
-  std::vector<uint32_t> nodes;    // all that the call stands for
-  std::string name;               // "update of 161 tensors"
+  std::vector<uint32_t> nodes;    // all that are done by it
+  bool lowered = false;
+};
+// Updates with the same steps.
+struct UpdateGroup {
+  stablehlo::UpdateCode code;
+  std::vector<Update> members;
 };
 
 // The groups of a plan whose results take their operands' memory. A group is worth a call when it has eight
@@ -29,8 +34,10 @@ std::vector<UpdateGroup> find_updates(const Trace& trace, const Plan& plan);
 // [node]: whether it belongs to a group.
 std::vector<bool> nodes_of(const std::vector<UpdateGroup>& groups, size_t nodes);
 
-// Adds the call; its results are those of group.results. `numbers`: the program's f32 scalars.
-stablehlo::Values call_update(stablehlo::Builder& b, const UpdateGroup& group,
-                              const std::function<stablehlo::Value(Ref)>& value_of, stablehlo::Value numbers);
+// Adds a call for the members that are not lowered yet, if there are any. [node]: `values` gets their
+// results. `numbers`: the program's f32 scalars.
+void lower_updates(stablehlo::Builder& b, const UpdateGroup& group,
+                   const std::function<stablehlo::Value(Ref)>& value_of, stablehlo::Value numbers,
+                   std::vector<stablehlo::Values>& values);
 
 }  // namespace sluice::device

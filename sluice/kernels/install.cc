@@ -14,6 +14,7 @@
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/pooling.h"
 #include "sluice/kernels/product.h"
+#include "sluice/kernels/product_update.h"
 #include "sluice/kernels/softmax.h"
 #include "sluice/kernels/threads.h"
 #include "sluice/kernels/update.h"
@@ -34,6 +35,7 @@ class Library : public stablehlo::KernelLibrary {
   bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
   bool has(const stablehlo::ProductCall& call) const override { return has_product(call); }
   bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
+  bool has_with_update(const stablehlo::ProductCall& call) const override { return has_product_update(call); }
 };
 
 base::Status register_all(const pjrt::Plugin& plugin) {
@@ -57,6 +59,7 @@ base::Status register_all(const pjrt::Plugin& plugin) {
   SLUICE_OK(register_custom_call<call_gelu>(plugin, stablehlo::kGeluTarget));
   SLUICE_OK(register_custom_call<call_gelu_gradient>(plugin, stablehlo::kGeluGradientTarget));
   SLUICE_OK(register_custom_call<call_update>(plugin, stablehlo::UpdateCode::kTarget));
+  SLUICE_OK(register_custom_call<call_product_update>(plugin, stablehlo::ProductCall::kUpdateTarget));
   return {};
 }
 

@@ -45,7 +45,8 @@ void multiply_packed(const ProductSize& size, const MatrixView& a, const float* 
 void multiply(const ProductSize& size, const MatrixView& a, const MatrixView& b, float* c, size_t c_step,
               bool add);
 
-// Null where the CPU has no registers for it, or where it is nearly a vector.
+// Null where the CPU has no registers for it, or where it is nearly a vector. Without a batch its run takes a
+// c that is null too: then a piece lies in its thread's memory, and only until finish returns.
 std::unique_ptr<ProductKernel> make_panel_product(const stablehlo::ProductCall& p);
 
 }  // namespace sluice::kernels

@@ -111,7 +111,7 @@ base::Status LibraryProduct::run(void* a, void* b, void* c, const Finish& finish
         part.product->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &part.a, from(a, a_step_)},
                                                        {DNNL_ARG_WEIGHTS, &part.b, from(b_of_parts, b_step_)},
                                                        {DNNL_ARG_DST, &part.c, from(c, c_step_)}}}));
-    if (finish) finish({first, count, 0, c_step_});
+    if (finish) finish({first, count, 0, c_step_, static_cast<float*>(from(c, c_step_)), c_step_});
     return {};
   });
 }
@@ -138,32 +138,36 @@ std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
 
 // What is done to a product's rows of so many floats.
 struct Addition {
-  const float* bias = nullptr;  // a row
-  bool rectified = false;       // then what is above 0 is kept; a NaN stays
-  const float* matrix = nullptr;
+  const float* bias = nullptr;    // a row
+  bool rectified = false;         // then what is above 0 is kept; a NaN stays
+  const float* matrix = nullptr;  // as the result lies
+  bool gated = false;             // then the result stays where the matrix is above 0 or a NaN
 };
 SLUICE_EACH_CPU
-void add_to_piece(const Addition& addition, const Piece& piece, size_t step, float* c) {
-  const auto [bias, rectified, matrix] = addition;
-  for (size_t row = piece.row; row < piece.row + piece.rows; ++row) {
-    const size_t first = row * step + piece.column;
-    float* const to = c + first;
+void add_to_piece(const Addition& addition, const Piece& piece) {
+  const auto [bias, rectified, matrix, gated] = addition;
+  for (size_t row = 0; row < piece.rows; ++row) {
+    float* const to = piece.first + row * piece.step;
     if (bias != nullptr)
       for (size_t i = 0; i < piece.columns; ++i) {
         const float sum = to[i] + bias[piece.column + i];
         to[i] = rectified && sum < 0 ? 0 : sum;
       }
-    if (matrix != nullptr)
-      for (size_t i = 0; i < piece.columns; ++i) to[i] += matrix[first + i];
+    if (matrix == nullptr) continue;
+    const float* const other = matrix + (piece.row + row) * piece.step + piece.column;
+    if (gated)
+      for (size_t i = 0; i < piece.columns; ++i) to[i] = other[i] <= 0 ? 0 : to[i];
+    else
+      for (size_t i = 0; i < piece.columns; ++i) to[i] += other[i];
   }
 }
 
 }  // namespace
 
-void finish_rows(size_t rows, size_t columns, const Finish& finish) {
+void finish_rows(float* c, size_t rows, size_t columns, const Finish& finish) {
   if (!finish) return;
   parallel_pieces(rows, size_t{kRowsOfPart}, [&](size_t first, size_t count) {
-    finish({first, count, 0, columns});
+    finish({first, count, 0, columns, c + first * columns, columns});
   });
 }
 
@@ -198,15 +202,13 @@ base::Status call_product(const pjrt::CustomCall& call) {
   if (kernel == nullptr) return no_kernel("matrix product");
   SLUICE_TRY(const auto rectified, call.number("rectified"));
   if (call.num_operands() == 2) return kernel->run(a.data, b.data, c.data);
-  Addition addition{.rectified = rectified.value_or(0) != 0};
+  SLUICE_TRY(const auto gated, call.number("gated"));
+  Addition addition{.rectified = rectified.value_or(0) != 0, .gated = gated.value_or(0) != 0};
   for (size_t i = 2; i < call.num_operands(); ++i) {
     SLUICE_TRY(const pjrt::CallBuffer added, call.operand(i));
     (added.dims.size() == 1 ? addition.bias : addition.matrix) = static_cast<const float*>(added.data);
   }
-  const auto columns = static_cast<size_t>(p.n);
-  auto* const to = static_cast<float*>(c.data);
-  return kernel->run(a.data, b.data, c.data,
-                     [=](const Piece& piece) { add_to_piece(addition, piece, columns, to); });
+  return kernel->run(a.data, b.data, c.data, [=](const Piece& piece) { add_to_piece(addition, piece); });
 }
 
 }  // namespace sluice::kernels

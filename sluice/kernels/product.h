@@ -8,9 +8,11 @@
 
 namespace sluice::kernels {
 
-// Some rows and columns of a product's result.
+// Some rows and columns of a product's result, and where they lie: `step` floats from one row to the next.
 struct Piece {
   size_t row, rows, column, columns;
+  float* first;
+  size_t step;
 };
 // Is called once for each piece of a result when it is there, by the thread that made it, which has it in its
 // cache. Empty: nothing is done.
@@ -25,8 +27,8 @@ class ProductKernel {
   virtual base::Status run(void* a, void* b, void* c, const Finish& finish) const = 0;
 };
 
-// For what was not made in pieces: calls finish for rows of it, on all threads.
-void finish_rows(size_t rows, size_t columns, const Finish& finish);
+// For a dense c that was not made in pieces: calls finish for rows of it, on all threads.
+void finish_rows(float* c, size_t rows, size_t columns, const Finish& finish);
 
 // Null where there is no fast kernel. Made once, valid as long as the process.
 const ProductKernel* find_product(const stablehlo::ProductCall& call);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sluice/kernels/panel_product.h"
+#include "sluice/kernels/test_noise.h"
 #include "sluice/kernels/test_threads.h"
 #include "sluice/kernels/thin_product.h"
 
@@ -25,8 +26,9 @@ void expect_definition(const ProductCall& p, const ProductKernel& kernel) {
   // Something is done to each number once, when it is there.
   const float bias = batch == 1 ? 3 : 0;
   const auto add_bias = [&](const Piece& piece) {
-    for (size_t row = piece.row; row < piece.row + piece.rows; ++row)
-      for (size_t i = 0; i < piece.columns; ++i) c[row * n + piece.column + i] += bias;
+    EXPECT_EQ(piece.first, c.data() + piece.row * n + piece.column);
+    for (size_t row = 0; row < piece.rows; ++row)
+      for (size_t i = 0; i < piece.columns; ++i) piece.first[row * piece.step + i] += bias;
   };
   ASSERT_TRUE(batch == 1 ? kernel.run(a.data(), b.data(), c.data(), add_bias)
                          : kernel.run(a.data(), b.data(), c.data()));
@@ -98,6 +100,23 @@ TEST_P(EveryPanelProduct, IsItsDefinition) {
   const auto kernel = make_panel_product(GetParam());
   if (!kernel) GTEST_SKIP() << "no registers for it";
   expect_definition(GetParam(), *kernel);
+}
+
+// Without a c each number is in one piece, which is seen once.
+TEST_P(EveryPanelProduct, IsMadeInPieces) {
+  const TestThreads threads;
+  const ProductCall p = GetParam();
+  const auto kernel = make_panel_product(p);
+  if (!kernel) GTEST_SKIP() << "no registers for it";
+  const auto m = static_cast<size_t>(p.m), k = static_cast<size_t>(p.k), n = static_cast<size_t>(p.n);
+  std::vector<float> a = noise(m * k, 1), b = noise(k * n, 2), whole(m * n), collected(m * n, 0);
+  ASSERT_TRUE(kernel->run(a.data(), b.data(), whole.data()));
+  ASSERT_TRUE(kernel->run(a.data(), b.data(), nullptr, [&](const Piece& piece) {
+    for (size_t row = 0; row < piece.rows; ++row)
+      for (size_t i = 0; i < piece.columns; ++i)
+        collected[(piece.row + row) * n + piece.column + i] += piece.first[row * piece.step + i];
+  }));
+  EXPECT_EQ(collected, whole);
 }
 
 // Rows, columns and inner places are left over by the tiles and by the blocks.

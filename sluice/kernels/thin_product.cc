@@ -54,7 +54,8 @@ class TallProduct : public ProductKernel {
       for (size_t block = blocks * part / parts; block < blocks * (part + 1) / parts; ++block) {
         const size_t row = block * kRowsOfBlock;
         run_block(row, static_cast<const float*>(a), packed.floats(), static_cast<float*>(c));
-        if (finish) finish({row, std::min(kRowsOfBlock, m_ - row), 0, n_});
+        if (finish)
+          finish({row, std::min(kRowsOfBlock, m_ - row), 0, n_, static_cast<float*>(c) + row * n_, n_});
       }
     });
     return {};
@@ -123,7 +124,7 @@ class DeepProduct : public ProductKernel {
     });
     add_partial_sums(sums, size);
     if (turned_) turn(sums[0], static_cast<float*>(c));
-    finish_rows(turned_ ? n_ : m_, turned_ ? m_ : n_, finish);
+    finish_rows(static_cast<float*>(c), turned_ ? n_ : m_, turned_ ? m_ : n_, finish);
     return {};
   }
 

@@ -15,8 +15,8 @@ using stablehlo::UpdateCode;
 
 // Elements that go through all steps at once: what the steps make of them stays in the first cache.
 constexpr size_t kBlock = 512;
-// Elements of a thread's piece of work.
-constexpr size_t kPiece = 64 * kBlock;
+// Elements of a thread's part of the work.
+constexpr size_t kElementsOfPart = 64 * kBlock;
 
 // A step's operand: as many floats as the block has, or one number.
 struct Source {
@@ -92,23 +92,54 @@ class Targets {
   std::vector<Copied> copied_;
 };
 
-// `values` has an entry for each register; those of the steps are filled in. `scratch`: kBlock floats a step.
-void run_block(const UpdateCode& code, const Targets& targets, const UpdateMember& member, size_t offset,
-               size_t count, std::vector<Source>& values, float* scratch) {
-  for (size_t i = 0; i < member.tensors.size(); ++i) values[i].vector = member.tensors[i] + offset;
-  const auto first = static_cast<size_t>(code.first_step());
-  for (size_t s = 0; s < code.steps.size(); ++s) {
-    const size_t direct = targets.direct(s);
-    float* const out = direct == Targets::kNowhere ? scratch + s * kBlock : member.tensors[direct] + offset;
-    const UpdateCode::Step& step = code.steps[s];
-    run_step(step.op, values[static_cast<size_t>(step.a)], values[static_cast<size_t>(step.b)], out, count);
-    values[first + s].vector = out;
+// Runs the code on elements of one member, on the calling thread.
+class Runner {
+ public:
+  Runner(const UpdateCode& code, const Targets& targets, const UpdateMember& member)
+      : code_(code),
+        targets_(targets),
+        member_(member),
+        values_(static_cast<size_t>(code.first_step()) + code.steps.size()),
+        scratch_(code.steps.size() * kBlock * sizeof(float)) {
+    for (size_t i = 0; i < member.numbers.size(); ++i)
+      values_[member.tensors.size() + i].number = member.numbers[i];
   }
-  for (const auto& [step, tensor] : targets.copied())
-    std::copy_n(scratch + step * kBlock, count, member.tensors[tensor] + offset);
-}
 
-struct Piece {
+  // `given`: where the tensor of this number lies for them, if it is not with the member.
+  void run(size_t first, size_t count, size_t number = 0, const float* given = nullptr) {
+    for (size_t done = 0; done < count; done += kBlock) {
+      for (size_t i = 0; i < member_.tensors.size(); ++i)
+        values_[i].vector =
+            given != nullptr && i == number ? given + done : member_.tensors[i] + first + done;
+      run_block(first + done, std::min(kBlock, count - done));
+    }
+  }
+
+ private:
+  void run_block(size_t offset, size_t count) {
+    const auto first = static_cast<size_t>(code_.first_step());
+    float* const scratch = scratch_.floats();
+    for (size_t s = 0; s < code_.steps.size(); ++s) {
+      const size_t direct = targets_.direct(s);
+      float* const out =
+          direct == Targets::kNowhere ? scratch + s * kBlock : member_.tensors[direct] + offset;
+      const UpdateCode::Step& step = code_.steps[s];
+      run_step(step.op, values_[static_cast<size_t>(step.a)], values_[static_cast<size_t>(step.b)], out,
+               count);
+      values_[first + s].vector = out;
+    }
+    for (const auto& [step, tensor] : targets_.copied())
+      std::copy_n(scratch + step * kBlock, count, member_.tensors[tensor] + offset);
+  }
+
+  const UpdateCode& code_;
+  const Targets& targets_;
+  const UpdateMember& member_;
+  std::vector<Source> values_;  // of the registers
+  Scratch scratch_;             // kBlock floats a step
+};
+
+struct Part {
   const UpdateMember* member;
   size_t first, count;
 };
@@ -116,29 +147,39 @@ struct Piece {
 }  // namespace
 
 void run_updates(const UpdateCode& code, std::span<const UpdateMember> members) {
-  std::vector<Piece> pieces;
+  std::vector<Part> parts;
   for (const UpdateMember& member : members)
-    for (size_t first = 0; first < member.elements; first += kPiece)
-      pieces.push_back({&member, first, std::min(kPiece, member.elements - first)});
+    for (size_t first = 0; first < member.elements; first += kElementsOfPart)
+      parts.push_back({&member, first, std::min(kElementsOfPart, member.elements - first)});
   const Targets targets(code);
-  const auto registers = static_cast<size_t>(code.first_step()) + code.steps.size();
-  parallel_for(pieces.size(), [&](size_t p) {
-    const UpdateMember& member = *pieces[p].member;
-    std::vector<Source> values(registers);
-    const Scratch scratch(code.steps.size() * kBlock * sizeof(float));
-    for (size_t i = 0; i < member.numbers.size(); ++i)
-      values[member.tensors.size() + i].number = member.numbers[i];
-    const size_t end = pieces[p].first + pieces[p].count;
-    for (size_t first = pieces[p].first; first < end; first += kBlock)
-      run_block(code, targets, member, first, std::min(kBlock, end - first), values, scratch.floats());
+  parallel_for(parts.size(), [&](size_t p) {
+    const auto [member, first, count] = parts[p];
+    Runner(code, targets, *member).run(first, count);
   });
 }
 
-base::Status call_update(const pjrt::CustomCall& call) {
+void update_piece(const UpdateCode& code, const UpdateMember& member, size_t number, size_t columns,
+                  const Piece& piece) {
+  const Targets targets(code);
+  Runner runner(code, targets, member);
+  const size_t first = piece.row * columns + piece.column;
+  if (piece.columns == columns && piece.step == columns)
+    return runner.run(first, piece.rows * columns, number, piece.first);
+  for (size_t row = 0; row < piece.rows; ++row)
+    runner.run(first + row * columns, piece.columns, number, piece.first + row * piece.step);
+}
+
+base::Result<UpdateCode> code_of(const pjrt::CustomCall& call) {
   SLUICE_TRY(const stablehlo::Dims words, list_of(call, "code"));
-  SLUICE_TRY(const stablehlo::Dims positions, list_of(call, "numbers"));
   const auto code = UpdateCode::from_words(words);
   if (!code) return base::fail(Code::kInvalidArgument, "the code of an update cannot be read");
+  return *code;
+}
+
+base::Status call_update(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const UpdateCode read, code_of(call));
+  const UpdateCode* const code = &read;
+  SLUICE_TRY(const stablehlo::Dims positions, list_of(call, "numbers"));
   const size_t per_member = code->tensors + code->units, results = code->results.size();
   const size_t tensor_operands = call.num_operands() - (code->numbers > 0 ? 1 : 0);
   if (per_member == 0 || tensor_operands % per_member != 0 ||

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/kernels/product.h"
 #include "sluice/pjrt/custom_call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
@@ -22,6 +23,14 @@ struct UpdateMember {
 // Runs the code for each element of each member, on the threads of a call. Other tensors than a member's
 // first may be the same memory; they are not written.
 void run_updates(const stablehlo::UpdateCode& code, std::span<const UpdateMember> members);
+
+// The same for a piece of a matrix of so many columns, which is the member's tensor of this number; its own
+// entry is not read. On the calling thread.
+void update_piece(const stablehlo::UpdateCode& code, const UpdateMember& member, size_t number,
+                  size_t columns, const Piece& piece);
+
+// A call's attribute.
+base::Result<stablehlo::UpdateCode> code_of(const pjrt::CustomCall& call);
 
 base::Status call_update(const pjrt::CustomCall& call);
 

@@ -71,6 +71,30 @@ TEST(Update, AValueIsReadBeforeItIsOverwritten) {
   }
 }
 
+// One tensor comes in pieces: whole rows, or some columns of them.
+TEST(Update, PiecesAreUpdatedAsTheWholeIs) {
+  constexpr size_t kRows = 9, kColumns = 700;
+  std::vector<float> p = numbers(kRows * kColumns, 1), m = numbers(p.size(), -1), g = numbers(p.size(), 3);
+  std::vector<float> wanted_p = p, wanted_m = m;
+  const std::vector<float> rates = {0.5f, -0.1f};
+  const UpdateMember wanted{{wanted_p.data(), wanted_m.data(), g.data()}, rates, p.size()};
+  run_updates(momentum(), {&wanted, 1});
+
+  const UpdateMember member{{p.data(), m.data(), nullptr}, rates, p.size()};
+  const auto update = [&](size_t row, size_t rows, size_t column, size_t columns, size_t step) {
+    std::vector<float> piece(rows * step);
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t i = 0; i < columns; ++i) piece[r * step + i] = g[(row + r) * kColumns + column + i];
+    update_piece(momentum(), member, 2, kColumns, {row, rows, column, columns, piece.data(), step});
+  };
+  update(0, 4, 0, kColumns, kColumns);
+  update(4, 2, 0, kColumns, kColumns + 5);
+  update(6, 3, 0, 600, 600);
+  update(6, 3, 600, 100, 128);
+  EXPECT_EQ(p, wanted_p);
+  EXPECT_EQ(m, wanted_m);
+}
+
 TEST(Update, EveryOperation) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto run = [](Op op, float a, float b) {

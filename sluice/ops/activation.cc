@@ -52,6 +52,8 @@ Values threshold(Emit& e) {
 
 Values threshold_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
+  if (e.is_constant("threshold", 0))
+    if (const Value gated = kernel_gated_product(e, o.v[0], o.v[1])) return {gated};
   Value below = compare_with(o, o.v[1], Compare::kLe, o.argument(e, "threshold"));
   const Value passed = to(o.b, o.b.select(below, o.zero, o.v[0]), o.dtype);
   if (e.is_constant("threshold", 0)) note_gated(e, passed, o.v[0], o.v[1]);

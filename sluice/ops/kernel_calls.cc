@@ -88,15 +88,15 @@ Values call_attention(Emit& e, std::string_view target, Values operands, const A
   return made;
 }
 
-// `added`: empty, or like the result.
-Value call_product(Emit& e, const Product& product, const Type& result, Value added = {},
-                   bool rectified = false) {
+// `matrix`: empty, or like the result. `flag`: an attribute that is 1, if there is one.
+Value call_product(Emit& e, const Product& product, const Type& result, Value matrix = {},
+                   const char* flag = nullptr) {
   Values operands = {product.a, product.b};
   stablehlo::CallAttributes attributes = {{"transposed_a", int64_t{product.transposed_a}},
                                           {"transposed_b", int64_t{product.transposed_b}}};
   if (product.bias) operands.push_back(product.bias);
-  if (added) operands.push_back(added);
-  if (rectified) attributes.emplace_back("rectified", int64_t{1});
+  if (matrix) operands.push_back(matrix);
+  if (flag != nullptr) attributes.push_back({flag, int64_t{1}});
   return call_on_rows(e, stablehlo::ProductCall::kTarget, operands, result, attributes);
 }
 
@@ -190,7 +190,15 @@ Value kernel_added(Emit& e, Value x, Value other) {
 Value kernel_rectified_product(Emit& e, Value x) {
   const auto found = product_alone(e, x);
   if (!found || !found->second.bias) return {};
-  return e.b.reshape(call_product(e, found->second, found->first.type(), {}, /*rectified=*/true), x.dims());
+  return e.b.reshape(call_product(e, found->second, found->first.type(), {}, "rectified"), x.dims());
+}
+
+Value kernel_gated_product(Emit& e, Value x, Value gate) {
+  const auto found = product_alone(e, x);
+  if (!found || found->second.bias || found->first.rank() != 2 || gate.type() != x.type()) return {};
+  const auto& [matrix, product] = *found;
+  return e.b.reshape(call_product(e, product, matrix.type(), e.b.reshape(gate, matrix.dims()), "gated"),
+                     x.dims());
 }
 
 Value sum_over_dims(Emit& e, Value x, const Dims& dims) {

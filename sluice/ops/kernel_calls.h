@@ -19,6 +19,8 @@ Value kernel_product(Emit& e, Value a, Value b);
 // which is a bias [n] or like x. The first of these two may be such an x too, and max(0, x) be made of it.
 Value kernel_added(Emit& e, Value x, Value other);
 Value kernel_rectified_product(Emit& e, Value x);
+// And of one without a bias: x where the gate, which is like x, is above 0 (or a NaN), else 0.
+Value kernel_gated_product(Emit& e, Value x, Value gate);
 
 // The sums over `dims`, which are then gone: by a kernel where these are the first ones, else by the
 // compiler.

@@ -221,6 +221,11 @@ TEST(KernelCalls, AReluIsPartOfAProductThatNothingElseReads) {
   ASSERT_TRUE(static_cast<bool>(sum));
   EXPECT_EQ(sum.dims(), biased.dims());
   EXPECT_FALSE(static_cast<bool>(kernel_rectified_product(e, sum)));
+  EXPECT_FALSE(static_cast<bool>(kernel_gated_product(e, biased, seen))) << "it has a bias";
+  EXPECT_FALSE(static_cast<bool>(kernel_gated_product(e, seen, product))) << "the gate has other dims";
+  const Value gated = kernel_gated_product(e, seen, biased);
+  ASSERT_TRUE(static_cast<bool>(gated));
+  EXPECT_EQ(gated.dims(), seen.dims());
   notes.readers[biased.id()] = 1;
   const Value rectified = kernel_rectified_product(e, biased);
   ASSERT_TRUE(static_cast<bool>(rectified));
@@ -229,6 +234,7 @@ TEST(KernelCalls, AReluIsPartOfAProductThatNothingElseReads) {
   EXPECT_FALSE(static_cast<bool>(kernel_rectified_product(e, biased)));
   notes.readers[product.id()] = 2;
   EXPECT_FALSE(static_cast<bool>(kernel_added(e, seen, bias)));
+  EXPECT_FALSE(static_cast<bool>(kernel_gated_product(e, seen, biased)));
 }
 
 TEST(KernelCalls, LayerNormalizationIsAKernels) {

@@ -338,6 +338,8 @@ base::Result<std::shared_ptr<pjrt::Transport>> make_gloo_transport(
                                    : c10d::ProcessGroupGloo::createDeviceForInterface(interface));
     auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, processes->index(), processes->count(),
                                                              options);
+    // One that is connected may be done, or give up, while another still connects to it.
+    SLUICE_OK(processes->gather(name + " connected", ""));
     return std::make_shared<GlooTransport>(processes, std::move(group), name);
   } catch (const std::exception& error) {
     return base::fail(Code::kUnavailable, "process ", processes->index(), " (", address,

@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <initializer_list>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -109,10 +108,9 @@ struct CallAttribute {
 using CallAttributes = std::vector<CallAttribute>;
 
 struct CallOptions {
-  bool in_place =
-      false;  // result i takes the memory of operand i, and so must have its type; there may be more operands
-  size_t most_in_place = std::numeric_limits<size_t>::max();  // of the first so many results only
-  bool pure = false;                                          // nothing but its results matters
+  // Result i takes the memory of operand i, and so must have its type; there may be more operands.
+  bool in_place = false;
+  bool pure = false;  // nothing but its results matters
   // The order of each operand's and result's dimensions in memory, the fastest first; empty: the last
   // dimension of all is the fastest.
   std::vector<Dims> operand_layouts = {}, result_layouts = {};

@@ -31,9 +31,16 @@ struct ConvolutionCall {
 // "sluice_product": c [batch, m, n] = a [batch, m, k] b [batch, k, n]. Without a batch there are two
 // dimensions, and more operands may be a bias [n] that is added to each row, and a matrix [m, n] that is
 // added to all. An operand that is transposed is passed as it lies in memory: [batch, k, m], [batch, n, k].
-// Attributes: transposed_a, transposed_b (0 or 1); rectified (0 or 1), with a bias: max(0, a b + bias).
+// Attributes: transposed_a, transposed_b (0 or 1); rectified (0 or 1), with a bias: max(0, a b + bias); gated
+// (0 or 1): the matrix is not added, c is 0 where it is 0 or less.
 struct ProductCall {
   static constexpr std::string_view kTarget = "sluice_product";
+  // "sluice_product_update": the update (UpdateCode) of one tensor by a product without a batch, which
+  // nothing else reads: it is the code's tensor number `product` and is not written to memory. Operands: the
+  // tensors that become results, the code's other tensors and its units; when the code uses numbers, one
+  // vector that holds them; a, b; then any that are not read, which are only made before. Attributes: code,
+  // numbers, product, transposed_a, transposed_b.
+  static constexpr std::string_view kUpdateTarget = "sluice_product_update";
   int64_t batch = 1, m = 0, k = 0, n = 0;
   bool transposed_a = false, transposed_b = false;
 };
@@ -132,6 +139,8 @@ class KernelLibrary {
   virtual bool has(const ConvolutionCall& call) const = 0;
   virtual bool has(const ProductCall& call) const = 0;
   virtual bool has(const AttentionCall& call) const = 0;
+  // Whether there is one for a product together with the update that it is the gradient of.
+  virtual bool has_with_update(const ProductCall& call) const = 0;
 };
 
 }  // namespace sluice::stablehlo

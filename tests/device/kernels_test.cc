@@ -7,6 +7,8 @@
 namespace sluice::tests {
 namespace {
 
+using Parameters = std::vector<torch::Tensor>;
+
 // relu(normalized + what was skipped), which is normalized too or is the input.
 struct ResidualImpl : torch::nn::Module {
   explicit ResidualImpl(bool projected) {
@@ -135,6 +137,28 @@ TEST(CpuKernels, AReluIsPartOfItsLinearLayer) {
   }
 }
 
+// The gradient of a ReLU is part of the product that makes the gradient of the linear layer behind it.
+TEST(CpuKernels, TheGradientOfAReluIsPartOfAProduct) {
+  torch::manual_seed(7);
+  const torch::Tensor input = torch::randn({4, 30, 64}), first = torch::randn({96, 64}),
+                      second = torch::randn({48, 96});
+  const auto gradients = [&](torch::Device device) {
+    namespace functional = torch::nn::functional;
+    const torch::Tensor w = first.detach().to(device).requires_grad_(),
+                        v = second.detach().to(device).requires_grad_();
+    functional::linear(torch::relu(functional::linear(input.to(device), w)), v).pow(2).sum().backward();
+    return Parameters{w.grad().cpu(), v.grad().cpu()};
+  };
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  DeviceOptions options;
+  options.dump = folder.path("programs");
+  restart(options);
+  expect_same(gradients(test_device()), gradients(torch::kCPU), 1e-4);
+  if (on_cpu()) return;
+  EXPECT_EQ(calls_in(options.dump, "gated = 1"), 1);
+  restart();
+}
+
 // A sum with what a linear layer makes is part of its product's call, on either side and with its bias.
 TEST(CpuKernels, AResidualSumIsPartOfItsLinearLayer) {
   torch::manual_seed(8);
@@ -238,7 +262,6 @@ TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
 }
 
 using torch::optim::Optimizer;
-using Parameters = std::vector<torch::Tensor>;
 
 struct OptimizerCase {
   const char* name;
@@ -246,6 +269,7 @@ struct OptimizerCase {
   bool clip = false, averaged = false;
 };
 
+// With an epsilon that is not much smaller than gradients are: what is divided by less is rounding.
 std::vector<OptimizerCase> optimizer_cases() {
   using namespace torch::optim;
   auto sgd = [](const Parameters& p) {
@@ -261,24 +285,30 @@ std::vector<OptimizerCase> optimizer_cases() {
          return std::make_unique<SGD>(p, SGDOptions(0.1).momentum(0.9).dampening(0.5));
        }},
       {"adam",
-       [](const Parameters& p) { return std::make_unique<Adam>(p, AdamOptions(0.01).amsgrad(true)); }},
-      {"adamw", [](const Parameters& p) { return std::make_unique<AdamW>(p, AdamWOptions(0.01)); }},
+       [](const Parameters& p) {
+         return std::make_unique<Adam>(p, AdamOptions(0.01).amsgrad(true).eps(0.01));
+       }},
+      {"adamw", [](const Parameters& p) { return std::make_unique<AdamW>(p, AdamWOptions(0.01).eps(0.01)); }},
       {"rmsprop",
        [](const Parameters& p) {
          return std::make_unique<RMSprop>(p, RMSpropOptions(0.01).centered(true).momentum(0.9).eps(0.01));
        }},
-      {"adagrad", [](const Parameters& p) { return std::make_unique<Adagrad>(p, AdagradOptions(0.01)); }},
+      {"adagrad",
+       [](const Parameters& p) { return std::make_unique<Adagrad>(p, AdagradOptions(0.01).eps(0.01)); }},
   };
 }
 
-// The parameters of a small net, and their averages where the case has them, after five steps.
-Parameters train(const OptimizerCase& one, torch::Device device) {
+// The parameters of a net of linear layers with these features, and their averages where the case has them,
+// after five steps.
+Parameters train(const OptimizerCase& one, const std::vector<int64_t>& features, torch::Device device) {
   namespace nn = torch::nn;
   torch::manual_seed(5);
-  nn::Sequential net(nn::Linear(7, 1100), nn::Tanh(), nn::Linear(1100, 5), nn::Tanh(), nn::Linear(5, 6),
-                     nn::Tanh(), nn::Linear(6, 3), nn::Tanh(), nn::Linear(3, 4), nn::Tanh(),
-                     nn::Linear(4, 1));
-  const torch::Tensor input = torch::randn({16, 7}).to(device);
+  nn::Sequential net;
+  for (size_t i = 1; i < features.size(); ++i) {
+    if (i > 1) net->push_back(nn::Tanh());
+    net->push_back(nn::Linear(features[i - 1], features[i]));
+  }
+  const torch::Tensor input = torch::randn({16, features[0]}).to(device);
   net->to(device);
   const Parameters parameters = net->parameters();
   Parameters averages;
@@ -304,22 +334,103 @@ Parameters train(const OptimizerCase& one, torch::Device device) {
   return all;
 }
 
+// Trains on both devices, and gives the program of the last step to `look`.
+void expect_same_training(const OptimizerCase& one, const std::vector<int64_t>& features,
+                          const std::function<void(const std::filesystem::path&)>& look) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  DeviceOptions options;
+  options.dump = folder.path("programs");
+  restart(options);
+  expect_same(train(one, features, test_device()), train(one, features, torch::kCPU), 2e-5, one.name);
+  std::vector<std::filesystem::path> programs;
+  for (const auto& file : std::filesystem::directory_iterator(options.dump)) programs.push_back(file.path());
+  // The first program begins with a state that is not there yet; the second is the one of all other steps.
+  ASSERT_LE(programs.size(), 2u) << one.name;
+  std::sort(programs.begin(), programs.end());
+  look(programs.back());
+}
+
 TEST(CpuKernels, AnOptimizersUpdatesAreOneCall) {
   if (on_cpu()) GTEST_SKIP();
-  for (const OptimizerCase& one : optimizer_cases()) {
+  for (const OptimizerCase& one : optimizer_cases())
+    expect_same_training(one, {7, 1100, 5, 6, 3, 4, 1}, [&](const std::filesystem::path& program) {
+      EXPECT_EQ(calls_of("\"sluice_update\"", program), 1) << one.name;
+    });
+  restart();
+}
+
+TEST(CpuKernels, ALargeWeightsGradientAndUpdateAreOneCall) {
+  if (on_cpu()) GTEST_SKIP();
+  for (const OptimizerCase& one : optimizer_cases())
+    expect_same_training(one, {256, 300, 256}, [&](const std::filesystem::path& program) {
+      const int64_t in_products = calls_of("\"sluice_product_update\"", program);
+      EXPECT_EQ(in_products, one.clip ? 0 : 2) << one.name;  // all gradients are read before they are clipped
+      EXPECT_EQ(calls_of("\"sluice_update\"", program), 1) << one.name;
+    });
+  restart();
+}
+
+// What reads a weight of a step reads it before its update, wherever it was recorded.
+TEST(CpuKernels, AWeightIsReadBeforeItsUpdateOverwritesIt) {
+  enum Reader { kNone, kFirst, kLast, kAfterTheGradient };
+  auto run = [](torch::Device device, Reader reader) {
+    torch::manual_seed(8);
+    torch::nn::Linear layer(256, 300);
+    const torch::Tensor input = torch::randn({16, 256}).to(device);
+    layer->to(device);
+    torch::optim::SGD optimizer(layer->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+    Parameters all = {layer->weight, layer->bias};
+    for (int step = 0; step < 3; ++step) {
+      torch::Tensor read;
+      const auto read_if = [&](Reader now) {
+        if (reader == now) read = (layer->weight.detach() * layer->weight.detach()).sum();
+      };
+      read_if(kFirst);
+      layer->forward(input).pow(2).mean().backward();
+      read_if(kAfterTheGradient);
+      optimizer.step();
+      read_if(kLast);
+      optimizer.zero_grad();
+      cut();
+      if (read.defined()) all.push_back(read);
+    }
+    return all;
+  };
+  for (const Reader reader : {kNone, kFirst, kLast, kAfterTheGradient}) {
     const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
     DeviceOptions options;
     options.dump = folder.path("programs");
     restart(options);
-    expect_same(train(one, test_device()), train(one, torch::kCPU), 2e-5, one.name);
-    std::vector<std::filesystem::path> programs;
-    for (const auto& file : std::filesystem::directory_iterator(options.dump))
-      programs.push_back(file.path());
-    // The first program begins with a state that is not there yet; the second is the one of all other steps.
-    ASSERT_LE(programs.size(), 2u) << one.name;
-    std::sort(programs.begin(), programs.end());
-    EXPECT_EQ(calls_of("\"sluice_update\"", programs.back()), 1) << one.name;
+    expect_same(run(test_device(), reader), run(torch::kCPU, reader), 1e-5, c10::str("reader ", reader));
+    if (on_cpu()) continue;
+    const int64_t calls = calls_in(options.dump, "\"sluice_product_update\"");
+    EXPECT_EQ(calls > 0, reader != kLast) << reader;  // what else reads is no longer an update
   }
+  restart();
+}
+
+// All that an update reads is there before it is done with one of them.
+TEST(CpuKernels, AnUpdateByTwoProductsAndANumberThatComesLater) {
+  auto run = [](torch::Device device) {
+    torch::manual_seed(9);
+    Parameters x;
+    for (int64_t columns : {300, 256, 300, 256}) x.push_back((torch::randn({32, columns}) * 0.1).to(device));
+    torch::Tensor w = torch::randn({300, 256}).to(device);
+    for (int step = 0; step < 3; ++step) {
+      torch::Tensor first = x[0].t().mm(x[1]), scale = x[3].abs().mean(), second = x[2].t().mm(x[3]);
+      w.add_(first * scale, -0.1).add_(second, 0.2);
+      first = second = torch::Tensor();  // nothing else reads them
+      cut();
+    }
+    return Parameters{w};
+  };
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  DeviceOptions options;
+  options.dump = folder.path("programs");
+  restart(options);
+  expect_same(run(test_device()), run(torch::kCPU), 1e-5);
+  if (on_cpu()) return;
+  EXPECT_EQ(calls_in(options.dump, "\"sluice_product_update\""), 1);
   restart();
 }
 

@@ -1,0 +1,15 @@
+// A product that is a weight's gradient, and the weight's update by it, in one call: the gradient is used
+// where it was made, in the caches. Internal to this room.
+#pragma once
+
+#include "sluice/pjrt/custom_call.h"
+#include "sluice/stablehlo/kernel_library.h"
+
+namespace sluice::kernels {
+
+// Whether it is faster than the two calls.
+bool has_product_update(const stablehlo::ProductCall& call);
+// The handler.
+base::Status call_product_update(const pjrt::CustomCall& call);
+
+}  // namespace sluice::kernels
