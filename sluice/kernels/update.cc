@@ -105,7 +105,7 @@ class Runner {
       values_[member.tensors.size() + i].number = member.numbers[i];
   }
 
-  // `given`: where the tensor of this number lies for them, if it is not with the member.
+  // `given`: where the tensor of this number lies for these elements, if it is not the member's.
   void run(size_t first, size_t count, size_t number = 0, const float* given = nullptr) {
     for (size_t done = 0; done < count; done += kBlock) {
       for (size_t i = 0; i < member_.tensors.size(); ++i)
@@ -177,13 +177,12 @@ base::Result<UpdateCode> code_of(const pjrt::CustomCall& call) {
 }
 
 base::Status call_update(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const UpdateCode read, code_of(call));
-  const UpdateCode* const code = &read;
+  SLUICE_TRY(const UpdateCode code, code_of(call));
   SLUICE_TRY(const stablehlo::Dims positions, list_of(call, "numbers"));
-  const size_t per_member = code->tensors + code->units, results = code->results.size();
-  const size_t tensor_operands = call.num_operands() - (code->numbers > 0 ? 1 : 0);
+  const size_t per_member = code.tensors + code.units, results = code.results.size();
+  const size_t tensor_operands = call.num_operands() - (code.numbers > 0 ? 1 : 0);
   if (per_member == 0 || tensor_operands % per_member != 0 ||
-      positions.size() != tensor_operands / per_member * code->numbers)
+      positions.size() != tensor_operands / per_member * code.numbers)
     return base::fail(Code::kInvalidArgument, "an update of ", per_member, " operands a tensor has ",
                       tensor_operands, " of them and ", positions.size(), " numbers");
   std::vector<UpdateMember> members(tensor_operands / per_member);
@@ -200,22 +199,22 @@ base::Status call_update(const pjrt::CustomCall& call) {
     return {};
   };
   SLUICE_OK(tensors_of_all(results));
-  SLUICE_OK(tensors_of_all(code->tensors - results));
+  SLUICE_OK(tensors_of_all(code.tensors - results));
   for (UpdateMember& member : members) {
-    for (size_t i = 0; i < code->units; ++i) {
+    for (size_t i = 0; i < code.units; ++i) {
       SLUICE_TRY(const pjrt::CallBuffer unit, call.operand(next++));
       member.numbers.push_back(*static_cast<const float*>(unit.data));
     }
   }
-  if (code->numbers > 0) {
+  if (code.numbers > 0) {
     SLUICE_TRY(const pjrt::CallBuffer all, call.operand(next));
     size_t position = 0;
     for (UpdateMember& member : members)
-      for (size_t i = 0; i < code->numbers; ++i)
+      for (size_t i = 0; i < code.numbers; ++i)
         member.numbers.push_back(static_cast<const float*>(all.data)[positions[position++]]);
   }
   const UseThreads threads(call);
-  run_updates(*code, members);
+  run_updates(code, members);
   return {};
 }
 
