@@ -68,12 +68,32 @@ int64_t calls_of(const std::string& target, const std::filesystem::path& program
   return calls;
 }
 
-// The same for all programs of a folder.
-int64_t calls_in(const std::string& folder, const std::string& target) {
-  int64_t calls = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) calls += calls_of(target, file.path());
-  return calls;
-}
+// The device anew, which writes its programs to a folder that is there as long as this.
+class DumpedPrograms {
+ public:
+  explicit DumpedPrograms(DeviceOptions options = {}) {
+    options.dump = path();
+    restart(options);
+  }
+
+  // In the order in which they were made.
+  std::vector<std::filesystem::path> all() const {
+    std::vector<std::filesystem::path> found;
+    for (const auto& file : std::filesystem::directory_iterator(path())) found.push_back(file.path());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  int64_t calls(const std::string& target) const {
+    int64_t calls = 0;
+    for (const auto& program : all()) calls += calls_of(target, program);
+    return calls;
+  }
+
+ private:
+  std::string path() const { return folder_.path("programs"); }
+
+  base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
+};
 
 TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {
   Network expected(torch::kCPU);
@@ -98,15 +118,12 @@ TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {
 
 TEST(CpuKernels, NormalizationsAreCallsTogetherWithTheirRelus) {
   if (on_cpu()) GTEST_SKIP();
-  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  DeviceOptions options;
-  options.dump = folder.path("programs");
-  restart(options);
+  const DumpedPrograms programs;
   Network network(test_device());
   (void)network.gradients();
   cut();
-  const int64_t forward = calls_in(options.dump, "\"sluice_normalize\"");
-  const int64_t backward = calls_in(options.dump, "\"sluice_normalization_gradient\"");
+  const int64_t forward = programs.calls("\"sluice_normalize\"");
+  const int64_t backward = programs.calls("\"sluice_normalization_gradient\"");
   restart();
   EXPECT_EQ(forward, 4);
   EXPECT_EQ(backward, 5);
@@ -119,17 +136,14 @@ TEST(CpuKernels, AReluIsPartOfItsLinearLayer) {
   const torch::Tensor input = torch::randn({4, 30, 64}), weight = torch::randn({96, 64}),
                       bias = torch::randn({96});
   for (const bool read_twice : {false, true}) {
-    const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-    DeviceOptions options;
-    options.dump = folder.path("programs");
-    restart(options);
+    const DumpedPrograms programs;
     const auto compute = [&](torch::Device device) {
       const torch::Tensor x =
           torch::nn::functional::linear(input.to(device), weight.to(device), bias.to(device));
       return read_twice ? torch::relu(x) + x : torch::relu(x);
     };
     const torch::Tensor made = compute(test_device()).cpu();
-    const int64_t rectified = calls_in(options.dump, "rectified = 1");
+    const int64_t rectified = programs.calls("rectified = 1");
     restart();
     expect_same(made, compute(torch::kCPU), 1e-4, c10::str("read twice: ", read_twice));
     if (on_cpu()) continue;
@@ -149,13 +163,11 @@ TEST(CpuKernels, TheGradientOfAReluIsPartOfAProduct) {
     functional::linear(torch::relu(functional::linear(input.to(device), w)), v).pow(2).sum().backward();
     return Parameters{w.grad().cpu(), v.grad().cpu()};
   };
-  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  DeviceOptions options;
-  options.dump = folder.path("programs");
-  restart(options);
+  const DumpedPrograms programs;
   expect_same(gradients(test_device()), gradients(torch::kCPU), 1e-4);
-  if (on_cpu()) return;
-  EXPECT_EQ(calls_in(options.dump, "gated = 1"), 1);
+  if (!on_cpu()) {
+    EXPECT_EQ(programs.calls("gated = 1"), 1);
+  }
   restart();
 }
 
@@ -165,10 +177,7 @@ TEST(CpuKernels, AResidualSumIsPartOfItsLinearLayer) {
   const torch::Tensor input = torch::randn({4, 30, 64}), weight = torch::randn({64, 64}),
                       bias = torch::randn({64});
   for (const bool biased : {false, true}) {
-    const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-    DeviceOptions options;
-    options.dump = folder.path("programs");
-    restart(options);
+    const DumpedPrograms programs;
     const auto compute = [&](torch::Device device) {
       const torch::Tensor x = input.to(device);
       const torch::Tensor of_bias = biased ? bias.to(device) : torch::Tensor();
@@ -176,7 +185,7 @@ TEST(CpuKernels, AResidualSumIsPartOfItsLinearLayer) {
       return torch::nn::functional::linear(once, weight.to(device), of_bias) + once;
     };
     const torch::Tensor made = compute(test_device()).cpu();
-    const int64_t sums = calls_in(options.dump, "tensor<120x64xf32>) -> tensor<120x64xf32>");
+    const int64_t sums = programs.calls("tensor<120x64xf32>) -> tensor<120x64xf32>");
     restart();
     expect_same(made, compute(torch::kCPU), 1e-3, c10::str("biased: ", biased));
     if (on_cpu()) continue;
@@ -242,11 +251,9 @@ TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
        std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}, {true, true}}) {
     const std::vector<torch::Tensor> wanted = attention(torch::kCPU, causal, together);
     for (const bool kernels : {true, false}) {
-      const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
       DeviceOptions options;
       options.cpu_kernels = kernels;
-      options.dump = folder.path("programs");
-      restart(options);
+      const DumpedPrograms programs(options);
       const std::vector<torch::Tensor> made = attention(test_device(), causal, together);
       cut();
       for (size_t i = 0; i < made.size(); ++i)
@@ -254,8 +261,8 @@ TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
             made[i].cpu(), wanted[i], 1e-5,
             c10::str("causal ", causal, ", together ", together, ", kernels ", kernels, ", tensor ", i));
       if (on_cpu()) continue;
-      EXPECT_EQ(calls_in(options.dump, "\"sluice_attention\""), kernels ? 1 : 0);
-      EXPECT_EQ(calls_in(options.dump, "\"sluice_attention_gradient\""), kernels ? 1 : 0);
+      EXPECT_EQ(programs.calls("\"sluice_attention\""), kernels ? 1 : 0);
+      EXPECT_EQ(programs.calls("\"sluice_attention_gradient\""), kernels ? 1 : 0);
     }
   }
   restart();
@@ -337,17 +344,12 @@ Parameters train(const OptimizerCase& one, const std::vector<int64_t>& features,
 // Trains on both devices, and gives the program of the last step to `look`.
 void expect_same_training(const OptimizerCase& one, const std::vector<int64_t>& features,
                           const std::function<void(const std::filesystem::path&)>& look) {
-  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  DeviceOptions options;
-  options.dump = folder.path("programs");
-  restart(options);
+  const DumpedPrograms programs;
   expect_same(train(one, features, test_device()), train(one, features, torch::kCPU), 2e-5, one.name);
-  std::vector<std::filesystem::path> programs;
-  for (const auto& file : std::filesystem::directory_iterator(options.dump)) programs.push_back(file.path());
+  const auto all = programs.all();
   // The first program begins with a state that is not there yet; the second is the one of all other steps.
-  ASSERT_LE(programs.size(), 2u) << one.name;
-  std::sort(programs.begin(), programs.end());
-  look(programs.back());
+  ASSERT_LE(all.size(), 2u) << one.name;
+  look(all.back());
 }
 
 TEST(CpuKernels, AnOptimizersUpdatesAreOneCall) {
@@ -397,13 +399,10 @@ TEST(CpuKernels, AWeightIsReadBeforeItsUpdateOverwritesIt) {
     return all;
   };
   for (const Reader reader : {kNone, kFirst, kLast, kAfterTheGradient}) {
-    const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-    DeviceOptions options;
-    options.dump = folder.path("programs");
-    restart(options);
+    const DumpedPrograms programs;
     expect_same(run(test_device(), reader), run(torch::kCPU, reader), 1e-5, c10::str("reader ", reader));
     if (on_cpu()) continue;
-    const int64_t calls = calls_in(options.dump, "\"sluice_product_update\"");
+    const int64_t calls = programs.calls("\"sluice_product_update\"");
     EXPECT_EQ(calls > 0, reader != kLast) << reader;  // what else reads is no longer an update
   }
   restart();
@@ -424,13 +423,11 @@ TEST(CpuKernels, AnUpdateByTwoProductsAndANumberThatComesLater) {
     }
     return Parameters{w};
   };
-  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  DeviceOptions options;
-  options.dump = folder.path("programs");
-  restart(options);
+  const DumpedPrograms programs;
   expect_same(run(test_device()), run(torch::kCPU), 1e-5);
-  if (on_cpu()) return;
-  EXPECT_EQ(calls_in(options.dump, "\"sluice_product_update\""), 1);
+  if (!on_cpu()) {
+    EXPECT_EQ(programs.calls("\"sluice_product_update\""), 1);
+  }
   restart();
 }
 
