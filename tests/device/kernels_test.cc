@@ -72,14 +72,14 @@ int64_t calls_of(const std::string& target, const std::filesystem::path& program
 class DumpedPrograms {
  public:
   explicit DumpedPrograms(DeviceOptions options = {}) {
-    options.dump = path();
+    options.dump = folder_.path();
     restart(options);
   }
 
   // In the order in which they were made.
   std::vector<std::filesystem::path> all() const {
     std::vector<std::filesystem::path> found;
-    for (const auto& file : std::filesystem::directory_iterator(path())) found.push_back(file.path());
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path())) found.push_back(file.path());
     std::sort(found.begin(), found.end());
     return found;
   }
@@ -90,8 +90,6 @@ class DumpedPrograms {
   }
 
  private:
-  std::string path() const { return folder_.path("programs"); }
-
   base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
 };
 
