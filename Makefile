@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart test test-slurm install format clean
+.PHONY: help setup build quickstart test test-pod test-slurm install dist wheel test-dist format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -21,6 +21,11 @@ quickstart: ## from a clean clone to a trained ResNet, with a summary
 test: ## the whole test suite, under sanitizers
 	@scripts/test
 
+test-pod: ## the recipe of docs/recipes at full size, as 4 processes of 8 replicas on this machine (DATA=folder of CIFAR-10 shards)
+	@scripts/build release
+	@recipes/run_emulated.py $(if $(DATA),--data $(DATA))
+	@recipes/run_emulated.py $(if $(DATA),--data $(DATA)) --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2
+
 test-slurm: ## programs under a real Slurm on this machine (as root, with Debian's slurm-wlm and munge)
 	@scripts/setup
 	@cmake --preset dev >/dev/null
@@ -29,6 +34,15 @@ test-slurm: ## programs under a real Slurm on this machine (as root, with Debian
 
 install: ## install the program and the library (PREFIX=/usr/local)
 	@scripts/install "$(PREFIX)"
+
+dist: ## an archive and a wheel that run on any Debian 12 or Ubuntu 22.04, in build/dist
+	@scripts/dist
+
+wheel: ## the wheel alone
+	@scripts/dist --wheel
+
+test-dist: ## what `make dist` made, in bare roots made with debootstrap (as root; SUITES="bookworm jammy")
+	@tests/install/dist_test.sh $(SUITES)
 
 format: ## format the sources with clang-format
 	@scripts/format

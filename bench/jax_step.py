@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """Writes the training steps of `sluice bench step` as JAX lowers them, for --against.
 
-  python3 bench/jax_step.py resnet50 128 resnet50.mlir
+  python3 bench/jax_step.py resnet50 128 resnet50.mlir [--image-size 224] [--bf16]
   sluice bench step --model resnet50 --batch-size 128 --against resnet50.mlir
 
 The models are those of bench_model.cc in plain jax.numpy: same layers, sizes, loss and optimizer, weights donated.
+--bf16: products and convolutions in bf16, everything else in f32, as LibTorch's autocast does it.
 Needs the package jax; nothing is run here.
 """
 
+import argparse
 import functools
-import sys
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 F32 = jnp.float32
+BF16 = False  # set by --bf16
 
 
 def shape(*dims, dtype=F32):
@@ -23,12 +25,17 @@ def shape(*dims, dtype=F32):
 
 
 def cross_entropy(logits, labels):
-    picked = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)
+    picked = jnp.take_along_axis(jax.nn.log_softmax(logits.astype(F32)), labels[:, None], axis=1)
     return -jnp.mean(picked)
 
 
+def low(x):
+    """An operand of a product."""
+    return x.astype(jnp.bfloat16) if BF16 else x
+
+
 def linear(p, x):
-    return x @ p["weight"].T + p["bias"]
+    return low(x) @ low(p["weight"]).T + low(p["bias"])
 
 
 def linear_shapes(inputs, outputs):
@@ -53,17 +60,18 @@ def mlp():
 
 
 def conv(weight, x, stride, padding):
-    return lax.conv_general_dilated(x, weight, (stride, stride), [(padding, padding)] * 2,
+    return lax.conv_general_dilated(low(x), low(weight), (stride, stride), [(padding, padding)] * 2,
                                     dimension_numbers=("NCHW", "OIHW", "NCHW"))
 
 
 def batch_norm(p, s, x):
+    kept, x = x.dtype, x.astype(F32)
     mean = jnp.mean(x, (0, 2, 3))
     var = jnp.var(x, (0, 2, 3))
     count = x.size // x.shape[1]
     new = {"mean": 0.9 * s["mean"] + 0.1 * mean, "var": 0.9 * s["var"] + 0.1 * var * count / (count - 1)}
     scale = p["weight"] * lax.rsqrt(var + 1e-5)
-    return (x - mean[:, None, None]) * scale[:, None, None] + p["bias"][:, None, None], new
+    return ((x - mean[:, None, None]) * scale[:, None, None] + p["bias"][:, None, None]).astype(kept), new
 
 
 def resnet(blocks, bottleneck, small, classes, side=32):
@@ -120,6 +128,7 @@ def resnet(blocks, bottleneck, small, classes, side=32):
 
 
 def layer_norm(p, x):
+    x = x.astype(F32)
     mean = jnp.mean(x, -1, keepdims=True)
     var = jnp.var(x, -1, keepdims=True)
     return (x - mean) * lax.rsqrt(var + 1e-5) * p["weight"] + p["bias"]
@@ -136,7 +145,7 @@ def transformer(layers=6, width=256, heads=8, feedforward=1024, vocabulary=1000,
         batch = x.shape[0]
         q, k, v = jnp.split(linear(p["qkv"], x).reshape(batch, length, 3 * heads, width // heads), 3, axis=2)
         scores = jnp.einsum("blhd,bmhd->bhlm", q, k) * (width // heads) ** -0.5
-        mixed = jnp.einsum("bhlm,bmhd->blhd", jax.nn.softmax(scores), v)
+        mixed = jnp.einsum("bhlm,bmhd->blhd", low(jax.nn.softmax(scores.astype(F32))), v)
         return linear(p["out"], mixed.reshape(batch, length, width))
 
     def forward(params, state, x):
@@ -173,9 +182,9 @@ MODELS = {
 }
 
 
-def main(name, batch, path):
+def main(name, batch, path, side):
     make, update = MODELS[name]
-    params, state, forward, inputs = make()
+    params, state, forward, inputs = make(side=side) if name.startswith("resnet") else make()
     slots = params if update is sgd else (params, params)
 
     def step(params, state, slots, count, x, y):
@@ -194,6 +203,12 @@ def main(name, batch, path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] not in MODELS:
-        sys.exit(f"usage: jax_step.py {{{','.join(MODELS)}}} BATCH OUT.mlir")
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("batch", type=int)
+    parser.add_argument("path", metavar="OUT.mlir")
+    parser.add_argument("--image-size", type=int, default=32)
+    parser.add_argument("--bf16", action="store_true")
+    options = parser.parse_args()
+    BF16 = options.bf16
+    main(options.model, options.batch, options.path, options.image_size)

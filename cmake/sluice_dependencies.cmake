@@ -22,11 +22,27 @@ if(SLUICE_TORCH)
   elseif(SLUICE_TORCH_VERSION VERSION_LESS 2.11 OR SLUICE_TORCH_VERSION VERSION_GREATER_EQUAL 2.14)
     message(FATAL_ERROR "LibTorch ${SLUICE_TORCH_VERSION} in ${SLUICE_TORCH_ROOT}: 2.11 to 2.13 is expected. Set TORCH_DIR.")
   endif()
+  sluice_check_machine(SLUICE_TORCH_WRONG "${SLUICE_TORCH_ROOT}/lib/libc10.so")
+  if(SLUICE_TORCH_WRONG)
+    message(FATAL_ERROR "${SLUICE_TORCH_WRONG}")
+  endif()
   message(STATUS "LibTorch ${SLUICE_TORCH_VERSION}: ${SLUICE_TORCH_ROOT}")
+  if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+    message(STATUS "${CMAKE_SYSTEM_PROCESSOR}: everything is built, with plain loops where x86 has its own "
+                   "instructions; to run, a PJRT plugin for this machine is needed (SLUICE_PLUGIN, docs/install.md)")
+  endif()
   if(SLUICE_SANITIZE MATCHES undefined)
     # Of a file that includes LibTorch these checks are a quarter of the time to compile, nearly all for the inlined
     # functions of its headers. (Null pointers are found by the address sanitizer too.)
     target_compile_options(sluice::torch INTERFACE -fno-sanitize=alignment,null,vptr)
+  endif()
+endif()
+
+# What is packed names no folder of the machine that built it, not even in the texts of LibTorch's checks.
+if(SLUICE_BUNDLE)
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  if(SLUICE_TORCH_ROOT)
+    add_compile_options(-ffile-prefix-map=${SLUICE_TORCH_ROOT}/=torch/)
   endif()
 endif()
 

@@ -86,7 +86,11 @@ set(SLUICE_TEST_PYTHON ${PROJECT_SOURCE_DIR}/.deps/python/bin/python3)
 # LibTorch and the plugins are not instrumented and keep memory until the process ends. XLA's compiler allocates so much
 # that remembering who did costs a fifth of the tests' time: for a report's whole stacks, set malloc_context_size=30.
 set(SLUICE_ASAN_OPTIONS "detect_leaks=0:malloc_context_size=1")
+# The tests' machine has no accelerator: they run on the CPU wherever SLUICE_PLUGIN does not say otherwise.
+set(SLUICE_NO_ACCELERATORS ${PROJECT_BINARY_DIR}/no_accelerators)
+file(MAKE_DIRECTORY ${SLUICE_NO_ACCELERATORS})
 set(SLUICE_TEST_ENVIRONMENT
+  "SLUICE_MACHINE_ROOT=${SLUICE_NO_ACCELERATORS}"
   "ASAN_OPTIONS=${SLUICE_ASAN_OPTIONS}:detect_stack_use_after_return=1"
   "SLUICE_TEST_PYTHON=${SLUICE_TEST_PYTHON}"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"

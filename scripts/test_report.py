@@ -1,4 +1,4 @@
-"""test_report.py BUILD_FOLDER…: the ten slowest tests and the totals, from the reports that scripts/test collected.
+"""test_report.py BUILD_FOLDER…: the ten slowest tests, what was skipped and why, and the totals, from the reports that scripts/test collected.
 
 A GoogleTest binary counts by its cases, any other test as one. A binary that failed without a failed case (a crash, a
 timeout) counts as one failure more.
@@ -19,6 +19,16 @@ def outcome_of(case):
     return "passed"
 
 
+def reason_of(case):
+    """Why a test was skipped: the last line that it said. GoogleTest puts it into the message, ctest knows the output."""
+    skipped = case.find("skipped")
+    if skipped is None:
+        return "it did not run"
+    text = case.findtext("system-out") or skipped.get("message") or ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it did not say why"
+
+
 def parsed(path):
     """The report's root, or None for one that a crash left behind half-written."""
     try:
@@ -32,13 +42,13 @@ def google_test_cases(reports, name):
     for path in reports.glob("*.xml"):
         root = parsed(path) if path.stem == name or path.stem.startswith(name + "_run") else None
         if root is not None:
-            cases += [(outcome_of(case), float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
-                      for case in root.iter("testcase")]
+            cases += [(outcome_of(case), float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}",
+                       reason_of(case)) for case in root.iter("testcase")]
     return cases
 
 
 def rows_of(folder):
-    """(outcome, seconds, name) of each test of one build folder."""
+    """(outcome, seconds, name, why it was skipped) of each test of one build folder."""
     reports = Path(folder) / "reports"
     if not (reports / "ctest.junit").exists():
         return []
@@ -46,20 +56,22 @@ def rows_of(folder):
     for test in ElementTree.parse(reports / "ctest.junit").getroot().iter("testcase"):
         outcome = outcome_of(test)
         cases = google_test_cases(reports, test.get("name"))
-        rows += [(*case[:2], f"{folder} {case[2]}") for case in cases]
+        rows += [(*case[:2], f"{folder} {case[2]}", case[3]) for case in cases]
         if not cases or (outcome == "failed" and all(case[0] != "failed" for case in cases)):
-            rows.append((outcome, float(test.get("time", 0)), f"{folder} {test.get('name')}"))
+            rows.append((outcome, float(test.get("time", 0)), f"{folder} {test.get('name')}", reason_of(test)))
     return rows
 
 
 def main(folders):
     rows = [row for folder in folders for row in rows_of(folder)]
     print(f"the {SHOWN} slowest tests:")
-    for _, seconds, name in sorted(rows, key=lambda row: -row[1])[:SHOWN]:
+    for _, seconds, name, _ in sorted(rows, key=lambda row: -row[1])[:SHOWN]:
         print(f"  {seconds:7.1f} s  {name}")
-    for outcome, _, name in rows:
+    for outcome, _, name, reason in rows:
         if outcome == "failed":
             print(f"failed: {name}")
+        if outcome == "skipped":
+            print(f"skipped: {name}: {reason}")
     counts = {outcome: sum(row[0] == outcome for row in rows) for outcome in ("passed", "failed", "skipped")}
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
     sys.exit(counts["failed"] > 0 or counts["passed"] == 0)

@@ -88,8 +88,9 @@ BenchCase bench_case(const std::string& name, int64_t image_size) {
           .input = pictures(image_size)};
 }
 
-BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device,
-                     torch::MemoryFormat format) {
+BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device, torch::MemoryFormat format,
+                     bool bf16)
+    : bf16_(bf16) {
   torch::manual_seed(1);
   model_ = bench.model();
   const int parts = device.type() == torch::kXLA ? replicas() : 1;
@@ -117,7 +118,10 @@ BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device
 
 void BenchStep::record() {
   optimizer_->zero_grad();
-  loss_ = torch::nn::functional::cross_entropy(model_->forward(input_), target_);
+  {
+    Autocast autocast(input_.device(), bf16_);
+    loss_ = torch::nn::functional::cross_entropy(model_->forward(input_), target_);
+  }
   loss_.backward();
   replica::reduce_gradients(model_->parameters());
   optimizer_->step();

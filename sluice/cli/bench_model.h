@@ -30,8 +30,10 @@ std::vector<std::string> bench_case_names();
 // One training step at a time, on one device or on all replicas of xla:0.
 class BenchStep {
  public:
-  // `batch`: of one replica. Several replicas have batches of their own and average their gradients.
-  BenchStep(const BenchCase& bench, int64_t batch, torch::Device device, torch::MemoryFormat format);
+  // `batch`: of one replica. Several replicas have batches of their own and average their gradients. `bf16`:
+  // the forward pass is under autocast.
+  BenchStep(const BenchCase& bench, int64_t batch, torch::Device device, torch::MemoryFormat format,
+            bool bf16 = false);
   // Forward, cross-entropy, backward, update. On xla this records; the caller cuts.
   void record();
   // The last loss, the mean over the replicas; waits.
@@ -40,6 +42,7 @@ class BenchStep {
  private:
   models::ModelPtr model_;
   torch::Tensor input_, target_, loss_;
+  bool bf16_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 

@@ -11,8 +11,10 @@
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
 #include "sluice/cli/foreign_program.h"
+#include "sluice/cli/other_side.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/device/device.h"
+#include "sluice/device/runtime.h"
 
 namespace sluice::cli {
 namespace {
@@ -25,10 +27,12 @@ struct StepFlags {
   int steps = 1;  // of a round
   int warmup = 3;
   int threads = 0;
-  int devices = 1;
+  int devices = 0;
   bool eager = true;
   bool cpu_kernels = true;
+  std::string precision = "f32";
   std::string against;
+  std::vector<std::string> beside;
   std::string plugin;
 };
 
@@ -136,7 +140,9 @@ nlohmann::json measure(const StepFlags& flags) {
   };
   if (bench.only_products) add_products("xla_ms", torch::Device(torch::kXLA, 0));
   if (bench.only_products && flags.eager) add_products("eager_ms", torch::kCPU);
-  BenchStep ours(bench, flags.batch_size, torch::Device(torch::kXLA, 0), torch::MemoryFormat::Contiguous);
+  const bool bf16 = flags.precision == "bf16";
+  BenchStep ours(bench, flags.batch_size, torch::Device(torch::kXLA, 0), torch::MemoryFormat::Contiguous,
+                 bf16);
   wait();
   const Counters before = counters();
   const double first = timed([&] {
@@ -146,20 +152,22 @@ nlohmann::json measure(const StepFlags& flags) {
 
   std::map<std::string, std::unique_ptr<BenchStep>> eager;
   if (flags.eager) {
-    eager["eager contiguous"] =
-        std::make_unique<BenchStep>(bench, flags.batch_size, torch::kCPU, torch::MemoryFormat::Contiguous);
+    eager["eager contiguous"] = std::make_unique<BenchStep>(bench, flags.batch_size, torch::kCPU,
+                                                            torch::MemoryFormat::Contiguous, bf16);
     if (bench.pictures) {
       eager["eager channels_last"] = std::make_unique<BenchStep>(bench, flags.batch_size, torch::kCPU,
-                                                                 torch::MemoryFormat::ChannelsLast);
+                                                                 torch::MemoryFormat::ChannelsLast, bf16);
     }
   }
   std::optional<ForeignProgram> foreign;
   if (!flags.against.empty()) {
-    auto plugin = base::value_or_throw(pjrt::Plugin::load(flags.plugin));
-    auto client = base::value_or_throw(pjrt::Client::create(plugin));
-    foreign = base::value_or_throw(ForeignProgram::load(flags.against, client));
+    // By the same client: a second one would take a share of a GPU's memory of its own.
+    foreign = base::value_or_throw(ForeignProgram::load(flags.against, device::runtime().client));
     base::value_or_throw(foreign->run());
   }
+  std::map<std::string, OtherSide> beside;
+  for (const std::string& command : flags.beside)
+    beside.emplace(command, base::value_or_throw(OtherSide::start(command)));
   // Once in turns: each side then has found its place in memory beside the others.
   for (auto& [name, step] : eager) step->record();
   const auto recorded = counters().recorded;
@@ -177,7 +185,14 @@ nlohmann::json measure(const StepFlags& flags) {
                                for (int i = 0; i < flags.steps; ++i) step->record();
                              }) /
                              flags.steps);
-    if (foreign) others["against"].push_back(timed_settled([&] { base::value_or_throw(foreign->run()); }));
+    if (foreign) {
+      const auto run = [&] { base::value_or_throw(foreign->run(flags.steps)); };
+      others["against"].push_back(timed_settled(run) / flags.steps);
+    }
+    for (auto& [command, side] : beside) {
+      base::value_or_throw(side.run(flags.steps));  // untimed, as the others settle
+      others[command].push_back(base::value_or_throw(side.run(flags.steps)));
+    }
   }
   const Counters after = counters();
   const double host_seconds = measure_host(ours, flags.rounds);
@@ -186,7 +201,9 @@ nlohmann::json measure(const StepFlags& flags) {
   nlohmann::json result = {
       {"model", bench.name},
       {"batch_size", flags.batch_size},
-      {"devices", flags.devices},
+      {"device", describe_device()},
+      {"devices", replicas()},
+      {"precision", flags.precision},
       {"rounds", flags.rounds},
       {"steps", flags.steps},
       {"threads", torch::get_num_threads()},
@@ -198,7 +215,7 @@ nlohmann::json measure(const StepFlags& flags) {
         {"cut_and_launch_ms", median(times.launch) * 1e3},
         {"host_ms", host_seconds * 1e3},
         {"step_ms", step_seconds * 1e3},
-        {"examples_per_s", static_cast<double>(flags.batch_size * flags.devices) / step_seconds},
+        {"examples_per_s", static_cast<double>(flags.batch_size * replicas()) / step_seconds},
         {"first_steps_s", first},
         {"compile_s", warm.compile_seconds - before.compile_seconds},
         {"programs_compiled", warm.compiles - before.compiles},
@@ -234,18 +251,26 @@ void add_bench_verb(CLI::App& program, Action& action) {
                    "Steps that are timed together, with one wait at their end, as a training loop does it")
       ->check(CLI::PositiveNumber);
   verb->add_option("--warmup", flags->warmup, "Steps before the first round")->check(CLI::PositiveNumber);
-  verb->add_option("--devices", flags->devices,
-                   "Replicas, each with a batch of its own; gradients are averaged")
-      ->check(CLI::PositiveNumber);
+  verb->add_option(
+          "--devices", flags->devices,
+          "Replicas, each with a batch of its own; gradients are averaged. 0: all devices of a TPU or "
+          "GPU, 1 of a CPU")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--threads", flags->threads, "LibTorch's threads; 0: its default");
   verb->add_flag("--eager,!--no-eager", flags->eager,
                  "LibTorch eager on the CPU beside it, in each memory format");
   verb->add_option("--against", flags->against,
                    "A StableHLO file (bench/jax_step.py writes them) to run beside it with the same plugin");
+  verb->add_option("--beside", flags->beside,
+                   "A command that runs the same step (bench/torch_step.py), timed in turns with ours; may "
+                   "be given again; "
+                   "sluice/cli/other_side.h says how it is spoken to");
+  verb->add_option("--precision", flags->precision, "f32, or bf16 for the forward pass (autocast)")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   verb->add_option("--cpu-kernels", flags->cpu_kernels,
                    "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN")
       ->option_text("on|off");
-  verb->add_option("--plugin", flags->plugin, "cpu, tpu, cuda or a path; empty: $SLUICE_PLUGIN, else cpu");
+  verb->add_option("--plugin", flags->plugin, kPluginHelp);
   verb->callback([flags, &action] {
     action = [flags] {
       std::printf("%s\n", measure(*flags).dump(2).c_str());

@@ -5,9 +5,11 @@
 #include <exception>
 #include <string_view>
 
+#include "sluice/base/build_id.h"
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data_verbs.h"
+#include "sluice/cli/old_flags.h"
 #include "sluice/cli/run_verb.h"
 #include "sluice/cli/verbs.h"
 
@@ -90,9 +92,13 @@ std::vector<std::string> take_command(int& argc, char** argv) {
 
 int run(int argc, char** argv) {
   CLI::App program("Trains LibTorch models on the xla device.", "sluice");
-  program.set_version_flag("--version", std::string("sluice ") + SLUICE_VERSION);
+  program.set_version_flag("--version", base::str("sluice ", SLUICE_VERSION, " build ", base::build_id()));
   program.option_defaults()->always_capture_default();
   program.get_formatter()->column_width(36);
+  if (argc > 2 && std::string_view(argv[1]) == "train") {
+    const std::string answer = answer_to_old_flags({argv + 2, argv + argc});
+    if (!answer.empty()) return fail(2, answer);
+  }
   Action action;
   add_train_verb(program, action);
   add_export_verb(program, action);

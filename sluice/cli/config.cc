@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "sluice/base/strings.h"
+#include "sluice/cli/old_flags.h"
 #include "sluice/cli/verbs.h"
 
 namespace sluice::cli {
@@ -34,6 +35,8 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
     std::replace(key.begin(), key.end(), '_', '-');
     CLI::Option* option = key == "config" ? nullptr : verb.get_option_no_throw("--" + key);
     if (option == nullptr) {
+      if (const std::string answer = answer_to_old_key(std::string(name.str())); !answer.empty())
+        throw Usage(base::str(path, ": ", answer));
       const std::string near = nearest_flag(verb, "--" + key);
       throw Usage(
           base::str(path, ": unknown key ", name.str(),

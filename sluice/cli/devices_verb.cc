@@ -5,10 +5,27 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/cli/verbs.h"
+#include "sluice/pjrt/chip_use.h"
+#include "sluice/pjrt/choose_plugin.h"
 #include "sluice/pjrt/describe.h"
 
 namespace sluice::cli {
 namespace {
+
+nlohmann::json to_json(const pjrt::Machine& machine, const std::vector<pjrt::Holder>& holders) {
+  nlohmann::json held = nlohmann::json::array();
+  for (const pjrt::Holder& holder : holders)
+    held.push_back({{"process", holder.process},
+                    {"command", holder.command},
+                    {"user", holder.user},
+                    {"since", holder.since},
+                    {"files", holder.files}});
+  return {{"tpu_chips", machine.tpu_chips},
+          {"tpu_kind", machine.tpu_kind},
+          {"tpu_files", machine.tpu_files},
+          {"tpu_holders", std::move(held)},
+          {"gpu_files", machine.gpu_files}};
+}
 
 nlohmann::json to_json(const pjrt::DeviceReport& report) {
   nlohmann::json devices = nlohmann::json::array();
@@ -33,8 +50,17 @@ nlohmann::json to_json(const pjrt::DeviceReport& report) {
           {"devices", std::move(devices)}};
 }
 
-void print(const pjrt::DeviceReport& report) {
+// Before the plugin is opened: where that fails, this says why.
+void print(const pjrt::Machine& machine, const std::vector<pjrt::Holder>& holders) {
+  std::printf("machine   %s, %s\n", machine.tpu_text().c_str(), machine.gpu_text().c_str());
+  for (const pjrt::Holder& holder : holders) std::printf("          held by %s\n", holder.text().c_str());
+  std::fflush(stdout);
+}
+
+void print(const pjrt::PluginChoice& choice, const pjrt::DeviceReport& report) {
   std::printf("plugin    %s (%s)\n", report.plugin_name.c_str(), report.plugin_path.c_str());
+  std::printf("chosen    %s%s\n", choice.automatic ? "auto: " : "", choice.reason.c_str());
+  if (!choice.unused.empty()) std::printf("not used  %s\n", choice.unused.c_str());
   std::printf("PJRT API  %d.%d\n", report.api_major, report.api_minor);
   std::printf("platform  %s, version %s\n", report.platform_name.c_str(), report.platform_version.c_str());
   for (const auto& [name, value] : report.plugin_attributes)
@@ -50,29 +76,40 @@ void print(const pjrt::DeviceReport& report) {
   }
 }
 
+struct DevicesFlags {
+  std::string plugin;
+  int devices = 1;
+  bool json = false;
+};
+
+int show_devices(const DevicesFlags& flags) {
+  const pjrt::Machine machine = pjrt::find_machine();
+  const std::vector<pjrt::Holder> holders = pjrt::chip_holders(machine);
+  if (!flags.json) print(machine, holders);
+  const auto choice = base::value_or_throw(pjrt::choose_plugin(flags.plugin));
+  const auto report = base::value_or_throw(pjrt::describe(flags.plugin, flags.devices));
+  if (!flags.json) {
+    print(choice, report);
+    return 0;
+  }
+  nlohmann::json json = to_json(report);
+  json["machine"] = to_json(machine, holders);
+  json["chosen"] = {{"automatic", choice.automatic}, {"reason", choice.reason}, {"not_used", choice.unused}};
+  std::printf("%s\n", json.dump(2).c_str());
+  return 0;
+}
+
 }  // namespace
 
 void add_devices_verb(CLI::App& program, Action& action) {
-  struct Flags {
-    std::string plugin;
-    int devices = 1;
-    bool json = false;
-  };
-  CLI::App* verb = program.add_subcommand("devices", "Show the plugin, its version, devices and memory");
-  auto flags = std::make_shared<Flags>();
-  verb->add_option("--plugin", flags->plugin, "cpu, tpu, cuda or a path; empty: $SLUICE_PLUGIN, else cpu");
-  verb->add_option("--devices", flags->devices, "Number of virtual devices of the cpu plugin");
+  CLI::App* verb = program.add_subcommand(
+      "devices", "Show what accelerators the machine has, who holds them, and the plugin with its devices");
+  auto flags = std::make_shared<DevicesFlags>();
+  verb->add_option("--plugin", flags->plugin, kPluginHelp);
+  verb->add_option("--devices", flags->devices, "Number of virtual devices of the cpu plugin")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--json", flags->json, "As one JSON object");
-  verb->callback([flags, &action] {
-    action = [flags] {
-      const auto report = base::value_or_throw(pjrt::describe(flags->plugin, flags->devices));
-      if (flags->json)
-        std::printf("%s\n", to_json(report).dump(2).c_str());
-      else
-        print(report);
-      return 0;
-    };
-  });
+  verb->callback([flags, &action] { action = [flags] { return show_devices(*flags); }; });
 }
 
 }  // namespace sluice::cli

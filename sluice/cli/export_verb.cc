@@ -13,11 +13,12 @@ void add_export_verb(CLI::App& program, Action& action) {
   };
   CLI::App* verb = program.add_subcommand("export", "Write a checkpoint's weights for Python");
   auto paths = std::make_shared<Paths>();
-  verb->add_option("CHECKPOINT", paths->from, "A checkpoint folder (LOGDIR/best), or a file of weights")
+  verb->add_option("CHECKPOINT", paths->from,
+                   "A checkpoint folder (LOGDIR/best) or a file of weights; also gs://… and https://…")
       ->required();
   verb->add_option("OUT", paths->to,
                    "OUT.pt: torch.load(weights_only=True) reads it as a state dict; OUT.safetensors: the "
-                   "safetensors package")
+                   "safetensors package; also gs://…")
       ->required();
   verb->callback([paths, &action] {
     action = [paths] {

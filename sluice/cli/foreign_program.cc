@@ -76,15 +76,17 @@ base::Result<ForeignProgram> ForeignProgram::load(const std::string& path,
   return program;
 }
 
-base::Status ForeignProgram::run() {
-  std::vector<std::vector<pjrt::Buffer*>> arguments(1);
-  for (pjrt::Buffer& buffer : arguments_) arguments[0].push_back(&buffer);
+base::Status ForeignProgram::run(int times) {
   pjrt::Launch launch;
-  SLUICE_TRY(launch, executable_->execute(arguments));
-  for (size_t i = 0; i < aliases_.size(); ++i) {
-    if (aliases_[i] >= 0) arguments_[i] = std::move(launch.outputs[static_cast<size_t>(aliases_[i])][0]);
+  for (int run = 0; run < times; ++run) {
+    std::vector<std::vector<pjrt::Buffer*>> arguments(1);
+    for (pjrt::Buffer& buffer : arguments_) arguments[0].push_back(&buffer);
+    SLUICE_TRY(launch, executable_->execute(arguments));
+    for (size_t i = 0; i < aliases_.size(); ++i) {
+      if (aliases_[i] >= 0) arguments_[i] = std::move(launch.outputs[static_cast<size_t>(aliases_[i])][0]);
+    }
   }
-  return launch.done[0].await();
+  return launch.done.empty() ? base::Status() : launch.done[0].await();
 }
 
 }  // namespace sluice::cli

@@ -16,8 +16,9 @@ class ForeignProgram {
   // Compiles the text and fills its arguments with small positive numbers (integers: zeros). Errors: a main
   // function whose arguments are not plain tensors, and what the plugin says.
   static base::Result<ForeignProgram> load(const std::string& path, std::shared_ptr<pjrt::Client> client);
-  // One run; waits. A result that takes an argument's memory is that argument in the next run.
-  base::Status run();
+  // So many runs, and a wait at their end. A result that takes an argument's memory is that argument in the
+  // next run.
+  base::Status run(int times = 1);
   double compile_seconds() const { return executable_->seconds(); }
 
  private:

@@ -1,25 +1,34 @@
 // sluice run
 #include "sluice/cli/run_verb.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
+#include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/pjrt/tpu_slice.h"
 #include "sluice/pod/client.h"
 #include "sluice/pod/environment.h"
+#include "sluice/pod/program.h"
 #include "sluice/pod/runs.h"
+#include "sluice/pod/tpu_grid.h"
 
 namespace sluice::cli {
 namespace {
 
-constexpr int kTpuPort = 8476;  // open in the firewall rule that Cloud TPU networks have
+// Open in the firewall rule that Cloud TPU networks have. With one process per chip the TPU runtimes have the
+// first and those behind it.
+constexpr int kPort = 8476, kPortBesideChips = 8474;
+static_assert(kPort == pod::kTpuProcessPort);
 
 // What the flags fill: the job, and texts that need a second look.
 struct RunFlags {
   pod::Job job;
-  int processes = 0;
-  std::string hosts, coordinator;
+  int processes = 0, per_host = 0;
+  std::string hosts, coordinator, tpu_topology;
   std::vector<std::string> environment;
   bool dry_run = false;
 };
@@ -40,9 +49,20 @@ void where_flags(CLI::App& app, RunFlags& flags) {
                  "One worker on each host, by ssh: a,user@b,node[01-04], or @FILE with a name on each line")
       ->group("Where");
   app.add_option(
-         "--coordinator", flags.coordinator,
-         "Where the workers meet, HOST[:PORT], on worker 0; empty: its name in --hosts, port 8476; on one "
-         "machine: a free port")
+         "--processes-per-host", flags.per_host,
+         "So many processes on each host (or on this machine), one for each TPU chip or GPU; default: one, "
+         "which drives them all")
+      ->check(CLI::Range(1, 1000))
+      ->default_str("1")
+      ->group("Where");
+  app.add_option(
+         "--tpu-topology", flags.tpu_topology,
+         "With one process per chip: the slice's chips along each side, 4x4 or 2x2x4, or its name, v4-32; "
+         "default: $TPU_TOPOLOGY, $TPU_ACCELERATOR_TYPE, else as v2, v3, v5e and v6e have them")
+      ->group("Where");
+  app.add_option("--coordinator", flags.coordinator,
+                 "Where the workers meet, HOST[:PORT], on worker 0; empty: its name in --hosts, port 8476 "
+                 "(8474 with one process per chip); on one machine: a free port")
       ->group("Where");
   app.add_option("--ssh-user", job.ssh.user, "User on the hosts")->group("Where");
   app.add_option("--ssh-config", job.ssh.config, "Configuration file for ssh")->group("Where");
@@ -59,7 +79,9 @@ void where_flags(CLI::App& app, RunFlags& flags) {
 void what_flags(CLI::App& app, RunFlags& flags) {
   pod::Job& job = flags.job;
   app.add_option("COMMAND", job.command, "The command and its arguments, after --");
-  app.add_option("--env", flags.environment, "NAME=VALUE, or NAME for its value here; repeatable")
+  app.add_option("--env", flags.environment,
+                 "NAME=VALUE, or NAME for its value here; {worker}, {host} and {local} stand for the "
+                 "worker's number, its host and its number there; repeatable")
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all()
@@ -75,6 +97,11 @@ void what_flags(CLI::App& app, RunFlags& flags) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all()
+      ->group("What");
+  app.add_option(
+         "--program", job.program.path,
+         "Put this archive (`make dist`) on each host first, where its checksum is not known yet; its bin/ "
+         "comes first in PATH")
       ->group("What");
   app.add_option("--setup", job.setup,
                  "A command line for sh, run once on each host before any worker starts")
@@ -94,6 +121,11 @@ void end_flags(CLI::App& app, RunFlags& flags) {
          "A worker hangs when its heartbeat file is so old, counted from its first heartbeat [s], 0: never")
       ->check(CLI::NonNegativeNumber)
       ->group("End");
+  app.add_option("--join-timeout", job.join_timeout,
+                 "All workers must have met after so long; else the missing ones are named [s]")
+      ->check(CLI::PositiveNumber)
+      ->default_str("300, as Sluice's programs have it")
+      ->group("End");
   app.add_option("--lease", job.lease, "End the workers when this client is gone for so long [s]")
       ->check(CLI::PositiveNumber)
       ->group("End");
@@ -112,23 +144,76 @@ T value_or_usage(base::Result<T> result) {
   return std::move(*result);
 }
 
+// One process for each chip or GPU of each host, or of this machine.
+int processes_here(const RunFlags& flags) {
+  if (flags.processes != 0 && flags.per_host > 1 && flags.processes != flags.per_host)
+    throw Usage(base::str("--processes ", flags.processes, " --processes-per-host ", flags.per_host,
+                          ": this machine is one host, so that they must be equal (or give one of them)"));
+  return flags.processes != 0 ? flags.processes : flags.per_host;
+}
+
+// "2x2x4" of "v4-32"; what is no slice's name stays.
+std::string sides_of_slice(const std::string& text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) != 0) return text;
+  const auto slice = pjrt::find_tpu_slice(text);
+  if (!slice)
+    throw Usage(base::str("--tpu-topology ", text,
+                          ": expected the chips along each side, as in 4x4 or 2x2x4, or a ",
+                          "slice's name: ", slice.error().what()));
+  return base::join(slice->bounds, "x");
+}
+
+// How the chips lie, if there is one process for each of them. Hosts with another number of processes than
+// TPU hosts have chips are taken for hosts with GPUs, unless the topology is given.
+std::string choose_chips(const RunFlags& flags) {
+  if (flags.per_host <= 1) {
+    if (!flags.tpu_topology.empty())
+      throw Usage("--tpu-topology is for one process per chip: give --processes-per-host too");
+    return "";
+  }
+  std::string topology = flags.tpu_topology, source;
+  for (const char* name : {"TPU_TOPOLOGY", "TPU_ACCELERATOR_TYPE"}) {
+    if (!topology.empty()) continue;
+    topology = base::environment(name).value_or("");
+    source = base::str(" (from ", name, ", which the flag would overrule)");
+  }
+  const auto& workers = flags.job.workers;
+  if (topology.empty() && !pod::is_usual_slice(workers.back().host_index + 1, flags.per_host)) return "";
+  const auto grid = pod::chip_grid(sides_of_slice(topology), static_cast<int>(workers.size()));
+  if (!grid) throw Usage(grid.error().what() + (topology.empty() ? "" : source));
+  return *grid;
+}
+
+void choose_port(RunFlags& flags, const std::string& port) {
+  pod::Job& job = flags.job;
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
+      (job.port = std::stoi(port)) == 0 || job.port > 65535)
+    throw Usage("--coordinator " + flags.coordinator + ": the port is a number from 1 to 65535");
+  const int last = pod::kTpuProcessPort + flags.per_host - 1;
+  if (!job.tpu_chips.empty() && job.port >= pod::kTpuProcessPort && job.port <= last)
+    throw Usage(base::str("--coordinator ", flags.coordinator, ": with one process per chip the ports ",
+                          pod::kTpuProcessPort, " to ", last, " are the TPU runtimes' own"));
+}
+
 void place_workers(RunFlags& flags) {
   pod::Job& job = flags.job;
-  if ((flags.processes == 0) == flags.hosts.empty())
+  if (!flags.hosts.empty() && flags.processes != 0)
+    throw Usage(
+        "sluice run takes either --processes N or --hosts a,b,…; several on each host: "
+        "--processes-per-host N");
+  if (flags.hosts.empty() && processes_here(flags) == 0)
     throw Usage("sluice run takes either --processes N or --hosts a,b,…");
-  job.workers = flags.hosts.empty() ? pod::local_workers(flags.processes)
-                                    : value_or_usage(pod::remote_workers(flags.hosts));
+  job.workers = flags.hosts.empty()
+                    ? pod::local_workers(processes_here(flags))
+                    : value_or_usage(pod::remote_workers(flags.hosts, std::max(1, flags.per_host)));
+  job.tpu_chips = choose_chips(flags);
   job.coordinator = job.workers.front().address;
-  job.port = flags.hosts.empty() ? 0 : kTpuPort;
+  job.port = pod::is_local(job) ? 0 : job.tpu_chips.empty() ? kPort : kPortBesideChips;
   if (flags.coordinator.empty()) return;
   const size_t colon = flags.coordinator.rfind(':');
   const bool has_port = colon != std::string::npos && flags.coordinator.find(':') == colon;
   job.coordinator = flags.coordinator.substr(0, has_port ? colon : std::string::npos);
-  if (!has_port) return;
-  const std::string port = flags.coordinator.substr(colon + 1);
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
-      (job.port = std::stoi(port)) == 0 || job.port > 65535)
-    throw Usage("--coordinator " + flags.coordinator + ": the port is a number from 1 to 65535");
+  if (has_port) choose_port(flags, flags.coordinator.substr(colon + 1));
 }
 
 void choose_folder(pod::Job& job) {
@@ -152,6 +237,10 @@ int run(RunFlags& flags) {
   if (job.command.empty()) throw Usage("which command? sluice run --processes 4 -- COMMAND…");
   place_workers(flags);
   choose_folder(job);
+  if (!job.program.path.empty()) {
+    const std::string path = base::expand_home(job.program.path);
+    job.program = base::value_or_throw(pod::check_program(std::filesystem::absolute(path).string()));
+  }
   for (const std::string& text : flags.environment)
     job.environment.push_back(value_or_usage(pod::parse_variable(text)));
   job.id = pod::new_run_id();

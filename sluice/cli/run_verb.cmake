@@ -2,5 +2,5 @@
 find_package(CLI11 REQUIRED)
 sluice_room(cli_run
   SOURCES run_verb.cc
-  DEPENDS base pod
+  DEPENDS base pjrt pod
   LIBRARIES CLI11::CLI11)

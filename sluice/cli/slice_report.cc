@@ -121,16 +121,6 @@ std::string max_batch_text(const SliceResult& result) {
   return *result.max_batch == 0 ? "none" : std::to_string(*result.max_batch);
 }
 
-// "layer1.0.conv1, aten::relu" of "layer1.0.conv1.weight/aten::relu": an operation carries the name of the
-// parameter or buffer that was read last.
-std::string layer_text(const std::string& location) {
-  const size_t slash = location.rfind('/');
-  if (slash == std::string::npos) return location;
-  const std::string parameter = location.substr(0, slash), operation = location.substr(slash + 1);
-  const size_t dot = parameter.rfind('.');
-  return base::str(dot == std::string::npos ? parameter : parameter.substr(0, dot), ", ", operation);
-}
-
 // What fills the memory where a program does not fit.
 void print_details(const std::vector<SliceResult>& results) {
   for (const SliceResult& result : results) {
@@ -141,12 +131,13 @@ void print_details(const std::vector<SliceResult>& results) {
         "the "
         "program's text, %s, nothing fused; the compiler lists none):\n",
         result.slice.name.c_str(),
-        estimate.peak_location.empty() ? "the program" : layer_text(estimate.peak_location).c_str(),
+        estimate.peak_location.empty() ? "the program"
+                                       : stablehlo::layer_text(estimate.peak_location).c_str(),
         in_gib(static_cast<double>(estimate.peak_bytes)).c_str());
     std::vector<Row> rows;
     for (const stablehlo::LiveValue& value : estimate.largest) {
       rows.push_back({"", in_gib(static_cast<double>(value.bytes)), value.type, value.operation,
-                      layer_text(value.location)});
+                      stablehlo::layer_text(value.location)});
     }
     print_table(rows);
   }

@@ -8,6 +8,7 @@
 #include "sluice/cli/bench_model.h"
 #include "sluice/device/ahead.h"
 #include "sluice/pjrt/child_process.h"
+#include "sluice/pjrt/choose_plugin.h"
 #include "sluice/train/session.h"
 
 namespace sluice::cli {
@@ -20,10 +21,19 @@ at::Tensor batch_like(device::Ahead& ahead, const torch::Tensor& one, int64_t ba
   return ahead.input(sizes, one.scalar_type());
 }
 
+// Recording takes no chips.
+Options for_recording() {
+  Options options;
+  options.xla.plugin = pjrt::plugin_without_chips("");
+  return options;
+}
+
 // The second step is the one that training repeats, whatever the first had to create.
 std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf16) {
+  const Options options = for_recording();
+  init(options.xla);
   device::Ahead ahead(replicas);
-  Session session = start(Options());
+  Session session = start(options);
   const torch::Device device = session.device();
   const models::ModelPtr model = bench.model();
   model->to(device);
@@ -78,7 +88,7 @@ std::string record_command(const std::vector<std::string>& command, int replicas
 }  // namespace
 
 StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
-  init();
+  init(for_recording().xla);
   const BenchCase bench = bench_case(recipe.model, picture_size(recipe));
   return averaged_or_not(record(bench, batch, replicas, recipe.bf16), replicas);
 }

@@ -4,7 +4,9 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/cli/no_effect.h"
 #include "sluice/cli/verbs.h"
+#include "sluice/train/device_list.h"
 #include "sluice/train/options.h"
 
 namespace sluice::cli {
@@ -15,7 +17,7 @@ using train::TrainOptions;
 // What the flags fill: the options, and texts that need a second look.
 struct Flags {
   TrainOptions options;
-  std::string devices = "1", device_ids, config;
+  std::string devices, device_ids, config;
   std::string mean, deviation;
 };
 
@@ -85,7 +87,8 @@ void recipe_flags(CLI::App& app, Flags& flags) {
   app.add_option("--model", o.model, "resnet18, resnet50, cifar_resnet20, mlp, lenet, transformer, …")
       ->group("Recipe");
   app.add_option("--weights", o.weights,
-                 "Start from these: safetensors, or a state dict of Python's torch.save")
+                 "Start from these: safetensors, a state dict of Python's torch.save, or a checkpoint; also "
+                 "gs://… and https://…")
       ->group("Recipe");
   app.add_option("--batch-size", o.batch_size, "Per replica [samples]")->group("Recipe");
   app.add_option("--global-batch-size", o.global_batch_size,
@@ -122,10 +125,10 @@ void recipe_flags(CLI::App& app, Flags& flags) {
 void machine_flags(CLI::App& app, Flags& flags) {
   TrainOptions& o = flags.options;
   app.add_option("--device", o.device, "xla, or cpu for LibTorch's own CPU (eager)")->group("Machine");
-  app.add_option("--plugin", o.plugin,
-                 "PJRT plugin of xla: cpu, tpu, cuda or a path; empty: $SLUICE_PLUGIN, else cpu")
-      ->group("Machine");
-  app.add_option("--devices", flags.devices, "Number of devices, or a list of them: [5] or 5,")
+  app.add_option("--plugin", o.plugin, base::str("PJRT plugin of xla: ", kPluginHelp))->group("Machine");
+  app.add_option(
+         "--devices", flags.devices,
+         "Number of devices, all, or a list of them: [5] or 5,; empty: all of a TPU or GPU, 1 of a CPU")
       ->group("Machine");
   app.add_option("--device-ids", flags.device_ids, "These devices: 5 or 0,1,4")->group("Machine");
   app.add_option("--precision", o.precision, "f32, or bf16 (weights stay f32)")->group("Machine");
@@ -148,8 +151,16 @@ void output_flags(CLI::App& app, Flags& flags) {
   app.add_option("--logdir", o.logdir,
                  "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder")
       ->group("Output");
-  app.add_option("--log-steps", o.log_steps, "A line every so many steps")->group("Output");
-  app.add_option("--save-steps", o.save_steps, "A checkpoint every so many steps, 0: after each epoch")
+  app.add_option("--log-steps", o.log_steps,
+                 "A line every so many steps, counted within the epoch; of a shorter epoch at its end")
+      ->group("Output");
+  app.add_option("--log-workers", o.log_workers,
+                 "Whose lines: leader prints the mean over all replicas, all: each process that of its own")
+      ->option_text("leader|all")
+      ->group("Output");
+  app.add_option(
+         "--save-steps", o.save_steps,
+         "A checkpoint every so many steps, counted within the epoch, and after each epoch; 0: only then")
       ->group("Output");
   // The text is given when the flag stands without a value.
   app.add_option("--resume", o.resume,
@@ -180,19 +191,29 @@ std::vector<T> numbers(const std::string& flag, std::string text) {
   return result;
 }
 
+// --devices and --device-ids: a number of devices, or which.
+void choose_devices(const Flags& flags, TrainOptions& options) {
+  try {
+    train::DeviceList list = train::parse_devices("--devices", flags.devices);
+    const std::vector<int> ids = train::parse_device_ids("--device-ids", flags.device_ids);
+    if (!ids.empty()) list = {static_cast<int>(ids.size()), ids};
+    options.devices = list.count;
+    options.device_ids = list.ids;
+  } catch (const Error& error) {
+    throw Usage(error.what());
+  }
+}
+
 void finish(CLI::App& app, Flags& flags) {
+  const std::set<std::string> on_line = given_flags(app);
   if (!flags.config.empty()) apply_config(app, flags.config);
   TrainOptions& options = flags.options;
   if (app.count("--resume") > 0 && (options.resume.empty() || options.resume == "true"))
     options.resume = "auto";
   options.mean = numbers<float>("--mean", flags.mean);
   options.deviation = numbers<float>("--std", flags.deviation);
-  const bool list = flags.devices.find_first_of("[,") != std::string::npos;
-  auto devices = numbers<int>("--devices", flags.devices);
-  options.device_ids = list ? devices : numbers<int>("--device-ids", flags.device_ids);
-  if (!list && devices.size() != 1) throw Usage("--devices takes a number, or a list of devices such as [5]");
-  options.devices =
-      options.device_ids.empty() ? devices.front() : static_cast<int>(options.device_ids.size());
+  choose_devices(flags, options);
+  if (const std::string idle = flags_without_effect(app, options, on_line); !idle.empty()) throw Usage(idle);
   options.config = app.config_to_str(/*default_also=*/true);
   try {
     train::check(options);
@@ -207,6 +228,9 @@ void add_train_verb(CLI::App& program, Action& action) {
   CLI::App* verb =
       program.add_subcommand("train", "Train a model on shards, with evaluation and checkpoints");
   verb->footer(
+      "A line's Rate and GlobalRate are examples a second of one replica: the moving average from line to "
+      "line, and the mean since the epoch began. The curves examples/sec and Global Rate are of all replicas "
+      "(docs/training.md).\n"
       "Exit status: 0 done, 1 failed, 2 wrong usage, 21 target accuracy missed, 130 interrupted, 143 "
       "terminated.");
   verb->option_defaults()->take_last();  // a flag at the end of a script's command line wins

@@ -18,6 +18,11 @@ class Usage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What --plugin means wherever it is.
+inline constexpr const char* kPluginHelp =
+    "auto (a TPU if the machine has one, else a GPU, else the CPU), cpu, tpu, cuda or a path; empty: "
+    "$SLUICE_PLUGIN, else auto";
+
 // Each adds its verb to the program; when the verb is parsed it sets the action.
 void add_train_verb(CLI::App& program, Action& action);
 void add_export_verb(CLI::App& program, Action& action);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
+#include "sluice/cloud/certificates.h"
 
 namespace sluice::cloud {
 namespace {
@@ -124,6 +125,7 @@ void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange) {
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout * 1e3));
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout * 1e3));
   if (request.direct) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+  if (const auto file = certificate_file()) curl_easy_setopt(curl, CURLOPT_CAINFO, file->c_str());
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "sluice");
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &exchange);
@@ -150,18 +152,20 @@ Error transfer_error(CURLcode status, const char* reason, const Exchange& exchan
                  base::str(request.method, " ", shown(request.url), ": stalled: less than 1 kB/s for ",
                            exchange.stall_timeout, " s"));
   const bool stopped = status == CURLE_ABORTED_BY_CALLBACK || status == CURLE_WRITE_ERROR;
+  const bool certificate = status == CURLE_PEER_FAILED_VERIFICATION || status == CURLE_SSL_CACERT_BADFILE;
   Code code = Code::kUnavailable;
   if (stopped && request.cancelled != nullptr && *request.cancelled)
     code = Code::kCancelled;
   else if (status == CURLE_WRITE_ERROR)
     code = Code::kAborted;
-  else if (status == CURLE_PEER_FAILED_VERIFICATION || status == CURLE_SSL_CACERT_BADFILE)
+  else if (certificate)
     code = Code::kFailedPrecondition;
   else if (status == CURLE_URL_MALFORMAT || status == CURLE_UNSUPPORTED_PROTOCOL)
     code = Code::kInvalidArgument;
   const std::string after = http_status > 0 ? base::str(" after status ", http_status) : "";
   return Error(code, base::str(request.method, " ", shown(request.url), ": ",
-                               reason[0] != '\0' ? reason : curl_easy_strerror(status), after));
+                               reason[0] != '\0' ? reason : curl_easy_strerror(status), after,
+                               certificate ? certificate_advice() : ""));
 }
 
 // What a body says about an error: Google's services answer in JSON, others with a line or a page.

@@ -1,6 +1,7 @@
 #include "sluice/cloud/http.h"
 
 #include "sluice/base/log.h"
+#include "sluice/cloud/certificates.h"
 #include "sluice/cloud/test_support.h"
 
 namespace sluice::cloud {
@@ -116,6 +117,25 @@ TEST(Http, NobodyListens) {
   const auto response = http.once(request);
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Code::kUnavailable);
+}
+
+TEST(Http, CertificatesAreLookedForAndTheMessageSaysWhere) {
+  const test::Environment none("CURL_CA_BUNDLE", "");
+  const test::Environment unset("SSL_CERT_FILE", "");
+  EXPECT_EQ(certificate_file({"/absent", "/etc/passwd", "/etc/group"}), "/etc/passwd");
+  EXPECT_EQ(certificate_file({"/absent"}), std::nullopt);
+  const test::Environment chosen("SSL_CERT_FILE", "/absent/authorities.pem");
+  EXPECT_EQ(certificate_file({"/etc/passwd"}), "/absent/authorities.pem");
+
+  Server server([](const Request&) { return Reply{200}; });
+  HttpRequest request = get(server);
+  request.url.replace(0, 4, "https");
+  const auto response = Http().once(request);
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), Code::kFailedPrecondition) << response.error().what();
+  EXPECT_NE(std::string(response.error().what()).find("/absent/authorities.pem: SSL_CERT_FILE names another"),
+            std::string::npos)
+      << response.error().what();
 }
 
 TEST(Http, StallsEnd) {

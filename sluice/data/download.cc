@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/cloud/certificates.h"
 #include "sluice/data/source.h"
 
 namespace sluice::data {
@@ -55,6 +56,8 @@ base::Status download(const std::string& url, const std::string& path,
   curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, 10L);
   curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  if (const auto file = cloud::certificate_file())
+    curl_easy_setopt(curl.get(), CURLOPT_CAINFO, file->c_str());
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 30L);
   curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, 30L);
@@ -66,9 +69,12 @@ base::Status download(const std::string& url, const std::string& path,
   curl_easy_setopt(curl.get(), CURLOPT_XFERINFODATA, &transfer);
   const CURLcode status = curl_easy_perform(curl.get());
   if (transfer.error) return tl::unexpected<Error>(*transfer.error);
+  const std::string why = reason[0] != '\0' ? reason : curl_easy_strerror(status);
+  if (status == CURLE_PEER_FAILED_VERIFICATION || status == CURLE_SSL_CACERT_BADFILE)
+    return base::fail(Code::kFailedPrecondition, "cannot download ", url, ": ", why,
+                      cloud::certificate_advice());
   if (status != CURLE_OK)
-    return base::fail(Code::kUnavailable, "cannot download ", url, ": ",
-                      reason[0] != '\0' ? reason : curl_easy_strerror(status),
+    return base::fail(Code::kUnavailable, "cannot download ", url, ": ", why,
                       "; check the connection, or download it by other means and give its path");
   return file.commit();
 }

@@ -2,6 +2,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/device/busy_clock.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
@@ -18,7 +19,20 @@ void keep_equal(const std::vector<at::Tensor>& parameters) {
 void name_tensors(const std::vector<std::pair<std::string, at::Tensor>>& named) {
   auto lock = device::lock_trace();
   for (const auto& [name, tensor] : named) {
-    if (device::on_device(tensor)) device::LazyStorage::of(tensor)->name = device::Names::add(name);
+    if (!device::on_device(tensor)) continue;
+    auto& storage = *device::LazyStorage::of(tensor);
+    storage.name = device::Names::add(name);
+    if (storage.data) storage.data->name = storage.name;
+  }
+}
+
+void label_tensors(const std::vector<std::pair<std::string, at::Tensor>>& named) {
+  auto lock = device::lock_trace();
+  for (const auto& [name, tensor] : named) {
+    if (!device::on_device(tensor)) continue;
+    auto& storage = *device::LazyStorage::of(tensor);
+    storage.label = device::Names::add(name);
+    if (storage.data) storage.data->name = storage.label;
   }
 }
 
@@ -27,6 +41,7 @@ Counters counters() {
   auto& metrics = device::Metrics::get();
   std::scoped_lock guard(metrics.mutex);
   Counters result = metrics.counters;
+  result.busy_seconds = device::BusyClock::get().seconds();
   result.live_buffers = pjrt::Buffer::live();
   result.pending = static_cast<int64_t>(device::Trace::get().nodes.size());
   return result;

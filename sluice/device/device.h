@@ -24,9 +24,12 @@ SLUICE_API_BEGIN
 namespace sluice {
 
 struct DeviceOptions {
-  std::string plugin;           // "cpu", "tpu", "cuda" or a path; "": $SLUICE_PLUGIN, else "cpu"
-  int devices = 1;              // local replicas
-  std::vector<int> device_ids;  // these devices instead of the first `devices`
+  // "auto" (a TPU if the machine has one, else a GPU, else the CPU), "cpu", "tpu", "cuda" or a path;
+  // "": $SLUICE_PLUGIN, else "auto"
+  std::string plugin;
+  int devices = 0;              // local replicas; 0: all devices of a TPU or GPU, one of a CPU
+  std::vector<int> device_ids;  // these devices instead of the first `devices`; where programs span processes
+                                // they count within each process, from 0
   int processes = 1;            // that train together, each with as many devices
   int process_index = 0;        // of this one
   bool strict = false;      // an operation without a row, or a host read between two boundaries, is an error
@@ -36,6 +39,9 @@ struct DeviceOptions {
   int run_ahead = 2;        // programs in flight before the host waits
   bool cpu_kernels = true;  // XLA's CPU plugin calls oneDNN where that is faster (SLUICE_CPU_KERNELS=0)
   bool cache = true;        // keep compiled programs on disk (SLUICE_CACHE=0)
+  double gpu_memory = 0;    // of a GPU's memory at most this part, in 0…1; 0: the plugin's default
+                            // (SLUICE_GPU_MEMORY)
+  bool gpu_preallocate = true;  // take it at the start (SLUICE_GPU_PREALLOCATE=0)
 };
 
 // Registers the device and opens the plugin. Idempotent and thread-safe; a later call with other options
@@ -46,8 +52,12 @@ bool is_initialized();
 // before.
 void shutdown();
 
-// The replicas of this process.
+// The replicas of this process, and the number of the first of them among those of all processes.
 int replicas();
+int first_replica();
+// "plugin tpu (libtpu.so), platform tpu, 8 local devices (TPU v3)"; with their ids where the options name
+// them.
+std::string describe_device();
 // While it is on, batch normalization in training takes its statistics over the batches of all replicas
 // (SyncBatchNorm). Off at first; belongs to the opened device.
 void set_sync_batch_norm(bool on);
@@ -103,6 +113,10 @@ void keep_equal(const std::vector<at::Tensor>& parameters);
 // The tensors' qualified names, for error messages, reports and the locations in dumped programs.
 void name_tensors(const std::vector<std::pair<std::string, at::Tensor>>& named);
 
+// The same for tensors that belong to no layer, such as the optimizer's state: messages about the device's
+// memory name them, and nothing else.
+void label_tensors(const std::vector<std::pair<std::string, at::Tensor>>& named);
+
 // Random numbers inside this scope are the same on all replicas.
 class SharedRandom {
  public:
@@ -145,7 +159,9 @@ struct Counters {
   int64_t pending = 0;       // recorded operations since the last cut
   double trace_seconds = 0;  // since init, in the recorder
   double compile_seconds = 0;
+  double idle_compile_seconds = 0;  // of these, with no program on the devices
   double wait_seconds = 0;
+  double busy_seconds = 0;  // with a program on the devices, from its launch to its end
 };
 Counters counters();
 // Calls on the CPU so far, by operation.

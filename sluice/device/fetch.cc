@@ -6,6 +6,7 @@
 #include "sluice/device/ahead.h"
 #include "sluice/device/device.h"
 #include "sluice/device/metrics.h"
+#include "sluice/device/shortage.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
@@ -34,8 +35,9 @@ struct Fetch::State {
     if (data->client == nullptr) return false;  // only compiled ahead of time: there is nothing to copy
     for (const pjrt::Buffer& buffer : data->buffers) {
       at::Tensor host = at::empty(data->type->type.dims, at::TensorOptions().dtype(data->type->scalar_type));
-      copied.push_back(
-          base::value_or_throw(buffer.to_host(host.mutable_data_ptr(), data->type->type.bytes())));
+      auto copy = buffer.to_host(host.mutable_data_ptr(), data->type->type.bytes());
+      if (!copy) device::throw_read_error(copy.error(), "copying a value to the host");
+      copied.push_back(std::move(*copy));
       hosts.push_back(std::move(host));
     }
     return true;
@@ -82,7 +84,8 @@ std::vector<at::Tensor> Fetch::get() const {
     if (state_->data) device::check_has_value(*state_->data);
   }
   for (pjrt::Event& event : state_->copied) {
-    if (auto status = event.await(); !status) throw Error(status.error().code(), status.error().what());
+    if (auto status = event.await(); !status)
+      device::throw_read_error(status.error(), "copying a value to the host");
   }
   return state_->hosts;
 }

@@ -280,7 +280,7 @@ uint64_t canonical_hash(const Trace& trace, const Plan& plan) {
 }
 
 void gather_scalars(const Trace& trace, const Plan& plan, const World& world, Scalars& scalars) {
-  if (world.needs_base()) scalars.i64.push_back(int64_t{world.process_index} * world.local_replicas);
+  if (world.needs_base()) scalars.i64.push_back(world.first_replica());
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const auto& slots = node.instance->slots;

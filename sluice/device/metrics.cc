@@ -30,7 +30,11 @@ double Series::percentile(double p) const {
 }
 
 Metrics& Metrics::get() {
-  static auto* metrics = new Metrics();
+  static auto* metrics = [] {
+    auto* made = new Metrics();
+    made->since = now();
+    return made;
+  }();
   return *metrics;
 }
 

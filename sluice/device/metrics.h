@@ -44,7 +44,7 @@ struct Metrics {
   std::map<std::string, int64_t> fallbacks;
   std::map<uint64_t, Place> reads;  // by a hash of the frames
   std::vector<std::string> recompiles;
-  double since = 0;
+  double since = 0;  // what all this was counted from: the first use, or reset_metrics()
 
   static Metrics& get();
 };

@@ -1,12 +1,15 @@
 #include "sluice/device/program.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
+#include "sluice/device/busy_clock.h"
 #include "sluice/device/metrics.h"
+#include "sluice/device/shortage.h"
 
 namespace sluice::device {
 namespace {
@@ -90,12 +93,12 @@ void dump(const std::string& text, std::string_view what) {
 
 Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   Runtime& rt = runtime();
-  const double start = now();
+  const double start = now(), busy = BusyClock::get().seconds();
   const std::string text = lower(trace, plan, rt.world, rt.options.donate);
   const double lowered = now();
   dump(text, what);
   pjrt::CompileOptions options;
-  options.num_replicas = rt.world.spans_processes ? rt.world.replicas() : rt.world.local_replicas;
+  options.num_replicas = static_cast<int>(rt.device_ids.size());
   options.device_ids = rt.device_ids;
   options.name = what;
   for (uint32_t leaf : plan.leaves) options.argument_types.push_back(trace.leaves[leaf]->type->type);
@@ -105,7 +108,11 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   }
   Program program;
   program.canonical = canonical_hash(trace, plan);
-  program.executable = base::value_or_throw(rt.client->compile(text, options));
+  if (auto estimate = stablehlo::estimate_memory(text)) program.estimate = std::move(*estimate);
+  auto executable = rt.client->compile(text, options);
+  if (!executable)
+    throw explained(executable.error(), base::str("compiling the program for '", what, "'"), &program);
+  program.executable = std::move(*executable);
   for (uint32_t node : plan.nodes) program.instances.push_back(trace.nodes[node].instance->id);
   const double done = now();
   const bool hit = program.executable->from_cache();
@@ -116,6 +123,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   ++metrics.counters.programs;
   ++(hit ? metrics.counters.cache_hits : metrics.counters.compiles);
   metrics.counters.compile_seconds += done - start;
+  metrics.counters.idle_compile_seconds += std::max(0.0, done - start - (BusyClock::get().seconds() - busy));
   metrics.lower.add(lowered - start);
   (hit ? metrics.load : metrics.compile).add(done - lowered);
   return program;

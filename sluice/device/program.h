@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/device/lower.h"
+#include "sluice/stablehlo/live_ranges.h"
 
 namespace sluice::device {
 
@@ -19,9 +20,10 @@ struct SentScalars {
 
 struct Program {
   std::shared_ptr<pjrt::Executable> executable;
-  std::vector<uint32_t> instances;  // of its nodes, to say what changed when the next one differs
-  uint64_t canonical = 0;           // the same in every process
-  mutable int64_t launches = 0;     // so far
+  std::vector<uint32_t> instances;     // of its nodes, to say what changed when the next one differs
+  uint64_t canonical = 0;              // the same in every process
+  stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
+  mutable int64_t launches = 0;        // so far
   mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
 };
 

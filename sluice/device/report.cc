@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "sluice/base/strings.h"
+#include "sluice/device/busy_clock.h"
 #include "sluice/device/device.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/runtime.h"
@@ -189,6 +190,10 @@ std::string metrics_report() {
   add_series(out, "loading", metrics.load);
   add_series(out, "launching", metrics.launch);
   add_series(out, "host reads", metrics.wait);
+  const double elapsed = std::max(1e-9, now() - metrics.since);
+  out += base::str("  devices busy ", seconds_text(now_counters.busy_seconds), " (",
+                   static_cast<int>(100 * std::min(1.0, now_counters.busy_seconds / elapsed) + 0.5), " % of ",
+                   seconds_text(elapsed), ")\n");
   out += base::str("Transfers\n  to the device ", metrics.uploads, " (", bytes_text(metrics.bytes_to_device),
                    "), to the host ", metrics.downloads, " (", bytes_text(metrics.bytes_to_host),
                    "), live buffers ", now_counters.live_buffers, "\n");
@@ -211,6 +216,7 @@ void reset_metrics() {
   auto& metrics = device::Metrics::get();
   std::scoped_lock lock(metrics.mutex);
   metrics.counters = {};
+  device::BusyClock::get().restart();
   metrics.trace = metrics.lower = metrics.compile = metrics.load = metrics.launch = metrics.wait = {};
   metrics.bytes_to_device = metrics.bytes_to_host = metrics.uploads = metrics.downloads = 0;
   metrics.fallbacks.clear();

@@ -5,19 +5,21 @@
 #include <bit>
 #include <chrono>
 #include <cstdlib>
-#include <numeric>
+#include <span>
 #include <thread>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
 #include "sluice/device/ahead.h"
+#include "sluice/device/alive.h"
+#include "sluice/device/busy_clock.h"
 #include "sluice/device/metrics.h"
+#include "sluice/device/open.h"
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
+#include "sluice/device/shortage.h"
 #include "sluice/device/trace.h"
-#include "sluice/kernels/install.h"
-#include "sluice/pjrt/host_collectives.h"
 
 namespace sluice::device {
 namespace {
@@ -27,30 +29,6 @@ std::unique_ptr<Runtime>& current_runtime() {
   return *runtime;
 }
 std::mutex runtime_mutex;  // guards the pointer; uploading threads do not wait for the trace
-
-MakeTransport& make_transport() {
-  static auto* make = new MakeTransport();
-  return *make;
-}
-
-bool environment_flag(const char* name, bool otherwise) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return otherwise;
-  return std::string_view(value) != "0";
-}
-
-// The environment adds to the options; it is how a program is debugged without a change.
-DeviceOptions with_environment(DeviceOptions options) {
-  options.eager = environment_flag("SLUICE_EAGER", options.eager);
-  options.donate = environment_flag("SLUICE_DONATE", options.donate);
-  options.cpu_kernels = environment_flag("SLUICE_CPU_KERNELS", options.cpu_kernels);
-  options.cache = environment_flag("SLUICE_CACHE", options.cache);
-  options.strict = environment_flag("SLUICE_STRICT", options.strict);
-  if (const char* dump = std::getenv("SLUICE_DUMP"); dump != nullptr && options.dump.empty())
-    options.dump = dump;
-  if (!options.device_ids.empty()) options.devices = static_cast<int>(options.device_ids.size());
-  return options;
-}
 
 // A program that still runs while the plugin's own clean-up at the process's end frees its code would crash.
 // So the end waits for what is in flight; not for long where other processes may be missing for ever.
@@ -73,70 +51,6 @@ struct WaitAtThreadEnd {
   ~WaitAtThreadEnd() { wait_at_exit(); }
 };
 
-// Null, said once, where the machine has none.
-const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas) {
-  const auto installed = kernels::install(plugin, local_replicas);
-  if (installed) return *installed;
-  base::warn("no library's CPU kernels, only XLA's own: ", installed.error().what());
-  return nullptr;
-}
-
-std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
-  auto rt = std::make_unique<Runtime>();
-  rt->options = with_environment(requested);
-  const DeviceOptions& options = rt->options;
-  if (options.devices < 1) {
-    throw Error(Code::kInvalidArgument, base::str("expected one device or more, found ", options.devices));
-  }
-  auto plugin = base::value_or_throw(pjrt::Plugin::load(options.plugin));
-  pjrt::ClientOptions client_options;
-  client_options.cpu_device_count = options.devices;
-  for (int id : options.device_ids)
-    client_options.cpu_device_count = std::max(client_options.cpu_device_count, id + 1);
-  if (!options.cache) client_options.cache_dir.clear();
-  rt->client = base::value_or_throw(pjrt::Client::create(plugin, client_options));
-
-  const auto all = rt->client->devices();
-  std::vector<int> wanted = options.device_ids;
-  if (wanted.empty()) {
-    if (options.devices > static_cast<int>(all.size())) {
-      throw Error(Code::kInvalidArgument,
-                  base::str("expected at most ", all.size(),
-                            " devices, which is what this host has, found --devices ", options.devices));
-    }
-    for (int i = 0; i < options.devices; ++i) wanted.push_back(all[static_cast<size_t>(i)]->id());
-  }
-  for (int id : wanted) {
-    pjrt::Device* found = nullptr;
-    for (pjrt::Device* device : all) {
-      if (device->id() == id) found = device;
-    }
-    if (found == nullptr) {
-      throw Error(Code::kNotFound, base::str("there is no device ", id, " on this host, which has ",
-                                             all.size(), "; `sluice devices` lists them"));
-    }
-    rt->devices.push_back(found);
-  }
-  rt->device_ids = wanted;
-  World& world = rt->world;
-  const bool cpu = rt->client->platform_name() == "cpu";
-  world.processes = options.processes;
-  world.process_index = options.process_index;
-  world.local_replicas = static_cast<int>(wanted.size());
-  world.explicit_nan = cpu;
-  world.spans_processes = !cpu && options.processes > 1;
-  world.kernels = cpu && options.cpu_kernels ? cpu_kernels(*plugin, world.local_replicas) : nullptr;
-  world.host_collectives = cpu && world.replicas() > 1;
-  if (world.host_collectives) {
-    pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
-    base::value_or_throw(collectives.install(*plugin));
-    base::value_or_throw(
-        collectives.configure({wanted, options.process_index, options.processes,
-                               options.processes > 1 && make_transport() ? make_transport()() : nullptr}));
-  }
-  return rt;
-}
-
 void register_once() {
   static std::once_flag once;
   std::call_once(once, register_kernels);
@@ -153,6 +67,7 @@ bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
   return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&
          a.strict == b.strict && a.eager == b.eager && a.donate == b.donate && a.dump == b.dump &&
          a.run_ahead == b.run_ahead && a.cpu_kernels == b.cpu_kernels && a.cache == b.cache &&
+         a.gpu_memory == b.gpu_memory && a.gpu_preallocate == b.gpu_preallocate &&
          a.processes == b.processes && a.process_index == b.process_index;
 }
 
@@ -175,8 +90,8 @@ void wait_for_flights(size_t in_flight) {
     rt.flights.pop_front();
     for (pjrt::Event& event : flight.done) {
       if (auto status = event.await(); !status) {
-        throw Error(status.error().code(), base::str("program ", flight.number, " ('", flight.what,
-                                                     "') failed: ", status.error().what()));
+        throw explained(status.error(), base::str("program ", flight.number, " ('", flight.what, "') failed"),
+                        flight.program);
       }
     }
   }
@@ -236,12 +151,25 @@ pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Pro
     if (plan.aliases[i] >= 0 && trace.leaves[plan.leaves[i]].use_count() > 1)
       not_donated.push_back(static_cast<int64_t>(i));
   }
-  return base::value_or_throw(program.executable->execute(arguments, not_donated));
+  BusyClock& clock = BusyClock::get();
+  clock.begin();
+  auto launched = program.executable->execute(arguments, not_donated);
+  clock.end_after(launched ? std::span<const pjrt::Event>(launched->done) : std::span<const pjrt::Event>());
+  return base::value_or_throw(std::move(launched));
+}
+
+// An error of the plugin with the program's name, and where memory was short with what had it.
+pjrt::Launch launch_explained(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
+                              const Scalars& scalars, Runtime::Flight& flight) {
+  try {
+    return launch(rt, trace, plan, program, scalars, flight);
+  } catch (const Error& error) {
+    throw explained(error, base::str("launching program ", flight.number, " ('", flight.what, "')"),
+                    &program);
+  }
 }
 
 }  // namespace
-
-void set_transport(MakeTransport make) { make_transport() = std::move(make); }
 
 void set_launch_check(std::function<void(const LaunchRecord&)> check) {
   TraceLock lock = lock_trace();
@@ -261,7 +189,9 @@ std::vector<DataPtr> make_results(Runtime& rt, const Trace& trace, const Plan& p
     data->client = rt.client;
     data->type = value.type;
     data->sameness = value.sameness;
-    data->origin = trace.nodes[output.node].origin;
+    const Node& node = trace.nodes[output.node];
+    data->origin = node.origin;
+    data->made_by = {node.instance->row, node.name};
     results.push_back(std::move(data));
   }
   return results;
@@ -270,7 +200,10 @@ std::vector<DataPtr> make_results(Runtime& rt, const Trace& trace, const Plan& p
 // Gives the pending storages their results.
 void settle(Trace& trace, const std::vector<uint32_t>& output_of, std::vector<DataPtr>& results,
             pjrt::Launch& launched) {
-  for (size_t i = 0; i < results.size(); ++i) results[i]->buffers = std::move(launched.outputs[i]);
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i]->buffers = std::move(launched.outputs[i]);
+    note_alive(*results[i]);
+  }
   for (uint32_t output : output_of) {
     LazyStorage& storage = *trace.first_pending();
     set_data(storage, results[output], std::move(storage.strides));
@@ -311,11 +244,12 @@ void cut(std::string_view what) {
     Runtime::Flight flight;
     flight.what = what;
     flight.number = ++rt.launches;
+    flight.program = &program;
     Scalars scalars;
     gather_scalars(trace, plan, rt.world, scalars);
     check_launch(rt, trace, plan, program, scalars, what);
     std::vector<DataPtr> results = make_results(rt, trace, plan);
-    pjrt::Launch launched = launch(rt, trace, plan, program, scalars, flight);
+    pjrt::Launch launched = launch_explained(rt, trace, plan, program, scalars, flight);
     // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
     // registered after them is called before.
     if (++program.launches == 1) std::atexit(wait_at_exit);
@@ -375,9 +309,24 @@ void shutdown() {
   device::forget_programs();
   std::scoped_lock guard(device::runtime_mutex);
   current.reset();
+  pjrt::end_waits({});
 }
 
 int replicas() { return device::runtime().world.local_replicas; }
+int first_replica() { return device::runtime().world.first_replica(); }
+
+std::string describe_device() {
+  const device::Runtime& rt = device::runtime();
+  const std::string path = rt.client->plugin()->path(), platform = rt.client->platform_name();
+  const std::string kind = rt.devices.front()->kind();
+  std::vector<int> ids;
+  for (const pjrt::Device* device : rt.devices) ids.push_back(device->id());
+  const bool chosen = !rt.options.device_ids.empty(), one = ids.size() == 1;
+  return base::str("plugin ", rt.client->plugin()->name(), " (", path.substr(path.rfind('/') + 1),
+                   "), platform ", platform, ", ", ids.size(), one ? " local device" : " local devices",
+                   kind == platform ? "" : base::str(" (", kind, ")"),
+                   chosen ? base::str(one ? ", id " : ", ids ", base::join(ids, ", ")) : "");
+}
 void set_sync_batch_norm(bool on) { device::runtime().sync_batch_norm = on; }
 
 void sync(std::string_view what) {

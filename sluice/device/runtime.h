@@ -18,6 +18,7 @@ namespace sluice::device {
 
 class Trace;
 struct Plan;
+struct Program;
 
 // The replicas that a program is lowered for.
 struct World {
@@ -28,8 +29,9 @@ struct World {
   bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   const stablehlo::KernelLibrary* kernels =
-      nullptr;  // of this machine's CPU; null: the compiler makes everything
-  int process_index = 0;
+      nullptr;            // of this machine's CPU; null: the compiler makes everything
+  int process_index = 0;  // its replicas are process_index × local_replicas and those behind it
+  int first_replica() const { return process_index * local_replicas; }
   int replicas() const { return processes * local_replicas; }
   // Programs have the local replicas only; the number of the process's first one comes with their scalars.
   bool needs_base() const { return processes > 1 && !spans_processes; }
@@ -40,8 +42,8 @@ struct Runtime {
   DeviceOptions options;
   World world;
   std::shared_ptr<pjrt::Client> client;
-  std::vector<pjrt::Device*> devices;  // [replica]
-  std::vector<int> device_ids;         // [replica]
+  std::vector<pjrt::Device*> devices;  // [local replica]
+  std::vector<int> device_ids;         // [replica of a program]: of all processes where programs span them
 
   // A launched program, until the host has seen it finish.
   struct Flight {
@@ -52,6 +54,7 @@ struct Runtime {
     std::vector<std::shared_ptr<std::vector<pjrt::Buffer>>> scalars;
     std::string what;
     int64_t number = 0;
+    const Program* program = nullptr;  // kept until shutdown()
   };
   std::deque<Flight> flights;
   std::atomic<bool> sync_batch_norm = false;
@@ -78,10 +81,21 @@ struct LaunchRecord {
   const Trace* trace = nullptr;
   const Plan* plan = nullptr;
 };
-// How collectives reach other processes where they are calls of the host's handlers: makes the transport when
-// the device is opened for several processes. Set before init().
-using MakeTransport = std::function<std::shared_ptr<pjrt::Transport>()>;
-void set_transport(MakeTransport make);
+// The other processes of a run, as far as the device needs them.
+struct Peers {
+  std::string launcher;  // who started them: "sluice run", "Slurm" …
+  // What each process gives under a name, in the launcher's order; ends early when one of them fails.
+  std::function<base::Result<std::vector<std::string>>(const std::string& name, const std::string& bytes)>
+      gather;
+  // An error once a process is lost. Any thread.
+  std::function<base::Status()> status;
+  // Over which plugins find each other.
+  std::shared_ptr<pjrt::KeyValueStore> store;
+  // How collectives reach them where these are calls of the host's handlers.
+  std::function<std::shared_ptr<pjrt::Transport>()> transport;
+};
+// Set before init(); without members: this process is alone.
+void set_peers(Peers peers);
 // Called before each launch, under the trace's lock; throws to refuse it. Empty: no check.
 void set_launch_check(std::function<void(const LaunchRecord&)> check);
 

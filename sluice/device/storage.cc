@@ -155,6 +155,7 @@ void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides) 
   if (storage.state == LazyStorage::State::kPending) Trace::get().unlink(storage);
   storage.state = LazyStorage::State::kData;
   storage.type = data->type;
+  if (data->name == 0) data->name = storage.name != 0 ? storage.name : storage.label;
   storage.data = std::move(data);
   storage.strides = std::move(strides);
   storage.replaced_leaf = LazyStorage::kNoLeaf;

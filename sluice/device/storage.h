@@ -36,7 +36,8 @@ struct LazyStorage : c10::StorageImpl {
   // The list of pending storages, in the order in which they became pending.
   LazyStorage* previous = nullptr;
   LazyStorage* next = nullptr;
-  uint32_t name = 0;  // of the parameter, in Names; 0: none
+  uint32_t name = 0;   // of the parameter, in Names; 0: none
+  uint32_t label = 0;  // the same for what belongs to no layer: the optimizer's state
 
   static LazyStorage* of(const at::Tensor& tensor) { return of(*tensor.unsafeGetTensorImpl()); }
   static LazyStorage* of(const c10::TensorImpl& tensor) {

@@ -9,8 +9,10 @@
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
+#include "sluice/device/alive.h"
 #include "sluice/device/metrics.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/shortage.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
 
@@ -45,11 +47,19 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
     // A large tensor's memory is shared where the plugin can; the callback keeps it alive. A small one is
     // copied.
     const bool small = type->type.bytes() <= 4096;
-    data->buffers.push_back(base::value_or_throw(rt->client->put(
+    auto buffer = rt->client->put(
         contiguous.const_data_ptr(), type->type, *rt->devices[r],
         small ? pjrt::HostCopy::kDuringCall : pjrt::HostCopy::kShare,
-        small ? std::function<void()>() : [contiguous] {})));
+        small ? std::function<void()>() : [contiguous] {});
+    if (!buffer) {
+      throw explained(
+          buffer.error(),
+          base::str("copying a ", type->type.str(), " of the host to device ", rt->devices[r]->id()),
+          nullptr);
+    }
+    data->buffers.push_back(std::move(*buffer));
   }
+  note_alive(*data);
   Metrics& metrics = Metrics::get();
   std::scoped_lock lock(metrics.mutex);
   ++metrics.uploads;
@@ -92,7 +102,7 @@ at::Tensor read_replica(const Data& data, size_t replica, std::string_view what)
   const size_t bytes = data.type->type.bytes();
   if (bytes == 0) return host;
   auto read = data.buffers[replica].read(host.mutable_data_ptr(), bytes);
-  if (!read) throw Error(read.error().code(), base::str(what, ": ", read.error().what()));
+  if (!read) throw_read_error(read.error(), what);
   return host;
 }
 

@@ -29,11 +29,19 @@ struct Origin {
 // One value on the device, immutable: a PJRT buffer for each local replica. Shared by every storage that
 // holds the value (clones, copies) and by traces that read it.
 struct Data : c10::intrusive_ptr_target {
+  ~Data() override;
   std::shared_ptr<pjrt::Client> client;  // outlives the buffers
   std::vector<pjrt::Buffer> buffers;     // [replica]
   TypeRef type = nullptr;
   Sameness sameness = Sameness::kGlobal;
   Origin origin;  // unless it is global
+  // For errors about memory (alive.h): the operation that made it, no row when it came from the host; the
+  // name of the parameter or the optimizer's state that holds it, 0 without.
+  Origin made_by;
+  uint32_t name = 0;  // in Names
+  bool alive = false;
+  Data *previous_alive = nullptr, *next_alive = nullptr;
+
   // The place among the current trace's leaves, when `leaf_trace` is that trace's number.
   uint64_t leaf_trace = 0;
   uint32_t leaf = 0;

@@ -94,7 +94,7 @@ AheadReport report_of(const Json& json, const std::string& plugin_path) {
 
 base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& worker,
                                             const AheadRequest& request) {
-  const auto plugin = find_plugin("tpu");
+  const auto plugin = find_plugin("tpu", plugin_search_folders());
   if (!plugin) {
     return base::fail(Code::kNotFound, "compiling for ", request.slice.name,
                       " needs libtpu, which is not installed: ", kInstallLibtpu);

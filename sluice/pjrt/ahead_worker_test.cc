@@ -127,7 +127,7 @@ TEST_F(AheadWorker, AFileThatIsNoPluginIsAnError) {
 class WithLibtpu : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const auto plugin = find_plugin("tpu"); !plugin)
+    if (const auto plugin = find_plugin("tpu", plugin_search_folders()); !plugin)
       GTEST_SKIP() << "libtpu is not installed; " << kInstallLibtpu;
   }
   static base::Result<AheadReport> compile(const AheadRequest& wanted) {

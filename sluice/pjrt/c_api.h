@@ -310,17 +310,55 @@ struct PJRT_Event_OnReady_Args {
 };
 SLUICE_PJRT_CALL(PJRT_Event_OnReady, user_arg);
 
+// The store of several processes, as a client's creator offers it. An error is made by *callback_error; a
+// value that is given out is freed by the plugin with value_deleter_callback. Called from any thread.
+using PJRT_CallbackError = PJRT_Error* (*)(int code, const char* message, size_t message_size);
+struct PJRT_KeyValueGetCallback_Args {
+  SLUICE_PJRT_HEAD;
+  const char* key;
+  size_t key_size;
+  int timeout_in_ms;
+  PJRT_CallbackError* callback_error;
+  void* user_arg;
+  char* value;
+  size_t value_size;
+  void (*value_deleter_callback)(char* value);
+};
+SLUICE_PJRT_STRUCT(PJRT_KeyValueGetCallback_Args, value_deleter_callback);
+// Does not wait: kNotFound for a key that is not there.
+struct PJRT_KeyValueTryGetCallback_Args {
+  SLUICE_PJRT_HEAD;
+  const char* key;
+  size_t key_size;
+  PJRT_CallbackError* callback_error;
+  void* user_arg;
+  char* value;
+  size_t value_size;
+  void (*value_deleter_callback)(char* value);
+};
+SLUICE_PJRT_STRUCT(PJRT_KeyValueTryGetCallback_Args, value_deleter_callback);
+struct PJRT_KeyValuePutCallback_Args {
+  SLUICE_PJRT_HEAD;
+  const char* key;
+  size_t key_size;
+  const char* value;
+  size_t value_size;
+  PJRT_CallbackError* callback_error;
+  void* user_arg;
+};
+SLUICE_PJRT_STRUCT(PJRT_KeyValuePutCallback_Args, user_arg);
+
 // Client.
 struct PJRT_Client_Create_Args {
   SLUICE_PJRT_HEAD;
   const PJRT_NamedValue* create_options;
   size_t num_options;
-  void* kv_get_callback;  // the store of several processes: all of them set, or none
+  PJRT_Error* (*kv_get_callback)(PJRT_KeyValueGetCallback_Args*);  // all three of them set, or none
   void* kv_get_user_arg;
-  void* kv_put_callback;
+  PJRT_Error* (*kv_put_callback)(PJRT_KeyValuePutCallback_Args*);
   void* kv_put_user_arg;
   PJRT_Client* client;
-  void* kv_try_get_callback;
+  PJRT_Error* (*kv_try_get_callback)(PJRT_KeyValueTryGetCallback_Args*);  // older plugins do not have it
   void* kv_try_get_user_arg;
 };
 SLUICE_PJRT_CALL(PJRT_Client_Create, kv_try_get_user_arg);
@@ -398,6 +436,13 @@ struct PJRT_Device_GetDescription_Args {
   PJRT_DeviceDescription* device_description;
 };
 SLUICE_PJRT_CALL(PJRT_Device_GetDescription, device_description);
+// Whether this process drives it: nothing else can be done with another process's.
+struct PJRT_Device_IsAddressable_Args {
+  SLUICE_PJRT_HEAD;
+  PJRT_Device* device;
+  bool is_addressable;
+};
+SLUICE_PJRT_CALL(PJRT_Device_IsAddressable, is_addressable);
 struct PJRT_Device_LocalHardwareId_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Device* device;
@@ -623,6 +668,12 @@ struct PJRT_Buffer_Destroy_Args {
   PJRT_Buffer* buffer;
 };
 SLUICE_PJRT_CALL(PJRT_Buffer_Destroy, buffer);
+// Gives the memory back; the handle must still be destroyed.
+struct PJRT_Buffer_Delete_Args {
+  SLUICE_PJRT_HEAD;
+  PJRT_Buffer* buffer;
+};
+SLUICE_PJRT_CALL(PJRT_Buffer_Delete, buffer);
 struct PJRT_Buffer_IsDeleted_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Buffer* buffer;

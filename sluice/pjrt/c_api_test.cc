@@ -16,6 +16,7 @@ TEST(CApi, FunctionsAreInTheirPlaces) {
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Error_Destroy), place(0));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Client_Create), place(10));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Client_BufferFromHostBuffer), place(22));
+  EXPECT_EQ(offsetof(PJRT_Api, PJRT_Device_IsAddressable), place(30));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Device_MemoryStats), place(34));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_Executable_Serialize), place(49));
   EXPECT_EQ(offsetof(PJRT_Api, PJRT_LoadedExecutable_Execute), place(55));
@@ -32,6 +33,9 @@ TEST(CApi, FunctionsAreInTheirPlaces) {
 TEST(CApi, StructsEndWhereTheyShould) {
   EXPECT_EQ(kStructSize<PJRT_NamedValue>, 56u);
   EXPECT_EQ(kStructSize<PJRT_Client_Create_Args>, 88u);
+  EXPECT_EQ(kStructSize<PJRT_KeyValueGetCallback_Args>, 80u);
+  EXPECT_EQ(kStructSize<PJRT_KeyValueTryGetCallback_Args>, 72u);
+  EXPECT_EQ(kStructSize<PJRT_KeyValuePutCallback_Args>, 64u);
   EXPECT_EQ(kStructSize<PJRT_Client_BufferFromHostBuffer_Args>, 120u);
   EXPECT_EQ(kStructSize<PJRT_Device_MemoryStats_Args>, 201u);
   EXPECT_EQ(kStructSize<PJRT_ExecuteOptions>, 144u);
@@ -47,6 +51,8 @@ TEST(CApi, StructsEndWhereTheyShould) {
   EXPECT_EQ(kStructSize<PJRT_Executable_OptimizedProgram_Args>, 32u);
   EXPECT_EQ(kStructSize<PJRT_Event_IsReady_Args>, 25u);
   EXPECT_EQ(kStructSize<PJRT_DeviceDescription_Id_Args>, 28u);
+  EXPECT_EQ(kStructSize<PJRT_Device_IsAddressable_Args>, 25u);
+  EXPECT_EQ(kStructSize<PJRT_Buffer_Delete_Args>, 24u);
   EXPECT_EQ(make<PJRT_Error_Message_Args>().struct_size, 40u);
 }
 

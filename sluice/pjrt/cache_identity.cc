@@ -44,7 +44,7 @@ std::string cache_identity(const Client& client) {
                                    plugin.api_minor(), '\n', file_identity(plugin.path()), '\n');
   for (const auto& [name, value] : plugin.attributes()) identity += base::str(name, '=', value, '\n');
   identity += base::str("platform ", client.platform_name(), ' ', client.platform_version(), '\n');
-  identity += base::str("devices ", client.global_device_count(), '\n');
+  identity += base::str("devices ", client.global_devices().size(), '\n');
   for (const Device* device : client.devices())
     identity += base::str(device->id(), ' ', device->kind(), '\n');
   identity += processor_identity();

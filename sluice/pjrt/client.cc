@@ -1,10 +1,12 @@
 #include "sluice/pjrt/client.h"
 
+#include <set>
 #include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/pjrt/cache_identity.h"
+#include "sluice/pjrt/chip_use.h"
 #include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/types.h"
 
@@ -40,13 +42,20 @@ base::Status Client::open(const ClientOptions& options) {
     }
     given.emplace("cpu_device_count", int64_t{options.cpu_device_count});
   }
+  if (plugin_->name() == "cuda" && options.processes > 1) {
+    given.emplace("node_id", int64_t{options.process_index});
+    given.emplace("num_nodes", int64_t{options.processes});
+  }
   const std::vector<c::PJRT_NamedValue> values = to_named_values(given);
   auto args = c::make<c::PJRT_Client_Create_Args>();
   args.create_options = values.data();
   args.num_options = values.size();
+  store_ = options.store;
+  if (store_) offer_store(*store_, args);
   if (auto status = api().call(args); !status) {
-    return base::fail_at(status, "cannot open the devices of the ", plugin_->name(), " plugin (",
-                         plugin_->path(), ")");
+    return base::fail(status.error().code(), "cannot open the devices of the ", plugin_->name(), " plugin (",
+                      plugin_->path(), "): ", status.error().what(),
+                      plugin_->name() == "tpu" ? chips_finding(find_machine()) : "");
   }
   raw_ = args.client;
   return {};
@@ -72,7 +81,10 @@ base::Status Client::read_devices() {
   local.client = all.client = raw_;
   SLUICE_OK(api().call(local));
   SLUICE_OK(api().call(all));
-  global_device_count_ = all.num_devices;
+  for (size_t i = 0; i < all.num_devices; ++i) {
+    SLUICE_TRY(const Device described, Device::describe(api(), all.devices[i]));
+    global_devices_.push_back({described.id(), described.process_index()});
+  }
   for (size_t i = 0; i < local.num_addressable_devices; ++i) {
     SLUICE_TRY(Device described, Device::describe(api(), local.addressable_devices[i]));
     owned_devices_.push_back(std::make_unique<Device>(std::move(described)));
@@ -83,6 +95,12 @@ base::Status Client::read_devices() {
                       ") found no device in this machine");
   }
   return {};
+}
+
+int Client::processes() const {
+  std::set<int> seen;
+  for (const GlobalDevice& device : global_devices_) seen.insert(device.process_index);
+  return static_cast<int>(seen.size());
 }
 
 Device* Client::device(int id) const {

@@ -16,6 +16,7 @@
 #include "sluice/pjrt/device.h"
 #include "sluice/pjrt/event.h"
 #include "sluice/pjrt/executable.h"
+#include "sluice/pjrt/key_value.h"
 #include "sluice/pjrt/named_value.h"
 #include "sluice/pjrt/plugin.h"
 
@@ -29,6 +30,16 @@ struct ClientOptions {
   uint64_t cache_limit = kDefaultCacheLimit;
   // Passed on to the plugin as they are.
   Options plugin_options;
+  // This process among those whose devices make one whole. A GPU's plugin is told, and given the store,
+  // through which its clients find each other; a TPU's reads it from the environment.
+  int process_index = 0, processes = 1;
+  std::shared_ptr<KeyValueStore> store;
+};
+
+// A device of any process.
+struct GlobalDevice {
+  int id = 0;  // unique over all processes
+  int process_index = 0;
 };
 
 // What happens to the host memory of put().
@@ -54,9 +65,11 @@ class Client : public std::enable_shared_from_this<Client> {
   std::span<Device* const> devices() const { return devices_; }
   // The device of that number; null when this process has none.
   Device* device(int id) const;
-  // Devices of all processes.
-  size_t global_device_count() const { return global_device_count_; }
+  // The devices of all processes, in the plugin's order; those of the others have no more than a number here.
+  std::span<const GlobalDevice> global_devices() const { return global_devices_; }
+  // This process's number as the plugin counts, and the number of processes whose devices it knows.
   int process_index() const { return process_index_; }
+  int processes() const;
   const std::string& platform_name() const { return platform_name_; }
   const std::string& platform_version() const { return platform_version_; }
   const std::shared_ptr<Plugin>& plugin() const { return plugin_; }
@@ -88,7 +101,8 @@ class Client : public std::enable_shared_from_this<Client> {
   c::PJRT_Client* raw_ = nullptr;
   std::string platform_name_, platform_version_;
   int process_index_ = 0;
-  size_t global_device_count_ = 0;
+  std::vector<GlobalDevice> global_devices_;
+  std::shared_ptr<KeyValueStore> store_;  // the plugin's client may call it as long as it lives
   std::vector<std::unique_ptr<Device>> owned_devices_;
   std::vector<Device*> devices_;
   std::unique_ptr<CompileCache> cache_;

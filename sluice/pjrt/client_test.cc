@@ -44,7 +44,8 @@ TEST(Client, SaysWhatItIs) {
   const auto client = cpu_client(3);
   EXPECT_EQ(client->platform_name(), "cpu");
   EXPECT_EQ(client->process_index(), 0);
-  EXPECT_EQ(client->global_device_count(), 3u);
+  EXPECT_EQ(client->global_devices().size(), 3u);
+  EXPECT_EQ(client->processes(), 1);
   ASSERT_EQ(client->devices().size(), 3u);
   EXPECT_EQ(client->devices()[2]->id(), 2);
   EXPECT_EQ(client->devices()[2]->kind(), "cpu");

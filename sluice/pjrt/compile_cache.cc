@@ -1,17 +1,16 @@
 #include "sluice/pjrt/compile_cache.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <ctime>
 #include <vector>
 
-#include "sluice/base/check.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/sha256.h"
 
 namespace sluice::pjrt {
 namespace {
@@ -23,40 +22,10 @@ constexpr size_t kHashBytes = 32;
 // A temporary file this old belongs to a process that died.
 constexpr time_t kStaleSeconds = 3600;
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new()) {
-    SLUICE_CHECK(context_ != nullptr && EVP_DigestInit_ex(context_, EVP_sha256(), nullptr) == 1);
-  }
-  ~Sha256() { EVP_MD_CTX_free(context_); }
-  Sha256(const Sha256&) = delete;
-  void add(std::string_view bytes) {
-    SLUICE_CHECK(EVP_DigestUpdate(context_, bytes.data(), bytes.size()) == 1);
-  }
-  std::string finish() {
-    std::string hash(kHashBytes, '\0');
-    SLUICE_CHECK(EVP_DigestFinal_ex(context_, reinterpret_cast<unsigned char*>(hash.data()), nullptr) == 1);
-    return hash;
-  }
-
- private:
-  EVP_MD_CTX* context_;
-};
-
 std::string sha256(std::string_view bytes) {
-  Sha256 hash;
+  base::Sha256 hash;
   hash.add(bytes);
   return hash.finish();
-}
-
-std::string hexadecimal(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned char byte : bytes) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
 }
 
 template <typename Number>
@@ -115,14 +84,14 @@ std::string default_cache_directory() {
 }
 
 std::string CompileCache::key(std::initializer_list<std::string_view> parts) {
-  Sha256 hash;
+  base::Sha256 hash;
   for (std::string_view part : parts) {
     std::string length;  // so that moving a letter from one part to the next gives another key
     put_little_endian(length, static_cast<uint64_t>(part.size()));
     hash.add(length);
     hash.add(part);
   }
-  return hexadecimal(hash.finish());
+  return base::hexadecimal(hash.finish());
 }
 
 std::string CompileCache::path(const std::string& key) const {

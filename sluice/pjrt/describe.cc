@@ -1,11 +1,12 @@
 #include "sluice/pjrt/describe.h"
 
+#include "sluice/pjrt/choose_plugin.h"
 #include "sluice/pjrt/client.h"
 
 namespace sluice::pjrt {
 
 base::Result<DeviceReport> describe(const std::string& name, int cpu_devices) {
-  SLUICE_TRY(const std::shared_ptr<Plugin> plugin, Plugin::load(name));
+  SLUICE_TRY(const std::shared_ptr<Plugin> plugin, open_plugin(name));
   ClientOptions options;
   options.cpu_device_count = cpu_devices;
   options.cache_dir = "";
@@ -19,7 +20,7 @@ base::Result<DeviceReport> describe(const std::string& name, int cpu_devices) {
   report.platform_name = client->platform_name();
   report.platform_version = client->platform_version();
   report.process_index = client->process_index();
-  report.global_device_count = client->global_device_count();
+  report.global_device_count = client->global_devices().size();
   for (const Device* device : client->devices()) {
     report.devices.push_back({device->id(), device->local_hardware_id(), device->process_index(),
                               device->kind(), device->memory(), device->attributes()});

@@ -28,7 +28,7 @@ struct DeviceReport {
   std::vector<DeviceDescription> devices;  // of this process
 };
 
-// Loads the plugin (as Plugin::load takes it), makes a client, and lists its devices. `cpu_devices` is the
+// Opens the plugin (as open_plugin takes it), makes a client, and lists its devices. `cpu_devices` is the
 // number of devices of XLA's CPU plugin.
 base::Result<DeviceReport> describe(const std::string& plugin, int cpu_devices);
 

@@ -1,12 +1,34 @@
 #include "sluice/pjrt/event.h"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "sluice/base/log.h"
 #include "sluice/pjrt/api.h"
 
 namespace sluice::pjrt {
+namespace {
+
+using Look = std::function<base::Status()>;
+std::mutex look_mutex;
+std::shared_ptr<const Look>& present_look() {
+  static auto* look = new std::shared_ptr<const Look>();
+  return *look;
+}
+std::shared_ptr<const Look> current_look() {
+  std::scoped_lock lock(look_mutex);
+  return present_look();
+}
+
+}  // namespace
+
+void end_waits(Look look) {
+  std::scoped_lock lock(look_mutex);
+  present_look() = look ? std::make_shared<const Look>(std::move(look)) : nullptr;
+}
 
 struct Event::Handle {
   Api api;
@@ -39,8 +61,37 @@ Event::Event(const Api& api, c::PJRT_Event* event) {
   if (event != nullptr) handle_ = std::make_shared<Handle>(api, event);
 }
 
+namespace {
+
+// The callback may come after the wait was given up, so it owns what it touches.
+struct Waited {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+};
+
+base::Status wait_until(const Event& event, const Look& look) {
+  constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
+  const auto waited = std::make_shared<Waited>();
+  event.on_ready([waited](const base::Status&) {
+    std::scoped_lock lock(waited->mutex);
+    waited->over = true;
+    waited->changed.notify_all();
+  });
+  std::unique_lock lock(waited->mutex);
+  while (!waited->changed.wait_for(lock, kBetweenLooks, [&] { return waited->over; })) {
+    lock.unlock();
+    SLUICE_OK(look());
+    lock.lock();
+  }
+  return {};
+}
+
+}  // namespace
+
 base::Status Event::await() const {
   if (!handle_) return {};
+  if (const auto look = current_look(); look && !ready()) SLUICE_OK(wait_until(*this, *look));
   auto args = c::make<c::PJRT_Event_Await_Args>();
   args.event = handle_->raw;
   return handle_->api.call(args);

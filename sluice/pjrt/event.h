@@ -23,7 +23,7 @@ class Event {
   Event(Event&&) noexcept = default;
   Event& operator=(Event&&) noexcept = default;
 
-  // Blocks until the work is over; again and again if need be.
+  // Blocks until the work is over, or the wait is (see end_waits); again and again if need be.
   base::Status await() const;
   bool ready() const;
   // Calls once when the work is over: on one of the plugin's threads, or here when it is over already. It
@@ -36,5 +36,10 @@ class Event {
   struct Callback;
   std::shared_ptr<Handle> handle_;  // shared with callbacks that are still to come
 };
+
+// Where a device's work needs other processes it may never be over: one of them may be lost. `look` is then
+// asked now and then by each wait on an event, and its error ends the wait. Empty: waits end with the work
+// alone. Threads: any; waits that have begun keep what they began with.
+void end_waits(std::function<base::Status()> look);
 
 }  // namespace sluice::pjrt

@@ -27,7 +27,7 @@ struct KnownPlugin {
 const std::vector<KnownPlugin>& known_plugins() {
   static const auto& known = *new std::vector<KnownPlugin>{
       {"cpu", {"xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"}, "pip install xla-cpu-pjrt"},
-      {"tpu", {"libtpu/libtpu.so"}, "pip install libtpu"},
+      {"tpu", {"libtpu/libtpu.so", "libtpu.so"}, "pip install libtpu"},
       {"cuda",
        {"jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so"},
        "pip install jax-cuda13-pjrt"},
@@ -105,6 +105,14 @@ fs::path folder_of_program() {
   return error ? fs::path(".") : program.parent_path();
 }
 
+// The folder of the file that holds this function: the program, or the shared library libsluice.so.
+fs::path folder_of_this_library() {
+  Dl_info found{};
+  const auto address = reinterpret_cast<const void*>(&folder_of_program);
+  if (::dladdr(address, &found) == 0 || found.dli_fname == nullptr) return ".";
+  return fs::path(absolute(found.dli_fname)).parent_path();
+}
+
 void add_own_dependencies(std::vector<std::string>& folders) {
   if (const auto chosen = base::environment("SLUICE_DEPS"))
     add_dependencies(folders, base::expand_home(*chosen));
@@ -113,6 +121,7 @@ void add_own_dependencies(std::vector<std::string>& folders) {
 #endif
   const fs::path program = folder_of_program();
   add_dependencies(folders, program / "../lib/sluice");
+  add_dependencies(folders, folder_of_this_library() / "sluice");
   add_dependencies(folders, program / "../../.deps");
 }
 
@@ -142,8 +151,9 @@ base::Result<PluginFile> find_path(const std::string& given) {
                       path);
   }
   if (!base::path_exists(path)) {
-    return base::fail(Code::kNotFound, "there is no plugin at ", path,
-                      "; give the path of a PJRT plugin's .so file, or one of the names cpu, tpu, cuda");
+    return base::fail(
+        Code::kNotFound, "there is no plugin at ", path,
+        "; give the path of a PJRT plugin's .so file, or one of the names auto, cpu, tpu, cuda");
   }
   return PluginFile{name_of_file(path), absolute(path)};
 }
@@ -151,9 +161,9 @@ base::Result<PluginFile> find_path(const std::string& given) {
 base::Result<PluginFile> find_name(const std::string& name, const KnownPlugin& plugin,
                                    const std::vector<std::string>& folders) {
   if (const auto library = base::environment("TPU_LIBRARY_PATH"); library && name == "tpu") {
-    SLUICE_TRY(PluginFile file, find_path(*library));
-    file.name = name;
-    return file;
+    const auto file = find_path(*library);
+    if (!file) return base::fail_at(file, "TPU_LIBRARY_PATH=", *library);
+    return PluginFile{name, file->path};
   }
   for (const std::string& folder : folders) {
     for (const std::string& file : plugin.files) {
@@ -172,21 +182,15 @@ base::Result<PluginFile> find_name(const std::string& name, const KnownPlugin& p
 std::vector<std::string> plugin_search_folders() {
   std::vector<std::string> folders;
   add_own_dependencies(folders);
+  for (const char* folder : {"/lib", "/usr/lib"}) add_folder(folders, folder);
   add_python_packages(folders);
   return folders;
 }
 
-base::Result<PluginFile> find_plugin(const std::string& name_or_path) {
-  return find_plugin(name_or_path, plugin_search_folders());
-}
-
-base::Result<PluginFile> find_plugin(const std::string& name_or_path,
-                                     const std::vector<std::string>& folders) {
-  const std::string wanted =
-      name_or_path.empty() ? base::environment("SLUICE_PLUGIN").value_or("cpu") : name_or_path;
+base::Result<PluginFile> find_plugin(const std::string& wanted, const std::vector<std::string>& folders) {
   if (is_path(wanted)) return find_path(wanted);
   if (const KnownPlugin* plugin = known_plugin(wanted)) return find_name(plugin->name, *plugin, folders);
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"auto"};
   for (const KnownPlugin& plugin : known_plugins()) names.emplace_back(plugin.name);
   const std::string near = base::nearest(wanted, names);
   return base::fail(Code::kInvalidArgument, "unknown plugin '", wanted, "': expected ",

@@ -13,17 +13,15 @@ struct PluginFile {
   std::string path;  // absolute
 };
 
-// The file for a name or path as Plugin::load takes them. A name is looked for in the project's own
-// dependencies
-// ($SLUICE_DEPS, the build's .deps, ../lib/sluice and ../../.deps beside the program), then in the folders of
-// Python packages ($VIRTUAL_ENV, $CONDA_PREFIX, $PYTHONPATH, the home of the python3 in $PATH, ~/.local,
-// /usr/local, /usr); for "tpu" $TPU_LIBRARY_PATH comes first. Python is not run.
-base::Result<PluginFile> find_plugin(const std::string& name_or_path);
-// The same, with the folders that a name is looked for in.
-base::Result<PluginFile> find_plugin(const std::string& name_or_path,
-                                     const std::vector<std::string>& folders);
+// The file for "cpu", "tpu", "cuda" or a path. A name is looked for in the folders; for "tpu"
+// $TPU_LIBRARY_PATH comes first.
+base::Result<PluginFile> find_plugin(const std::string& wanted, const std::vector<std::string>& folders);
 
-// The folders that find_plugin looks through for a name, in order.
+// Where plugins may lie, in order: the project's own dependencies ($SLUICE_DEPS, the build's .deps,
+// ../lib/sluice and ../../.deps beside the program, sluice beside libsluice.so); /lib and /usr/lib, where TPU
+// machines have libtpu.so; the folders of Python packages ($VIRTUAL_ENV, $CONDA_PREFIX, $PYTHONPATH, the home
+// of the python3 in $PATH,
+// ~/.local, /usr/local, /usr). Python is not run.
 std::vector<std::string> plugin_search_folders();
 
 // The CUDA plugin needs NVIDIA's libraries, which come as Python packages beside it (…/nvidia/*/lib): loads

@@ -4,75 +4,10 @@
 #include <optional>
 
 #include "sluice/base/strings.h"
+#include "sluice/pjrt/proto_reader.h"
 
 namespace sluice::pjrt {
 namespace {
-
-// Protocol Buffers' wire format: the fields of one message, one after the other.
-class Message {
- public:
-  explicit Message(std::string_view bytes) : rest_(bytes) {}
-
-  // Moves to the next field; false at the end, or at bytes that are no field (then broken() is true).
-  bool next() {
-    if (rest_.empty() || broken_) return false;
-    const uint64_t tag = varint();
-    field_ = static_cast<unsigned>(tag >> 3);
-    bytes_ = {};
-    number_ = 0;
-    wire_ = static_cast<unsigned>(tag & 7);
-    switch (wire_) {
-      case 0:
-        number_ = varint();
-        break;
-      case 1:
-        take(8);
-        break;
-      case 2:
-        take(varint());
-        break;
-      case 5:
-        take(4);
-        break;
-      default:
-        broken_ = true;
-    }
-    return !broken_;
-  }
-  bool broken() const { return broken_; }
-  unsigned field() const { return field_; }
-  bool is_bytes() const { return wire_ == 2; }
-  uint64_t number() const { return number_; }
-  std::string_view bytes() const { return bytes_; }
-
-  uint64_t varint() {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    broken_ = true;
-    return 0;
-  }
-  bool at_end() const { return rest_.empty() || broken_; }
-
- private:
-  void take(uint64_t size) {
-    if (size > rest_.size()) {
-      broken_ = true;
-      return;
-    }
-    bytes_ = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-  }
-
-  std::string_view rest_, bytes_;
-  unsigned field_ = 0, wire_ = 0;
-  uint64_t number_ = 0;
-  bool broken_ = false;
-};
 
 // Bits of XLA's element types by number; 0 for what is no array (a token, an opaque value).
 int64_t bits_of(uint64_t element_type) {
@@ -83,14 +18,14 @@ int64_t bits_of(uint64_t element_type) {
 
 // ShapeProto: element_type 2, dimensions 3, tuple_shapes 4.
 int64_t bytes_of_shape(std::string_view shape, bool& broken, int only_element = -1) {
-  Message message(shape);
+  ProtoReader message(shape);
   int64_t elements = 1, bits = 0, tuple = 0;
   int element = 0;
   while (message.next()) {
     if (message.field() == 2) bits = bits_of(message.number());
     if (message.field() == 3 && !message.is_bytes()) elements *= static_cast<int64_t>(message.number());
     if (message.field() == 3 && message.is_bytes()) {
-      for (Message packed(message.bytes()); !packed.at_end();)
+      for (ProtoReader packed(message.bytes()); !packed.at_end();)
         elements *= static_cast<int64_t>(packed.varint());
     }
     if (message.field() == 4) {
@@ -116,7 +51,7 @@ std::optional<std::string> kind_of(std::string_view opcode, bool& asynchronous) 
 
 // HloInstructionProto: opcode 2, shape 3.
 void read_instruction(std::string_view instruction, std::map<std::string, Collective>& found, bool& broken) {
-  Message message(instruction);
+  ProtoReader message(instruction);
   std::string_view opcode, shape;
   while (message.next()) {
     if (message.field() == 2) opcode = message.bytes();
@@ -140,13 +75,13 @@ void read_instruction(std::string_view instruction, std::map<std::string, Collec
 base::Result<std::vector<Collective>> read_collectives(std::string_view hlo_with_config) {
   std::map<std::string, Collective> found;
   bool broken = false, any = false;
-  Message outer(hlo_with_config);  // hlo_module 1
+  ProtoReader outer(hlo_with_config);  // hlo_module 1
   while (outer.next()) {
     if (outer.field() != 1) continue;
-    Message module(outer.bytes());  // computations 3
+    ProtoReader module(outer.bytes());  // computations 3
     while (module.next()) {
       if (module.field() != 3) continue;
-      Message computation(module.bytes());  // instructions 2
+      ProtoReader computation(module.bytes());  // instructions 2
       while (computation.next()) {
         if (computation.field() != 2) continue;
         any = true;

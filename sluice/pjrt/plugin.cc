@@ -5,7 +5,8 @@
 #include <mutex>
 
 #include "sluice/base/log.h"
-#include "sluice/pjrt/find_plugin.h"
+#include "sluice/pjrt/chip_use.h"
+#include "sluice/pjrt/choose_plugin.h"
 #include "sluice/pjrt/named_value.h"
 
 namespace sluice::pjrt {
@@ -48,19 +49,23 @@ base::Status check_version(const c::PJRT_Api& table, const std::string& path) {
 }  // namespace
 
 base::Result<std::shared_ptr<Plugin>> Plugin::load(const std::string& name_or_path) {
-  SLUICE_TRY(const PluginFile file, find_plugin(name_or_path));
+  SLUICE_TRY(const PluginChoice choice, choose_plugin(name_or_path));
+  return load(choice.file);
+}
+
+base::Result<std::shared_ptr<Plugin>> Plugin::load(const PluginFile& file) {
   // Never destroyed: buffers with static lifetime may outlive it otherwise. Held while a plugin is loaded,
   // since it must be initialised once.
   static std::mutex mutex;
   static auto& loaded = *new std::map<std::string, std::shared_ptr<Plugin>>();
   std::lock_guard lock(mutex);
   if (const auto found = loaded.find(file.path); found != loaded.end()) return found->second;
-  SLUICE_TRY(std::shared_ptr<Plugin> plugin, load_file(file.name, file.path));
+  SLUICE_TRY(std::shared_ptr<Plugin> plugin, load_once(file.name, file.path));
   loaded[file.path] = plugin;
   return plugin;
 }
 
-base::Result<std::shared_ptr<Plugin>> Plugin::load_file(const std::string& name, const std::string& path) {
+base::Result<std::shared_ptr<Plugin>> Plugin::load_once(const std::string& name, const std::string& path) {
   if (name == "cuda") preload_nvidia_libraries(path);
   SLUICE_TRY(const c::PJRT_Api* const table, open_library(path));
   SLUICE_OK(check_version(*table, path));
@@ -70,7 +75,9 @@ base::Result<std::shared_ptr<Plugin>> Plugin::load_file(const std::string& name,
   plugin->api_ = Api(table);
   auto initialize = c::make<c::PJRT_Plugin_Initialize_Args>();
   if (auto status = plugin->api_.call(initialize); !status) {
-    return base::fail_at(status, "the plugin ", path, " cannot be initialised");
+    return base::fail(status.error().code(), "the plugin ", path,
+                      " cannot be initialised: ", status.error().what(),
+                      name == "tpu" ? chips_finding(find_machine()) : "");
   }
   auto attributes = c::make<c::PJRT_Plugin_Attributes_Args>();
   if (plugin->api_.call(attributes)) {

@@ -7,6 +7,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/pjrt/api.h"
+#include "sluice/pjrt/find_plugin.h"
 
 namespace sluice::pjrt {
 
@@ -16,9 +17,11 @@ inline constexpr int kOldestMinor = 60;
 // Loaded and initialised once for each file, and never unloaded. Threads: any.
 class Plugin {
  public:
-  // "cpu", "tpu", "cuda", or a path (it holds a '/' or ends with ".so"); "" is $SLUICE_PLUGIN, which takes
-  // the same, or "cpu". Errors say what was looked for, where, and what to install.
+  // "cpu", "tpu", "cuda", a path (it holds a '/' or ends with ".so"), or "auto" (choose_plugin.h); "" is
+  // $SLUICE_PLUGIN, which takes the same, or "auto". Errors say what was looked for, where, and what to
+  // install.
   static base::Result<std::shared_ptr<Plugin>> load(const std::string& name_or_path = "");
+  static base::Result<std::shared_ptr<Plugin>> load(const PluginFile& file);
 
   // "cpu", "tpu", "cuda", or, for any other file, its name without "lib" and ".so".
   const std::string& name() const { return name_; }
@@ -31,7 +34,7 @@ class Plugin {
 
  private:
   Plugin() = default;
-  static base::Result<std::shared_ptr<Plugin>> load_file(const std::string& name, const std::string& path);
+  static base::Result<std::shared_ptr<Plugin>> load_once(const std::string& name, const std::string& path);
 
   std::string name_, path_;
   Api api_;

@@ -146,15 +146,6 @@ TEST_F(FindPluginTest, TheNewerOfTwo) {
   EXPECT_EQ(found("gpu", {directory_.path("v")}), "cuda " + newer);
 }
 
-TEST_F(FindPluginTest, TheVariableTakesNamesAndPaths) {
-  const std::string file = touch("my/libother_pjrt.so");
-  ::setenv("SLUICE_PLUGIN", file.c_str(), 1);
-  EXPECT_EQ(found(""), "other_pjrt " + file);
-  EXPECT_THAT(found("cpu"), HasSubstr("the cpu plugin"));  // a name that is given wins
-  ::setenv("SLUICE_PLUGIN", "quantum", 1);
-  EXPECT_THAT(found(""), HasSubstr("unknown plugin 'quantum'"));
-}
-
 TEST_F(FindPluginTest, PathsAreNamedByTheirFile) {
   EXPECT_EQ(found(touch("a/libtpu.so")), "tpu " + directory_.path("a/libtpu.so"));
   EXPECT_EQ(found(touch("a/xla_cuda_plugin.so")), "cuda " + directory_.path("a/xla_cuda_plugin.so"));

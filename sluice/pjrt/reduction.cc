@@ -22,6 +22,11 @@ struct BFloat16 {
 struct Predicate {
   uint8_t byte;
 };
+#if defined(__aarch64__)
+using Float16 = __fp16;  // g++ 12 has _Float16 on x86 alone
+#else
+using Float16 = _Float16;
+#endif
 
 template <typename T>
 struct Work {
@@ -32,7 +37,7 @@ struct Work<BFloat16> {
   using type = float;
 };
 template <>
-struct Work<_Float16> {
+struct Work<Float16> {
   using type = float;
 };
 template <>
@@ -161,7 +166,7 @@ void reduce(stablehlo::DType dtype, Reduction reduction, std::span<const void* c
     case DType::kU64:
       return run(uint64_t{});
     case DType::kF16:
-      return run(_Float16{});
+      return run(Float16{});
     case DType::kBF16:
       return run(BFloat16{});
     case DType::kF32:

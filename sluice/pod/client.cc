@@ -10,6 +10,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/pod/program.h"
 #include "sluice/pod/quote.h"
 #include "sluice/pod/ssh.h"
 #include "sluice/pod/sync.h"
@@ -55,7 +56,8 @@ std::string log_of(const Job& job, int worker, int attempt) {
 std::string script_of(const Job& job, int worker, int attempt, int port) {
   const bool setup = attempt == kSetup;
   return worker_script(worker_environment(job, worker, std::max(attempt, 0), port), job.folder,
-                       setup ? std::vector<std::string>{"sh", "-c", job.setup} : job.command);
+                       setup ? std::vector<std::string>{"sh", "-c", job.setup} : job.command,
+                       job.program.sha256);
 }
 
 // 1 where it was no exit status of the command that ended the worker.
@@ -97,11 +99,9 @@ int Client::run(const std::function<void()>& on_started) {
   record_.started = base::wall_seconds();
   record_.port = job.port != 0 ? job.port : free_port();
   keep();
-  if (!job.sync.empty()) {
-    const auto synced = sync_folder(job, base::join_path(run_folder(job.id), "sync.tar.gz"), signals_);
-    if (!synced && signals_.count() > 0) return finish_stopped(signals_.first(), synced.error().what());
-    if (!synced) return finish_failed(1, synced.error().what());
-  }
+  if (const auto copied = copy_to_hosts(); !copied)
+    return signals_.count() > 0 ? finish_stopped(signals_.first(), copied.error().what())
+                                : finish_failed(1, copied.error().what());
   if (!job.setup.empty()) {
     const RoundResult result = set_up();
     if (result.signal != 0 || result.first_failure) return finish(result, "--setup");
@@ -109,6 +109,15 @@ int Client::run(const std::function<void()>& on_started) {
   record_.state = "running";
   keep();
   return attempts(false, false, on_started);
+}
+
+// What --program and --sync bring.
+base::Status Client::copy_to_hosts() {
+  const Job& job = record_.job;
+  const std::string folder = run_folder(job.id);
+  if (!job.program.path.empty()) SLUICE_OK(send_program(job, folder, signals_));
+  if (!job.sync.empty()) SLUICE_OK(sync_folder(job, base::join_path(folder, "sync.tar.gz"), signals_));
+  return {};
 }
 
 int Client::take_over(bool stop) {
@@ -259,6 +268,9 @@ void Client::keep(bool always) {
 std::string describe_commands(const Job& job) {
   std::string text;
   const int port = job.port != 0 ? job.port : free_port();
+  if (!job.program.path.empty())
+    text += base::str("# --program: this script on each host, with what it wants of the archive behind it\n",
+                      program_script(job.program), " <", quote(job.program.path), "\n\n");
   if (!job.sync.empty()) {
     const std::string archive = base::join_path(run_folder(job.id), "sync.tar.gz");
     text += base::str("# --sync: once here, then on each host\n", quote_all(pack_command(job, archive)), "\n",

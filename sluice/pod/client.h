@@ -14,14 +14,15 @@ class Client {
   // `background`: shows nothing on standard output, and the end of its terminal does not matter.
   static base::Result<std::unique_ptr<Client>> open(RunRecord record, bool background);
 
-  // From --sync to the end; `on_started` is called when all workers run. The exit status of `sluice run`.
+  // From --program and --sync to the end; `on_started` is called when all workers run. The exit status of
+  // `sluice run`.
   int run(const std::function<void()>& on_started = {});
   // The same from where an earlier client left the run; `stop`: only to end it.
   int take_over(bool stop);
 
  private:
   Client(RunRecord record, RunLock lock, Console console, bool background);
-  bool prepare();
+  base::Status copy_to_hosts();
   RoundResult set_up();
   RoundResult attempt(bool attach, bool stop, const std::function<void()>& on_started);
   int attempts(bool attach, bool stop, const std::function<void()>& on_started);

@@ -1,6 +1,8 @@
 #include "sluice/pod/environment.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "sluice/base/hostlist.h"
 
@@ -12,6 +14,57 @@ bool is_name(std::string_view text) {
   constexpr std::string_view kAll = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   return !text.empty() && kLetters.find(text.front()) != std::string_view::npos &&
          text.find_first_not_of(kAll) == std::string_view::npos;
+}
+
+// The hosts by process for Sluice's messages, and as TPU runtimes know them: where one host has several
+// processes because one is started per chip, they count hosts and not processes.
+void add_hosts(Variables& variables, const Job& job, int worker) {
+  const Worker& self = job.workers[static_cast<size_t>(worker)];
+  std::vector<std::string> names;
+  for (const Worker& other : job.workers) names.push_back(other.address);
+  const std::string all = base::join(names, ",");
+  const bool by_host = !job.tpu_chips.empty();
+  variables.emplace_back("SLUICE_PROCESS_HOSTS", all);
+  variables.emplace_back("TPU_WORKER_ID", std::to_string(by_host ? self.host_index : worker));
+  variables.emplace_back("TPU_WORKER_HOSTNAMES", by_host ? base::join(host_addresses(job), ",") : all);
+}
+
+// What libtpu is told so that this process drives one chip, its host's chip of the same number.
+void add_chip(Variables& variables, const Job& job, int worker) {
+  const Worker& self = job.workers[static_cast<size_t>(worker)];
+  std::vector<std::string> addresses;
+  for (const Worker& other : job.workers)
+    addresses.push_back(base::host_and_port(other.address, kTpuProcessPort + other.local_index));
+  const std::string chip = std::to_string(self.local_index);
+  variables.insert(variables.end(), {{"TPU_CHIPS_PER_PROCESS_BOUNDS", "1,1,1"},
+                                     {"TPU_PROCESS_BOUNDS", job.tpu_chips},
+                                     {"TPU_PROCESS_ADDRESSES", base::join(addresses, ",")},
+                                     {"TPU_PROCESS_PORT", std::to_string(kTpuProcessPort + self.local_index)},
+                                     {"CLOUD_TPU_TASK_ID", std::to_string(worker)},
+                                     {"TPU_VISIBLE_CHIPS", chip},
+                                     {"TPU_VISIBLE_DEVICES", chip}});  // its older name
+}
+
+// The value with {worker}, {host} and {local} filled in; other braces stay.
+std::string filled_in(const std::string& value, const Worker& self, int worker) {
+  const std::pair<std::string_view, std::string> fillings[] = {
+      {"{worker}", std::to_string(worker)},
+      {"{host}", self.address},
+      {"{local}", std::to_string(self.local_index)},
+  };
+  std::string result;
+  for (size_t at = 0; at < value.size();) {
+    const auto rest = std::string_view(value).substr(at);
+    const auto* found = std::find_if(std::begin(fillings), std::end(fillings),
+                                     [&](const auto& filling) { return rest.starts_with(filling.first); });
+    if (found == std::end(fillings)) {
+      result += value[at++];
+    } else {
+      result += found->second;
+      at += found->first.size();
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -37,13 +90,11 @@ Variables worker_environment(const Job& job, int worker, int attempt, int port) 
       {"LOCAL_WORLD_SIZE", std::to_string(self.local_count)},
       {"GROUP_RANK", std::to_string(self.host_index)},
   };
-  if (!is_local(job)) {
-    std::vector<std::string> names;
-    for (const Worker& other : job.workers) names.push_back(other.address);
-    variables.emplace_back("TPU_WORKER_ID", id);
-    variables.emplace_back("TPU_WORKER_HOSTNAMES", base::join(names, ","));
-  }
-  variables.insert(variables.end(), job.environment.begin(), job.environment.end());
+  if (job.join_timeout > 0) variables.emplace_back("SLUICE_JOIN_TIMEOUT", std::to_string(job.join_timeout));
+  if (!is_local(job)) add_hosts(variables, job, worker);
+  if (!job.tpu_chips.empty()) add_chip(variables, job, worker);
+  for (const auto& [name, value] : job.environment)
+    variables.emplace_back(name, filled_in(value, self, worker));
   return variables;
 }
 

@@ -44,6 +44,7 @@ TEST(Environment, OnHosts) {
       {"LOCAL_RANK", "0"},
       {"LOCAL_WORLD_SIZE", "1"},
       {"GROUP_RANK", "1"},
+      {"SLUICE_PROCESS_HOSTS", "10.0.0.1,10.0.0.2,10.0.0.2"},
       {"TPU_WORKER_ID", "1"},
       {"TPU_WORKER_HOSTNAMES", "10.0.0.1,10.0.0.2,10.0.0.2"}};
   EXPECT_EQ(variables, expected);
@@ -57,6 +58,61 @@ TEST(Environment, OnOneMachine) {
   EXPECT_EQ(variables.at("SLUICE_COORDINATOR_ADDRESS"), "127.0.0.1:40000");
   EXPECT_EQ(variables.count("TPU_WORKER_ID"), 0u);
   EXPECT_EQ(variables.count("TPU_WORKER_HOSTNAMES"), 0u);
+}
+
+// A v3-32 with one process per chip: 4 hosts of 4 chips.
+TEST(Environment, OneProcessPerChip) {
+  Job job = job_on(*remote_workers("h[0-3]", 4));
+  job.tpu_chips = "4,4,1";
+  const auto variables = as_map(worker_environment(job, 6, 0, 8474));
+  const auto expect = [&](const char* name, const std::string& value) {
+    EXPECT_EQ(variables.at(name), value) << name;
+  };
+  expect("SLUICE_PROCESS_ID", "6");
+  expect("SLUICE_PROCESS_COUNT", "16");
+  expect("SLUICE_COORDINATOR_ADDRESS", "h0:8474");
+  expect("LOCAL_RANK", "2");
+  expect("LOCAL_WORLD_SIZE", "4");
+  expect("GROUP_RANK", "1");
+  expect("TPU_WORKER_ID", "1");  // of the host
+  expect("TPU_WORKER_HOSTNAMES", "h0,h1,h2,h3");
+  expect("TPU_CHIPS_PER_PROCESS_BOUNDS", "1,1,1");
+  expect("TPU_PROCESS_BOUNDS", "4,4,1");
+  expect("TPU_PROCESS_ADDRESSES",
+         "h0:8476,h0:8477,h0:8478,h0:8479,h1:8476,h1:8477,h1:8478,h1:8479,"
+         "h2:8476,h2:8477,h2:8478,h2:8479,h3:8476,h3:8477,h3:8478,h3:8479");
+  expect("TPU_PROCESS_PORT", "8478");
+  expect("CLOUD_TPU_TASK_ID", "6");
+  expect("TPU_VISIBLE_CHIPS", "2");
+  expect("TPU_VISIBLE_DEVICES", "2");
+  expect("SLUICE_PROCESS_HOSTS", "h0,h0,h0,h0,h1,h1,h1,h1,h2,h2,h2,h2,h3,h3,h3,h3");
+}
+
+TEST(Environment, OneProcessPerChipOfOneMachine) {
+  Job job = job_on(local_workers(4));
+  job.tpu_chips = "2,2,1";
+  const auto variables = as_map(worker_environment(job, 3, 0, 40000));
+  EXPECT_EQ(variables.at("TPU_PROCESS_ADDRESSES"),
+            "127.0.0.1:8476,127.0.0.1:8477,127.0.0.1:8478,127.0.0.1:8479");
+  EXPECT_EQ(variables.at("TPU_VISIBLE_CHIPS"), "3");
+  EXPECT_EQ(variables.at("CLOUD_TPU_TASK_ID"), "3");
+  EXPECT_EQ(variables.count("TPU_WORKER_ID"), 0u);
+}
+
+TEST(Environment, ValuesThatDifferByWorker) {
+  Job job = job_on(*remote_workers("a,user@b", 2));
+  job.environment = {{"A", "{worker} {host}/{local}"}, {"B", "{\"worker\": {worker}}"}, {"C", "{}{host"}};
+  const auto variables = as_map(worker_environment(job, 3, 0, 8476));
+  EXPECT_EQ(variables.at("A"), "3 b/1");
+  EXPECT_EQ(variables.at("B"), "{\"worker\": 3}");
+  EXPECT_EQ(variables.at("C"), "{}{host");
+}
+
+TEST(Environment, TheTimeToMeet) {
+  Job job = job_on(local_workers(1));
+  EXPECT_EQ(as_map(worker_environment(job, 0, 0, 2)).count("SLUICE_JOIN_TIMEOUT"), 0u);
+  job.join_timeout = 20;
+  EXPECT_EQ(as_map(worker_environment(job, 0, 0, 2)).at("SLUICE_JOIN_TIMEOUT"), "20");
 }
 
 TEST(Environment, TheUsersComeLast) {

@@ -30,7 +30,7 @@ std::vector<Worker> local_workers(int count) {
   return workers;
 }
 
-base::Result<std::vector<Worker>> remote_workers(std::string_view hosts) {
+base::Result<std::vector<Worker>> remote_workers(std::string_view hosts, int per_host) {
   std::string list(hosts);
   if (hosts.starts_with('@')) {
     SLUICE_TRY(list, hosts_of_file(list.substr(1)));
@@ -41,15 +41,28 @@ base::Result<std::vector<Worker>> remote_workers(std::string_view hosts) {
   for (const std::string& name : names) {
     if (name.starts_with('-')) return base::fail(Code::kInvalidArgument, "\"", name, "\" is no host name");
     auto& here = workers_of[name];
-    here.push_back(workers.size());
-    const int host_index =
-        here.size() > 1 ? workers[here.front()].host_index : static_cast<int>(workers_of.size()) - 1;
-    workers.push_back(
-        {name, name.substr(name.find('@') + 1), host_index, static_cast<int>(here.size()) - 1, 1});
+    if (!here.empty() && per_host > 1)
+      return base::fail(Code::kInvalidArgument, "host ", name,
+                        " comes twice: with several processes per host ",
+                        "each host stands once in the list");
+    for (int i = 0; i < per_host; ++i) {
+      here.push_back(workers.size());
+      const int host_index =
+          here.size() > 1 ? workers[here.front()].host_index : static_cast<int>(workers_of.size()) - 1;
+      workers.push_back(
+          {name, name.substr(name.find('@') + 1), host_index, static_cast<int>(here.size()) - 1, 1});
+    }
   }
   for (const auto& [name, here] : workers_of)
     for (const size_t worker : here) workers[worker].local_count = static_cast<int>(here.size());
   return workers;
+}
+
+std::vector<std::string> host_addresses(const Job& job) {
+  std::vector<std::string> addresses;
+  for (const Worker& worker : job.workers)
+    if (worker.local_index == 0) addresses.push_back(worker.address);
+  return addresses;
 }
 
 std::string new_run_id() {

@@ -37,6 +37,21 @@ TEST(Job, RemoteWorkersKeepTheOrderOfTheList) {
   EXPECT_EQ((*workers)[1].local_count, 1);
 }
 
+TEST(Job, SeveralWorkersOnEachHost) {
+  const auto workers = remote_workers("b,user@a", 2);
+  ASSERT_TRUE(workers) << workers.error().what();
+  ASSERT_EQ(workers->size(), 4u);
+  EXPECT_EQ((*workers)[1].host, "b");
+  EXPECT_EQ((*workers)[1].local_index, 1);
+  EXPECT_EQ((*workers)[2].host, "user@a");
+  EXPECT_EQ((*workers)[2].host_index, 1);
+  EXPECT_EQ((*workers)[3].local_count, 2);
+  EXPECT_THAT(remote_workers("a,b,a", 2).error().what(), HasSubstr("host a comes twice"));
+  Job job;
+  job.workers = *workers;
+  EXPECT_EQ(host_addresses(job), (std::vector<std::string>{"b", "a"}));
+}
+
 TEST(Job, HostsFromAFile) {
   const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   base::value_or_throw(base::write_file_atomically(folder.path("hosts"), "# mine\n a \n\nn[1-2]  # two\n"));

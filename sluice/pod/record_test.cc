@@ -40,6 +40,8 @@ TEST_F(Record, ComesBackAsItWas) {
   record.endings[1] = Ending{137, 7.5, "lost", "gone"};
   record.job.ssh.options = {"Port=2222"};
   record.job.detached = true;
+  record.job.tpu_chips = "2,2,1";
+  record.job.program = {"/p.tar.zst", "0123", 5, "4567", 6'000'000'000};
   base::value_or_throw(save(record));
   const auto loaded = load("r1");
   ASSERT_TRUE(loaded) << loaded.error().what();
@@ -48,6 +50,9 @@ TEST_F(Record, ComesBackAsItWas) {
   EXPECT_EQ(loaded->job.workers[1].host, "user@b");
   EXPECT_EQ(loaded->job.ssh.options, record.job.ssh.options);
   EXPECT_TRUE(loaded->job.detached);
+  EXPECT_EQ(loaded->job.tpu_chips, "2,2,1");
+  EXPECT_EQ(loaded->job.program.sha256, "0123");
+  EXPECT_EQ(loaded->job.program.tar_bytes, 6'000'000'000u);
   EXPECT_EQ(loaded->state, "failed");
   EXPECT_EQ(loaded->attempt, 2);
   EXPECT_EQ(loaded->started, 5.25);

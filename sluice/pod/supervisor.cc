@@ -6,10 +6,14 @@
 namespace sluice::pod {
 
 std::string worker_script(const Variables& variables, const std::string& folder,
-                          const std::vector<std::string>& command) {
+                          const std::vector<std::string>& command, const std::string& program) {
   // The number is there before anything can fail; exec keeps it.
   std::string script = "echo $$ >pid.tmp && mv pid.tmp pid\n";
+  // Where program.sh has put it, whatever the variables say.
+  if (!program.empty())
+    script += base::str("sluice_program=\"${XDG_CACHE_HOME:-$HOME/.cache}/sluice/programs/", program, "\"\n");
   for (const auto& [name, value] : variables) script += base::str("export ", name, '=', quote(value), '\n');
+  if (!program.empty()) script += "export PATH=\"$sluice_program/bin:$PATH\"\n";
   if (!folder.starts_with('/')) script += "cd -- \"$HOME\" || exit 126\n";
   if (!folder.empty()) script += base::str("cd -- ", quote(folder), " || exit 126\n");
   return base::str(script, "exec ", quote_all(command));

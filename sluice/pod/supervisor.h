@@ -9,9 +9,10 @@
 
 namespace sluice::pod {
 
-// Exports the variables, goes to the folder (empty: home; relative: below home) and becomes the command.
+// Exports the variables, goes to the folder (empty: home; relative: below home) and becomes the command. With
+// a program (its SHA-256), that one's bin/ comes first in PATH.
 std::string worker_script(const Variables& variables, const std::string& folder,
-                          const std::vector<std::string>& command);
+                          const std::vector<std::string>& command, const std::string& program = "");
 
 // What the supervisor is told (supervisor.sh explains it).
 struct SupervisorSettings {

@@ -108,8 +108,12 @@ supervise() {
 }
 
 start() {
-  mkdir -p "${folder%/*}" || { say "lost cannot create ${folder%/*} on this host"; exit 1; }
-  mkdir "$folder" 2>/dev/null || return
+  for _ in 1 2 3 4 5; do # a worker of the same host that has just ended may remove the run's folder in between
+    mkdir -p "${folder%/*}" || { say "lost cannot create ${folder%/*} on this host"; exit 1; }
+    mkdir "$folder" 2>/dev/null && break
+    [ -e "$folder" ] && return
+  done
+  [ -e "$folder" ] || { say "lost cannot create $folder on this host"; exit 1; }
   printf '%s\n' "$script" >"$folder/worker.sh"
   printf '%s\n' "$payload" >"$folder/supervisor.sh"
   : >"$folder/log"

@@ -292,8 +292,7 @@ at::Tensor split(const at::Tensor& host, int64_t dim) {
   const int64_t part = host.size(dim) / world.replicas();
   std::vector<at::Tensor> parts;
   for (int r = 0; r < world.local_replicas; ++r)
-    parts.push_back(
-        host.narrow(dim, (int64_t{world.process_index} * world.local_replicas + r) * part, part).clone());
+    parts.push_back(host.narrow(dim, (int64_t{world.first_replica()} + r) * part, part).clone());
   return upload(parts);
 }
 

@@ -1,19 +1,65 @@
 #include "sluice/replica/connect.h"
 
+#include <chrono>
+#include <thread>
+
 #include "sluice/base/result.h"
 #include "sluice/device/runtime.h"
 #include "sluice/replica/launch_check.h"
 #include "sluice/replica/transport.h"
 
 namespace sluice::replica {
+namespace {
+
+// The plugins' keys, beside those of the processes themselves.
+std::string plugin_key(const std::string& key) { return "plugin " + key; }
+
+// What the processes know of each other, as plugins ask for it.
+class PluginStore : public pjrt::KeyValueStore {
+ public:
+  explicit PluginStore(std::shared_ptr<Processes> processes) : processes_(std::move(processes)) {}
+
+  base::Status put(const std::string& key, const std::string& value) override {
+    return processes_->put(plugin_key(key), value);
+  }
+
+  base::Result<std::string> try_get(const std::string& key) override {
+    SLUICE_TRY(auto found, processes_->try_get(plugin_key(key)));
+    if (!found) return base::fail(Code::kNotFound, "no process has put \"", key, "\"");
+    return std::move(*found);
+  }
+
+  base::Result<std::string> get(const std::string& key, std::chrono::milliseconds timeout) override {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    while (true) {
+      auto found = try_get(key);
+      if (found || found.error().code() != Code::kNotFound) return found;
+      SLUICE_OK(processes_->status());
+      if (std::chrono::steady_clock::now() > deadline)
+        return base::fail(Code::kDeadlineExceeded, "no process has put \"", key, "\" within ",
+                          timeout.count(), " ms");
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+ private:
+  const std::shared_ptr<Processes> processes_;
+};
+
+}  // namespace
 
 void connect_device(const std::shared_ptr<Processes>& processes) {
   if (processes == nullptr) {
-    device::set_transport({});
+    device::set_peers({});
     device::set_launch_check({});
     return;
   }
-  device::set_transport([processes] { return base::value_or_throw(make_transport(processes)); });
+  device::set_peers({processes->placement().source,
+                     [processes](const std::string& name, const std::string& bytes) {
+                       return processes->gather(name, bytes);
+                     },
+                     [processes] { return processes->status(); }, std::make_shared<PluginStore>(processes),
+                     [processes] { return base::value_or_throw(make_transport(processes)); }});
   device::set_launch_check([check = std::make_shared<LaunchCheck>(processes)](
                                const device::LaunchRecord& launch) { (*check)(launch); });
 }

@@ -7,9 +7,9 @@
 
 namespace sluice::replica {
 
-// Before init(): where collectives are calls of the host's handlers (XLA's CPU plugin) they will get their
-// transport to the other processes, and each launch is compared with the others'. Null: this process is alone
-// again.
+// Before init(): the device will agree with those of the other processes, plugins find each other through the
+// processes' store, collectives that are calls of the host's handlers (XLA's CPU plugin) get their transport,
+// and each launch is compared with the others'. Null: this process is alone again.
 void connect_device(const std::shared_ptr<Processes>& processes);
 
 }  // namespace sluice::replica

@@ -1,5 +1,6 @@
 #include "sluice/replica/placement.h"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -37,10 +38,14 @@ class Reader {
     return result;
   }
 
-  Found placement(int process_id, int processes, std::string coordinator) const {
+  // `hosts`: of each process; left out where there are more or fewer of them.
+  Found placement(int process_id, int processes, std::string coordinator,
+                  std::vector<std::string> hosts = {}) const {
     if (process_id >= processes)
       return wrong("process ", process_id, " of ", processes, " cannot be: they are counted from 0");
-    return std::optional<Placement>({process_id, processes, std::move(coordinator), launcher_});
+    if (hosts.size() != static_cast<size_t>(processes)) hosts.clear();
+    return std::optional<Placement>(
+        {process_id, processes, std::move(coordinator), launcher_, std::move(hosts)});
   }
 
   template <typename... Pieces>
@@ -62,13 +67,21 @@ bool any(const Getter& get, const std::vector<const char*>& names) {
   return false;
 }
 
-bool is_host_and_port(const std::string& address) {
+// The port of "host:port"; 0 when it is no such text.
+int port_of(const std::string& address) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0) return false;
+  if (colon == std::string::npos || colon == 0) return 0;
   int port = 0;
   const char* last = address.data() + address.size();
   const auto [end, error] = std::from_chars(address.data() + colon + 1, last, port);
-  return error == std::errc() && end == last && port > 0 && port < 65536;
+  return error == std::errc() && end == last && port > 0 && port < 65536 ? port : 0;
+}
+
+// The pieces between commas, without white space around them.
+std::vector<std::string> items_of(const std::string& list) {
+  std::vector<std::string> items;
+  for (const std::string& item : base::split(list, ',')) items.emplace_back(base::trim(item));
+  return items;
 }
 
 Found from_sluice(const Getter& get) {
@@ -79,9 +92,9 @@ Found from_sluice(const Getter& get) {
   SLUICE_TRY(const int count, read.number({"SLUICE_PROCESS_COUNT"}, 1, kMostProcesses));
   SLUICE_TRY(const int id, read.number({"SLUICE_PROCESS_ID"}, 0, kMostProcesses));
   SLUICE_TRY(const std::string coordinator, read.text({"SLUICE_COORDINATOR_ADDRESS"}));
-  if (!is_host_and_port(coordinator))
+  if (port_of(coordinator) == 0)
     return read.wrong("SLUICE_COORDINATOR_ADDRESS is \"", coordinator, "\": expected host:port");
-  return read.placement(id, count, coordinator);
+  return read.placement(id, count, coordinator, items_of(get("SLUICE_PROCESS_HOSTS").value_or("")));
 }
 
 Found from_slurm(const Getter& get) {
@@ -108,26 +121,83 @@ Found from_slurm(const Getter& get) {
   const auto hosts = base::expand_hostlist(list);
   if (!hosts) return read.wrong("the node list: ", hosts.error().what());
   const unsigned port = kFirstSlurmPort + (static_cast<unsigned>(job) * 16 + step % 16) % kSlurmPorts;
-  return read.placement(id, processes, base::host_and_port(hosts->front(), static_cast<int>(port)));
+  return read.placement(id, processes, base::host_and_port(hosts->front(), static_cast<int>(port)), *hosts);
+}
+
+// The product of "4,4,1"; 0 when it is no such text.
+int64_t product_of(const std::string& bounds) {
+  int64_t product = 1;
+  for (const std::string& item : items_of(bounds)) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), number);
+    if (error != std::errc() || end != item.data() + item.size() || number < 1 || number > kMostProcesses)
+      return 0;
+    product = std::min<int64_t>(kMostProcesses, product) * number;
+  }
+  return product;
+}
+
+// A port of the first process's host that none of its processes has.
+int port_beside(const std::vector<std::string>& addresses) {
+  const std::string& first = addresses.front();
+  const std::string host = first.substr(0, first.rfind(':') + 1);
+  int port = port_of(first) - 2;
+  while (port > 0 && std::count(addresses.begin(), addresses.end(), base::str(host, port)) > 0) --port;
+  return port;
+}
+
+// One process per chip.
+Found from_tpu_processes(const Getter& get) {
+  const Reader read(
+      get, "Cloud TPU",
+      "Start the processes with `sluice run --hosts … --processes-per-host 4`, or set "
+      "CLOUD_TPU_TASK_ID (from 0) and TPU_PROCESS_ADDRESSES (host:port of all processes, separated "
+      "by commas), or none of the TPU_PROCESS_ variables for one process per host.");
+  SLUICE_TRY(const std::string list, read.text({"TPU_PROCESS_ADDRESSES"}));
+  SLUICE_TRY(const int id, read.number({"CLOUD_TPU_TASK_ID"}, 0, kMostProcesses));
+  const auto addresses = items_of(list);
+  const int count = static_cast<int>(addresses.size());
+  std::vector<std::string> hosts;
+  if (count == 1 && id == 0) return read.placement(0, 1, list);  // alone it needs no meeting place
+  for (const std::string& address : addresses) {
+    if (port_of(address) == 0)
+      return read.wrong("TPU_PROCESS_ADDRESSES is \"", list, "\": \"", address, "\" is not host:port");
+    if (std::count(addresses.begin(), addresses.end(), address) > 1)
+      return read.wrong("TPU_PROCESS_ADDRESSES has ", address, " twice");
+    hosts.push_back(address.substr(0, address.rfind(':')));
+  }
+  if (id >= count)
+    return read.wrong("CLOUD_TPU_TASK_ID is ", id, ", but TPU_PROCESS_ADDRESSES has ", count, " addresses");
+  if (const auto bounds = get("TPU_PROCESS_BOUNDS"); bounds && product_of(*bounds) != count)
+    return read.wrong("TPU_PROCESS_BOUNDS is \"", *bounds, "\", but TPU_PROCESS_ADDRESSES has ", count,
+                      " addresses");
+  const std::string& own = addresses[static_cast<size_t>(id)];
+  if (const auto port = get("TPU_PROCESS_PORT"); port && *port != std::to_string(port_of(own)))
+    return read.wrong("TPU_PROCESS_PORT is ", *port, ", but process ", id, " of TPU_PROCESS_ADDRESSES is at ",
+                      own);
+  return read.placement(id, count, base::str(hosts.front(), ':', port_beside(addresses)), hosts);
 }
 
 Found from_tpu(const Getter& get) {
-  if (!any(get, {"TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES"})) return {};
+  const bool of_workers = any(get, {"TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES"});
+  if (get("TPU_PROCESS_ADDRESSES") || (get("CLOUD_TPU_TASK_ID") && !of_workers))
+    return from_tpu_processes(get);
+  if (!of_workers) return {};
   const Reader read(get, "Cloud TPU",
                     "Start the processes with `sluice run --hosts …`, or set TPU_WORKER_ID (from 0) and "
                     "TPU_WORKER_HOSTNAMES (all workers, separated by commas), or none of them for a single "
                     "process.");
   SLUICE_TRY(const std::string names, read.text({"TPU_WORKER_HOSTNAMES"}));
   SLUICE_TRY(const int id, read.number({"TPU_WORKER_ID"}, 0, kMostProcesses));
-  const auto hosts = base::split(names, ',');
-  for (const std::string& host : hosts)
-    if (base::trim(host).empty())
-      return read.wrong("TPU_WORKER_HOSTNAMES is \"", names, "\", which has an empty name");
-  std::string first(base::trim(hosts.front()));
-  // "host:port", as some tools write it; an IPv6 address has more than one colon.
-  if (const size_t colon = first.find(':'); colon != std::string::npos && colon == first.rfind(':'))
-    first.resize(colon);
-  return read.placement(id, static_cast<int>(hosts.size()), base::host_and_port(first, kTpuPort));
+  auto hosts = items_of(names);
+  for (std::string& host : hosts) {
+    if (host.empty()) return read.wrong("TPU_WORKER_HOSTNAMES is \"", names, "\", which has an empty name");
+    // "host:port", as some tools write it; an IPv6 address has more than one colon.
+    if (const size_t colon = host.find(':'); colon != std::string::npos && colon == host.rfind(':'))
+      host.resize(colon);
+  }
+  return read.placement(id, static_cast<int>(hosts.size()), base::host_and_port(hosts.front(), kTpuPort),
+                        hosts);
 }
 
 Found from_torchrun(const Getter& get) {

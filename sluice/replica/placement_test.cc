@@ -126,6 +126,54 @@ TEST(Placement, CloudTpu) {
          "Cloud TPU");
 }
 
+const Variables kTpuChips = {{"CLOUD_TPU_TASK_ID", "5"},
+                             {"TPU_PROCESS_ADDRESSES",
+                              "10.0.0.5:8476,10.0.0.5:8477,10.0.0.5:8478,10.0.0.5:8479,"
+                              "10.0.0.6:8476,10.0.0.6:8477,10.0.0.6:8478,10.0.0.6:8479"}};
+
+TEST(Placement, CloudTpuWithOneProcessPerChip) {
+  expect(kTpuChips, 5, 8, "10.0.0.5:8474", "Cloud TPU");
+  EXPECT_EQ((*find(kTpuChips))->hosts[5], "10.0.0.6");
+  for (const auto& [name, value] : kTpuChips) expect_missing(kTpuChips, name);
+  // The host's own variables may be there too.
+  Variables all = kTpuChips;
+  all.insert(kTpu.begin(), kTpu.end());
+  all.insert({{"TPU_PROCESS_BOUNDS", "2,4,1"}, {"TPU_PROCESS_PORT", "8477"}});
+  expect(all, 5, 8, "10.0.0.5:8474", "Cloud TPU");
+  expect_wrong(kTpuChips, "CLOUD_TPU_TASK_ID", "8");
+  expect_wrong(kTpuChips, "CLOUD_TPU_TASK_ID", "five");
+  for (const char* bounds : {"2,2,1", "2,four,1", "0,8,1", "1000000,1000000,8"})
+    expect_wrong(all, "TPU_PROCESS_BOUNDS", bounds);
+  expect_wrong(all, "TPU_PROCESS_PORT", "8478");
+  for (const char* addresses : {"a:8476,,b:8476", "a:8476,b"})
+    expect_wrong({{"CLOUD_TPU_TASK_ID", "0"}}, "TPU_PROCESS_ADDRESSES", addresses);
+  const auto twice = find({{"CLOUD_TPU_TASK_ID", "0"}, {"TPU_PROCESS_ADDRESSES", "a:8476,b:8476,a:8476"}});
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().what(), HasSubstr("has a:8476 twice"));
+  EXPECT_EQ((*find({{"CLOUD_TPU_TASK_ID", "0"}, {"TPU_PROCESS_ADDRESSES", "local"}}))->processes, 1);
+  // The place of the meeting is no process's own, and an IPv6 address keeps its brackets.
+  expect({{"CLOUD_TPU_TASK_ID", "0"}, {"TPU_PROCESS_ADDRESSES", "a:8478,a:8477,a:8476,a:8475"}}, 0, 4,
+         "a:8474", "Cloud TPU");
+  expect({{"CLOUD_TPU_TASK_ID", "1"}, {"TPU_PROCESS_ADDRESSES", "[fd00::1]:8476,[fd00::2]:8476"}}, 1, 2,
+         "[fd00::1]:8474", "Cloud TPU");
+}
+
+// Messages about a process that does not come name its host.
+TEST(Placement, HostsOfTheProcesses) {
+  using Hosts = std::vector<std::string>;
+  Variables run = kSluice;
+  EXPECT_EQ((*find(run))->hosts, Hosts());
+  run["SLUICE_PROCESS_HOSTS"] = "a,a,b,b";
+  EXPECT_EQ((*find(run))->hosts, (Hosts{"a", "a", "b", "b"}));
+  run["SLUICE_PROCESS_HOSTS"] = "a,b";  // not of this run
+  EXPECT_EQ((*find(run))->hosts, Hosts());
+  EXPECT_EQ((*find(kTpu))->hosts, (Hosts{"10.0.0.5", "10.0.0.6"}));
+  EXPECT_EQ((*find(kSlurm))->hosts, Hosts());  // four tasks on three nodes
+  Variables step = kSlurm;
+  step["SLURM_STEP_NUM_TASKS"] = "3", step["SLURM_PROCID"] = "2";
+  EXPECT_EQ((*find(step))->hosts, (Hosts{"node03", "node04", "node9"}));
+}
+
 TEST(Placement, Torchrun) {
   expect(kTorchrun, 1, 2, "head:29500", "torchrun");
   for (const auto& [name, value] : kTorchrun) expect_missing(kTorchrun, name);

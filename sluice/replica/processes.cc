@@ -1,12 +1,16 @@
 #include "sluice/replica/processes.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <thread>
 
+#include "sluice/base/build_id.h"
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/error.h"
+#include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/store_client.h"
@@ -46,7 +50,33 @@ void ignore_broken_pipes() {
     ::signal(SIGPIPE, SIG_IGN);
 }
 
+std::string this_host() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// What must be the same in all processes.
+std::string this_program() {
+  const std::string version = base::str("sluice ", SLUICE_VERSION);
+  if (!base::environment_flag("SLUICE_SAME_BUILD", true)) return version;
+  return base::str(version, " build ", base::build_id());
+}
+
 }  // namespace processes_detail
+
+std::chrono::seconds join_within() {
+  constexpr std::chrono::seconds kUsual{300};
+  const auto text = base::environment("SLUICE_JOIN_TIMEOUT");
+  if (!text) return kUsual;
+  int seconds = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  if (error == std::errc() && end == text->data() + text->size() && seconds > 0)
+    return std::chrono::seconds(seconds);
+  base::warn("SLUICE_JOIN_TIMEOUT is \"", *text, "\": expected whole seconds, at least 1; ", kUsual.count(),
+             " it is");
+  return kUsual;
+}
 
 Processes::Processes(Placement placement, const Timeouts& timeouts)
     : placement_(std::move(placement)), timeouts_(timeouts) {}
@@ -80,17 +110,31 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
                       placement.process_id, " of ", placement.processes, " (", placement.source,
                       "): each needs a number of its own");
   joined->start_pulse();
-  const std::string mine = base::str(SLUICE_VERSION, " with ", placement.processes, " processes");
-  SLUICE_TRY(const Offer offered, joined->offer("join", mine));
-  SLUICE_TRY(const auto all, joined->collect_within(offered, {"", {}}, timeouts.join));
-  for (size_t p = 0; p < all.size(); ++p) {
-    if (all[p] != all[0])
-      return base::fail(Code::kFailedPrecondition, "process 0 runs sluice ", all[0], ", process ", p,
-                        " runs sluice ", all[p],
-                        ": all must run the same program with the same count of processes");
-  }
-  joined->met_ = true;
+  SLUICE_OK(joined->compare_programs());
   return joined;
+}
+
+base::Status Processes::compare_programs() {
+  namespace detail = processes_detail;
+  SLUICE_TRY(const Offer offered,
+             offer("join", base::str(detail::this_program(), '\n', count(), '\n', detail::this_host())));
+  SLUICE_TRY(const auto all, collect_within(offered, {"", {}}, timeouts_.join));
+  met_ = true;
+  const auto first = base::split(all[0], '\n');
+  for (int p = 1; p < count(); ++p) {
+    const auto other = base::split(all[static_cast<size_t>(p)], '\n');
+    const auto both = [&](const char* verb, size_t item, const char* noun) {
+      return base::str("process 0 (host ", first[2], ')', verb, first[item], noun, ", process ", p, " (host ",
+                       other[2], ')', verb, other[item], noun);
+    };
+    if (other[0] != first[0])
+      return base::fail(Code::kFailedPrecondition, both(" runs ", 0, ""),
+                        ": copy the same program to all hosts (sluice run --program or --sync)");
+    if (other[1] != first[1])
+      return base::fail(Code::kFailedPrecondition, both(" is one of ", 1, " processes"),
+                        ": start all with the same count (", placement_.source, ")");
+  }
+  return {};
 }
 
 base::Status Processes::connect(const std::string& host, uint16_t port) {
@@ -126,11 +170,18 @@ void Processes::start_pulse() {
   pulse_ = std::make_unique<Pulse>(index(), count(), board, Pulse::Times{.patience = timeouts_.lost});
 }
 
+// "2 (10.0.0.4)", or "2" where its host is not known.
+std::string Processes::name_of(int process) const {
+  const auto& hosts = placement_.hosts;
+  return hosts.empty() ? std::to_string(process)
+                       : base::str(process, " (", hosts[static_cast<size_t>(process)], ")");
+}
+
 base::Result<std::string> Processes::missing(const std::string& prefix) {
-  std::vector<int> absent;
+  std::vector<std::string> absent;
   for (int p = 0; p < count(); ++p) {
     SLUICE_TRY(const bool there, store_->has({base::str(prefix, p)}));
-    if (!there) absent.push_back(p);
+    if (!there) absent.push_back(name_of(p));
   }
   return base::str(absent.size() == 1 ? "process " : "processes ", base::join(absent, ", "));
 }

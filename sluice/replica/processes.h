@@ -33,17 +33,22 @@ constexpr const char* kDoTheSame =
     "alone "
     "(session.print, session.log_every and the trainer's checkpoints are safe)";
 
+// SLUICE_JOIN_TIMEOUT in seconds, or 300.
+std::chrono::seconds join_within();
+
 class Processes {
  public:
   struct Timeouts {
-    std::chrono::seconds join{300};                 // until all have come; machines start at different times
+    std::chrono::seconds join = join_within();      // until all have come; machines start at different times
     std::chrono::seconds wait{1800};                // of one call: others may compile, or write a checkpoint
     std::chrono::milliseconds lost = lost_after();  // without a sign of life
   };
 
-  // Waits until all processes are there. Errors name those that did not come, two processes with one number,
-  // a count or a version that is not the others', an address that cannot be reached or is taken. Ignores
-  // SIGPIPE from now on, unless the program has a handler for it.
+  // Waits until all processes are there. Errors name those that did not come (and their hosts where the
+  // launcher says them), two processes with one number, a count, a version or a build (base/build_id.h) that
+  // is not the others', an address that cannot be reached or is taken. SLUICE_SAME_BUILD=0: only versions are
+  // compared, for hosts that each build their own. Ignores SIGPIPE from now on, unless the program has a
+  // handler for it.
   static base::Result<std::shared_ptr<Processes>> join(const Placement& placement, const Timeouts& timeouts);
   static base::Result<std::shared_ptr<Processes>> join(const Placement& placement) {
     return join(placement, {});
@@ -111,6 +116,8 @@ class Processes {
   base::Status wait_for(int process, const Call& call, double since);
   base::Status look_for_deadlock(int process, const Call& call);
   base::Result<std::string> missing(const std::string& prefix);
+  std::string name_of(int process) const;
+  base::Status compare_programs();
   base::Status connect(const std::string& host, uint16_t port);
   void start_pulse();
 
@@ -120,7 +127,7 @@ class Processes {
   std::unique_ptr<StoreClient> at_once_;  // of those that do not: another thread's wait does not hold them up
   std::mutex mutex_;                      // of the calls that wait
   std::map<std::string, int64_t> calls_;  // so far, by name
-  bool met_ = false;                      // join() was good
+  bool met_ = false;                      // all were there
   std::unique_ptr<Pulse> pulse_;
 };
 

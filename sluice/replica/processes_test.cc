@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <sys/stat.h>
+
 #include <iostream>
 #include <thread>
 
+#include "sluice/base/build_id.h"
+#include "sluice/base/file.h"
 #include "sluice/replica/testing/crew.h"
 
 namespace sluice::replica {
@@ -74,6 +78,36 @@ SLUICE_PART(Alone) {
   EXPECT_THAT(joined.error().what(), AllOf(HasSubstr("process 1 of 2 did not come"), HasSubstr("1 s")));
 }
 
+// The launcher has said where each process is, and how long to wait for it.
+SLUICE_PART(AloneOfHosts) {
+  Placement mine = my_placement();
+  mine.hosts = {"10.0.0.2", "10.0.0.3", "10.0.0.4"};
+  ::setenv("SLUICE_JOIN_TIMEOUT", "1", 1);
+  const auto joined = Processes::join(mine);
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(joined.error().what(),
+              HasSubstr("processes 1 (10.0.0.3), 2 (10.0.0.4) of 3 did not come to 'join' within 1 s"));
+}
+
+TEST(Processes, TheHostOfOneThatDoesNotComeIsNamed) {
+  testing::Port port;
+  port.release();
+  testing::Member leader("AloneOfHosts", {0, 3, port.coordinator(), "a test"});
+  ASSERT_TRUE(testing::wait_until([&] { return leader.ended(); }));
+  EXPECT_TRUE(leader.passed()) << leader.output();
+}
+
+TEST(Processes, HowLongToWaitForAll) {
+  ::unsetenv("SLUICE_JOIN_TIMEOUT");
+  EXPECT_EQ(join_within(), seconds(300));
+  for (const auto& [text, expected] :
+       {std::pair("20", 20), {"0", 300}, {"-1", 300}, {"1.5", 300}, {"soon", 300}}) {
+    ::setenv("SLUICE_JOIN_TIMEOUT", text, 1);
+    EXPECT_EQ(join_within(), seconds(expected)) << text;
+  }
+  ::unsetenv("SLUICE_JOIN_TIMEOUT");
+}
+
 TEST(Processes, OneThatDoesNotComeIsNamed) {
   testing::Port port;
   port.release();
@@ -104,12 +138,76 @@ SLUICE_PART(WrongCount) {
   ASSERT_FALSE(joined);
   // Process 1 waits for a third one, process 0 finds another count.
   if (mine.process_id == 0) {
-    EXPECT_THAT(joined.error().what(), AllOf(HasSubstr("with 2 processes, process 1 runs"),
-                                             HasSubstr("with 3 processes"), HasSubstr("the same count")));
+    EXPECT_THAT(joined.error().what(),
+                AllOf(HasSubstr("is one of 2 processes, process 1 (host "),
+                      HasSubstr("is one of 3 processes"), HasSubstr("the same count")));
   }
 }
 
 TEST(Processes, AnotherCountIsAnError) { run_part("WrongCount", 2); }
+
+// Two say that they are number 1, none that it is number 2.
+SLUICE_PART(SameNumber) {
+  Placement mine = my_placement();
+  if (mine.process_id == 2) mine.process_id = 1;
+  const auto joined = Processes::join(mine, {.join = seconds(3)});
+  ASSERT_FALSE(joined);
+  std::cout << joined.error().what() << std::endl;
+}
+
+TEST(Processes, TwoOfOneNumberAreAnError) {
+  int refused = 0;
+  run_part("SameNumber", 3, {}, [&](testing::Members& members) {
+    for (const auto& member : members) {
+      EXPECT_TRUE(testing::wait_until([&] { return member->ended(); }));
+      refused += member->has_said("two processes say that they are number 1 of 3 (a test)");
+    }
+    EXPECT_TRUE(members[0]->has_said("process 2 of 3 did not come")) << members[0]->output();
+  });
+  EXPECT_EQ(refused, 1);
+}
+
+SLUICE_PART(OtherBuild) {
+  const auto joined = Processes::join(my_placement());
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(joined.error().what(),
+              AllOf(HasSubstr("process 0 (host "), HasSubstr(") runs sluice "), HasSubstr(" build "),
+                    HasSubstr(", process 1 (host "), HasSubstr("copy the same program to all hosts")));
+}
+
+SLUICE_PART(OtherBuildIsFine) {
+  ::setenv("SLUICE_SAME_BUILD", "0", 1);
+  const auto joined = Processes::join(my_placement());
+  ASSERT_TRUE(joined) << joined.error().what();
+}
+
+// This program as a build of its own: a copy in which the build id's first byte is another.
+std::string another_build() {
+  std::string bytes = base::value_or_throw(base::read_file("/proc/self/exe"));
+  const std::string digits = base::build_id().substr(0, 2);
+  const size_t note = bytes.find(std::string("GNU\0", 4) + static_cast<char>(std::stoi(digits, nullptr, 16)));
+  bytes.at(note + 4) = static_cast<char>(bytes.at(note + 4) + 1);
+  const std::string path = testing::scratch_path("another_build");
+  base::value_or_throw(base::write_file_atomically(path, bytes));
+  ::chmod(path.c_str(), 0700);
+  return path;
+}
+
+TEST(Processes, AnotherBuildOfTheSameVersionIsAnError) {
+  const std::string other = another_build();
+  for (const char* part : {"OtherBuild", "OtherBuildIsFine"}) {
+    testing::Port port;
+    port.release();
+    testing::Member zero(part, {0, 2, port.coordinator(), "a test"});
+    testing::Member one(part, {1, 2, port.coordinator(), "a test"}, other);
+    for (testing::Member* member : {&zero, &one}) {
+      ASSERT_TRUE(testing::wait_until([&] { return member->ended(); }));
+      EXPECT_TRUE(member->passed()) << part << ":\n" << member->output();
+    }
+  }
+  ::unlink(other.c_str());
+}
 
 TEST(Processes, APortThatIsTakenIsAnError) {
   testing::Port port;

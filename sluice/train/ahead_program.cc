@@ -13,6 +13,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
+#include "sluice/pjrt/choose_plugin.h"
 
 namespace sluice::train {
 namespace ahead_detail {
@@ -64,6 +65,7 @@ Options compile_instead_of_running(const Options& options) {
   const auto order = base::environment("SLUICE_AHEAD");
   if (!order) return options;
   Options chosen = options;
+  chosen.xla.plugin = pjrt::plugin_without_chips(options.xla.plugin);
   chosen.xla.devices = 1;
   chosen.xla.device_ids.clear();
   static bool recording = false;

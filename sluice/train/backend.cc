@@ -31,6 +31,7 @@ Backend::Backend(const std::string& device, const DeviceOptions& options) : devi
   init(options);
   device_ = at::Device(at::kXLA, 0);
   local_replicas_ = sluice::replicas();
+  first_replica_ = sluice::first_replica();
   processes_ = options.processes;
 }
 
@@ -64,6 +65,16 @@ void Backend::name(const std::vector<std::pair<std::string, at::Tensor>>& tensor
   if (is_xla()) name_tensors(tensors);
 }
 
+void Backend::label(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const {
+  if (is_xla()) label_tensors(tensors);
+}
+
 int64_t Backend::compiles() const { return is_xla() ? counters().compiles + counters().cache_hits : 0; }
+
+DeviceTimes Backend::times() const {
+  if (!is_xla()) return {};
+  const Counters now = counters();
+  return {now.busy_seconds, now.compile_seconds, now.idle_compile_seconds};
+}
 
 }  // namespace sluice::train

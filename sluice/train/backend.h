@@ -29,6 +29,13 @@ class Pending {
   at::Tensor host_;
 };
 
+// Seconds of this process so far.
+struct DeviceTimes {
+  double busy = 0;            // with a program on the devices, from its launch to its end
+  double compiling = 0;       // lowering, compiling, or loading what was compiled before
+  double compiling_idle = 0;  // of these, with no program on the devices
+};
+
 // Threads: upload() and Pending from any thread, the rest from the one that records. Throws sluice::Error.
 class Backend {
  public:
@@ -39,6 +46,7 @@ class Backend {
   bool is_xla() const { return device_.is_xla(); }
   int replicas() const { return local_replicas_ * processes_; }
   int local_replicas() const { return local_replicas_; }
+  int first_replica() const { return first_replica_; }
 
   at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) const;
   // Later writes to the tensor do not change what arrives.
@@ -48,12 +56,16 @@ class Backend {
   void wait() const;
   void keep_equal(const std::vector<at::Tensor>& parameters) const;
   void name(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const;
+  // Names for messages about memory alone.
+  void label(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const;
   // Programs compiled so far.
   int64_t compiles() const;
+  // All 0 on the device "cpu", which has no programs.
+  DeviceTimes times() const;
 
  private:
   at::Device device_;
-  int local_replicas_ = 1;
+  int local_replicas_ = 1, first_replica_ = 0;
   int processes_ = 1;
 };
 

@@ -10,7 +10,6 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/thread.h"
-#include "sluice/train/export.h"
 #include "sluice/train/save.h"
 
 namespace sluice::train {
@@ -193,23 +192,6 @@ void restore_random(const Checkpoint& checkpoint) {
     auto generator = at::detail::getDefaultCPUGenerator();
     generator.set_state(tensor);
   }
-}
-
-ExportReport export_weights(const std::string& from, const std::string& to) {
-  std::string file = from;
-  if (base::is_directory(from)) {
-    const std::string found = find_checkpoint(from);
-    if (found.empty())
-      throw Error(Code::kNotFound, base::str("there is no checkpoint in ", from,
-                                             " (expected model.safetensors and state.json)"));
-    file = base::join_path(found, "model.safetensors");
-  }
-  const NamedTensors tensors = base::value_or_throw(read_tensors(file));
-  base::value_or_throw(write_tensors(to, tensors));
-  ExportReport report;
-  for (const auto& [name, tensor] : tensors) report.bytes += static_cast<int64_t>(tensor.nbytes());
-  report.tensors = static_cast<int64_t>(tensors.size());
-  return report;
 }
 
 CheckpointWriter::~CheckpointWriter() {

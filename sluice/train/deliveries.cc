@@ -25,10 +25,11 @@ at::Tensor sum_of(const std::vector<at::Tensor>& parts) {
 Deliveries::Deliveries(std::shared_ptr<const Backend> backend, std::shared_ptr<replica::Processes> processes)
     : backend_(std::move(backend)), processes_(std::move(processes)) {}
 
-void Deliveries::add(const std::vector<at::Tensor>& values, Function function) {
+void Deliveries::add(const std::vector<at::Tensor>& values, Function function, bool alone) {
   Delivery delivery;
   for (const at::Tensor& value : values) delivery.pending.push_back(backend_->fetch(value));
   delivery.function = std::move(function);
+  delivery.alone = alone;
   deliveries_.push_back(std::move(delivery));
 }
 
@@ -69,7 +70,7 @@ bool Deliveries::take_values(Delivery& delivery, bool wait) {
     delivery.values.push_back(
         {equal ? parts[0] : deliveries_detail::sum_of(parts), parts[0].scalar_type(), equal});
   }
-  if (processes_ != nullptr) offer_values(delivery);
+  if (processes_ != nullptr && !delivery.alone) offer_values(delivery);
   return true;
 }
 
@@ -94,10 +95,11 @@ void Deliveries::add_up(Delivery& delivery, const std::vector<std::string>& part
 }
 
 std::vector<at::Tensor> Deliveries::results(const Delivery& delivery) const {
+  const int replicas = delivery.alone ? backend_->local_replicas() : backend_->replicas();
   std::vector<at::Tensor> all;
   for (const Value& value : delivery.values) {
     const bool mean = !value.equal && deliveries_detail::is_mean(value.dtype);
-    all.push_back(mean ? value.tensor.div(backend_->replicas()).to(value.dtype) : value.tensor);
+    all.push_back(mean ? value.tensor.div(replicas).to(value.dtype) : value.tensor);
   }
   return all;
 }

@@ -24,8 +24,9 @@ class Deliveries {
   // `processes` is null when there is one.
   Deliveries(std::shared_ptr<const Backend> backend, std::shared_ptr<replica::Processes> processes);
 
-  // The processes add the same, in the same order.
-  void add(const std::vector<at::Tensor>& values, Function function);
+  // The processes add the same, in the same order; `alone`: the values of this process's replicas, of which
+  // the others need not know.
+  void add(const std::vector<at::Tensor>& values, Function function, bool alone = false);
   // Calls what is due, in order; with `wait` everything, which all processes do at the same place. After an
   // error nothing is left; without `wait` it ends the run for all processes.
   void run(bool wait);
@@ -39,6 +40,7 @@ class Deliveries {
   struct Delivery {
     std::vector<Pending> pending;
     Function function;
+    bool alone = false;
     std::vector<Value> values;  // once they are there
     std::optional<replica::Processes::Offer> offer;
   };

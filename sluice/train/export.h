@@ -11,8 +11,8 @@ struct ExportReport {
   int64_t bytes = 0;  // of the tensors
 };
 
-// `from`: a checkpoint folder, or a file of weights that sluice::load reads. `to`: .pt, .pth or .bin for
-// Python's torch.load(weights_only=True), anything else for safetensors. Throws sluice::Error.
+// `from`: what read_weights takes (weights.h). `to`: .pt, .pth or .bin for Python's
+// torch.load(weights_only=True), anything else for safetensors; also gs://…. Throws sluice::Error.
 ExportReport export_weights(const std::string& from, const std::string& to);
 
 }  // namespace sluice::train

@@ -174,9 +174,12 @@ Feed::~Feed() = default;
 
 std::shared_ptr<Batch> Feed::next() {
   state_->backend->cut("feed");
+  const double busy = state_->backend->times().busy;
   const base::Stopwatch waited;
   std::optional<Batch> batch = base::value_or_throw(state_->queue.pop());
-  state_->waiting += waited.seconds();
+  const double seconds = waited.seconds();
+  state_->waiting += seconds;
+  state_->starving += std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
   if (!batch) return nullptr;
   state_->apply_normalization(*batch);
   state_->on_batch(batch->count);
@@ -187,6 +190,7 @@ FeedStatistics Feed::statistics() const {
   FeedStatistics result;
   const double seconds = std::max(state_->clock.seconds(), 1e-9);
   result.waiting = state_->waiting / seconds;
+  result.starving = state_->starving;
   result.uploading = state_->uploading / seconds;
   result.has_data = state_->statistics != nullptr;
   if (!result.has_data) return result;

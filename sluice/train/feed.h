@@ -45,6 +45,7 @@ struct FeedOptions {
 // Where the time of a feed went. Shares are of the time since the feed was made.
 struct FeedStatistics {
   double waiting = 0;    // in the loop, for a batch that was not there: the run was input-bound for this long
+  double starving = 0;   // seconds of this waiting, not a share, in which no program was on the device
   double uploading = 0;  // the feeding thread's, on the way to the device
   bool has_data = false;            // false for feeds of ranges
   data::Statistics data;            // of the shards' reader

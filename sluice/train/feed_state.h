@@ -30,7 +30,8 @@ struct Feed::State {
   at::Tensor scale, shift;  // f32 [1, C, 1, 1] on the device, or undefined: only divide by 255
   std::function<data::Statistics()> statistics;  // of the source, if it has any
   base::Stopwatch clock;
-  double waiting = 0;  // seconds, of the loop
+  double waiting = 0;   // seconds, of the loop
+  double starving = 0;  // of these, with no program on the device
   std::atomic<double> uploading{0};
   base::Queue<Batch> queue;
   std::thread thread;

@@ -22,7 +22,7 @@ class FakeBatches {
         training_(training),
         rows_(rows),
         replicas_(session.replicas()),
-        first_(session.process_index() * session.local_replicas()),
+        first_(session.first_replica()),
         local_(session.local_replicas()),
         samples_(samples),
         batches_(batches),
@@ -185,8 +185,8 @@ std::string Input::describe_remainder() const {
 
 std::string Input::state(const Session& session, int64_t epoch, int64_t batches) const {
   if (!dataset_) return "";
-  return dataset_->state(
-      {epoch, session.process_index(), session.processes(), session.local_replicas(), batches});
+  return dataset_->state({epoch, session.first_replica() / session.local_replicas(), session.processes(),
+                          session.local_replicas(), batches});
 }
 
 Feed Input::feed(Session& session, int64_t epoch, int64_t skip, const std::string& state) const {

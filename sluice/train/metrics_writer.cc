@@ -1,5 +1,6 @@
 #include "sluice/train/metrics_writer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -10,7 +11,9 @@
 namespace sluice::train {
 namespace metrics_detail {
 
-constexpr const char* kColumns = "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy";
+constexpr const char* kColumns =
+    "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,"
+    "examples_per_second";
 
 // The measured values with the names of their columns and of their TensorBoard curves.
 struct Field {
@@ -25,7 +28,8 @@ std::vector<Field> fields(const Measurement& row) {
           {"rate", "Rate_step", row.rate},
           {"global_rate", "Global Rate", row.global_rate},
           {"learning_rate", "LearningRate", row.learning_rate},
-          {"accuracy", test ? "Accuracy/test" : "Accuracy/train", row.accuracy}};
+          {"accuracy", test ? "Accuracy/test" : "Accuracy/train", row.accuracy},
+          {"examples_per_second", "examples/sec", row.examples_per_second}};
 }
 
 base::Status append(const std::string& path, const std::string& line) {
@@ -66,6 +70,21 @@ base::Status keep_until(const std::string& path, int64_t last, bool header, cons
   return base::write_file_atomically(path, kept);
 }
 
+// A table from before a column was added gets it, empty.
+base::Status widen(const std::string& path) {
+  if (!base::path_exists(path)) return {};
+  SLUICE_TRY(const std::string text, base::read_file(path));
+  const std::string_view columns = kColumns;
+  const std::string_view header = std::string_view(text).substr(0, text.find('\n'));
+  if (header.size() >= columns.size() || columns.substr(0, header.size()) != header) return {};
+  const std::string_view more = columns.substr(header.size());
+  const std::string commas(static_cast<size_t>(std::count(more.begin(), more.end(), ',')), ',');
+  std::string wide = std::string(columns) + "\n";
+  for (const auto& line : base::split(text.substr(header.size()), '\n'))
+    if (!line.empty()) wide += line + commas + "\n";
+  return base::write_file_atomically(path, wide);
+}
+
 }  // namespace metrics_detail
 
 std::string number_text(double value) {
@@ -76,12 +95,29 @@ std::string number_text(double value) {
   return std::string(text, end.ptr);
 }
 
-std::string json_text(const Measurement& row, double wall) {
+namespace metrics_detail {
+
+// What all lines begin with.
+std::string json_head(double wall, const std::string& split, int64_t epoch, int64_t step) {
   char time[40];
   auto end = std::to_chars(time, time + sizeof time, wall, std::chars_format::fixed, 3);
-  std::string out =
-      base::str("{\"time\": ", std::string_view(time, static_cast<size_t>(end.ptr - time)), ", \"split\": \"",
-                row.split, "\", \"epoch\": ", row.epoch, ", \"step\": ", row.step);
+  return base::str("{\"time\": ", std::string_view(time, static_cast<size_t>(end.ptr - time)),
+                   ", \"split\": \"", split, "\", \"epoch\": ", epoch, ", \"step\": ", step);
+}
+
+}  // namespace metrics_detail
+
+std::string json_text(const EpochTimes& times, int64_t epoch, int64_t step, double wall) {
+  return base::str(metrics_detail::json_head(wall, "epoch", epoch, step), ", \"bound\": \"", times.bound(),
+                   "\", \"input_seconds\": ", number_text(times.input),
+                   ", \"trace_seconds\": ", number_text(times.trace),
+                   ", \"device_seconds\": ", number_text(times.device),
+                   ", \"compile_seconds\": ", number_text(times.compiling), "}");
+}
+
+std::string json_text(const Measurement& row, double wall) {
+  std::string out = metrics_detail::json_head(wall, row.split, row.epoch, row.step);
+  if (row.process) out += base::str(", \"process\": ", *row.process);
   for (const auto& field : metrics_detail::fields(row)) {
     if (!field.value) continue;
     // JSON has no numbers for these.
@@ -99,6 +135,7 @@ base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int
   SLUICE_OK(metrics_detail::keep_until(jsonl, resume_step, false, [](const std::string& line) {
     return metrics_detail::number_after(line, "\"step\": ");
   }));
+  SLUICE_OK(metrics_detail::widen(csv));
   if (!base::path_exists(csv))
     SLUICE_OK(metrics_detail::append(csv, std::string(metrics_detail::kColumns) + "\n"));
   SLUICE_TRY(EventWriter events, EventWriter::create(folder));
@@ -114,9 +151,17 @@ base::Status MetricsWriter::write(const Measurement& row) {
     line += number_text(*field.value);
     SLUICE_OK(events_.scalar(field.curve, *field.value, row.step, wall));
   }
-  if (row.global_rate) SLUICE_OK(events_.scalar("examples/sec", *row.global_rate, row.step, wall));
   SLUICE_OK(metrics_detail::append(base::join_path(folder_, "metrics.csv"), line + "\n"));
   return metrics_detail::append(base::join_path(folder_, "metrics.jsonl"), json_text(row, wall) + "\n");
+}
+
+base::Status MetricsWriter::write(const EpochTimes& times, int64_t epoch, int64_t step) {
+  const double wall = base::wall_seconds(), whole = std::max(times.seconds(), 1e-9);
+  SLUICE_OK(events_.scalar("Share/input", times.input / whole, step, wall));
+  SLUICE_OK(events_.scalar("Share/tracing", times.trace / whole, step, wall));
+  SLUICE_OK(events_.scalar("Share/device", times.device / whole, step, wall));
+  return metrics_detail::append(base::join_path(folder_, "metrics.jsonl"),
+                                json_text(times, epoch, step, wall) + "\n");
 }
 
 }  // namespace sluice::train

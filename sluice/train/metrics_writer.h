@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/train/epoch_times.h"
 #include "sluice/train/event_writer.h"
 
 namespace sluice::train {
@@ -18,10 +19,12 @@ struct Measurement {
   int64_t epoch = 0;
   int64_t step = 0;  // optimizer steps since the start of the run
   std::optional<double> loss;
-  std::optional<double> rate;         // examples a second and replica, moving average
-  std::optional<double> global_rate;  // examples a second, all replicas, since the start of the epoch
+  std::optional<double> rate;         // examples a second of one replica, moving average
+  std::optional<double> global_rate;  // examples a second of all replicas, mean since the epoch began
   std::optional<double> learning_rate;
-  std::optional<double> accuracy;  // percent
+  std::optional<double> accuracy;             // percent
+  std::optional<double> examples_per_second;  // of all replicas, moving average
+  std::optional<int> process;                 // only in JSON: of one process alone
 };
 
 // Every row is complete on the disk when write() returns. Threads: one at a time.
@@ -31,6 +34,9 @@ class MetricsWriter {
   // after its last checkpoint, are removed first (0: all of them).
   static base::Result<MetricsWriter> create(const std::string& folder, int64_t resume_step);
   base::Status write(const Measurement& row);
+  // Where the time of an epoch went: a line of metrics.jsonl and three curves of shares, from 0 to 1. The
+  // table in metrics.csv has no columns for it.
+  base::Status write(const EpochTimes& times, int64_t epoch, int64_t step);
   const std::string& folder() const { return folder_; }
 
  private:
@@ -45,5 +51,7 @@ class MetricsWriter {
 std::string number_text(double value);
 // One JSON object of the row, with the names of the CSV's columns.
 std::string json_text(const Measurement& row, double wall);
+// Its "split" is "epoch"; times are in seconds.
+std::string json_text(const EpochTimes& times, int64_t epoch, int64_t step, double wall);
 
 }  // namespace sluice::train

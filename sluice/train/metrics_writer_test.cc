@@ -45,10 +45,10 @@ TEST(MetricsWriter, WritesBothFilesAndAppends) {
   }
   auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
   ASSERT_TRUE(again.write(row(20, 1.25)));
-  EXPECT_EQ(
-      without_time(read(folder, "metrics.csv")),
-      (std::vector<std::string>{",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy",
-                                ",train,1,10,2.5,,,0.1,", ",test,1,10,,,,,50", ",train,1,20,1.25,,,0.1,"}));
+  EXPECT_EQ(without_time(read(folder, "metrics.csv")),
+            (std::vector<std::string>{
+                ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second",
+                ",train,1,10,2.5,,,0.1,,", ",test,1,10,,,,,50,", ",train,1,20,1.25,,,0.1,,"}));
   const std::string jsonl = read(folder, "metrics.jsonl");
   EXPECT_NE(jsonl.find("\"split\": \"train\", \"epoch\": 1, \"step\": 20, \"loss\": 1.25"), std::string::npos)
       << jsonl;
@@ -63,6 +63,18 @@ TEST(MetricsWriter, RowsAfterTheCheckpointGo) {
   auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 20));
   EXPECT_EQ(without_time(read(folder, "metrics.csv")).size(), 3u);  // header, 10, 20
   EXPECT_EQ(read(folder, "metrics.jsonl").find("\"step\": 30"), std::string::npos);
+}
+
+TEST(MetricsWriter, AnOlderTableGetsItsNewColumn) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  ASSERT_TRUE(base::write_file_atomically(
+      folder.path("metrics.csv"),
+      "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy\n1,test,1,10,,,,,50\n"));
+  auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
+  EXPECT_EQ(without_time(read(folder, "metrics.csv")),
+            (std::vector<std::string>{
+                ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second",
+                ",test,1,10,,,,,50,"}));
 }
 
 TEST(MetricsWriter, NumbersThatJsonLacksAreTexts) {

@@ -16,7 +16,7 @@ struct TrainOptions {
   // The model: a name that models::create() takes.
   std::string model;
   int64_t classes = 0;
-  std::string weights;  // a file to start from: safetensors, or what Python's torch.save writes
+  std::string weights;  // to start from: what read_weights takes (train/weights.h)
 
   // The data: shards as data::WebDataset takes them.
   std::string train;
@@ -76,8 +76,8 @@ struct TrainOptions {
 
   // The machine.
   std::string device = "xla";
-  std::string plugin;
-  int devices = 1;
+  std::string plugin;  // see DeviceOptions
+  int devices = 0;     // 0: all of a TPU or GPU, 1 of a CPU
   std::vector<int> device_ids;
   std::string precision = "f32";  // f32 or bf16
   bool cpu_kernels = true;        // see DeviceOptions
@@ -87,8 +87,10 @@ struct TrainOptions {
 
   // What is written.
   std::string logdir = "sluice-run";
-  int64_t log_steps = 20;
-  int64_t save_steps = 0;  // a checkpoint every so many steps; 0: at the end of each epoch
+  int64_t log_steps = 20;  // a line every so many steps of an epoch
+  // Who prints them: leader (means over all replicas), or all (each process those of its own).
+  std::string log_workers = "leader";
+  int64_t save_steps = 0;  // a checkpoint every so many steps of an epoch, and at its end
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
   bool report = false;

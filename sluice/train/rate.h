@@ -1,24 +1,35 @@
-// Examples a second: a moving average between marks, and the mean since the start.
+// Examples a second, as the lines of a training tell them.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice::train {
 
+// Both are of one replica (a core).
+struct Rates {
+  double rate = 0;         // moving average from line to line: 0.4 of the old value stays
+  double global_rate = 0;  // mean since the epoch began
+};
+
+// Of one epoch.
 class RateTracker {
  public:
-  explicit RateTracker(double now) : start_(now), last_(now) {}
+  // `replicas`: of this process, whose examples are counted.
+  RateTracker(double now, int replicas) : replicas_(replicas), start_(now), last_(now) {}
+  // What all of these replicas took.
   void add(int64_t examples) { examples_ += examples; }
-  // Takes what was added since the last mark into the moving average; 0.4 of the old value stays.
-  void mark(double now) {
-    if (now <= last_) return;
-    const double rate = static_cast<double>(examples_ - marked_) / (now - last_);
-    rate_ = marked_ == 0 ? rate : kOld * rate_ + (1 - kOld) * rate;
-    last_ = now;
-    marked_ = examples_;
+  // The rates at a line; what was added since the line before goes into the moving average.
+  Rates take(double now) {
+    if (now > last_) {
+      const double rate = static_cast<double>(examples_ - taken_) / (now - last_);
+      rate_ = taken_ == 0 ? rate : kOld * rate_ + (1 - kOld) * rate;
+      last_ = now;
+      taken_ = examples_;
+    }
+    return {rate_ / replicas_, process_rate(now) / replicas_};
   }
-  double rate() const { return rate_; }
-  double global_rate(double now) const {
+  // The mean since the epoch began of all of these replicas together.
+  double process_rate(double now) const {
     return now > start_ ? static_cast<double>(examples_) / (now - start_) : 0;
   }
   int64_t examples() const { return examples_; }
@@ -26,9 +37,10 @@ class RateTracker {
 
  private:
   static constexpr double kOld = 0.4;
+  int replicas_;
   double start_, last_;
-  int64_t examples_ = 0, marked_ = 0;
-  double rate_ = 0;
+  int64_t examples_ = 0, taken_ = 0;
+  double rate_ = 0;  // of all of these replicas
 };
 
 }  // namespace sluice::train

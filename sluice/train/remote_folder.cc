@@ -64,6 +64,20 @@ base::Result<std::string> resolve(const std::string& url) {
                     "/last, or ", url, "/state.json)");
 }
 
+// The object with the weights that `url` leads to.
+base::Result<std::string> resolve_weights(const std::string& url) {
+  const std::string name = url.substr(url.rfind('/') + 1);
+  if (name != "last" && name != "best") {
+    SLUICE_TRY(const bool itself, exists(url));
+    if (itself) return url;
+  }
+  const auto folder = resolve(url);
+  if (folder) return *folder + "/model.safetensors";
+  if (folder.error().code() != Code::kNotFound) return tl::unexpected<Error>(folder.error());
+  return base::fail(Code::kNotFound, "there is neither a file of weights nor a checkpoint at ", url,
+                    " (expected this object, ", url, "/last, or ", url, "/state.json)");
+}
+
 }  // namespace
 
 bool RemoteFolder::is_remote(const std::string& url) { return cloud::is_gs(url); }
@@ -177,6 +191,16 @@ base::Status fetch_checkpoint(const std::string& url, const std::string& folder)
     SLUICE_OK(cloud::download(cloud::GsName{root.bucket, object.name}.url(),
                               base::join_path(folder, object.name.substr(root.object.size()))));
   return {};
+}
+
+base::Result<std::string> fetch_weights(const std::string& url, const std::string& folder) {
+  std::string from = url;
+  if (cloud::is_gs(url)) {
+    SLUICE_TRY(from, resolve_weights(without_slash(url)));
+  }
+  const std::string path = base::join_path(folder, "weights");
+  SLUICE_OK(cloud::download(from, path));
+  return path;
 }
 
 }  // namespace sluice::train

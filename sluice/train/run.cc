@@ -2,22 +2,23 @@
 
 #include <cmath>
 #include <csignal>
-#include <iomanip>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
+#include "sluice/train/log_line.h"
 #include "sluice/train/optimizers.h"
+#include "sluice/train/weights.h"
 
 namespace sluice::train {
 namespace run_detail {
 
-std::string fixed(double value, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << value;
-  return std::move(out).str();
+// The last two columns of a mixed batch (data/batch.h): the other label, and the share of the row's own one.
+std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
+  return {batch.columns[batch.columns.size() - 2], batch.columns.back()};
 }
 
 }  // namespace run_detail
@@ -58,6 +59,8 @@ Run::Run(const TrainOptions& options, Session& session, const Input& train, cons
                static_cast<double>(options.epochs),
                static_cast<double>(steps_per_epoch_)};
   base::value_or_throw(check(schedule_));
+  if (all_workers_log() && !session.is_leader())
+    own_console_.emplace(options.json ? ConsoleMode::kJson : ConsoleMode::kText);
   progress_.model = options.model;
   progress_.config = options.config;
   if (RemoteFolder::is_remote(options.logdir)) {
@@ -105,7 +108,7 @@ void Run::restore() {
                " is a checkpoint of an earlier run and will be replaced: --resume would go on from it");
   if (!options_.weights.empty()) {
     base::value_or_throw(
-        load_module(model_, base::value_or_throw(read_tensors(options_.weights)), options_.weights));
+        load_module(model_, base::value_or_throw(read_weights(options_.weights)), options_.weights));
   }
 }
 
@@ -125,6 +128,9 @@ void Run::prepare() {
 }
 
 void Run::announce() {
+  console_.line(base::str(session_.backend().is_xla() ? describe_device() : "LibTorch's own CPU", "; ",
+                          session_.replicas(), session_.replicas() == 1 ? " replica" : " replicas", " in ",
+                          session_.processes(), session_.processes() == 1 ? " process" : " processes"));
   const int64_t rows = rows_per_replica(options_, session_.replicas());
   console_.line(base::str("batch ", rows, " × ", session_.replicas(), " replicas × accumulate ",
                           options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate));
@@ -153,8 +159,12 @@ TrainResult Run::operator()() {
 
 bool Run::train_epoch() {
   model_.train();
-  rate_.emplace(base::monotonic_seconds());
+  rate_.emplace(base::monotonic_seconds(), session_.local_replicas());
+  correct_ = torch::Tensor();
+  epoch_began_ = session_.backend().times();
+  const base::Stopwatch opening;
   auto feed = train_.feed(session_, progress_.epoch, progress_.batch * options_.accumulate, progress_.input);
+  opening_input_ = opening.seconds();
   int64_t steps = train_.batches(progress_.epoch) / options_.accumulate;
   if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);
   while (progress_.batch < steps) {
@@ -172,34 +182,44 @@ bool Run::train_epoch() {
       rate_->add(batch->count);
       session_.step(*optimizer_, {.clip_norm = options_.clip_norm});
     }
-    const bool last = progress_.batch + 1 == steps, stop = interrupted();
-    after_update(loss, last, stop);
+    const bool stop = interrupted();
+    after_update(loss, steps, stop);
     if (stop) return false;
   }
-  report_input(feed.statistics());
+  fed_ = feed.statistics();
   return true;
 }
 
-// Says when the device waited for data, and where the data was held up.
-void Run::report_input(const FeedStatistics& feed) {
-  if (!feed.has_data) return;
-  const auto percent = [](double share) { return std::lround(100 * share); };
-  if (feed.waiting >= 0.1)
-    console_.line(base::str("Input-bound: ", percent(feed.waiting),
-                            " % of the epoch was waiting for data. The narrowest stage is ", feed.narrowest,
-                            " (", data::summary(feed.data), "; upload ", percent(feed.uploading), " %)."));
+void Run::report_times(double wall) {
+  const Backend& backend = session_.backend();
+  const double starving = opening_input_ + fed_.starving;
+  const EpochTimes own = backend.is_xla() ? epoch_times(wall, epoch_began_, backend.times(), starving)
+                                          : eager_epoch_times(wall, starving);
+  size_t process = 0;
+  const EpochTimes times =
+      base::value_or_throw(least_busy(session_.gather_on_host("epoch times", text_of(own)), &process));
+  std::string text = describe(times, progress_.epoch + 1);
+  if (session_.processes() > 1)
+    text += base::str(" So says process ", process, ", whose device waited most.");
+  if (fed_.has_data && own.input_percent() >= 10) {
+    text += base::str(" The narrowest stage of the data is ", fed_.narrowest, " (", data::summary(fed_.data),
+                      "; upload ", std::lround(100 * fed_.uploading), " %).");
+  }
+  console_.line(text);
+  if (session_.is_leader()) base::value_or_throw(metrics_->write(times, progress_.epoch + 1, progress_.step));
+  console_.json(json_text(times, progress_.epoch + 1, progress_.step, base::wall_seconds()));
 }
 
 torch::Tensor Run::batch_loss(const Batch& batch) {
-  const bool mixed = options_.mixup > 0 || options_.cutmix > 0, by_row = mixed || batch.mask.defined();
+  const bool by_row = is_mixed() || batch.mask.defined();
   auto cross_entropy =
       torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(options_.label_smoothing);
   if (by_row) cross_entropy.reduction(torch::kNone);
   const torch::Tensor output = forward_(batch.image);
+  count_correct(output, batch);
   torch::Tensor loss = torch::nn::functional::cross_entropy(output, batch.label, cross_entropy);
-  if (mixed) {
-    // The last two columns of a mixed batch (data/batch.h).
-    const torch::Tensor &other = batch.columns[batch.columns.size() - 2], &own = batch.columns.back();
+  if (is_mixed()) {
+    const auto [other, own] = run_detail::mixed_in(batch);
     loss = own * loss + (1 - own) * torch::nn::functional::cross_entropy(output, other, cross_entropy);
   }
   if (!by_row) return loss;
@@ -223,28 +243,57 @@ torch::Tensor Run::train_batch(Batch& batch) {
   return loss.detach();
 }
 
-void Run::after_update(const torch::Tensor& loss, bool last, bool stop) {
+void Run::count_correct(const torch::Tensor& output, const Batch& batch) {
+  if (output.dim() != 2 || batch.label.dim() != 1 || batch.label.scalar_type() != torch::kLong) return;
+  torch::NoGradGuard no_grad;
+  torch::Tensor label = batch.label;
+  if (is_mixed()) {
+    const auto [other, own] = run_detail::mixed_in(batch);
+    label = torch::where(own.ge(0.5), label, other);
+  }
+  torch::Tensor right = output.detach().argmax(1).eq(label);
+  if (batch.mask.defined()) right = right.logical_and(batch.mask);
+  if (!correct_.defined()) {
+    // Uploaded, not recorded as a constant: so the first step runs the program of all others.
+    const std::vector<torch::Tensor> zeros(static_cast<size_t>(session_.local_replicas()),
+                                           torch::zeros({1}, torch::kLong));
+    correct_ = session_.upload(zeros);
+  }
+  correct_.add_(right.to(torch::kLong).sum());
+}
+
+void Run::after_update(const torch::Tensor& loss, int64_t steps, bool stop) {
   const double lr = learning_rate_now();
   ++progress_.step;
   ++progress_.batch;
-  const bool log = progress_.step % options_.log_steps == 0;
-  const bool save_now = options_.save_steps > 0 && progress_.step % options_.save_steps == 0 && !last;
+  const bool last = progress_.batch == steps;
+  // Counted within the epoch: the lines and checkpoints of all epochs are at the same places.
+  const bool log = progress_.batch % options_.log_steps == 0 || (last && steps < options_.log_steps);
+  const bool save_now = options_.save_steps > 0 && progress_.batch % options_.save_steps == 0 && !last;
   console_.progress(base::str("Epoch ", progress_.epoch + 1), progress_.batch, steps_per_epoch_,
-                    base::str("Loss=", run_detail::fixed(last_loss_, 5)));
-  if (!log && !last && !save_now && !stop) return;
-  const double now = base::monotonic_seconds();
-  rate_->mark(now);
-  auto deliver = [=, this, alive = std::weak_ptr<char>(alive_), epoch = progress_.epoch + 1,
-                  step = progress_.step, batch = progress_.batch,
-                  rate = rate_->rate() / session_.local_replicas(), global = rate_->global_rate(now),
-                  time = base::local_time()](std::vector<torch::Tensor> values) {
-    if (alive.expired()) return;
-    const double mean = values[0].to(torch::kDouble).mean().item<double>();
-    report(mean, epoch, step, batch, rate, global, lr, time, log);
-  };
-  session_.after_step({loss}, std::move(deliver));
+                    base::str("Loss=", fixed(last_loss_, 5)));
   if (options_.check_replicas > 0 && progress_.step % options_.check_replicas == 0)
     session_.check_replicas(model_);
+  if (!log && !last && !save_now && !stop) return;
+  const LogLine line{.device = session_.device(),
+                     .process = session_.process_index(),
+                     .epoch = progress_.epoch + 1,
+                     .step = progress_.batch,
+                     .rates = log ? rate_->take(base::monotonic_seconds()) : Rates{},
+                     .time = base::local_time()};
+  const auto mean = [](const torch::Tensor& value) { return value.to(torch::kDouble).mean().item<double>(); };
+  session_.after_step({loss}, [=, this, alive = std::weak_ptr<char>(alive_),
+                               step = progress_.step](const std::vector<torch::Tensor>& values) {
+    if (!alive.expired()) report(mean(values[0]), line, step, lr, log);
+  });
+  if (log && all_workers_log())
+    session_.after_step(
+        {loss},
+        [=, this, alive = std::weak_ptr<char>(alive_),
+         step = progress_.step](const std::vector<torch::Tensor>& values) {
+          if (!alive.expired()) report_own(mean(values[0]), line, step, lr);
+        },
+        Over::kLocalReplicas);
   if (save_now) {
     session_.sync_buffers(model_);
     session_.finish();  // the loss is checked before its weights replace a good checkpoint
@@ -252,40 +301,60 @@ void Run::after_update(const torch::Tensor& loss, bool last, bool stop) {
   }
 }
 
-void Run::report(double loss, int64_t epoch, int64_t step, int64_t batch, double rate, double global_rate,
-                 double lr, const std::string& time, bool log) {
+void Run::report(double loss, LogLine line, int64_t step, double lr, bool log) {
   last_loss_ = loss;
   if (!std::isfinite(loss)) {
     const std::string last = find_checkpoint(folder("last"));
     throw Error(Code::kOutOfRange,
-                base::str("the loss is ", loss, " at step ", step, " (epoch ", epoch, ", batch ", batch,
-                          "). Try a smaller --lr (", lr, " now), --warmup-epochs or --clip-norm. ",
+                base::str("the loss is ", loss, " at step ", step, " (epoch ", line.epoch, ", batch ",
+                          line.step, "). Try a smaller --lr (", lr, " now), --warmup-epochs or --clip-norm. ",
                           last.empty() ? std::string("There is no checkpoint yet.")
                                        : base::str("The last good checkpoint is ",
                                                    remote_ ? shown("last") : last, ".")));
   }
   if (!log) return;
-  console_.line(base::str(
-      "| Training Device=", session_.device(), "/", session_.process_index(), " Epoch=", epoch,
-      " Step=", batch, " Loss=", run_detail::fixed(loss, 5), " Rate=", run_detail::fixed(rate, 2),
-      " GlobalRate=", run_detail::fixed(global_rate / session_.local_replicas(), 2), " Time=", time));
-  Measurement row;
-  row.split = "train";
-  row.epoch = epoch;
-  row.step = step;
-  row.loss = loss;
-  row.rate = rate;
-  row.global_rate = global_rate;
-  row.learning_rate = lr;
-  write(row);
+  line.values = {{"Loss", loss}};
+  if (!all_workers_log()) console_.line(text_of(line));
+  write(measurement(line, step, lr));
 }
 
-// The examples a second of all processes together.
-double Run::global_rate(double now) {
-  double total = 0;
-  for (const std::string& one : session_.gather_on_host("rate", std::to_string(rate_->global_rate(now))))
-    total += std::stod(one);
-  return total;
+// The line of this process alone.
+void Run::report_own(double loss, LogLine line, int64_t step, double lr) {
+  line.values = {{"Loss", loss}};
+  worker_console().line(text_of(line));
+  Measurement row = measurement(line, step, lr);
+  row.process = line.process;
+  row.global_rate = line.rates.global_rate * session_.local_replicas();
+  row.examples_per_second = line.rates.rate * session_.local_replicas();
+  worker_console().json(json_text(row, base::wall_seconds()));
+}
+
+Measurement Run::measurement(const LogLine& line, int64_t step, double lr) const {
+  Measurement row;
+  row.split = "train";
+  row.epoch = line.epoch;
+  row.step = step;
+  row.loss = line.values.front().second;
+  row.rate = line.rates.rate;
+  // All replicas do the same steps with as many rows, so that one process's rate tells that of all.
+  row.global_rate = line.rates.global_rate * session_.replicas();
+  row.examples_per_second = line.rates.rate * session_.replicas();
+  row.learning_rate = lr;
+  return row;
+}
+
+Run::Totals Run::totals(double now) {
+  Totals all;
+  for (const std::string& one : session_.gather_on_host(
+           "epoch", base::str(number_text(rate_->process_rate(now)), " ", rate_->examples()))) {
+    std::istringstream in(one);
+    double rate = 0;
+    int64_t examples = 0;
+    in >> rate >> examples;
+    all.rate += rate;
+    all.examples += examples;
+  }
+  return all;
 }
 
 void Run::write(const Measurement& row) {
@@ -294,18 +363,32 @@ void Run::write(const Measurement& row) {
 }
 
 void Run::end_of_epoch() {
+  std::optional<int64_t> correct;
+  if (correct_.defined())
+    session_.after_step({correct_}, [&correct](const std::vector<torch::Tensor>& values) {
+      correct = values[0].item<int64_t>();
+    });
   session_.finish();
   const double now = base::monotonic_seconds();
-  const double rate = global_rate(now);
-  console_.line(base::str("Epoch ", progress_.epoch + 1, " train end ", base::local_time(),
-                          ", Epoch Time=", base::duration_text_whole(now - rate_->start()),
-                          ", Replica Train Samples=", rate_->examples() / session_.local_replicas(),
-                          ", Reduced GlobalRate=", run_detail::fixed(rate, 2)));
-  progress_.global_rates += rate;
+  const Totals all = totals(now);
+  worker_console().line(base::str("Epoch ", progress_.epoch + 1, " train end ", base::local_time(),
+                                  ", Epoch Time=", base::duration_text_whole(now - rate_->start()),
+                                  ", Replica Train Samples=", rate_->examples() / session_.local_replicas(),
+                                  ", Reduced GlobalRate=", fixed(all.rate, 2)));
+  report_times(now - rate_->start());
+  progress_.global_rates += all.rate;
   ++progress_.rated_epochs;
   ++progress_.epoch;
   progress_.batch = 0;
   progress_.seconds = earlier_seconds_ + now - started_;
+  Measurement row;
+  row.split = "train";
+  row.epoch = progress_.epoch;
+  row.step = progress_.step;
+  row.global_rate = all.rate;
+  if (correct && all.examples > 0)
+    row.accuracy = 100.0 * static_cast<double>(*correct) / static_cast<double>(all.examples);
+  write(row);
 }
 
 bool Run::test_epoch() {
@@ -325,8 +408,8 @@ bool Run::test_epoch() {
   last_accuracy_ = test.accuracy();
   progress_.best_accuracy = std::max(progress_.best_accuracy, last_accuracy_);
   console_.line(base::str("Epoch ", progress_.epoch, " test end ", base::local_time(),
-                          ", Samples=", test.samples, ", Loss=", run_detail::fixed(test.loss, 5),
-                          ", Accuracy=", run_detail::fixed(last_accuracy_, 2), "%"));
+                          ", Samples=", test.samples, ", Loss=", fixed(test.loss, 5),
+                          ", Accuracy=", fixed(last_accuracy_, 2), "%"));
   Measurement row;
   row.split = "test";
   row.epoch = progress_.epoch;
@@ -380,17 +463,15 @@ TrainResult Run::end() {
     result.examples_per_second = progress_.global_rates / static_cast<double>(progress_.rated_epochs);
   const double seconds = earlier_seconds_ + base::monotonic_seconds() - started_;
   console_.line(base::str("Total Train Time: ", base::duration_text_whole(seconds)));
-  if (test_ != nullptr)
-    console_.line(base::str("Max Accuracy: ", run_detail::fixed(progress_.best_accuracy, 2), "%"));
-  console_.line(base::str("Avg. Global Rate: ", run_detail::fixed(result.examples_per_second, 2),
-                          " examples per second"));
+  if (test_ != nullptr) console_.line(base::str("Max Accuracy: ", fixed(progress_.best_accuracy, 2), "%"));
+  console_.line(
+      base::str("Avg. Global Rate: ", fixed(result.examples_per_second, 2), " examples per second"));
   console_.line(
       base::str("Checkpoints: ", shown("last"), test_ ? base::str(" and ", shown("best")) : std::string(),
                 "; metrics: ", shown("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
   if (test_ != nullptr && options_.target_accuracy > 0 &&
       progress_.best_accuracy < options_.target_accuracy) {
-    console_.line(base::str("The target accuracy of ", run_detail::fixed(options_.target_accuracy, 2),
-                            "% was missed."));
+    console_.line(base::str("The target accuracy of ", fixed(options_.target_accuracy, 2), "% was missed."));
     result.exit_status = kTargetMissed;
   }
   nlohmann::json summary = {{"event", "end"},

@@ -10,8 +10,10 @@
 #include "sluice/base/file.h"
 #include "sluice/train/checkpoint.h"
 #include "sluice/train/console.h"
+#include "sluice/train/epoch_times.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/input.h"
+#include "sluice/train/log_line.h"
 #include "sluice/train/metrics_writer.h"
 #include "sluice/train/rate.h"
 #include "sluice/train/remote_folder.h"
@@ -38,12 +40,18 @@ class Run {
   void announce();
 
   bool train_epoch();  // false: a signal came
-  void report_input(const FeedStatistics& feed);
+  // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
+  void report_times(double wall);
+  bool is_mixed() const { return options_.mixup > 0 || options_.cutmix > 0; }
   torch::Tensor batch_loss(const Batch& batch);
+  // Counts on the device the rows that the model gets right in training; of a mixed row its larger part.
+  void count_correct(const torch::Tensor& output, const Batch& batch);
   torch::Tensor train_batch(Batch& batch);
-  void after_update(const torch::Tensor& loss, bool last, bool stop);
-  void report(double loss, int64_t epoch, int64_t step, int64_t batch, double rate, double global_rate,
-              double lr, const std::string& time, bool log);
+  void after_update(const torch::Tensor& loss, int64_t steps, bool stop);
+  // A line without its loss, which comes later.
+  void report(double loss, LogLine line, int64_t step, double lr, bool log);
+  void report_own(double loss, LogLine line, int64_t step, double lr);
+  Measurement measurement(const LogLine& line, int64_t step, double lr) const;
   void end_of_epoch();
   bool test_epoch();
   void save(bool best);
@@ -52,7 +60,15 @@ class Run {
 
   // A signal came; with several processes, and all of them stop here.
   bool interrupted() { return session_.agree_to_stop(SignalGuard::pending() != 0); }
-  double global_rate(double now);
+  bool all_workers_log() const { return options_.log_workers == "all"; }
+  // Where this process prints what each worker has to say.
+  Console& worker_console() { return own_console_ ? *own_console_ : console_; }
+  // Of all processes in this epoch: examples a second, and examples.
+  struct Totals {
+    double rate = 0;
+    int64_t examples = 0;
+  };
+  Totals totals(double now);
   std::string folder(const char* name) const;
   // The same as messages name it: in a bucket, the object.
   std::string shown(const char* name) const { return base::join_path(options_.logdir, name); }
@@ -69,7 +85,8 @@ class Run {
   Trainer::Forward forward_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   ScheduleOptions schedule_;
-  Console console_;
+  Console console_;                     // the leader's
+  std::optional<Console> own_console_;  // of another process with --log-workers all
   std::optional<MetricsWriter> metrics_;
   std::unique_ptr<RemoteFolder> remote_;             // of --logdir gs://…
   std::optional<base::TemporaryDirectory> fetched_;  // the checkpoint of --resume gs://…
@@ -78,6 +95,10 @@ class Run {
   std::optional<Checkpoint> restored_;
   Progress progress_;
   std::optional<RateTracker> rate_;  // of this epoch
+  DeviceTimes epoch_began_;
+  FeedStatistics fed_;        // of this epoch's training batches
+  double opening_input_ = 0;  // seconds until the epoch's feed was there
+  torch::Tensor correct_;     // int64 [1], a count on each replica; undefined: nothing counted
   double last_loss_ = 0;
   double last_accuracy_ = -1;
   int64_t steps_per_epoch_;

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <iomanip>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
@@ -15,6 +14,7 @@
 #include "sluice/replica/placement.h"
 #include "sluice/train/checkpoint.h"
 #include "sluice/train/feed_state.h"
+#include "sluice/train/log_line.h"
 #include "sluice/train/session_state.h"
 
 namespace sluice {
@@ -56,22 +56,28 @@ std::shared_ptr<replica::Processes> join_others(const Options& options) {
   return base::value_or_throw(replica::Processes::join(placement));
 }
 
-DeviceOptions with_processes(DeviceOptions options, const std::shared_ptr<replica::Processes>& processes) {
-  if (processes == nullptr) return options;
-  options.processes = processes->count();
-  options.process_index = processes->index();
+std::shared_ptr<const train::Backend> open_backend(const Options& options,
+                                                   const std::shared_ptr<replica::Processes>& processes) {
+  if (processes == nullptr) return std::make_shared<train::Backend>(options.device, options.xla);
+  DeviceOptions xla = options.xla;
+  xla.processes = processes->count();
+  xla.process_index = processes->index();
   replica::connect_device(processes);
-  return options;
+  try {
+    return std::make_shared<train::Backend>(options.device, xla);
+  } catch (const std::exception& error) {
+    processes->fail(error.what());  // or the others would wait for this one's devices
+    throw;
+  }
 }
 
 }  // namespace session_detail
 
 Session::State::State(const Options& options)
     : processes(session_detail::join_others(options)),
-      backend(std::make_shared<train::Backend>(options.device,
-                                               session_detail::with_processes(options.xla, processes))),
+      backend(session_detail::open_backend(options, processes)),
       deliveries(backend, processes),
-      rate(base::monotonic_seconds()) {}
+      meter(base::monotonic_seconds(), backend->local_replicas()) {}
 
 Session::State::~State() {
   const bool failing = std::uncaught_exceptions() > exceptions;
@@ -85,6 +91,12 @@ Session::State::~State() {
   } catch (const std::exception& error) {
     base::error("while the session ended: ", error.what());
   }
+}
+
+std::function<void(int64_t)> Session::State::count_batches(int64_t epoch) {
+  auto source = std::make_shared<const train::StepMeter::Source>(
+      train::StepMeter::Source{epoch, base::monotonic_seconds()});
+  return [this, source](int64_t examples) { meter.hand_out(source, examples); };
 }
 
 void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
@@ -104,6 +116,7 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
 torch::Device Session::device() const { return state_->backend->device(); }
 int Session::replicas() const { return state_->backend->replicas(); }
 int Session::local_replicas() const { return state_->backend->local_replicas(); }
+int Session::first_replica() const { return state_->backend->first_replica(); }
 int Session::process_index() const { return state_->processes ? state_->processes->index() : 0; }
 int Session::processes() const { return state_->processes ? state_->processes->count() : 1; }
 bool Session::is_leader() const { return process_index() == 0; }
@@ -114,18 +127,20 @@ Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) 
   int64_t& next = state_->epochs[&dataset];
   if (chosen.epoch < 0) chosen.epoch = next;
   next = chosen.epoch + 1;
-  state_->epoch = chosen.epoch;
-  auto source = train::dataset_source(dataset, local_replicas(), process_index(), processes(), chosen);
+  auto source = train::dataset_source(dataset, local_replicas(), first_replica() / local_replicas(),
+                                      processes(), chosen);
   auto feed = std::make_unique<Feed::State>(
       state_->backend, std::move(source.next), chosen,
-      [state = state_](int64_t samples) { state->rate.add(samples); }, std::move(source.statistics));
+      [state = state_, count = state_->count_batches(chosen.epoch)](int64_t examples) { count(examples); },
+      std::move(source.statistics));
   if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
   return Feed(std::move(feed));
 }
 
 Feed Session::feed_source(train::HostSource source, const FeedOptions& options) {
-  auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), options,
-                                            [state = state_](int64_t samples) { state->rate.add(samples); });
+  auto feed = std::make_unique<Feed::State>(
+      state_->backend, std::move(source), options,
+      [state = state_, count = state_->count_batches(options.epoch)](int64_t examples) { count(examples); });
   feed->normalize = options.normalize;
   return Feed(std::move(feed));
 }
@@ -158,6 +173,7 @@ void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& option
 }
 
 void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
+  state_->meter.step();
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
   for (auto* optimizer : optimizers) optimizer->step();
@@ -171,6 +187,7 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
 
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
                             const std::function<torch::Tensor()>& closure) {
+  state_->meter.step();
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
     before_update({&optimizer}, {});
@@ -227,37 +244,35 @@ void Session::barrier() {
 }
 
 void Session::after_step(std::vector<torch::Tensor> values,
-                         std::function<void(std::vector<torch::Tensor>)> function) {
-  state_->deliveries.add(values, std::move(function));
+                         std::function<void(std::vector<torch::Tensor>)> function, Over over) {
+  state_->deliveries.add(values, std::move(function), /*alone=*/over == Over::kLocalReplicas);
 }
 
 void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values) {
   if (n <= 0 || state_->steps == 0 || state_->steps % n != 0) return;
-  const double now = base::monotonic_seconds();
-  state_->rate.mark(now);
-  std::ostringstream end;
-  end << std::fixed << std::setprecision(2) << " Rate=" << state_->rate.rate() / replicas()
-      << " GlobalRate=" << state_->rate.global_rate(now) << " Time=" << base::local_time();
+  train::LogLine line{.device = device(),
+                      .process = process_index(),
+                      .epoch = state_->meter.epoch(),
+                      .step = state_->steps,
+                      .rates = state_->meter.take(base::monotonic_seconds()),
+                      .time = base::local_time()};
   std::vector<torch::Tensor> tensors;
-  std::vector<std::pair<std::string, std::optional<double>>> items;
+  std::vector<bool> on_host;
   for (const auto& [name, value] : values) {
     const auto* number = std::get_if<double>(&value.value());
-    items.emplace_back(name, number ? std::optional(*number) : std::nullopt);
+    line.values.emplace_back(name, number ? *number : 0);
+    on_host.push_back(number != nullptr);
     if (!number) tensors.push_back(std::get<torch::Tensor>(value.value()));
   }
-  const std::string start = base::str("| Training Device=", device(), "/", process_index(),
-                                      " Epoch=", state_->epoch, " Step=", state_->steps);
-  after_step(std::move(tensors),
-             [this_print = is_leader(), start, items, end = end.str()](std::vector<torch::Tensor> host) {
-               if (!this_print) return;
-               std::ostringstream line;
-               line << start << std::fixed << std::setprecision(5);
-               size_t next = 0;
-               for (const auto& [name, number] : items)
-                 line << ' ' << name << '=' << (number ? *number : host[next++].item().toDouble());
-               std::printf("%s%s\n", line.str().c_str(), end.c_str());
-               std::fflush(stdout);
-             });
+  after_step(std::move(tensors), [this_prints = is_leader(), line = std::move(line),
+                                  on_host](const std::vector<torch::Tensor>& host) mutable {
+    if (!this_prints) return;
+    size_t next = 0;
+    for (size_t i = 0; i < on_host.size(); ++i)
+      if (!on_host[i]) line.values[i].second = host[next++].item().toDouble();
+    std::printf("%s\n", train::text_of(line).c_str());
+    std::fflush(stdout);
+  });
 }
 
 void Session::print_line(const std::string& text) const {
@@ -283,6 +298,7 @@ void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& o
   // What a checkpoint has brought.
   for (auto& [name, tensor] : train::optimizer_tensors(optimizer, model)) tensors.emplace_back(name, tensor);
   state_->hold_equal(optimizer, tensors, options.from_leader);
+  state_->backend->label(train::optimizer_tensors(optimizer, model));
 }
 
 std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {

@@ -67,6 +67,9 @@ class LogValue {
   std::variant<torch::Tensor, double> value_;
 };
 
+// The replicas that a value is put together from: of all processes, or of this one.
+enum class Over { kAllReplicas, kLocalReplicas };
+
 // Creates the state of SGD, Adam, AdamW and RMSprop (momentum, averages) that LibTorch creates in the first
 // step, where it begins with zeros. The first step then is the same program as all others, which halves the
 // time of compiling. A session does it by itself, in `prepare` or in its first step; a loop without one calls
@@ -79,7 +82,8 @@ class Session {
   torch::Device device() const;
   int replicas() const;        // of all processes
   int local_replicas() const;  // of this one
-  int process_index() const;   // 0 … processes − 1
+  int first_replica() const;   // the number of this process's first one among all
+  int process_index() const;   // 0 … processes − 1, as the launcher counts
   int processes() const;
   bool is_leader() const;  // the process that prints and saves
   int64_t steps() const;   // so far
@@ -117,12 +121,14 @@ class Session {
 
   // Every n steps (after step n, 2 n, …) one line with the values' means over the replicas. The values are
   // copied while the device goes on; the line appears a little later. The rest is printed when the session
-  // ends.
+  // ends. Rate and GlobalRate are examples a second of one replica: the moving average from line to line, and
+  // the mean since the epoch (the feed) began. Epoch is that of the feed, Step counts the session's.
   void log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values);
-  // Calls `function` with the values' host copies (mean over replicas for floating-point ones), a little
-  // later, from one of the session's calls on this thread.
-  void after_step(std::vector<torch::Tensor> values,
-                  std::function<void(std::vector<torch::Tensor>)> function);
+  // Calls `function` with the values' host copies, a little later, from one of the session's calls on this
+  // thread. Floating-point values are the mean over the replicas, others (counts) the sum: over those of all
+  // processes, which all make the same call, or over this process's alone.
+  void after_step(std::vector<torch::Tensor> values, std::function<void(std::vector<torch::Tensor>)> function,
+                  Over over = Over::kAllReplicas);
   // On the leader alone, one line on standard output.
   template <typename... Pieces>
   void print(const Pieces&... pieces) {
@@ -168,7 +174,8 @@ class Session {
 
 // Starts a session. Environment variables come first, flags win over them: --sluice-device=xla|cpu
 // (SLUICE_DEVICE),
-// --sluice-plugin=… (SLUICE_PLUGIN), --sluice-devices=N (SLUICE_DEVICES), --sluice-strict, --sluice-eager.
+// --sluice-plugin=auto|cpu|tpu|cuda|PATH (SLUICE_PLUGIN), --sluice-devices=N|all|[5] (SLUICE_DEVICES),
+// --sluice-strict, --sluice-eager.
 // Other arguments are the program's own; an unknown --sluice-… flag is an error that proposes the nearest
 // one.
 Session start(int argc, char** argv);

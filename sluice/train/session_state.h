@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -12,8 +13,8 @@
 #include "sluice/train/backend.h"
 #include "sluice/train/deliveries.h"
 #include "sluice/train/heartbeat.h"
-#include "sluice/train/rate.h"
 #include "sluice/train/session.h"
+#include "sluice/train/step_meter.h"
 
 namespace sluice {
 
@@ -21,6 +22,8 @@ struct Session::State {
   explicit State(const Options& options);
   ~State();
 
+  // What hears of a feed's batches.
+  std::function<void(int64_t)> count_batches(int64_t epoch);
   // The optimizer's parameters stay equal from now on, and so do these tensors begin.
   void hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others, bool from_leader);
 
@@ -36,8 +39,7 @@ struct Session::State {
   bool reduced = false;  // gradients were averaged since the last step
   bool warned_of_equal_gradients = false;
   std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
-  int64_t epoch = 0;                      // of the last feed
-  train::RateTracker rate;
+  train::StepMeter meter;
 };
 
 }  // namespace sluice

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "sluice/base/file.h"
 #include "sluice/models/models.h"
@@ -187,6 +189,53 @@ TEST(TrainerOnXla, AgreesWithTheCpuAndCompilesTwoPrograms) {
   EXPECT_EQ(results[0].accuracy, results[1].accuracy);
   EXPECT_EQ(counters().programs - programs, 2);  // the step, the test
   EXPECT_EQ(counters().fallbacks - fallbacks, 0);
+}
+
+// Products in bf16, everything that is kept in f32.
+TEST(TrainerOnXla, Bf16IsOfTheProductsAlone) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  TrainOptions options;
+  options.model = "mlp";
+  options.classes = 4;
+  options.fake_data = true;
+  options.image_size = 8;
+  options.channels = 1;
+  options.train_size = 200;
+  options.test_size = 50;
+  options.batch_size = 16;
+  options.epochs = 2;
+  options.lr = 0.05;
+  options.lr_schedule = "constant";
+  options.precision = "bf16";
+  options.plugin = "cpu";
+  options.cpu_kernels = false;  // products are the program's own operations
+  options.logdir = folder.path("run");
+  if (is_initialized()) shutdown();
+  ::setenv("SLUICE_DUMP", folder.path("programs").c_str(), 1);
+  testing::internal::CaptureStdout();
+  const TrainResult result = train(options);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::HasSubstr(" weights on xla:0, bf16; "));
+  ::unsetenv("SLUICE_DUMP");
+  EXPECT_GT(result.best_accuracy, 80);  // as on the CPU in f32: trainer_test.cc
+  int products = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path("programs"))) {
+    const std::string text = base::value_or_throw(base::read_file(file.path().string()));
+    for (const std::string& line : base::split(text, '\n')) {
+      if (line.find("stablehlo.dot_general") == std::string::npos) continue;
+      EXPECT_THAT(line, testing::ContainsRegex(" : \\(tensor<[0-9x]*xbf16>, tensor<[0-9x]*xbf16>\\) -> "))
+          << file.path();
+      ++products;
+    }
+  }
+  EXPECT_GE(products, 8);  // three layers in training, and in the test
+  const Checkpoint last = base::value_or_throw(read_checkpoint(folder.path("run/last")));
+  EXPECT_EQ(last.model.size(), 6u);
+  for (const auto& [name, value] : last.model) EXPECT_EQ(value.scalar_type(), at::kFloat) << name;
+  for (const auto& [name, value] : last.state) {
+    if (name.find("momentum") == std::string::npos) continue;
+    EXPECT_EQ(value.scalar_type(), at::kFloat) << name;
+  }
+  shutdown();
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // How a session starts: environment variables and --sluice-… flags.
-#include <charconv>
+#include <mutex>
 #include <optional>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/variables.h"
 #include "sluice/train/ahead_program.h"
+#include "sluice/train/device_list.h"
 #include "sluice/train/session_state.h"
 
 namespace sluice {
@@ -16,20 +19,16 @@ const std::vector<std::string>& flags() {
   return names;
 }
 
-int whole_number(const std::string& what, const std::string& text) {
-  int value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1)
-    throw Error(Code::kInvalidArgument,
-                base::str(what, " must be a whole number above 0, not \"", text, "\""));
-  return value;
+void set_devices(Options& options, const std::string& what, const std::string& text) {
+  train::DeviceList list = train::parse_devices(what, text);
+  options.xla.devices = list.count;
+  options.xla.device_ids = std::move(list.ids);
 }
 
 Options from_environment() {
   Options options;
   if (auto device = base::environment("SLUICE_DEVICE")) options.device = *device;
-  if (auto devices = base::environment("SLUICE_DEVICES"))
-    options.xla.devices = whole_number("SLUICE_DEVICES", *devices);
+  if (auto devices = base::environment("SLUICE_DEVICES")) set_devices(options, "SLUICE_DEVICES", *devices);
   options.xla.strict = base::environment_flag("SLUICE_STRICT", options.xla.strict);
   return options;
 }
@@ -37,7 +36,7 @@ Options from_environment() {
 void set(Options& options, const std::string& flag, const std::string& value) {
   if (flag == "--sluice-device") options.device = value;
   if (flag == "--sluice-plugin") options.xla.plugin = value;
-  if (flag == "--sluice-devices") options.xla.devices = whole_number(flag, value);
+  if (flag == "--sluice-devices") set_devices(options, flag, value);
   if (flag == "--sluice-dump") options.xla.dump = value;
   if (flag == "--sluice-strict") options.xla.strict = true;
   if (flag == "--sluice-eager") options.xla.eager = true;
@@ -79,10 +78,22 @@ Options parse(int* argc, char** argv, bool remove) {
   return options;
 }
 
+// Once, and by one process.
+void warn_of_idle_variables(const Session& session) {
+  static std::once_flag once;
+  if (!session.is_leader()) return;
+  std::call_once(once, [] {
+    const std::string idle = base::idle_variables();
+    if (!idle.empty()) base::warn("environment variables that are set and that nothing here reads:\n", idle);
+  });
+}
+
 }  // namespace start_detail
 
 Session start(const Options& options) {
-  return Session(std::make_shared<Session::State>(train::compile_instead_of_running(options)));
+  Session session(std::make_shared<Session::State>(train::compile_instead_of_running(options)));
+  start_detail::warn_of_idle_variables(session);
+  return session;
 }
 Session start() { return start(start_detail::from_environment()); }
 Session start(int argc, char** argv) { return start(start_detail::parse(&argc, argv, /*remove=*/false)); }

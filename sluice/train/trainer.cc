@@ -44,7 +44,10 @@ void check_options(const TrainOptions& options, bool named) {
   at_least("--epochs", options.epochs, 0);
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
-  at_least("--devices", options.devices, 1);
+  if (options.log_workers != "leader" && options.log_workers != "all")
+    throw Error(Code::kInvalidArgument,
+                base::str("--log-workers is leader or all, not \"", options.log_workers, "\""));
+  at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
   if (options.device != "xla" && options.device != "cpu")
     throw Error(Code::kInvalidArgument, base::str("--device is xla or cpu, not \"", options.device,

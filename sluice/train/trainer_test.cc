@@ -71,6 +71,10 @@ TEST(Trainer, LearnsLogsAndSaves) {
   EXPECT_THAT(out, testing::ContainsRegex(
                        "Total Train Time: 0:00:[0-9]+\nMax Accuracy: [0-9.]+%\nAvg. Global Rate: [0-9.]+ "
                        "examples per second\n"));
+  // Lines are counted within the epoch.
+  for (const char* at : {"Epoch=1 Step=5 ", "Epoch=1 Step=10 ", "Epoch=2 Step=5 ", "Epoch=2 Step=10 "})
+    EXPECT_THAT(out, testing::HasSubstr(at));
+  EXPECT_THAT(out, testing::Not(testing::ContainsRegex("Step=[123468] ")));
   for (const char* name :
        {"run/last/model.safetensors", "run/best/model.safetensors", "run/metrics.csv", "run/metrics.jsonl"})
     EXPECT_TRUE(base::path_exists(folder.path(name))) << name;
@@ -172,6 +176,27 @@ TEST(Trainer, AnAccumulatedUpdateTakesSeveralBatches) {
   EXPECT_THAT(csv, testing::HasSubstr(",test,1,3,"));
 }
 
+// The last cell but one of the last row of a split: its accuracy.
+double last_accuracy(const std::string& folder, const std::string& split) {
+  double found = -1;
+  for (const auto& line :
+       base::split(base::value_or_throw(base::read_file(base::join_path(folder, "metrics.csv"))), '\n')) {
+    const auto cells = base::split(line, ',');
+    if (cells.size() == 10 && cells[1] == split && !cells[8].empty()) found = std::stod(cells[8]);
+  }
+  return found;
+}
+
+TEST(Trainer, AnEpochShorterThanTheLogStepsHasALine) {
+  auto folder = scratch();
+  TrainOptions options = small(folder.path("run"));
+  options.log_steps = 100;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_THAT(out, testing::HasSubstr("Epoch=1 Step=12 "));
+  EXPECT_THAT(out, testing::HasSubstr("Epoch=2 Step=12 "));
+}
+
 TEST(Trainer, OtherModelsCheckpointIsAnError) {
   auto folder = scratch();
   TrainOptions options = small(folder.path("run"));
@@ -228,6 +253,27 @@ std::string write_shard(const std::string& path) {
   return path;
 }
 
+// With a model that does not change, training sees what the test sees, whatever pads the last batch.
+TEST(Trainer, CountsWhatIsRightInTraining) {
+  auto folder = scratch();
+  for (const char* remainder : {"drop", "pad"}) {
+    TrainOptions options = small(folder.path(remainder));
+    options.fake_data = false;
+    options.train = options.test = write_shard(folder.path("a.tar"));
+    options.images = "ppm";
+    options.classes = 2;
+    options.channels = 3;
+    options.remainder = remainder;
+    options.batch_size = remainder == std::string("pad") ? 10 : 16;  // 8 of 40 rows are padding
+    options.epochs = 1;
+    options.lr = 0;
+    TrainResult result;
+    capture(options, &result);
+    EXPECT_EQ(last_accuracy(options.logdir, "train"), last_accuracy(options.logdir, "test")) << remainder;
+    EXPECT_GE(last_accuracy(options.logdir, "train"), 0);
+  }
+}
+
 TEST(Trainer, MixedPicturesHaveMixedLosses) {
   auto folder = scratch();
   TrainOptions options = small(folder.path("run"));
@@ -267,6 +313,10 @@ TEST(Trainer, MixedPicturesHaveMixedLosses) {
   };
   const auto loss = (share * pick(own) + (1 - share) * pick(other)).mean();
   EXPECT_NEAR(reported, loss.item<double>(), 2e-5);
+  // A mixed picture is right when its larger part is.
+  const auto right = log_p.argmax(1).eq(torch::where(share.ge(0.5), own, other));
+  EXPECT_NEAR(last_accuracy(options.logdir, "train"), 100 * right.to(torch::kDouble).mean().item<double>(),
+              1e-9);
 }
 
 TEST(Trainer, SenselessOptionsAreErrors) {

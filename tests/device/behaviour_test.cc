@@ -476,6 +476,8 @@ TEST(Graph, ALongChainWithoutACutIsCutByForce) {
   for (int i = 0; i < 40'500; ++i) last = chain + i;
   std::string lines = testing::internal::GetCapturedStderr();
   EXPECT_GE(counters().forced_cuts, 1);
+  EXPECT_THAT(metrics_report(),
+              testing::ContainsRegex("the graph was cut [0-9]+ times because no boundary came"));
   EXPECT_THAT(lines, HasSubstr("sync"));
   expect_same(last, torch::full({2}, 40504.0f), 0);
 }

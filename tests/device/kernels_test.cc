@@ -152,8 +152,8 @@ TEST(CpuKernels, AReluIsPartOfItsLinearLayer) {
 // The gradient of a ReLU is part of the product that makes the gradient of the linear layer behind it.
 TEST(CpuKernels, TheGradientOfAReluIsPartOfAProduct) {
   torch::manual_seed(7);
-  const torch::Tensor input = torch::randn({4, 30, 64}), first = torch::randn({96, 64}),
-                      second = torch::randn({48, 96});
+  const torch::Tensor input = torch::randn({4, 30, 64}), first = torch::randn({96, 64}) / 8,
+                      second = torch::randn({48, 96}) / 100;
   const auto gradients = [&](torch::Device device) {
     namespace functional = torch::nn::functional;
     const torch::Tensor w = first.detach().to(device).requires_grad_(),

@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^<!-- test(?:: *(\w+))?( needs libtpu)? -->\n+```sh\n(.*?)^
 
 
 def pages(root):
-    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def has_libtpu(root):

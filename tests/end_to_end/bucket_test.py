@@ -3,12 +3,15 @@ to and from gs://, resume, a process that is killed while it fills the cache. Ru
 
 import contextlib
 import filecmp
+import functools
+import http.server
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -122,6 +125,47 @@ def train(run, work):
     check("there is no checkpoint in" in nothing, "resume from nothing:", nothing[-400:])
 
 
+def weights(run, work):
+    """Weights straight from the bucket, of a run, a checkpoint and a file, and from a web server."""
+    runs, folder = f"gs://{BUCKET}/runs/one", work / "exported"
+    folder.mkdir()
+    flags = ["train", "--model", "mlp", "--train", f"{work}/local/train-*.tar", "--classes", 3, "--crop", 12, "--batch-size",
+             16, "--device", "cpu", "--epochs", 0]
+    run("export", f"{runs}/best", folder / "from_best.safetensors")
+    run("export", runs, folder / "from_run.safetensors")
+    run("export", f"{runs}/last", f"gs://{BUCKET}/weights/mlp.pt")
+    run("export", f"gs://{BUCKET}/weights/mlp.pt", folder / "from_file.safetensors")
+    with contextlib.closing(FileServer(folder)) as server:
+        run("export", f"{server.url}/from_file.safetensors", folder / "from_web.safetensors")
+        refused = run("export", f"{server.url}/nothing.pt", folder / "x.pt", status=1)
+        check("404" in refused and "/nothing.pt" in refused, "weights that are not there:", refused)
+        run(*flags, "--weights", f"{server.url}/from_web.safetensors", "--logdir", work / "started")
+    last = {(folder / name).read_bytes() for name in
+            ("from_run.safetensors", "from_file.safetensors", "from_web.safetensors")}
+    check(len(last) == 1, "the weights differ by the way that they came")
+    check((folder / "from_best.safetensors").stat().st_size == len(last.pop()), "the best weights' size")
+    run(*flags, "--weights", f"{runs}/best", "--logdir", work / "started")
+    run(*flags, "--weights", f"gs://{BUCKET}/weights/mlp.pt", "--logdir", work / "started")
+    nothing = run(*flags, "--weights", f"gs://{BUCKET}/none.pt", "--logdir", work / "started", status=1)
+    check(f"neither a file of weights nor a checkpoint at gs://{BUCKET}/none.pt" in nothing, "no weights:", nothing)
+    no_weights = run("export", f"gs://{BUCKET}/set/classes.txt", folder / "x.pt", status=1)
+    check(f"gs://{BUCKET}/set/classes.txt: " in no_weights, "an object that is no weights:", no_weights)
+
+
+class FileServer:
+    """The files of a folder over HTTP, on a free port."""
+
+    def __init__(self, folder):
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 def kill_while_caching(run, work):
     if "--cache" not in run("train", "--help"):
         return
@@ -155,6 +199,7 @@ def main(program):
         make_images(work)
         pack_and_copy(run, work)
         train(run, work)
+        weights(run, work)
         kill_while_caching(run, work)
     print(f"{len(failures)} failures" if failures else "passed")
     sys.exit(bool(failures))

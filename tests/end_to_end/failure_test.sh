@@ -22,6 +22,30 @@ printf 'epochs = 0\nbatch_size = 16\nflip = true\nmean = [0.5, 0.4, 0.3]\n[train
 expect 0 '' "$program" train --device cpu --model mlp "${data[@]}" --config "$work/good.toml" --logdir "$work/toml"
 expect 2 'gpu' "${train[@]}" "${data[@]}" --device gpu
 
+# Flags of the job that this one succeeds, and flags that change nothing.
+expect 2 "sluice train --train '$work/train/*.tar' --epochs 3 --fake-data" \
+  "$program" train --wds_traindir "$work/train/*.tar" --num_epochs=3 --fake_data --async_closures
+expect 2 '--async_closures' "$program" train --async_closures
+printf 'num_epochs = 3\n' >"$work/old.toml"
+expect 2 'num_epochs is now epochs' "${train[@]}" "${data[@]}" --config "$work/old.toml"
+expect 2 '--train-size has no effect' "${train[@]}" "${data[@]}" --train-size 100
+for idle in '--image-size 12' '--crop-padding 2' '--cache-size 3' '--original-samples 9' '--optimizer adam --momentum 0.8' \
+  '--lr-schedule cosine --lr-divisor 2' '--global-batch-size 16' '--lr-schedule constant --min-lr 1' '--strict'; do
+  # shellcheck disable=SC2086
+  expect 2 'has no effect' "${train[@]}" "${data[@]}" $idle
+done
+expect 2 'has no effect' "${train[@]}" --train x.tar --classes 3 --target-accuracy 9
+expect 2 '--flip has no effect' "$program" train --model mlp --classes 3 --fake-data --flip
+# What a file says may be idle because of the command line.
+printf 'flip = true\ncrop = 12\nmomentum = 0.5\n' >"$work/recipe.toml"
+expect 0 '' "${train[@]}" --classes 3 --fake-data --train-size 32 --optimizer adam --epochs 0 --config "$work/recipe.toml" \
+  --logdir "$work/toml"
+printf 'momentum = 0.5\noptimizer = "adam"\n' >"$work/idle.toml"
+expect 2 '--momentum has no effect' "${train[@]}" "${data[@]}" --config "$work/idle.toml"
+expect 0 'XLA_USE_BF16: --precision bf16' env XLA_USE_BF16=1 "${train[@]}" "${data[@]}" --epochs 0 --logdir "$work/toml"
+expect 0 'SLUICE_PLUGINS: did you mean SLUICE_PLUGIN?' \
+  env SLUICE_PLUGINS=x "${train[@]}" "${data[@]}" --epochs 0 --logdir "$work/toml"
+
 # Data.
 expect 1 "$work/nothing" "${train[@]}" --train "$work/nothing.tar" --classes 3
 expect 1 'classes' "${train[@]}" "${data[@]}" --classes 2

@@ -5,8 +5,10 @@ each kill must end the run within seconds, and the run that goes on must end wit
 stopped.
 """
 
+import csv
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -79,6 +81,21 @@ for text in ["batch 4 × 4 replicas × accumulate 1 = 16", "Replica Train Sample
     check(text in output, f"the run says \"{text}\"", output)
 check(output.count("Epoch 2 test end") == 1, "one process reports", output)
 check(len(list(whole.glob("events*"))) == 1, "there is one TensorBoard log", str(list(whole.iterdir())))
+
+# Each worker's own lines: what the run says are their means and sums.
+own = Path(work.name) / "own"
+status, output = run(own, 2, 2, "--log-workers", "all", "--epochs", "1")
+lines = {(int(worker), int(step)): float(loss) for worker, step, loss in
+         re.findall(r"\[(\d)\] \| Training Device=xla:0/\1 Epoch=1 Step=(\d+) Loss=([0-9.]+) Rate=", output)}
+check(sorted(lines) == [(w, s) for w in (0, 1) for s in (4, 8, 12, 16)], "each worker has its lines", output)
+check(len(re.findall(r"Epoch 1 train end .*Replica Train Samples=64,", output)) == 2, "and its end of the epoch", output)
+with open(own / "metrics.csv") as file:
+    rows = [row for row in csv.DictReader(file) if row["split"] == "train"]
+for row in rows[:-1]:
+    mean = sum(lines.get((worker, int(row["step"])), 0) for worker in (0, 1)) / 2
+    check(abs(float(row["loss"]) - mean) < 2e-5, f"the loss of step {row['step']} is the workers' mean", str(lines))
+    check(abs(float(row["examples_per_second"]) / float(row["rate"]) - 4) < 1e-6, "examples/sec is that of 4 replicas")
+check(rows[-1]["loss"] == "" and 0 <= float(rows[-1]["accuracy"]) <= 100, "the training's accuracy is there", str(rows[-1]))
 
 # Going on with other numbers of processes and devices.
 status, output = run(whole, 1, 4, "--epochs", "3")

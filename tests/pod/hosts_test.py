@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -34,6 +35,19 @@ class Hosts(LauncherTest):
             self.assertIn(f"{address} [{worker}] {worker} at {address} of {self.network.addresses()} in "
                           f"{self.network.home(worker + 1)}, {self.network.address(1)}:8476\n", out)
             self.assertIn(f"{address} [{worker}] it's\n{address} [{worker}] b\n", out)
+        self.assert_nothing_left()
+
+    def test_one_process_for_each_chip_of_the_hosts(self):
+        status, out, err = self.run_program(*self.on_all(
+            "--processes-per-host", 4, "--tpu-topology", "3x4", "--ssh-parallel", 2, "--", "sh", "-c",
+            'set -- $(hostname -I); echo "$CLOUD_TPU_TASK_ID on $1 port $TPU_PROCESS_PORT of host $TPU_WORKER_ID in '
+            '$TPU_PROCESS_BOUNDS, $SLUICE_COORDINATOR_ADDRESS"; echo "$TPU_PROCESS_ADDRESSES"'))
+        self.assertEqual(status, 0, err)
+        places = [(self.network.address(n), port) for n in range(1, COUNT + 1) for port in range(8476, 8480)]
+        addresses = ",".join(f"{address}:{port}" for address, port in places)
+        for worker, (address, port) in enumerate(places):
+            self.assertIn(f"{address} [{worker}] {worker} on {address} port {port} of host {worker // 4} in 3,4,1, "
+                          f"{self.network.address(1)}:8474\n{address} [{worker}] {addresses}\n", out)
         self.assert_nothing_left()
 
     def test_the_first_failure_stops_the_rest(self):
@@ -125,6 +139,22 @@ class Hosts(LauncherTest):
         self.assertEqual(status, 1)
         for n in range(1, COUNT + 1):
             self.assertIn(self.network.address(n), err)
+        self.assert_nothing_left()
+
+    def test_a_program_is_brought_along(self):
+        top = self.work / "made/program-1/bin"
+        top.mkdir(parents=True)
+        (top / "hello").write_text("#!/bin/sh\necho hello from $0\n")
+        (top / "hello").chmod(0o755)
+        (top / "large").write_bytes(os.urandom(20_000_000))
+        archive = self.work / "program.tar.zst"
+        subprocess.run(["tar", "-C", self.work / "made", "-I", "zstd", "-cf", archive, "program-1"], check=True)
+        for sent in (COUNT, 0):
+            status, out, err = self.run_program(*self.on_all("--program", archive, "--", "hello"))
+            self.assertEqual(status, 0, err)
+            self.assertIn(f"sent to {sent}, there already on {COUNT - sent} of {COUNT} hosts", err)
+            for n in range(1, COUNT + 1):
+                self.assertIn(f"hello from {self.network.home(n)}/.cache/sluice/programs/", out)
         self.assert_nothing_left()
 
     def test_detached_and_stopped_from_another_terminal(self):

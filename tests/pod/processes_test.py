@@ -46,6 +46,18 @@ class Ends(LauncherTest):
                                                      if f"worker {n}" in last] or [len(last)]))
         self.assert_nothing_left()
 
+    def test_a_folder_that_another_worker_of_the_host_removes(self):
+        # As if a worker that has ended removed the run's folder just when this one has looked for it.
+        tools = self.work / "tools"
+        tools.mkdir()
+        (tools / "mkdir").write_text(f"#!/bin/sh\n{shutil.which('mkdir')} \"$@\" || exit\n[ \"$1\" = -p ] || exit 0\n"
+                                     f"[ -e {self.work}/once ] || {{ touch {self.work}/once; rmdir \"$2\"; }}\n")
+        (tools / "mkdir").chmod(0o755)
+        self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
+        status, _, err = self.run_program("--processes", 1, "--", "true")
+        self.assertEqual(status, 0, err)
+        self.assertTrue((self.work / "once").exists())
+
     def test_a_worker_killed_by_a_signal(self):
         status, _, err = self.run_program("--processes", 2, *sh("[ $RANK = 1 ] && kill -KILL $$; exec sleep 1000"))
         self.assertEqual(status, 137)
@@ -232,6 +244,98 @@ class Restarts(LauncherTest):
         self.assertEqual((status, out.count("go\n")), (9, 2))
         status, out, _ = self.run_program("--processes", 1, "--max-restarts", 1, *sh("echo go; exit 2"))
         self.assertEqual((status, out.count("go\n")), (2, 1))
+
+
+class Placement(LauncherTest):
+    """What the workers are told of their place."""
+
+    NAMES = ("SLUICE_PROCESS_ID SLUICE_PROCESS_COUNT LOCAL_RANK LOCAL_WORLD_SIZE TPU_CHIPS_PER_PROCESS_BOUNDS "
+             "TPU_PROCESS_BOUNDS TPU_PROCESS_ADDRESSES TPU_PROCESS_PORT CLOUD_TPU_TASK_ID TPU_VISIBLE_CHIPS "
+             "TPU_VISIBLE_DEVICES SLUICE_JOIN_TIMEOUT").split()
+
+    def told(self, *arguments):
+        """The variables of each worker."""
+        for name in self.NAMES + ["TPU_TOPOLOGY", "TPU_ACCELERATOR_TYPE"]:
+            self.environment.pop(name, None)
+        status, out, err = self.run_program(*arguments, *sh("env"))
+        self.assertEqual(status, 0, err)
+        workers = {}
+        for line in out.splitlines():
+            worker, text = line.split("[", 1)[1].split("] ", 1)
+            name, _, value = text.partition("=")
+            if name in self.NAMES:
+                workers.setdefault(int(worker), {})[name] = value
+        return [workers[n] for n in range(len(workers))]
+
+    def test_one_process_for_each_chip_of_this_machine(self):
+        addresses = ",".join(f"127.0.0.1:{port}" for port in range(8476, 8480))
+        for arguments in (("--processes-per-host", 4, "--join-timeout", 20),
+                          ("--processes", 4, "--processes-per-host", 4, "--tpu-topology", "2x2", "--join-timeout", 20)):
+            for worker, told in enumerate(self.told(*arguments)):
+                n = str(worker)
+                self.assertEqual(told, {
+                    "SLUICE_PROCESS_ID": n, "SLUICE_PROCESS_COUNT": "4", "LOCAL_RANK": n, "LOCAL_WORLD_SIZE": "4",
+                    "TPU_CHIPS_PER_PROCESS_BOUNDS": "1,1,1", "TPU_PROCESS_BOUNDS": "2,2,1",
+                    "TPU_PROCESS_ADDRESSES": addresses, "TPU_PROCESS_PORT": str(8476 + worker),
+                    "CLOUD_TPU_TASK_ID": n, "TPU_VISIBLE_CHIPS": n, "TPU_VISIBLE_DEVICES": n,
+                    "SLUICE_JOIN_TIMEOUT": "20"})
+
+    def test_processes_that_are_told_of_no_chip(self):
+        for arguments in (("--processes", 2), ("--processes-per-host", 2)):  # two: GPUs
+            for told in self.told(*arguments):
+                self.assertEqual([name for name in told if "TPU" in name], [])
+                self.assertEqual(told["LOCAL_WORLD_SIZE"], "2")
+
+    def test_hosts_of_a_slice(self):
+        status, out, err = self.run_program("--hosts", "a,b", "--processes-per-host", 4, "--dry-run", "--", "./train")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(out.count("export TPU_PROCESS_BOUNDS=2,4,1\n"), 8)
+        self.assertEqual(out.count("export SLUICE_COORDINATOR_ADDRESS=a:8474\n"), 8)
+        self.assertIn("# worker 6 on b,", out)
+        self.environment["TPU_ACCELERATOR_TYPE"] = "v4-16"
+        out = self.run_program("--hosts", "a,b", "--processes-per-host", 4, "--dry-run", "--", "./train")[1]
+        self.assertEqual(out.count("export TPU_PROCESS_BOUNDS=2,2,2\n"), 8)
+        out = self.run_program("--hosts", "a,b", "--processes-per-host", 4, "--tpu-topology", "V6e-8", "--dry-run", "--",
+                               "./train")[1]
+        self.assertEqual(out.count("export TPU_PROCESS_BOUNDS=2,4,1\n"), 8)
+        self.environment["TPU_TOPOLOGY"] = "1x8"
+        out = self.run_program("--hosts", "a,b", "--processes-per-host", 4, "--dry-run", "--", "./train")[1]
+        self.assertEqual(out.count("export TPU_PROCESS_BOUNDS=1,8,1\n"), 8)
+
+    def test_another_launchers_variables_lead_to_the_same_place(self):
+        # What `sluice run` tells libtpu is read where its own variables are not there.
+        status, out, err = self.run_program(
+            "--env", f"PRINT={os.environ['SLUICE_PRINT_PLACEMENT']}", "--processes-per-host", 4, *sh(
+                'unset SLUICE_PROCESS_ID SLUICE_PROCESS_COUNT SLUICE_COORDINATOR_ADDRESS; exec "$PRINT"'))
+        self.assertEqual(status, 0, err)
+        for n in range(4):
+            self.assertIn(f"[{n}] process {n} of 4, meeting at 127.0.0.1:8474 (Cloud TPU)\n", out)
+
+    def test_values_that_differ_by_worker(self):
+        status, out, err = self.run_program("--processes", 2, "--env", "TPU_WORKER_ID={worker}", "--env",
+                                            "A={host}/{local}{}", *sh("echo $TPU_WORKER_ID $A"))
+        self.assertEqual(status, 0, err)
+        for n in range(2):
+            self.assertIn(f"[{n}] {n} 127.0.0.1/{n}{{}}\n", out)
+
+    def test_wrong_usage(self):
+        for arguments, message in (
+                (("--processes", 4, "--processes-per-host", 2), "must be equal"),
+                (("--hosts", "a,b", "--processes", 4), "several on each host: --processes-per-host"),
+                (("--hosts", "a,b", "--tpu-topology", "4x4"), "give --processes-per-host too"),
+                (("--hosts", "a,b", "--processes-per-host", 4, "--tpu-topology", "4x4"), "4x4 has 16 chips, but"),
+                (("--hosts", "a,b", "--processes-per-host", 4, "--tpu-topology", "square"), "expected the chips along"),
+                (("--hosts", "a,b,a", "--processes-per-host", 4), "host a comes twice"),
+                (("--hosts", "a", "--processes-per-host", 4, "--coordinator", "a:8479"), "are the TPU runtimes' own"),
+                (("--processes-per-host", 0), "processes-per-host")):
+            status, _, err = self.run_program(*arguments, "--", "true")
+            self.assertEqual(status, 2, err)
+            self.assertIn(message, err)
+        self.environment["TPU_ACCELERATOR_TYPE"] = "v3-32"
+        status, _, err = self.run_program("--processes-per-host", 4, "--", "true")
+        self.assertEqual(status, 2, err)
+        self.assertIn("has 16 chips, but hosts × processes per host are 4", err)
+        self.assertIn("(from TPU_ACCELERATOR_TYPE, which the flag would overrule)", err)
 
 
 class Detached(LauncherTest):

@@ -50,14 +50,14 @@ def events(folder):
     accumulator = EventAccumulator(folder)
     accumulator.Reload()
     tags = set(accumulator.Tags()["scalars"])
-    wanted = {"Rate_step", "examples/sec", "LearningRate", "Accuracy/test", "Global Rate", "Loss"}
+    wanted = {"Rate_step", "examples/sec", "LearningRate", "Accuracy/test", "Accuracy/train", "Global Rate", "Loss"}
     check(wanted <= tags, f"curves {wanted - tags} are missing")
     with open(os.path.join(folder, "metrics.csv")) as file:
         rows = list(csv.DictReader(file))
     for tag, split, column in [("Loss", "train", "loss"), ("Accuracy/test", "test", "accuracy"),
-                               ("LearningRate", "train", "learning_rate")]:
+                               ("Accuracy/train", "train", "accuracy"), ("LearningRate", "train", "learning_rate")]:
         curve = [(e.step, e.value) for e in accumulator.Scalars(tag)]
-        table = [(int(r["step"]), float(r[column])) for r in rows if r["split"] == split]
+        table = [(int(r["step"]), float(r[column])) for r in rows if r["split"] == split and r[column]]
         check(len(curve) == len(table) > 1, f"{tag}: {len(curve)} points, {len(table)} rows")
         for (step, value), (row_step, row_value) in zip(curve, table):
             check(step == row_step and abs(value - row_value) <= 1e-6 * max(1, abs(row_value)), f"{tag} at {step}")

@@ -1,6 +1,8 @@
-"""processes_test.py PROGRAM: several processes that train together, well and badly.
+"""processes_test.py PROGRAM [POD_PLUGIN]: several processes that train together, well and badly.
 
-PROGRAM is tests/replica/one_process.cc. The processes are started here, without the launcher.
+PROGRAM is tests/replica/one_process.cc. The processes are started here, without the launcher. With a plugin that
+emulates a pod (tests/pjrt/pod) their programs span the processes, as on a TPU slice; without, they run on XLA's CPU
+plugin, whose collectives the host makes.
 """
 
 import os
@@ -9,9 +11,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 PROGRAM = sys.argv[1]
+POD_PLUGIN = sys.argv[2] if len(sys.argv) > 2 else ""
 failures = []
 
 
@@ -24,15 +28,29 @@ def free_port():
 STOPPED = {"stops": 1, "leader-stops": 0}  # the process that is not running until the others have ended
 
 
-def run(what, processes, devices, transport="", seconds=120):
-    """Their statuses, their outputs, and how long the last one took. Without a transport: the best that works."""
+def run(what, processes, devices, transport="", seconds=120, more=lambda index: {}):
+    """Their statuses, their outputs, and how long the last one took. Without a transport: the best that works. `more`
+    gives further variables of a process."""
+    with tempfile.TemporaryDirectory(prefix="sluice-pod-") as pod:
+        return run_in(pod, what, processes, devices, transport, seconds, more)
+
+
+def pod_environment(folder, index, processes, devices):
+    """What makes the plugin one host of a pod."""
+    return {"SLUICE_PLUGIN": POD_PLUGIN, "EMULATED_POD_DIR": folder, "EMULATED_POD_DEVICES": str(devices),
+            "TPU_WORKER_ID": str(index), "TPU_WORKER_HOSTNAMES": ",".join(["127.0.0.1"] * processes)}
+
+
+def run_in(pod, what, processes, devices, transport, seconds, more):
     coordinator = f"127.0.0.1:{free_port()}"
     started = time.monotonic()
     running = []
     for index in range(processes):
         environment = dict(os.environ, SLUICE_PROCESS_ID=str(index), SLUICE_PROCESS_COUNT=str(processes),
                            SLUICE_COORDINATOR_ADDRESS=coordinator, SLUICE_CACHE="0", SLUICE_TRANSPORT=transport,
-                           SLUICE_LOST_AFTER="5" if what in STOPPED else "", OMP_NUM_THREADS="1")
+                           SLUICE_LOST_AFTER="5" if what in STOPPED else "", OMP_NUM_THREADS="1",
+                           **(pod_environment(pod, index, processes, devices) if POD_PLUGIN else {}))
+        environment.update(more(index))
         running.append(subprocess.Popen([PROGRAM, what, f"--sluice-devices={devices}"], env=environment, text=True,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
     outputs = [""] * processes
@@ -66,6 +84,8 @@ def weights(outputs):
 _, alone, _ = run("train", 1, 1)
 _, one = weights(alone)
 for processes, devices, transport in [(1, 4, ""), (2, 2, "shared"), (2, 2, "gloo"), (4, 1, "")]:
+    if POD_PLUGIN and transport == "gloo":  # a pod has no transport of the host's: one of the two is enough
+        continue
     statuses, outputs, _ = run("train", processes, devices, transport)
     replicas, value = weights(outputs)
     check(statuses == [0] * processes and replicas == 4 and abs(value - one) < 1e-4 * abs(one),
@@ -84,11 +104,13 @@ for what, transport, texts, allowed in [
         ("value-throws", "", ["the value says that it is over"], 60),
         ("throws", "shared", ["the second process gives up"], 60),
         ("throws", "gloo", ["the second process gives up"], 60),
-        ("dies", "shared", ["lost process 1 of 2"], 60), ("dies", "gloo", ["lost process 1 of 2"], 60),
+        ("dies", "shared", ["worker 1 has died" if POD_PLUGIN else "lost process 1 of 2"], 60), ("dies", "gloo", ["lost process 1 of 2"], 60),
         ("stops", "shared", ["lost process 1 of 2 (no sign of life for 5 s)"], 60),
         ("stops", "gloo", ["lost process 1 of 2 (no sign of life for 5 s)"], 60),
         ("leader-stops", "shared", ["lost process 0 of 2 (no answer"], 60),
         ("leader-stops", "gloo", ["lost process 0 of 2 (no answer"], 60)]:
+    if POD_PLUGIN and transport == "gloo":
+        continue
     statuses, outputs, seconds = run(what, 2, 2, transport)
     expected = [1, -signal.SIGKILL if what == "dies" else 1]
     check(statuses == expected and all(text in "".join(outputs) for text in texts),
@@ -102,6 +124,43 @@ check(statuses == [0, 0] and abs(weights(outputs)[1] - one) < 1e-4 * abs(one), "
 statuses, outputs, _ = run("logs", 4, 1)
 check(statuses == [0] * 4 and outputs[0].count("Loss=") == 100, "a line for each step, though now one and now another "
       "process is behind", outputs)
+
+
+
+def test_pod():
+    """What a plugin and a launcher can disagree about, and GPUs."""
+    trained = lambda statuses, outputs, replicas: (
+        statuses == [0] * len(outputs) and weights(outputs)[0] == replicas and
+        abs(weights(outputs)[1] - one) < 1e-4 * abs(one))
+    statuses, outputs, _ = run("train", 2, 2, more=lambda index: {"EMULATED_POD_DEVICES": "4"})
+    check(trained(statuses, outputs, 4), "the first two of four devices of each process", outputs)
+    statuses, outputs, _ = run("train", 2, 2, more=lambda index: {"EMULATED_POD_PROCESS_INDEX": str(1 - index)})
+    check(trained(statuses, outputs, 4) and "is number 1 to the plugin" in outputs[0],
+          "the plugin counts the processes in another order than the launcher", outputs)
+    statuses, outputs, seconds = run("train", 2, 2, more=lambda index: {
+        "EMULATED_POD_PROCESS_INDEX": "0", "EMULATED_POD_PROCESSES": "1"})
+    check(statuses == [1, 1] and all("started 2 processes" in text and "knows the devices of 1" in text
+                                     for text in outputs), "the plugin knows one process where there are two", outputs)
+    alone = {"SLUICE_PROCESS_ID": "", "SLUICE_PROCESS_COUNT": "", "SLUICE_COORDINATOR_ADDRESS": "",
+             "TPU_WORKER_ID": "", "TPU_WORKER_HOSTNAMES": "", "EMULATED_POD_PROCESSES": "2"}
+    statuses, outputs, _ = run("train", 2, 2, more=lambda index: dict(alone, EMULATED_POD_PROCESS_INDEX=str(index)))
+    check(statuses == [1, 1] and all("was started alone" in text and "sluice run --hosts" in text for text in outputs),
+          "a process of a slice that no launcher has started", outputs)
+    statuses, outputs, _ = run("train", 2, 2, more=lambda index: {"EMULATED_POD_DEVICES": str(2 - index)})
+    check(statuses == [1, 1] and "which is what this process has" in outputs[1], "a process with too few devices ends "
+          "the others", outputs)
+    with tempfile.TemporaryDirectory(prefix="sluice-gpu-") as folder:
+        plugin = os.path.join(folder, "xla_cuda_plugin.so")  # whose name says what it is
+        os.symlink(POD_PLUGIN, plugin)
+        for try_get in "10":
+            statuses, outputs, _ = run("train", 2, 2, more=lambda index: {
+                "SLUICE_PLUGIN": plugin, "EMULATED_POD_PLATFORM": "cuda", "EMULATED_POD_KV_TRY_GET": try_get,
+                "TPU_WORKER_ID": "", "TPU_WORKER_HOSTNAMES": ""})
+            check(trained(statuses, outputs, 4), f"GPUs of two processes (try_get: {try_get})", outputs)
+
+
+if POD_PLUGIN:
+    test_pod()
 
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)

@@ -22,7 +22,7 @@ JUNIT = """<testsuite name="x" tests="3" failures="1">
 </testsuite>"""
 GOOGLE_TEST = """<testsuites><testsuite name="S">
 <testcase name="A" status="run" time="0.5" classname="S"/>
-<testcase name="B" status="notrun" time="0" classname="S"><skipped message=""/></testcase>
+<testcase name="B" status="notrun" time="0" classname="S"><skipped message="b_test.cc:7&#x0A;libtpu is missing"/></testcase>
 </testsuite></testsuites>"""
 
 
@@ -68,6 +68,8 @@ class Scripts(unittest.TestCase):
     def test_a_crash_is_one_failure_and_cases_are_counted(self):
         done = self.report(JUNIT)
         self.assertEqual(done.stdout.splitlines()[-1], "2 passed, 1 failed, 2 skipped")
+        self.assertIn("S.B: libtpu is missing\n", done.stdout)
+        self.assertEqual(done.stdout.count("skipped: "), 2)
         self.assertNotEqual(done.returncode, 0)
 
     def test_all_good(self):

@@ -1,4 +1,5 @@
-"""scripts/fetch_wheels.py: what it refuses and what it says, against an index on this machine's loopback."""
+"""scripts/fetch_wheels.py: what it refuses and what it says, against an index on this machine's loopback; scripts/setup:
+which packages it names where."""
 
 import contextlib
 import functools
@@ -6,6 +7,8 @@ import hashlib
 import http.server
 import io
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -15,7 +18,8 @@ import zipfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
 import fetch_wheels as setup  # noqa: E402
 
 WHEEL = "sluicedemo-1.0+cpu-py3-none-any.whl"
@@ -133,12 +137,106 @@ class FetchWheels(unittest.TestCase):
             setup.set_up_torch(("torch", "x", "00"))
         self.assertEqual((self.deps / "torch").resolve(), folder.resolve())
 
+    def test_another_machine_type_is_told_what_is_missing(self):
+        said = io.StringIO()
+        with unittest.mock.patch.object(setup, "MACHINE", "aarch64"), \
+                unittest.mock.patch.object(setup, "torch_of_python", lambda: None), contextlib.redirect_stdout(said):
+            with self.assertRaisesRegex(setup.Failure, r"(?s)for x86_64, this is aarch64.*TORCH_DIR"):
+                setup.set_up_torch(("torch", "x", "00"))
+            with self.assertRaisesRegex(setup.Failure, "libtpu is published for x86_64 alone"):
+                setup.set_up_libtpu(("libtpu", "x", "00"))
+            with unittest.mock.patch.dict(os.environ):
+                os.environ.pop("SLUICE_PLUGIN", None)
+                setup.set_up_plugin(("xla", "x", "00"))  # the program can be built without
+        self.assertRegex(said.getvalue(), "none is published for aarch64.*SLUICE_PLUGIN")
+        self.assertEqual(list(self.deps.iterdir()), [])
+
+    def test_licences_are_kept(self):
+        with zipfile.ZipFile(self.deps.parent / "demo-1.0-py3-none-any.whl", "w") as archive:
+            archive.writestr("demo/a.h", "")
+            archive.writestr("demo-1.0.dist-info/licenses/LICENSE", "as you like")
+        wheel = Path(archive.filename)
+        with unittest.mock.patch.object(setup, "pip_download", lambda *_: wheel), \
+                unittest.mock.patch.object(setup, "KEPT", {"demo": {"demo/": ""}}), \
+                contextlib.redirect_stdout(io.StringIO()):
+            setup.fetch("demo", ("demo", wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest()), [])
+        self.assertEqual((self.deps / "demo/licenses/LICENSE").read_text(), "as you like")
+
+    def test_libtpu_is_a_must_when_asked_for_and_else_left_out(self):
+        os.environ["PIP_INDEX_URL"] = f"http://127.0.0.1:{self.server.server_port}/simple"
+        pin = ("sluicemissing==2.0", "x.whl", "00")
+        said = io.StringIO()
+        with unittest.mock.patch.dict(os.environ), contextlib.redirect_stdout(said):
+            os.environ.pop("TPU_LIBRARY_PATH", None)
+            with self.assertRaisesRegex(setup.Failure, "set TPU_LIBRARY_PATH to a libtpu.so"):
+                setup.set_up_libtpu(pin)
+            setup.set_up_libtpu_for_tests(pin)
+            self.assertIn("The tests that compile for TPUs are skipped.", said.getvalue())
+            os.environ["TPU_LIBRARY_PATH"] = "/mine/libtpu.so"
+            setup.set_up_libtpu_for_tests(pin)
+            self.assertIn("libtpu: /mine/libtpu.so (TPU_LIBRARY_PATH)", said.getvalue())
+
     def test_versions(self):
         self.assertTrue(setup.is_supported((2, 11)))
         self.assertTrue(setup.is_supported((2, 13)))
         self.assertFalse(setup.is_supported((2, 10)))
         self.assertFalse(setup.is_supported((2, 14)))
         self.assertFalse(setup.is_supported(None))
+
+
+class MachineTypes(unittest.TestCase):
+    def said_of(self, library, built_for):
+        """What CMake says of a LibTorch whose library has this ELF machine type."""
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "libc10.so").write_bytes(b"\x7fELF".ljust(18, b"\0") + library + bytes(44))
+            script = Path(folder) / "check.cmake"
+            script.write_text(f'include("{SCRIPTS.parent}/cmake/sluice_torch.cmake")\n'
+                              f"set(CMAKE_SYSTEM_PROCESSOR {built_for})\n"
+                              f'sluice_check_machine(wrong "{folder}/libc10.so")\nmessage("said: ${{wrong}}")\n')
+            return subprocess.run(["cmake", "-P", str(script)], capture_output=True, text=True).stderr
+
+    def test_a_libtorch_for_another_machine_type_is_refused(self):
+        said = self.said_of(b"\x3e\x00", "aarch64")
+        self.assertIn("libc10.so is for x86_64, this build for aarch64: set TORCH_DIR", said)
+        self.assertIn("is for aarch64, this build for x86_64", self.said_of(b"\xb7\x00", "x86_64"))
+        for library, machine in ((b"\x3e\x00", "x86_64"), (b"\xb7\x00", "aarch64"), (b"\x3e\x00", "riscv64")):
+            self.assertEqual(self.said_of(library, machine).strip(), "said:")
+
+
+class Packages(unittest.TestCase):
+    def run_setup(self, system, *arguments):
+        with tempfile.NamedTemporaryFile("w", suffix=".release") as file:
+            file.write(system)
+            file.flush()
+            return subprocess.run([str(SCRIPTS / "setup"), *arguments], capture_output=True, text=True,
+                                  env={**os.environ, "SLUICE_OS_RELEASE": file.name})
+
+    def names(self, system, *arguments):
+        return self.run_setup(system, "--list", *arguments).stdout.split()
+
+    def test_debian_has_its_own_names(self):
+        names = self.names('ID=debian\nVERSION_ID="12"\n', "--no-tests")
+        self.assertIn("libjpeg62-turbo-dev", names)
+        self.assertIn("cmake", names)
+        self.assertNotIn("libgtest-dev", names)
+        self.assertNotIn("patchelf", names)
+        self.assertIn("patchelf", self.names("ID=debian\n", "--no-tests", "--dist"))
+
+    def test_ubuntu_has_other_names(self):
+        names = self.names('ID=ubuntu\nVERSION_ID="24.04"\n', "--no-tests")
+        self.assertIn("libjpeg-turbo8-dev", names)
+        self.assertNotIn("libjpeg62-turbo-dev", names)
+        self.assertIn("cmake", names)
+
+    def test_what_ubuntu_lacks_is_named_with_the_remedy(self):
+        for release, absent in (("22.04", ("cmake: 3.22, at least 3.25", "g++: 11", "libcurl4-openssl-dev: 7.81",
+                                           "libspng-dev: does not exist", "libtomlplusplus-dev: does not exist")),
+                                ("24.04", ("libdnnl-dev: 3.1, oneDNN 2",))):
+            done = self.run_setup(f'ID=ubuntu\nVERSION_ID="{release}"\n', "--no-tests")
+            self.assertNotEqual(done.returncode, 0)
+            for text in (*absent, f"Ubuntu {release}", "make dist", "--no-packages", "libjpeg-turbo8-dev"):
+                self.assertIn(text, done.stderr)
+            self.assertEqual(len(re.findall(r"^  [a-z]\S*: ", done.stderr, re.M)), len(absent), done.stderr)
 
 
 if __name__ == "__main__":

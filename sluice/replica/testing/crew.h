@@ -81,7 +81,7 @@ inline Parts& parts() {
 // One process that runs a part.
 class Member {
  public:
-  Member(const std::string& part, const Placement& placement)
+  Member(const std::string& part, const Placement& placement, const std::string& program = "/proc/self/exe")
       : log_(scratch_path(base::str(part, "_", placement.process_id))) {
     const std::string number = base::str(placement.process_id), count = base::str(placement.processes);
     pid_ = ::fork();
@@ -94,7 +94,7 @@ class Member {
     ::setenv("SLUICE_TEST_COORDINATOR", placement.coordinator.c_str(), 1);
     ::setenv("SLUICE_TEST_PART", part.c_str(), 1);
     ::unsetenv("GTEST_OUTPUT");
-    ::execl("/proc/self/exe", "member", "--gtest_filter=Parts.RunTheOneAskedFor", nullptr);
+    ::execl(program.c_str(), "member", "--gtest_filter=Parts.RunTheOneAskedFor", nullptr);
     ::_exit(99);
   }
   ~Member() {

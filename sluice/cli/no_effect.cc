@@ -1,0 +1,116 @@
+#include "sluice/cli/no_effect.h"
+
+#include <vector>
+
+#include "sluice/base/strings.h"
+
+namespace sluice::cli {
+namespace {
+
+// Flags that are idle while `idle` holds. `cause`: the flags that make it hold, as far as they were given.
+struct Rule {
+  std::vector<std::string> flags;
+  bool idle;
+  std::vector<std::string> causes;
+  std::string why;
+};
+
+std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::string>& given) {
+  const bool schedule_divides = o.lr_schedule == "step" || o.lr_schedule == "WarmupAndExponentialDecay";
+  return {
+      {{"--train-size", "--test-size", "--image-size"},
+       !o.fake_data,
+       {"--train", "--test"},
+       "it describes the pictures of --fake-data; shards say themselves what they hold"},
+      {{"--train",
+        "--test",
+        "--images",
+        "--labels",
+        "--shuffle",
+        "--streams",
+        "--remainder",
+        "--shard-size",
+        "--original-workers",
+        "--original-samples",
+        "--on-error",
+        "--max-bad",
+        "--resize",
+        "--crop",
+        "--crop-padding",
+        "--random-resized-crop",
+        "--flip",
+        "--mean",
+        "--std",
+        "--workers",
+        "--prefetch",
+        "--cache",
+        "--cache-size"},
+       o.fake_data,
+       {"--fake-data"},
+       "--fake-data reads no shards"},
+      {{"--crop-padding"}, o.crop == 0, {"--crop"}, "the border is that of --crop, which is not given"},
+      {{"--cache-size"}, o.cache.empty(), {"--cache"}, "the folder is missing: give it with --cache"},
+      {{"--original-samples"},
+       o.original_workers == 0,
+       {"--original-workers"},
+       "it belongs to --original-workers, which is not given; otherwise the shards are counted"},
+      {{"--streams", "--remainder"},
+       o.original_workers > 0,
+       {"--original-workers"},
+       "the order of --original-workers has neither streams nor a remainder"},
+      {{"--momentum"},
+       o.optimizer != "sgd",
+       {"--optimizer"},
+       base::str("--optimizer ", o.optimizer, " has none")},
+      {{"--lr-every-epochs", "--lr-divisor"},
+       !schedule_divides,
+       {"--lr-schedule"},
+       base::str("--lr-schedule ", o.lr_schedule, " divides nothing: step and WarmupAndExponentialDecay do")},
+      {{"--min-lr"},
+       o.lr_schedule == "constant",
+       {"--lr-schedule"},
+       "--lr-schedule constant never goes down"},
+      {{"--batch-size"},
+       o.global_batch_size > 0,
+       {"--global-batch-size"},
+       "--global-batch-size decides: give one of them"},
+      {{"--test-batch-size", "--target-accuracy"},
+       o.test.empty() && !o.fake_data,
+       {"--test"},
+       "there is no test set: give it with --test"},
+      {{"--devices"}, given.count("--device-ids") > 0, {"--device-ids"}, "--device-ids names them: give one"},
+      {{"--plugin", "--cpu-kernels", "--strict", "--sync-batch-norm", "--check-replicas", "--report"},
+       o.device == "cpu",
+       {"--device"},
+       "--device cpu is LibTorch's own; this is for --device xla"},
+  };
+}
+
+}  // namespace
+
+std::set<std::string> given_flags(const CLI::App& verb) {
+  std::set<std::string> given;
+  for (const CLI::Option* option : verb.get_options())
+    if (option->count() > 0 && !option->get_lnames().empty())
+      given.insert("--" + option->get_lnames().front());
+  return given;
+}
+
+std::string flags_without_effect(const CLI::App& verb, const train::TrainOptions& options,
+                                 const std::set<std::string>& on_line) {
+  const std::set<std::string> given = given_flags(verb);
+  std::vector<std::string> lines;
+  std::set<std::string> told;
+  for (const Rule& rule : rules_for(options, given)) {
+    if (!rule.idle) continue;
+    bool overruled = false;  // by the command line: then the file's flags may be idle
+    for (const std::string& cause : rule.causes) overruled = overruled || on_line.count(cause) > 0;
+    for (const std::string& flag : rule.flags) {
+      if (given.count(flag) == 0 || (overruled && on_line.count(flag) == 0)) continue;
+      if (told.insert(flag).second) lines.push_back(base::str(flag, " has no effect: ", rule.why));
+    }
+  }
+  return base::join(lines, "\n");
+}
+
+}  // namespace sluice::cli

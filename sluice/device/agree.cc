@@ -1,0 +1,145 @@
+#include "sluice/device/agree.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "sluice/base/log.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::device {
+namespace {
+
+base::Result<std::vector<int>> numbers_of(std::string_view text) {
+  std::vector<int> numbers;
+  for (const std::string& word : base::split(std::string(text), ' ')) {
+    if (word.empty()) continue;
+    int number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size())
+      return base::fail(Code::kInternal, "another process told \"", text, "\" in place of numbers");
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+template <typename... Pieces>
+tl::unexpected<Error> refuse(const Pieces&... pieces) {
+  return base::fail(Code::kFailedPrecondition, pieces...);
+}
+
+base::Status check_plugins(const std::vector<Opened>& all) {
+  for (size_t p = 1; p < all.size(); ++p) {
+    if (all[p].plugin != all[0].plugin)
+      return refuse("the processes have different plugins: process 0 has ", all[0].plugin, "; process ", p,
+                    " has ", all[p].plugin, ". Install the same version on all hosts");
+    if (all[p].devices.size() != all[0].devices.size())
+      return refuse("process 0 drives ", all[0].devices.size(), " devices, process ", p, " drives ",
+                    all[p].devices.size(), ": give each process equally many (--devices)");
+  }
+  return {};
+}
+
+base::Status check_numbers(const std::vector<Opened>& all, const std::string& launcher) {
+  std::vector<int> process_of(all.size(), -1);
+  for (size_t p = 0; p < all.size(); ++p) {
+    const Opened& one = all[p];
+    if (one.processes != static_cast<int>(all.size()))
+      return refuse(
+          launcher, " started ", all.size(), " processes, but the plugin of process ", p, " (", one.plugin,
+          ") knows the devices of ", one.processes,
+          ". Start one process on each host of the slice, all hosts of it and no others; the plugin reads "
+          "the slice from the host's metadata, or from TPU_WORKER_ID and TPU_WORKER_HOSTNAMES");
+    if (one.process_index < 0 || one.process_index >= one.processes)
+      return refuse("the plugin says that process ", p, " of ", launcher, " is its number ",
+                    one.process_index, " of ", one.processes, ": expected numbers from 0 to ",
+                    one.processes - 1);
+    int& known = process_of[static_cast<size_t>(one.process_index)];
+    if (known >= 0)
+      return refuse("processes ", known, " and ", p, " of ", launcher, " are both number ", one.process_index,
+                    " to the plugin: each needs a number of its own (TPU_WORKER_ID, CLOUD_TPU_TASK_ID)");
+    known = static_cast<int>(p);
+  }
+  return {};
+}
+
+base::Status check_driven_once(const std::vector<Opened>& all) {
+  std::set<int> seen;
+  for (const Opened& one : all) {
+    for (int device : one.devices) {
+      if (!seen.insert(device).second)
+        return refuse("device ", device, " is driven by two replicas: give each process devices of its own");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string to_text(const Opened& opened) {
+  return base::str(opened.process_index, ' ', opened.processes, ' ', opened.spans_processes ? 1 : 0, '\n',
+                   base::join(opened.devices, " "), '\n', opened.plugin);
+}
+
+base::Result<Opened> opened_from(std::string_view text) {
+  const size_t first = text.find('\n');
+  const size_t second = first == std::string_view::npos ? first : text.find('\n', first + 1);
+  if (second == std::string_view::npos)
+    return base::fail(Code::kInternal, "another process told \"", text, "\" of its devices");
+  SLUICE_TRY(const std::vector<int> head, numbers_of(text.substr(0, first)));
+  if (head.size() != 3)
+    return base::fail(Code::kInternal, "another process told \"", text, "\" of its devices");
+  Opened opened;
+  opened.process_index = head[0];
+  opened.processes = head[1];
+  opened.spans_processes = head[2] != 0;
+  SLUICE_TRY(opened.devices, numbers_of(text.substr(first + 1, second - first - 1)));
+  opened.plugin = text.substr(second + 1);
+  return opened;
+}
+
+base::Result<Agreement> agree(const std::vector<Opened>& all, int self, const std::string& launcher) {
+  SLUICE_OK(check_plugins(all));
+  const Opened& own = all[static_cast<size_t>(self)];
+  if (!own.spans_processes) return Agreement{self, own.devices};
+  SLUICE_OK(check_numbers(all, launcher));
+  SLUICE_OK(check_driven_once(all));
+  Agreement result{own.process_index, {}};
+  std::vector<const Opened*> in_order(all.size());
+  for (const Opened& one : all) in_order[static_cast<size_t>(one.process_index)] = &one;
+  for (const Opened* one : in_order)
+    result.devices.insert(result.devices.end(), one->devices.begin(), one->devices.end());
+  if (own.process_index != self)
+    base::info("process ", self, " of ", launcher, " is number ", own.process_index,
+               " to the plugin, whose numbers decide which replica is which");
+  return result;
+}
+
+base::Result<std::vector<int>> choose_devices(const std::vector<int>& local, const std::vector<int>& numbers,
+                                              int count, bool several_processes) {
+  if (numbers.empty()) {
+    if (count > static_cast<int>(local.size()))
+      return base::fail(Code::kInvalidArgument, "expected at most ", local.size(),
+                        " devices, which is what this process has, found --devices ", count);
+    return std::vector<int>(local.begin(), local.begin() + count);
+  }
+  std::vector<int> chosen;
+  for (int number : numbers) {
+    const bool there = several_processes ? number >= 0 && number < static_cast<int>(local.size())
+                                         : std::find(local.begin(), local.end(), number) != local.end();
+    if (!there && several_processes)
+      return base::fail(Code::kNotFound, "there is no device ", number, " in this process, which has ",
+                        local.size(), ": with several processes --device-ids counts within each, from 0 to ",
+                        local.size() - 1);
+    if (!there)
+      return base::fail(Code::kNotFound, "there is no device ", number, " on this host, which has ",
+                        base::join(local, ", "), "; `sluice devices` lists them");
+    const int device = several_processes ? local[static_cast<size_t>(number)] : number;
+    if (std::find(chosen.begin(), chosen.end(), device) != chosen.end())
+      return base::fail(Code::kInvalidArgument, "device ", number, " is given twice in --device-ids");
+    chosen.push_back(device);
+  }
+  return chosen;
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,193 @@
+#include "sluice/device/open.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "sluice/base/environment.h"
+#include "sluice/base/error.h"
+#include "sluice/base/log.h"
+#include "sluice/base/result.h"
+#include "sluice/device/agree.h"
+#include "sluice/kernels/install.h"
+#include "sluice/pjrt/choose_plugin.h"
+#include "sluice/pjrt/event.h"
+#include "sluice/pjrt/host_collectives.h"
+
+namespace sluice::device {
+namespace {
+
+Peers& peers() {
+  static auto* peers = new Peers();
+  return *peers;
+}
+
+double gpu_memory(const std::string& text) {
+  char* end = nullptr;
+  const double fraction = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || !(fraction > 0 && fraction <= 1))
+    throw Error(Code::kInvalidArgument, base::str("SLUICE_GPU_MEMORY is \"", text,
+                                                  "\": expected a part of the GPU's memory, as 0.75"));
+  return fraction;
+}
+
+// Null, said once, where the machine has none.
+const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas) {
+  const auto installed = kernels::install(plugin, local_replicas);
+  if (installed) return *installed;
+  base::warn("no library's CPU kernels, only XLA's own: ", installed.error().what());
+  return nullptr;
+}
+
+// Several processes on one host would each take all of its GPUs: each gets the one of its place, unless a
+// launcher has hidden the others already.
+void share_gpus(pjrt::Options& options) {
+  const std::string visible = base::environment("CUDA_VISIBLE_DEVICES").value_or("");
+  const bool one_is_left = !visible.empty() && visible.find(',') == std::string::npos;
+  const std::string count = base::environment("LOCAL_WORLD_SIZE").value_or("1");
+  const auto place = base::environment("LOCAL_RANK");
+  if (!place || count == "1" || one_is_left) return;
+  options.emplace("visible_devices", std::vector<int64_t>{std::strtoll(place->c_str(), nullptr, 10)});
+}
+
+pjrt::ClientOptions client_options(const DeviceOptions& options, const pjrt::Plugin& plugin) {
+  pjrt::ClientOptions result;
+  result.cpu_device_count = std::max(options.devices, 1);
+  for (int id : options.device_ids) result.cpu_device_count = std::max(result.cpu_device_count, id + 1);
+  if (!options.cache) result.cache_dir.clear();
+  result.process_index = options.process_index;
+  result.processes = options.processes;
+  if (plugin.name() != "cuda") return result;
+  if (options.processes > 1) {
+    result.store = peers().store;
+    share_gpus(result.plugin_options);
+  }
+  if (options.gpu_memory > 0)
+    result.plugin_options.emplace("memory_fraction", static_cast<float>(options.gpu_memory));
+  result.plugin_options.emplace("preallocate", options.gpu_preallocate);
+  return result;
+}
+
+std::string versions(const pjrt::Client& client) {
+  const pjrt::Plugin& plugin = *client.plugin();
+  std::string text = base::str(plugin.name(), ", PJRT ", plugin.api_major(), '.', plugin.api_minor(),
+                               ", platform ", client.platform_name(), ' ', client.platform_version());
+  for (const auto& [name, value] : plugin.attributes()) text += base::str(", ", name, ' ', value);
+  return text;
+}
+
+// The devices of a program's replicas, and this process's place among them.
+Agreement agree_with_others(const pjrt::Client& client, const DeviceOptions& options, std::vector<int> own,
+                            bool spans) {
+  if (options.processes == 1) {
+    if (client.processes() > 1)
+      throw Error(
+          Code::kFailedPrecondition,
+          base::str("this process was started alone, but the plugin (", versions(client), ") knows the ",
+                    client.global_devices().size(), " devices of ", client.processes(),
+                    " processes: start the program on all hosts of the slice, as with `sluice run --hosts "
+                    "a,b,c,d -- COMMAND`"));
+    return {0, std::move(own)};
+  }
+  if (!peers().gather)
+    throw Error(
+        Code::kFailedPrecondition,
+        "DeviceOptions::processes is above 1, but nothing connects this process with the others: start a "
+        "session (sluice::start)");
+  const Opened opened{versions(client), client.process_index(), client.processes(), std::move(own), spans};
+  std::vector<Opened> all;
+  for (const std::string& text : base::value_or_throw(peers().gather("devices", to_text(opened))))
+    all.push_back(base::value_or_throw(opened_from(text)));
+  return base::value_or_throw(agree(all, options.process_index, peers().launcher));
+}
+
+// A device that waits for a lost process may wait forever, and so may whatever is destroyed after that. The
+// program gets the error and some time to end in its own way.
+void end_with_the_lost(const Error& lost) {
+  static std::once_flag once;
+  std::call_once(once, [text = std::string(lost.what())] {
+    std::thread([text] {
+      std::this_thread::sleep_for(std::chrono::seconds(20));
+      std::fprintf(stderr, "sluice: the device still waits, so this process ends now: %s\n", text.c_str());
+      std::_Exit(1);
+    }).detach();
+  });
+}
+
+void watch_others() {
+  pjrt::end_waits([status = peers().status]() -> base::Status {
+    base::Status now = status();
+    if (!now) end_with_the_lost(now.error());
+    return now;
+  });
+}
+
+void open_host_collectives(const pjrt::Plugin& plugin, const World& world, const std::vector<int>& devices) {
+  pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
+  base::value_or_throw(collectives.install(plugin));
+  base::value_or_throw(
+      collectives.configure({devices, world.process_index, world.processes,
+                             world.processes > 1 && peers().transport ? peers().transport() : nullptr}));
+}
+
+}  // namespace
+
+void set_peers(Peers others) { peers() = std::move(others); }
+
+DeviceOptions with_environment(DeviceOptions options) {
+  options.eager = base::environment_flag("SLUICE_EAGER", options.eager);
+  options.donate = base::environment_flag("SLUICE_DONATE", options.donate);
+  options.cpu_kernels = base::environment_flag("SLUICE_CPU_KERNELS", options.cpu_kernels);
+  options.cache = base::environment_flag("SLUICE_CACHE", options.cache);
+  options.strict = base::environment_flag("SLUICE_STRICT", options.strict);
+  if (const auto dump = base::environment("SLUICE_DUMP"); dump && options.dump.empty()) options.dump = *dump;
+  options.gpu_preallocate = base::environment_flag("SLUICE_GPU_PREALLOCATE", options.gpu_preallocate);
+  if (const auto fraction = base::environment("SLUICE_GPU_MEMORY"); fraction && options.gpu_memory == 0)
+    options.gpu_memory = gpu_memory(*fraction);
+  if (!options.device_ids.empty()) options.devices = static_cast<int>(options.device_ids.size());
+  return options;
+}
+
+std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
+  auto rt = std::make_unique<Runtime>();
+  rt->options = with_environment(requested);
+  const DeviceOptions& options = rt->options;
+  if (options.devices < 0) {
+    throw Error(Code::kInvalidArgument,
+                base::str("expected one device or more, or 0 for the default, found ", options.devices));
+  }
+  auto plugin = base::value_or_throw(pjrt::open_plugin(options.plugin, options.processes));
+  rt->client = base::value_or_throw(pjrt::Client::create(plugin, client_options(options, *plugin)));
+
+  World& world = rt->world;
+  const bool cpu = rt->client->platform_name() == "cpu";
+  world.processes = options.processes;
+  world.explicit_nan = cpu;
+  world.spans_processes = !cpu && options.processes > 1;
+
+  std::vector<int> local;
+  for (const pjrt::Device* device : rt->client->devices()) local.push_back(device->id());
+  // By default all that there are, but one of a CPU, whose devices are virtual.
+  const int count = options.devices > 0 ? options.devices : cpu ? 1 : static_cast<int>(local.size());
+  const std::vector<int> own =
+      base::value_or_throw(choose_devices(local, options.device_ids, count, world.spans_processes));
+  for (int id : own) rt->devices.push_back(rt->client->device(id));
+  world.local_replicas = static_cast<int>(own.size());
+  Agreement agreement = agree_with_others(*rt->client, options, own, world.spans_processes);
+  world.process_index = agreement.process_index;
+  rt->device_ids = std::move(agreement.devices);
+
+  world.kernels = cpu && options.cpu_kernels ? cpu_kernels(*plugin, world.local_replicas) : nullptr;
+  world.host_collectives = cpu && world.replicas() > 1;
+  if (world.host_collectives) open_host_collectives(*plugin, world, own);
+  if (world.spans_processes && peers().status)
+    watch_others();
+  else
+    pjrt::end_waits({});
+  return rt;
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,26 @@
+// The store over which the plugins of several processes find each other.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/pjrt/c_api.h"
+
+namespace sluice::pjrt {
+
+// Texts under keys, the same for all processes of a run. Threads: any, several at once.
+class KeyValueStore {
+ public:
+  virtual ~KeyValueStore() = default;
+  virtual base::Status put(const std::string& key, const std::string& value) = 0;
+  // kNotFound for a key that is not there.
+  virtual base::Result<std::string> try_get(const std::string& key) = 0;
+  // Waits for the key; kDeadlineExceeded when it does not come.
+  virtual base::Result<std::string> get(const std::string& key, std::chrono::milliseconds timeout) = 0;
+};
+
+// Makes the plugin that a client is created by call this store, which must outlive the client.
+void offer_store(KeyValueStore& store, c::PJRT_Client_Create_Args& args);
+
+}  // namespace sluice::pjrt

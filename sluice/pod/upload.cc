@@ -1,0 +1,108 @@
+#include "sluice/pod/upload.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "sluice/base/file.h"
+#include "sluice/pod/ssh.h"
+
+namespace sluice::pod {
+namespace {
+
+constexpr size_t kBlock = 256 << 10;
+constexpr int kBlocksAtOnce = 16;  // others have their turn, and signals are looked for
+constexpr size_t kMostText = 1 << 20;
+
+// Appends what can be read; false at the end of the stream.
+bool read_text(int descriptor, std::string& text) {
+  char block[4096];
+  ssize_t count;
+  while ((count = ::read(descriptor, block, sizeof block)) > 0)
+    if (text.size() < kMostText) text.append(block, static_cast<size_t>(count));
+  return count < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+}  // namespace
+
+base::Result<Upload> Upload::start(const std::vector<std::string>& command, const std::string& script) {
+  SLUICE_TRY(Child child, Child::start(command));
+  Upload upload(std::move(child));
+  upload.script_ = framed(script);
+  return upload;
+}
+
+Upload::Upload(Upload&& other) noexcept
+    : child_(std::move(other.child_)),
+      script_(std::move(other.script_)),
+      block_(std::move(other.block_)),
+      file_(std::exchange(other.file_, -1)),
+      position_(other.position_),
+      output_(std::move(other.output_)),
+      messages_(std::move(other.messages_)) {}
+
+Upload::~Upload() {
+  if (file_ >= 0) ::close(file_);
+}
+
+base::Status Upload::send_file(const std::string& path, uint64_t offset) {
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0 || ::lseek(file_, static_cast<off_t>(offset), SEEK_SET) < 0)
+    return base::fail_errno(errno, "read", path);
+  position_ = offset;
+  return {};
+}
+
+void Upload::add_to(std::vector<pollfd>& polled) const {
+  if (child_.in() >= 0 && (!script_.empty() || file_ >= 0)) polled.push_back({child_.in(), POLLOUT, 0});
+  if (child_.out() >= 0) polled.push_back({child_.out(), POLLIN, 0});
+  if (child_.error() >= 0) polled.push_back({child_.error(), POLLIN, 0});
+}
+
+// False when no more goes into the pipe for now, or ever.
+bool Upload::write_from(std::string& bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(child_.in(), bytes.data(), bytes.size());
+    if (count > 0) bytes.erase(0, static_cast<size_t>(count));
+    if (count < 0 && errno == EAGAIN) return false;
+    if (count < 0 && errno != EINTR) {
+      child_.close_in();
+      return false;
+    }
+  }
+  return true;
+}
+
+void Upload::write_some() {
+  if (child_.in() < 0 || !write_from(script_) || !write_from(block_)) return;
+  if (file_ < 0) return;  // the script may still ask for it
+  for (int blocks = 0; blocks < kBlocksAtOnce; ++blocks) {
+    block_.resize(kBlock);
+    const ssize_t count = ::read(file_, block_.data(), block_.size());
+    block_.resize(static_cast<size_t>(std::max<ssize_t>(0, count)));
+    if (block_.empty()) return child_.close_in();
+    position_ += block_.size();
+    if (!write_from(block_)) return;
+  }
+}
+
+void Upload::move() {
+  write_some();
+  if (child_.out() >= 0 && !read_text(child_.out(), output_)) child_.close_out();
+  if (child_.error() >= 0 && !read_text(child_.error(), messages_)) child_.close_error();
+}
+
+bool Upload::has_ended() { return child_.out() < 0 && child_.error() < 0 && child_.poll().has_value(); }
+
+std::optional<std::string> Upload::take_line() {
+  const size_t end = output_.find('\n');
+  if (end == std::string::npos) return std::nullopt;
+  const std::string line = output_.substr(0, end);
+  output_.erase(0, end + 1);
+  return line;
+}
+
+}  // namespace sluice::pod

@@ -1,0 +1,90 @@
+#include "sluice/train/epoch_times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "sluice/base/strings.h"
+
+namespace sluice::train {
+namespace epoch_times_detail {
+
+int percent(double part, double whole) {
+  return whole > 0 ? static_cast<int>(std::lround(100 * part / whole)) : 0;
+}
+
+std::string tenths(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", seconds);
+  return text;
+}
+
+}  // namespace epoch_times_detail
+
+const char* EpochTimes::bound() const {
+  if (input >= std::max(trace, device)) return "input";
+  return trace >= device ? "trace" : "device";
+}
+
+int EpochTimes::input_percent() const { return epoch_times_detail::percent(input, seconds()); }
+// Of what input leaves, so that two halves that are both rounded up do not make more than 100.
+int EpochTimes::trace_percent() const {
+  return std::min(epoch_times_detail::percent(trace, seconds()), 100 - input_percent());
+}
+
+EpochTimes epoch_times(double wall, const DeviceTimes& begin, const DeviceTimes& end, double starving) {
+  EpochTimes times;
+  times.compiling = end.compiling - begin.compiling;
+  const double idle_compiling = end.compiling_idle - begin.compiling_idle;
+  const double rest = std::max(0.0, wall - times.compiling);
+  // What ran while the host compiled is not part of the rest.
+  times.device = std::clamp(end.busy - begin.busy - (times.compiling - idle_compiling), 0.0, rest);
+  times.input = std::clamp(starving, 0.0, rest - times.device);
+  times.trace = rest - times.device - times.input;
+  return times;
+}
+
+EpochTimes eager_epoch_times(double wall, double starving) {
+  EpochTimes times;
+  times.input = std::clamp(starving, 0.0, wall);
+  times.device = wall - times.input;
+  return times;
+}
+
+std::string text_of(const EpochTimes& times) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g", times.compiling, times.input, times.trace,
+                times.device);
+  return text;
+}
+
+base::Result<EpochTimes> least_busy(const std::vector<std::string>& texts, size_t* slowest) {
+  EpochTimes found;
+  double least = 2;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EpochTimes one;
+    if (std::sscanf(texts[i].c_str(), "%lf %lf %lf %lf", &one.compiling, &one.input, &one.trace,
+                    &one.device) != 4) {
+      return base::fail(Code::kDataLoss, "the times of process ", i,
+                        "'s epoch: expected four numbers, found '", texts[i], "'");
+    }
+    const double share = one.seconds() > 0 ? one.device / one.seconds() : 1;
+    if (share >= least) continue;
+    least = share;
+    found = one;
+    *slowest = i;
+  }
+  return found;
+}
+
+std::string describe(const EpochTimes& times, int64_t epoch) {
+  using epoch_times_detail::tenths;
+  return base::str(
+      "Epoch ", epoch, " was ", times.bound(), "-bound: waiting for data ", times.input_percent(),
+      " %, tracing ", times.trace_percent(), " %, device ", times.device_percent(), " % of ",
+      tenths(times.seconds()),
+      times.compiling > 0 ? base::str("; compiling took ", tenths(times.compiling), " more") : std::string(),
+      ".");
+}
+
+}  // namespace sluice::train

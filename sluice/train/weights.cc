@@ -1,0 +1,57 @@
+#include "sluice/train/weights.h"
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/cloud/storage.h"
+#include "sluice/train/checkpoint.h"
+#include "sluice/train/export.h"
+#include "sluice/train/remote_folder.h"
+
+namespace sluice::train {
+namespace weights_detail {
+
+bool is_elsewhere(const std::string& from) {
+  return cloud::is_gs(from) || base::starts_with(from, "http://") || base::starts_with(from, "https://");
+}
+
+base::Result<NamedTensors> download(const std::string& url) {
+  SLUICE_TRY(const auto folder, base::TemporaryDirectory::create("sluice-weights"));
+  SLUICE_TRY(const std::string path, fetch_weights(url, folder.path()));
+  auto tensors = read_tensors(path);
+  if (!tensors) return base::fail(tensors.error().code(), url, ": ", tensors.error().what());
+  return tensors;
+}
+
+base::Status write(const std::string& to, const NamedTensors& tensors) {
+  if (!cloud::is_gs(to)) return write_tensors(to, tensors);
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(to));
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const auto folder, base::TemporaryDirectory::create("sluice-weights"));
+  const std::string path = folder.path(to.substr(to.rfind('/') + 1));  // its ending says the kind
+  SLUICE_OK(write_tensors(path, tensors));
+  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_file(path, name));
+  return {};
+}
+
+}  // namespace weights_detail
+
+base::Result<NamedTensors> read_weights(const std::string& from) {
+  if (weights_detail::is_elsewhere(from)) return weights_detail::download(from);
+  if (!base::is_directory(from)) return read_tensors(from);
+  const std::string found = find_checkpoint(from);
+  if (found.empty())
+    return base::fail(Code::kNotFound, "there is no checkpoint in ", from,
+                      " (expected model.safetensors and state.json)");
+  return read_tensors(base::join_path(found, "model.safetensors"));
+}
+
+ExportReport export_weights(const std::string& from, const std::string& to) {
+  const NamedTensors tensors = base::value_or_throw(read_weights(from));
+  base::value_or_throw(weights_detail::write(to, tensors));
+  ExportReport report;
+  for (const auto& [name, tensor] : tensors) report.bytes += static_cast<int64_t>(tensor.nbytes());
+  report.tensors = static_cast<int64_t>(tensors.size());
+  return report;
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,15 @@
+// Weights from wherever they are: a file, a checkpoint, a bucket, a web server.
+#pragma once
+
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/train/tensor_file.h"
+
+namespace sluice::train {
+
+// `from`: a file that read_tensors reads, a checkpoint's folder, gs://… of either or of a run's log folder,
+// or http(s)://… of a file. What is elsewhere is downloaded to a temporary file first. Errors name `from`.
+base::Result<NamedTensors> read_weights(const std::string& from);
+
+}  // namespace sluice::train

@@ -1,0 +1,127 @@
+"""machine_test.py SLUICE POD_PLUGIN: the program finds the machine's devices: on machines that a folder stands for
+(SLUICE_MACHINE_ROOT), with the CPU's plugin, and with the emulated TPU's where POD_PLUGIN is not empty."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+POD_PLUGIN = sys.argv.pop(2) if len(sys.argv) > 2 else ""
+SLUICE = str(Path(sys.argv.pop(1)).resolve())
+
+VARIABLES = ("SLUICE_PLUGIN", "SLUICE_DEVICES", "TPU_LIBRARY_PATH", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES",
+             "ALLOW_MULTIPLE_LIBTPU_LOAD", "CUDA_VISIBLE_DEVICES")
+
+
+class Machine(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.work = Path(folder.name).resolve()
+        self.root = self.work / "root"
+        self.root.mkdir()
+        self.environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+        self.environment |= {"SLUICE_MACHINE_ROOT": str(self.root), "OMP_NUM_THREADS": "1"}
+
+    def add_v3(self):
+        """Four chips of a TPU v3, as its device files and its PCI bus show them."""
+        (self.root / "dev").mkdir()
+        for chip in range(4):
+            (self.root / f"dev/accel{chip}").touch()
+            device = self.root / f"sys/bus/pci/devices/0000:00:0{4 + chip}.0"
+            device.mkdir(parents=True)
+            for name, text in {"vendor": "0x1ae0", "device": "0x0027", "subsystem_device": "0x004f"}.items():
+                (device / name).write_text(text + "\n")
+        return f"4 chips of TPU v3 ({self.root}/dev/accel0…3)"
+
+    def run_sluice(self, *arguments, status=0, **environment):
+        done = subprocess.run([SLUICE, *arguments], env={**self.environment, **environment}, text=True,
+                              capture_output=True, timeout=600)
+        self.assertEqual(done.returncode, status, done.stderr[-3000:])
+        return done
+
+    def train(self, *arguments, **environment):
+        return self.run_sluice("train", "--model", "mlp", "--fake-data", "--classes", "4", "--image-size", "8",
+                               "--train-size", "64", "--test-size", "16", "--batch-size", "4", "--epochs", "1",
+                               "--log-steps", "2", "--logdir", str(self.work / "run"), *arguments, **environment)
+
+    def test_a_machine_without_accelerators(self):
+        done = self.run_sluice("devices", "--json")
+        shown = json.loads(done.stdout)
+        self.assertEqual(shown["plugin"], "cpu")
+        self.assertEqual(shown["machine"]["tpu_chips"], 0)
+        self.assertEqual(shown["chosen"],
+                         {"automatic": True, "reason": "this machine has no accelerator", "not_used": ""})
+        self.assertEqual(len(shown["devices"]), 1)
+        for text in ("plugin: ", "not used", "NOT USED"):  # there is nothing to say
+            self.assertNotIn(text, done.stderr)
+
+    def test_one_chosen_device(self):
+        for flags in (("--devices", "[5]"), ("--devices", "5,"), ("--device-ids", "5")):
+            lines = self.train(*flags).stdout.splitlines()
+            self.assertEqual(lines[0], "plugin cpu (xla_cpu_pjrt.so), platform cpu, 1 local device, id 5; "
+                                       "1 replica in 1 process")
+            self.assertIn("batch 4 × 1 replicas × accumulate 1 = 4", lines[1])
+            self.assertTrue(any("Epoch 1 train end" in line for line in lines), lines)
+
+    def test_flags_that_disagree(self):
+        said = self.train("--devices", "2", "--device-ids", "5", status=2).stderr
+        self.assertIn("--device-ids names them: give one", said)
+        self.assertIn("names device 3 twice", self.train("--devices", "[3,3]", status=2).stderr)
+        self.assertIn("--devices: expected a number of devices", self.train("--devices", "few", status=2).stderr)
+
+    def test_a_tpu_without_its_library_is_a_loud_warning(self):
+        chips = self.add_v3()
+        done = self.train(TPU_LIBRARY_PATH="/no/such/libtpu.so")
+        self.assertIn("THE TPU IS NOT USED, this program runs on the cpu plugin: " + chips, done.stderr)
+        self.assertIn("TPU_LIBRARY_PATH=/no/such/libtpu.so: there is no plugin", done.stderr)
+        self.assertIn("plugin cpu (xla_cpu_pjrt.so), platform cpu, 1 local device; ", done.stdout)
+
+    def test_the_cpu_on_a_tpu_machine_is_a_remark(self):
+        chips = self.add_v3()
+        done = self.run_sluice("devices", "--plugin", "cpu")
+        self.assertIn("not used: " + chips, done.stderr)
+        self.assertNotIn("THE TPU", done.stderr)
+        self.assertIn("machine   " + chips + ", no GPU", done.stdout)
+
+    def test_chips_that_a_process_holds(self):
+        self.add_v3()
+        library = self.work / "libtpu.so"
+        library.touch()  # never loaded
+        holder = subprocess.Popen([sys.executable, "-c", "import sys; f = open(sys.argv[1]); print(flush=True); sys.stdin.read()",
+                                   self.root / "dev/accel1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(holder.communicate)
+        holder.stdout.readline()
+        start = time.monotonic()
+        done = self.train("--plugin", "tpu", status=1, TPU_LIBRARY_PATH=str(library))
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertRegex(done.stderr, rf"the chips are held by process {holder.pid} \(python3.*\) of user .+, "
+                                      rf"since .*\d\d:\d\d: wait for it, or end it with `kill {holder.pid}`")
+        shown = self.run_sluice("devices", TPU_LIBRARY_PATH=str(library))
+        self.assertRegex(shown.stdout, rf"held by process {holder.pid} ")
+        self.assertRegex(shown.stderr, rf"THE TPU IS NOT USED.* held by process {holder.pid} ")
+        self.assertIn("plugin    cpu ", shown.stdout)
+
+    @unittest.skipUnless(POD_PLUGIN, "this build has no emulated TPU")
+    def test_all_devices_of_an_emulated_tpu(self):
+        chips = self.add_v3()
+        pod = {"TPU_LIBRARY_PATH": POD_PLUGIN, "EMULATED_POD_DEVICES": "8"}
+        done = self.train(**pod)
+        self.assertIn(f"plugin: tpu, {chips}, libtpu from {POD_PLUGIN}", done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"^plugin tpu \(.*\.so\), platform tpu, 8 local devices \(TPU v3\); 8 replicas in 1 process$")
+        self.assertIn("batch 4 × 8 replicas × accumulate 1 = 32", lines[1])
+        self.assertTrue(any("Epoch 1 train end" in line for line in lines), lines)
+        # A plugin that is given by its path counts by its platform.
+        by_path = self.train("--plugin", POD_PLUGIN, "--device-ids", "5", EMULATED_POD_DEVICES="8")
+        self.assertIn("1 local device (TPU v3), id 5; 1 replica in 1 process", by_path.stdout)
+        missing = self.train("--device-ids", "9", status=1, **pod)
+        self.assertRegex(missing.stderr, r"device 9\b.*0, 1, 2, 3, 4, 5, 6, 7")
+
+
+if __name__ == "__main__":
+    unittest.main()
