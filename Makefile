@@ -21,10 +21,13 @@ quickstart: ## from a clean clone to a trained ResNet, with a summary
 test: ## the whole test suite, under sanitizers
 	@scripts/test
 
-test-pod: ## the recipe of docs/recipes at full size, as 4 processes of 8 replicas on this machine (DATA=folder of CIFAR-10 shards)
+RECIPE = recipes/run_emulated.py --pod-plugin build/dev/tests/pjrt/libsluice_pod_plugin.so $(if $(DATA),--data $(DATA))
+
+test-pod: ## the recipe of docs/recipes at full size, on an emulated pod of 4 hosts with 8 devices each (DATA=folder of CIFAR-10 shards)
 	@scripts/build release
-	@recipes/run_emulated.py $(if $(DATA),--data $(DATA))
-	@recipes/run_emulated.py $(if $(DATA),--data $(DATA)) --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2
+	@scripts/build dev sluice_pod_plugin
+	@$(RECIPE)
+	@$(RECIPE) --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2
 
 test-slurm: ## programs under a real Slurm on this machine (as root, with Debian's slurm-wlm and munge)
 	@scripts/setup

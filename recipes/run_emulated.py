@@ -4,8 +4,8 @@
 The shards are copies of a few: those of --data (train-*.tar and test-*.tar of --shard-size samples each, as `sluice data
 cifar10` makes them), or made pictures. Copies are hard links. What stands behind -- goes to `sluice train` and wins.
 
-With EMULATED_POD_PLUGIN=libsluice_pod_plugin.so the processes are the hosts of an emulated pod; without it they run
-XLA's CPU plugin.
+With --pod-plugin libsluice_pod_plugin.so (of tests/pjrt) the processes are the hosts of an emulated pod, whose programs
+have the replicas of all of them; without it each runs XLA's CPU plugin and they add up gradients over sockets.
 """
 
 import argparse
@@ -31,6 +31,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     job = check_log.Job()
     parser.add_argument("--program", default=HERE.parent / "build/release/apps/sluice", type=Path)
+    parser.add_argument("--pod-plugin", type=Path, help="the emulated pod's plugin")
     parser.add_argument("--out", type=Path, help="folder for shards and run (default: a temporary one)")
     parser.add_argument("--data", type=Path, help="folder of shards to copy (default: made pictures)")
     parser.add_argument("--model", default="lenet")
@@ -108,16 +109,16 @@ def command(options, rest, shards, logdir, job):
              "--batch-size", job.batch_size, "--epochs", job.epochs, "--steps-per-epoch", job.steps_per_epoch,
              "--log-steps", job.log_steps, "--log-workers", "all", "--devices", job.devices, "--logdir", logdir, *rest]
     # A pod's hosts know their number from the machine.
-    number = ["--env", "TPU_WORKER_ID={worker}"] if "EMULATED_POD_PLUGIN" in os.environ else []
+    number = ["--env", "TPU_WORKER_ID={worker}"] if options.pod_plugin else []
     return [str(word) for word in [options.program, "run", "--processes", job.processes, *number, "--", *train]]
 
 
-def environment(job, folder):
+def environment(options, job, folder):
     variables = dict(os.environ, XDG_STATE_HOME=str(folder / "state"))
     variables.setdefault("OMP_NUM_THREADS", "1")
-    plugin = variables.pop("EMULATED_POD_PLUGIN", None)
-    if plugin:
-        variables.update(SLUICE_PLUGIN=plugin, EMULATED_POD_DIR=str(folder / "pod"), EMULATED_POD_DEVICES=str(job.devices),
+    if options.pod_plugin:
+        variables.update(SLUICE_PLUGIN=str(options.pod_plugin.resolve()), EMULATED_POD_DIR=str(folder / "pod"),
+                         EMULATED_POD_DEVICES=str(job.devices),
                          TPU_WORKER_HOSTNAMES=",".join(["127.0.0.1"] * job.processes))
         (folder / "pod").mkdir(exist_ok=True)
     return variables
@@ -153,7 +154,7 @@ def main():
         words = command(options, rest, shards, logdir, job)
         print(" ".join(words), flush=True)
         started = time.monotonic()
-        status, log = run(words, environment(job, Path(temporary)), out / "log.txt")
+        status, log = run(words, environment(options, job, Path(temporary)), out / "log.txt")
         if status != 0:
             sys.exit(f"the run ended with status {status}")
         found = list(check_log.faults(job, log, logdir / "metrics.csv"))

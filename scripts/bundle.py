@@ -99,7 +99,7 @@ class Bundle:
         """What the files in bin and lib need, and what that needs, under the name by which it is asked for."""
         own = [path for folder in ("bin", "lib") for path in sorted((self.prefix / folder).iterdir()) if is_elf(path)]
         for path in own:
-            self.origins[path] = (None, "Sluice")
+            self.origins[path] = ("sluice", "Sluice")
         torch = {path.name for path in (self.libraries / "libtorch/lib").iterdir()}
         places = system_libraries()
         todo = LOADED_LATER + [name for path in own for name in Elf(path).needed]
@@ -140,6 +140,8 @@ class Bundle:
         self.copy_tree(ROOT / "examples", share / "examples")
         self.copy_tree(ROOT / "docs", self.documents / "docs")
         shutil.copyfile(ROOT / "README.md", self.documents / "README.md")
+        (self.licenses / "sluice").mkdir(parents=True)
+        shutil.copyfile(ROOT / "LICENSE", self.licenses / "sluice/LICENSE")
         if (ROOT / "recipes").is_dir():
             self.copy_tree(ROOT / "recipes", self.prefix / "recipes")
 
@@ -158,7 +160,7 @@ class Bundle:
         # Debian's notes name these files instead of repeating them.
         shutil.copytree("/usr/share/common-licenses", self.licenses / "common-licenses", dirs_exist_ok=True,
                         ignore=lambda folder, names: [n for n in names if (Path(folder) / n).is_symlink()])
-        rows = [f"{path.relative_to(self.prefix)}\t{folder or '-'}\t{origin}\n"
+        rows = [f"{path.relative_to(self.prefix)}\t{folder}\t{origin}\n"
                 for path, (folder, origin) in sorted(self.origins.items())]
         (self.documents / "libraries.txt").write_text("# file, folder under licenses, where it is from\n" + "".join(rows))
         for path in self.prefix.rglob("*"):

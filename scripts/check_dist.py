@@ -65,7 +65,7 @@ def licence_faults(prefix, files):
         folder = folder_of.get(name)
         if folder is None:
             yield f"{name}: is not in {table.relative_to(prefix)}"
-        elif folder != "-" and not any(
+        elif not any(
                 text.is_file() and text.stat().st_size for text in (table.parent / "licenses" / folder).glob("*")):
             yield f"{name}: has no licence in {table.parent.relative_to(prefix)}/licenses/{folder}"
 

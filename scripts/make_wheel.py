@@ -16,6 +16,7 @@ METADATA = """Metadata-Version: 2.1
 Name: sluice
 Version: {version}
 Summary: Trains LibTorch (C++) models on Cloud TPU slices
+License: Apache-2.0
 Requires-Python: >=3.8
 """
 WHEEL = """Wheel-Version: 1.0

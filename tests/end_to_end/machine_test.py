@@ -1,5 +1,5 @@
 """machine_test.py SLUICE POD_PLUGIN: the program finds the machine's devices: on machines that a folder stands for
-(SLUICE_MACHINE_ROOT), with the CPU's plugin, and with the emulated TPU's where POD_PLUGIN is not empty."""
+(SLUICE_MACHINE_ROOT), with the CPU's plugin and with the emulated TPU's (tests/pjrt)."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
-POD_PLUGIN = sys.argv.pop(2) if len(sys.argv) > 2 else ""
+POD_PLUGIN = sys.argv.pop(2)
 SLUICE = str(Path(sys.argv.pop(1)).resolve())
 
 VARIABLES = ("SLUICE_PLUGIN", "SLUICE_DEVICES", "TPU_LIBRARY_PATH", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES",
@@ -44,10 +44,12 @@ class Machine(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stderr[-3000:])
         return done
 
+    def train_words(self):
+        return ("train", "--model", "mlp", "--fake-data", "--classes", "4", "--image-size", "8", "--train-size", "64",
+                "--test-size", "16", "--batch-size", "4", "--epochs", "1", "--log-steps", "2", "--logdir", str(self.work / "run"))
+
     def train(self, *arguments, **environment):
-        return self.run_sluice("train", "--model", "mlp", "--fake-data", "--classes", "4", "--image-size", "8",
-                               "--train-size", "64", "--test-size", "16", "--batch-size", "4", "--epochs", "1",
-                               "--log-steps", "2", "--logdir", str(self.work / "run"), *arguments, **environment)
+        return self.run_sluice(*self.train_words(), *arguments, **environment)
 
     def test_a_machine_without_accelerators(self):
         done = self.run_sluice("devices", "--json")
@@ -106,7 +108,12 @@ class Machine(unittest.TestCase):
         self.assertRegex(shown.stderr, rf"THE TPU IS NOT USED.* held by process {holder.pid} ")
         self.assertIn("plugin    cpu ", shown.stdout)
 
-    @unittest.skipUnless(POD_PLUGIN, "this build has no emulated TPU")
+    def test_a_client_that_fails_says_what_the_machine_shows(self):
+        # A pod of two without a folder to meet in: the plugin is loaded and refuses.
+        done = self.train("--plugin", "tpu", status=1, TPU_LIBRARY_PATH=POD_PLUGIN, EMULATED_POD_PROCESSES="2")
+        self.assertRegex(done.stderr, r"cannot open the devices of the tpu plugin .*EMULATED_POD_DIR.*; this machine shows "
+                                      r"no TPU: no chip on its PCI bus, no /dev/accelN")
+
     def test_all_devices_of_an_emulated_tpu(self):
         chips = self.add_v3()
         pod = {"TPU_LIBRARY_PATH": POD_PLUGIN, "EMULATED_POD_DEVICES": "8"}
@@ -121,6 +128,16 @@ class Machine(unittest.TestCase):
         self.assertIn("1 local device (TPU v3), id 5; 1 replica in 1 process", by_path.stdout)
         missing = self.train("--device-ids", "9", status=1, **pod)
         self.assertRegex(missing.stderr, r"device 9\b.*0, 1, 2, 3, 4, 5, 6, 7")
+
+    def test_one_process_for_each_chip_of_an_emulated_tpu(self):
+        self.add_v3()
+        done = self.run_sluice("run", "--processes-per-host", "4", "--", SLUICE, *self.train_words(),
+                               TPU_LIBRARY_PATH=POD_PLUGIN, EMULATED_POD_CORES_PER_CHIP="2",
+                               EMULATED_POD_DIR=str(self.work), XDG_STATE_HOME=str(self.work / "state"))
+        self.assertRegex(done.stdout, r"\[0\] plugin tpu \(.*\.so\), platform tpu, 2 local devices \(TPU v3\); "
+                                      r"8 replicas in 4 processes\n")
+        self.assertIn("[0] batch 4 × 8 replicas × accumulate 1 = 32", done.stdout)
+        self.assertIn("[0] Epoch 1 train end", done.stdout)
 
 
 if __name__ == "__main__":

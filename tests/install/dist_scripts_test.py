@@ -22,7 +22,7 @@ def compile_c(text, output, *options):
 
 
 def make_bundle(prefix):
-    for folder in ("bin", "lib", "share/doc/sluice/licenses/greeting"):
+    for folder in ("bin", "lib", "share/doc/sluice/licenses/greeting", "share/doc/sluice/licenses/sluice"):
         (prefix / folder).mkdir(parents=True)
     compile_c('#include <stdio.h>\nvoid greet(const char* w) { printf("hello %s\\n", w); }\n',
               prefix / "lib/libgreet.so.1", "-shared", "-fPIC", "-Wl,-soname,libgreet.so.1")
@@ -30,8 +30,9 @@ def make_bundle(prefix):
               prefix / "bin/sluice", str(prefix / "lib/libgreet.so.1"), "-Wl,-rpath,$ORIGIN/../lib")
     documents = prefix / "share/doc/sluice"
     (documents / "libraries.txt").write_text(
-        "# file, licence, origin\nbin/sluice\t-\tSluice\nlib/libgreet.so.1\tgreeting\tgreeting 1.0\n")
+        "# file, licence, origin\nbin/sluice\tsluice\tSluice\nlib/libgreet.so.1\tgreeting\tgreeting 1.0\n")
     (documents / "licenses/greeting/copyright").write_text("free\n")
+    (documents / "licenses/sluice/LICENSE").write_text("free\n")
 
 
 class DistScripts(unittest.TestCase):
