@@ -12,6 +12,7 @@
 #include "sluice/train/optimizers.h"
 #include "sluice/train/save.h"
 #include "sluice/train/session.h"
+#include "sluice/train/testing/small_run.h"
 #include "sluice/train/trainer.h"
 
 namespace sluice::train {
@@ -194,22 +195,11 @@ TEST(TrainerOnXla, AgreesWithTheCpuAndCompilesTwoPrograms) {
 // Products in bf16, everything that is kept in f32.
 TEST(TrainerOnXla, Bf16IsOfTheProductsAlone) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  TrainOptions options;
-  options.model = "mlp";
-  options.classes = 4;
-  options.fake_data = true;
-  options.image_size = 8;
-  options.channels = 1;
-  options.train_size = 200;
-  options.test_size = 50;
-  options.batch_size = 16;
-  options.epochs = 2;
-  options.lr = 0.05;
-  options.lr_schedule = "constant";
-  options.precision = "bf16";
+  TrainOptions options = small_run(folder.path("run"));
+  options.device = "xla";
   options.plugin = "cpu";
+  options.precision = "bf16";
   options.cpu_kernels = false;  // products are the program's own operations
-  options.logdir = folder.path("run");
   if (is_initialized()) shutdown();
   ::setenv("SLUICE_DUMP", folder.path("programs").c_str(), 1);
   testing::internal::CaptureStdout();

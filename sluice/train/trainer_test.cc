@@ -13,31 +13,12 @@
 #include "sluice/train/checkpoint.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/run.h"
+#include "sluice/train/testing/small_run.h"
 
 namespace sluice::train {
 namespace {
 
 base::TemporaryDirectory scratch() { return base::value_or_throw(base::TemporaryDirectory::create()); }
-
-// A small run on LibTorch's own CPU: 4 classes that the pattern of the pictures tells apart.
-TrainOptions small(const std::string& logdir) {
-  TrainOptions options;
-  options.model = "mlp";
-  options.classes = 4;
-  options.fake_data = true;
-  options.image_size = 8;
-  options.channels = 1;
-  options.train_size = 200;
-  options.test_size = 50;
-  options.batch_size = 16;
-  options.epochs = 2;
-  options.lr = 0.05;
-  options.lr_schedule = "constant";
-  options.device = "cpu";
-  options.log_steps = 5;
-  options.logdir = logdir;
-  return options;
-}
 
 std::string capture(const TrainOptions& options, TrainResult* result) {
   testing::internal::CaptureStdout();
@@ -55,7 +36,7 @@ bool same_weights(const std::string& a, const std::string& b) {
 TEST(Trainer, LearnsLogsAndSaves) {
   auto folder = scratch();
   TrainResult result;
-  const std::string out = capture(small(folder.path("run")), &result);
+  const std::string out = capture(small_run(folder.path("run")), &result);
   EXPECT_EQ(result.exit_status, kDone);
   EXPECT_EQ(result.steps, 24);  // 12 full batches of 16 in 200 samples
   EXPECT_GT(result.best_accuracy, 80);
@@ -82,7 +63,7 @@ TEST(Trainer, LearnsLogsAndSaves) {
 
 TEST(Trainer, AResumedRunIsTheUninterruptedOne) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("whole"));
+  TrainOptions options = small_run(folder.path("whole"));
   TrainResult result;
   options.model = "transformer";  // with dropout: random numbers must go on, too
   options.optimizer = "adam";
@@ -102,7 +83,7 @@ TEST(Trainer, AResumedRunIsTheUninterruptedOne) {
 
 TEST(Trainer, AStopInMidEpochSavesAndGoesOn) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("whole"));
+  TrainOptions options = small_run(folder.path("whole"));
   TrainResult result;
   options.train_size = 6400;
   options.test_size = 16;
@@ -133,7 +114,7 @@ TEST(Trainer, AStopInMidEpochSavesAndGoesOn) {
 
 TEST(Trainer, AMissedTargetHasAStatusOfItsOwn) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("run"));
+  TrainOptions options = small_run(folder.path("run"));
   options.target_accuracy = 100.5;
   TrainResult result;
   EXPECT_THAT(capture(options, &result), testing::HasSubstr("The target accuracy of 100.50% was missed."));
@@ -142,7 +123,7 @@ TEST(Trainer, AMissedTargetHasAStatusOfItsOwn) {
 
 TEST(Trainer, ANanLossStopsAndKeepsTheLastGoodCheckpoint) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("run"));
+  TrainOptions options = small_run(folder.path("run"));
   TrainResult result;
   options.epochs = 1;
   capture(options, &result);
@@ -163,7 +144,7 @@ TEST(Trainer, ANanLossStopsAndKeepsTheLastGoodCheckpoint) {
 
 TEST(Trainer, AnAccumulatedUpdateTakesSeveralBatches) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("big"));
+  TrainOptions options = small_run(folder.path("big"));
   options.epochs = 1;
   options.steps_per_epoch = 3;
   options.save_steps = 2;
@@ -189,7 +170,7 @@ double last_accuracy(const std::string& folder, const std::string& split) {
 
 TEST(Trainer, AnEpochShorterThanTheLogStepsHasALine) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("run"));
+  TrainOptions options = small_run(folder.path("run"));
   options.log_steps = 100;
   TrainResult result;
   const std::string out = capture(options, &result);
@@ -199,7 +180,7 @@ TEST(Trainer, AnEpochShorterThanTheLogStepsHasALine) {
 
 TEST(Trainer, OtherModelsCheckpointIsAnError) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("run"));
+  TrainOptions options = small_run(folder.path("run"));
   options.epochs = 1;
   TrainResult result;
   capture(options, &result);
@@ -218,7 +199,7 @@ TEST(Trainer, OtherModelsCheckpointIsAnError) {
 
 TEST(Trainer, JsonGoesToStandardOutputAlone) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("run"));
+  TrainOptions options = small_run(folder.path("run"));
   options.json = true;
   TrainResult result;
   testing::internal::CaptureStderr();
@@ -230,7 +211,7 @@ TEST(Trainer, JsonGoesToStandardOutputAlone) {
 
 TEST(Trainer, TakesAnyModule) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("run"));
+  TrainOptions options = small_run(folder.path("run"));
   options.epochs = 1;
   Trainer trainer(options);
   EXPECT_EQ(trainer.image_size(), 8);
@@ -257,7 +238,7 @@ std::string write_shard(const std::string& path) {
 TEST(Trainer, CountsWhatIsRightInTraining) {
   auto folder = scratch();
   for (const char* remainder : {"drop", "pad"}) {
-    TrainOptions options = small(folder.path(remainder));
+    TrainOptions options = small_run(folder.path(remainder));
     options.fake_data = false;
     options.train = options.test = write_shard(folder.path("a.tar"));
     options.images = "ppm";
@@ -276,7 +257,7 @@ TEST(Trainer, CountsWhatIsRightInTraining) {
 
 TEST(Trainer, MixedPicturesHaveMixedLosses) {
   auto folder = scratch();
-  TrainOptions options = small(folder.path("run"));
+  TrainOptions options = small_run(folder.path("run"));
   options.fake_data = false;
   options.train = options.test = write_shard(folder.path("a.tar"));
   options.images = "ppm";
@@ -321,7 +302,7 @@ TEST(Trainer, MixedPicturesHaveMixedLosses) {
 
 TEST(Trainer, SenselessOptionsAreErrors) {
   auto message = [](auto change) {
-    TrainOptions options = small("unused");
+    TrainOptions options = small_run("unused");
     change(options);
     try {
       check(options);
@@ -340,7 +321,7 @@ TEST(Trainer, SenselessOptionsAreErrors) {
   EXPECT_THAT(message([](TrainOptions& o) { o.classes = 0; }), testing::HasSubstr("--classes"));
   EXPECT_THAT(message([](TrainOptions& o) { o.precision = "f16"; }), testing::HasSubstr("f32 or bf16"));
   EXPECT_THAT(message([](TrainOptions& o) { o.batch_size = 0; }), testing::HasSubstr("--batch-size"));
-  TrainOptions options = small("unused");
+  TrainOptions options = small_run("unused");
   options.global_batch_size = 100;
   EXPECT_THROW(rows_per_replica(options, 3), Error);
   EXPECT_EQ(rows_per_replica(options, 4), 25);

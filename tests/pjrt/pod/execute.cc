@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tests/pjrt/pod/client.h"
+#include "tests/pjrt/pod/entry.h"
 
 namespace emulated_pod {
 
@@ -194,7 +195,7 @@ void Execution::give_out() {
           new Buffer(*loaded_.devices[d], facts_.outputs[o], std::move(outputs_[d][o])));
     }
     if (args_.device_complete_events == nullptr) continue;
-    args_.device_complete_events[d] = reinterpret_cast<c::PJRT_Event*>(new std::shared_ptr<Event>(done_));
+    args_.device_complete_events[d] = new_event(done_);
   }
 }
 
