@@ -26,8 +26,8 @@ RECIPE = recipes/run_emulated.py --pod-plugin build/dev/tests/pjrt/libsluice_pod
 test-pod: ## the recipe of docs/recipes at full size, on an emulated pod of 4 hosts with 8 devices each (DATA=folder of CIFAR-10 shards)
 	@scripts/build release
 	@scripts/build dev sluice_pod_plugin
-	@$(RECIPE)
-	@$(RECIPE) --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2
+	@$(RECIPE) --out out/pod
+	@$(RECIPE) --out out/pod-resnet50 --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2
 
 test-slurm: ## programs under a real Slurm on this machine (as root, with Debian's slurm-wlm and munge)
 	@scripts/setup
