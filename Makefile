@@ -27,7 +27,7 @@ test-pod: ## the recipe of docs/recipes at full size, on an emulated pod of 4 ho
 	@scripts/build release
 	@scripts/build dev sluice_pod_plugin
 	@$(RECIPE) --out out/pod
-	@$(RECIPE) --out out/pod-resnet50 --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2
+	@$(RECIPE) --out out/pod-resnet50 --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2 --test-shards 2
 
 test-slurm: ## programs under a real Slurm on this machine (as root, with Debian's slurm-wlm and munge)
 	@scripts/setup

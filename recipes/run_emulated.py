@@ -41,7 +41,7 @@ def arguments():
                        ("batch-size", "of a replica"), ("epochs", ""), ("log-steps", ""),
                        ("steps-per-epoch", "at most, 0: all")]:
         parser.add_argument(f"--{name}", type=int, default=getattr(job, name.replace("-", "_")), help=what)
-    parser.add_argument("--test-shards", type=int, default=2)
+    parser.add_argument("--test-shards", type=int, default=50)
     own, rest = sys.argv[1:], []
     if "--" in own:
         own, rest = own[:own.index("--")], own[own.index("--") + 1:]
