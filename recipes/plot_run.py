@@ -29,10 +29,10 @@ def main():
     losses.plot(*column(rows, "test", "loss"), "o", label="test, after each epoch")
     accuracies.plot(*column(rows, "train", "accuracy"), "o-", label="training, of the epoch")
     accuracies.plot(*column(rows, "test", "accuracy"), "o-", label="test, after each epoch")
-    losses.set(ylabel="cross-entropy", yscale="log")
+    losses.set(ylabel="cross-entropy", ylim=(0, None))
     accuracies.set(ylabel="accuracy, %", ylim=(0, 100))
     for axes in (losses, accuracies):
-        axes.set(xlabel="step")
+        axes.set(xlabel="step", xlim=(0, None))
         axes.grid(alpha=0.3)
         axes.legend()
     figure.savefig(sys.argv[2], dpi=110)

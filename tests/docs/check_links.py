@@ -7,7 +7,7 @@ from pathlib import Path
 
 def main(root):
     faults = []
-    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    pages = [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]
     for page in pages:
         text = page.read_text()
         if not text.startswith("# "):
