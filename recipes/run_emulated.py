@@ -120,8 +120,9 @@ def environment(options, job, folder):
         variables.update(SLUICE_PLUGIN=str(options.pod_plugin.resolve()), EMULATED_POD_DIR=str(folder / "pod"),
                          EMULATED_POD_DEVICES=str(job.devices),
                          TPU_WORKER_HOSTNAMES=",".join(["127.0.0.1"] * job.processes))
-        # The replicas share this machine's cores, so that the last may come to a sum minutes after the first.
-        variables["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *(
+        # The replicas share this machine's cores, so that the last may come to a sum minutes after the first. Those
+        # that wait hold threads of the plugin's pool; XNNPACK's would wait for these threads for ever.
+        variables["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_xnnpack=false", *(
             f"--xla_cpu_collective_call_{event}_timeout_seconds=3600" for event in ("warn_stuck", "terminate"))])
         (folder / "pod").mkdir(exist_ok=True)
     return variables
