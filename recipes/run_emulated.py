@@ -2,7 +2,7 @@
 """Runs the recipe resnet50_cifar10 on one machine, as 4 processes of 8 replicas (or as told), and checks the counts.
 
 The shards are copies of a few: those of --data (train-*.tar and test-*.tar of --shard-size samples each, as `sluice data
-cifar10` makes them), or made pictures. Copies are hard links. What stands behind -- goes to `sluice train` and wins.
+cifar10` makes them), or made images. Copies are hard links. What stands behind -- goes to `sluice train` and wins.
 
 With --pod-plugin libsluice_pod_plugin.so (of tests/pjrt) the processes are the hosts of an emulated pod, whose programs
 have the replicas of all of them; without it each runs XLA's CPU plugin and they add up gradients over sockets.
@@ -33,7 +33,7 @@ def arguments():
     parser.add_argument("--program", default=HERE.parent / "build/release/apps/sluice", type=Path)
     parser.add_argument("--pod-plugin", type=Path, help="the emulated pod's plugin")
     parser.add_argument("--out", type=Path, help="folder for shards and run (default: a temporary one)")
-    parser.add_argument("--data", type=Path, help="folder of shards to copy (default: made pictures)")
+    parser.add_argument("--data", type=Path, help="folder of shards to copy (default: made images)")
     parser.add_argument("--model", default="lenet")
     parser.add_argument("--lr", default="0.05")
     for name, what in [("shards", "training shards"), ("shard-size", "samples in each"), ("processes", "hosts"),
@@ -48,7 +48,7 @@ def arguments():
     return parser.parse_args(own), rest
 
 
-def picture(label, rng):
+def image(label, rng):
     """Stripes, of another width for each class, under noise."""
     shift, rows = rng.randrange(SIDE), bytearray()
     noise = rng.randbytes(SIDE * SIDE * 3)
@@ -60,23 +60,23 @@ def picture(label, rng):
     return b"P6\n%d %d\n255\n" % (SIDE, SIDE) + bytes(rows)
 
 
-def make_pictures(folder, count, seed):
+def make_images(folder, count, seed):
     rng = random.Random(seed)
     for number in range(count):
         label = number % CLASSES
         path = folder / f"class{label}"
         path.mkdir(parents=True, exist_ok=True)
-        (path / f"{number:06d}.ppm").write_bytes(picture(label, rng))
+        (path / f"{number:06d}.ppm").write_bytes(image(label, rng))
 
 
 def make_shards(program, out, shard_size):
     """A training shard or two, and one for the test."""
     for part, shards in (("train", 2), ("test", 1)):
-        pictures = out / f"{part}-pictures"
-        make_pictures(pictures, shards * shard_size, seed=shards)
-        subprocess.run([program, "data", "pack", pictures, out / "made", "--prefix", part, "--shard-size", str(shard_size)],
+        images = out / f"{part}-images"
+        make_images(images, shards * shard_size, seed=shards)
+        subprocess.run([program, "data", "pack", images, out / "made", "--prefix", part, "--shard-size", str(shard_size)],
                        check=True, stdout=subprocess.DEVNULL)
-        shutil.rmtree(pictures)
+        shutil.rmtree(images)
     return out / "made"
 
 

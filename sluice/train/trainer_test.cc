@@ -294,7 +294,7 @@ TEST(Trainer, MixedPicturesHaveMixedLosses) {
   };
   const auto loss = (share * pick(own) + (1 - share) * pick(other)).mean();
   EXPECT_NEAR(reported, loss.item<double>(), 2e-5);
-  // A mixed picture is right when its larger part is.
+  // A mixed image is right when its larger part is.
   const auto right = log_p.argmax(1).eq(torch::where(share.ge(0.5), own, other));
   EXPECT_NEAR(last_accuracy(options.logdir, "train"), 100 * right.to(torch::kDouble).mean().item<double>(),
               1e-9);
