@@ -28,6 +28,12 @@ std::string Sha256::finish() {
   return hash;
 }
 
+std::string sha256(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
+}
+
 std::string hexadecimal(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

@@ -22,6 +22,9 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
+// The 32 bytes of the hash of all these bytes.
+std::string sha256(std::string_view bytes);
+
 // Two digits (0-9, a-f) for each byte.
 std::string hexadecimal(std::string_view bytes);
 

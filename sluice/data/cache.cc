@@ -1,7 +1,6 @@
 #include "sluice/data/cache.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/base/sha256.h"
 
 namespace sluice::data {
 namespace {
@@ -95,17 +95,8 @@ base::Status CacheWriter::commit() {
 }
 
 std::string Cache::path_of(const std::string& url, const std::string& version) const {
-  const std::string text = url + "\n" + version;
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string name;
-  for (unsigned i = 0; i < std::min(size, 20u); ++i) {
-    name += kDigits[digest[i] >> 4];
-    name += kDigits[digest[i] & 15];
-  }
-  return base::join_path(folder_, name + kWhole);
+  const std::string hash = base::sha256(url + "\n" + version).substr(0, 20);
+  return base::join_path(folder_, base::hexadecimal(hash) + kWhole);
 }
 
 std::unique_ptr<CachedFile> Cache::find(const std::string& url, const std::string& version,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/base/sha256.h"
 #include "sluice/cloud/certificates.h"
 #include "sluice/data/source.h"
 
@@ -93,13 +94,7 @@ base::Result<std::string> md5_of_file(const std::string& path) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned length = 0;
   EVP_DigestFinal_ex(context.get(), digest, &length);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned i = 0; i < length; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
-  }
-  return text;
+  return base::hexadecimal({reinterpret_cast<const char*>(digest), length});
 }
 
 }  // namespace sluice::data

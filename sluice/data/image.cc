@@ -3,19 +3,17 @@
 #include <cctype>
 #include <utility>
 
+#include "sluice/base/sha256.h"
+#include "sluice/base/strings.h"
+
 namespace sluice::data {
 namespace {
 
 // "89 50 4e 47 …" for messages about files that are something else.
 std::string first_bytes(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes.substr(0, 8)) {
-    if (!text.empty()) text += ' ';
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
+  std::vector<std::string> texts;
+  for (const char& c : bytes.substr(0, 8)) texts.push_back(base::hexadecimal({&c, 1}));
+  return base::join(texts, " ");
 }
 
 std::vector<std::uint8_t>& kept_memory() {

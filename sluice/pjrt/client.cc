@@ -180,12 +180,7 @@ base::Result<std::shared_ptr<Executable>> Client::compile(std::string_view text,
 base::Result<std::shared_ptr<Executable>> Client::compile_now(std::string_view text,
                                                               const std::string& serialized,
                                                               const CompileOptions& options) {
-  constexpr std::string_view kFormat = "mlir";
-  auto program = c::make<c::PJRT_Program>();
-  program.code = text.data();
-  program.code_size = text.size();
-  program.format = kFormat.data();
-  program.format_size = kFormat.size();
+  const c::PJRT_Program program = mlir_program(text);
   auto args = c::make<c::PJRT_Client_Compile_Args>();
   args.client = raw_;
   args.program = &program;

@@ -22,12 +22,6 @@ constexpr size_t kHashBytes = 32;
 // A temporary file this old belongs to a process that died.
 constexpr time_t kStaleSeconds = 3600;
 
-std::string sha256(std::string_view bytes) {
-  base::Sha256 hash;
-  hash.add(bytes);
-  return hash.finish();
-}
-
 template <typename Number>
 void put_little_endian(std::string& out, Number number) {
   for (size_t i = 0; i < sizeof number; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
@@ -40,7 +34,7 @@ std::string entry_header(const std::string& key, std::string_view payload) {
   put_little_endian(header, static_cast<uint32_t>(key.size()));
   header += key;
   put_little_endian(header, static_cast<uint64_t>(payload.size()));
-  return header + sha256(payload);
+  return header + base::sha256(payload);
 }
 
 struct Entry {

@@ -47,6 +47,16 @@ std::string options_of(int64_t num_replicas, const std::string& assignment) {
 
 }  // namespace
 
+c::PJRT_Program mlir_program(std::string_view text) {
+  static constexpr std::string_view kFormat = "mlir";
+  auto program = c::make<c::PJRT_Program>();
+  program.code = text.data();
+  program.code_size = text.size();
+  program.format = kFormat.data();
+  program.format_size = kFormat.size();
+  return program;
+}
+
 std::string serialize_compile_options(std::span<const int> device_ids) {
   return options_of(static_cast<int64_t>(device_ids.size()), device_assignment(device_ids));
 }

@@ -1,10 +1,16 @@
-// The compiler's options in the form in which plugins take them.
+// A program and the compiler's options in the form in which plugins take them.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
+
+#include "sluice/pjrt/c_api.h"
 
 namespace sluice::pjrt {
+
+// The text of a StableHLO module as a plugin's compiler takes it. It points into `text`.
+c::PJRT_Program mlir_program(std::string_view text);
 
 // A serialised CompileOptionsProto for one replica on each of the devices: no partitions, replica i on
 // device_ids[i].

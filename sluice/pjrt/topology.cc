@@ -103,12 +103,7 @@ base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_v
     return base::fail(Code::kInvalidArgument, "expected 1 to ", topology.num_devices(),
                       " replicas, one a device, found ", num_replicas);
   }
-  constexpr std::string_view kFormat = "mlir";
-  auto source = c::make<c::PJRT_Program>();
-  source.code = text.data();
-  source.code_size = text.size();
-  source.format = kFormat.data();
-  source.format_size = kFormat.size();
+  const c::PJRT_Program source = mlir_program(text);
   const std::string options = serialize_compile_options(num_replicas);
   auto args = c::make<c::PJRT_Compile_Args>();
   args.topology = topology.raw_;

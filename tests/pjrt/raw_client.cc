@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/executable_facts.h"
 
 namespace emulated_pod::testing {
@@ -112,9 +113,7 @@ bool RawClient::deleted(c::PJRT_Buffer* buffer) const {
 
 Result<c::PJRT_LoadedExecutable*> RawClient::compile(const std::string& text, const std::string& options,
                                                      const std::string& format) {
-  auto program = c::make<c::PJRT_Program>();
-  program.code = text.data();
-  program.code_size = text.size();
+  c::PJRT_Program program = sluice::pjrt::mlir_program(text);
   program.format = format.data();
   program.format_size = format.size();
   auto args = c::make<c::PJRT_Client_Compile_Args>();

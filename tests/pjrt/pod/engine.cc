@@ -4,6 +4,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/pjrt/compile_cache.h"
+#include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/executable_facts.h"
 #include "sluice/pjrt/find_plugin.h"
 
@@ -110,12 +111,7 @@ Result<std::string> Engine::key_of(std::string_view serialized) {
 
 Result<std::shared_ptr<Program>> Engine::compile(std::string_view text, std::string_view options) const {
   SLUICE_TRY(Placement placement, read_placement(options, static_cast<int>(devices_.size())));
-  constexpr std::string_view kFormat = "mlir";
-  auto program = c::make<c::PJRT_Program>();
-  program.code = text.data();
-  program.code_size = text.size();
-  program.format = kFormat.data();
-  program.format_size = kFormat.size();
+  const c::PJRT_Program program = sluice::pjrt::mlir_program(text);
   auto args = c::make<c::PJRT_Client_Compile_Args>();
   args.client = client_;
   args.program = &program;
