@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
+#include "sluice/collectives/host_collectives.h"
 #include "sluice/pjrt/client.h"
-#include "sluice/pjrt/host_collectives.h"
 #include "sluice/replica/gloo_transport.h"
 #include "sluice/replica/transport.h"
 #include "sluice/stablehlo/builder.h"

@@ -19,12 +19,12 @@
 // jpeglib.h needs cstdio before it.
 #include <jpeglib.h>
 
-#include "sluice/data/augment.h"
 #include "sluice/data/dataset.h"
-#include "sluice/data/image.h"
-#include "sluice/data/png_fast.h"
-#include "sluice/data/resize.h"
-#include "sluice/data/tar.h"
+#include "sluice/data/decode/augment.h"
+#include "sluice/data/decode/image.h"
+#include "sluice/data/decode/png_fast.h"
+#include "sluice/data/decode/resize.h"
+#include "sluice/data/shards/tar.h"
 
 namespace {
 

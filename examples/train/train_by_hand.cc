@@ -1,6 +1,6 @@
 // Training without a session: register the device, then plain LibTorch; sluice::sync() ends each step.
 #include <sluice/device/device.h>
-#include <sluice/train/session.h>
+#include <sluice/session/session.h>
 #include <torch/torch.h>
 
 #include <cstdlib>

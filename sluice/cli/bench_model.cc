@@ -4,7 +4,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/replica/collectives.h"
-#include "sluice/train/session.h"
+#include "sluice/session/session.h"
 
 namespace sluice::cli {
 namespace {

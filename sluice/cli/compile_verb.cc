@@ -7,9 +7,9 @@
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
-#include "sluice/cli/slice_report.h"
 #include "sluice/cli/step_program.h"
 #include "sluice/cli/verbs.h"
+#include "sluice/estimate/slice_report.h"
 
 namespace sluice::cli {
 namespace {

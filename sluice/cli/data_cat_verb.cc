@@ -8,9 +8,9 @@
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data_common.h"
-#include "sluice/data/decode.h"
-#include "sluice/data/group.h"
-#include "sluice/data/sheet.h"
+#include "sluice/data/decode/decode.h"
+#include "sluice/data/shards/group.h"
+#include "sluice/data/tools/sheet.h"
 
 namespace sluice::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "sluice/data/urls.h"
+#include "sluice/data/shards/urls.h"
 
 namespace sluice::cli {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
-#include "sluice/data/copy.h"
-#include "sluice/data/urls.h"
+#include "sluice/data/shards/urls.h"
+#include "sluice/data/tools/copy.h"
 
 namespace sluice::cli {
 namespace {

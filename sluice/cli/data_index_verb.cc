@@ -10,7 +10,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cli/data_common.h"
-#include "sluice/data/shard_index.h"
+#include "sluice/data/shards/shard_index.h"
 
 namespace sluice::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/cli/data_common.h"
-#include "sluice/data/inspect.h"
+#include "sluice/data/tools/inspect.h"
 
 namespace sluice::cli {
 namespace {

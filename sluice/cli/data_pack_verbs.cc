@@ -6,10 +6,10 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/cli/data_common.h"
-#include "sluice/data/cifar10.h"
-#include "sluice/data/digits.h"
-#include "sluice/data/idx.h"
-#include "sluice/data/pack.h"
+#include "sluice/data/tools/cifar10.h"
+#include "sluice/data/tools/digits.h"
+#include "sluice/data/tools/idx.h"
+#include "sluice/data/tools/pack.h"
 
 namespace sluice::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/cli/data_common.h"
-#include "sluice/data/stats.h"
+#include "sluice/data/tools/stats.h"
 
 namespace sluice::cli {
 namespace {

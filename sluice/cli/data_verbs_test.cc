@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sluice/base/file.h"
-#include "sluice/data/image.h"
-#include "sluice/data/tar_writer.h"
+#include "sluice/data/decode/image.h"
+#include "sluice/data/shards/tar_writer.h"
 
 namespace sluice::cli {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/cli/verbs.h"
-#include "sluice/pjrt/chip_use.h"
-#include "sluice/pjrt/choose_plugin.h"
-#include "sluice/pjrt/describe.h"
+#include "sluice/pjrt/machine/chip_use.h"
+#include "sluice/pjrt/machine/choose_plugin.h"
+#include "sluice/pjrt/machine/describe.h"
 
 namespace sluice::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
-#include "sluice/pjrt/tpu_slice.h"
+#include "sluice/estimate/tpu_slice.h"
 #include "sluice/pod/client.h"
 #include "sluice/pod/environment.h"
 #include "sluice/pod/program.h"

@@ -8,8 +8,8 @@
 #include "sluice/cli/bench_model.h"
 #include "sluice/device/ahead.h"
 #include "sluice/pjrt/child_process.h"
-#include "sluice/pjrt/choose_plugin.h"
-#include "sluice/train/session.h"
+#include "sluice/pjrt/machine/choose_plugin.h"
+#include "sluice/session/session.h"
 
 namespace sluice::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/slice_report.h"
+#include "sluice/estimate/slice_report.h"
 
 namespace sluice::cli {
 
@@ -19,8 +19,8 @@ struct StepRecipe {
 // over the replicas, update. Opens the device. Throws sluice::Error for an unknown model.
 StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas);
 // The program of the second step that a command records: a program of the user's own that trains in a Session
-// (sluice/train/ahead_program.h has the other side). Throws kFailedPrecondition with the command's last words
-// when it ends before.
+// (sluice/session/ahead_program.h has the other side). Throws kFailedPrecondition with the command's last
+// words when it ends before.
 StepText step_of_command(const std::vector<std::string>& command, int replicas, double deadline_seconds);
 // The recipe's pictures, with 0 replaced by the model's own size.
 int64_t picture_size(const StepRecipe& recipe);

@@ -6,7 +6,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/cli/no_effect.h"
 #include "sluice/cli/verbs.h"
-#include "sluice/train/device_list.h"
+#include "sluice/session/device_list.h"
 #include "sluice/train/options.h"
 
 namespace sluice::cli {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
-#include "sluice/data/array.h"
+#include "sluice/data/decode/array.h"
 
 SLUICE_API_BEGIN
 namespace sluice::data {

@@ -4,7 +4,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/data/settings.h"
-#include "sluice/data/urls.h"
+#include "sluice/data/shards/urls.h"
 
 namespace sluice::data {
 namespace {

@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "sluice/data/image.h"
-#include "sluice/data/shard_index.h"
+#include "sluice/data/decode/image.h"
+#include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_support.h"
 
 namespace sluice::data {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sluice/data/dataset.h"
-#include "sluice/data/decode.h"
-#include "sluice/data/shard_facts.h"
+#include "sluice/data/decode/decode.h"
+#include "sluice/data/shards/shard_facts.h"
 
 namespace sluice::data {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sluice/base/file.h"
-#include "sluice/data/source.h"
-#include "sluice/data/tar_writer.h"
+#include "sluice/data/shards/source.h"
+#include "sluice/data/shards/tar_writer.h"
 
 namespace sluice::data::test {
 

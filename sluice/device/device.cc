@@ -2,8 +2,8 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/device/busy_clock.h"
-#include "sluice/device/metrics.h"
+#include "sluice/device/report/busy_clock.h"
+#include "sluice/device/report/metrics.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
 

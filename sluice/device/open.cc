@@ -11,11 +11,11 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
+#include "sluice/collectives/host_collectives.h"
 #include "sluice/device/agree.h"
 #include "sluice/kernels/install.h"
-#include "sluice/pjrt/choose_plugin.h"
 #include "sluice/pjrt/event.h"
-#include "sluice/pjrt/host_collectives.h"
+#include "sluice/pjrt/machine/choose_plugin.h"
 
 namespace sluice::device {
 namespace {

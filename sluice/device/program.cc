@@ -7,9 +7,9 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
-#include "sluice/device/busy_clock.h"
-#include "sluice/device/metrics.h"
-#include "sluice/device/shortage.h"
+#include "sluice/device/report/busy_clock.h"
+#include "sluice/device/report/metrics.h"
+#include "sluice/device/report/shortage.h"
 
 namespace sluice::device {
 namespace {

@@ -12,13 +12,13 @@
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
 #include "sluice/device/ahead.h"
-#include "sluice/device/alive.h"
-#include "sluice/device/busy_clock.h"
-#include "sluice/device/metrics.h"
 #include "sluice/device/open.h"
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
-#include "sluice/device/shortage.h"
+#include "sluice/device/report/alive.h"
+#include "sluice/device/report/busy_clock.h"
+#include "sluice/device/report/metrics.h"
+#include "sluice/device/report/shortage.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {

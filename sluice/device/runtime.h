@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/collectives/transport.h"
 #include "sluice/device/device.h"
 #include "sluice/device/value.h"
 #include "sluice/pjrt/client.h"
-#include "sluice/pjrt/transport.h"
 
 namespace sluice::device {
 

@@ -4,7 +4,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/strings.h"
-#include "sluice/device/metrics.h"
+#include "sluice/device/report/metrics.h"
 
 namespace sluice::device {
 

@@ -9,10 +9,10 @@
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
-#include "sluice/device/alive.h"
-#include "sluice/device/metrics.h"
+#include "sluice/device/report/alive.h"
+#include "sluice/device/report/metrics.h"
+#include "sluice/device/report/shortage.h"
 #include "sluice/device/runtime.h"
-#include "sluice/device/shortage.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
 

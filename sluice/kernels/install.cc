@@ -5,19 +5,19 @@
 #include <string>
 
 #include "sluice/base/export.h"
-#include "sluice/kernels/attention.h"
-#include "sluice/kernels/convolution.h"
-#include "sluice/kernels/gelu.h"
-#include "sluice/kernels/layer_norm.h"
-#include "sluice/kernels/moments.h"
-#include "sluice/kernels/normalization.h"
+#include "sluice/kernels/convolution/convolution.h"
+#include "sluice/kernels/gemm/product.h"
+#include "sluice/kernels/gemm/product_update.h"
 #include "sluice/kernels/onednn.h"
-#include "sluice/kernels/pooling.h"
-#include "sluice/kernels/product.h"
-#include "sluice/kernels/product_update.h"
-#include "sluice/kernels/softmax.h"
+#include "sluice/kernels/rows/attention.h"
+#include "sluice/kernels/rows/gelu.h"
+#include "sluice/kernels/rows/layer_norm.h"
+#include "sluice/kernels/rows/moments.h"
+#include "sluice/kernels/rows/normalization.h"
+#include "sluice/kernels/rows/pooling.h"
+#include "sluice/kernels/rows/softmax.h"
+#include "sluice/kernels/rows/update.h"
 #include "sluice/kernels/threads.h"
-#include "sluice/kernels/update.h"
 
 // jemalloc's settings, which it reads when the process starts; unused where another allocator serves it.
 // XLA's CPU plugin takes the memory of a program's intermediate values anew for each launch, and LibTorch

@@ -6,8 +6,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/pjrt/cache_identity.h"
-#include "sluice/pjrt/chip_use.h"
 #include "sluice/pjrt/compile_options.h"
+#include "sluice/pjrt/machine/chip_use.h"
 #include "sluice/pjrt/types.h"
 
 namespace sluice::pjrt {

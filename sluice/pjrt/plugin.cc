@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "sluice/base/log.h"
-#include "sluice/pjrt/chip_use.h"
-#include "sluice/pjrt/choose_plugin.h"
+#include "sluice/pjrt/machine/chip_use.h"
+#include "sluice/pjrt/machine/choose_plugin.h"
 #include "sluice/pjrt/named_value.h"
 
 namespace sluice::pjrt {

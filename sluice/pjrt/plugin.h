@@ -7,7 +7,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/pjrt/api.h"
-#include "sluice/pjrt/find_plugin.h"
+#include "sluice/pjrt/machine/find_plugin.h"
 
 namespace sluice::pjrt {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sluice/base/file.h"
-#include "sluice/pjrt/describe.h"
-#include "sluice/pjrt/find_plugin.h"
+#include "sluice/pjrt/machine/describe.h"
+#include "sluice/pjrt/machine/find_plugin.h"
 
 namespace sluice::pjrt {
 namespace {

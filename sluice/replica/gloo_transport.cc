@@ -12,7 +12,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
-#include "sluice/pjrt/reduction.h"
+#include "sluice/collectives/reduction.h"
 #include "sluice/replica/gloo_network.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/pulse.h"

@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-#include "sluice/pjrt/host_collectives.h"
+#include "sluice/collectives/host_collectives.h"
 #include "sluice/pjrt/testing/collective_programs.h"
 #include "sluice/replica/testing/crew.h"
 #include "sluice/replica/transport.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "sluice/pjrt/transport.h"
+#include "sluice/collectives/transport.h"
 
 namespace sluice::replica {
 

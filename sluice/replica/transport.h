@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sluice/base/result.h"
-#include "sluice/pjrt/transport.h"
+#include "sluice/collectives/transport.h"
 #include "sluice/replica/processes.h"
 
 namespace sluice::replica {

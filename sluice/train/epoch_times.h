@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/base/result.h"
-#include "sluice/train/backend.h"
+#include "sluice/session/backend.h"
 
 namespace sluice::train {
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "sluice/base/file.h"
-#include "sluice/data/tar_writer.h"
+#include "sluice/data/shards/tar_writer.h"
 #include "sluice/train/trainer.h"
 
 namespace sluice::train {

@@ -1,7 +1,7 @@
 #include "sluice/train/evaluate.h"
 
 #include "sluice/replica/collectives.h"
-#include "sluice/train/session_state.h"
+#include "sluice/session/session_state.h"
 
 namespace sluice::train {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "sluice/train/feed.h"
-#include "sluice/train/session.h"
+#include "sluice/session/feed.h"
+#include "sluice/session/session.h"
 
 namespace sluice::train {
 

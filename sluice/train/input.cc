@@ -7,7 +7,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
-#include "sluice/train/session.h"
+#include "sluice/session/session.h"
 
 namespace sluice::train {
 namespace input_detail {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "sluice/data/dataset.h"
-#include "sluice/train/feed.h"
+#include "sluice/session/feed.h"
+#include "sluice/session/session.h"
 #include "sluice/train/options.h"
-#include "sluice/train/session.h"
 
 namespace sluice::train {
 

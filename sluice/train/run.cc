@@ -9,7 +9,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
-#include "sluice/train/log_line.h"
+#include "sluice/session/log_line.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/weights.h"
 

@@ -8,14 +8,14 @@
 #include <string>
 
 #include "sluice/base/file.h"
-#include "sluice/train/checkpoint.h"
+#include "sluice/session/checkpoint.h"
+#include "sluice/session/log_line.h"
+#include "sluice/session/rate.h"
 #include "sluice/train/console.h"
 #include "sluice/train/epoch_times.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/input.h"
-#include "sluice/train/log_line.h"
 #include "sluice/train/metrics_writer.h"
-#include "sluice/train/rate.h"
 #include "sluice/train/remote_folder.h"
 #include "sluice/train/schedule.h"
 #include "sluice/train/signals.h"

@@ -8,10 +8,10 @@
 
 #include "sluice/base/file.h"
 #include "sluice/models/models.h"
-#include "sluice/train/checkpoint.h"
+#include "sluice/session/checkpoint.h"
+#include "sluice/session/save.h"
+#include "sluice/session/session.h"
 #include "sluice/train/optimizers.h"
-#include "sluice/train/save.h"
-#include "sluice/train/session.h"
 #include "sluice/train/testing/small_run.h"
 #include "sluice/train/trainer.h"
 

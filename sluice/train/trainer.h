@@ -16,8 +16,8 @@
 #include <memory>
 
 #include "sluice/base/export.h"
+#include "sluice/session/session.h"
 #include "sluice/train/options.h"
-#include "sluice/train/session.h"
 
 SLUICE_API_BEGIN
 

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "sluice/base/file.h"
-#include "sluice/data/tar_writer.h"
+#include "sluice/data/shards/tar_writer.h"
 #include "sluice/data/torch_adapter.h"
 #include "sluice/models/models.h"
-#include "sluice/train/checkpoint.h"
+#include "sluice/session/checkpoint.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/run.h"
 #include "sluice/train/testing/small_run.h"

@@ -3,7 +3,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/storage.h"
-#include "sluice/train/checkpoint.h"
+#include "sluice/session/checkpoint.h"
 #include "sluice/train/export.h"
 #include "sluice/train/remote_folder.h"
 

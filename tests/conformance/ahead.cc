@@ -18,8 +18,8 @@
 
 #include "sluice/device/ahead.h"
 #include "sluice/device/device.h"
-#include "sluice/pjrt/ahead_worker.h"
-#include "sluice/pjrt/find_plugin.h"
+#include "sluice/estimate/ahead_worker.h"
+#include "sluice/pjrt/machine/find_plugin.h"
 #include "tests/conformance/call.h"
 #include "tests/conformance/sample.h"
 

@@ -3,7 +3,7 @@
 #include "sluice/replica/collectives.h"
 
 #include "sluice/base/error.h"
-#include "sluice/train/session.h"
+#include "sluice/session/session.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "sluice/base/error.h"
-#include "sluice/device/shortage.h"
+#include "sluice/device/report/shortage.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {

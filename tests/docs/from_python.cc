@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "sluice/base/file.h"
-#include "sluice/data/tar_writer.h"
+#include "sluice/data/shards/tar_writer.h"
 
 namespace {
 

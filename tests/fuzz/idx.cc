@@ -1,7 +1,7 @@
 // IDX files.
 #include <string_view>
 
-#include "sluice/data/idx.h"
+#include "sluice/data/tools/idx.h"
 #include "tests/fuzz/demand.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

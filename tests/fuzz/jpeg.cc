@@ -2,8 +2,8 @@
 // JPEG's pixels are those of libjpeg alone.
 #include <string_view>
 
-#include "sluice/data/image.h"
-#include "sluice/data/resize.h"
+#include "sluice/data/decode/image.h"
+#include "sluice/data/decode/resize.h"
 #include "tests/fuzz/demand.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -8,11 +8,11 @@ shift
 clang="${CLANG:-$(command -v clang++-14 || command -v clang++)}"
 out=build/fuzz
 mkdir -p "$out/$target"
-sources=(sluice/data/*.cc sluice/base/*.cc)
+sources=(sluice/data/{.,shards,order,decode}/*.cc sluice/base/*.cc)
 keep=()
 for source in "${sources[@]}"; do
   case "$source" in
-    *_test.cc | */torch_adapter.cc | */cifar10.cc | */digits.cc | */download.cc | */inspect.cc | */pack.cc | */stats.cc) ;;
+    *_test.cc | */torch_adapter.cc) ;;
     *) keep+=("$source") ;;
   esac
 done

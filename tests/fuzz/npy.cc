@@ -1,8 +1,8 @@
 // npy and npz.
 #include <string_view>
 
-#include "sluice/data/npy.h"
-#include "sluice/data/npz.h"
+#include "sluice/data/decode/npy.h"
+#include "sluice/data/decode/npz.h"
 #include "tests/fuzz/demand.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

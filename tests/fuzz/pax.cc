@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "sluice/data/tar.h"
-#include "sluice/data/tar_writer.h"
+#include "sluice/data/shards/tar.h"
+#include "sluice/data/shards/tar_writer.h"
 #include "tests/fuzz/demand.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,9 +2,9 @@
 // first, in every second pass, so that mutations get behind them.
 #include <cstring>
 
-#include "sluice/data/group.h"
-#include "sluice/data/source.h"
-#include "sluice/data/tar.h"
+#include "sluice/data/shards/group.h"
+#include "sluice/data/shards/source.h"
+#include "sluice/data/shards/tar.h"
 #include "tests/fuzz/demand.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Lists of shards: braces are expanded or refused. Files are not looked for.
 #include <algorithm>
 
-#include "sluice/data/urls.h"
+#include "sluice/data/shards/urls.h"
 #include "tests/fuzz/demand.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "sluice/data/decode.h"
+#include "sluice/data/decode/decode.h"
 
 namespace {
 

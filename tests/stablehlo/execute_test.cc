@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "case.h"
+#include "sluice/collectives/host_collectives.h"
 #include "sluice/pjrt/client.h"
-#include "sluice/pjrt/host_collectives.h"
 #include "sluice/stablehlo/literal.h"
 
 namespace sluice::stablehlo::testing {

@@ -5,18 +5,25 @@ import sys
 from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
-ROOMS = ["base", "cloud", "stablehlo", "pjrt", "kernels", "ops", "device", "replica", "data", "models", "train", "pod",
-         "cli"]
+ROOMS = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "device", "replica", "data",
+         "models", "session", "train", "pod", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
     "pjrt": ["stablehlo"],
-    "ops": ["pjrt", "kernels"],
-    "data": ["stablehlo", "pjrt", "kernels", "ops"],
-    "models": ["stablehlo", "pjrt", "kernels", "ops"],
-    "pod": ["stablehlo", "pjrt", "kernels", "ops", "device", "models", "train"],
+    "estimate": ["cloud"],
+    "collectives": ["cloud", "estimate"],
+    "kernels": ["cloud", "estimate", "collectives"],
+    "ops": ["cloud", "pjrt", "estimate", "collectives", "kernels"],
+    "device": ["cloud", "estimate"],
+    "replica": ["cloud", "estimate", "kernels"],
+    "data": ["stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "device", "replica"],
+    "models": ["cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "device", "replica", "data"],
+    "session": ["estimate", "collectives", "kernels", "ops"],
+    "train": ["estimate", "collectives", "kernels", "ops"],
+    "pod": ["stablehlo", "pjrt", "collectives", "kernels", "ops", "device", "replica", "data", "models", "session", "train"],
 }
-WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "kernels", "ops", "data", "pod"]
+WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "data", "pod"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The one place where the data room meets LibTorch.

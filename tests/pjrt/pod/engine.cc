@@ -6,7 +6,7 @@
 #include "sluice/pjrt/compile_cache.h"
 #include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/executable_facts.h"
-#include "sluice/pjrt/find_plugin.h"
+#include "sluice/pjrt/machine/find_plugin.h"
 
 namespace emulated_pod {
 namespace {

@@ -1,0 +1,92 @@
+// Collectives among the replicas of this process, and of several processes, on XLA's CPU plugin, whose own
+// ones are slow, end the process when a replica fails, and do not reach other processes.
+//
+// A program calls them as custom calls (api_version 4, has_side_effect), one call for any number of operands:
+//   sluice_all_reduce  result i is the combination of all replicas' operand i, in its shape; it may take the
+//                      operand's memory. Attributes: op = "sum" | "max" | "min"; optionally groups =
+//                      array<i64> of global replica numbers in rows of group_size = i64, all replicas once.
+//   sluice_all_gather  result i has one dimension more, in front: all replicas' operands i, in their order.
+// Both: site = i64 (number of the collective within its program), program = i64 (hash of the program's text).
+// A replica's global number is process_index × local replicas + its place among the local ones.
+//
+// All replicas get the same bits, however the threads run: replicas are combined in their order, processes as
+// the transport combines them. f16 and bf16 are summed in f32 within a process and rounded once there.
+//
+// A waiting call holds one of the plugin's threads, of which a client has as many as devices. The plugin also
+// lets the 33rd launch in flight wait on such a thread; so where the replicas use all devices of a client,
+// keep fewer than 32 launches in flight, or make the client with twice as many devices.
+//
+// Every replica must make the same calls in the same order. The first error, of whatever kind, fails all
+// calls of this process from then on with the same text, until reset() or configure(): nobody waits for
+// those who do not come.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/collectives/collective.h"
+#include "sluice/collectives/transport.h"
+#include "sluice/pjrt/plugin.h"
+
+namespace sluice::pjrt {
+
+struct HostCollectivesConfig {
+  // The devices of this process's replicas, in the order of the replicas. All processes have as many.
+  std::vector<int> device_ids;
+  int process_index = 0, processes = 1;
+  // Needed when there are several processes.
+  std::shared_ptr<Transport> transport = nullptr;
+  // How long a replica waits for the others of its process before it warns, and before it gives up.
+  std::chrono::milliseconds warn_after{30'000}, timeout{600'000};
+};
+
+// One for each process, since handlers are registered once for a plugin. Threads: any.
+class HostCollectives {
+ public:
+  static HostCollectives& get();
+
+  // Registers the handlers, before programs that call them are compiled or loaded; again does nothing.
+  base::Status install(const Plugin& plugin);
+  // Who takes part in the calls from now on; forgets an earlier error. No program that calls may be running.
+  base::Status configure(HostCollectivesConfig config);
+  // Forgets an error; for one process only (several configure a new transport). No program that calls may be
+  // running.
+  void reset();
+  // The error that all calls return, if there is one.
+  base::Status status() const;
+
+  // What a handler does; for the handlers.
+  base::Status call(const CustomCall& call, Contribution::Kind kind);
+
+ private:
+  // The calls that belong together, while replicas are missing.
+  struct Meeting {
+    std::vector<const Contribution*> replicas;  // null: not here yet
+    size_t arrived = 0;
+    std::unique_ptr<Collective> collective;  // once all are here
+    bool failed = false;
+  };
+
+  base::Status join(int device, const Contribution& mine);
+  base::Status wait_for_others(std::unique_lock<std::mutex>& lock, const Meeting& meeting,
+                               const Contribution& mine);
+  void start_anew();
+  std::string missing(const Meeting& meeting) const;
+  base::Status fail(std::unique_lock<std::mutex>& lock, const Error& error);
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  HostCollectivesConfig config_;
+  std::vector<std::string> installed_;  // paths of plugins
+  std::shared_ptr<Meeting> meeting_;    // the next one
+  int64_t sequence_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace sluice::pjrt

@@ -1,0 +1,32 @@
+// Augmentation: what happens to a sample's pictures between decoding and the batch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sluice/base/random.h"
+#include "sluice/base/result.h"
+#include "sluice/data/decode/image.h"
+
+namespace sluice::data {
+
+// One step of the augmentation.
+struct Transform {
+  enum class Kind { kResize, kCenterCrop, kRandomCrop, kFlip, kRandomResizedCrop } kind;
+  std::int64_t size = 0, padding = 0;
+  // Of kRandomResizedCrop: the part's share of the picture's area, and its width ÷ height.
+  double scale_low = 0.08, scale_high = 1, ratio_low = 3.0 / 4, ratio_high = 4.0 / 3;
+};
+
+// The part that torchvision's RandomResizedCrop would draw: the area's share uniform, the ratio uniform in
+// its logarithm, any place alike; after ten draws that do not fit, the largest part in the middle whose ratio
+// is allowed.
+Region random_resized_region(std::int64_t height, std::int64_t width, const Transform& transform,
+                             base::Random& random);
+
+// Decodes a picture and applies the transforms in their order. A RandomResizedCrop that comes first reads
+// only its part of a JPEG.
+base::Result<Pixels> decode_augmented(std::string_view bytes, ColorModel model,
+                                      const std::vector<Transform>& transforms, base::Random random);
+
+}  // namespace sluice::data

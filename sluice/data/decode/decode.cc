@@ -1,0 +1,220 @@
+#include "sluice/data/decode/decode.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/random.h"
+#include "sluice/data/decode/npy.h"
+#include "sluice/data/decode/npz.h"
+
+namespace sluice::data {
+namespace {
+
+constexpr std::uint64_t kAugment = 2;  // sets these numbers apart from those of the order
+
+// The same draws for a sample wherever its shard lies and whichever thread decodes it.
+base::Random random_for(const RawSample& raw, const DecodePlan& plan) {
+  const std::string_view shard = *raw.shard;
+  const std::size_t slash = shard.rfind('/');
+  const std::string_view file = slash == std::string_view::npos ? shard : shard.substr(slash + 1);
+  return base::Random(
+      {plan.seed, static_cast<std::uint64_t>(plan.epoch), kAugment, base::key(file), base::key(raw.key)});
+}
+
+// HWC levels into memory of the wanted order, each by its channel's table.
+template <typename T, typename Convert>
+void place(const Pixels& pixels, bool channels_first, T* out, const Convert& convert) {
+  const std::int64_t area = pixels.height * pixels.width, channels = pixels.channels;
+  const std::uint8_t* in = pixels.bytes.data();
+  for (std::int64_t i = 0; i < area; ++i)
+    for (std::int64_t c = 0; c < channels; ++c)
+      out[channels_first ? c * area + i : i * channels + c] = convert(c, *in++);
+}
+
+base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
+  const ImageSpec& spec = *plan.spec;
+  const bool normalized = !plan.levels.empty();
+  if (normalized && plan.levels.size() != static_cast<std::size_t>(pixels.channels) * 256)
+    return base::fail(Code::kInvalidArgument, "a picture of ", pixels.channels, " channels: expected ",
+                      plan.levels.size() / 256, ", as many as normalize_on_host() has means");
+  std::vector<std::int64_t> shape{pixels.height, pixels.width, pixels.channels};
+  if (spec.channels_first) shape = {pixels.channels, pixels.height, pixels.width};
+  Array array(spec.real || normalized ? ElementType::kFloat32 : ElementType::kUint8, shape);
+  if (normalized) {
+    place(pixels, spec.channels_first, array.data<float>(), [&](std::int64_t c, std::uint8_t level) {
+      return plan.levels[static_cast<std::size_t>(c * 256 + level)];
+    });
+  } else if (spec.real) {
+    place(pixels, spec.channels_first, array.data<float>(),
+          [](std::int64_t, std::uint8_t level) { return static_cast<float>(level) / 255.0F; });
+  } else if (spec.channels_first) {
+    place(pixels, true, array.data<std::uint8_t>(), [](std::int64_t, std::uint8_t level) { return level; });
+  } else {
+    std::memcpy(array.data<void>(), pixels.bytes.data(), pixels.bytes.size());
+  }
+  if (spec.channels_first) return Value(std::move(array));
+  return Value(Image{std::move(array)});
+}
+
+base::Result<Value> decode_picture(std::string_view bytes, const RawSample& raw, const DecodePlan& plan) {
+  SLUICE_TRY(Pixels pixels,
+             plan.transforms.empty()
+                 ? decode_image(bytes, plan.spec->model)
+                 : decode_augmented(bytes, plan.spec->model, plan.transforms, random_for(raw, plan)));
+  auto value = finished(pixels, plan);
+  keep_pixel_memory(std::move(pixels.bytes));
+  return value;
+}
+
+base::Result<Value> decode_json(std::string_view bytes) {
+  try {
+    const auto parsed = nlohmann::json::parse(bytes);
+    static_cast<void>(parsed);
+  } catch (const nlohmann::json::exception& error) {
+    return base::fail(Code::kDataLoss, "not valid JSON: ", error.what());
+  }
+  return Value(std::string(bytes));
+}
+
+base::Result<Value> decode_packed(std::string_view bytes, Format format) {
+  const char* const name = format == Format::kCbor ? "CBOR" : "MessagePack";
+  try {
+    return Value(
+        (format == Format::kCbor ? nlohmann::json::from_cbor(bytes) : nlohmann::json::from_msgpack(bytes))
+            .dump());
+  } catch (const nlohmann::json::exception& error) {
+    return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
+  }
+}
+
+base::Result<Value> decode_by(const Decoder& decoder, std::string_view bytes) {
+  try {
+    return decoder(bytes);
+  } catch (const Error& error) {
+    return base::fail(error.code(), "in the decoder: ", error.what());
+  } catch (const std::exception& error) {
+    return base::fail(Code::kInvalidArgument, "in the decoder: ", error.what());
+  }
+}
+
+// The user's decoder for the whole extension, or for its last part.
+const Decoder* decoder_for(std::string_view extension, const DecodePlan& plan) {
+  if (plan.decoders.empty()) return nullptr;
+  if (base::ends_with(extension, ".gz")) extension.remove_suffix(3);
+  auto found = plan.decoders.find(extension);
+  const std::size_t dot = extension.rfind('.');
+  if (found == plan.decoders.end() && dot != std::string_view::npos)
+    found = plan.decoders.find(extension.substr(dot + 1));
+  return found == plan.decoders.end() ? nullptr : &found->second;
+}
+
+base::Result<Value> decode_bytes(std::string_view bytes, Format format, const RawSample& raw,
+                                 const DecodePlan& plan) {
+  switch (format) {
+    case Format::kImage:
+      return decode_picture(bytes, raw, plan);
+    case Format::kNumber: {
+      SLUICE_TRY(const std::int64_t number, parse_whole_number(bytes));
+      return Value(number);
+    }
+    case Format::kNpy: {
+      SLUICE_TRY(Array array, parse_npy(bytes));
+      return Value(std::move(array));
+    }
+    case Format::kNpz: {
+      SLUICE_TRY(Arrays arrays, parse_npz(bytes));
+      return Value(std::move(arrays));
+    }
+    case Format::kMsgpack:
+    case Format::kCbor:
+      return decode_packed(bytes, format);
+    case Format::kPython:
+      return base::fail(Code::kUnimplemented,
+                        "only Python reads this format: store npy, json or msgpack instead, or give the ",
+                        "extension a function with decoder()");
+    case Format::kText:
+      if (!is_utf8(bytes)) return base::fail(Code::kDataLoss, "expected UTF-8 text, found other bytes");
+      return Value(std::string(bytes));
+    case Format::kJson:
+      return decode_json(bytes);
+    case Format::kBytes:
+      break;
+  }
+  return Value(std::string(bytes));
+}
+
+base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan, const RawSample& raw,
+                                 const DecodePlan& plan) {
+  if (!plan.spec) return Value(field.bytes);
+  Format format = format_of(field.extension);
+  if (field_plan.kind == FieldKind::kLabel && (format == Format::kText || format == Format::kBytes))
+    format = Format::kNumber;
+  if (field_plan.kind == FieldKind::kImage) format = Format::kImage;
+  const Decoder* own = decoder_for(field.extension, plan);
+  const auto decode = [&](std::string_view bytes) {
+    return own != nullptr ? decode_by(*own, bytes) : decode_bytes(bytes, format, raw, plan);
+  };
+  if (!base::ends_with(field.extension, ".gz")) return decode(field.bytes);
+  SLUICE_TRY(const std::string unpacked, gunzip(field.member, field.bytes));
+  return decode(unpacked);
+}
+
+base::Status check_label(const Value& value, const DecodePlan& plan) {
+  const auto* label = std::get_if<std::int64_t>(&value);
+  if (label == nullptr)
+    return base::fail(Code::kInvalidArgument,
+                      "expected a whole number for the label, found another kind of data: ",
+                      "name the member with the class in labels()");
+  if (plan.classes > 0 && (*label < 0 || *label >= plan.classes))
+    return base::fail(Code::kOutOfRange, "class ", *label, " is out of range: expected 0 to ",
+                      plan.classes - 1, " for ", plan.classes, " classes");
+  return {};
+}
+
+const Field* find_field(const RawSample& raw, const FieldPlan& plan) {
+  for (const std::string& extension : plan.extensions)
+    if (const Field* field = raw.find(extension)) return field;
+  return nullptr;
+}
+
+tl::unexpected<Error> missing_field(const RawSample& raw, const FieldPlan& plan) {
+  std::vector<std::string> present;
+  for (const Field& field : raw.fields) present.push_back(field.extension);
+  return base::fail(Code::kDataLoss, raw.where(), ": expected a member with the extension ",
+                    base::join(plan.extensions, " or "), ", found ", base::join(present, ", "));
+}
+
+}  // namespace
+
+std::vector<float> normalized_levels(const std::vector<float>& mean, const std::vector<float>& deviation) {
+  std::vector<float> levels;
+  for (std::size_t c = 0; c < mean.size(); ++c)
+    for (int level = 0; level < 256; ++level)
+      levels.push_back((static_cast<float>(level) / 255.0F - mean[c]) / deviation[c]);
+  return levels;
+}
+
+base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {
+  Sample sample{raw.key, *raw.shard, {}};
+  sample.fields.reserve(plan.fields.size());
+  bool label_seen = false;
+  for (const FieldPlan& field_plan : plan.fields) {
+    const Field* field = find_field(raw, field_plan);
+    if (field == nullptr) return missing_field(raw, field_plan);
+    auto value = decode_field(*field, field_plan, raw, plan);
+    const auto here = [&] {
+      return base::str(*raw.shard, ": member ", field->member, " (header at byte ", field->offset, ")");
+    };
+    if (!value) return base::fail_at(value, here());
+    const bool first_number = std::holds_alternative<std::int64_t>(*value) && !label_seen;
+    if (field_plan.kind == FieldKind::kLabel || first_number) {
+      label_seen = true;
+      if (const auto status = check_label(*value, plan); !status) return base::fail_at(status, here());
+    }
+    sample.fields.push_back(std::move(*value));
+  }
+  return sample;
+}
+
+}  // namespace sluice::data

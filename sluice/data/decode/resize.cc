@@ -1,0 +1,143 @@
+#include "sluice/data/decode/resize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "sluice/data/decode/resize_rows.h"
+
+namespace sluice::data {
+namespace {
+
+// The weights for `to` positions over the stretch of `size` old ones that begins at `start`, of `from` in
+// all.
+ResizeWindows triangle_windows(std::int64_t from, double start, double size, std::int64_t to) {
+  const double scale = size / static_cast<double>(to);
+  const double radius = std::max(scale, 1.0);
+  ResizeWindows windows;
+  windows.taps = 2 * static_cast<std::int64_t>(radius + 1.5);  // even, and never fewer than a window has
+  windows.weights.assign(static_cast<std::size_t>(to * windows.taps), 0);
+  windows.first.reserve(static_cast<std::size_t>(to));
+  windows.count.reserve(static_cast<std::size_t>(to));
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double center = start + (static_cast<double>(i) + 0.5) * scale;
+    const std::int64_t first = std::max<std::int64_t>(0, static_cast<std::int64_t>(center - radius + 0.5));
+    const std::int64_t count = std::min(from, static_cast<std::int64_t>(center + radius + 0.5)) - first;
+    weights.clear();
+    double sum = 0;
+    for (std::int64_t k = 0; k < count; ++k) {
+      const double distance = std::abs((static_cast<double>(first + k) - center + 0.5) / radius);
+      weights.push_back(distance < 1 ? 1 - distance : 0);
+      sum += weights.back();
+    }
+    for (std::int64_t k = 0; k < count; ++k)
+      windows.weights[static_cast<std::size_t>(i * windows.taps + k)] =
+          static_cast<std::int32_t>(0.5 + weights[static_cast<std::size_t>(k)] / sum * (1 << kResizeBits));
+    windows.first.push_back(first);
+    windows.count.push_back(count);
+  }
+  return windows;
+}
+
+void mirror_rgb(const std::uint8_t* in, std::int64_t count, std::uint8_t* out) {
+  out += 3 * count;
+  for (std::int64_t x = 0; x < count; ++x, in += 3) {
+    out -= 3;
+    out[0] = in[0];
+    out[1] = in[1];
+    out[2] = in[2];
+  }
+}
+
+Pixels copy_of(const PixelView& view) {
+  Pixels pixels{view.height, view.width, view.channels, {}};
+  const auto row = static_cast<std::size_t>(view.width * view.channels);
+  pixels.bytes.resize(row * static_cast<std::size_t>(view.height));
+  for (std::int64_t y = 0; y < view.height; ++y)
+    std::memcpy(pixels.bytes.data() + static_cast<std::size_t>(y) * row, view.data + y * view.stride, row);
+  return pixels;
+}
+
+bool whole(std::int64_t extent, double start, double size, std::int64_t to) {
+  return start == 0 && size == static_cast<double>(extent) && to == extent;
+}
+
+Pixels resize_columns(const Pixels& pixels, const Box& box, std::int64_t height) {
+  Pixels result{height, pixels.width, pixels.channels, {}};
+  const auto stride = static_cast<std::size_t>(pixels.width * pixels.channels);
+  result.bytes.resize(static_cast<std::size_t>(height) * stride);
+  resize_along_columns(pixels.bytes.data(), stride,
+                       triangle_windows(pixels.height, box.top, box.height, height), result.bytes.data());
+  return result;
+}
+
+}  // namespace
+
+Pixels resize_bilinear(const PixelView& pixels, std::int64_t height, std::int64_t width) {
+  return resize_bilinear(
+      pixels, {0, 0, static_cast<double>(pixels.height), static_cast<double>(pixels.width)}, height, width);
+}
+
+Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t height, std::int64_t width) {
+  const bool same_rows = whole(pixels.height, box.top, box.height, height);
+  if (whole(pixels.width, box.left, box.width, width)) {
+    if (same_rows) return copy_of(pixels);
+    return resize_columns(copy_of(pixels), box, height);
+  }
+  // Only the rows that the second pass will look at.
+  PixelView needed = pixels;
+  Box inner = box;
+  if (!same_rows) {
+    const double reach = std::max(1.0, box.height / static_cast<double>(height)) + 1;
+    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(box.top - reach));
+    const auto last =
+        std::min(pixels.height, static_cast<std::int64_t>(std::ceil(box.top + box.height + reach)));
+    needed.data += first * pixels.stride;
+    needed.height = last - first;
+    inner.top -= static_cast<double>(first);
+  }
+  thread_local Pixels between;
+  between.height = needed.height;
+  between.width = width;
+  between.channels = pixels.channels;
+  between.bytes.resize(static_cast<std::size_t>(needed.height * width * pixels.channels));
+  resize_along_rows(needed, triangle_windows(pixels.width, box.left, box.width, width), between.bytes.data());
+  return same_rows ? between : resize_columns(between, inner, height);
+}
+
+Pixels resize_region(const PixelView& pixels, const Region& region, std::int64_t height, std::int64_t width) {
+  PixelView part = pixels;
+  part.data += region.top * part.stride + region.left * part.channels;
+  part.height = region.height;
+  part.width = region.width;
+  return resize_bilinear(part, height, width);
+}
+
+Pixels crop_pixels(const Pixels& pixels, std::int64_t top, std::int64_t left, std::int64_t height,
+                   std::int64_t width, bool mirrored) {
+  const std::int64_t channels = pixels.channels;
+  Pixels result{height, width, channels, {}};
+  result.bytes.assign(static_cast<std::size_t>(height * width * channels), 0);
+  const std::int64_t first = std::max<std::int64_t>(0, -left);
+  const std::int64_t last = std::min(width, pixels.width - left);
+  for (std::int64_t y = std::max<std::int64_t>(0, -top); y < std::min(height, pixels.height - top); ++y) {
+    const std::uint8_t* in = pixels.bytes.data() + ((y + top) * pixels.width + left) * channels;
+    std::uint8_t* out = result.bytes.data() + y * width * channels;
+    if (last <= first) break;
+    if (!mirrored) {
+      std::memcpy(out + first * channels, in + first * channels,
+                  static_cast<std::size_t>((last - first) * channels));
+      continue;
+    }
+    if (channels == 3) {
+      mirror_rgb(in + first * 3, last - first, out + (width - last) * 3);
+      continue;
+    }
+    for (std::int64_t x = first; x < last; ++x)
+      for (std::int64_t c = 0; c < channels; ++c) out[(width - 1 - x) * channels + c] = in[x * channels + c];
+  }
+  return result;
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,28 @@
+// Resizing and cropping of pixels.
+#pragma once
+
+#include "sluice/data/decode/image.h"
+
+namespace sluice::data {
+
+// A part of a picture whose edges may lie between pixels.
+struct Box {
+  double top = 0, left = 0, height = 0, width = 0;
+};
+
+// Bilinear with antialiasing: each new pixel is the mean of the old ones under a triangle that is as wide as
+// the reduction, first along rows, then along columns, in 8 bits between; the same numbers as Pillow's
+// BILINEAR.
+Pixels resize_bilinear(const PixelView& pixels, std::int64_t height, std::int64_t width);
+// Of a part; pixels around it count where a triangle reaches them (Pillow's `box`).
+Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t height, std::int64_t width);
+
+// Of a part cut out first: pixels around it do not count.
+Pixels resize_region(const PixelView& pixels, const Region& region, std::int64_t height, std::int64_t width);
+
+// The part that begins at (top, left), which may lie outside: what is not in the picture is zero. With
+// `mirrored`, the part is turned left to right.
+Pixels crop_pixels(const Pixels& pixels, std::int64_t top, std::int64_t left, std::int64_t height,
+                   std::int64_t width, bool mirrored = false);
+
+}  // namespace sluice::data

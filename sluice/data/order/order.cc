@@ -1,0 +1,125 @@
+#include "sluice/data/order/order.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sluice/base/random.h"
+
+namespace sluice::data {
+namespace {
+
+// Set these numbers apart from each other and from those of the augmentation.
+constexpr std::uint64_t kShards = 1, kRuns = 3;
+
+// How many g in [0, end) have g mod streams == stream.
+std::int64_t counted(std::int64_t end, std::int64_t stream, std::int64_t streams) {
+  return (end - stream + streams - 1) / streams;
+}
+
+std::int64_t in_turn(std::int64_t begin, std::int64_t end, std::int64_t stream, std::int64_t streams) {
+  return std::max<std::int64_t>(0, counted(end, stream, streams)) -
+         std::max<std::int64_t>(0, counted(begin, stream, streams));
+}
+
+}  // namespace
+
+EpochOrder::EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed,
+                       std::int64_t epoch, std::int64_t streams, std::int64_t offset)
+    : streams_(streams), offset_(offset % streams), shards_(sizes.size()), ends_(sizes.size()) {
+  const auto number = static_cast<std::uint64_t>(epoch);
+  std::iota(shards_.begin(), shards_.end(), std::size_t{0});
+  if (shuffle) base::Random({seed, number, kShards}).shuffle(shards_);
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < shards_.size(); ++i) ends_[i] = total += sizes[shards_[i]];
+
+  std::vector<std::int64_t> order(static_cast<std::size_t>(streams));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (shuffle) base::Random({seed, number, kRuns}).shuffle(order);
+  starts_.resize(order.size());
+  lengths_.resize(order.size());
+  std::int64_t at = 0;
+  for (const std::int64_t stream : order) {
+    const auto place = static_cast<std::size_t>(stream);
+    starts_[place] = at;
+    lengths_[place] = in_turn(offset_, offset_ + total, stream, streams);
+    at += lengths_[place];
+  }
+}
+
+std::vector<Segment> EpochOrder::run(std::int64_t stream) const {
+  std::int64_t at = starts_[static_cast<std::size_t>(stream)];
+  const std::int64_t end = at + length(stream);
+  std::vector<Segment> segments;
+  auto shard = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
+  for (; at < end; ++shard) {
+    const std::int64_t begin = shard == 0 ? 0 : ends_[shard - 1];
+    const std::int64_t count = std::min(end, ends_[shard]) - at;
+    if (count > 0) segments.push_back({shards_[shard], at - begin, count});
+    at += count;
+  }
+  return segments;
+}
+
+std::int64_t EpochOrder::taken(std::int64_t stream, std::int64_t samples) const {
+  return in_turn(offset_, offset_ + samples, stream, streams_);
+}
+
+std::int64_t BatchPlan::batches() const {
+  const std::int64_t global = global_rows();
+  if (remainder == Remainder::kCarry) return (offset() + total) / global - offset() / global;
+  return remainder == Remainder::kDrop ? total / global : (total + global - 1) / global;
+}
+
+std::int64_t BatchPlan::begin(std::int64_t batch) const {
+  return (offset() / global_rows() + batch) * global_rows();
+}
+
+std::int64_t BatchPlan::count(std::int64_t batch) const {
+  return std::min(global_rows(), offset() + total - begin(batch));
+}
+
+std::vector<std::size_t> OriginalPlan::shards(std::size_t count, std::int64_t replica, std::int64_t replicas,
+                                              std::int64_t worker, std::int64_t workers) {
+  std::vector<std::size_t> result;
+  const auto first = static_cast<std::size_t>(replica + worker * replicas);
+  for (std::size_t i = first; i < count; i += static_cast<std::size_t>(replicas * workers))
+    result.push_back(i);
+  return result;
+}
+
+OriginalPlan OriginalPlan::make(const std::vector<std::int64_t>& sizes, std::int64_t replicas,
+                                std::int64_t workers, std::int64_t rows, std::int64_t samples,
+                                bool whole_batches) {
+  if (samples == 0) samples = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  OriginalPlan plan;
+  auto steps = static_cast<std::size_t>(samples / (rows * replicas) + 1);
+  for (std::int64_t replica = 0; replica < replicas; ++replica) {
+    std::vector<std::int64_t> left;
+    for (std::int64_t worker = 0; worker < workers; ++worker) {
+      left.push_back(0);
+      for (const std::size_t shard : shards(sizes.size(), replica, replicas, worker, workers))
+        left.back() += sizes[shard];
+      if (whole_batches) left.back() -= left.back() % rows;
+    }
+    auto& batches = plan.replicas.emplace_back();
+    while (std::any_of(left.begin(), left.end(), [](std::int64_t some) { return some > 0; })) {
+      for (std::int64_t worker = 0; worker < workers; ++worker) {
+        std::int64_t& some = left[static_cast<std::size_t>(worker)];
+        if (some == 0) continue;
+        batches.push_back({worker, std::min(rows, some)});
+        some -= batches.back().rows;
+      }
+    }
+    steps = std::min(steps, batches.size());
+  }
+  for (auto& batches : plan.replicas) batches.resize(steps);
+  return plan;
+}
+
+std::int64_t OriginalPlan::samples(std::int64_t replica) const {
+  std::int64_t sum = 0;
+  for (const Step& step : replicas[static_cast<std::size_t>(replica)]) sum += step.rows;
+  return sum;
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,214 @@
+#include "sluice/data/order/run_reader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "sluice/base/clock.h"
+
+namespace sluice::data {
+namespace {
+
+bool cancelled(const ReadSettings& settings) {
+  return settings.source.cancelled != nullptr && *settings.source.cancelled;
+}
+
+// False when reading was cancelled meanwhile.
+bool pause(const ReadSettings& settings, double seconds) {
+  const base::Stopwatch waited;
+  while (waited.seconds() < seconds && !cancelled(settings))
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return !cancelled(settings);
+}
+
+}  // namespace
+
+RunReader::RunReader(const ReadSettings& settings, RunOptions options)
+    : settings_(settings), options_(std::move(options)) {
+  length_ = 0;
+  for (const Segment& segment : options_.run) {
+    if (segment.count == kToTheEnd) {
+      length_.reset();
+      break;
+    }
+    *length_ += segment.count;
+  }
+}
+
+std::size_t RunReader::wanted_slots() const {
+  if (options_.initial == 0) return static_cast<std::size_t>(options_.capacity);
+  const auto grown = std::min<std::int64_t>(options_.capacity, static_cast<std::int64_t>(buffer_.size()) + 2);
+  return static_cast<std::size_t>(std::max(grown, std::min(options_.initial, options_.capacity)));
+}
+
+base::Status RunReader::fill(bool read) {
+  const std::size_t wanted = wanted_slots();
+  while (!exhausted_ && buffer_.size() < wanted) {
+    if (options_.max_bytes > 0 && buffered_bytes_ >= options_.max_bytes && !buffer_.empty()) break;
+    exhausted_ = length_ && entered_ == *length_;
+    if (exhausted_) break;
+    Slot slot{entered_, {}};
+    if (length_) {
+      if (read) SLUICE_OK(read_at(slot.number, slot.sample));
+    } else {
+      SLUICE_TRY(const bool found, read_next(slot.sample));
+      exhausted_ = !found;
+      if (!found) break;
+    }
+    ++entered_;
+    if (options_.max_bytes > 0) buffered_bytes_ += static_cast<std::int64_t>(slot.sample.bytes());
+    buffer_.push_back(std::move(slot));
+  }
+  return {};
+}
+
+RunReader::Slot RunReader::draw() {
+  if (buffer_.size() > 1) std::swap(buffer_[options_.random.below(buffer_.size())], buffer_.back());
+  Slot slot = std::move(buffer_.back());
+  buffer_.pop_back();
+  if (options_.max_bytes > 0) buffered_bytes_ -= static_cast<std::int64_t>(slot.sample.bytes());
+  return slot;
+}
+
+// Plays the draws before the first one that is asked for, then reads what they left in the buffer.
+base::Status RunReader::begin() {
+  begun_ = true;
+  if (options_.capacity == 1 && length_) {
+    entered_ = std::min(options_.skip, *length_);
+    return {};
+  }
+  for (std::int64_t i = 0; i < options_.skip; ++i) {
+    SLUICE_OK(fill(false));
+    if (buffer_.empty()) return {};
+    static_cast<void>(draw());
+  }
+  if (!length_) return {};
+  std::vector<Slot*> missing;
+  for (Slot& slot : buffer_) missing.push_back(&slot);
+  std::sort(missing.begin(), missing.end(),
+            [](const Slot* a, const Slot* b) { return a->number < b->number; });
+  for (Slot* slot : missing) SLUICE_OK(read_at(slot->number, slot->sample));
+  return {};
+}
+
+base::Result<bool> RunReader::next(RawSample& sample) {
+  if (!begun_) SLUICE_OK(begin());
+  SLUICE_OK(fill(true));
+  if (buffer_.empty()) return false;
+  sample = draw().sample;
+  return true;
+}
+
+// For a run of unknown length: the next sample in the shards' order.
+base::Result<bool> RunReader::read_next(RawSample& sample) {
+  while (true) {
+    if (segment_ == options_.run.size()) return false;
+    if (!shard_) SLUICE_OK(open(0));
+    SLUICE_TRY(const bool found, advance(sample, true));
+    if (found) return true;
+    shard_.reset();
+    ++settings_.shards;
+    ++segment_;
+  }
+}
+
+// Sample `number` of the run; numbers only grow from call to call.
+base::Status RunReader::read_at(std::int64_t number, RawSample& sample) {
+  while (number >= segment_start_ + segment().count) {
+    segment_start_ += segment().count;
+    ++segment_;
+    shard_.reset();
+    lost_ = nullptr;
+  }
+  const std::int64_t in_shard = segment().first + number - segment_start_;
+  if (!lost_) {
+    base::Status status = try_read(in_shard, sample);
+    if (!status && settings_.on_error == OnError::kRetry) status = retry(std::move(status), in_shard, sample);
+    if (status) return {};
+    if (settings_.on_error == OnError::kStop || status.error().code() == Code::kCancelled) return status;
+    const bool opened = shard_ != nullptr;
+    shard_.reset();
+    sample = RawSample{};
+    sample.failed = std::make_shared<const Error>(status.error());
+    // With known places the shard's next sample may well be whole.
+    if (!opened || settings_.facts->starts[segment().shard].empty()) lost_ = sample.failed;
+  } else {
+    sample = RawSample{};
+    sample.failed = lost_;
+  }
+  sample.shard = std::make_shared<const std::string>(url());
+  return {};
+}
+
+base::Status RunReader::retry(base::Status status, std::int64_t in_shard, RawSample& sample) {
+  for (const double seconds : settings_.pauses) {
+    if (status || status.error().code() == Code::kCancelled || !pause(settings_, seconds)) break;
+    shard_.reset();
+    status = try_read(in_shard, sample);
+  }
+  return status;
+}
+
+base::Status RunReader::try_read(std::int64_t in_shard, RawSample& sample) {
+  if (!shard_) SLUICE_OK(open(in_shard));
+  const std::int64_t expected = settings_.facts->sizes[segment().shard];
+  while (at_ <= in_shard) {
+    SLUICE_TRY(const bool found, advance(sample, at_ == in_shard));
+    if (!found)
+      return base::fail(Code::kDataLoss, url(), ": it ends after ", at_, " samples: expected ", expected,
+                        " as its index, sizes.json or the given size says; if the shard is right, make the "
+                        "index anew with 'sluice data index'");
+    ++at_;
+  }
+  if (in_shard + 1 < segment().first + segment().count) return {};
+  if (!limited()) SLUICE_OK(expect_end());
+  shard_.reset();
+  ++settings_.shards;
+  return {};
+}
+
+// Whether the shard was opened up to the segment's end only.
+bool RunReader::limited() const {
+  return segment().count != kToTheEnd &&
+         segment().first + segment().count < settings_.facts->sizes[segment().shard];
+}
+
+base::Status RunReader::expect_end() {
+  RawSample more;
+  SLUICE_TRY(const bool found, advance(more, false));
+  if (!found) return {};
+  return base::fail(Code::kDataLoss, url(), ": it has more than the ", at_,
+                    " samples that its index, sizes.json or the given size says: make the index anew with "
+                    "'sluice data index'");
+}
+
+base::Status RunReader::open(std::int64_t in_shard) {
+  SourceOptions options = settings_.source;
+  at_ = 0;
+  bool part = false;
+  if (settings_.facts) {
+    const auto& starts = settings_.facts->starts[segment().shard];
+    if (!starts.empty()) {
+      at_ = in_shard;
+      options.begin = starts[static_cast<std::size_t>(in_shard)];
+      part = limited();
+      if (part) options.end = starts[static_cast<std::size_t>(segment().first + segment().count)];
+    }
+  }
+  SLUICE_TRY(auto source, open_source(url(), options));
+  shard_ =
+      std::make_unique<ShardReader>(std::move(source), settings_.wanted, ArchivePart{options.begin, part});
+  shard_offset_ = shard_->offset();
+  return {};
+}
+
+base::Result<bool> RunReader::advance(RawSample& sample, bool wanted) {
+  if (cancelled(settings_)) return base::fail(Code::kCancelled, "cancelled");
+  auto found = shard_->next(sample, wanted);
+  settings_.bytes += static_cast<std::int64_t>(shard_->offset() - shard_offset_);
+  shard_offset_ = shard_->offset();
+  return found;
+}
+
+}  // namespace sluice::data

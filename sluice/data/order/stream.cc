@@ -1,0 +1,351 @@
+#include "sluice/data/order/stream.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+#include "sluice/base/log.h"
+#include "sluice/base/thread.h"
+
+namespace sluice::data {
+namespace {
+
+constexpr std::size_t kMaxChunk = 16;  // samples that a decoder takes at a time
+
+// What a batch holds in memory, roughly.
+std::int64_t bytes_of(const RawBatch& raw) {
+  std::int64_t sum = 0;
+  for (const auto& row : raw.rows)
+    if (row) sum += static_cast<std::int64_t>(row->bytes());
+  return sum;
+}
+
+std::int64_t bytes_of(const Batch& batch) {
+  std::size_t sum = 0;
+  for (const Column& column : batch.columns) {
+    sum += column.array.bytes();
+    for (const std::string& text : column.text) sum += text.size();
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
+}  // namespace
+
+PipelineStream::PipelineStream(StreamOptions options) : options_(std::move(options)) {
+  options_.read->source.cancelled = &stopped_;
+  statistics_.decoders = options_.workers;
+  threads_.emplace_back([this] { read(); });
+  for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { decode(); });
+}
+
+PipelineStream::~PipelineStream() {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  room_.notify_all();
+  chunk_ready_.notify_all();
+  batch_ready_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void PipelineStream::read() {
+  base::name_thread("sluice-read");
+  base::Status status;
+  try {
+    status = read_epoch();
+  } catch (const std::exception& error) {
+    status = base::fail(Code::kResourceExhausted, "reading stopped: ", error.what());
+  }
+  if (!status) fail_in_order(status.error());
+  {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    statistics_.reader_busy = clock_.seconds() - statistics_.reader_idle;
+  }
+  batch_ready_.notify_all();
+  chunk_ready_.notify_all();
+}
+
+base::Status PipelineStream::read_epoch() {
+  SLUICE_TRY(const auto reader, make_part_reader(*options_.read, options_.part));
+  while (true) {
+    RawBatch raw;
+    SLUICE_TRY(const bool found, reader->next(raw));
+    if (!found || !dispatch(std::move(raw))) return {};
+  }
+}
+
+// Hands a batch to the decoders as soon as there is room; false when the stream is being closed.
+bool PipelineStream::dispatch(RawBatch raw) {
+  auto work = std::make_shared<Work>();
+  work->bytes = bytes_of(raw);
+  work->raw = std::move(raw);
+  const std::size_t count = work->raw.rows.size();
+  work->samples.resize(count);
+  const std::size_t share = count / (2 * static_cast<std::size_t>(options_.workers)) + 1;
+  // Where there is nothing to decode, a batch is one piece of work, and the reader does it itself.
+  const bool inline_work = hands_on_bytes();
+  const std::size_t step = inline_work ? count + 1 : std::min(kMaxChunk, share);
+  work->chunks_left = std::max<std::size_t>(1, (count + step - 1) / step);
+
+  std::unique_lock lock(mutex_);
+  const base::Stopwatch waited;
+  room_.wait(lock, [&] {
+    return stopped_ || pending_.empty() ||
+           (pending_.size() < static_cast<std::size_t>(options_.prefetch) &&
+            pending_bytes_ + work->bytes <= options_.prefetch_bytes);
+  });
+  statistics_.reader_idle += waited.seconds();
+  if (stopped_) return false;
+  pending_bytes_ += work->bytes;
+  pending_.push_back(work);
+  if (inline_work) {
+    lock.unlock();
+    decode_chunk({work, 0, count});
+    return true;
+  }
+  for (std::size_t i = 0; i < work->chunks_left; ++i)
+    chunks_.push_back({work, i * step, std::min(count, (i + 1) * step)});
+  lock.unlock();
+  chunk_ready_.notify_all();
+  return true;
+}
+
+void PipelineStream::fail_in_order(const Error& error) {
+  auto work = std::make_shared<Work>();
+  work->result = tl::unexpected<Error>(error);
+  work->finished = true;
+  std::lock_guard lock(mutex_);
+  pending_.push_back(std::move(work));
+}
+
+void PipelineStream::decode() {
+  base::name_thread("sluice-decode");
+  while (true) {
+    std::unique_lock lock(mutex_);
+    const base::Stopwatch waited;
+    chunk_ready_.wait(lock, [&] { return stopped_ || ended_ || !chunks_.empty(); });
+    statistics_.decoder_idle += waited.seconds();
+    if (stopped_ || chunks_.empty()) return;
+    const Chunk chunk = std::move(chunks_.front());
+    chunks_.pop_front();
+    lock.unlock();
+    decode_chunk(chunk);
+  }
+}
+
+bool PipelineStream::hands_on_bytes() const {
+  return !options_.decode.spec && options_.decode.decoders.empty() && options_.maps.empty();
+}
+
+// The members' bytes as they are, without a copy; nothing for what decode_sample() does better: a member that
+// is missing, or wanted twice. All such samples are alike, so nobody asks for their shard.
+std::optional<Sample> PipelineStream::take_bytes(RawSample& raw) const {
+  Sample sample;
+  sample.fields.reserve(options_.decode.fields.size());
+  std::array<Field*, 8> taken{};
+  std::size_t count = 0;
+  if (options_.decode.fields.size() > taken.size()) return std::nullopt;
+  for (const FieldPlan& plan : options_.decode.fields) {
+    Field* found = nullptr;
+    for (auto extension = plan.extensions.begin(); found == nullptr && extension != plan.extensions.end();
+         ++extension)
+      for (Field& field : raw.fields)
+        if (field.extension == *extension) found = &field;
+    const auto end = taken.begin() + static_cast<std::ptrdiff_t>(count);
+    if (found == nullptr || std::find(taken.begin(), end, found) != end) return std::nullopt;
+    taken[count++] = found;
+  }
+  for (std::size_t i = 0; i < count; ++i) sample.fields.emplace_back(std::move(taken[i]->bytes));
+  sample.key = std::move(raw.key);
+  return sample;
+}
+
+base::Result<Sample> PipelineStream::decode_one(RawSample& raw) const {
+  if (raw.failed) return tl::unexpected<Error>(*raw.failed);
+  if (hands_on_bytes())
+    if (auto sample = take_bytes(raw)) return std::move(*sample);
+  SLUICE_TRY(Sample sample, decode_sample(raw, options_.decode));
+  for (const auto& map : options_.maps) {
+    try {
+      map(sample);
+    } catch (const Error& error) {
+      return base::fail(error.code(), raw.where(), ": in map(): ", error.what());
+    } catch (const std::exception& error) {
+      return base::fail(Code::kInvalidArgument, raw.where(), ": in map(): ", error.what());
+    }
+  }
+  return sample;
+}
+
+// The last chunk of a batch finishes the batch.
+void PipelineStream::decode_chunk(const Chunk& chunk) {
+  const base::Stopwatch busy;
+  Work& work = *chunk.work;
+  for (std::size_t i = chunk.begin; i < chunk.end && !stopped_; ++i) {
+    auto& raw = work.raw.rows[i];
+    if (!raw) continue;
+    try {
+      work.samples[i] = decode_one(*raw);
+      // A bad sample's row is filled with another one's picture, which must still be there then.
+      if (*work.samples[i] && options_.read->on_error == OnError::kStop)
+        work.pictures.take(**work.samples[i], i, work.samples.size());
+    } catch (const std::exception& error) {
+      work.samples[i] = base::fail(Code::kResourceExhausted, raw->where(), ": ", error.what());
+    }
+    raw.reset();
+    // What comes after it cannot be the batch's first error.
+    if (!*work.samples[i] && options_.read->on_error == OnError::kStop) break;
+  }
+  std::unique_lock lock(mutex_);
+  const bool last = --work.chunks_left == 0;
+  lock.unlock();
+  if (last) {
+    try {
+      work.result = finish(work);
+    } catch (const std::exception& error) {
+      work.result =
+          base::fail(Code::kResourceExhausted, "a batch of ", work.samples.size(), " rows: ", error.what());
+    }
+  }
+  lock.lock();
+  statistics_.decoder_busy += busy.seconds();
+  if (!last) return;
+  work.finished = true;
+  if (*work.result) {
+    statistics_.samples += (*work.result)->count;
+    const std::int64_t bytes = bytes_of(**work.result);
+    pending_bytes_ += bytes - work.bytes;
+    work.bytes = bytes;
+  }
+  lock.unlock();
+  batch_ready_.notify_one();
+}
+
+// The layout of the first sample of all that can be read.
+base::Result<BatchLayout> PipelineStream::layout_for_padding() {
+  {
+    std::lock_guard lock(mutex_);
+    if (specimen_) return *specimen_;
+  }
+  RunOptions run;
+  for (std::size_t shard = 0; shard < options_.read->urls.size(); ++shard)
+    run.run.push_back({shard, 0, kToTheEnd});
+  RunReader reader(*options_.read, std::move(run));
+  RawSample raw;
+  SLUICE_TRY(const bool found, reader.next(raw));
+  if (!found) return base::fail(Code::kInvalidArgument, "no samples to make a batch of padding like");
+  SLUICE_TRY(const Sample sample, decode_one(raw));
+  std::lock_guard lock(mutex_);
+  return *(specimen_ = layout_of(sample));
+}
+
+// The rows of bad samples: padding where the dataset pads; else a copy of the nearest good sample before it
+// in the batch, or after it when there is none. So all other rows are what they would have been.
+base::Status PipelineStream::replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const {
+  std::vector<std::size_t> bad;
+  std::optional<std::size_t> good;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] && !good) good = i;
+    if (!work.samples[i] || *work.samples[i]) continue;
+    bad.push_back(i);
+    work.bad.push_back(work.samples[i]->error());
+  }
+  if (bad.empty() || options_.part.remainder == Remainder::kPad) return {};
+  if (!good)
+    return base::fail(Code::kDataLoss, "all samples of a batch are bad; the first: ", work.bad[0].what());
+  for (const std::size_t i : bad) rows[i] = i > 0 && rows[i - 1] ? rows[i - 1] : rows[*good];
+  return {};
+}
+
+base::Result<Batch> PipelineStream::finish(Work& work) {
+  const bool stop = options_.read->on_error == OnError::kStop;
+  std::vector<std::optional<Sample>> rows(work.samples.size());
+  std::optional<std::size_t> first;
+  if (stopped_) return base::fail(Code::kCancelled, "the stream is being closed");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!work.samples[i]) continue;
+    if (!*work.samples[i] && stop) return tl::unexpected<Error>(work.samples[i]->error());
+    if (!*work.samples[i]) continue;
+    rows[i] = std::move(**work.samples[i]);
+    if (!first) first = i;
+  }
+  if (!stop) SLUICE_OK(replace_bad(work, rows));
+  BatchLayout layout;
+  if (first) {
+    layout = layout_of(*rows[*first]);
+  } else {
+    SLUICE_TRY(layout, layout_for_padding());
+  }
+  SLUICE_TRY(Batch batch, collate(std::move(rows), layout, work.pictures));
+  if (options_.decode.mix.wanted())
+    SLUICE_OK(mix_rows(batch, options_.decode.mix, options_.decode.seed, options_.decode.epoch));
+  work.samples.clear();
+  batch.index = work.raw.index;
+  batch.global_count = work.raw.global_count;
+  batch.weight =
+      static_cast<float>(batch.count * options_.part.parts) / static_cast<float>(work.raw.global_count);
+  return batch;
+}
+
+// Each bad sample is told once, and too many of them are an error.
+void PipelineStream::count_bad(const Work& work) {
+  for (const Error& error : work.bad) {
+    ++statistics_.bad;
+    // A lost shard is told once, not once for each of its samples.
+    if (last_bad_ != error.what()) base::warn("bad sample, left out: ", error.what());
+    last_bad_ = error.what();
+    if (statistics_.bad > options_.max_bad) {
+      error_ = Error(error.code(), base::str("more than ", options_.max_bad,
+                                             " bad samples in this epoch (the limit that max_bad() sets); "
+                                             "the last: ",
+                                             error.what()));
+      throw *error_;
+    }
+  }
+}
+
+std::optional<Batch> PipelineStream::next() {
+  if (error_) throw *error_;
+  std::unique_lock lock(mutex_);
+  const base::Stopwatch waited;
+  batch_ready_.wait(lock, [&] { return pending_.empty() ? ended_ : pending_.front()->finished; });
+  statistics_.consumer_waiting += waited.seconds();
+  if (pending_.empty()) {
+    if (statistics_.bad > 0 && !bad_reported_)
+      base::warn(statistics_.bad, " bad samples were left out of epoch ", options_.part.epoch, ", of ",
+                 options_.max_bad, " allowed");
+    bad_reported_ = true;
+    return std::nullopt;
+  }
+  const std::shared_ptr<Work> work = std::move(pending_.front());
+  pending_.pop_front();
+  pending_bytes_ -= work->bytes;
+  if (*work->result) ++statistics_.batches;
+  count_bad(*work);
+  lock.unlock();
+  room_.notify_one();
+  if (!*work->result) {
+    error_ = work->result->error();
+    throw *error_;
+  }
+  return std::move(**work->result);
+}
+
+std::string PipelineStream::state() const {
+  std::lock_guard lock(mutex_);
+  return base::str(options_.state, " batches=", options_.part.skip_batches + statistics_.batches);
+}
+
+Statistics PipelineStream::statistics() const {
+  std::lock_guard lock(mutex_);
+  Statistics result = statistics_;
+  result.seconds = clock_.seconds();
+  result.bytes = options_.read->bytes;
+  result.shards = options_.read->shards;
+  if (!ended_) result.reader_busy = result.seconds - result.reader_idle;
+  return result;
+}
+
+}  // namespace sluice::data

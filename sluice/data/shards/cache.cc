@@ -1,0 +1,157 @@
+#include "sluice/data/shards/cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <vector>
+
+#include "sluice/base/file.h"
+#include "sluice/base/sha256.h"
+
+namespace sluice::data {
+namespace {
+
+constexpr char kWhole[] = ".object", kPart[] = ".part";
+
+std::unique_ptr<CachedFile> open_locked(const std::string& path, int flags, int lock) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (descriptor < 0) return nullptr;
+  auto file = std::make_unique<CachedFile>(path, descriptor);
+  int status = 0;
+  while ((status = ::flock(descriptor, lock)) != 0 && errno == EINTR) {
+  }
+  return status == 0 ? std::move(file) : nullptr;
+}
+
+struct Entry {
+  std::string path;
+  std::uint64_t bytes;
+  timespec used;
+};
+
+// What is in the folder; parts that a killed process left are removed. Under the folder's lock.
+std::vector<Entry> entries_of(const std::string& folder) {
+  std::vector<Entry> entries;
+  for (const std::string& name : base::list_directory(folder).value_or(std::vector<std::string>())) {
+    const bool part = base::ends_with(name, kPart);
+    if (!part && !base::ends_with(name, kWhole)) continue;
+    const std::string path = base::join_path(folder, name);
+    // Its writer holds a lock for as long as it lives.
+    if (part && open_locked(path, O_RDONLY, LOCK_EX | LOCK_NB) != nullptr) {
+      ::unlink(path.c_str());
+      continue;
+    }
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) == 0)
+      entries.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
+  });
+  return entries;
+}
+
+// The blocks are taken now: a full disk is found before anything is written.
+int reserve(int descriptor, std::uint64_t size) {
+  if (size == 0 || ::fallocate(descriptor, 0, 0, static_cast<off_t>(size)) == 0) return 0;
+  if (errno != EOPNOTSUPP) return errno;
+  return ::ftruncate(descriptor, static_cast<off_t>(size)) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+CachedFile::~CachedFile() { ::close(descriptor_); }
+
+CacheWriter::~CacheWriter() {
+  if (!committed_) ::unlink(file_.path().c_str());
+}
+
+base::Status CacheWriter::append(std::string_view bytes) {
+  if (bytes.size() > size_ - written_)
+    return base::fail(Code::kDataLoss, file_.path(), ": more than the announced ", size_, " bytes");
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", file_.path());
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+    written_ += static_cast<std::uint64_t>(done);
+  }
+  return {};
+}
+
+base::Status CacheWriter::commit() {
+  if (written_ != size_)
+    return base::fail(Code::kDataLoss, file_.path(), ": ", written_, " bytes of the announced ", size_);
+  ::flock(file_.descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
+  if (::rename(file_.path().c_str(), final_path_.c_str()) != 0)
+    return base::fail_errno(errno, "cannot rename to", final_path_);
+  committed_ = true;
+  return {};
+}
+
+std::string Cache::path_of(const std::string& url, const std::string& version) const {
+  const std::string hash = base::sha256(url + "\n" + version).substr(0, 20);
+  return base::join_path(folder_, base::hexadecimal(hash) + kWhole);
+}
+
+std::unique_ptr<CachedFile> Cache::find(const std::string& url, const std::string& version,
+                                        std::uint64_t size) const {
+  auto file = open_locked(path_of(url, version), O_RDONLY, LOCK_SH | LOCK_NB);
+  struct stat facts {};
+  if (file == nullptr || ::fstat(file->descriptor(), &facts) != 0 ||
+      static_cast<std::uint64_t>(facts.st_size) != size)
+    return nullptr;
+  ::futimens(file->descriptor(), nullptr);
+  return file;
+}
+
+void Cache::remove(const std::string& url, const std::string& version) const {
+  ::unlink(path_of(url, version).c_str());
+}
+
+// Under the folder's lock.
+base::Status Cache::make_room(std::uint64_t size) const {
+  std::vector<Entry> entries = entries_of(folder_);
+  std::uint64_t total = size;
+  for (const Entry& entry : entries) total += entry.bytes;
+  // Nothing is removed unless that makes room enough.
+  std::vector<std::unique_ptr<CachedFile>> removable;
+  for (const Entry& entry : entries) {
+    if (total <= bytes_) break;
+    if (!base::ends_with(entry.path, kWhole)) continue;
+    auto file = open_locked(entry.path, O_RDONLY, LOCK_EX | LOCK_NB);
+    if (file == nullptr) continue;
+    total -= entry.bytes;
+    removable.push_back(std::move(file));
+  }
+  if (total <= bytes_)
+    for (const auto& file : removable) ::unlink(file->path().c_str());
+  if (total <= bytes_) return {};
+  return base::fail(Code::kResourceExhausted, "the cache ", folder_, " may hold ", bytes_,
+                    " bytes, of which ", total - size, " are in use: no room for ", size, " more");
+}
+
+base::Result<std::unique_ptr<CacheWriter>> Cache::begin(const std::string& url, const std::string& version,
+                                                        std::uint64_t size) const {
+  SLUICE_OK(base::make_directories(folder_));
+  const auto lock = open_locked(base::join_path(folder_, ".lock"), O_RDWR | O_CREAT, LOCK_EX);
+  if (lock == nullptr) return base::fail_errno(errno, "cannot lock the cache", folder_);
+  SLUICE_OK(make_room(size));
+  static std::atomic<int> number{0};
+  const std::string path = path_of(url, version),
+                    part = base::str(path, ".", ::getpid(), "-", number++, kPart);
+  auto file = open_locked(part, O_WRONLY | O_CREAT | O_EXCL, LOCK_EX | LOCK_NB);
+  if (file == nullptr) return base::fail_errno(errno, "cannot make", part);
+  const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0);  // shares the lock
+  auto writer = std::make_unique<CacheWriter>(part, path, descriptor, size);
+  if (const int status = reserve(descriptor, size); status != 0)
+    return base::fail_errno(status, "cannot reserve the bytes of", part);
+  return writer;
+}
+
+}  // namespace sluice::data

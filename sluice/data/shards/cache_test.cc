@@ -1,0 +1,153 @@
+#include "sluice/data/shards/cache.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sluice/data/test_support.h"
+
+namespace sluice::data {
+namespace {
+
+const std::string kBytes(1000, 'x');
+
+// Keeps an object of kBytes.
+base::Status keep(const Cache& cache, const std::string& url) {
+  SLUICE_TRY(const auto writer, cache.begin(url, "1", kBytes.size()));
+  SLUICE_OK(writer->append(kBytes));
+  return writer->commit();
+}
+
+bool has(const Cache& cache, const std::string& url) {
+  return cache.find(url, "1", kBytes.size()) != nullptr;
+}
+
+// What was used last gets a time of its own, as the clock of the file system may be coarse.
+void used_at(const test::Folder& folder, const Cache& cache, const std::string& url, time_t seconds) {
+  const auto file = cache.find(url, "1", kBytes.size());
+  ASSERT_NE(file, nullptr);
+  const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, file->path().c_str(), times, 0), 0) << folder.path();
+}
+
+std::size_t files_in(const test::Folder& folder) {
+  return base::list_directory(folder.path())->size() - 1;  // without the lock
+}
+
+TEST(Cache, KeepsByUrlAndVersion) {
+  const test::Folder folder;
+  const Cache cache(folder.path(), 1 << 20);
+  EXPECT_FALSE(has(cache, "gs://a/x.tar"));
+  ASSERT_TRUE(keep(cache, "gs://a/x.tar"));
+  EXPECT_TRUE(has(cache, "gs://a/x.tar"));
+  EXPECT_FALSE(has(cache, "gs://b/x.tar")) << "the name alone does not count";
+  EXPECT_EQ(cache.find("gs://a/x.tar", "2", kBytes.size()), nullptr);
+  EXPECT_EQ(cache.find("gs://a/x.tar", "1", 999), nullptr);
+  std::string bytes(kBytes.size(), '\0');
+  const auto file = cache.find("gs://a/x.tar", "1", kBytes.size());
+  ASSERT_EQ(::read(file->descriptor(), bytes.data(), bytes.size()), 1000);
+  EXPECT_EQ(bytes, kBytes);
+}
+
+TEST(Cache, WhatIsNotFinishedDoesNotRemain) {
+  const test::Folder folder;
+  const Cache cache(folder.path(), 1 << 20);
+  {
+    const auto writer = cache.begin("x", "1", kBytes.size());
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE((*writer)->append(kBytes.substr(1)));
+    EXPECT_FALSE((*writer)->commit());
+    EXPECT_FALSE((*writer)->append("ab")) << "more than was announced";
+  }
+  EXPECT_FALSE(has(cache, "x"));
+  EXPECT_EQ(files_in(folder), 0u);
+}
+
+TEST(Cache, TheOldestGoesFirst) {
+  const test::Folder folder;
+  const Cache cache(folder.path(), 3500);
+  for (const char* url : {"a", "b", "c"}) ASSERT_TRUE(keep(cache, url));
+  used_at(folder, cache, "b", 1000);
+  used_at(folder, cache, "c", 2000);
+  used_at(folder, cache, "a", 3000);
+  ASSERT_TRUE(keep(cache, "d"));
+  EXPECT_TRUE(has(cache, "a"));
+  EXPECT_FALSE(has(cache, "b"));
+  EXPECT_TRUE(has(cache, "c"));
+  EXPECT_TRUE(has(cache, "d"));
+}
+
+TEST(Cache, WhatIsInUseStays) {
+  const test::Folder folder;
+  const Cache cache(folder.path(), 2000);
+  ASSERT_TRUE(keep(cache, "a"));
+  const auto reading = cache.find("a", "1", kBytes.size());
+  const auto writing = cache.begin("b", "1", kBytes.size());
+  ASSERT_TRUE(writing);
+  const auto none = keep(cache, "c");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(has(cache, "a"));
+  ASSERT_TRUE((*writing)->append(kBytes));
+  EXPECT_TRUE((*writing)->commit());
+  EXPECT_TRUE(has(cache, "b"));
+  EXPECT_FALSE(cache.begin("large", "1", 2001));
+}
+
+// A process that is killed while it writes leaves nothing that is taken for whole, and its part goes away.
+TEST(Cache, KilledWhileWriting) {
+  const test::Folder folder;
+  const Cache cache(folder.path(), 2000);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto writer = cache.begin("x", "1", kBytes.size());
+    if (writer && (*writer)->append(kBytes.substr(0, 600)) && ::write(ready[1], "!", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char sign = 0;
+  ASSERT_EQ(::read(ready[0], &sign, 1), 1);
+  EXPECT_FALSE(has(cache, "x"));
+  EXPECT_EQ(files_in(folder), 1u);
+  // While it lives its part is not touched, and counts.
+  ASSERT_TRUE(keep(cache, "y"));
+  EXPECT_FALSE(cache.begin("large", "1", 1001));
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(has(cache, "x"));
+  ASSERT_TRUE(keep(cache, "x"));
+  EXPECT_TRUE(has(cache, "x"));
+  EXPECT_TRUE(has(cache, "y"));
+  EXPECT_EQ(files_in(folder), 2u);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+// A limit on the size of files stands for a disk that is full.
+TEST(Cache, AFullDisk) {
+  const test::Folder folder;
+  const Cache cache(folder.path(), 1 << 20);
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto limit = [&](rlim_t bytes) {
+    const rlimit small{bytes, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  };
+  auto writer = cache.begin("x", "1", kBytes.size());
+  ASSERT_TRUE(writer);
+  limit(500);
+  EXPECT_FALSE((*writer)->append(kBytes));
+  const auto none = cache.begin("y", "1", kBytes.size());
+  limit(before.rlim_cur);
+  EXPECT_FALSE(none);
+  writer->reset();
+  EXPECT_EQ(files_in(folder), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::data

@@ -1,0 +1,108 @@
+#include "sluice/data/shards/group.h"
+
+#include <algorithm>
+
+namespace sluice::data {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+// "__meta__", "__meta__/x.json"
+bool is_metadata(std::string_view name) {
+  if (!base::starts_with(name, "__")) return false;
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return base::ends_with(name, "__");
+  return slash >= 4 && base::ends_with(name.substr(0, slash), "__");
+}
+
+}  // namespace
+
+std::optional<SplitName> split_name(std::string_view name) {
+  if (is_metadata(name)) return std::nullopt;
+  const std::size_t slash = name.rfind('/');
+  const std::size_t start = slash == std::string_view::npos ? 0 : slash + 1;
+  const std::size_t dot = name.find('.', start);
+  if (dot == std::string_view::npos) return std::nullopt;
+  if (dot == start) {
+    // A hidden file belongs to its folder ("a/.x" has the key "a/"), when that folder's name has no dot.
+    if (start == 0) return std::nullopt;
+    const std::size_t above = start < 2 ? std::string_view::npos : name.rfind('/', start - 2);
+    const std::size_t first = above == std::string_view::npos ? 0 : above + 1;
+    if (name.substr(first, start - first).find('.') != std::string_view::npos) return std::nullopt;
+  }
+  return SplitName{name.substr(0, dot), name.substr(dot + 1)};
+}
+
+const Field* RawSample::find(std::string_view extension) const {
+  for (const Field& field : fields)
+    if (field.extension == extension) return &field;
+  return nullptr;
+}
+
+std::uint64_t RawSample::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Field& field : fields) sum += field.bytes.size();
+  return sum;
+}
+
+std::string RawSample::where() const {
+  return base::str(*shard, ": sample ", key, " (at byte ", fields.empty() ? 0 : fields.front().offset, ")");
+}
+
+ShardReader::ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part)
+    : tar_(std::move(source), part),
+      wanted_(std::move(wanted)),
+      shard_(std::make_shared<const std::string>(tar_.name())) {}
+
+// Makes `ahead_` the next member that belongs to a sample; false at the end.
+base::Result<bool> ShardReader::next_member() {
+  if (has_ahead_) return true;
+  if (ended_) return false;
+  while (true) {
+    SLUICE_TRY(const bool found, tar_.next(ahead_));
+    ended_ = !found;
+    if (!found) return false;
+    has_ahead_ = ahead_.kind == MemberKind::kFile && split_name(ahead_.name);
+    if (has_ahead_) return true;
+  }
+}
+
+base::Status ShardReader::add(const SplitName& name, RawSample& sample, bool with_payload) {
+  Field field;
+  field.extension = lower(name.extension);
+  field.offset = ahead_.offset;
+  field.payload = tar_.offset();
+  field.size = ahead_.size;
+  if (const Field* twin = sample.find(field.extension))
+    return base::fail(Code::kDataLoss, *shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
+                      ") has the same key and extension as ", twin->member, " (header at byte ", twin->offset,
+                      "): names within a sample must differ, and not in upper and lower case only");
+  if (with_payload && (wanted_.all || wanted_.extensions.contains(field.extension)))
+    SLUICE_OK(tar_.read_payload(field.bytes));
+  field.member = std::move(ahead_.name);
+  sample.fields.push_back(std::move(field));
+  return {};
+}
+
+base::Result<bool> ShardReader::next(RawSample& sample, bool with_payloads) {
+  sample = RawSample{};
+  sample.shard = shard_;
+  sample.fields.reserve(last_fields_);
+  while (true) {
+    SLUICE_TRY(const bool found, next_member());
+    last_fields_ = std::max<std::size_t>(last_fields_, sample.fields.size());
+    if (!found) return !sample.fields.empty();
+    const SplitName name = *split_name(ahead_.name);
+    if (sample.fields.empty()) sample.key = name.key;
+    if (name.key != sample.key) return true;
+    SLUICE_OK(add(name, sample, with_payloads));
+    has_ahead_ = false;
+  }
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,77 @@
+// Grouping: the members of a shard become samples, by WebDataset's rules.
+//
+// A member's name is split at the first dot after its last slash: the key before it, the extension (in lower
+// case) after it. Members that follow each other with the same key are one sample. Left out are folders,
+// links, names without a dot or with an empty key (".hidden"), and names that begin with a `__…__` part.
+// Twice the same extension in a sample is an error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/data/shards/tar.h"
+
+namespace sluice::data {
+
+struct SplitName {
+  std::string_view key, extension;  // the extension as written
+};
+// Nothing for names that readers leave out.
+std::optional<SplitName> split_name(std::string_view name);
+
+struct Field {
+  std::string extension;      // in lower case
+  std::string bytes;          // empty when the payload was not wanted
+  std::string member;         // the name in the archive
+  std::uint64_t offset = 0;   // of the member's header
+  std::uint64_t payload = 0;  // where the payload begins
+  std::uint64_t size = 0;     // of the payload
+};
+
+// A sample as it stands in a shard.
+struct RawSample {
+  std::string key;
+  std::shared_ptr<const std::string> shard;
+  std::vector<Field> fields;
+  // Set when the sample could not be read and the policy is to go on: it has a shard then, and nothing else.
+  std::shared_ptr<const Error> failed;
+
+  const Field* find(std::string_view extension) const;
+  std::uint64_t bytes() const;
+  // "train-0003.tar: sample 0000012 (at byte 51200)", for errors.
+  std::string where() const;
+};
+
+// Which payloads to keep; the others are passed over.
+struct Wanted {
+  bool all = true;
+  std::set<std::string, std::less<>> extensions;  // in lower case; used when `all` is false
+};
+
+// Threads: one at a time.
+class ShardReader {
+ public:
+  ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {});
+
+  // The next sample; false at the shard's end. With `with_payloads` false, all payloads are passed over.
+  base::Result<bool> next(RawSample& sample, bool with_payloads = true);
+  std::uint64_t offset() const { return tar_.offset(); }
+
+ private:
+  TarReader tar_;
+  Wanted wanted_;
+  std::shared_ptr<const std::string> shard_;
+  Member ahead_;  // the first member of the next sample, if has_ahead_
+  bool has_ahead_ = false, ended_ = false;
+  std::size_t last_fields_ = 0;  // the most that a sample had
+
+  base::Result<bool> next_member();
+  base::Status add(const SplitName& name, RawSample& sample, bool with_payload);
+};
+
+}  // namespace sluice::data

@@ -1,0 +1,23 @@
+// Sources that are no local files.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sluice/data/shards/source.h"
+
+namespace sluice::data {
+
+// gs://…, http://… and https://…: several ranges on their way at once, checked as cloud/object_reader.h says.
+// With a cache folder, what is read as a whole is kept there and read from there the next time.
+base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
+                                                         const SourceOptions& options);
+
+// pipe:COMMAND: what the command (of /bin/sh) writes to its standard output. A status other than 0 is an
+// error at the end of the bytes; a source that is dropped before kills the command and its children.
+base::Result<std::unique_ptr<Source>> open_pipe_source(const std::string& url, const SourceOptions& options);
+
+bool is_pipe(const std::string& url);        // pipe:…
+bool is_on_network(const std::string& url);  // gs://…, http://…, https://…
+
+}  // namespace sluice::data

@@ -1,0 +1,207 @@
+#include "sluice/data/shards/shard_index.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/file.h"
+#include "sluice/cloud/storage.h"
+#include "sluice/data/shards/group.h"
+#include "sluice/data/shards/urls.h"
+
+namespace sluice::data {
+namespace {
+
+constexpr std::string_view kVersion = "v1.2";
+
+// The next word of a line, and the line without it.
+std::string_view take_word(std::string_view& line) {
+  while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(end);
+  return word;
+}
+
+bool parse_number(std::string_view word, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  return !word.empty() && error == std::errc() && end == word.data() + word.size() && number >> 62 == 0;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+// The whole of a small file; nothing when there is none.
+base::Result<std::optional<std::string>> read_if_there(const std::string& url) {
+  auto source = open_source(url);
+  if (!source && source.error().code() == Code::kNotFound) return std::optional<std::string>();
+  if (!source) return tl::unexpected<Error>(source.error());
+  std::string text;
+  std::vector<char> piece(1 << 16);
+  while (true) {
+    SLUICE_TRY(const std::size_t got, (*source)->read(piece.data(), piece.size()));
+    if (got == 0) return std::optional(std::move(text));
+    text.append(piece.data(), got);
+  }
+}
+
+std::string folder_of(std::string_view url) {
+  const std::size_t slash = url.rfind('/');
+  return std::string(slash == std::string_view::npos ? "" : url.substr(0, slash + 1));
+}
+
+base::Result<std::vector<IndexedMember>> parse_sample(std::string_view line, const std::string& where) {
+  std::vector<IndexedMember> members;
+  while (true) {
+    const std::string_view extension = take_word(line);
+    if (extension.empty()) break;
+    IndexedMember member{std::string(extension), 0, 0, ""};
+    const std::string_view offset = take_word(line), size = take_word(line);
+    member.name = take_word(line);
+    if (!parse_number(offset, member.offset) || !parse_number(size, member.size) || member.name.empty())
+      return base::fail(Code::kDataLoss, where, ": expected 'EXTENSION OFFSET SIZE NAME', found '", extension,
+                        " ", offset, " ", size, " ", member.name, "'");
+    members.push_back(std::move(member));
+  }
+  if (members.empty()) return base::fail(Code::kDataLoss, where, ": a sample without members");
+  return members;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> ShardIndex::starts() const {
+  std::vector<std::uint64_t> result;
+  result.reserve(samples.size());
+  std::uint64_t end = 0;
+  for (const auto& members : samples) {
+    result.push_back(end);
+    for (const IndexedMember& member : members) end = (member.offset + member.size + 511) / 512 * 512;
+  }
+  return result;
+}
+
+base::Result<ShardIndex> index_shard(const std::string& url) {
+  SLUICE_TRY(auto source, open_source(url));
+  ShardReader reader(std::move(source), Wanted{false, {}});
+  ShardIndex index;
+  RawSample sample;
+  while (true) {
+    SLUICE_TRY(const bool found, reader.next(sample));
+    if (!found) return index;
+    auto& members = index.samples.emplace_back();
+    for (const Field& field : sample.fields) {
+      const auto name = split_name(field.member);
+      members.push_back({std::string(name->extension), field.payload, field.size, std::string(field.member)});
+    }
+  }
+}
+
+base::Result<std::int64_t> count_samples(const std::string& url) {
+  SLUICE_TRY(auto source, open_source(url));
+  ShardReader reader(std::move(source), Wanted{false, {}});
+  RawSample sample;
+  for (std::int64_t count = 0;; ++count) {
+    SLUICE_TRY(const bool found, reader.next(sample));
+    if (!found) return count;
+  }
+}
+
+base::Result<std::string> format_index(const ShardIndex& index) {
+  std::string text = base::str(kVersion, " ", index.samples.size(), "\n");
+  for (const auto& members : index.samples) {
+    for (const IndexedMember& member : members) {
+      if (member.name.find_first_of(" \t\r\n\v\f") != std::string::npos || member.extension.empty())
+        return base::fail(Code::kInvalidArgument, "the member '", member.name,
+                          "' cannot stand in an index file: expected a name without white space and with an "
+                          "extension");
+      text += base::str(&member == &members.front() ? "" : " ", member.extension, " ", member.offset, " ",
+                        member.size, " ", member.name);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+base::Result<ShardIndex> parse_index(std::string_view text, const std::string& name) {
+  std::string_view first = take_line(text);
+  const std::string_view version = take_word(first), count_word = take_word(first);
+  std::uint64_t count = 0;
+  if (version != kVersion || !parse_number(count_word, count))
+    return base::fail(Code::kDataLoss, name, ": expected an index file that begins with '", kVersion,
+                      " SAMPLES', found '", version.substr(0, 40), " ", count_word.substr(0, 40),
+                      "': make it anew with 'sluice data index'");
+  ShardIndex index;
+  for (std::uint64_t line = 2; !text.empty(); ++line) {
+    SLUICE_TRY(auto members, parse_sample(take_line(text), base::str(name, ", line ", line)));
+    index.samples.push_back(std::move(members));
+  }
+  if (index.samples.size() != count)
+    return base::fail(Code::kDataLoss, name, ": expected ", count, " samples as its first line says, found ",
+                      index.samples.size(), ": make it anew with 'sluice data index'");
+  return index;
+}
+
+std::string index_path(std::string_view url) {
+  const std::string folder = folder_of(url);
+  const std::string_view file = url.substr(folder.size());
+  return base::str(folder, file.substr(0, file.find('.', 1)), ".idx");
+}
+
+base::Result<std::optional<ShardIndex>> read_index(const std::string& url) {
+  const std::string path = index_path(url);
+  SLUICE_TRY(const auto text, read_if_there(path));
+  if (!text) return std::optional<ShardIndex>();
+  SLUICE_TRY(auto index, parse_index(*text, path));
+  return std::optional(std::move(index));
+}
+
+base::Status write_index(const std::string& url, const ShardIndex& index) {
+  auto text = format_index(index);
+  if (!text) return base::fail_at(text, url);
+  return write_text(index_path(url), *text);
+}
+
+base::Status write_text(const std::string& url, const std::string& text) {
+  if (!is_remote(url)) return base::write_file_atomically(url, text);
+  if (!cloud::is_gs(url))
+    return base::fail(Code::kInvalidArgument, "cannot write ", url,
+                      ": expected a file or gs://bucket/object");
+  SLUICE_TRY(const auto name, cloud::parse_gs(url));
+  SLUICE_TRY(const auto storage, cloud::Storage::shared());
+  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(text, name));
+  return {};
+}
+
+base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& name) {
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  ShardSizes sizes;
+  bool good = parsed.is_object();
+  if (good)
+    for (const auto& [shard, size] : parsed.items()) {
+      good = good && size.is_number_integer() && size.get<std::int64_t>() >= 0;
+      if (good) sizes[shard] = size.get<std::int64_t>();
+    }
+  if (!good)
+    return base::fail(Code::kDataLoss, name, ": expected {\"SHARD.tar\": SAMPLES, …}, found something else");
+  return sizes;
+}
+
+std::string format_sizes(const ShardSizes& sizes) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [shard, size] : sizes) object[shard] = size;
+  return object.dump(1) + "\n";
+}
+
+base::Result<std::optional<ShardSizes>> read_sizes(const std::string& url) {
+  const std::string path = folder_of(url) + "sizes.json";
+  SLUICE_TRY(const auto text, read_if_there(path));
+  if (!text) return std::optional<ShardSizes>();
+  SLUICE_TRY(auto sizes, parse_sizes(*text, path));
+  return std::optional(std::move(sizes));
+}
+
+}  // namespace sluice::data

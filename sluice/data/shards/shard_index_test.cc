@@ -1,0 +1,94 @@
+#include "sluice/data/shards/shard_index.h"
+
+#include <gmock/gmock.h>
+
+#include "sluice/data/shards/group.h"
+#include "sluice/data/test_files.h"
+#include "sluice/data/test_support.h"
+
+namespace sluice::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ShardIndex, IsWrittenAsWds2idxWritesIt) {
+  const test::Folder folder;
+  const std::string url = folder.write("s.tar", test::archive({{"a.txt", "alpha"},
+                                                               {"a.CLS", "1"},
+                                                               {"README", "left out"},
+                                                               {"d/b.seg.txt", std::string(600, 'b')},
+                                                               {"c.txt", ""}}));
+  const auto index = index_shard(url);
+  ASSERT_TRUE(index) << index.error().what();
+  const std::string text = *format_index(*index);
+  EXPECT_EQ(text,
+            "v1.2 3\ntxt 512 5 a.txt CLS 1536 1 a.CLS\nseg.txt 3584 600 d/b.seg.txt\ntxt 5120 0 c.txt\n");
+  EXPECT_THAT(index->starts(), ElementsAre(0, 2048, 4608));
+  EXPECT_EQ(index_path(url), folder.path("s.idx"));
+  EXPECT_FALSE(read_index(url)->has_value());
+  ASSERT_TRUE(write_index(url, *index));
+  const auto again = read_index(url);
+  ASSERT_TRUE(again && *again);
+  EXPECT_EQ(*format_index(**again), text);
+}
+
+// Each sample can be read from its start, whatever headers stand before it.
+TEST(ShardIndex, StartsAreWhereReadersCanBegin) {
+  const test::Folder folder;
+  const std::string url = folder.write("s.tar", test::unpacked(test::kTarWebdataset));
+  const auto index = index_shard(url);
+  ASSERT_TRUE(index);
+  const auto starts = index->starts();
+  ASSERT_EQ(starts.size(), 3u);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    SourceOptions options;
+    options.begin = starts[i];
+    ShardReader reader(*open_source(url, options), Wanted{});
+    RawSample sample;
+    for (std::size_t k = i; k < starts.size(); ++k) {
+      ASSERT_TRUE(*reader.next(sample));
+      EXPECT_EQ(sample.fields[0].member, index->samples[k][0].name);
+    }
+    EXPECT_FALSE(*reader.next(sample));
+  }
+}
+
+TEST(ShardIndex, PathsAreCutAtTheFirstDot) {
+  EXPECT_EQ(index_path("a.b/train-0.tar.gz"), "a.b/train-0.idx");
+  EXPECT_EQ(index_path("gs://bucket/x.tar"), "gs://bucket/x.idx");
+  EXPECT_EQ(index_path("x"), "x.idx");
+}
+
+TEST(ShardIndex, DamageIsNamed) {
+  for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
+           {"", "begins with 'v1.2 SAMPLES'"},
+           {"v1.1 1\ntxt 0 1\n", "begins with 'v1.2 SAMPLES'"},
+           {"v1.2 x\n", "begins with 'v1.2 SAMPLES'"},
+           {"v1.2 2\ntxt 512 5 a.txt\n", "expected 2 samples"},
+           {"v1.2 1\ntxt 512 five a.txt\n", "x.idx, line 2: expected 'EXTENSION OFFSET SIZE NAME'"},
+           {"v1.2 1\ntxt 512 5\n", "x.idx, line 2"},
+           {"v1.2 1\ntxt 99999999999999999999 5 a.txt\n", "x.idx, line 2"},
+           {"v1.2 1\n\n", "a sample without members"}}) {
+    const auto index = parse_index(text, "x.idx");
+    ASSERT_FALSE(index) << text;
+    EXPECT_THAT(index.error().what(), HasSubstr(what));
+  }
+  ShardIndex spaces{{{{"txt", 512, 1, "a b.txt"}}}};
+  EXPECT_THAT(format_index(spaces).error().what(), HasSubstr("without white space"));
+}
+
+TEST(ShardIndex, SizesAreReadFromTheFolder) {
+  const test::Folder folder;
+  const std::string url = folder.path("s-0.tar");
+  EXPECT_FALSE(read_sizes(url)->has_value());
+  folder.write("sizes.json", format_sizes({{"s-0.tar", 20}, {"s-1.tar", 3}}));
+  const auto sizes = read_sizes(url);
+  ASSERT_TRUE(sizes && *sizes);
+  EXPECT_EQ((*sizes)->at("s-1.tar"), 3);
+  for (const char* text : {"[1]", "{\"a\": -1}", "{\"a\": 1.5}", "{", ""})
+    EXPECT_THAT(parse_sizes(text, "sizes.json").error().what(), HasSubstr("sizes.json: expected"));
+}
+
+}  // namespace
+}  // namespace sluice::data

@@ -1,0 +1,217 @@
+#include "sluice/data/shards/source.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "sluice/base/file.h"
+#include "sluice/cloud/object_reader.h"
+#include "sluice/data/shards/remote_source.h"
+#include "sluice/data/shards/urls.h"
+
+namespace sluice::data {
+namespace {
+
+class FileSource : public Source {
+ public:
+  FileSource(std::string name, int descriptor, const std::atomic<bool>* cancelled)
+      : name_(std::move(name)), descriptor_(descriptor), cancelled_(cancelled) {
+    struct stat facts {};
+    if (::fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode)) {
+      regular_ = true;
+      size_ = static_cast<std::uint64_t>(facts.st_size);
+      ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+  }
+  // Only bytes begin … end − 1.
+  base::Status limit(std::uint64_t begin, std::optional<std::uint64_t> end) {
+    if (begin == 0 && !end) return {};
+    if (!regular_)
+      return base::fail(Code::kInvalidArgument, "cannot read a part of ", name_, ": expected a regular file");
+    if (begin > size_ || end.value_or(size_) > size_ || end.value_or(size_) < begin)
+      return base::fail(Code::kOutOfRange, "cannot read bytes ", begin, " to ", end.value_or(size_), " of ",
+                        name_, ": it has ", size_);
+    limited_ = end.has_value();
+    size_ = end.value_or(size_);
+    SLUICE_TRY(const std::uint64_t skipped, skip(begin));
+    static_cast<void>(skipped);
+    return {};
+  }
+  ~FileSource() override {
+    if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+  }
+
+  base::Result<std::size_t> read(void* bytes, std::size_t size) override {
+    while (true) {
+      SLUICE_OK(wait());
+      const std::size_t step = limited_ ? std::min(size, static_cast<std::size_t>(size_ - position_)) : size;
+      const ssize_t got = ::read(descriptor_, bytes, step);
+      if (got >= 0) {
+        position_ += static_cast<std::uint64_t>(got);
+        return static_cast<std::size_t>(got);
+      }
+      if (errno != EINTR && errno != EAGAIN) return base::fail_errno(errno, "cannot read", name_);
+    }
+  }
+
+  base::Result<std::uint64_t> skip(std::uint64_t size) override {
+    if (!regular_) return Source::skip(size);
+    const std::uint64_t step = std::min(size, size_ > position_ ? size_ - position_ : 0);
+    if (::lseek(descriptor_, static_cast<off_t>(step), SEEK_CUR) < 0)
+      return base::fail_errno(errno, "cannot seek in", name_);
+    position_ += step;
+    return step;
+  }
+
+  const std::string& name() const override { return name_; }
+
+ private:
+  // Pipes and terminals may have nothing for long: look up now and then whether anyone still wants it.
+  base::Status wait() {
+    while (!regular_ && cancelled_ != nullptr) {
+      if (*cancelled_) return base::fail(Code::kCancelled, name_, ": reading was cancelled");
+      pollfd wanted{descriptor_, POLLIN, 0};
+      if (::poll(&wanted, 1, 100) > 0) break;
+    }
+    return {};
+  }
+
+  std::string name_;
+  int descriptor_;
+  const std::atomic<bool>* cancelled_;
+  bool regular_ = false, limited_ = false;
+  std::uint64_t size_ = 0, position_ = 0;
+};
+
+class MemorySource : public Source {
+ public:
+  MemorySource(std::string name, std::string bytes) : name_(std::move(name)), bytes_(std::move(bytes)) {}
+  base::Result<std::size_t> read(void* bytes, std::size_t size) override {
+    const std::size_t step = std::min(size, bytes_.size() - position_);
+    std::memcpy(bytes, bytes_.data() + position_, step);
+    position_ += step;
+    return step;
+  }
+  const std::string& name() const override { return name_; }
+
+ private:
+  std::string name_, bytes_;
+  std::size_t position_ = 0;
+};
+
+// Gives the bytes that were read ahead to look at them, then the rest.
+class RejoinedSource : public Source {
+ public:
+  RejoinedSource(std::string ahead, std::unique_ptr<Source> rest)
+      : ahead_(std::move(ahead)), rest_(std::move(rest)) {}
+  base::Result<std::size_t> read(void* bytes, std::size_t size) override {
+    if (used_ == ahead_.size()) return rest_->read(bytes, size);
+    const std::size_t step = std::min(size, ahead_.size() - used_);
+    std::memcpy(bytes, ahead_.data() + used_, step);
+    used_ += step;
+    return step;
+  }
+  base::Result<std::uint64_t> skip(std::uint64_t size) override {
+    const std::uint64_t step = std::min<std::uint64_t>(size, ahead_.size() - used_);
+    used_ += step;
+    if (step == size) return step;
+    SLUICE_TRY(const std::uint64_t more, rest_->skip(size - step));
+    return step + more;
+  }
+  const std::string& name() const override { return rest_->name(); }
+
+ private:
+  std::string ahead_;
+  std::size_t used_ = 0;
+  std::unique_ptr<Source> rest_;
+};
+
+base::Result<int> open_file(const std::string& url) {
+  if (url == "-") return STDIN_FILENO;
+  if (is_remote(url))
+    return base::fail(Code::kUnimplemented, "cannot read '", url,
+                      "': expected a local file, '-' (stdin), pipe:, gs://, http:// or https://");
+  if (base::is_directory(url))
+    return base::fail(Code::kInvalidArgument, "'", url,
+                      "' is a folder: expected a tar file; to read all shards in ", "it, write '", url,
+                      "/*.tar'");
+  const int descriptor = ::open(url.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return base::fail_errno(errno, "cannot open", url);
+  return descriptor;
+}
+
+}  // namespace
+
+base::Result<std::uint64_t> Source::skip(std::uint64_t size) {
+  std::vector<char> scratch(std::min<std::uint64_t>(size, 1 << 16));
+  std::uint64_t skipped = 0;
+  while (skipped < size) {
+    SLUICE_TRY(const std::size_t got,
+               read(scratch.data(), std::min<std::uint64_t>(scratch.size(), size - skipped)));
+    if (got == 0) break;
+    skipped += got;
+  }
+  return skipped;
+}
+
+base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url, const SourceOptions& options) {
+  SLUICE_TRY(const int descriptor, open_file(url));
+  auto source = std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, options.cancelled);
+  SLUICE_OK(source->limit(options.begin, options.end));
+  return source;
+}
+
+base::Result<std::unique_ptr<Source>> open_stored_source(const std::string& url,
+                                                         const SourceOptions& options) {
+  if (is_pipe(url)) return open_pipe_source(url, options);
+  if (is_on_network(url)) return open_remote_source(url, options);
+  return open_file_source(url, options);
+}
+
+base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options) {
+  SLUICE_TRY(std::unique_ptr<Source> source, open_stored_source(url, options));
+  if (options.begin > 0) return source;
+  std::string ahead(4, '\0');
+  std::size_t have = 0;
+  while (have < ahead.size()) {
+    SLUICE_TRY(const std::size_t got, source->read(ahead.data() + have, ahead.size() - have));
+    if (got == 0) break;
+    have += got;
+  }
+  ahead.resize(have);
+  const bool gzip = base::starts_with(ahead, "\x1f\x8b");
+  const bool zstd = base::starts_with(ahead, "\x28\xb5\x2f\xfd");
+  if ((gzip || zstd) && options.end)
+    return base::fail(Code::kInvalidArgument, "cannot read a part of ", source->name(), ": it is packed (",
+                      gzip ? "gzip" : "zstd", ")");
+  source = std::make_unique<RejoinedSource>(std::move(ahead), std::move(source));
+  if (gzip) source = gzip_source(std::move(source));
+  if (zstd) source = zstd_source(std::move(source));
+  return source;
+}
+
+base::Result<SourceFacts> stat_source(const std::string& url) {
+  if (is_on_network(url)) {
+    SLUICE_TRY(const cloud::Remote remote, cloud::find_remote(url));
+    if (remote.size_known) return SourceFacts{remote.size, remote.version};
+  }
+  if (is_remote(url))
+    return base::fail(Code::kUnimplemented, "the size of '", url,
+                      "' cannot be known: expected a local file, or a server that says it");
+  struct stat facts {};
+  if (::stat(url.c_str(), &facts) != 0) return base::fail_errno(errno, "cannot look at", url);
+  return SourceFacts{static_cast<std::uint64_t>(facts.st_size),
+                     base::str(facts.st_mtim.tv_sec, ".", facts.st_mtim.tv_nsec, "-", facts.st_ino)};
+}
+
+std::unique_ptr<Source> memory_source(std::string name, std::string bytes) {
+  return std::make_unique<MemorySource>(std::move(name), std::move(bytes));
+}
+
+}  // namespace sluice::data

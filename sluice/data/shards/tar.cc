@@ -1,0 +1,358 @@
+#include "sluice/data/shards/tar.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+namespace sluice::data {
+namespace {
+
+constexpr std::size_t kBlock = 512;
+constexpr std::size_t kBufferBytes = 1 << 16;
+constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
+constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not claim all memory at once
+
+std::uint64_t rounded_up(std::uint64_t size) { return (size + kBlock - 1) / kBlock * kBlock; }
+
+// The sum of a block's bytes, eight at a time: four 16-bit sums in each of two words cannot overflow.
+std::uint64_t sum_of_bytes(const char* block) {
+  constexpr std::uint64_t kEven = 0x00FF00FF00FF00FF;
+  std::uint64_t even = 0, odd = 0, word = 0;
+  for (std::size_t i = 0; i < kBlock; i += 8) {
+    std::memcpy(&word, block + i, 8);
+    even += word & kEven;
+    odd += word >> 8 & kEven;
+  }
+  const auto fold = [](std::uint64_t sums) {
+    return (sums & 0xFFFF) + (sums >> 16 & 0xFFFF) + (sums >> 32 & 0xFFFF) + (sums >> 48);
+  };
+  return fold(even) + fold(odd);
+}
+
+bool all_zero(const char* bytes, std::size_t size) {
+  return size == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+// A field's text up to its first NUL.
+std::string_view text_field(const char* field, std::size_t size) { return {field, ::strnlen(field, size)}; }
+
+// A number as octal digits between optional spaces and NULs, or in base 256 when the first bit is set.
+std::optional<std::uint64_t> number_field(const char* field, std::size_t size) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(field);
+  std::uint64_t value = 0;
+  if ((bytes[0] & 0x80) != 0) {
+    if (bytes[0] != 0x80) return std::nullopt;  // negative, or more than 8 bytes can hold
+    for (std::size_t i = 1; i < size; ++i) {
+      if ((value >> 56) != 0) return std::nullopt;
+      value = value << 8 | bytes[i];
+    }
+    return value >> 63 != 0 ? std::nullopt : std::optional(value);
+  }
+  std::size_t i = 0;
+  while (i < size && field[i] == ' ') ++i;
+  for (; i < size && field[i] >= '0' && field[i] <= '7'; ++i) value = value << 3 | (bytes[i] - '0');
+  for (; i < size; ++i)
+    if (field[i] != ' ' && field[i] != '\0') return std::nullopt;
+  return value;
+}
+
+bool checksum_matches(const char* block) {
+  const auto stored = number_field(block + 148, 8);
+  if (!stored) return false;
+  std::uint64_t plain = sum_of_bytes(block) + 8 * ' ';  // the checksum's own field counts as spaces
+  for (std::size_t i = 148; i < 156; ++i) plain -= static_cast<unsigned char>(block[i]);
+  if (*stored == plain) return true;
+  std::int64_t with_sign = 8 * ' ';  // some old writers added up signed characters
+  for (std::size_t i = 0; i < kBlock; ++i)
+    if (i < 148 || i >= 156) with_sign += static_cast<signed char>(block[i]);
+  return static_cast<std::int64_t>(*stored) == with_sign;
+}
+
+}  // namespace
+
+// One header block, already verified.
+struct TarReader::Header {
+  char block[kBlock];
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+
+  char type() const { return block[156]; }
+  void name(std::string& name) const {
+    name.clear();
+    if (std::memcmp(block + 257, "ustar\0", 6) == 0) {
+      // star keeps times in the last bytes of the prefix field.
+      const bool star = std::memcmp(block + 508, "tar", 4) == 0;
+      name = text_field(block + 345, star ? 131 : 155);
+      if (!name.empty()) name += '/';
+    }
+    name += text_field(block, 100);
+  }
+};
+
+TarReader::TarReader(std::unique_ptr<Source> source, ArchivePart part)
+    : source_(std::move(source)), buffer_(kBufferBytes), offset_(part.begin), part_(part) {}
+
+template <typename... Pieces>
+tl::unexpected<Error> TarReader::broken(const Pieces&... cause) const {
+  return base::fail(Code::kDataLoss, name(), ": ", cause...);
+}
+
+// As many of the `size` bytes as there are.
+base::Result<std::size_t> TarReader::fill(void* bytes, std::size_t size) {
+  auto* out = static_cast<char*>(bytes);
+  std::size_t done = 0;
+  while (done < size) {
+    if (used_ == have_) {
+      const bool direct = size - done >= buffer_.size();
+      SLUICE_TRY(const std::size_t got,
+                 source_->read(direct ? out + done : buffer_.data(), direct ? size - done : buffer_.size()));
+      if (got == 0) break;
+      if (direct) {
+        done += got;
+        continue;
+      }
+      used_ = 0;
+      have_ = got;
+    }
+    const std::size_t step = std::min(size - done, have_ - used_);
+    std::memcpy(out + done, buffer_.data() + used_, step);
+    used_ += step;
+    done += step;
+  }
+  offset_ += done;
+  return done;
+}
+
+base::Result<std::uint64_t> TarReader::pass_over(std::uint64_t size) {
+  std::uint64_t done = std::min<std::uint64_t>(size, have_ - used_);
+  used_ += done;
+  if (done < size) {
+    SLUICE_TRY(const std::uint64_t more, source_->skip(size - done));
+    done += more;
+  }
+  offset_ += done;
+  return done;
+}
+
+base::Status TarReader::read_payload(std::string& payload) {
+  payload.clear();
+  payload.reserve(std::min(payload_left_, kPayloadStep));
+  while (payload_left_ > 0) {
+    const std::size_t before = payload.size();
+    const std::size_t step = std::min(payload_left_, kPayloadStep);
+    payload.resize(before + step);
+    SLUICE_TRY(const std::size_t got, fill(payload.data() + before, step));
+    payload_left_ -= got;
+    if (got < step)
+      return broken("cut off inside member ", current_.name, " (header at byte ", current_.offset,
+                    "): it has ", current_.size, " bytes, but the archive ends ", payload_left_,
+                    " bytes before their end, at byte ", offset_);
+  }
+  return {};
+}
+
+// Passes over what is left of the current member's payload, and its padding.
+base::Status TarReader::finish_member() {
+  const std::uint64_t left = payload_left_ + padding_;
+  if (left == 0) return {};
+  SLUICE_TRY(const std::uint64_t got, pass_over(left));
+  payload_left_ = padding_ = 0;
+  if (got == left) return {};
+  return broken("cut off after byte ", offset_, ", inside member ", current_.name, " (header at byte ",
+                current_.offset, "), whose ", current_.size, " bytes end ", left - got,
+                " bytes later (padding included)");
+}
+
+std::string TarReader::after() const {
+  return current_.name.empty() ? "" : base::str(", after member ", current_.name);
+}
+
+// A header, or false at a well-formed end.
+base::Result<bool> TarReader::read_header(Header& header) {
+  header.offset = offset_;
+  SLUICE_TRY(const std::size_t got, fill(header.block, kBlock));
+  if (got == 0 && part_.ends_early) return false;
+  if (got == 0 && header.offset == 0) return broken("the file is empty: expected a tar archive");
+  if (got == 0)
+    return broken("cut off at byte ", offset_, after(),
+                  ": expected another member or the end marker (two blocks of ",
+                  "zeros), found the end of the file");
+  if (got < kBlock)
+    return broken("cut off inside the header at byte ", header.offset, after(),
+                  ": expected 512 bytes, found ", got);
+  if (header.block[0] == 0 && all_zero(header.block, kBlock)) {
+    SLUICE_OK(check_end());
+    return false;
+  }
+  if (!checksum_matches(header.block))
+    return broken(header.offset == 0 ? "not a tar archive, or damaged: " : "damaged: ", "the header at byte ",
+                  header.offset, after(), " has a wrong checksum");
+  const auto size = number_field(header.block + 124, 12);
+  if (!size) return broken("the header at byte ", header.offset, after(), " has a size that is not a number");
+  header.size = *size;
+  return true;
+}
+
+// After the first block of zeros.
+base::Status TarReader::check_end() {
+  char block[kBlock];
+  const std::uint64_t marker = offset_ - kBlock;
+  SLUICE_TRY(std::size_t got, fill(block, kBlock));
+  if (got < kBlock)
+    return broken("cut off inside the end marker at byte ", marker, ": expected two blocks of zeros, found ",
+                  kBlock + got, " bytes");
+  while (got > 0) {
+    if (!all_zero(block, got))
+      return broken(
+          "data follows the end marker at byte ", marker, ", near byte ", offset_ - got,
+          ": archives that were joined are read only to the first end; pack their members into one archive");
+    SLUICE_TRY(got, fill(block, kBlock));
+  }
+  return {};
+}
+
+// The payload of a header that describes the member after it.
+base::Status TarReader::read_extension(const Header& header, std::string& text) {
+  if (header.size > kMaxExtensionBytes)
+    return broken("the extended header at byte ", header.offset, " claims ", header.size,
+                  " bytes: expected at most ", kMaxExtensionBytes);
+  text.resize(rounded_up(header.size));
+  SLUICE_TRY(const std::size_t got, fill(text.data(), text.size()));
+  if (got < text.size())
+    return broken("cut off at byte ", offset_, ", inside the extended header at byte ", header.offset);
+  text.resize(header.size);
+  return {};
+}
+
+// PAX records: "LENGTH KEY=VALUE\n", where LENGTH counts the whole record.
+base::Status TarReader::parse_records(std::string_view rest, std::vector<Record>& records) const {
+  while (!rest.empty()) {
+    std::size_t length = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
+    const std::size_t digits = static_cast<std::size_t>(end - rest.data());
+    const bool whole = error == std::errc() && length > digits + 2 && length <= rest.size() &&
+                       rest[digits] == ' ' && rest[length - 1] == '\n';
+    const std::string_view record = whole ? rest.substr(digits + 1, length - digits - 2) : "";
+    const std::size_t equals = record.find('=');
+    if (!whole || equals == std::string_view::npos || equals == 0)
+      return broken("the PAX header before byte ", offset_,
+                    " is malformed: expected 'LENGTH KEY=VALUE' lines");
+    records.emplace_back(record.substr(0, equals), record.substr(equals + 1));
+    rest.remove_prefix(length);
+  }
+  return {};
+}
+
+base::Status TarReader::apply_record(const Header& header, const Record& record, Member& member) const {
+  const auto& [key, value] = record;
+  if (base::starts_with(key, "GNU.sparse."))
+    return base::fail(Code::kUnimplemented, name(), ": member ", member.name, " (header at byte ",
+                      header.offset, ") is sparse, which is not supported: pack it again without --sparse");
+  if (key == "path" && !value.empty()) {
+    member.name = value;
+  } else if (key == "linkpath") {
+    member.link = value;
+  } else if (key == "size") {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), member.size);
+    if (value.empty() || error != std::errc() || end != value.data() + value.size() || member.size >> 63 != 0)
+      return broken("the PAX header of member ", member.name, " before byte ", header.offset,
+                    " has a size that is not a number: '", value, "'");
+  }
+  return {};
+}
+
+// A member's own records replace the global ones of the same key.
+base::Status TarReader::apply_records(const Header& header, Member& member) const {
+  for (const auto& [key, value] : global_) {
+    bool replaced = false;
+    for (const Record& own : local_) replaced = replaced || own.first == key;
+    if (!replaced) SLUICE_OK(apply_record(header, {key, value}, member));
+  }
+  for (const Record& own : local_) SLUICE_OK(apply_record(header, own, member));
+  return {};
+}
+
+base::Status TarReader::classify(const Header& header, Member& member) const {
+  switch (header.type()) {
+    case '0':
+    case '7':
+    case '\0':
+      // Before ustar, a folder was a file with a slash at its end.
+      member.kind = header.type() == '\0' && base::ends_with(member.name, "/") ? MemberKind::kFolder
+                                                                               : MemberKind::kFile;
+      return {};
+    case '1':
+    case '2':
+      member.kind = MemberKind::kLink;
+      break;
+    case '5':
+      member.kind = MemberKind::kFolder;
+      break;
+    case '3':
+    case '4':
+    case '6':
+      member.kind = MemberKind::kOther;
+      break;
+    case 'S':
+      return base::fail(Code::kUnimplemented, name(), ": member ", member.name, " (header at byte ",
+                        header.offset, ") is sparse, which is not supported: pack it again without --sparse");
+    case 'M':
+      return base::fail(Code::kUnimplemented, name(), ": member ", member.name, " (header at byte ",
+                        header.offset,
+                        ") continues on another volume, which is not supported: pack one archive");
+    default:
+      member.kind = MemberKind::kOther;
+      return {};  // with a payload to pass over
+  }
+  member.size = 0;  // whatever the size field says, nothing follows these headers
+  return {};
+}
+
+base::Result<bool> TarReader::next(Member& member) {
+  SLUICE_OK(finish_member());
+  Header header;
+  std::optional<std::string> long_name, long_link;
+  const std::uint64_t start = offset_;
+  local_.clear();
+  records_.clear();
+  while (true) {
+    SLUICE_TRY(const bool found, read_header(header));
+    if (!found && header.offset != start)
+      return broken("the extended header at byte ", start, " has no member after it");
+    if (!found) return false;
+    const char type = header.type();
+    if (type != 'L' && type != 'K' && type != 'x' && type != 'X' && type != 'g') break;
+    SLUICE_OK(read_extension(header, extension_));
+    if (type == 'L') long_name = extension_.substr(0, extension_.find('\0'));
+    if (type == 'K') long_link = extension_.substr(0, extension_.find('\0'));
+    if (type == 'x' || type == 'X') {
+      local_.clear();
+      records_ += extension_;
+      SLUICE_OK(parse_records(records_, local_));
+    }
+    if (type == 'g') {
+      std::vector<Record> all;
+      SLUICE_OK(parse_records(extension_, all));
+      for (const auto& [key, value] : all) global_[std::string(key)] = value;
+    }
+  }
+  header.name(member.name);
+  member.kind = MemberKind::kFile;
+  member.offset = start;
+  member.size = header.size;
+  member.link = text_field(header.block + 157, 100);
+  if (long_name) member.name = std::move(*long_name);
+  if (long_link) member.link = std::move(*long_link);
+  if (!local_.empty() || !global_.empty()) SLUICE_OK(apply_records(header, member));
+  SLUICE_OK(classify(header, member));
+  payload_left_ = member.size;
+  padding_ = rounded_up(member.size) - member.size;
+  current_.name = member.name;
+  current_.offset = member.offset;
+  current_.size = member.size;
+  return true;
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,163 @@
+#include "sluice/data/shards/urls.h"
+
+#include <glob.h>
+
+#include <memory>
+
+#include "sluice/base/environment.h"
+#include "sluice/base/file.h"
+#include "sluice/cloud/storage.h"
+
+namespace sluice::data {
+namespace {
+
+using Strings = std::vector<std::string>;
+constexpr int kMaxNestedLists = 8;
+
+base::Status expand_part(const std::string& part, const std::string& folder, int depth, Strings& urls);
+
+bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// ${X} → the value of WDS_X. Values may refer to others; a name that is not set is an error.
+base::Result<std::string> substitute(std::string text) {
+  for (int round = 0; round < 10; ++round) {
+    std::string result;
+    bool changed = false;
+    for (std::size_t i = 0; i < text.size();) {
+      std::size_t end = i + 2;
+      if (text.compare(i, 2, "${") == 0)
+        while (end < text.size() && is_name_character(text[end])) ++end;
+      if (text.compare(i, 2, "${") != 0 || end == i + 2 || end >= text.size() || text[end] != '}') {
+        result += text[i++];
+        continue;
+      }
+      const std::string name = "WDS_" + text.substr(i + 2, end - i - 2);
+      const auto value = base::environment(name.c_str());
+      if (!value)
+        return base::fail(Code::kNotFound, "'", text, "' needs the environment variable ", name,
+                          ", which is not set: export it, or write the path out");
+      result += *value;
+      changed = true;
+      i = end + 1;
+    }
+    text = std::move(result);
+    if (!changed) break;
+  }
+  return text;
+}
+
+bool has_wildcard(std::string_view path) { return path.find_first_of("*?[") != std::string_view::npos; }
+
+base::Status add_glob(const std::string& pattern, Strings& urls) {
+  glob_t found{};
+  const int status = ::glob(pattern.c_str(), GLOB_ERR, nullptr, &found);
+  const std::unique_ptr<glob_t, decltype(&::globfree)> guard(&found, ::globfree);
+  if (status == GLOB_NOMATCH)
+    return base::fail(Code::kNotFound, "no file matches '", pattern, "': check the folder and the pattern");
+  if (status != 0) return base::fail(Code::kPermissionDenied, "cannot list what matches '", pattern, "'");
+  urls.insert(urls.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  return {};
+}
+
+// An object, or those that match a pattern. A name without a pattern is not looked up: shards can be many.
+base::Status add_objects(const std::string& url, Strings& urls) {
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  if (name.object.empty() || base::ends_with(name.object, "/"))
+    return base::fail(Code::kInvalidArgument, "'", url,
+                      "' is a folder: to read all shards in it, write 'gs://", name.bucket, "/", name.object,
+                      "*.tar'");
+  if (!has_wildcard(name.object)) {
+    urls.push_back(url);
+    return {};
+  }
+  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+  SLUICE_TRY(const Strings found, storage->glob(url));
+  urls.insert(urls.end(), found.begin(), found.end());
+  return {};
+}
+
+base::Status add_list(const std::string& file, int depth, Strings& urls) {
+  if (depth >= kMaxNestedLists)
+    return base::fail(Code::kInvalidArgument, "the list '@", file,
+                      "' leads back to itself through other lists");
+  auto text = base::read_file(file);
+  if (!text) return base::fail_at(text, "the list of shards '@", file, "'");
+  const std::size_t before = urls.size();
+  for (const std::string& line : base::split(*text, '\n')) {
+    const std::string_view entry = base::trim(line);
+    if (entry.empty() || entry.front() == '#') continue;
+    SLUICE_OK(expand_part(std::string(entry), base::parent_path(file), depth + 1, urls));
+  }
+  if (urls.size() == before)
+    return base::fail(Code::kInvalidArgument, "the list of shards '@", file,
+                      "' names none: expected one a line");
+  return {};
+}
+
+base::Status add_files(const std::string& pattern, const std::string& folder, Strings& urls) {
+  SLUICE_TRY(auto names, expand_braces(pattern));
+  Strings missing;
+  for (const std::string& name : names) {
+    if (cloud::is_gs(name)) {
+      SLUICE_OK(add_objects(name, urls));
+      continue;
+    }
+    if (is_remote(name)) {
+      urls.push_back(name);
+      continue;
+    }
+    const std::string home = base::expand_home(name);
+    const std::string path =
+        folder.empty() || home.empty() || home[0] == '/' ? home : base::join_path(folder, home);
+    if (base::path_exists(path)) {
+      urls.push_back(path);
+    } else if (has_wildcard(path)) {
+      SLUICE_OK(add_glob(path, urls));
+    } else {
+      missing.push_back(path);
+    }
+  }
+  if (missing.empty()) return {};
+  if (names.size() == 1) return base::fail(Code::kNotFound, "no such shard: '", missing.front(), "'");
+  return base::fail(Code::kNotFound, missing.size(), " of the ", names.size(), " shards of '", pattern,
+                    "' do not exist; the first is '", missing.front(), "'");
+}
+
+base::Status expand_part(const std::string& part, const std::string& folder, int depth, Strings& urls) {
+  SLUICE_TRY(const std::string pattern, substitute(part));
+  if (pattern.empty())
+    return base::fail(Code::kInvalidArgument,
+                      "an empty name in the list of shards: expected a path, found nothing");
+  if (base::starts_with(pattern, "@")) {
+    const std::string file = base::expand_home(pattern.substr(1));
+    const bool relative = !folder.empty() && !file.empty() && file[0] != '/';
+    return add_list(relative ? base::join_path(folder, file) : file, depth, urls);
+  }
+  return add_files(pattern, folder, urls);
+}
+
+Strings split_list(const std::string& list) {
+  Strings parts;
+  std::size_t start = 0;
+  for (std::size_t end; (end = list.find("::", start)) != std::string::npos; start = end + 2)
+    parts.push_back(list.substr(start, end - start));
+  parts.push_back(list.substr(start));
+  return parts;
+}
+
+}  // namespace
+
+bool is_remote(std::string_view url) {
+  if (url == "-") return true;
+  std::size_t i = 0;
+  while (i < url.size() && (is_name_character(url[i]) || url[i] == '+' || url[i] == '.')) ++i;
+  return i > 0 && (url.substr(i, 3) == "://" || url.substr(0, 5) == "pipe:");
+}
+
+base::Result<Strings> expand_urls(const std::string& list) {
+  Strings urls;
+  for (const std::string& part : split_list(list)) SLUICE_OK(expand_part(part, "", 0, urls));
+  return urls;
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,195 @@
+#include "sluice/data/tools/cifar10.h"
+
+#include <numeric>
+#include <optional>
+
+#include "sluice/base/file.h"
+#include "sluice/base/random.h"
+#include "sluice/data/decode/image.h"
+#include "sluice/data/shards/tar.h"
+#include "sluice/data/tools/download.h"
+#include "sluice/data/tools/pickle.h"
+
+namespace sluice::data {
+namespace {
+
+constexpr std::int64_t kSide = 32, kPlane = kSide * kSide, kPictureBytes = 3 * kPlane;
+constexpr std::uint64_t kTrainOrder = 21;  // sets the random numbers apart
+
+const std::vector<std::string>& published_classes() {
+  static const std::vector<std::string> kNames = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                                  "dog",      "frog",       "horse", "ship", "truck"};
+  return kNames;
+}
+
+// Pictures as the archives hold them: all red values, all green ones, all blue ones.
+struct Pictures {
+  std::vector<std::int64_t> labels;
+  std::string planes;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+};
+
+struct Archive {
+  Pictures train, test;
+  std::vector<std::string> classes = published_classes();
+};
+
+// Records of one byte for the class and 3,072 for the picture.
+base::Status add_binary(const std::string& bytes, Pictures& pictures) {
+  constexpr std::size_t kRecord = 1 + kPictureBytes;
+  if (bytes.size() % kRecord != 0)
+    return base::fail(Code::kDataLoss, "expected records of ", kRecord, " bytes, found ", bytes.size(),
+                      " bytes");
+  for (std::size_t at = 0; at < bytes.size(); at += kRecord) {
+    pictures.labels.push_back(static_cast<unsigned char>(bytes[at]));
+    pictures.planes.append(bytes, at + 1, kPictureBytes);
+  }
+  return {};
+}
+
+const PickleValue* entry(const PickleValue& dictionary, const std::string& name) {
+  const auto found = dictionary.entries.find(name);
+  return found == dictionary.entries.end() ? nullptr : found->second.get();
+}
+
+base::Status add_pickle(const std::string& bytes, Pictures& pictures) {
+  SLUICE_TRY(const PicklePointer batch, parse_pickle(bytes));
+  const PickleValue* labels = entry(*batch, "labels");
+  const PickleValue* data = entry(*batch, "data");
+  if (labels == nullptr || data == nullptr || data->kind != PickleValue::Kind::kArray)
+    return base::fail(Code::kDataLoss, "expected a dictionary with labels and an array data");
+  const auto count = static_cast<std::int64_t>(labels->items.size());
+  if (data->element != "u1" || data->shape != std::vector<std::int64_t>{count, kPictureBytes} ||
+      static_cast<std::int64_t>(data->text.size()) != count * kPictureBytes)
+    return base::fail(Code::kDataLoss, "expected uint8 data of [", count, ", ", kPictureBytes, "], found ",
+                      data->element, " of [", base::join(data->shape, ", "), "] in ", data->text.size(),
+                      " bytes");
+  for (const PicklePointer& label : labels->items) pictures.labels.push_back(label->integer);
+  pictures.planes += data->text;
+  return {};
+}
+
+base::Status add_names(const std::string& bytes, bool pickled, Archive& archive) {
+  std::vector<std::string> names;
+  if (pickled) {
+    SLUICE_TRY(const PicklePointer meta, parse_pickle(bytes));
+    const PickleValue* list = entry(*meta, "label_names");
+    if (list == nullptr) return base::fail(Code::kDataLoss, "expected a dictionary with label_names");
+    for (const PicklePointer& name : list->items) names.push_back(name->text);
+  } else {
+    for (const std::string& line : base::split(bytes, '\n'))
+      if (!base::trim(line).empty()) names.emplace_back(base::trim(line));
+  }
+  archive.classes = std::move(names);
+  return {};
+}
+
+base::Status add_member(const std::string& name, const std::string& bytes, Archive& archive) {
+  const std::size_t slash = name.rfind('/');
+  const std::string file = slash == std::string::npos ? name : name.substr(slash + 1);
+  const bool binary = base::ends_with(file, ".bin");
+  if (base::starts_with(file, "data_batch_"))
+    return binary ? add_binary(bytes, archive.train) : add_pickle(bytes, archive.train);
+  if (base::starts_with(file, "test_batch"))
+    return binary ? add_binary(bytes, archive.test) : add_pickle(bytes, archive.test);
+  if (base::starts_with(file, "batches.meta"))
+    return add_names(bytes, !base::ends_with(file, ".txt"), archive);
+  return {};  // readme.html
+}
+
+base::Result<Archive> read_archive(const std::string& path) {
+  SLUICE_TRY(auto source, open_source(path));
+  TarReader tar(std::move(source));
+  Archive archive;
+  Member member;
+  std::string bytes;
+  while (true) {
+    SLUICE_TRY(const bool found, tar.next(member));
+    if (!found) break;
+    if (member.kind != MemberKind::kFile) continue;
+    SLUICE_OK(tar.read_payload(bytes));
+    const auto status = add_member(member.name, bytes, archive);
+    if (!status) return base::fail_at(status, path, ": member ", member.name);
+  }
+  if (archive.train.size() == 0 || archive.test.size() == 0)
+    return base::fail(Code::kInvalidArgument, path, ": expected data_batch_1 … and test_batch, found ",
+                      archive.train.size(), " training and ", archive.test.size(), " test pictures");
+  return archive;
+}
+
+base::Status check_labels(const Pictures& pictures, std::size_t classes, const std::string& path) {
+  for (std::size_t i = 0; i < pictures.labels.size(); ++i)
+    if (pictures.labels[i] < 0 || pictures.labels[i] >= static_cast<std::int64_t>(classes))
+      return base::fail(Code::kOutOfRange, path, ": picture ", i, " has class ", pictures.labels[i],
+                        ": expected 0 to ", classes - 1);
+  return {};
+}
+
+base::Result<ShardReport> write_pictures(const Pictures& pictures, const std::vector<std::int64_t>& order,
+                                         const std::string& prefix, const Cifar10Options& options) {
+  const auto produce = [&](std::int64_t i) -> base::Result<NewSample> {
+    const std::int64_t row = order[static_cast<std::size_t>(i)];
+    Pixels pixels{kSide, kSide, 3, std::vector<std::uint8_t>(kPictureBytes)};
+    for (std::int64_t at = 0; at < kPlane; ++at)
+      for (std::int64_t c = 0; c < 3; ++c)
+        pixels.bytes[static_cast<std::size_t>(at * 3 + c)] = static_cast<std::uint8_t>(
+            pictures.planes[static_cast<std::size_t>(row * kPictureBytes + c * kPlane + at)]);
+    SLUICE_TRY(std::string png, encode_png(pixels));
+    NewSample sample{sample_key(row), {}};
+    sample.members.emplace_back("png", std::move(png));
+    sample.members.emplace_back("cls", std::to_string(pictures.labels[static_cast<std::size_t>(row)]));
+    return sample;
+  };
+  ShardOptions shards{options.folder, prefix, options.shard_size, options.overwrite, nullptr, 0, ""};
+  if (options.progress)
+    shards.progress = [&](std::int64_t done, std::int64_t total) { options.progress(prefix, done, total); };
+  return write_shards(pictures.size(), produce, shards);
+}
+
+base::Status check_sum(const std::string& path, const std::string& expected) {
+  SLUICE_TRY(const std::string found, md5_of_file(path));
+  if (!expected.empty() ? found == expected : found == kCifar10BinaryMd5 || found == kCifar10PythonMd5)
+    return {};
+  const std::string wanted =
+      !expected.empty() ? expected
+                        : base::str(kCifar10BinaryMd5, " (binary) or ", kCifar10PythonMd5, " (Python)");
+  return base::fail(Code::kDataLoss, path, ": expected the MD5 sum ", wanted, ", found ", found,
+                    ": the archive is damaged or another one; download it again, or name its sum with --md5");
+}
+
+std::string archive_address(const std::string& source) {
+  if (!base::ends_with(source, ".html") && !base::ends_with(source, "/")) return source;
+  return source.substr(0, source.rfind('/') + 1) + "cifar-10-binary.tar.gz";
+}
+
+}  // namespace
+
+base::Result<Cifar10Report> pack_cifar10(const Cifar10Options& options) {
+  std::string path = options.source;
+  std::optional<base::TemporaryDirectory> scratch;
+  if (base::starts_with(path, "http://") || base::starts_with(path, "https://")) {
+    SLUICE_TRY(scratch, base::TemporaryDirectory::create("sluice-cifar10"));
+    path = scratch->path("cifar-10.tar.gz");
+    SLUICE_OK(download(archive_address(options.source), path, [&](std::int64_t done, std::int64_t total) {
+      if (options.progress) options.progress("download", done, total);
+    }));
+  }
+  SLUICE_OK(check_sum(path, options.md5));
+  SLUICE_TRY(const Archive archive, read_archive(path));
+  SLUICE_OK(check_labels(archive.train, archive.classes.size(), path));
+  SLUICE_OK(check_labels(archive.test, archive.classes.size(), path));
+
+  std::vector<std::int64_t> train(archive.train.labels.size()), test(archive.test.labels.size());
+  std::iota(train.begin(), train.end(), 0);
+  std::iota(test.begin(), test.end(), 0);
+  base::Random({options.seed, kTrainOrder}).shuffle(train);
+  Cifar10Report report;
+  report.classes = archive.classes;
+  SLUICE_TRY(report.train, write_pictures(archive.train, train, "train", options));
+  SLUICE_TRY(report.test, write_pictures(archive.test, test, "test", options));
+  SLUICE_OK(write_lines(base::join_path(options.folder, "classes.txt"), archive.classes));
+  return report;
+}
+
+}  // namespace sluice::data

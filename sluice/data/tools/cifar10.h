@@ -1,0 +1,38 @@
+// The published CIFAR-10 archives as shards.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sluice/data/tools/shard_set.h"
+
+namespace sluice::data {
+
+// Where the archives live, and what their MD5 sums are.
+inline constexpr char kCifar10Page[] = "https://www.cs.toronto.edu/~kriz/cifar.html";
+inline constexpr char kCifar10BinaryMd5[] = "c32a1d4ab5d03f1284b67883e8d87530";
+inline constexpr char kCifar10PythonMd5[] = "c58f30108f718f92721af3b95e74349a";
+
+struct Cifar10Options {
+  // A path of cifar-10-binary.tar.gz or cifar-10-python.tar.gz, an http(s) address of one, or its home page
+  // (which stands for the binary version beside it).
+  std::string source = kCifar10Page;
+  std::string folder;
+  std::string md5;  // expected; empty: one of the published sums
+  std::int64_t shard_size = 2000;
+  std::uint64_t seed = 0;  // of the order of the training samples; the test samples keep theirs
+  bool overwrite = false;
+  std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
+};
+
+struct Cifar10Report {
+  ShardReport train, test;
+  std::vector<std::string> classes;
+};
+
+// Writes FOLDER/train-*.tar, FOLDER/test-*.tar (PNG and `cls`) and FOLDER/classes.txt.
+base::Result<Cifar10Report> pack_cifar10(const Cifar10Options& options);
+
+}  // namespace sluice::data

@@ -1,0 +1,144 @@
+#include "sluice/data/tools/copy.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+
+#include "sluice/base/file.h"
+#include "sluice/base/thread.h"
+#include "sluice/cloud/storage.h"
+#include "sluice/cloud/upload.h"
+#include "sluice/data/shards/remote_source.h"
+
+namespace sluice::data {
+namespace {
+
+constexpr std::size_t kPieceBytes = 1 << 20;
+
+struct Job {
+  std::string from, to;
+};
+
+std::string last_part(const std::string& url) {
+  const std::string path = is_on_network(url) && !cloud::is_gs(url) ? url.substr(0, url.find('?')) : url;
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool is_folder(const CopyOptions& options) {
+  return options.from.size() > 1 || base::ends_with(options.to, "/") ||
+         (!is_on_network(options.to) && base::is_directory(options.to)) ||
+         (cloud::is_gs(options.to) && options.to.find('/', 5) == std::string::npos);
+}
+
+base::Result<std::vector<Job>> plan(const CopyOptions& options) {
+  if (options.from.empty()) return base::fail(Code::kInvalidArgument, "nothing to copy");
+  if (is_pipe(options.to) || (is_on_network(options.to) && !cloud::is_gs(options.to)))
+    return base::fail(Code::kInvalidArgument, "cannot copy to '", options.to, "': expected a path or gs://…");
+  const bool folder = is_folder(options);
+  std::vector<Job> jobs;
+  std::set<std::string> targets;
+  for (const std::string& from : options.from) {
+    const std::string name = last_part(from);
+    if (is_pipe(from) || from == "-" || name.empty() || (!is_on_network(from) && base::is_directory(from)))
+      return base::fail(Code::kInvalidArgument, "cannot copy '", from, "': expected a file or an object");
+    const std::string slash = base::ends_with(options.to, "/") ? "" : "/";
+    Job job{from, folder ? options.to + slash + name : options.to};
+    if (!targets.insert(job.to).second)
+      return base::fail(Code::kInvalidArgument, "two of the files would become '", job.to,
+                        "': copy them into folders of their own");
+    jobs.push_back(std::move(job));
+  }
+  if (folder && !is_on_network(options.to)) SLUICE_OK(base::make_directories(options.to));
+  return jobs;
+}
+
+tl::unexpected<Error> exists(const std::string& to) {
+  return base::fail(Code::kAlreadyExists, to, " is there already: --overwrite replaces it");
+}
+
+template <typename Sink>
+base::Result<std::uint64_t> pump(const std::string& from, Sink& sink) {
+  SLUICE_TRY(const auto source, open_stored_source(from));
+  std::vector<char> piece(kPieceBytes);
+  std::uint64_t bytes = 0;
+  while (true) {
+    SLUICE_TRY(const std::size_t got, source->read(piece.data(), piece.size()));
+    if (got == 0) return bytes;
+    SLUICE_OK(sink.write(piece.data(), got));
+    bytes += got;
+  }
+}
+
+base::Result<std::uint64_t> copy_to_disk(const Job& job, bool overwrite) {
+  if (!overwrite && base::path_exists(job.to)) return exists(job.to);
+  SLUICE_TRY(auto file, base::AtomicFile::create(job.to));
+  SLUICE_TRY(const std::uint64_t bytes, pump(job.from, file));
+  SLUICE_OK(file.commit());
+  return bytes;
+}
+
+base::Result<std::uint64_t> copy_to_bucket(const Job& job, bool overwrite) {
+  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName to, cloud::parse_gs(job.to));
+  cloud::UploadOptions upload;
+  if (!overwrite) {
+    // Asked before anything is sent, and once more by the server when the object is made.
+    const auto there = storage->stat(to);
+    if (there) return exists(job.to);
+    if (there.error().code() != Code::kNotFound) return tl::unexpected<Error>(there.error());
+    upload.if_generation = "0";
+  }
+  const auto finish = [&](base::Result<cloud::ObjectFacts> facts) -> base::Result<std::uint64_t> {
+    if (facts) return facts->size;
+    if (!overwrite && facts.error().code() == Code::kFailedPrecondition) return exists(job.to);
+    return tl::unexpected<Error>(facts.error());
+  };
+  if (cloud::is_gs(job.from)) {
+    SLUICE_TRY(const cloud::GsName from, cloud::parse_gs(job.from));
+    return finish(storage->copy(from, to, upload));
+  }
+  if (!is_on_network(job.from)) return finish(storage->upload_file(job.from, to, upload));
+  SLUICE_TRY(const auto sink, storage->start_upload(to, upload));
+  SLUICE_TRY([[maybe_unused]] const std::uint64_t bytes, pump(job.from, *sink));
+  return finish(sink->finish());
+}
+
+base::Result<CopyReport> run(const std::vector<Job>& jobs, const CopyOptions& options) {
+  CopyReport report;
+  std::optional<Error> error;
+  std::mutex mutex;
+  std::atomic<bool> failed{false};
+  const std::size_t threads =
+      std::min<std::size_t>(jobs.size(), static_cast<std::size_t>(std::max(options.workers, 1)));
+  base::ThreadPool pool("sluice-cp", threads);
+  base::parallel_for(pool, jobs.size(), [&](std::size_t i) {
+    if (failed) return;
+    const Job& job = jobs[i];
+    const auto bytes =
+        cloud::is_gs(job.to) ? copy_to_bucket(job, options.overwrite) : copy_to_disk(job, options.overwrite);
+    const std::lock_guard lock(mutex);
+    if (!bytes) {
+      failed = true;
+      if (!error) error = bytes.error();
+      return;
+    }
+    ++report.files;
+    report.bytes += *bytes;
+    if (options.progress)
+      options.progress(report.files, static_cast<std::int64_t>(jobs.size()), report.bytes);
+  });
+  if (!error) return report;
+  if (report.files == 0) return tl::unexpected<Error>(*error);
+  return base::fail(error->code(), error->what(), " (", report.files, " of ", jobs.size(),
+                    " files were copied before)");
+}
+
+}  // namespace
+
+base::Result<CopyReport> copy_files(const CopyOptions& options) {
+  SLUICE_TRY(const auto jobs, plan(options));
+  return run(jobs, options);
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,188 @@
+#include "sluice/data/tools/inspect.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+#include "sluice/base/thread.h"
+#include "sluice/data/decode/decode.h"
+#include "sluice/data/shards/group.h"
+#include "sluice/data/shards/shard_index.h"
+
+namespace sluice::data {
+namespace {
+
+// The checks of one shard.
+class ShardCheck {
+ public:
+  ShardCheck(const std::string& url, const VerifyOptions& options, VerifyReport& report)
+      : url_(url), options_(options), report_(report) {
+    for (const std::string& field : options.fields)
+      expected_.push_back({base::split(field, ';'), FieldKind::kAny});
+  }
+
+  void run() {
+    ++report_.shards;
+    const auto status = read();
+    if (!status) add(status.error().what());
+    end_sample();
+    if (report_.samples == 0 && status)
+      add(url_ + ": no samples: expected members such as 0001.jpg and 0001.cls");
+  }
+
+ private:
+  void add(const std::string& what, bool fatal = true) { report_.problems.push_back({url_, what, fatal}); }
+  std::string at(const Member& member) const {
+    return base::str(url_, ": member ", member.name, " (header at byte ", member.offset, ")");
+  }
+
+  base::Status read() {
+    SLUICE_TRY(auto source, open_source(url_));
+    TarReader tar(std::move(source));
+    Member member;
+    std::string payload;
+    while (true) {
+      SLUICE_TRY(const bool found, tar.next(member));
+      report_.bytes = tar.offset();
+      if (!found) return {};
+      if (!belongs(member)) continue;
+      SLUICE_OK(tar.read_payload(payload));
+      ++report_.members;
+      check_member(member, payload);
+    }
+  }
+
+  bool belongs(const Member& member) {
+    if (member.kind == MemberKind::kFolder) return false;
+    if (member.kind != MemberKind::kFile) {
+      add(at(member) + " is a link or a special file: readers leave it out; pack it again with its contents");
+      return false;
+    }
+    if (split_name(member.name)) return true;
+    if (!base::starts_with(member.name, "__"))
+      add(at(member) + " has no key or no extension: readers leave it out", false);
+    return false;
+  }
+
+  void check_member(const Member& member, const std::string& payload) {
+    const SplitName name = *split_name(member.name);
+    if (name.key != sample_.key || sample_.fields.empty()) {
+      end_sample();
+      sample_.key = name.key;
+      if (!keys_.insert(sample_.key).second)
+        add(at(member) + " continues a sample that ended before: members of a sample must follow each other");
+    }
+    Field field;
+    field.extension = name.extension;
+    std::transform(field.extension.begin(), field.extension.end(), field.extension.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    field.member = member.name;
+    field.offset = member.offset;
+    if (sample_.find(field.extension) != nullptr)
+      add(at(member) + " has the same key and extension as an earlier member of its sample");
+    decode(field, payload, member);
+    sample_.fields.push_back(std::move(field));
+  }
+
+  // One member by itself, through the readers' own decoder.
+  void decode(const Field& field, const std::string& payload, const Member& member) {
+    const Format format = format_of(field.extension);
+    if (format == Format::kBytes || format == Format::kPython) return;
+    RawSample raw;
+    raw.key = sample_.key;
+    raw.shard = std::make_shared<const std::string>(url_);
+    raw.fields.push_back(field);
+    raw.fields.back().bytes = payload;
+    raw.fields.back().offset = member.offset;
+    DecodePlan plan;
+    plan.spec = ImageSpec{};
+    plan.classes = options_.classes;
+    plan.fields.push_back({{field.extension}, FieldKind::kAny});
+    const auto decoded = decode_sample(raw, plan);
+    if (!decoded) add(decoded.error().what());
+  }
+
+  void end_sample() {
+    if (sample_.fields.empty()) return;
+    ++report_.samples;
+    if (expected_.empty())
+      for (const Field& field : sample_.fields) expected_.push_back({{field.extension}, FieldKind::kAny});
+    for (const FieldPlan& plan : expected_) {
+      const bool present =
+          std::any_of(plan.extensions.begin(), plan.extensions.end(),
+                      [&](const std::string& extension) { return sample_.find(extension) != nullptr; });
+      if (!present)
+        add(base::str(url_, ": sample ", sample_.key, " (at byte ", sample_.fields.front().offset,
+                      ") has no member ", base::join(plan.extensions, " or "),
+                      options_.fields.empty() ? ", which the shard's first one has" : ""));
+    }
+    sample_ = RawSample{};
+  }
+
+  const std::string& url_;
+  const VerifyOptions& options_;
+  VerifyReport& report_;
+  std::vector<FieldPlan> expected_;
+  std::set<std::string> keys_;
+  RawSample sample_;
+};
+
+}  // namespace
+
+std::int64_t VerifyReport::failures() const {
+  return std::count_if(problems.begin(), problems.end(),
+                       [](const Problem& problem) { return problem.fatal; });
+}
+
+base::Result<ShardListing> list_shard(const std::string& url, bool with_keys) {
+  ShardListing listing;
+  listing.url = url;
+  SLUICE_TRY(auto source, open_source(url));
+  TarReader tar(std::move(source));
+  Member member;
+  std::string key;
+  while (true) {
+    SLUICE_TRY(const bool found, tar.next(member));
+    if (!found) break;
+    const auto name = split_name(member.name);
+    if (member.kind != MemberKind::kFile || !name) {
+      ++listing.left_out;
+      continue;
+    }
+    if (listing.members++ == 0 || name->key != key) {
+      key = name->key;
+      ++listing.samples;
+      if (with_keys) listing.keys.push_back(key);
+    }
+    listing.payload += member.size;
+    ++listing.extensions[std::string(name->extension)];
+  }
+  listing.bytes = tar.offset();
+  return listing;
+}
+
+base::Result<VerifyReport> verify(const VerifyOptions& options) {
+  if (options.urls.empty()) return base::fail(Code::kInvalidArgument, "no shards to verify");
+  std::vector<VerifyReport> reports(options.urls.size());
+  base::ThreadPool pool("sluice-verify", options.workers > 0 ? static_cast<std::size_t>(options.workers)
+                                                             : base::available_processors());
+  std::mutex mutex;
+  std::int64_t done = 0;
+  base::parallel_for(pool, options.urls.size(), [&](std::size_t i) {
+    ShardCheck(options.urls[i], options, reports[i]).run();
+    std::lock_guard lock(mutex);
+    ++done;
+    if (options.progress) options.progress(done, static_cast<std::int64_t>(options.urls.size()));
+  });
+  VerifyReport total;
+  for (VerifyReport& report : reports) {
+    total.shards += report.shards;
+    total.samples += report.samples;
+    total.members += report.members;
+    total.bytes += report.bytes;
+    std::move(report.problems.begin(), report.problems.end(), std::back_inserter(total.problems));
+  }
+  return total;
+}
+
+}  // namespace sluice::data

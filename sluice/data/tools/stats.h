@@ -1,0 +1,38 @@
+// What the pictures and classes of a set are like.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/data/decode/image.h"
+
+namespace sluice::data {
+
+struct StatsOptions {
+  std::vector<std::string> urls;
+  std::string images = "jpg;jpeg;png;webp;ppm;pgm;pbm", labels = "cls";  // extensions, `;` between them
+  ColorModel model = ColorModel::kRgb;                                   // grey: one channel
+  int workers = 0;  // shards at a time; 0: one for each core
+  std::function<void(std::int64_t done, std::int64_t total)> progress;  // shards; one thread at a time
+};
+
+struct SetStats {
+  std::int64_t samples = 0, pictures = 0, pixels = 0;
+  std::uint64_t picture_bytes = 0;                                      // of the files
+  std::map<std::int64_t, std::int64_t> classes;                         // samples of each
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sizes;  // pictures of each height and width
+  std::vector<std::uint64_t> sums, squares;                             // of each channel's levels, 0 … 255
+
+  // In 0 … 1, over all pixels of all pictures.
+  std::vector<double> mean() const, deviation() const;
+};
+
+// Decodes every picture. The sums are whole numbers, so the result does not depend on the threads.
+base::Result<SetStats> set_stats(const StatsOptions& options);
+
+}  // namespace sluice::data

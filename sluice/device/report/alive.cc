@@ -1,0 +1,63 @@
+#include "sluice/device/report/alive.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "sluice/base/strings.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+namespace {
+
+std::mutex mutex;  // guards the list and what its members are named
+Data* first = nullptr;
+
+std::string what_of(const Data& data) {
+  if (data.name != 0) return Names::name(data.name);
+  if (data.made_by.row == nullptr) return "from the host";
+  return base::str(
+      "of ", data.made_by.row->name,
+      data.made_by.layer != 0 ? base::str(" in layer ", Names::name(data.made_by.layer)) : std::string());
+}
+
+}  // namespace
+
+void note_alive(Data& data) {
+  std::scoped_lock lock(mutex);
+  if (data.alive) return;
+  data.alive = true;
+  data.next_alive = first;
+  if (first != nullptr) first->previous_alive = &data;
+  first = &data;
+}
+
+Data::~Data() {
+  if (!alive) return;
+  std::scoped_lock lock(mutex);
+  (previous_alive != nullptr ? previous_alive->next_alive : first) = next_alive;
+  if (next_alive != nullptr) next_alive->previous_alive = previous_alive;
+}
+
+AliveValues alive_values(size_t count) {
+  TraceLock names = lock_trace();
+  std::scoped_lock lock(mutex);
+  AliveValues found;
+  std::vector<const Data*> all;
+  for (const Data* data = first; data != nullptr; data = data->next_alive) {
+    all.push_back(data);
+    found.bytes += static_cast<int64_t>(data->type->type.bytes());
+  }
+  found.count = static_cast<int64_t>(all.size());
+  const auto more = [](const Data* a, const Data* b) {
+    return a->type->type.bytes() > b->type->type.bytes();
+  };
+  count = std::min(count, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(), more);
+  for (size_t i = 0; i < count; ++i) {
+    found.largest.push_back(
+        {static_cast<int64_t>(all[i]->type->type.bytes()), all[i]->type->type.str(), what_of(*all[i])});
+  }
+  return found;
+}
+
+}  // namespace sluice::device

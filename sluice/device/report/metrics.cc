@@ -1,0 +1,70 @@
+#include "sluice/device/report/metrics.h"
+
+#include <execinfo.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace sluice::device {
+
+namespace {
+double first_record = 0;
+constexpr int kFrames = 48;
+}  // namespace
+
+void Series::add(double seconds) {
+  if (kept_.size() < kKept)
+    kept_.push_back(seconds);
+  else
+    kept_[static_cast<size_t>(count_) % kKept] = seconds;
+  ++count_;
+  total_ += seconds;
+}
+
+double Series::percentile(double p) const {
+  if (kept_.empty()) return 0;
+  std::vector<double> sorted = kept_;
+  const auto rank = static_cast<size_t>(p / 100 * static_cast<double>(sorted.size() - 1) + 0.5);
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<int64_t>(rank), sorted.end());
+  return sorted[rank];
+}
+
+Metrics& Metrics::get() {
+  static auto* metrics = [] {
+    auto* made = new Metrics();
+    made->since = now();
+    return made;
+  }();
+  return *metrics;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void note_first_record() { first_record = now(); }
+double first_record_time() { return first_record; }
+
+void note_host_read(std::string_view what, double seconds, int64_t bytes) {
+  void* frames[kFrames];
+  const int depth = backtrace(frames, kFrames);
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (int i = 0; i < depth; ++i) hash = (hash ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x100000001b3u;
+  Metrics& metrics = Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  ++metrics.counters.host_reads;
+  ++metrics.downloads;
+  metrics.bytes_to_host += bytes;
+  metrics.counters.wait_seconds += seconds;
+  metrics.wait.add(seconds);
+  Place& place = metrics.reads[hash];
+  if (place.count == 0) {
+    place.what = what;
+    place.frames.assign(frames, frames + depth);
+  }
+  ++place.count;
+  place.seconds += seconds;
+  place.bytes += bytes;
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,228 @@
+// metrics_report(): what the device did, in numbers and in words.
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sluice/base/strings.h"
+#include "sluice/device/device.h"
+#include "sluice/device/report/busy_clock.h"
+#include "sluice/device/report/metrics.h"
+#include "sluice/device/runtime.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+namespace {
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string result = status == 0 ? text : name;
+  free(text);
+  return result;
+}
+
+// One frame: where an address lies, as addr2line tells it (the innermost inlined call that is the user's
+// own).
+struct Symbol {
+  std::string library, function, line;
+};
+
+bool is_library(const std::string& path) {
+  for (const char* part : {"libtorch", "libc10", "libsluice", "libc.so", "libstdc++"}) {
+    if (path.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Functions and header lines of LibTorch, of the C++ library and of the device itself are not the user's.
+bool is_users(const std::string& function, const std::string& line) {
+  for (const char* prefix :
+       {"sluice::device::", "sluice::on_replica", "sluice::Fetch", "sluice::Session",
+        "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
+    if (function.rfind(prefix, 0) == 0) return false;
+  }
+  return line.find("/include/") == std::string::npos && line.find("libc-start") == std::string::npos &&
+         line.find("sanitizer_common") == std::string::npos;
+}
+
+Symbol resolve(void* address) {
+  Symbol symbol;
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return symbol;
+  symbol.library = info.dli_fname;
+  if (is_library(symbol.library) || symbol.library.find('\'') != std::string::npos) return symbol;
+  if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
+  // The return address points behind the call.
+  const auto offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(info.dli_fbase) - 1;
+  char command[4096];
+  snprintf(command, sizeof command, "addr2line -Cfie '%s' 0x%zx 2>/dev/null", symbol.library.c_str(),
+           static_cast<size_t>(offset));
+  FILE* pipe = popen(command, "r");
+  if (pipe == nullptr) return symbol;
+  char function[2048] = "", line[2048] = "";
+  while (fgets(function, sizeof function, pipe) && fgets(line, sizeof line, pipe)) {
+    const std::string name(base::trim(function));
+    std::string place(base::trim(line));
+    if (name == "??" || place.rfind("??", 0) == 0 || !is_users(name, place)) continue;
+    symbol.function = name;
+    place = place.substr(0, place.find(" ("));
+    symbol.line = place.substr(place.rfind('/') + 1);
+    break;
+  }
+  pclose(pipe);
+  return symbol;
+}
+
+std::string seconds_text(double s) {
+  char text[32];
+  if (s < 1e-3)
+    snprintf(text, sizeof text, "%.0f us", s * 1e6);
+  else if (s < 1)
+    snprintf(text, sizeof text, "%.1f ms", s * 1e3);
+  else
+    snprintf(text, sizeof text, "%.2f s", s);
+  return text;
+}
+
+std::string bytes_text(int64_t bytes) {
+  char text[32];
+  if (bytes < 10'000)
+    snprintf(text, sizeof text, "%lld B", static_cast<long long>(bytes));
+  else if (bytes < 10'000'000)
+    snprintf(text, sizeof text, "%.1f kB", static_cast<double>(bytes) / 1e3);
+  else
+    snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+void add_series(std::string& out, const char* name, const Series& series) {
+  if (series.count() == 0) return;
+  out += base::str("  ", name, std::string(12 - std::min<size_t>(11, std::string_view(name).size()), ' '),
+                   series.count(), " times, ", seconds_text(series.total()), " in all; percentiles");
+  for (double p : {1.0, 25.0, 50.0, 75.0, 99.0})
+    out += base::str(" ", p, "% ", seconds_text(series.percentile(p)));
+  out += "\n";
+}
+
+// The places in the user's code where the host waited, the longest wait first; one source line is one place.
+std::vector<std::pair<std::string, Place>> places(const Metrics& metrics) {
+  std::map<std::string, Place> merged;
+  for (const auto& [hash, read] : metrics.reads) {
+    Place& place = merged[describe_place(read.frames) + "\n" + read.what];
+    place.what = read.what;
+    place.count += read.count;
+    place.seconds += read.seconds;
+    place.bytes += read.bytes;
+  }
+  std::vector<std::pair<std::string, Place>> sorted;
+  for (auto& [key, place] : merged) sorted.emplace_back(key.substr(0, key.find('\n')), place);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  return sorted;
+}
+
+void add_findings(std::string& out, const Metrics& metrics,
+                  const std::vector<std::pair<std::string, Place>>& reads) {
+  std::vector<std::string> findings;
+  const double elapsed = std::max(1e-9, now() - metrics.since);
+  const auto share = [&](double s) { return static_cast<int>(100 * s / elapsed + 0.5); };
+  for (const auto& [where, place] : reads) {
+    if (place.count < 5 || share(place.seconds) < 5) continue;
+    findings.push_back(base::str(place.what, " at ", where.empty() ? "an unknown place" : where, ", ",
+                                 place.count, " times for ", metrics.counters.cuts, " programs: ",
+                                 share(place.seconds), " % of the time is waiting; use session.log_every"));
+  }
+  for (const auto& [name, count] : metrics.fallbacks) {
+    findings.push_back(base::str(name, " ran on the CPU ", count, " times; --strict makes it an error"));
+  }
+  if (!metrics.recompiles.empty()) {
+    findings.push_back(base::str(
+        metrics.recompiles.size(),
+        " recompiles after the second program of a boundary; the last: ", metrics.recompiles.back()));
+  }
+  if (metrics.counters.forced_cuts > 0) {
+    findings.push_back(
+        base::str("the graph was cut ", metrics.counters.forced_cuts, " times because no boundary came"));
+  }
+  out += "Findings\n";
+  if (findings.empty()) out += "  none\n";
+  for (const std::string& finding : findings) out += "  - " + finding + "\n";
+}
+
+}  // namespace
+
+std::string describe_place(const std::vector<void*>& frames) {
+  for (void* frame : frames) {
+    const Symbol symbol = resolve(frame);
+    if (!symbol.line.empty()) return symbol.line;
+    if (!symbol.function.empty() && is_users(symbol.function, "")) return symbol.function;
+  }
+  return "";
+}
+
+}  // namespace sluice::device
+
+namespace sluice {
+
+std::string metrics_report() {
+  using namespace device;
+  const Counters now_counters = counters();
+  std::string memory;
+  {
+    TraceLock lock = lock_trace();
+    for (pjrt::Device* dev : runtime().devices) {
+      if (auto stats = dev->memory())
+        memory += base::str("  device ", dev->id(), ": ", bytes_text(stats->in_use), " in use\n");
+    }
+  }
+  Metrics& metrics = Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  std::string out = "Sluice device report\n";
+  out += base::str("Programs\n  ", now_counters.cuts, " launched, ", now_counters.programs,
+                   " distinct: ", now_counters.compiles, " compiled, ", now_counters.cache_hits,
+                   " from the disk cache\n  ", now_counters.recorded, " operations recorded\n");
+  out += "Times\n";
+  add_series(out, "tracing", metrics.trace);
+  add_series(out, "lowering", metrics.lower);
+  add_series(out, "compiling", metrics.compile);
+  add_series(out, "loading", metrics.load);
+  add_series(out, "launching", metrics.launch);
+  add_series(out, "host reads", metrics.wait);
+  const double elapsed = std::max(1e-9, now() - metrics.since);
+  out += base::str("  devices busy ", seconds_text(now_counters.busy_seconds), " (",
+                   static_cast<int>(100 * std::min(1.0, now_counters.busy_seconds / elapsed) + 0.5), " % of ",
+                   seconds_text(elapsed), ")\n");
+  out += base::str("Transfers\n  to the device ", metrics.uploads, " (", bytes_text(metrics.bytes_to_device),
+                   "), to the host ", metrics.downloads, " (", bytes_text(metrics.bytes_to_host),
+                   "), live buffers ", now_counters.live_buffers, "\n");
+  if (!memory.empty()) out += "Memory\n" + memory;
+  out += base::str("Fallbacks to the CPU\n", metrics.fallbacks.empty() ? "  none\n" : "");
+  for (const auto& [name, count] : metrics.fallbacks) out += base::str("  ", name, ": ", count, "\n");
+  const auto reads = places(metrics);
+  out += base::str("Host reads\n", reads.empty() ? "  none\n" : "");
+  for (const auto& [where, place] : reads) {
+    out += base::str("  ", place.what, " at ", where.empty() ? "an unknown place" : where, ": ", place.count,
+                     " times, waited ", seconds_text(place.seconds), ", ", bytes_text(place.bytes), "\n");
+  }
+  if (!metrics.recompiles.empty()) out += "Recompiles\n";
+  for (const std::string& recompile : metrics.recompiles) out += "  " + recompile + "\n";
+  add_findings(out, metrics, reads);
+  return out;
+}
+
+void reset_metrics() {
+  auto& metrics = device::Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  metrics.counters = {};
+  device::BusyClock::get().restart();
+  metrics.trace = metrics.lower = metrics.compile = metrics.load = metrics.launch = metrics.wait = {};
+  metrics.bytes_to_device = metrics.bytes_to_host = metrics.uploads = metrics.downloads = 0;
+  metrics.fallbacks.clear();
+  metrics.reads.clear();
+  metrics.recompiles.clear();
+  metrics.since = device::now();
+}
+
+}  // namespace sluice

@@ -1,0 +1,161 @@
+#include "sluice/estimate/ahead_worker.h"
+
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/file.h"
+#include "sluice/pjrt/child_process.h"
+#include "sluice/pjrt/machine/find_plugin.h"
+
+namespace sluice::pjrt {
+namespace {
+
+using Json = nlohmann::json;
+
+Json to_json(const AheadProgram& program) {
+  Json collectives = Json::array();
+  for (const Collective& c : program.collectives)
+    collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}});
+  const ProgramMemory& memory = program.memory;
+  return {{"seconds", program.seconds},
+          {"arguments", memory.arguments},
+          {"outputs", memory.outputs},
+          {"aliased", memory.aliased},
+          {"temporary", memory.temporary},
+          {"code", memory.code},
+          {"total_memory", program.total_memory},
+          {"flops", program.cost.flops},
+          {"bytes_accessed", program.cost.bytes_accessed},
+          {"serialized_bytes", program.serialized_bytes},
+          {"collectives", std::move(collectives)}};
+}
+
+AheadProgram program_of(const Json& json) {
+  AheadProgram program;
+  program.seconds = json.at("seconds");
+  program.memory = {json.at("arguments"), json.at("outputs"), json.at("aliased"), json.at("temporary"),
+                    json.at("code")};
+  program.total_memory = json.at("total_memory");
+  program.cost = {json.at("flops"), json.at("bytes_accessed")};
+  program.serialized_bytes = json.at("serialized_bytes");
+  for (const Json& c : json.at("collectives"))
+    program.collectives.push_back({c.at("kind"), c.at("count"), c.at("bytes")});
+  return program;
+}
+
+base::Result<Json> compile_request(const Json& request) {
+  SLUICE_TRY(const TpuSlice slice, find_tpu_slice(request.at("slice").get<std::string>()));
+  SLUICE_TRY(const std::string text, base::read_file(request.at("program").get<std::string>()));
+  SLUICE_TRY(const std::shared_ptr<Plugin> plugin, Plugin::load(request.at("plugin").get<std::string>()));
+  SLUICE_TRY(const std::shared_ptr<Topology> topology,
+             Topology::create(plugin, slice.topology, slice.options));
+  const int replicas = request.at("replicas").get<int>();
+  Json report = {{"device_kind", topology->device_kind()},
+                 {"memory_limit", topology->memory_limit().value_or(0)}};
+  const auto program = compile_ahead(*topology, text, replicas > 0 ? replicas : topology->num_devices());
+  if (program) {
+    report["program"] = to_json(*program);
+    return report;
+  }
+  if (program.error().code() != Code::kResourceExhausted) return tl::unexpected<Error>(program.error());
+  const auto shortage = memory_shortage(program.error().what());
+  report["does_not_fit"] = program.error().what();
+  if (shortage) report["shortage"] = {{"needed", shortage->needed}, {"available", shortage->available}};
+  return report;
+}
+
+// libtpu asks a metadata server that is not there, locks a file in /tmp, warns, and ends the process for
+// flags that it does not know: these settings spare us all of it (the topology of the call is what counts).
+std::vector<std::pair<std::string, std::optional<std::string>>> worker_environment() {
+  return {{"TPU_SKIP_MDS_QUERY", "1"},           {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"},
+          {"TPU_WORKER_HOSTNAMES", "localhost"}, {"TPU_ACCELERATOR_TYPE", "v3-8"},
+          {"TPU_LOG_DIR", "disabled"},           {"XLA_FLAGS", std::nullopt},
+          {"LIBTPU_INIT_ARGS", std::nullopt}};
+}
+
+AheadReport report_of(const Json& json, const std::string& plugin_path) {
+  AheadReport report;
+  report.plugin_path = plugin_path;
+  report.device_kind = json.at("device_kind");
+  report.memory_limit = json.at("memory_limit");
+  report.fits = json.contains("program");
+  if (report.fits) report.program = program_of(json.at("program"));
+  if (json.contains("shortage")) {
+    report.shortage = MemoryShortage{json.at("shortage").at("needed"), json.at("shortage").at("available")};
+  }
+  return report;
+}
+
+}  // namespace
+
+base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& worker,
+                                            const AheadRequest& request) {
+  const auto plugin = find_plugin("tpu", plugin_search_folders());
+  if (!plugin) {
+    return base::fail(Code::kNotFound, "compiling for ", request.slice.name,
+                      " needs libtpu, which is not installed: ", kInstallLibtpu);
+  }
+  SLUICE_TRY(const auto folder, base::TemporaryDirectory::create());
+  const std::string program = folder.path("program.mlir"), order = folder.path("request.json"),
+                    answer = folder.path("report.json");
+  SLUICE_OK(base::write_file_atomically(program, request.text));
+  const Json json = {{"slice", request.slice.name},
+                     {"program", program},
+                     {"plugin", plugin->path},
+                     {"replicas", request.replicas}};
+  SLUICE_OK(base::write_file_atomically(order, json.dump()));
+  std::vector<std::string> command = worker;
+  command.insert(command.end(), {order, answer});
+  SLUICE_TRY(const ChildEnd end, run_child(command, worker_environment(), request.deadline_seconds));
+  if (end.timed_out) {
+    return base::fail(Code::kDeadlineExceeded, "compiling for ", request.slice.name, " took more than ",
+                      request.deadline_seconds, " s and was stopped");
+  }
+  const auto written = base::read_file(answer);
+  if (!written) {
+    return base::fail(Code::kInternal, "libtpu ended the compiler's process for ", request.slice.name, " (",
+                      end.how(), "): ", end.last_words());
+  }
+  const Json report = Json::parse(*written, nullptr, /*allow_exceptions=*/false);
+  if (report.is_discarded())
+    return base::fail(Code::kInternal, "the compiler's report is no JSON: ", *written);
+  if (report.contains("error")) {
+    return base::fail(static_cast<Code>(report.at("code").get<int>()), "compiling for ", request.slice.name,
+                      ": ", report.at("error").get<std::string>());
+  }
+  return report_of(report, plugin->path);
+}
+
+int run_ahead_worker(const std::string& request_path, const std::string& report_path) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for the report when the parent is gone
+  const auto bytes = base::read_file(request_path);
+  if (!bytes) {
+    std::fprintf(stderr, "%s\n", bytes.error().what());
+    return 2;
+  }
+  Json report;
+  try {
+    auto compiled = compile_request(Json::parse(*bytes));
+    if (compiled)
+      report = std::move(*compiled);
+    else
+      report = {{"error", compiled.error().what()}, {"code", static_cast<int>(compiled.error().code())}};
+  } catch (const Json::exception& error) {
+    report = {{"error", base::str("the request cannot be read: ", error.what())},
+              {"code", static_cast<int>(Code::kInvalidArgument)}};
+  }
+  const std::string text = report.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (auto status = base::write_file_atomically(report_path, text); !status) {
+    std::fprintf(stderr, "%s\n", status.error().what());
+    return 2;
+  }
+  // libtpu's threads are not worth waiting for.
+  std::fflush(nullptr);
+  std::_Exit(0);
+}
+
+}  // namespace sluice::pjrt

@@ -1,0 +1,313 @@
+#include "sluice/estimate/slice_report.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sluice/base/log.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::cli {
+namespace {
+
+base::Result<pjrt::AheadReport> compile_batch(const pjrt::TpuSlice& slice, const std::string& text,
+                                              int64_t batch, const SliceOptions& options) {
+  auto report =
+      pjrt::compile_in_worker(options.worker, {slice, text, slice.devices, options.deadline_seconds});
+  if (report) {
+    base::info(slice.name, ", batch ", batch, ": ",
+               report->fits ? base::str("compiled in ", in_time(report->program.seconds)) : "does not fit");
+  }
+  return report;
+}
+
+BatchFit fit_of(const pjrt::AheadReport& report) {
+  if (report.fits)
+    return {true, static_cast<double>(report.program.total_memory), static_cast<double>(report.memory_limit)};
+  if (report.shortage) return {false, report.shortage->needed, report.shortage->available};
+  return {};
+}
+
+}  // namespace
+
+base::Result<SliceResult> compile_for_slice(const pjrt::TpuSlice& slice, const StepSource& source,
+                                            const SliceOptions& options) {
+  SliceResult result;
+  result.slice = slice;
+  result.batch = options.batch;
+  const StepText step = source(options.batch, slice.devices);
+  result.averages = step.averages;
+  auto report = compile_batch(slice, step.text, options.batch, options);
+  if (!report) {
+    if (report.error().code() == Code::kNotFound) return tl::unexpected<Error>(report.error());
+    result.error = report.error().what();
+    return result;
+  }
+  result.report = std::move(*report);
+  if (!result.report.fits) {
+    SLUICE_TRY(result.estimate, stablehlo::estimate_memory(step.text, options.largest));
+  }
+  if (!options.max_batch) return result;
+  int64_t best = 0;
+  std::optional<pjrt::AheadProgram> at_best;
+  const auto largest = largest_batch(
+      [&](int64_t batch) -> base::Result<BatchFit> {
+        if (batch == options.batch) return fit_of(result.report);
+        SLUICE_TRY(const pjrt::AheadReport tried,
+                   compile_batch(slice, source(batch, slice.devices).text, batch, options));
+        if (tried.fits && batch > best) {
+          best = batch;
+          at_best = tried.program;
+        }
+        return fit_of(tried);
+      },
+      options.batch, options.multiple, options.limit);
+  if (!largest) {
+    result.error = largest.error().what();
+    return result;
+  }
+  result.max_batch = *largest;
+  if (!result.report.fits) result.at_largest = std::move(at_best);
+  return result;
+}
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Letters on the screen: UTF-8's continuation bytes do not count.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+void print_table(const std::vector<Row>& rows) {
+  std::vector<size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - width_of(row[i]) + 2, ' ');
+    }
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+std::string collectives_text(const SliceResult& result) {
+  std::vector<std::string> parts;
+  for (const pjrt::Collective& c : result.report.program.collectives)
+    parts.push_back(base::str(c.count, " ", c.kind, ", ", in_units(static_cast<double>(c.bytes), "B")));
+  return parts.empty() ? "none" : base::join(parts, "; ");
+}
+
+std::string fits_text(const SliceResult& result) {
+  if (!result.error.empty()) return "error";
+  if (result.report.fits) return "yes";
+  if (!result.report.shortage) return "no";
+  return base::str("no, needs ", in_gib(result.report.shortage->needed));
+}
+
+std::string memory_text(const SliceResult& result) {
+  const double limit = static_cast<double>(result.report.memory_limit);
+  if (!result.report.fits) return base::str("of ", in_gib(limit));
+  return base::str(in_gib(static_cast<double>(result.report.program.total_memory)), " of ", in_gib(limit));
+}
+
+std::string max_batch_text(const SliceResult& result) {
+  if (!result.max_batch) return "";
+  return *result.max_batch == 0 ? "none" : std::to_string(*result.max_batch);
+}
+
+// What fills the memory where a program does not fit.
+void print_details(const std::vector<SliceResult>& results) {
+  for (const SliceResult& result : results) {
+    if (!result.estimate) continue;
+    const stablehlo::MemoryEstimate& estimate = *result.estimate;
+    std::printf(
+        "\n%s does not fit. Largest values at the peak, which is in %s (estimate: values alive at once in "
+        "the "
+        "program's text, %s, nothing fused; the compiler lists none):\n",
+        result.slice.name.c_str(),
+        estimate.peak_location.empty() ? "the program"
+                                       : stablehlo::layer_text(estimate.peak_location).c_str(),
+        in_gib(static_cast<double>(estimate.peak_bytes)).c_str());
+    std::vector<Row> rows;
+    for (const stablehlo::LiveValue& value : estimate.largest) {
+      rows.push_back({"", in_gib(static_cast<double>(value.bytes)), value.type, value.operation,
+                      stablehlo::layer_text(value.location)});
+    }
+    print_table(rows);
+  }
+}
+
+void print_sources(const std::vector<SliceResult>& results, bool bounds) {
+  std::printf("\ncompiled: by libtpu for one device; nothing ran on a TPU. measured: on this machine.\n");
+  if (bounds) {
+    std::printf(
+        "bound: the compiler's FLOPs over the chip's peak in bf16 (f32 products run as bf16 by default), or\n"
+        "its bytes (some stay on the chip) over the memory's bandwidth, the larger; exchange and waiting\n"
+        "come on top.\n");
+  }
+  for (const SliceResult& result : results) {
+    if (result.averages || result.slice.devices == 1 || !result.error.empty()) continue;
+    std::printf(
+        "The gradients' mean over the replicas is not part of the program in this version: collectives "
+        "are missing.\n");
+    break;
+  }
+}
+
+}  // namespace
+
+void print_compiled(const std::string& what, const std::vector<SliceResult>& results) {
+  const bool searched =
+      std::any_of(results.begin(), results.end(), [](const auto& r) { return r.max_batch.has_value(); });
+  std::printf("%s\n\n", what.c_str());
+  std::vector<Row> rows{
+      {"slice", "devices", "fits", "memory a device", "FLOPs", "bytes", "collectives", "compiling"},
+      {"", "", "compiled", "compiled", "compiled", "compiled", "compiled", "measured"}};
+  if (searched) {
+    rows[0].push_back("largest batch");
+    rows[1].push_back("compiled");
+  }
+  for (const SliceResult& result : results) {
+    const pjrt::AheadProgram& program = result.report.program;
+    Row row{result.slice.name, std::to_string(result.slice.devices), fits_text(result)};
+    if (!result.error.empty()) {
+      rows.push_back(row);
+      continue;
+    }
+    row.push_back(memory_text(result));
+    if (result.report.fits) {
+      row.insert(row.end(), {in_units(program.cost.flops, "FLOP"), in_units(program.cost.bytes_accessed, "B"),
+                             collectives_text(result), in_time(program.seconds)});
+    } else {
+      row.insert(row.end(), 4, "");
+    }
+    if (searched) row.push_back(max_batch_text(result));
+    rows.push_back(row);
+  }
+  print_table(rows);
+  print_details(results);
+  print_sources(results, /*bounds=*/false);
+}
+
+nlohmann::json compiled_json(const SliceResult& result) {
+  using Json = nlohmann::json;
+  const pjrt::TpuSlice& slice = result.slice;
+  Json json = {{"slice", slice.name},      {"topology", slice.topology}, {"chips", slice.chips},
+               {"devices", slice.devices}, {"hosts", slice.hosts},       {"batch", result.batch}};
+  if (!result.error.empty()) {
+    json["error"] = result.error;
+    return json;
+  }
+  const pjrt::AheadReport& report = result.report;
+  Json compiled = {
+      {"fits", report.fits}, {"memory_limit", report.memory_limit}, {"device_kind", report.device_kind}};
+  if (report.shortage) compiled["memory"] = report.shortage->needed;
+  if (result.max_batch) compiled["largest_batch"] = *result.max_batch;
+  if (report.fits) {
+    const pjrt::AheadProgram& program = report.program;
+    Json collectives = Json::array();
+    for (const pjrt::Collective& c : program.collectives)
+      collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}});
+    compiled.update({{"memory", program.total_memory},
+                     {"arguments", program.memory.arguments},
+                     {"temporary", program.memory.temporary},
+                     {"flops", program.cost.flops},
+                     {"bytes_accessed", program.cost.bytes_accessed},
+                     {"collectives", std::move(collectives)},
+                     {"averages_gradients", result.averages},
+                     {"serialized_bytes", program.serialized_bytes}});
+    json["measured"] = {{"compile_seconds", program.seconds}};
+  }
+  json["compiled"] = std::move(compiled);
+  if (result.estimate) {
+    Json values = Json::array();
+    for (const stablehlo::LiveValue& value : result.estimate->largest)
+      values.push_back({{"bytes", value.bytes},
+                        {"type", value.type},
+                        {"operation", value.operation},
+                        {"location", value.location}});
+    json["estimate"] = {{"peak_bytes", result.estimate->peak_bytes},
+                        {"peak_location", result.estimate->peak_location},
+                        {"largest", std::move(values)}};
+  }
+  return json;
+}
+
+namespace {
+
+// What the bounds are for: the batch asked for, or the largest that fits instead.
+struct Bounded {
+  int64_t batch, steps;
+  StepBound step;
+  EpochCost epoch;
+};
+std::optional<Bounded> bounded(const SliceResult& result, const EstimateOptions& options) {
+  if (!result.error.empty() || (!result.report.fits && !result.at_largest)) return std::nullopt;
+  const pjrt::AheadProgram& program = result.report.fits ? result.report.program : *result.at_largest;
+  const int64_t batch = result.report.fits ? result.batch : *result.max_batch;
+  const StepBound step = step_bound(result.slice, program.cost);
+  const int64_t steps =
+      options.steps > 0 ? options.steps : steps_of_epoch(result.slice, batch, options.samples);
+  return Bounded{batch, steps, step, epoch_cost(result.slice, options.prices, step.seconds(), steps)};
+}
+
+std::string dollars(const std::optional<double>& amount) {
+  if (!amount) return "–";
+  if (*amount > 0 && *amount < 0.01) return "<0.01";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", *amount);
+  return text;
+}
+
+}  // namespace
+
+void print_estimate(const std::string& what, const std::vector<SliceResult>& results,
+                    const EstimateOptions& options) {
+  const bool by_steps = options.steps > 0;
+  const std::string unit = by_steps ? base::str(options.steps, " steps") : std::string("epoch");
+  std::printf("%s; %s; prices in US dollars, %s\n\n", what.c_str(),
+              by_steps ? unit.c_str() : base::str("an epoch of ", options.samples, " samples").c_str(),
+              options.prices.date.c_str());
+  std::vector<Row> rows{
+      {"slice", "chips", "hosts", "fits", "largest batch", "at batch", "step", "limited by", "epoch",
+       "on demand", "spot"},
+      {"", "", "", "compiled", "compiled", "", "bound", "bound", "bound", "bound", "bound"}};
+  for (const SliceResult& result : results) {
+    Row row{result.slice.name, std::to_string(result.slice.chips), std::to_string(result.slice.hosts),
+            fits_text(result), max_batch_text(result)};
+    if (const auto bound = bounded(result, options)) {
+      row.insert(row.end(),
+                 {bound->batch > 0 ? std::to_string(bound->batch) : "", in_time(bound->step.seconds()),
+                  bound->step.limit(), in_time(bound->epoch.hours * 3600), dollars(bound->epoch.on_demand),
+                  dollars(bound->epoch.spot)});
+    }
+    rows.push_back(row);
+  }
+  print_table(rows);
+  print_details(results);
+  print_sources(results, /*bounds=*/true);
+}
+
+nlohmann::json estimate_json(const SliceResult& result, const EstimateOptions& options) {
+  nlohmann::json json = compiled_json(result);
+  const auto bound = bounded(result, options);
+  if (!bound) return json;
+  json["bound"] = {{"batch", bound->batch},
+                   {"steps", bound->steps},
+                   {"step_seconds", bound->step.seconds()},
+                   {"limited_by", bound->step.limit()},
+                   {"flops_seconds", bound->step.flops_seconds},
+                   {"bytes_seconds", bound->step.bytes_seconds},
+                   {"hours", bound->epoch.hours}};
+  if (bound->epoch.on_demand) json["bound"]["on_demand"] = *bound->epoch.on_demand;
+  if (bound->epoch.spot) json["bound"]["spot"] = *bound->epoch.spot;
+  return json;
+}
+
+}  // namespace sluice::cli

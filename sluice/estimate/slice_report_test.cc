@@ -1,0 +1,136 @@
+// compile_for_slice with a worker that answers from a script, and what is printed.
+#include "sluice/estimate/slice_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "sluice/base/file.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const char* const kProgram =
+    "module @m {\n  func.func public @main(%arg0: tensor<1024xf32>) -> tensor<1024xf32> {\n"
+    "    %0 = \"stablehlo.tanh\"(%arg0) : (tensor<1024xf32>) -> tensor<1024xf32> "
+    "loc(\"layer1.conv/aten::tanh\")\n"
+    "    \"func.return\"(%0) : (tensor<1024xf32>) -> ()\n  }\n}\n";
+
+const char* const kFits = R"({"device_kind": "TPU v3", "memory_limit": 16000000000, "program": {
+  "seconds": 2.5, "arguments": 1, "outputs": 2, "aliased": 3, "temporary": 4, "code": 5, "total_memory": 8000000000,
+  "flops": 61.5e12, "bytes_accessed": 45e9, "serialized_bytes": 9,
+  "collectives": [{"kind": "all-reduce", "count": 1, "bytes": 102000000}]}})";
+const char* const kDoesNot =
+    R"({"device_kind": "TPU v3", "memory_limit": 16000000000, "does_not_fit": "E1000",
+  "shortage": {"needed": 21474836480, "available": 16000000000}})";
+
+class SliceReport : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const char* path = ::getenv("TPU_LIBRARY_PATH")) saved_ = path;
+    ::setenv("TPU_LIBRARY_PATH", "/bin/sh", 1);  // some file: the worker does not load it
+  }
+  void TearDown() override {
+    saved_ ? ::setenv("TPU_LIBRARY_PATH", saved_->c_str(), 1) : ::unsetenv("TPU_LIBRARY_PATH");
+  }
+
+  // A worker that answers kFits while the program's text begins with a number up to `largest`.
+  SliceResult compile(int64_t largest, SliceOptions options = {}) {
+    EXPECT_TRUE(base::write_file_atomically(folder_.path("fits"), kFits));
+    EXPECT_TRUE(base::write_file_atomically(folder_.path("not"), kDoesNot));
+    const std::string script = base::str(
+        "program=$(sed 's/.*\"program\":\"\\([^\"]*\\)\".*/\\1/' \"$0\"); read -r slashes batch < "
+        "\"$program\"; "
+        "if [ \"$batch\" -le ",
+        largest, " ]; then cp ", folder_.path("fits"), " \"$1\"; else cp ", folder_.path("not"),
+        " \"$1\"; fi");
+    options.worker = {"/bin/sh", "-c", script};
+    const StepSource source = [](int64_t batch, int replicas) {
+      EXPECT_EQ(replicas, 32);
+      return StepText{base::str("// ", batch, "\n", kProgram), replicas > 1};
+    };
+    return base::value_or_throw(
+        compile_for_slice(base::value_or_throw(pjrt::find_tpu_slice("v3-32")), source, options));
+  }
+  static std::string printed(const SliceResult& result, const EstimateOptions* options = nullptr) {
+    ::testing::internal::CaptureStdout();
+    options == nullptr ? print_compiled("a step", {result}) : print_estimate("a step", {result}, *options);
+    return ::testing::internal::GetCapturedStdout();
+  }
+
+  base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
+  std::optional<std::string> saved_;
+};
+
+TEST_F(SliceReport, WhatFits) {
+  const SliceResult result = compile(128);
+  EXPECT_TRUE(result.report.fits);
+  EXPECT_FALSE(result.estimate);
+  const auto json = compiled_json(result);
+  EXPECT_EQ(json["devices"], 32);
+  EXPECT_EQ(json["compiled"]["fits"], true);
+  EXPECT_EQ(json["compiled"]["memory"], 8000000000);
+  EXPECT_EQ(json["compiled"]["collectives"][0]["bytes"], 102000000);
+  EXPECT_EQ(json["measured"]["compile_seconds"], 2.5);
+  const std::string text = printed(result);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("v3-32  32       yes       7.45 GiB of 14.90 GiB"), HasSubstr("61.5 TFLOP"),
+                    HasSubstr("1 all-reduce, 102 MB"), HasSubstr("2.5 s"), HasSubstr("measured")));
+  EXPECT_THAT(text, Not(HasSubstr("collectives are missing")));
+}
+
+TEST_F(SliceReport, WhatDoesNotFitListsLayers) {
+  const SliceResult result = compile(64);
+  ASSERT_TRUE(result.estimate);
+  EXPECT_EQ(compiled_json(result)["estimate"]["peak_bytes"], 8192);
+  EXPECT_EQ(compiled_json(result)["compiled"]["memory"], 21474836480);
+  EXPECT_THAT(printed(result), AllOf(HasSubstr("no, needs 20.00 GiB"), HasSubstr("estimate"),
+                                     HasSubstr("tensor<1024xf32>  stablehlo.tanh  layer1, aten::tanh")));
+}
+
+TEST_F(SliceReport, TheLargestBatchAndTheCost) {
+  SliceOptions options;
+  options.max_batch = true;
+  const SliceResult result = compile(200, options);
+  EXPECT_EQ(result.max_batch, 200);
+  const EstimateOptions estimate{list_prices(), 32 * 128 * 3600};
+  const auto json = estimate_json(result, estimate);
+  // 61.5 TFLOP on a device of 61.5 TFLOP/s: a second a step, an hour an epoch, on 16 chips.
+  EXPECT_NEAR(json["bound"]["step_seconds"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(json["bound"]["hours"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(json["bound"]["on_demand"].get<double>(), 32.0, 1e-9);
+  EXPECT_THAT(printed(result, &estimate),
+              AllOf(HasSubstr("200"), HasSubstr("FLOPs"), HasSubstr("32.00"), HasSubstr("8.16"),
+                    HasSubstr(pjrt::kPriceDate), HasSubstr("bound")));
+}
+
+TEST_F(SliceReport, WithoutRoomTheBoundsAreForTheLargestBatch) {
+  SliceOptions options;
+  options.max_batch = true;
+  const SliceResult result = compile(64, options);
+  EXPECT_EQ(result.max_batch, 64);
+  const EstimateOptions estimate{list_prices(), 32 * 64 * 10};
+  const auto json = estimate_json(result, estimate);
+  EXPECT_EQ(json["compiled"]["fits"], false);
+  EXPECT_EQ(json["bound"]["batch"], 64);
+  EXPECT_NEAR(json["bound"]["hours"].get<double>(), 10.0 / 3600, 1e-9);
+  const SliceResult none = compile(4, options);
+  EXPECT_EQ(none.max_batch, 0);
+  EXPECT_FALSE(estimate_json(none, estimate).contains("bound"));
+  EXPECT_THAT(printed(none, &estimate), HasSubstr("none"));
+}
+
+TEST_F(SliceReport, AnErrorStandsInTheTable) {
+  SliceResult result = compile(128);
+  result.error = "compiling for v3-32: refused";
+  EXPECT_THAT(printed(result), HasSubstr("v3-32  32       error"));
+  EXPECT_EQ(compiled_json(result)["error"], "compiling for v3-32: refused");
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,12 @@
+// The worker of compile_in_worker alone, without the rest of the program.
+#include <cstdio>
+
+#include "sluice/estimate/ahead_worker.h"
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s REQUEST REPORT\n", argv[0]);
+    return 2;
+  }
+  return sluice::pjrt::run_ahead_worker(argv[1], argv[2]);
+}

@@ -1,0 +1,99 @@
+#include "sluice/estimate/tpu_slice.h"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+
+#include "sluice/base/strings.h"
+
+namespace sluice::pjrt {
+namespace {
+
+// first, 2 × first, … up to last, with those that are not offered left out.
+std::vector<int> doubling(int first, int last, std::vector<int> without = {}) {
+  std::vector<int> sizes;
+  for (int size = first; size <= last; size *= 2) {
+    if (std::find(without.begin(), without.end(), size) == without.end()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+// Chips along each dimension: as near to a square or a cube as powers of two come, the shorter sides first.
+std::vector<int> bounds_of(int chips, int dimensions) {
+  const int k = std::bit_width(static_cast<unsigned>(chips)) - 1;
+  if (dimensions == 2) return {1 << (k / 2), 1 << ((k + 1) / 2)};
+  if (k == 2) return {2, 2, 1};
+  return {1 << (k / 3), 1 << ((k + 1) / 3), 1 << ((k + 2) / 3)};
+}
+
+TpuSlice make_slice(const TpuGeneration& generation, int size) {
+  TpuSlice slice;
+  slice.name = base::str(generation.prefix, "-", size);
+  slice.generation = &generation;
+  slice.chips = generation.counts_cores ? size / 2 : size;
+  slice.devices = slice.chips * generation.devices_per_chip;
+  // Chips that are counted by themselves also come 1 or 8 to a host; several hosts have 4 each.
+  const bool one_host = slice.chips <= (generation.counts_cores ? 4 : 8);
+  slice.hosts = one_host ? 1 : slice.chips / 4;
+  slice.bounds = bounds_of(slice.chips, generation.dimensions);
+  slice.topology = base::str(generation.name, ":", base::join(slice.bounds, "x"));
+  // Without it libtpu shows the two cores of a v4 chip as two devices, which no slice of today is run as.
+  if (generation.name == "v4") slice.options["chip_config_name"] = std::string("megacore");
+  if (one_host && slice.chips == 8) slice.options["chips_per_host_bounds"] = std::vector<int64_t>{2, 4, 1};
+  return slice;
+}
+
+tl::unexpected<Error> unknown(const std::string& name) {
+  const std::string near = base::nearest(name, tpu_slice_names());
+  std::vector<std::string> patterns;
+  for (const TpuGeneration& generation : tpu_generations()) {
+    patterns.push_back(base::str(generation.prefix, "-", generation.sizes.front(), " to ", generation.prefix,
+                                 "-", generation.sizes.back()));
+  }
+  return base::fail(Code::kInvalidArgument, "unknown TPU slice '", name, "'",
+                    near.empty() ? "" : base::str("; did you mean ", near, "?"),
+                    " Known: ", base::join(patterns, ", "));
+}
+
+}  // namespace
+
+const std::vector<TpuGeneration>& tpu_generations() {
+  static const auto& all = *new std::vector<TpuGeneration>{
+      {"v2", "v2", true, 2, 2, 16, 46, 700, 1.13, 0.34, doubling(8, 512, {16, 64})},
+      {"v3", "v3", true, 2, 2, 32, 123, 900, 2.00, 0.51, doubling(8, 2048, {16})},
+      {"v4", "v4", true, 3, 1, 32, 275, 1200, 3.22, 0.92, doubling(8, 4096)},
+      {"v5e", "v5litepod", false, 2, 1, 16, 197, 819, 1.20, 0.245, doubling(1, 256, {2})},
+      {"v5p", "v5p", true, 3, 1, 95, 459, 2765, 4.20, 0.84, doubling(8, 4096)},
+      {"v6e", "v6e", false, 2, 1, 32, 918, 1638, 2.70, 0.54, doubling(1, 256, {2})},
+      {"tpu7x", "tpu7x", true, 3, 2, 192, 2307, 7380, 0, 0, doubling(8, 4096)},
+  };
+  return all;
+}
+
+base::Result<TpuSlice> find_tpu_slice(const std::string& name) {
+  std::string text(base::trim(name));
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const size_t dash = text.rfind('-');
+  if (dash == std::string::npos) return unknown(name);
+  const std::string prefix = text.substr(0, dash), number = text.substr(dash + 1);
+  for (const TpuGeneration& generation : tpu_generations()) {
+    if (prefix != generation.prefix && prefix != generation.name) continue;
+    for (const int size : generation.sizes) {
+      if (number == std::to_string(size)) return make_slice(generation, size);
+    }
+    return base::fail(Code::kInvalidArgument, "there is no TPU slice '", name, "': ", generation.prefix,
+                      "-N counts ", generation.counts_cores ? "cores, two a chip" : "chips",
+                      ", and N is one of ", base::join(generation.sizes, ", "));
+  }
+  return unknown(name);
+}
+
+std::vector<std::string> tpu_slice_names() {
+  std::vector<std::string> names;
+  for (const TpuGeneration& generation : tpu_generations()) {
+    for (const int size : generation.sizes) names.push_back(base::str(generation.prefix, "-", size));
+  }
+  return names;
+}
+
+}  // namespace sluice::pjrt

@@ -1,0 +1,132 @@
+#include "sluice/kernels/convolution/convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "sluice/kernels/test_threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+using stablehlo::ConvolutionCall;
+using stablehlo::Dims;
+using Kind = ConvolutionCall::Kind;
+
+size_t elements(const Dims& dims) {
+  size_t count = 1;
+  for (const int64_t d : dims) count *= static_cast<size_t>(d);
+  return count;
+}
+
+std::vector<float> noise(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+// A plain convolution of two spatial dimensions from its definition: visit(x's index, w's, y's) for every
+// product that is part of it.
+template <typename Visit>
+void each_product(const ConvolutionCall& c, const Visit& visit) {
+  const int64_t in = c.w[1], out = c.w[0] / c.groups;
+  for (int64_t n = 0; n < c.y[0]; ++n)
+    for (int64_t o = 0; o < c.y[1]; ++o)
+      for (int64_t h = 0; h < c.y[2]; ++h)
+        for (int64_t w = 0; w < c.y[3]; ++w)
+          for (int64_t i = 0; i < in; ++i)
+            for (int64_t kh = 0; kh < c.w[2]; ++kh)
+              for (int64_t kw = 0; kw < c.w[3]; ++kw) {
+                const int64_t ih = h * c.stride[0] + kh * c.dilation[0] - c.padding[0];
+                const int64_t iw = w * c.stride[1] + kw * c.dilation[1] - c.padding[1];
+                if (ih < 0 || iw < 0 || ih >= c.x[2] || iw >= c.x[3]) continue;
+                const int64_t channel = o / out * in + i;
+                visit(static_cast<size_t>(((n * c.x[2] + ih) * c.x[3] + iw) * c.x[1] + channel),
+                      static_cast<size_t>(((o * in + i) * c.w[2] + kh) * c.w[3] + kw),
+                      static_cast<size_t>(((n * c.y[2] + h) * c.y[3] + w) * c.y[1] + o));
+              }
+}
+
+ConvolutionCall call_of(Dims x, Dims w, Dims stride, Dims padding, Dims dilation, int64_t groups = 1) {
+  ConvolutionCall c{.x = x,
+                    .w = w,
+                    .y = {x[0], w[0]},
+                    .stride = stride,
+                    .padding = padding,
+                    .dilation = dilation,
+                    .groups = groups};
+  for (size_t d = 0; d < stride.size(); ++d)
+    c.y.push_back((x[d + 2] + 2 * padding[d] - dilation[d] * (w[d + 2] - 1) - 1) / stride[d] + 1);
+  return c;
+}
+
+void expect_near(const std::vector<float>& found, const std::vector<double>& expected, const char* what) {
+  double largest = 0;
+  for (const double value : expected) largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(found[i], expected[i], 1e-5 * largest) << what << " at " << i;
+}
+
+class EveryConvolution : public ::testing::TestWithParam<ConvolutionCall> {};
+
+TEST_P(EveryConvolution, IsItsDefinition) {
+  ConvolutionCall c = GetParam();
+  c.kind = Kind::kBackward;
+  if (!has_convolution(c)) GTEST_SKIP() << "no library, or none of its kernels is for this CPU";
+  std::vector<float> x = noise(elements(c.x), 1), w = noise(elements(c.w), 2), y = noise(elements(c.y), 3);
+  std::vector<double> y_made(y.size()), x_gradient(x.size()), w_gradient(w.size());
+  each_product(c, [&](size_t i, size_t k, size_t o) {
+    y_made[o] += double{x[i]} * w[k];
+    x_gradient[i] += double{y[o]} * w[k];
+    w_gradient[k] += double{y[o]} * x[i];
+  });
+  const TestThreads threads;
+  std::vector<float> made_x(x.size(), NAN), made_w(w.size(), NAN), made_y(y.size(), NAN);
+  ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), y.data(), made_x.data(), made_w.data()}));
+  expect_near(made_x, x_gradient, "x's gradient");
+  expect_near(made_w, w_gradient, "w's gradient");
+  c.kind = Kind::kForward;
+  ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr}));
+  expect_near(made_y, y_made, "y");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
+                         ::testing::Values(call_of({2, 16, 8, 8}, {32, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({5, 16, 9, 7}, {16, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({7, 16, 13, 8}, {32, 16, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({7, 32, 13, 8}, {16, 32, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({3, 32, 9, 7}, {32, 32, 3, 3}, {1, 1}, {0, 2}, {1, 1}),
+                                           call_of({3, 48, 10, 6}, {32, 48, 3, 3}, {1, 1}, {1, 0}, {1, 1}),
+                                           call_of({9, 32, 9, 13}, {64, 32, 3, 3}, {1, 1}, {2, 1}, {1, 1}),
+                                           call_of({3, 40, 8, 8}, {72, 40, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({2, 32, 16, 16}, {48, 32, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({3, 40, 17, 10}, {32, 40, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({3, 80, 10, 15}, {72, 80, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({2, 3, 9, 7}, {16, 3, 3, 5}, {2, 1}, {1, 2}, {1, 1}),
+                                           call_of({2, 16, 9, 9}, {16, 16, 3, 3}, {1, 1}, {2, 2}, {2, 2}),
+                                           call_of({2, 32, 6, 6}, {32, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 2),
+                                           call_of({3, 24, 1, 1}, {40, 24, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({33, 32, 2, 2}, {48, 32, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({33, 32, 2, 2}, {48, 32, 3, 3}, {2, 2}, {1, 1}, {1, 1}),
+                                           call_of({5, 24, 1, 2}, {40, 24, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({5, 24, 1, 3}, {40, 24, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({4, 24, 2, 1}, {40, 24, 3, 3}, {1, 1}, {1, 1}, {1, 1}),
+                                           call_of({4, 24, 3, 2}, {40, 24, 3, 2}, {1, 1}, {0, 0}, {1, 1}),
+                                           call_of({4, 24, 1, 2}, {40, 24, 3, 5}, {1, 1}, {2, 2}, {2, 1}),
+                                           call_of({2, 48, 5, 7}, {80, 48, 1, 1}, {1, 1}, {0, 0}, {1, 1}),
+                                           call_of({2, 48, 5, 8}, {80, 48, 1, 1}, {2, 3}, {0, 0}, {1, 1}),
+                                           call_of({2, 16, 4, 4}, {16, 16, 1, 1}, {1, 1}, {1, 1}, {1, 1})));
+
+TEST(Convolution, WhatHasNoKernelIsRefused) {
+  ConvolutionCall c = call_of({2, 16, 8, 8}, {32, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1});
+  c.x[0] = c.y[0] = 0;
+  EXPECT_FALSE(has_convolution(c));
+  c = call_of({1, 1}, {1, 1}, {}, {}, {});
+  EXPECT_FALSE(has_convolution(c));
+}
+
+}  // namespace
+}  // namespace sluice::kernels

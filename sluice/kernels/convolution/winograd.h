@@ -1,0 +1,50 @@
+// Convolutions of 3×3 by Winograd's minimal filtering (the formulas: winograd_tile.h): in a quarter of the
+// multiplications with stride 1, in 81 of 144 with stride 2. Internal to this room.
+//
+// The multiplications are matrix products over the channels: with many channels by oneDNN or panel_product.h
+// (winograd.cc), with few by loops of their own (winograd_narrow.cc). Errors are some ten times those of a
+// direct sum in f32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "sluice/base/result.h"
+#include "sluice/kernels/convolution/winograd_tile.h"
+
+namespace sluice::kernels {
+
+// y [N, out, F] = x [N, in, C] * w [F, C, 3, 3], activations with the channels last. Turned: of weights [C,
+// F, 3, 3] that are turned by half a circle, which makes a gradient of x from one of y; so does kDoubling,
+// where y is the larger, without padding of its own (that of the convolution is 1).
+struct WinogradShape {
+  int64_t batch = 0, channels = 0, filters = 0;
+  int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
+  int64_t padding_height = 0, padding_width = 0;
+  bool turned = false;
+  Tiling tiling = Tiling::kPlain;
+
+  // Floats from one filter's or channel's kernel to the next one's, as the weights lie in memory.
+  size_t filter_step() const { return 9 * static_cast<size_t>(turned ? 1 : channels); }
+  size_t channel_step() const { return 9 * static_cast<size_t>(turned ? filters : 1); }
+};
+
+class Winograd {
+ public:
+  virtual ~Winograd() = default;
+  // Under UseThreads. A convolution: (x, w) → y. A gradient: (x, y) → w.
+  virtual base::Status run(const float* x, const float* other, float* result) const = 0;
+};
+
+// Null where the CPU has no registers for it, or the shape is too small to gain.
+std::unique_ptr<Winograd> make_winograd(const WinogradShape& shape);
+// Of the weights (shape.turned: false; not for kDoubling).
+std::unique_ptr<Winograd> make_winograd_gradient(const WinogradShape& shape);
+
+// The same for few channels, which make_… tries first. Null for many, or where the CPU's registers are too
+// few.
+std::unique_ptr<Winograd> make_narrow_winograd(const WinogradShape& shape);
+std::unique_ptr<Winograd> make_narrow_winograd_gradient(const WinogradShape& shape);
+
+}  // namespace sluice::kernels

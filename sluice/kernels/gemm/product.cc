@@ -1,0 +1,214 @@
+#include "sluice/kernels/gemm/product.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/gemm/panel_product.h"
+#include "sluice/kernels/gemm/thin_product.h"
+#include "sluice/kernels/handler.h"
+#include "sluice/kernels/onednn.h"
+#include "sluice/kernels/prepared.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+using Product = stablehlo::ProductCall;
+
+// Below so many multiplications the call costs more than it gains.
+constexpr int64_t kSmallest = int64_t{1} << 16;
+// Below so many a second thread costs more than it gains.
+constexpr int64_t kSmallestShared = int64_t{1} << 20;
+// Rows of a thread's part, because a helper comes late and may be called away; with fewer they are slower to
+// multiply.
+constexpr int64_t kRowsOfPart = 128;
+
+// A product by oneDNN, done in parts: matrices of a batch, or rows. Its kernels take dense matrices only; any
+// other part of one would have to be copied.
+class LibraryProduct : public ProductKernel {
+ public:
+  // Of a batch in `part` matrices at a time, else in `part` rows. Null where the library has no fast kernel.
+  static std::unique_ptr<LibraryProduct> make(const Product& p, int64_t part);
+  using ProductKernel::run;
+  base::Status run(void* a, void* b, void* c, const Finish& finish) const override;
+
+ private:
+  struct Part {
+    dnnl_memory_desc_t a, b, c;
+    std::unique_ptr<Primitive> product;
+  };
+  // Prepared: b lies in the order that the library likes best, not as p says.
+  static Part make_part(const Product& p, bool prepared);
+  // Has b prepared once for all parts, if they like the same order.
+  void prepare(const Product& full, const Product& last);
+
+  size_t whole_ = 0, part_ = 0, parts_ = 0;      // in matrices or rows
+  size_t a_step_ = 0, b_step_ = 0, c_step_ = 0;  // floats from one to the next
+  Part full_, last_;
+  std::unique_ptr<Reorder> prepare_b_;  // if b is prepared
+};
+
+LibraryProduct::Part LibraryProduct::make_part(const Product& p, bool prepared) {
+  const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
+    const std::array<int64_t, 3> dims = {p.batch, rows, columns};
+    const std::array<int, 3> straight = {0, 1, 2}, swapped = {0, 2, 1};
+    return p.batch == 1 ? dense(std::span(dims).subspan(1), std::array<int, 2>{transposed, !transposed})
+                        : dense(dims, transposed ? swapped : straight);
+  };
+  Part part{matrix(p.m, p.k, p.transposed_a), matrix(p.k, p.n, p.transposed_b), matrix(p.m, p.n, false),
+            nullptr};
+  part.product =
+      Primitive::product(part.a, prepared ? any_layout(std::array<int64_t, 2>{p.k, p.n}) : part.b, part.c);
+  return part;
+}
+
+void LibraryProduct::prepare(const Product& full, const Product& last) {
+  Part prepared_full = make_part(full, true), prepared_last = make_part(last, true);
+  if (!prepared_full.product || !prepared_last.product) return;
+  const dnnl_memory_desc_t& wanted = prepared_full.product->layout(dnnl_query_weights_md);
+  if (!same_layout(wanted, prepared_last.product->layout(dnnl_query_weights_md))) return;
+  prepare_b_ = Reorder::make(full_.b, wanted);
+  if (!prepare_b_) return;
+  prepared_full.b = prepared_last.b = wanted;
+  full_ = std::move(prepared_full);
+  last_ = std::move(prepared_last);
+}
+
+std::unique_ptr<LibraryProduct> LibraryProduct::make(const Product& p, int64_t part) {
+  auto kernel = std::make_unique<LibraryProduct>();
+  Product full = p, last = p;
+  const bool by_rows = p.batch == 1;
+  const int64_t whole = by_rows ? p.m : p.batch, parts = (whole + part - 1) / part;
+  (by_rows ? full.m : full.batch) = part;
+  (by_rows ? last.m : last.batch) = whole - (parts - 1) * part;
+  kernel->full_ = make_part(full, false);
+  kernel->last_ = make_part(last, false);
+  if (!kernel->full_.product || !kernel->last_.product) return nullptr;
+  if (by_rows && parts > 1) kernel->prepare(full, last);
+  kernel->whole_ = static_cast<size_t>(whole);
+  kernel->part_ = static_cast<size_t>(part);
+  kernel->parts_ = static_cast<size_t>(parts);
+  kernel->a_step_ = static_cast<size_t>(by_rows ? p.k : p.m * p.k);
+  kernel->b_step_ = static_cast<size_t>(by_rows ? 0 : p.k * p.n);
+  kernel->c_step_ = static_cast<size_t>(by_rows ? p.n : p.m * p.n);
+  return kernel;
+}
+
+base::Status LibraryProduct::run(void* a, void* b, void* c, const Finish& finish) const {
+  const Scratch prepared(prepare_b_ ? layout_bytes(full_.b) : 0);
+  if (prepare_b_) SLUICE_OK(prepare_b_->run(b, prepared.data()));
+  void* const b_of_parts = prepare_b_ ? prepared.data() : b;
+  return parallel_for_status(parts_, [&](size_t i) -> base::Status {
+    const size_t first = i * part_;
+    const size_t count = std::min(part_, whole_ - first);
+    const Part& part = count < part_ ? last_ : full_;
+    const auto from = [first](void* all, size_t step) { return static_cast<float*>(all) + first * step; };
+    SLUICE_OK(
+        part.product->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &part.a, from(a, a_step_)},
+                                                       {DNNL_ARG_WEIGHTS, &part.b, from(b_of_parts, b_step_)},
+                                                       {DNNL_ARG_DST, &part.c, from(c, c_step_)}}}));
+    if (finish) finish({first, count, 0, c_step_, static_cast<float*>(from(c, c_step_)), c_step_});
+    return {};
+  });
+}
+
+// Whether the library is given parts of the rows of a product without a batch. Else the loop of our own,
+// which takes any part of a matrix as it lies, is as fast or faster (measured).
+bool is_divided_by_rows(const Product& p) { return !p.transposed_a && p.m >= 2 * kRowsOfPart; }
+
+std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
+  if (is_thin(p))
+    if (auto kernel = make_thin_product(p)) return kernel;
+  const bool by_rows = p.batch == 1;
+  const int64_t whole = by_rows ? p.m : p.batch;
+  if (threads_of_a_call() > 1 && p.batch * p.m * p.k * p.n >= kSmallestShared) {
+    if (by_rows && !is_divided_by_rows(p))
+      if (auto kernel = make_panel_product(p)) return kernel;
+    const int64_t parts =
+        by_rows ? parts_of_a_call(p.m / kRowsOfPart) : kMostPartsOfThread * threads_of_a_call();
+    if (auto kernel = LibraryProduct::make(p, (whole + parts - 1) / parts)) return kernel;
+  }
+  if (auto kernel = LibraryProduct::make(p, whole)) return kernel;
+  return make_panel_product(p);
+}
+
+// What is done to a product's rows of so many floats.
+struct Addition {
+  const float* bias = nullptr;    // a row
+  bool rectified = false;         // then what is above 0 is kept; a NaN stays
+  const float* matrix = nullptr;  // as the result lies
+  bool gated = false;             // then the result stays where the matrix is above 0 or a NaN
+};
+SLUICE_EACH_CPU
+void add_to_piece(const Addition& addition, const Piece& piece) {
+  const auto [bias, rectified, matrix, gated] = addition;
+  for (size_t row = 0; row < piece.rows; ++row) {
+    float* const to = piece.first + row * piece.step;
+    if (bias != nullptr)
+      for (size_t i = 0; i < piece.columns; ++i) {
+        const float sum = to[i] + bias[piece.column + i];
+        to[i] = rectified && sum < 0 ? 0 : sum;
+      }
+    if (matrix == nullptr) continue;
+    const float* const other = matrix + (piece.row + row) * piece.step + piece.column;
+    if (gated)
+      for (size_t i = 0; i < piece.columns; ++i) to[i] = other[i] <= 0 ? 0 : to[i];
+    else
+      for (size_t i = 0; i < piece.columns; ++i) to[i] += other[i];
+  }
+}
+
+}  // namespace
+
+void finish_rows(float* c, size_t rows, size_t columns, const Finish& finish) {
+  if (!finish) return;
+  parallel_pieces(rows, size_t{kRowsOfPart}, [&](size_t first, size_t count) {
+    finish({first, count, 0, columns, c + first * columns, columns});
+  });
+}
+
+const ProductKernel* find_product(const Product& p) {
+  static auto& kernels = *new Prepared<ProductKernel>;
+  return kernels.find({p.batch, p.m, p.k, p.n, p.transposed_a, p.transposed_b, threads_of_a_call()},
+                      [&] { return make_fastest(p); });
+}
+
+bool has_product(const Product& p) {
+  if (p.batch * p.m * p.k * p.n < kSmallest || !Onednn::open()) return false;
+  const UseThreads threads;
+  return find_product(p) != nullptr;
+}
+
+base::Status call_product(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const auto transposed_a, call.number("transposed_a"));
+  SLUICE_TRY(const auto transposed_b, call.number("transposed_b"));
+  SLUICE_TRY(const pjrt::CallBuffer a, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer b, call.operand(1));
+  SLUICE_TRY(const pjrt::CallBuffer c, call.result(0));
+  Product p;
+  p.transposed_a = transposed_a.value_or(0) != 0;
+  p.transposed_b = transposed_b.value_or(0) != 0;
+  const size_t rank = c.dims.size();
+  p.batch = rank == 3 ? c.dims[0] : 1;
+  p.m = c.dims[rank - 2];
+  p.n = c.dims[rank - 1];
+  p.k = a.dims[rank - (p.transposed_a ? 2 : 1)];
+  const UseThreads threads(call);
+  const ProductKernel* kernel = find_product(p);
+  if (kernel == nullptr) return no_kernel("matrix product");
+  SLUICE_TRY(const auto rectified, call.number("rectified"));
+  if (call.num_operands() == 2) return kernel->run(a.data, b.data, c.data);
+  SLUICE_TRY(const auto gated, call.number("gated"));
+  Addition addition{.rectified = rectified.value_or(0) != 0, .gated = gated.value_or(0) != 0};
+  for (size_t i = 2; i < call.num_operands(); ++i) {
+    SLUICE_TRY(const pjrt::CallBuffer added, call.operand(i));
+    (added.dims.size() == 1 ? addition.bias : addition.matrix) = static_cast<const float*>(added.data);
+  }
+  return kernel->run(a.data, b.data, c.data, [=](const Piece& piece) { add_to_piece(addition, piece); });
+}
+
+}  // namespace sluice::kernels

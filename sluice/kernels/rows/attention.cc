@@ -1,0 +1,459 @@
+#include "sluice/kernels/rows/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/gemm/panel_product.h"
+#include "sluice/kernels/gemm/register_tile.h"
+#include "sluice/kernels/handler.h"
+#include "sluice/kernels/rows/exponential.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Keys whose scores are worked on together: with the widest panel of queries they take 32 KiB.
+constexpr size_t kKeysOfBlock = 128;
+
+// Rows that are asked for ahead: those of one head lie too far apart for the hardware to guess.
+constexpr size_t kRowsAhead = 16;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <typename L>
+SLUICE_INLINE void scale_floats_by(float* x, size_t floats, float factor) {
+  L value;
+  for (size_t i = 0; i < floats; i += kFloatsOf<L>) {
+    load(x + i, value);
+    store(value * factor, x + i);
+  }
+}
+
+// Scores [keys, a panel] become exponentials of their distances from the largest score so far. `most` and
+// `sum` run along; what was summed up before, in `output` [size, a panel] too, is brought to the new maxima.
+template <typename L>
+SLUICE_INLINE void take_exponentials_by(float* scores, size_t keys, float* most, float* sum, float* output,
+                                        size_t size) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L largest[kVectors], sums[kVectors], factors[kVectors], value;
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) load(most + j * kFloatsOf<L>, largest[j]);
+  for (size_t row = 0; row < keys; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      load(scores + row * kWide + j * kFloatsOf<L>, value);
+      largest[j] = value > largest[j] ? value : largest[j];
+    }
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) {
+    load(most + j * kFloatsOf<L>, factors[j]);
+    factors[j] -= largest[j];
+    exponential(factors[j]);
+    store(largest[j], most + j * kFloatsOf<L>);
+    load(sum + j * kFloatsOf<L>, sums[j]);
+    sums[j] *= factors[j];
+  }
+  for (size_t row = 0; row < keys; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      float* const score = scores + row * kWide + j * kFloatsOf<L>;
+      load(score, value);
+      value -= largest[j];
+      exponential(value);
+      sums[j] += value;
+      store(value, score);
+    }
+  for (size_t row = 0; row < size; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      float* const some = output + row * kWide + j * kFloatsOf<L>;
+      load(some, value);
+      store(value * factors[j], some);
+    }
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) store(sums[j], sum + j * kFloatsOf<L>);
+}
+
+// x [rows, a panel], each column divided by its number.
+template <typename L>
+SLUICE_INLINE void divide_columns_by(float* x, size_t rows, const float* divisors) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L factors[kVectors], value;
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) {
+    load(divisors + j * kFloatsOf<L>, value);
+    factors[j] = 1.f / value;
+  }
+  for (size_t row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      load(x + row * kWide + j * kFloatsOf<L>, value);
+      store(value * factors[j], x + row * kWide + j * kFloatsOf<L>);
+    }
+}
+
+// The sums over the rows of a b, both [rows, a panel].
+template <typename L>
+SLUICE_INLINE void multiply_columns_by(const float* a, const float* b, size_t rows, float* to) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L sums[kVectors] = {}, of_a, of_b;
+  for (size_t row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      load(a + row * kWide + j * kFloatsOf<L>, of_a);
+      load(b + row * kWide + j * kFloatsOf<L>, of_b);
+      sums[j] += of_a * of_b;
+    }
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) store(sums[j], to + j * kFloatsOf<L>);
+}
+
+// Scores [keys, a panel] become probabilities, and the probabilities' gradients those of the scores.
+template <typename L>
+SLUICE_INLINE void take_gradients_by(float* scores, float* gradients, size_t keys, const float* logsumexp,
+                                     const float* delta) {
+  constexpr size_t kVectors = kTileVectors<L>, kWide = kTileColumns<L>;
+  L logarithms[kVectors], deltas[kVectors], value, gradient;
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) {
+    load(logsumexp + j * kFloatsOf<L>, logarithms[j]);
+    load(delta + j * kFloatsOf<L>, deltas[j]);
+  }
+  for (size_t row = 0; row < keys; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      const size_t at = row * kWide + j * kFloatsOf<L>;
+      load(scores + at, value);
+      load(gradients + at, gradient);
+      value -= logarithms[j];
+      exponential(value);
+      store(value, scores + at);
+      store(value * (gradient - deltas[j]), gradients + at);
+    }
+}
+
+SLUICE_BY_LANES(scale_floats, (float* x, size_t floats, float factor), (x, floats, factor))
+SLUICE_BY_LANES(take_exponentials,
+                (float* scores, size_t keys, float* most, float* sum, float* output, size_t size),
+                (scores, keys, most, sum, output, size))
+SLUICE_BY_LANES(divide_columns, (float* x, size_t rows, const float* divisors), (x, rows, divisors))
+SLUICE_BY_LANES(multiply_columns, (const float* a, const float* b, size_t rows, float* to), (a, b, rows, to))
+SLUICE_BY_LANES(take_gradients,
+                (float* scores, float* gradients, size_t keys, const float* logsumexp, const float* delta),
+                (scores, gradients, keys, logsumexp, delta))
+
+// One head's matrix in a tensor of so many positions: [positions, size], whose rows lie `step` floats apart.
+struct Head {
+  size_t first, step;
+};
+Head head_of(const Attention& of, size_t positions, size_t number, size_t parts = 1) {
+  const size_t batch = number / of.heads, head = number % of.heads;
+  return {(batch * positions * parts * of.heads + head) * of.size, parts * of.heads * of.size};
+}
+// The same of queries, keys, values and their gradients.
+Head part_of(const Attention& of, size_t positions, size_t number) {
+  return head_of(of, positions, number, of.together ? 3 : 1);
+}
+
+// A panel of queries.
+struct Panel {
+  size_t first, count;  // queries
+  size_t keys;          // those that one of them sees
+};
+size_t panels_of_queries(const Attention& of) { return panels_of(of.queries); }
+Panel panel_of(const Attention& of, size_t number) {
+  const size_t first = number * tile_columns(), count = std::min(tile_columns(), of.queries - first);
+  return {first, count, of.causal ? std::min(of.keys, first + count) : of.keys};
+}
+
+// Hides from each query the keys behind it.
+void hide(const Panel& panel, size_t first_key, size_t keys, float* scores) {
+  const size_t wide = tile_columns();
+  for (size_t key = std::max(first_key, panel.first + 1); key < first_key + keys; ++key)
+    std::fill_n(scores + (key - first_key) * wide, std::min(wide, key - panel.first), -kInfinity);
+}
+
+// One head's keys or values, packed for many panels of queries.
+void pack_head(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
+  for (size_t row = 0; row < positions; ++row) {
+    const float* const from = tensor + head.first + row * head.step;
+    fetch<false>(from + kRowsAhead * head.step, size);
+    std::copy_n(from, size, to + row * size);
+  }
+}
+// The same as [tiles, positions, kTileRows], to be a product's left side the other way round.
+void pack_turned(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
+  pack_rows({tensor + head.first, head.step, true}, size, positions, to);
+}
+size_t turned_floats(size_t positions, size_t size) {
+  return (size + kTileRows - 1) / kTileRows * kTileRows * positions;
+}
+
+// [keys, a panel]: rows of pack_head, times what is packed as [size, a panel]. With few queries half of the
+// panel is not written, here and below: nobody looks at what is made of it.
+void multiply_keys(const float* rows, size_t keys, const float* packed, size_t size, size_t queries,
+                   float* to) {
+  multiply_tiles({rows, kTileRows * size, size, 1, packed, size, to, tile_columns(), false, queries}, keys);
+}
+// [size, a panel]: what pack_turned made of `positions`, from some key on, times a block's scores, added up.
+void multiply_sizes(const float* turned, size_t positions, size_t keys, const float* scores, size_t size,
+                    size_t queries, float* to) {
+  multiply_tiles(
+      {turned, kTileRows * positions, 1, kTileRows, scores, keys, to, tile_columns(), true, queries}, size);
+}
+
+// Some of one head's panels of queries.
+class HeadAttention {
+ public:
+  HeadAttention(const Attention& of, const float* k, const float* v, size_t head)
+      : of_(of),
+        head_(head),
+        scratch_((of.keys * of.size + turned_floats(of.keys, of.size) + 2 * of.size * wide_ +
+                  kKeysOfBlock * wide_) *
+                 sizeof(float)) {
+    const Head of_k = part_of(of, of.keys, head);
+    pack_head(of_k, k, of.keys, of.size, keys_);
+    pack_turned(of_k, v, of.keys, of.size, values_);
+  }
+
+  void run_panel(const Panel& panel, const float* q, float* output, float* logsumexp) {
+    const Head of_q = part_of(of_, of_.queries, head_), of_output = head_of(of_, of_.queries, head_);
+    float* const to = output + of_output.first + panel.first * of_output.step;
+    const size_t floats = of_.size * wide_;
+    for (size_t i = 0; i < panel.count; ++i) fetch<true>(to + i * of_output.step, of_.size);
+    alignas(64) float most[kMostTileColumns], sum[kMostTileColumns] = {};
+    std::fill_n(most, wide_, -kInfinity);
+    std::fill_n(sums_, floats, 0.f);
+    pack_panel({q + of_q.first + panel.first * of_q.step, of_q.step, true}, of_.size, panel.count, 0,
+               queries_);
+    scale_floats(queries_, floats, of_.scale);
+    for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
+      const size_t keys = std::min(kKeysOfBlock, panel.keys - key);
+      multiply_keys(keys_ + key * of_.size, keys, queries_, of_.size, panel.count, scores_);
+      if (of_.causal) hide(panel, key, keys, scores_);
+      take_exponentials(scores_, keys, most, sum, sums_, of_.size);
+      multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, panel.count, sums_);
+    }
+    divide_columns(sums_, of_.size, sum);
+    transpose(sums_, tile_columns(), of_.size, panel.count, to, of_output.step);
+    for (size_t i = 0; i < panel.count; ++i)
+      logsumexp[head_ * of_.queries + panel.first + i] = most[i] + std::log(sum[i]);
+  }
+
+ private:
+  const Attention& of_;
+  const size_t head_, wide_ = tile_columns();
+  const Scratch scratch_;
+  float* const keys_ = scratch_.floats();
+  float* const values_ = keys_ + of_.keys * of_.size;
+  float* const queries_ = values_ + turned_floats(of_.keys, of_.size);
+  float* const sums_ = queries_ + of_.size * wide_;
+  float* const scores_ = sums_ + of_.size * wide_;
+};
+
+// The rows of some queries, packed as the right side of a product: panels of `size`. What lies behind their
+// end in the last panel counts nothing.
+void pack_query_rows(const float* rows, size_t step, size_t queries, size_t size, float* to) {
+  const size_t wide = tile_columns();
+  for (size_t column = 0; column < size; column += wide)
+    for (size_t row = 0; row < queries; ++row, to += wide)
+      std::copy_n(rows + row * step + column, std::min(wide, size - column), to);
+}
+
+// One head's gradients. The sums of keys and values lie in panels of `size`.
+class HeadGradient {
+ public:
+  HeadGradient(const Attention& of, const AttentionGradient& tensors, size_t head)
+      : of_(of),
+        t_(tensors),
+        head_(head),
+        of_q_(part_of(of, of.queries, head)),
+        of_k_(part_of(of, of.keys, head)),
+        of_output_(head_of(of, of.queries, head)),
+        scratch_((3 * packed() + 2 * rows() + 2 * kKeysOfBlock * wide_ + 2 * sums() + 2 * of.keys * of.size +
+                  turned_floats(of.keys, of.size)) *
+                 sizeof(float)) {
+    pack_head(of_k_, tensors.k, of.keys, of.size, keys_);
+    pack_head(of_k_, tensors.v, of.keys, of.size, values_);
+    pack_turned(of_k_, tensors.k, of.keys, of.size, turned_keys_);
+  }
+
+  void run() {
+    std::fill_n(sums_of_keys_, 2 * sums(), 0.f);
+    for (size_t i = 0; i < panels_of_queries(of_); ++i) run_panel(panel_of(of_, i));
+    scale_floats(sums_of_keys_, sums(), of_.scale);
+    write_sums(sums_of_keys_, t_.of_k);
+    write_sums(sums_of_values_, t_.of_v);
+  }
+
+ private:
+  size_t packed() const { return of_.size * wide_; }                            // [size, queries]
+  size_t rows() const { return panels_of(of_.size) * wide_ * wide_; }           // [panels, queries, size]
+  size_t sums() const { return panels_of(of_.size) * panel_floats(of_.keys); }  // [panels, keys, size]
+
+  void run_panel(const Panel& panel) {
+    const size_t of_q = of_q_.first + panel.first * of_q_.step;
+    const size_t of_output = of_output_.first + panel.first * of_output_.step;
+    const auto pack = [&](const float* from, size_t step, float* to) {
+      pack_panel({from, step, true}, of_.size, panel.count, 0, to);
+    };
+    alignas(64) float delta[kMostTileColumns], logsumexp[kMostTileColumns] = {};
+    std::copy_n(t_.logsumexp + head_ * of_.queries + panel.first, panel.count, logsumexp);
+    pack(t_.grad + of_output, of_output_.step, grad_);
+    pack(t_.output + of_output, of_output_.step, sums_of_queries_);
+    multiply_columns(grad_, sums_of_queries_, of_.size, delta);
+    pack(t_.q + of_q, of_q_.step, queries_);
+    scale_floats(queries_, packed(), of_.scale);
+    pack_query_rows(t_.q + of_q, of_q_.step, panel.count, of_.size, query_rows_);
+    pack_query_rows(t_.grad + of_output, of_output_.step, panel.count, of_.size, grad_rows_);
+    std::fill_n(sums_of_queries_, packed(), 0.f);
+    for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
+      run_block(panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
+    scale_floats(sums_of_queries_, packed(), of_.scale);
+    transpose(sums_of_queries_, tile_columns(), of_.size, panel.count, t_.of_q + of_q, of_q_.step);
+  }
+
+  void run_block(const Panel& panel, size_t key, size_t keys, const float* logsumexp, const float* delta) {
+    const size_t at = key * of_.size;
+    multiply_keys(keys_ + at, keys, queries_, of_.size, panel.count, scores_);
+    if (of_.causal) hide(panel, key, keys, scores_);
+    multiply_keys(values_ + at, keys, grad_, of_.size, panel.count, gradients_);
+    take_gradients(scores_, gradients_, keys, logsumexp, delta);
+    multiply_sizes(turned_keys_ + key * kTileRows, of_.keys, keys, gradients_, of_.size, panel.count,
+                   sums_of_queries_);
+    add_rows(gradients_, panel, key, keys, query_rows_, sums_of_keys_);
+    add_rows(scores_, panel, key, keys, grad_rows_, sums_of_values_);
+  }
+
+  // sums [keys, size] += scores [keys, queries] rows [queries, size].
+  void add_rows(const float* scores, const Panel& panel, size_t key, size_t keys, const float* rows,
+                float* sums) const {
+    for (size_t i = 0; i < panels_of(of_.size); ++i) {
+      float* const to = sums + i * panel_floats(of_.keys) + key * wide_;
+      multiply_tiles({scores, kTileRows * wide_, wide_, 1, rows + i * panel.count * wide_, panel.count, to,
+                      wide_, true, of_.size - i * wide_},
+                     keys);
+    }
+  }
+
+  void write_sums(const float* sums, float* to) const {
+    for (size_t i = 0; i < panels_of(of_.size); ++i)
+      for (size_t key = 0; key < of_.keys; ++key)
+        std::copy_n(sums + i * panel_floats(of_.keys) + key * wide_, std::min(wide_, of_.size - i * wide_),
+                    to + of_k_.first + key * of_k_.step + i * wide_);
+  }
+
+  const Attention& of_;
+  const AttentionGradient& t_;
+  const size_t head_, wide_ = tile_columns();
+  const Head of_q_, of_k_, of_output_;
+  const Scratch scratch_;
+  float* const queries_ = scratch_.floats();
+  float* const grad_ = queries_ + packed();
+  float* const sums_of_queries_ = grad_ + packed();
+  float* const query_rows_ = sums_of_queries_ + packed();
+  float* const grad_rows_ = query_rows_ + rows();
+  float* const scores_ = grad_rows_ + rows();
+  float* const gradients_ = scores_ + kKeysOfBlock * wide_;
+  float* const sums_of_keys_ = gradients_ + kKeysOfBlock * wide_;
+  float* const sums_of_values_ = sums_of_keys_ + sums();
+  float* const keys_ = sums_of_values_ + sums();
+  float* const values_ = keys_ + of_.keys * of_.size;
+  float* const turned_keys_ = values_ + of_.keys * of_.size;
+};
+
+}  // namespace
+
+void attend(const Attention& attention, const float* q, const float* k, const float* v, float* output,
+            float* logsumexp) {
+  // Few heads are shared by several threads, each of which packs keys and values anew. Every so many panels:
+  // with `causal` the last ones see the most keys.
+  const size_t heads = attention.batch * attention.heads, panels = panels_of_queries(attention);
+  const auto parts = static_cast<size_t>(kMostPartsOfThread * threads_of_a_call());
+  const size_t shares = std::min(panels, (parts + heads - 1) / heads);
+  parallel_for(heads * shares, [&](size_t i) {
+    HeadAttention head(attention, k, v, i / shares);
+    for (size_t panel = i % shares; panel < panels; panel += shares)
+      head.run_panel(panel_of(attention, panel), q, output, logsumexp);
+  });
+}
+
+void attend_gradient(const Attention& attention, const AttentionGradient& tensors) {
+  parallel_for(attention.batch * attention.heads,
+               [&](size_t head) { HeadGradient(attention, tensors, head).run(); });
+}
+
+bool has_attention(const stablehlo::AttentionCall& call) {
+  constexpr int64_t kMostSize = 256;
+  // With fewer queries most of a panel is empty.
+  const auto fewest = static_cast<int64_t>(tile_columns() / 4);
+  return has_lanes8() && call.size <= kMostSize && call.queries >= fewest && call.keys > 0;
+}
+
+namespace {
+
+// `like_output`: a tensor [batch, queries, heads, size]. q is the operand `first`, with k and v behind it if
+// they are not together.
+base::Result<Attention> attention_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& like_output,
+                                     size_t first, bool together) {
+  if (!has_lanes8()) return tl::unexpected<Error>(no_kernel("attention").error());
+  SLUICE_TRY(const auto causal, call.number("causal"));
+  SLUICE_TRY(const auto scale, call.real("scale"));
+  pjrt::CallBuffer keys = like_output;
+  if (!together) {
+    SLUICE_TRY(keys, call.operand(first + 1));
+  }
+  const auto dim = [](const pjrt::CallBuffer& of, size_t i) { return static_cast<size_t>(of.dims[i]); };
+  return Attention{.batch = dim(like_output, 0),
+                   .heads = dim(like_output, 2),
+                   .queries = dim(like_output, 1),
+                   .keys = dim(keys, 1),
+                   .size = dim(like_output, 3),
+                   .causal = causal.value_or(0) != 0,
+                   .scale = static_cast<float>(scale.value_or(1)),
+                   .together = together};
+}
+
+// Queries, keys and values, or their gradients.
+struct Parts {
+  float *q, *k, *v;
+};
+// floats(i): the memory of the i-th of them, or of all.
+template <typename Floats>
+base::Result<Parts> parts_from(const Attention& of, const Floats& floats) {
+  SLUICE_TRY(float* const q, floats(size_t{0}));
+  const size_t part = of.heads * of.size;
+  if (of.together) return Parts{q, q + part, q + 2 * part};
+  SLUICE_TRY(float* const k, floats(size_t{1}));
+  SLUICE_TRY(float* const v, floats(size_t{2}));
+  return Parts{q, k, v};
+}
+
+}  // namespace
+
+base::Status call_attention(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer output, call.result(0));
+  SLUICE_TRY(float* const logsumexp, floats_of(call.result(1)));
+  SLUICE_TRY(const Attention attention, attention_of(call, output, 0, call.num_operands() == 1));
+  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i) { return floats_of(call.operand(i)); }));
+  const UseThreads threads(call);
+  attend(attention, in.q, in.k, in.v, static_cast<float*>(output.data), logsumexp);
+  return {};
+}
+
+base::Status call_attention_gradient(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer grad, call.operand(0));
+  SLUICE_TRY(const Attention attention, attention_of(call, grad, 1, call.num_results() == 1));
+  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i) { return floats_of(call.operand(1 + i)); }));
+  SLUICE_TRY(const Parts made, parts_from(attention, [&](size_t i) { return floats_of(call.result(i)); }));
+  SLUICE_TRY(float* const output, floats_of(call.operand(call.num_operands() - 2)));
+  SLUICE_TRY(float* const logsumexp, floats_of(call.operand(call.num_operands() - 1)));
+  const UseThreads threads(call);
+  attend_gradient(attention, {static_cast<const float*>(grad.data), in.q, in.k, in.v, output, logsumexp,
+                              made.q, made.k, made.v});
+  return {};
+}
+
+}  // namespace sluice::kernels

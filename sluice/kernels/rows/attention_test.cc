@@ -1,0 +1,178 @@
+#include "sluice/kernels/rows/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "sluice/kernels/lanes.h"
+#include "sluice/kernels/test_noise.h"
+#include "sluice/kernels/test_threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+struct Tensors {
+  std::vector<float> q, k, v, grad;
+  std::vector<float> output = {}, logsumexp = {};
+  std::vector<float> of_q = {}, of_k = {}, of_v = {};
+};
+
+Tensors operands_of(const Attention& a, float width) {
+  const size_t queries = a.batch * a.queries * a.heads * a.size, keys = a.batch * a.keys * a.heads * a.size;
+  Tensors t{noise(queries, 1, width), noise(keys, 2), noise(keys, 3), noise(queries, 4)};
+  t.output = t.of_q = std::vector<float>(queries, NAN);
+  t.of_k = t.of_v = std::vector<float>(keys, NAN);
+  t.logsumexp.resize(a.batch * a.heads * a.queries, NAN);
+  return t;
+}
+
+void run(const Attention& a, Tensors& t) {
+  attend(a, t.q.data(), t.k.data(), t.v.data(), t.output.data(), t.logsumexp.data());
+  attend_gradient(a, {t.grad.data(), t.q.data(), t.k.data(), t.v.data(), t.output.data(), t.logsumexp.data(),
+                      t.of_q.data(), t.of_k.data(), t.of_v.data()});
+}
+
+// Tensors [rows, columns] side by side, and what of such a one is the i-th of them.
+std::vector<float> joined(const std::vector<std::vector<float>>& parts, size_t columns) {
+  std::vector<float> all;
+  for (size_t first = 0; first < parts[0].size(); first += columns)
+    for (const std::vector<float>& part : parts)
+      all.insert(all.end(), part.begin() + first, part.begin() + first + columns);
+  return all;
+}
+std::vector<float> part_of(const std::vector<float>& all, size_t i, size_t columns) {
+  std::vector<float> part;
+  for (size_t first = i * columns; first < all.size(); first += 3 * columns)
+    part.insert(part.end(), all.begin() + first, all.begin() + first + columns);
+  return part;
+}
+
+// The same as run() with queries, keys and values in one tensor, and their gradients in another.
+void run_together(Attention a, Tensors& t) {
+  a.together = true;
+  const size_t columns = a.heads * a.size;
+  const std::vector<float> all = joined({t.q, t.k, t.v}, columns);
+  std::vector<float> of_all(all.size(), NAN);
+  const float *const q = all.data(), *const k = q + columns, *const v = k + columns;
+  float *const of_q = of_all.data(), *const of_k = of_q + columns, *const of_v = of_k + columns;
+  attend(a, q, k, v, t.output.data(), t.logsumexp.data());
+  attend_gradient(a, {t.grad.data(), q, k, v, t.output.data(), t.logsumexp.data(), of_q, of_k, of_v});
+  t.of_q = part_of(of_all, 0, columns);
+  t.of_k = part_of(of_all, 1, columns);
+  t.of_v = part_of(of_all, 2, columns);
+}
+
+double product(const std::vector<float>& a, size_t at_a, const std::vector<float>& b, size_t at_b,
+               size_t size) {
+  double sum = 0;
+  for (size_t i = 0; i < size; ++i) sum += double{a[at_a + i]} * b[at_b + i];
+  return sum;
+}
+
+// The largest error of what was found, from one head's numbers.
+void expect_near(const std::vector<float>& found, size_t at, const std::vector<double>& wanted, size_t rows,
+                 size_t step, const char* what) {
+  double largest = 1;
+  for (const double value : wanted) largest = std::max(largest, std::abs(value));
+  const size_t size = wanted.size() / rows;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_NEAR(found[at + i / size * step + i % size], wanted[i], 1e-5 * largest) << what << " " << i;
+}
+
+void expect_definition(const Attention& a, const Tensors& t) {
+  const size_t step = a.heads * a.size;
+  for (size_t head = 0; head < a.batch * a.heads; ++head) {
+    const auto first = [&](size_t positions) {
+      return (head / a.heads * positions * a.heads + head % a.heads) * a.size;
+    };
+    const size_t of_q = first(a.queries), of_k = first(a.keys);
+    std::vector<double> output(a.queries * a.size), logsumexp(a.queries), q(output), k(a.keys * a.size), v(k);
+    for (size_t i = 0; i < a.queries; ++i) {
+      const size_t row = of_q + i * step, seen = a.causal ? std::min(a.keys, i + 1) : a.keys;
+      std::vector<double> p(seen), of_p(seen);
+      double most = -INFINITY, sum = 0, delta = 0;
+      for (size_t j = 0; j < seen; ++j)
+        most = std::max(most, p[j] = a.scale * product(t.q, row, t.k, of_k + j * step, a.size));
+      for (double& value : p) sum += value = std::exp(value - most);
+      logsumexp[i] = most + std::log(sum);
+      for (size_t j = 0; j < seen; ++j) {
+        p[j] /= sum;
+        of_p[j] = product(t.grad, row, t.v, of_k + j * step, a.size);
+        delta += p[j] * of_p[j];
+      }
+      for (size_t j = 0; j < seen; ++j) {
+        const double of_score = a.scale * p[j] * (of_p[j] - delta);
+        for (size_t d = 0; d < a.size; ++d) {
+          const size_t key = of_k + j * step + d;
+          output[i * a.size + d] += p[j] * t.v[key];
+          q[i * a.size + d] += of_score * t.k[key];
+          k[j * a.size + d] += of_score * t.q[row + d];
+          v[j * a.size + d] += p[j] * t.grad[row + d];
+        }
+      }
+    }
+    expect_near(t.output, of_q, output, a.queries, step, "output");
+    expect_near(t.logsumexp, head * a.queries, logsumexp, a.queries, 1, "logarithm");
+    expect_near(t.of_q, of_q, q, a.queries, step, "gradient of q");
+    expect_near(t.of_k, of_k, k, a.keys, step, "gradient of k");
+    expect_near(t.of_v, of_k, v, a.keys, step, "gradient of v");
+  }
+}
+
+class EveryAttention : public ::testing::TestWithParam<Attention> {};
+
+TEST_P(EveryAttention, IsItsDefinition) {
+  if (!has_lanes8()) GTEST_SKIP() << "no registers for it";
+  Attention a = GetParam();
+  for (const bool causal : {false, true}) {
+    a.causal = causal;
+    Tensors t = operands_of(a, 1), alone = t, together = t;
+    {
+      const TestThreads threads;
+      run(a, t);
+    }
+    expect_definition(a, t);
+    run(a, alone);
+    EXPECT_EQ(alone.output, t.output) << "one thread";
+    EXPECT_EQ(alone.of_k, t.of_k) << "one thread";
+    if (a.queries != a.keys) continue;
+    run_together(a, together);
+    EXPECT_EQ(together.output, t.output) << "in one tensor";
+    EXPECT_EQ(together.of_q, t.of_q) << "in one tensor";
+    EXPECT_EQ(together.of_k, t.of_k) << "in one tensor";
+    EXPECT_EQ(together.of_v, t.of_v) << "in one tensor";
+  }
+}
+
+// Positions and sizes that neither panels, tiles nor blocks divide.
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryAttention,
+    ::testing::Values(Attention{.queries = 1, .keys = 1, .size = 8},
+                      Attention{.heads = 2, .queries = 7, .keys = 7, .size = 40, .scale = 0.2f},
+                      Attention{
+                          .batch = 2, .heads = 3, .queries = 65, .keys = 65, .size = 32, .scale = 0.18f},
+                      Attention{.heads = 2, .queries = 130, .keys = 300, .size = 64, .scale = 0.125f},
+                      Attention{.batch = 2, .queries = 300, .keys = 130, .size = 8, .scale = -0.3f},
+                      Attention{.heads = 2, .queries = 1, .keys = 300, .size = 33},
+                      Attention{.queries = 300, .keys = 1, .size = 64},
+                      Attention{.heads = 3, .queries = 128, .keys = 128, .size = 256, .scale = 0.06f},
+                      Attention{.queries = 70, .keys = 20, .size = 1}));
+
+TEST(AttentionOf, FewQueriesIsLeftToTheCompiler) {
+  EXPECT_EQ(has_attention({.batch = 8, .heads = 8, .queries = 64, .keys = 1, .size = 32}), has_lanes8());
+  EXPECT_FALSE(has_attention({.batch = 64, .heads = 8, .queries = 1, .keys = 512, .size = 64}));
+  EXPECT_FALSE(has_attention({.batch = 8, .heads = 1, .queries = 64, .keys = 64, .size = 512}));
+}
+
+TEST(AttentionOf, LargeScoresIsFinite) {
+  if (!has_lanes8()) GTEST_SKIP() << "no registers for it";
+  const Attention a{.heads = 2, .queries = 100, .keys = 300, .size = 32, .causal = true};
+  Tensors t = operands_of(a, 20);  // scores of ±100 and more
+  run(a, t);
+  for (const auto* all : {&t.output, &t.logsumexp, &t.of_q, &t.of_k, &t.of_v})
+    for (const float value : *all) ASSERT_TRUE(std::isfinite(value));
+}
+
+}  // namespace
+}  // namespace sluice::kernels

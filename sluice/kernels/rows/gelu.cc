@@ -1,0 +1,109 @@
+#include "sluice/kernels/rows/gelu.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sluice/kernels/lanes.h"
+#include "sluice/kernels/rows/exponential.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Elements that a thread works on before it looks for the next ones.
+constexpr size_t kPiece = 16 << 10;
+
+// Φ(x) and φ(x): erfc by Abramowitz & Stegun (1964), 7.1.26, which needs the exponential that φ is made of.
+template <typename L>
+SLUICE_INLINE void normal(const L& x, L& distribution, L& density) {
+  constexpr float kInverseSqrt2 = 0.70710678118654752f, kInverseSqrt2Pi = 0.39894228040143268f;
+  const L away = (x < 0.f ? -x : x) * kInverseSqrt2;
+  L exp = -away * away;
+  exponential(exp);
+  const L t = 1.f / (away * 0.3275911f + 1.f);
+  L p = t * 1.061405429f - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  const L tail = 0.5f * p * t * exp;
+  distribution = x < 0.f ? tail : 1.f - tail;
+  density = exp * kInverseSqrt2Pi;
+}
+
+template <typename L>
+SLUICE_INLINE void gelu_lanes(const float* from, float* to) {
+  L x, distribution, density;
+  load(from, x);
+  normal(x, distribution, density);
+  store(x * distribution, to);
+}
+
+template <typename L>
+SLUICE_INLINE void gradient_lanes(const float* g, const float* from, float* to) {
+  L x, of_y, distribution, density;
+  load(g, of_y);
+  load(from, x);
+  normal(x, distribution, density);
+  store(of_y * (distribution + x * density), to);
+}
+
+// What is left over by the lanes, filled up with zeros.
+template <typename L>
+struct Rest {
+  Rest(const float* from, size_t count) { std::copy_n(from, count, floats.data()); }
+  std::array<float, kFloatsOf<L>> floats = {};
+};
+
+template <typename L>
+SLUICE_INLINE void gelu_piece_by(const float* x, size_t elements, float* y) {
+  size_t i = 0;
+  for (; i + kFloatsOf<L> <= elements; i += kFloatsOf<L>) gelu_lanes<L>(x + i, y + i);
+  Rest<L> rest(x + i, elements - i);
+  gelu_lanes<L>(rest.floats.data(), rest.floats.data());
+  std::copy_n(rest.floats.data(), elements - i, y + i);
+}
+
+template <typename L>
+SLUICE_INLINE void gradient_piece_by(const float* g, const float* x, size_t elements, float* to) {
+  size_t i = 0;
+  for (; i + kFloatsOf<L> <= elements; i += kFloatsOf<L>) gradient_lanes<L>(g + i, x + i, to + i);
+  Rest<L> of_g(g + i, elements - i), of_x(x + i, elements - i);
+  gradient_lanes<L>(of_g.floats.data(), of_x.floats.data(), of_g.floats.data());
+  std::copy_n(of_g.floats.data(), elements - i, to + i);
+}
+
+SLUICE_BY_LANES(gelu_piece, (const float* x, size_t elements, float* y), (x, elements, y))
+SLUICE_BY_LANES(gradient_piece, (const float* g, const float* x, size_t elements, float* to),
+                (g, x, elements, to))
+
+}  // namespace
+
+void gelu(size_t elements, const float* x, float* y) {
+  const auto work = has_lanes8() ? gelu_piece : gelu_piece_by<Lanes8>;
+  parallel_pieces(elements, kPiece, [&](size_t first, size_t count) { work(x + first, count, y + first); });
+}
+
+void gelu_gradient(size_t elements, const float* g, const float* x, float* to) {
+  const auto work = has_lanes8() ? gradient_piece : gradient_piece_by<Lanes8>;
+  parallel_pieces(elements, kPiece,
+                  [&](size_t first, size_t count) { work(g + first, x + first, count, to + first); });
+}
+
+base::Status call_gelu(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(float* const y, floats_of(call.result(0)));
+  const UseThreads threads(call);
+  gelu(x.elements(), static_cast<const float*>(x.data), y);
+  return {};
+}
+
+base::Status call_gelu_gradient(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
+  SLUICE_TRY(const float* const x, floats_of(call.operand(1)));
+  SLUICE_TRY(float* const to, floats_of(call.result(0)));
+  const UseThreads threads(call);
+  gelu_gradient(g.elements(), static_cast<const float*>(g.data), x, to);
+  return {};
+}
+
+}  // namespace sluice::kernels

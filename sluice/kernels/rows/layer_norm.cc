@@ -1,0 +1,250 @@
+#include "sluice/kernels/rows/layer_norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/gemm/partial_sums.h"
+#include "sluice/kernels/lanes.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Elements that a thread works on before it looks for the next rows. A gradient's have sums of their own.
+constexpr size_t kPiece = 16 << 10, kBlock = 32 << 10;
+
+// Rows that are worked on together: the sums of one do not wait for those of another, and what belongs to a
+// column is read once for all of them.
+constexpr size_t kTogether = 4;
+
+// body(column, type) for all columns: type says whether for as many as L holds or, at the end, for one.
+template <typename L, typename Body>
+SLUICE_INLINE void for_columns(size_t columns, const Body& body) {
+  size_t c = 0;
+  for (; c + kFloatsOf<L> <= columns; c += kFloatsOf<L>) body(c, std::type_identity<L>());
+  for (; c < columns; ++c) body(c, std::type_identity<float>());
+}
+
+// A sum over columns.
+template <typename L>
+class Sum {
+ public:
+  SLUICE_INLINE void add(const L& values) { lanes_ += values; }
+  SLUICE_INLINE void add(const float& value) { last_ += value; }
+  SLUICE_INLINE float total() const {
+    float sums[kFloatsOf<L>];
+    store(lanes_, sums);
+    for (size_t half = kFloatsOf<L> / 2; half > 0; half /= 2)
+      for (size_t i = 0; i < half; ++i) sums[i] += sums[half + i];
+    return sums[0] + last_;
+  }
+
+ private:
+  L lanes_ = {};
+  float last_ = 0;
+};
+
+template <typename L, size_t kRows>
+SLUICE_INLINE void normalize(const LayerNorm& call, size_t row) {
+  const auto [rows, columns, all_x, weights, biases, eps, all_y, means, inverses] = call;
+  const float* const x = all_x + row * columns;
+  float* const y = all_y + row * columns;
+  const float count = static_cast<float>(columns);
+  float mean[kRows], inverse[kRows];
+  Sum<L> sums[kRows], squares[kRows];
+  for_columns<L>(columns, [&](size_t c, auto type) {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kRows; ++k) {
+      typename decltype(type)::type value;
+      load(x + k * columns + c, value);
+      sums[k].add(value);
+    }
+  });
+#pragma GCC unroll 4
+  for (size_t k = 0; k < kRows; ++k) mean[k] = means[row + k] = sums[k].total() / count;
+  for_columns<L>(columns, [&](size_t c, auto type) {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kRows; ++k) {
+      typename decltype(type)::type value;
+      load(x + k * columns + c, value);
+      value -= mean[k];
+      squares[k].add(value * value);
+    }
+  });
+#pragma GCC unroll 4
+  for (size_t k = 0; k < kRows; ++k)
+    inverse[k] = inverses[row + k] = 1.f / std::sqrt(squares[k].total() / count + eps);
+  for_columns<L>(columns, [&](size_t c, auto type) {
+    typename decltype(type)::type value, weight, bias;
+    load(weights + c, weight);
+    load(biases + c, bias);
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kRows; ++k) {
+      load(x + k * columns + c, value);
+      store((value - mean[k]) * inverse[k] * weight + bias, y + k * columns + c);
+    }
+  });
+}
+
+// Adds to sums, where they are wanted: those of the weight and, behind them, those of the bias.
+template <typename L, size_t kRows>
+SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, float* row_sums) {
+  const size_t columns = call.columns;
+  const float *const all_g = call.g + row * columns, *const all_x = call.x + row * columns;
+  const float* const weights = call.weight;
+  float* const to = call.to + row * columns;
+  const float share = 1.f / static_cast<float>(columns);
+  float mean[kRows], inverse[kRows], shift[kRows], slope[kRows];
+#pragma GCC unroll 4
+  for (size_t k = 0; k < kRows; ++k) mean[k] = call.mean[row + k], inverse[k] = call.inverse[row + k];
+  Sum<L> sums[kRows], products[kRows];
+  for_columns<L>(columns, [&](size_t c, auto type) {
+    typename decltype(type)::type weight, g, x, of_weight = {}, of_bias = {};
+    load(weights + c, weight);
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kRows; ++k) {
+      load(all_g + k * columns + c, g);
+      load(all_x + k * columns + c, x);
+      x = (x - mean[k]) * inverse[k] * g;
+      of_weight += x;
+      of_bias += g;
+      sums[k].add(g * weight);
+      products[k].add(x * weight);
+    }
+    if (row_sums == nullptr) return;
+    load(row_sums + c, g);
+    load(row_sums + columns + c, x);
+    store(g + of_weight, row_sums + c);
+    store(x + of_bias, row_sums + columns + c);
+  });
+#pragma GCC unroll 4
+  for (size_t k = 0; k < kRows; ++k) {
+    shift[k] = sums[k].total() * share;
+    slope[k] = products[k].total() * share * inverse[k];
+  }
+  for_columns<L>(columns, [&](size_t c, auto type) {
+    typename decltype(type)::type weight, g, x;
+    load(weights + c, weight);
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kRows; ++k) {
+      load(all_g + k * columns + c, g);
+      load(all_x + k * columns + c, x);
+      store((g * weight - shift[k] - (x - mean[k]) * slope[k]) * inverse[k], to + k * columns + c);
+    }
+  });
+}
+
+template <typename L>
+SLUICE_INLINE void normalize_rows_by(const LayerNorm& call, size_t first, size_t count) {
+  size_t r = first;
+  for (; r + kTogether <= first + count; r += kTogether) normalize<L, kTogether>(call, r);
+  for (; r < first + count; ++r) normalize<L, 1>(call, r);
+}
+template <typename L>
+SLUICE_INLINE void normalize_rows_back_by(const LayerNormGradient& call, size_t first, size_t count,
+                                          float* row_sums) {
+  size_t r = first;
+  for (; r + kTogether <= first + count; r += kTogether) normalize_back<L, kTogether>(call, r, row_sums);
+  for (; r < first + count; ++r) normalize_back<L, 1>(call, r, row_sums);
+}
+
+SLUICE_BY_LANES(normalize_rows, (const LayerNorm& call, size_t first, size_t count), (call, first, count))
+SLUICE_BY_LANES(normalize_rows_back,
+                (const LayerNormGradient& call, size_t first, size_t count, float* row_sums),
+                (call, first, count, row_sums))
+
+// The rows of a piece of so many elements.
+size_t rows_of_piece(size_t piece, size_t columns) {
+  return std::max<size_t>(1, piece / std::max<size_t>(1, columns) / kTogether) * kTogether;
+}
+
+// What stands for a weight or a bias that there is none of: one number for each column.
+class Constant {
+ public:
+  Constant(float number, size_t columns) : memory_(columns * sizeof(float)) {
+    std::fill_n(memory_.floats(), columns, number);
+  }
+  const float* row() const { return memory_.floats(); }
+
+ private:
+  Scratch memory_;
+};
+
+}  // namespace
+
+void layer_norm(const LayerNorm& call) {
+  const Constant one(1, call.weight != nullptr ? 0 : call.columns);
+  const Constant zero(0, call.bias != nullptr ? 0 : call.columns);
+  LayerNorm filled = call;
+  if (call.weight == nullptr) filled.weight = one.row();
+  if (call.bias == nullptr) filled.bias = zero.row();
+  const auto work = has_lanes8() ? normalize_rows : normalize_rows_by<Lanes8>;
+  const size_t piece = rows_of_piece(kPiece, call.columns);
+  parallel_pieces(call.rows, piece, [&](size_t first, size_t rows) { work(filled, first, rows); });
+}
+
+void layer_norm_gradient(const LayerNormGradient& call) {
+  const Constant one(1, call.weight != nullptr ? 0 : call.columns);
+  LayerNormGradient filled = call;
+  if (call.weight == nullptr) filled.weight = one.row();
+  const auto work = has_lanes8() ? normalize_rows_back : normalize_rows_back_by<Lanes8>;
+  const size_t block = rows_of_piece(kBlock, call.columns), blocks = (call.rows + block - 1) / block;
+  const size_t width = call.of_weight != nullptr ? 2 * call.columns : 0;
+  const Scratch sums(blocks * width * sizeof(float));
+  parallel_for(blocks, [&](size_t i) {
+    float* const row_sums = width > 0 ? sums.floats() + i * width : nullptr;
+    std::fill_n(row_sums, width, 0.f);
+    work(filled, i * block, std::min(block, call.rows - i * block), row_sums);
+  });
+  if (width == 0) return;
+  for_joins(call.columns, [&](size_t first, size_t count) {
+    join_sums(blocks, sums.floats() + first, width, count, call.of_weight + first);
+    join_sums(blocks, sums.floats() + call.columns + first, width, count, call.of_bias + first);
+  });
+}
+
+base::Status call_layer_norm(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(const float* const eps, floats_of(call.operand(1)));
+  SLUICE_TRY(const pjrt::CallBuffer mean, call.result(1));
+  LayerNorm work{.rows = mean.elements(), .x = static_cast<const float*>(x.data), .eps = *eps};
+  if (call.num_operands() > 2) {
+    SLUICE_TRY(work.weight, floats_of(call.operand(2)));
+  }
+  if (call.num_operands() > 3) {
+    SLUICE_TRY(work.bias, floats_of(call.operand(3)));
+  }
+  SLUICE_TRY(work.y, floats_of(call.result(0)));
+  SLUICE_TRY(work.inverse, floats_of(call.result(2)));
+  work.mean = static_cast<float*>(mean.data);
+  work.columns = work.rows == 0 ? 0 : x.elements() / work.rows;
+  const UseThreads threads(call);
+  layer_norm(work);
+  return {};
+}
+
+base::Status call_layer_norm_gradient(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer mean, call.operand(2));
+  LayerNormGradient work{.rows = mean.elements(),
+                         .g = static_cast<const float*>(g.data),
+                         .mean = static_cast<const float*>(mean.data)};
+  SLUICE_TRY(work.x, floats_of(call.operand(1)));
+  SLUICE_TRY(work.inverse, floats_of(call.operand(3)));
+  if (call.num_operands() > 4) {
+    SLUICE_TRY(work.weight, floats_of(call.operand(4)));
+  }
+  SLUICE_TRY(work.to, floats_of(call.result(0)));
+  if (call.num_results() > 1) {
+    SLUICE_TRY(work.of_weight, floats_of(call.result(1)));
+    SLUICE_TRY(work.of_bias, floats_of(call.result(2)));
+  }
+  work.columns = work.rows == 0 ? 0 : g.elements() / work.rows;
+  const UseThreads threads(call);
+  layer_norm_gradient(work);
+  return {};
+}
+
+}  // namespace sluice::kernels

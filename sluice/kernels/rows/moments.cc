@@ -1,0 +1,292 @@
+#include "sluice/kernels/rows/moments.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <type_traits>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/gemm/partial_sums.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Elements of a block: small enough for its second reading to come from the cache.
+constexpr size_t kBlock = 32 << 10;
+
+size_t rows_of_block(size_t channels) { return std::max<size_t>(8, kBlock / std::max<size_t>(1, channels)); }
+
+// Rows of few channels would be loops of a few steps, so several are summed side by side as if they were one:
+// how many, of which the rows are a multiple.
+size_t rows_side_by_side(const Rows& size) {
+  size_t many = 1;
+  while (2 * many * std::max<size_t>(1, size.channels) <= 256 && size.rows % (2 * many) == 0) many *= 2;
+  return many;
+}
+
+// Rows whose numbers are added up before they are added to the sums, which lie in memory.
+constexpr size_t kTogether = 4;
+
+// body(row, count) for all rows: count is a constant, kTogether or 1.
+template <typename Body>
+SLUICE_INLINE void for_rows(size_t rows, const Body& body) {
+  size_t r = 0;
+  for (; r + kTogether <= rows; r += kTogether) body(r, std::integral_constant<size_t, kTogether>());
+  for (; r < rows; ++r) body(r, std::integral_constant<size_t, 1>());
+}
+
+SLUICE_INLINE void add_up_rows(const float* x, size_t rows, size_t channels, float* __restrict sums) {
+  std::fill(sums, sums + channels, 0.f);
+  for_rows(rows, [=](size_t r, auto count) {
+    const float* const row = x + r * channels;
+    for (size_t c = 0; c < channels; ++c) {
+      float sum = row[c];
+      for (size_t k = 1; k < count; ++k) sum += row[k * channels + c];
+      sums[c] += sum;
+    }
+  });
+}
+
+// A mean that rounding made inexact, the distances from it and their squares.
+SLUICE_EACH_CPU
+void block_moments(const float* x, size_t rows, size_t channels, float* __restrict mean,
+                   float* __restrict squares, float* __restrict distances) {
+  std::fill(squares, squares + channels, 0.f);
+  std::fill(distances, distances + channels, 0.f);
+  add_up_rows(x, rows, channels, mean);
+  const float scale = 1.f / static_cast<float>(rows);
+  for (size_t c = 0; c < channels; ++c) mean[c] *= scale;
+  for_rows(rows, [=](size_t r, auto count) {
+    const float* const row = x + r * channels;
+    for (size_t c = 0; c < channels; ++c) {
+      float sum = 0, square = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const float distance = row[k * channels + c] - mean[c];
+        sum += distance;
+        square += distance * distance;
+      }
+      distances[c] += sum;
+      squares[c] += square;
+    }
+  });
+}
+
+// Asks the memory for rows that are read next: here there is more to do between two loads than the CPU looks
+// ahead.
+SLUICE_INLINE void ask_for(const float* rows, size_t count) {
+  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(rows + i);
+}
+
+SLUICE_EACH_CPU_256
+void gated_block_sums(const float* g, const float* x, const float* __restrict mean,
+                      const float* __restrict factor, const float* __restrict bias, size_t rows,
+                      size_t channels, float* __restrict sums, float* __restrict products) {
+  std::fill(sums, sums + channels, 0.f);
+  std::fill(products, products + channels, 0.f);
+  for_rows(rows, [=](size_t r, auto count) {
+    const float *const row = x + r * channels, *const g_row = g + r * channels;
+    const size_t next = r + count, asked = std::min(kTogether, rows - next) * channels;
+    ask_for(x + next * channels, asked);
+    ask_for(g + next * channels, asked);
+    for (size_t c = 0; c < channels; ++c) {
+      float sum = 0, product = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const float centered = row[k * channels + c] - mean[c];
+        const float value = passed(g_row[k * channels + c], centered * factor[c] + bias[c]);
+        sum += value;
+        product += value * centered;
+      }
+      sums[c] += sum;
+      products[c] += product;
+    }
+  });
+}
+
+SLUICE_EACH_CPU
+void block_sums(const float* g, const float* x, const float* __restrict mean, size_t rows, size_t channels,
+                float* __restrict sums, float* __restrict products) {
+  std::fill(sums, sums + channels, 0.f);
+  std::fill(products, products + channels, 0.f);
+  for_rows(rows, [=](size_t r, auto count) {
+    const float *const row = x + r * channels, *const g_row = g + r * channels;
+    for (size_t c = 0; c < channels; ++c) {
+      float sum = 0, product = 0;
+      for (size_t k = 0; k < count; ++k) {
+        const float value = g_row[k * channels + c];
+        sum += value;
+        product += value * (row[k * channels + c] - mean[c]);
+      }
+      sums[c] += sum;
+      products[c] += product;
+    }
+  });
+}
+
+SLUICE_EACH_CPU
+void plain_block_sums(const float* x, size_t rows, size_t channels, float* sums) {
+  add_up_rows(x, rows, channels, sums);
+}
+
+// body(block, first row, rows) for all blocks, on the threads of a call.
+template <typename Body>
+void for_blocks(size_t rows, size_t block, const Body& body) {
+  parallel_for((rows + block - 1) / block, [&](size_t i) {
+    const size_t first = i * block;
+    body(i, first, std::min(block, rows - first));
+  });
+}
+
+// What the blocks found: for each row of those side by side its sums, block after block.
+struct Parts {
+  size_t rows, block;  // in rows that were summed one after the other
+  size_t side_by_side, channels;
+
+  size_t blocks() const { return (rows + block - 1) / block; }
+  size_t count() const { return blocks() * side_by_side; }
+  size_t rows_of_part(size_t i) const { return std::min(block, rows - i / side_by_side * block); }
+};
+
+Parts parts_of(const Rows& size) {
+  const size_t many = rows_side_by_side(size);
+  return {size.rows / many, rows_of_block(size.channels * many), many, size.channels};
+}
+
+// Of kElementsOfJoin channels at most, from what the blocks found. Chan, Golub & LeVeque (1979).
+SLUICE_EACH_CPU
+void join_moments(const Parts& all, const float* means, const float* squares, const float* distances,
+                  size_t channels, float* __restrict mean, float* __restrict variance) {
+  std::array<double, kElementsOfJoin> joined{}, joined_squares{};
+  double before = 0;
+  for (size_t i = 0; i < all.count(); ++i) {
+    const auto count = static_cast<double>(all.rows_of_part(i));
+    const double to_mean = 1 / count, share = count / (before + count), weight = before * share;
+    const size_t row = i * all.channels;
+    for (size_t c = 0; c < channels; ++c) {
+      const double inexact = distances[row + c] * to_mean;
+      const double away = means[row + c] + inexact - joined[c];
+      joined[c] += away * share;
+      joined_squares[c] += squares[row + c] - inexact * inexact * count + away * away * weight;
+    }
+    before += count;
+  }
+  for (size_t c = 0; c < channels; ++c) {
+    mean[c] = static_cast<float>(joined[c]);
+    variance[c] = static_cast<float>(
+        std::max(0.0, joined_squares[c] / static_cast<double>(all.rows * all.side_by_side)));
+  }
+}
+
+}  // namespace
+
+void moments(const Rows& size, const float* x, float* mean, float* variance) {
+  const Parts all = parts_of(size);
+  const size_t channels = size.channels;
+  const size_t part = all.count() * channels, width = all.side_by_side * channels;
+  const Scratch found(3 * part * sizeof(float));
+  float *const means = found.floats(), *const squares = means + part, *const distances = squares + part;
+  for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
+    block_moments(x + first * width, count, width, means + i * width, squares + i * width,
+                  distances + i * width);
+  });
+  for_joins(channels, [&](size_t first, size_t count) {
+    join_moments(all, means + first, squares + first, distances + first, count, mean + first,
+                 variance + first);
+  });
+}
+
+void channel_sums(const Rows& size, const float* g, const float* x, const ChannelScales& scales, bool gated,
+                  float* sum, float* product) {
+  const Parts all = parts_of(size);
+  const size_t channels = size.channels;
+  const size_t part = all.count() * channels, width = all.side_by_side * channels;
+  const Scratch found(2 * part * sizeof(float));
+  float *const sums = found.floats(), *const products = sums + part;
+  const Patterns<3> numbers(channels, all.side_by_side);
+  numbers.fill([&](size_t c) {
+    return std::array{scales.mean[c], gated ? scales.inverse[c] * scales.weight[c] : 0.f,
+                      gated ? scales.bias[c] : 0.f};
+  });
+  for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
+    const float *const of_g = g + first * width, *const of_x = x + first * width;
+    if (gated)
+      gated_block_sums(of_g, of_x, numbers.at(0, 0), numbers.at(1, 0), numbers.at(2, 0), count, width,
+                       sums + i * width, products + i * width);
+    else
+      block_sums(of_g, of_x, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
+  });
+  for_joins(channels, [&](size_t first, size_t count) {
+    join_sums(all.count(), sums + first, channels, count, sum + first);
+    join_sums(all.count(), products + first, channels, count, product + first);
+    for (size_t c = first; c < first + count; ++c) product[c] *= scales.inverse[c];
+  });
+}
+
+void sum_of_rows(const Rows& size, const float* x, float* sum) {
+  const Parts all = parts_of(size);
+  const size_t width = all.side_by_side * size.channels;
+  const Scratch sums(all.count() * size.channels * sizeof(float));
+  for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
+    plain_block_sums(x + first * width, count, width, sums.floats() + i * width);
+  });
+  for_joins(size.channels, [&](size_t first, size_t count) {
+    join_sums(all.count(), sums.floats() + first, size.channels, count, sum + first);
+  });
+}
+
+base::Status call_moments(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(const float* const eps, floats_of(call.operand(1)));
+  SLUICE_TRY(float* const mean, floats_of(call.result(0)));
+  SLUICE_TRY(float* const variance, floats_of(call.result(1)));
+  SLUICE_TRY(float* const inverse, floats_of(call.result(2)));
+  const Rows size = rows_of(x);
+  const auto [rows, channels] = size;
+  const UseThreads threads(call);
+  moments(size, static_cast<const float*>(x.data), mean, variance);
+  for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + *eps);
+  if (call.num_operands() == 2) return {};
+
+  SLUICE_TRY(const float* const momentum, floats_of(call.operand(2)));
+  SLUICE_TRY(const float* const old_mean, floats_of(call.operand(3)));
+  SLUICE_TRY(const float* const old_variance, floats_of(call.operand(4)));
+  SLUICE_TRY(float* const new_mean, floats_of(call.result(3)));
+  SLUICE_TRY(float* const new_variance, floats_of(call.result(4)));
+  const float kept = 1.f - *momentum;
+  const float unbiased = static_cast<float>(rows) / (static_cast<float>(rows) - 1.f);
+  for (size_t c = 0; c < channels; ++c) {
+    new_mean[c] = old_mean[c] * kept + mean[c] * *momentum;
+    new_variance[c] = old_variance[c] * kept + variance[c] * unbiased * *momentum;
+  }
+  return {};
+}
+
+base::Status call_sum_of_rows(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(const pjrt::CallBuffer sum, call.result(0));
+  const size_t channels = sum.elements(), rows = x.elements() / channels;
+  const UseThreads threads(call);
+  sum_of_rows({rows, channels}, static_cast<const float*>(x.data), static_cast<float*>(sum.data));
+  return {};
+}
+
+base::Status call_channel_sums(const pjrt::CustomCall& call) {
+  const bool gated = call.num_operands() > 4;
+  SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
+  ChannelScales scales;
+  SLUICE_TRY(scales.mean, floats_of(call.operand(2)));
+  SLUICE_TRY(scales.inverse, floats_of(call.operand(3)));
+  if (gated) {
+    SLUICE_TRY(scales.weight, floats_of(call.operand(4)));
+    SLUICE_TRY(scales.bias, floats_of(call.operand(5)));
+  }
+  SLUICE_TRY(float* const sum, floats_of(call.result(0)));
+  SLUICE_TRY(float* const product, floats_of(call.result(1)));
+  const UseThreads threads(call);
+  channel_sums(rows_of(x), g, static_cast<const float*>(x.data), scales, gated, sum, product);
+  return {};
+}
+
+}  // namespace sluice::kernels

@@ -1,0 +1,171 @@
+#include "sluice/kernels/rows/normalization.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/patterns.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Elements that are worked on at once.
+constexpr size_t kBlock = 512;
+// Elements of a thread's piece of work.
+constexpr size_t kPiece = 64 * kBlock;
+
+// How often the channels' numbers are repeated for a block.
+size_t repeats_for(size_t channels) { return std::max<size_t>(1, kBlock / std::max<size_t>(1, channels)); }
+
+// body(first element, its place in the pattern, elements) for blocks of all elements, on the threads of a
+// call.
+template <typename Body>
+void for_blocks(size_t elements, size_t pattern, const Body& body) {
+  const size_t piece = pattern * std::max<size_t>(1, kPiece / pattern);
+  parallel_for((elements + piece - 1) / piece, [&](size_t p) {
+    const size_t end = std::min(elements, (p + 1) * piece);
+    for (size_t i = p * piece; i < end;) {
+      const size_t place = i % pattern, count = std::min({kBlock, pattern - place, end - i});
+      body(i, place, count);
+      i += count;
+    }
+  });
+}
+
+SLUICE_EACH_CPU
+void rectify(const float* x, const float* mean, const float* factor, const float* bias, size_t count,
+             float* __restrict y) {
+  for (size_t i = 0; i < count; ++i) {
+    const float value = (x[i] - mean[i]) * factor[i] + bias[i];
+    y[i] = value < 0.f ? 0.f : value;
+  }
+}
+
+SLUICE_EACH_CPU
+void rectify_sum(const float* x, const float* mean, const float* factor, const float* bias,
+                 const float* other, size_t count, float* __restrict y) {
+  for (size_t i = 0; i < count; ++i) {
+    const float value = (x[i] - mean[i]) * factor[i] + bias[i] + other[i];
+    y[i] = value < 0.f ? 0.f : value;
+  }
+}
+
+SLUICE_EACH_CPU
+void rectify_both(const float* x, const float* mean, const float* factor, const float* bias,
+                  const float* other, const float* other_mean, const float* other_factor,
+                  const float* other_bias, size_t count, float* __restrict y) {
+  for (size_t i = 0; i < count; ++i) {
+    const float value = (x[i] - mean[i]) * factor[i] + bias[i];
+    const float sum = value + ((other[i] - other_mean[i]) * other_factor[i] + other_bias[i]);
+    y[i] = sum < 0.f ? 0.f : sum;
+  }
+}
+
+SLUICE_EACH_CPU
+void gradient_block(const float* g, const float* x, const float* mean, const float* factor,
+                    const float* mean_g, const float* slope, size_t count, float* out) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < count; ++i) out[i] = (g[i] - mean_g[i] - (x[i] - mean[i]) * slope[i]) * factor[i];
+}
+
+SLUICE_EACH_CPU_256
+void gated_gradient_block(const float* g, const float* x, const float* mean, const float* factor,
+                          const float* mean_g, const float* slope, const float* bias, size_t count,
+                          float* out) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < count; ++i) {
+    const float centered = x[i] - mean[i];
+    const float value = passed(g[i], centered * factor[i] + bias[i]);
+    out[i] = (value - mean_g[i] - centered * slope[i]) * factor[i];
+  }
+}
+
+// The operands from `first` on.
+base::Result<ChannelScales> scales_of(const pjrt::CustomCall& call, size_t first, bool with_bias) {
+  ChannelScales scales;
+  SLUICE_TRY(scales.mean, floats_of(call.operand(first)));
+  SLUICE_TRY(scales.inverse, floats_of(call.operand(first + 1)));
+  SLUICE_TRY(scales.weight, floats_of(call.operand(first + 2)));
+  if (with_bias) {
+    SLUICE_TRY(scales.bias, floats_of(call.operand(first + 3)));
+  }
+  return scales;
+}
+
+}  // namespace
+
+void normalize(const Rows& size, const float* x, const ChannelScales& scales, const float* other,
+               const ChannelScales* of_other, float* y) {
+  const size_t repeats = repeats_for(size.channels);
+  const auto numbers = [](const ChannelScales& s, size_t c) {
+    return std::array{s.mean[c], s.inverse[c] * s.weight[c], s.bias[c]};
+  };
+  const Patterns<3> own(size.channels, repeats), others(of_other == nullptr ? 0 : size.channels, repeats);
+  own.fill([&](size_t c) { return numbers(scales, c); });
+  if (of_other != nullptr) others.fill([&](size_t c) { return numbers(*of_other, c); });
+  for_blocks(size.elements(), own.length(), [&](size_t i, size_t p, size_t count) {
+    const float *const mean = own.at(0, p), *const factor = own.at(1, p), *const bias = own.at(2, p);
+    if (other == nullptr)
+      rectify(x + i, mean, factor, bias, count, y + i);
+    else if (of_other == nullptr)
+      rectify_sum(x + i, mean, factor, bias, other + i, count, y + i);
+    else
+      rectify_both(x + i, mean, factor, bias, other + i, others.at(0, p), others.at(1, p), others.at(2, p),
+                   count, y + i);
+  });
+}
+
+void normalization_gradient(const Rows& size, const float* g, const float* x, const ChannelScales& scales,
+                            bool gated, const float* mean_g, const float* mean_product, float* gradient) {
+  const Patterns<5> numbers(size.channels, repeats_for(size.channels));
+  numbers.fill([&](size_t c) {
+    return std::array{scales.mean[c], scales.inverse[c] * scales.weight[c], mean_g[c],
+                      scales.inverse[c] * mean_product[c], gated ? scales.bias[c] : 0.f};
+  });
+  for_blocks(size.elements(), numbers.length(), [&](size_t i, size_t p, size_t count) {
+    if (gated)
+      gated_gradient_block(g + i, x + i, numbers.at(0, p), numbers.at(1, p), numbers.at(2, p),
+                           numbers.at(3, p), numbers.at(4, p), count, gradient + i);
+    else
+      gradient_block(g + i, x + i, numbers.at(0, p), numbers.at(1, p), numbers.at(2, p), numbers.at(3, p),
+                     count, gradient + i);
+  });
+}
+
+base::Status call_normalize(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(const ChannelScales scales, scales_of(call, 1, true));
+  SLUICE_TRY(const pjrt::CallBuffer y, call.result(0));
+  const float* other = nullptr;
+  ChannelScales of_other;
+  if (call.num_operands() > 5) {
+    SLUICE_TRY(other, floats_of(call.operand(5)));
+  }
+  if (call.num_operands() > 6) {
+    SLUICE_TRY(of_other, scales_of(call, 6, true));
+  }
+  const UseThreads threads(call);
+  normalize(rows_of(x), static_cast<const float*>(x.data), scales, other,
+            call.num_operands() > 6 ? &of_other : nullptr, static_cast<float*>(y.data));
+  return {};
+}
+
+base::Status call_normalization_gradient(const pjrt::CustomCall& call) {
+  const bool gated = call.num_operands() > 7;
+  SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
+  SLUICE_TRY(ChannelScales scales, scales_of(call, 2, false));
+  SLUICE_TRY(const float* const mean_g, floats_of(call.operand(5)));
+  SLUICE_TRY(const float* const mean_product, floats_of(call.operand(6)));
+  if (gated) {
+    SLUICE_TRY(scales.bias, floats_of(call.operand(7)));
+  }
+  SLUICE_TRY(const pjrt::CallBuffer gradient, call.result(0));
+  const UseThreads threads(call);
+  normalization_gradient(rows_of(x), g, static_cast<const float*>(x.data), scales, gated, mean_g,
+                         mean_product, static_cast<float*>(gradient.data));
+  return {};
+}
+
+}  // namespace sluice::kernels

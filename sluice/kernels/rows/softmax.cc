@@ -1,0 +1,189 @@
+#include "sluice/kernels/rows/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/lanes.h"
+#include "sluice/kernels/rows/exponential.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+// Elements that a thread works on before it looks for the next rows.
+constexpr size_t kPiece = 16 << 10;
+
+template <typename L>
+SLUICE_INLINE float total(const L& sums) {
+  float sum = 0;
+  for (size_t i = 0; i < kFloatsOf<L>; ++i) sum += sums[i];
+  return sum;
+}
+
+// The row's maximum (not of NaN) and then, in `to`, its distances from it and their exponentials' sum. The
+// columns are a multiple of L's floats.
+template <typename L>
+SLUICE_INLINE float shift(const float* x, size_t columns, float* to, bool exponentials) {
+  L most, value, sums = {};
+  load(x, most);
+  for (size_t c = kFloatsOf<L>; c < columns; c += kFloatsOf<L>) {
+    load(x + c, value);
+    most = value > most ? value : most;
+  }
+  float max = -std::numeric_limits<float>::infinity();
+  for (size_t i = 0; i < kFloatsOf<L>; ++i) max = most[i] > max ? most[i] : max;
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
+    load(x + c, value);
+    value -= max;
+    L exp = value;
+    exponential(exp);
+    sums += exp;
+    store(exponentials ? exp : value, to + c);
+  }
+  return total(sums);
+}
+
+template <typename L>
+SLUICE_INLINE void softmax_row(const float* x, size_t columns, bool logarithm, float* y) {
+  const float sum = shift<L>(x, columns, y, !logarithm);
+  const float scale = logarithm ? 1.f : 1.f / sum, step = logarithm ? std::log(sum) : 0.f;
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
+    L value;
+    load(y + c, value);
+    store(value * scale - step, y + c);
+  }
+}
+
+template <typename L>
+SLUICE_INLINE void gradient_row(const float* g, const float* y, size_t columns, bool logarithm, float* to) {
+  L sums = {}, of_g, of_y;
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
+    load(g + c, of_g);
+    load(y + c, of_y);
+    sums += logarithm ? of_g : of_g * of_y;
+  }
+  const float sum = total(sums);
+  for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
+    load(g + c, of_g);
+    load(y + c, of_y);
+    if (logarithm) {
+      exponential(of_y);
+      store(of_g - of_y * sum, to + c);
+    } else {
+      store((of_g - sum) * of_y, to + c);
+    }
+  }
+}
+
+template <typename L>
+SLUICE_INLINE void softmax_rows_by(size_t rows, size_t columns, const float* x, bool logarithm, float* y) {
+  for (size_t r = 0; r < rows; ++r) softmax_row<L>(x + r * columns, columns, logarithm, y + r * columns);
+}
+template <typename L>
+SLUICE_INLINE void gradient_rows_by(size_t rows, size_t columns, const float* g, const float* y,
+                                    bool logarithm, float* to) {
+  for (size_t r = 0; r < rows; ++r)
+    gradient_row<L>(g + r * columns, y + r * columns, columns, logarithm, to + r * columns);
+}
+
+SLUICE_BY_LANES(softmax_rows, (size_t rows, size_t columns, const float* x, bool logarithm, float* y),
+                (rows, columns, x, logarithm, y))
+SLUICE_BY_LANES(gradient_rows,
+                (size_t rows, size_t columns, const float* g, const float* y, bool logarithm, float* to),
+                (rows, columns, g, y, logarithm, to))
+
+// The floats that they work on together. A CPU with smaller registers does the same with several of these.
+size_t lanes() { return has_lanes16() ? kFloatsOf<Lanes16> : kFloatsOf<Lanes8>; }
+
+// body(first row, rows), on the threads of a call.
+template <typename Body>
+void for_pieces(size_t rows, size_t columns, const Body& body) {
+  const size_t piece = std::max<size_t>(1, kPiece / std::max<size_t>(1, columns));
+  parallel_pieces(rows, piece, body);
+}
+
+// A row that no Lanes divide is worked on in a longer one, filled up with what counts nothing.
+class Filled {
+ public:
+  Filled(size_t columns, float filling)
+      : columns_(columns), filling_(filling), scratch_(longer() * sizeof(float)) {}
+  size_t longer() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
+  float* row() const { return scratch_.floats(); }
+  float* row(const float* from) const {
+    std::copy_n(from, columns_, row());
+    std::fill(row() + columns_, row() + longer(), filling_);
+    return row();
+  }
+
+ private:
+  size_t columns_;
+  float filling_;
+  Scratch scratch_;
+};
+
+}  // namespace
+
+void softmax(size_t rows, size_t columns, const float* x, bool logarithm, float* y) {
+  const auto work = has_lanes8() ? softmax_rows : softmax_rows_by<Lanes8>;
+  for_pieces(rows, columns, [&](size_t first, size_t count) {
+    const size_t begin = first * columns;
+    if (columns % lanes() == 0) return work(count, columns, x + begin, logarithm, y + begin);
+    const Filled row(columns, -std::numeric_limits<float>::infinity());
+    for (size_t at = begin; at < begin + count * columns; at += columns) {
+      work(1, row.longer(), row.row(x + at), logarithm, row.row());
+      std::copy_n(row.row(), columns, y + at);
+    }
+  });
+}
+
+void softmax_gradient(size_t rows, size_t columns, const float* g, const float* y, bool logarithm,
+                      float* to) {
+  const auto work = has_lanes8() ? gradient_rows : gradient_rows_by<Lanes8>;
+  for_pieces(rows, columns, [&](size_t first, size_t count) {
+    const size_t begin = first * columns;
+    if (columns % lanes() == 0) return work(count, columns, g + begin, y + begin, logarithm, to + begin);
+    const Filled of_g(columns, 0), of_y(columns, 0);
+    for (size_t at = begin; at < begin + count * columns; at += columns) {
+      work(1, of_g.longer(), of_g.row(g + at), of_y.row(y + at), logarithm, of_g.row());
+      std::copy_n(of_g.row(), columns, to + at);
+    }
+  });
+}
+
+namespace {
+
+struct Size {
+  size_t rows, columns;
+};
+
+Size size_of(const pjrt::CallBuffer& x) {
+  const auto columns = static_cast<size_t>(x.dims.back());
+  return {columns == 0 ? 0 : x.elements() / columns, columns};
+}
+
+}  // namespace
+
+base::Status call_softmax(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const auto logarithm, call.number("logarithm"));
+  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
+  SLUICE_TRY(float* const y, floats_of(call.result(0)));
+  const auto [rows, columns] = size_of(x);
+  const UseThreads threads(call);
+  softmax(rows, columns, static_cast<const float*>(x.data), logarithm.value_or(0) != 0, y);
+  return {};
+}
+
+base::Status call_softmax_gradient(const pjrt::CustomCall& call) {
+  SLUICE_TRY(const auto logarithm, call.number("logarithm"));
+  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
+  SLUICE_TRY(const float* const y, floats_of(call.operand(1)));
+  SLUICE_TRY(float* const to, floats_of(call.result(0)));
+  const auto [rows, columns] = size_of(g);
+  const UseThreads threads(call);
+  softmax_gradient(rows, columns, static_cast<const float*>(g.data), y, logarithm.value_or(0) != 0, to);
+  return {};
+}
+
+}  // namespace sluice::kernels

@@ -1,0 +1,37 @@
+// Element-wise updates of many tensors in one call: what an optimizer does to each parameter.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/kernels/gemm/product.h"
+#include "sluice/pjrt/custom_call.h"
+#include "sluice/stablehlo/kernel_library.h"
+
+namespace sluice::kernels {
+
+// One tensor's update. `tensors` has code.tensors entries; the first code.results of them are overwritten
+// with the results. `numbers` has code.units + code.numbers entries.
+struct UpdateMember {
+  std::vector<float*> tensors;
+  std::vector<float> numbers;
+  size_t elements = 0;
+};
+
+// Runs the code for each element of each member, on the threads of a call. Other tensors than a member's
+// first may be the same memory; they are not written.
+void run_updates(const stablehlo::UpdateCode& code, std::span<const UpdateMember> members);
+
+// The same for a piece of a matrix of so many columns, which is the member's tensor of this number; its own
+// entry is not read. On the calling thread.
+void update_piece(const stablehlo::UpdateCode& code, const UpdateMember& member, size_t number,
+                  size_t columns, const Piece& piece);
+
+// A call's attribute.
+base::Result<stablehlo::UpdateCode> code_of(const pjrt::CustomCall& call);
+
+base::Status call_update(const pjrt::CustomCall& call);
+
+}  // namespace sluice::kernels

@@ -1,0 +1,80 @@
+#include "sluice/session/backend.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::train {
+
+bool Pending::ready() const { return host_.defined() || fetch_.ready(); }
+
+std::vector<at::Tensor> Pending::get() const {
+  if (host_.defined()) return {host_};
+  return fetch_.get();
+}
+
+Backend::Backend(const std::string& device, const DeviceOptions& options) : device_(at::kCPU) {
+  if (device == "cpu") {
+    if (options.devices > 1 || !options.device_ids.empty())
+      throw Error(Code::kInvalidArgument,
+                  "the device \"cpu\" is LibTorch's own and has one replica; several replicas need the "
+                  "device \"xla\"");
+    return;
+  }
+  if (device != "xla")
+    throw Error(Code::kInvalidArgument,
+                base::str("there is no device \"", device,
+                          "\": expected \"xla\" or \"cpu\" (a plugin is chosen apart, ",
+                          "by --plugin or SLUICE_PLUGIN)"));
+  init(options);
+  device_ = at::Device(at::kXLA, 0);
+  local_replicas_ = sluice::replicas();
+  first_replica_ = sluice::first_replica();
+  processes_ = options.processes;
+}
+
+at::Tensor Backend::upload(const std::vector<at::Tensor>& one_per_replica) const {
+  return is_xla() ? sluice::upload(one_per_replica) : one_per_replica.front();
+}
+
+Pending Backend::fetch(const at::Tensor& tensor) const {
+  Pending pending;
+  if (tensor.is_xla())
+    pending.fetch_ = sluice::fetch(tensor);
+  else
+    pending.host_ = tensor.detach().clone();
+  return pending;
+}
+
+void Backend::cut(const char* what) const {
+  if (at::autocast::is_autocast_enabled(device_.type())) at::autocast::clear_cache();
+  if (is_xla() && counters().pending > 0) sync(what);
+}
+
+void Backend::wait() const {
+  if (is_xla()) sluice::wait();
+}
+
+void Backend::keep_equal(const std::vector<at::Tensor>& parameters) const {
+  if (is_xla()) sluice::keep_equal(parameters);
+}
+
+void Backend::name(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const {
+  if (is_xla()) name_tensors(tensors);
+}
+
+void Backend::label(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const {
+  if (is_xla()) label_tensors(tensors);
+}
+
+int64_t Backend::compiles() const { return is_xla() ? counters().compiles + counters().cache_hits : 0; }
+
+DeviceTimes Backend::times() const {
+  if (!is_xla()) return {};
+  const Counters now = counters();
+  return {now.busy_seconds, now.compile_seconds, now.idle_compile_seconds};
+}
+
+}  // namespace sluice::train

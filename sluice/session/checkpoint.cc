@@ -1,0 +1,243 @@
+#include "sluice/session/checkpoint.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/file.h"
+#include "sluice/base/thread.h"
+#include "sluice/session/save.h"
+
+namespace sluice::train {
+namespace checkpoint_detail {
+
+constexpr int kFormat = 1;
+
+NamedTensors values(const std::vector<std::pair<std::string, Pending>>& pending) {
+  NamedTensors result;
+  for (const auto& [name, value] : pending) result.emplace_back(name, value.get().front());
+  return result;
+}
+
+std::string to_json(const Progress& progress) {
+  nlohmann::json json = {{"format", kFormat},
+                         {"model", progress.model},
+                         {"epoch", progress.epoch},
+                         {"batch", progress.batch},
+                         {"step", progress.step},
+                         {"best_accuracy", progress.best_accuracy},
+                         {"seconds", progress.seconds},
+                         {"global_rates", progress.global_rates},
+                         {"rated_epochs", progress.rated_epochs},
+                         {"config", progress.config},
+                         {"input", progress.input}};
+  return json.dump(2) + "\n";
+}
+
+base::Result<Progress> from_json(const std::string& text, const std::string& path) {
+  auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return base::fail(Code::kDataLoss, path, ": expected a JSON object");
+  if (json.value("format", 0) != kFormat)
+    return base::fail(Code::kUnimplemented, path, ": a checkpoint of format ", json.value("format", 0),
+                      "; this program reads format ", kFormat);
+  Progress progress;
+  try {
+    progress.model = json.at("model");
+    progress.epoch = json.at("epoch");
+    progress.batch = json.at("batch");
+    progress.step = json.at("step");
+    progress.best_accuracy = json.at("best_accuracy");
+    progress.seconds = json.at("seconds");
+    progress.global_rates = json.at("global_rates");
+    progress.rated_epochs = json.at("rated_epochs");
+    progress.config = json.at("config");
+    progress.input = json.value("input", "");
+  } catch (const nlohmann::json::exception& error) {
+    return base::fail(Code::kDataLoss, path, ": ", error.what());
+  }
+  return progress;
+}
+
+std::string beside(const std::string& folder, const char* what) {
+  const std::filesystem::path path(folder);
+  return (path.parent_path() / ("." + path.filename().string() + what)).string();
+}
+
+// What a run that was killed while writing left behind.
+void remove_leftovers(const std::string& folder) {
+  const std::string start = std::filesystem::path(beside(folder, ".writing-")).filename().string();
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(base::parent_path(folder), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (base::starts_with(name, start) && name != start + std::to_string(getpid()))
+      std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
+// Puts `fresh` in the place of `folder`. One system call where the file system can exchange two names; else
+// the old checkpoint is moved aside first, where find_checkpoint() looks for it.
+base::Status replace(const std::string& fresh, const std::string& folder) {
+  std::error_code ignored;
+  if (!base::path_exists(folder)) {
+    if (rename(fresh.c_str(), folder.c_str()) != 0)
+      return base::fail_errno(errno, "cannot rename to", folder);
+    return base::sync_directory(base::parent_path(folder));
+  }
+  if (renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
+    SLUICE_OK(base::sync_directory(base::parent_path(folder)));
+    std::filesystem::remove_all(fresh, ignored);  // now the old one
+    return {};
+  }
+  const std::string old = beside(folder, ".old");
+  std::filesystem::remove_all(old, ignored);
+  if (rename(folder.c_str(), old.c_str()) != 0) return base::fail_errno(errno, "cannot rename", folder);
+  if (rename(fresh.c_str(), folder.c_str()) != 0) return base::fail_errno(errno, "cannot rename to", folder);
+  SLUICE_OK(base::sync_directory(base::parent_path(folder)));
+  std::filesystem::remove_all(old, ignored);
+  return {};
+}
+
+base::Status write_files(const Snapshot& snapshot, const std::string& folder) {
+  SLUICE_OK(base::make_directories(folder));
+  SLUICE_OK(write_safetensors(base::join_path(folder, "model.safetensors"), values(snapshot.model)));
+  SLUICE_OK(write_safetensors(base::join_path(folder, "state.safetensors"), values(snapshot.state)));
+  return base::write_file_atomically(base::join_path(folder, "state.json"), to_json(snapshot.progress));
+}
+
+}  // namespace checkpoint_detail
+
+NamedTensors module_tensors(const torch::nn::Module& model) {
+  NamedTensors result;
+  for (const auto& item : model.named_parameters()) result.emplace_back(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) result.emplace_back(item.key(), item.value());
+  return result;
+}
+
+base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, const std::string& source) {
+  std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
+  NamedTensors own = module_tensors(model);
+  for (const auto& [name, tensor] : own) {
+    auto found = given.find(name);
+    if (found == given.end())
+      return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
+                        " is missing in it");
+    if (found->second.sizes() != tensor.sizes())
+      return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
+                        " has shape ", found->second.sizes(), " there, ", tensor.sizes(), " in the model");
+  }
+  for (const auto& [name, tensor] : tensors) {
+    auto is_it = [&, &wanted = name](const auto& item) { return item.first == wanted; };
+    if (std::none_of(own.begin(), own.end(), is_it))
+      return base::fail(Code::kInvalidArgument, source, " is not of this model: it has no tensor called ",
+                        name);
+  }
+  torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : own) tensor.copy_(given[name]);
+  return {};
+}
+
+Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
+                       torch::optim::Optimizer& optimizer, const Progress& progress) {
+  Snapshot snapshot;
+  snapshot.progress = progress;
+  for (const auto& [name, tensor] : module_tensors(model))
+    snapshot.model.emplace_back(name, backend.fetch(tensor));
+  for (const auto& [name, tensor] : optimizer_tensors(optimizer, model))
+    snapshot.state.emplace_back(name, backend.fetch(tensor));
+  snapshot.state.emplace_back("random.cpu", backend.fetch(at::detail::getDefaultCPUGenerator().get_state()));
+  return snapshot;
+}
+
+base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folder) {
+  namespace detail = checkpoint_detail;
+  SLUICE_OK(base::make_directories(base::parent_path(folder)));
+  detail::remove_leftovers(folder);
+  const std::string fresh = detail::beside(folder, base::str(".writing-", getpid()).c_str());
+  std::error_code ignored;
+  std::filesystem::remove_all(fresh, ignored);
+  base::Status status = detail::write_files(snapshot, fresh);
+  if (status) status = detail::replace(fresh, folder);
+  if (status) return status;
+  std::filesystem::remove_all(fresh, ignored);
+  return base::fail_at(status, "cannot write the checkpoint ", folder);
+}
+
+std::string find_checkpoint(const std::string& folder) {
+  if (base::path_exists(base::join_path(folder, "state.json"))) return folder;
+  const std::string old = checkpoint_detail::beside(folder, ".old");
+  return base::path_exists(base::join_path(old, "state.json")) ? old : "";
+}
+
+base::Result<Checkpoint> read_checkpoint(const std::string& folder) {
+  const std::string found = find_checkpoint(folder);
+  if (found.empty())
+    return base::fail(Code::kNotFound, "there is no checkpoint in ", folder, " (expected model.safetensors, ",
+                      "state.safetensors and state.json)");
+  Checkpoint checkpoint;
+  const std::string path = base::join_path(found, "state.json");
+  SLUICE_TRY(std::string text, base::read_file(path));
+  SLUICE_TRY(checkpoint.progress, checkpoint_detail::from_json(text, path));
+  SLUICE_TRY(checkpoint.model, read_safetensors(base::join_path(found, "model.safetensors")));
+  SLUICE_TRY(checkpoint.state, read_safetensors(base::join_path(found, "state.safetensors")));
+  return checkpoint;
+}
+
+void restore_random(const Checkpoint& checkpoint) {
+  for (const auto& [name, tensor] : checkpoint.state) {
+    if (name != "random.cpu") continue;
+    auto generator = at::detail::getDefaultCPUGenerator();
+    generator.set_state(tensor);
+  }
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  if (running_.valid()) running_.wait();
+}
+
+base::Status CheckpointWriter::write(Snapshot snapshot, std::vector<std::string> folders) {
+  SLUICE_OK(wait());
+  running_ =
+      std::async(std::launch::async,
+                 [this, snapshot = std::move(snapshot), folders = std::move(folders)]() -> base::Status {
+                   base::name_thread("sluice-save");
+                   try {
+                     for (const auto& folder : folders) SLUICE_OK(write_checkpoint(snapshot, folder));
+                     return publish_ ? publish_(folders) : base::Status();
+                   } catch (const Error& error) {
+                     return tl::unexpected<Error>(error);
+                   } catch (const std::exception& error) {
+                     return base::fail(Code::kUnknown, "cannot write the checkpoint: ", error.what());
+                   }
+                 });
+  return {};
+}
+
+base::Status CheckpointWriter::wait() {
+  if (!running_.valid()) return {};
+  return running_.get();
+}
+
+}  // namespace sluice::train
+
+namespace sluice {
+
+void save(const torch::nn::Module& model, const std::string& path) {
+  train::NamedTensors tensors;
+  for (const auto& [name, tensor] : train::module_tensors(model))
+    tensors.emplace_back(name, tensor.detach().cpu());
+  const bool python =
+      base::ends_with(path, ".pt") || base::ends_with(path, ".pth") || base::ends_with(path, ".bin");
+  base::value_or_throw(python ? train::write_torch_file(path, tensors)
+                              : train::write_safetensors(path, tensors));
+}
+
+void load(torch::nn::Module& model, const std::string& path) {
+  auto tensors = base::value_or_throw(train::read_tensors(path));
+  base::value_or_throw(train::load_module(model, tensors, path));
+}
+
+}  // namespace sluice

@@ -1,0 +1,92 @@
+// Checkpoints: weights in safetensors, the rest of a run's state beside them.
+//
+// A checkpoint is a folder with model.safetensors (parameters and buffers by their names), state.safetensors
+// (optimizer and random generator) and state.json (epoch, step, …). It is written under a temporary name and
+// takes its place at once: whoever looks sees the old one or the new one, complete.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/export.h"
+#include "sluice/session/backend.h"
+#include "sluice/session/tensor_file.h"
+
+namespace sluice::train {
+
+// Where a run stands: the next batch to train is `batch` of `epoch`.
+struct Progress {
+  std::string model;
+  int64_t epoch = 0;
+  int64_t batch = 0;
+  int64_t step = 0;  // optimizer updates so far
+  double best_accuracy = -1;
+  double seconds = 0;       // of training so far
+  double global_rates = 0;  // sum of the epochs' rates, for their mean
+  int64_t rated_epochs = 0;
+  std::string config;
+  std::string input;  // what the order of the samples depends on (data::WebDataset::state)
+};
+
+// Parameters and buffers, by their qualified names.
+NamedTensors module_tensors(const torch::nn::Module& model);
+// Puts values into a model's parameters and buffers, on whatever device they are. `source` names the file in
+// errors. The first tensor that is missing, too many, or of another shape is an error that names it.
+base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, const std::string& source);
+
+// The state of SGD, Adam, AdamW, RMSprop and Adagrad as tensors called "optimizer.PARAMETER.FIELD".
+NamedTensors optimizer_tensors(torch::optim::Optimizer& optimizer, const torch::nn::Module& model);
+base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn::Module& model,
+                            const NamedTensors& tensors, const std::string& source);
+// See sluice::create_state; returns what was created, PARAMETER in its names being a number.
+NamedTensors create_missing_state(torch::optim::Optimizer& optimizer);
+
+// The values of a run at one moment. Taking it does not wait for the device.
+struct Snapshot {
+  std::vector<std::pair<std::string, Pending>> model;
+  std::vector<std::pair<std::string, Pending>> state;
+  Progress progress;
+};
+Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
+                       torch::optim::Optimizer& optimizer, const Progress& progress);
+
+// Writes to `folder` (its parents are made). An existing checkpoint there is replaced at the end, or stays as
+// it was.
+base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folder);
+
+struct Checkpoint {
+  NamedTensors model;
+  NamedTensors state;
+  Progress progress;
+};
+base::Result<Checkpoint> read_checkpoint(const std::string& folder);
+// The folder, or the one that a crash between two renames left in its place; "" when there is none.
+std::string find_checkpoint(const std::string& folder);
+// Sets LibTorch's CPU generator to the checkpoint's.
+void restore_random(const Checkpoint& checkpoint);
+
+// Writes checkpoints on a thread of its own, one after the other. Threads: one at a time.
+class CheckpointWriter {
+ public:
+  ~CheckpointWriter();
+  // Waits for the one before; its error is returned here and this one is not written.
+  base::Status write(Snapshot snapshot, std::vector<std::string> folders);
+  base::Status wait();
+  // Called on the writer's thread with the folders after they were written; its error is the writing's.
+  void set_publish(std::function<base::Status(const std::vector<std::string>&)> publish) {
+    publish_ = std::move(publish);
+  }
+
+ private:
+  std::function<base::Status(const std::vector<std::string>&)> publish_;
+  std::future<base::Status> running_;
+};
+
+}  // namespace sluice::train

@@ -1,0 +1,180 @@
+#include "sluice/session/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "sluice/base/file.h"
+#include "sluice/session/save.h"
+
+namespace sluice::train {
+namespace {
+
+std::shared_ptr<torch::nn::SequentialImpl> net(int64_t width = 4) {
+  return torch::nn::Sequential(torch::nn::Linear(3, width), torch::nn::BatchNorm1d(width),
+                               torch::nn::Linear(width, 2))
+      .ptr();
+}
+
+void train_steps(torch::nn::SequentialImpl& model, torch::optim::Optimizer& optimizer, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    optimizer.zero_grad();
+    model.forward(torch::randn({8, 3})).square().mean().backward();
+    optimizer.step();
+  }
+}
+
+bool same(const torch::nn::Module& a, const torch::nn::Module& b) {
+  NamedTensors x = module_tensors(a), y = module_tensors(b);
+  for (size_t i = 0; i < x.size(); ++i)
+    if (!at::equal(x[i].second, y[i].second)) return false;
+  return x.size() == y.size();
+}
+
+base::TemporaryDirectory temporary() { return base::value_or_throw(base::TemporaryDirectory::create()); }
+
+// A run that is saved, restored elsewhere and continued is the run that was not interrupted, bit for bit.
+template <typename Optimizer, typename MakeOptions>
+void check_continuation(const MakeOptions& make_options) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  torch::manual_seed(1);
+  auto model = net();
+  Optimizer optimizer(model->parameters(), make_options());
+  train_steps(*model, optimizer, 3);
+  Progress progress;
+  progress.model = "net";
+  progress.epoch = 2;
+  progress.batch = 5;
+  progress.step = 3;
+  progress.best_accuracy = 12.5;
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last")));
+  train_steps(*model, optimizer, 3);
+
+  torch::manual_seed(99);
+  auto other = net();
+  Checkpoint checkpoint = base::value_or_throw(read_checkpoint(folder.path("last")));
+  EXPECT_EQ(checkpoint.progress.epoch, 2);
+  EXPECT_EQ(checkpoint.progress.batch, 5);
+  EXPECT_EQ(checkpoint.progress.best_accuracy, 12.5);
+  ASSERT_TRUE(load_module(*other, checkpoint.model, "last"));
+  Optimizer resumed(other->parameters(), make_options());
+  ASSERT_TRUE(load_optimizer(resumed, *other, checkpoint.state, "last"));
+  restore_random(checkpoint);
+  train_steps(*other, resumed, 3);
+  EXPECT_TRUE(same(*model, *other));
+}
+
+TEST(Checkpoint, ContinuesSgd) {
+  check_continuation<torch::optim::SGD>([] { return torch::optim::SGDOptions(0.1).momentum(0.9); });
+}
+TEST(Checkpoint, ContinuesAdam) {
+  check_continuation<torch::optim::Adam>([] { return torch::optim::AdamOptions(0.1).amsgrad(true); });
+}
+TEST(Checkpoint, ContinuesAdamW) {
+  check_continuation<torch::optim::AdamW>([] { return torch::optim::AdamWOptions(0.1); });
+}
+TEST(Checkpoint, ContinuesRmsprop) {
+  check_continuation<torch::optim::RMSprop>(
+      [] { return torch::optim::RMSpropOptions(0.1).momentum(0.5).centered(true); });
+}
+TEST(Checkpoint, ContinuesAdagrad) {
+  check_continuation<torch::optim::Adagrad>([] { return torch::optim::AdagradOptions(0.1); });
+}
+
+TEST(Checkpoint, ReplacesTheOneBeforeAndLeavesNothingElse) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  Progress progress;
+  for (int step : {1, 2, 3}) {
+    progress.step = step;
+    ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last")));
+  }
+  EXPECT_EQ(base::value_or_throw(read_checkpoint(folder.path("last"))).progress.step, 3);
+  EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())), std::vector<std::string>{"last"});
+}
+
+TEST(Checkpoint, AnotherModelIsNamedByItsFirstTensor) {
+  auto model = net(4), wide = net(5);
+  auto deep = torch::nn::Sequential(torch::nn::Linear(3, 4)).ptr();
+  auto error = [](const base::Status& status) {
+    return status ? std::string() : std::string(status.error().what());
+  };
+  EXPECT_THAT(error(load_module(*wide, module_tensors(*model), "x")),
+              testing::HasSubstr(
+                  "x is not of this model: the tensor 0.weight has shape [4, 3] there, [5, 3] in the model"));
+  EXPECT_THAT(error(load_module(*model, module_tensors(*deep), "x")),
+              testing::HasSubstr("the tensor 1.weight is missing"));
+  EXPECT_THAT(error(load_module(*deep, module_tensors(*model), "x")),
+              testing::HasSubstr("it has no tensor called 1.weight"));
+}
+
+// A limit on the size of files stands for the full disk: write() fails in the middle of the weights.
+TEST(Checkpoint, AFailedWriteLeavesTheLastGoodOne) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = torch::nn::Sequential(torch::nn::Linear(300, 300)).ptr();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  Progress progress;
+  progress.step = 1;
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last")));
+  progress.step = 2;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit = before;
+  limit.rlim_cur = 100'000;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  base::Status status =
+      write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last"));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().what(),
+              testing::HasSubstr("cannot write the checkpoint " + folder.path("last")));
+  EXPECT_EQ(base::value_or_throw(read_checkpoint(folder.path("last"))).progress.step, 1);
+  EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())), std::vector<std::string>{"last"});
+}
+
+TEST(Checkpoint, AMissingOneIsAnError) {
+  auto folder = temporary();
+  auto result = read_checkpoint(folder.path("nothing"));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Code::kNotFound);
+  EXPECT_EQ(find_checkpoint(folder.path("nothing")), "");
+}
+
+TEST(Checkpoint, WriterTellsTheErrorOfTheOneBefore) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  ASSERT_TRUE(base::write_file_atomically(folder.path("file"), "x"));
+  CheckpointWriter writer;
+  ASSERT_TRUE(writer.write(take_snapshot(cpu, *model, optimizer, {}), {folder.path("file/last")}));
+  EXPECT_FALSE(writer.wait());
+  ASSERT_TRUE(
+      writer.write(take_snapshot(cpu, *model, optimizer, {}), {folder.path("last"), folder.path("best")}));
+  EXPECT_TRUE(writer.wait());
+  EXPECT_NE(find_checkpoint(folder.path("best")), "");
+}
+
+TEST(Save, BothKindsOfFilesAndHolders) {
+  auto folder = temporary();
+  torch::nn::Linear a(3, 2), b(3, 2);
+  for (const char* name : {"a.safetensors", "a.pt"}) {
+    torch::nn::init::normal_(a->weight);
+    save(a, folder.path(name));
+    EXPECT_FALSE(at::equal(a->weight, b->weight));
+    load(b, folder.path(name));
+    EXPECT_TRUE(at::equal(a->weight, b->weight));
+  }
+  EXPECT_THROW(load(b, folder.path("missing.pt")), Error);
+}
+
+}  // namespace
+}  // namespace sluice::train

@@ -1,0 +1,220 @@
+#include "sluice/session/feed.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "sluice/base/queue.h"
+#include "sluice/base/thread.h"
+#include "sluice/data/torch_adapter.h"
+#include "sluice/session/feed_state.h"
+
+namespace sluice {
+namespace train {
+
+std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool padded) {
+  const int64_t rows = batch.size() / replicas;
+  const at::Tensor image = batch.image.defined() ? data::to_tensor(batch.image) : at::Tensor();
+  const at::Tensor label = batch.label.defined() ? data::to_tensor(batch.label) : at::Tensor();
+  const at::Tensor mask = padded ? data::to_tensor(batch.mask) : at::Tensor();
+  std::vector<at::Tensor> columns;
+  for (const auto& column : batch.columns)
+    if (column.array.defined()) columns.push_back(data::to_tensor(column.array));
+  // The batch's own weight is count × parts ÷ global_count; the replicas are parts of this part.
+  const double scale = batch.count > 0 ? batch.weight / static_cast<double>(batch.count) : 0;
+  std::vector<HostBatch> result;
+  for (int r = 0; r < replicas; ++r) {
+    auto run = [&](const at::Tensor& all) { return all.defined() ? all.narrow(0, r * rows, rows) : all; };
+    HostBatch part;
+    for (const auto& column : columns) part.columns.push_back(run(column));
+    part.image = run(image);
+    part.label = run(label);
+    part.mask = run(mask);
+    const bool* mask_run = batch.mask.data<bool>() + r * rows;
+    part.count = std::count(mask_run, mask_run + rows, true);
+    part.weight = static_cast<float>(static_cast<double>(part.count) * scale * replicas);
+    result.push_back(std::move(part));
+  }
+  return result;
+}
+
+DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
+                             const FeedOptions& options) {
+  const bool padded = dataset.remainder() == data::Remainder::kPad;
+  // A rest that is no multiple of the replicas cannot be split.
+  if (replicas > 1 && dataset.remainder() == data::Remainder::kKeep && !dataset.original_order())
+    dataset.drop_last();
+  const data::OpenOptions open{options.epoch, part, parts, replicas, options.skip};
+  std::shared_ptr<data::Stream> stream =
+      options.state.empty() ? dataset.open(open) : dataset.resume(options.state, open);
+  DatasetSource source;
+  source.statistics = [stream] { return stream->statistics(); };
+  source.next = [stream, replicas, padded]() -> std::vector<HostBatch> {
+    auto batch = stream->next();
+    if (!batch) return {};
+    return split_batch(*batch, replicas, padded);
+  };
+  return source;
+}
+
+}  // namespace train
+
+namespace feed_detail {
+
+// One column of all replicas, on the device; undefined when the source has none.
+template <typename Column>
+at::Tensor upload(const train::Backend& backend, const std::vector<train::HostBatch>& group,
+                  const Column& column) {
+  std::vector<at::Tensor> parts;
+  for (const auto& batch : group) {
+    at::Tensor tensor = column(batch);
+    if (!tensor.defined()) return {};
+    if (!parts.empty() &&
+        (tensor.sizes() != parts[0].sizes() || tensor.scalar_type() != parts[0].scalar_type()))
+      throw Error(Code::kInvalidArgument,
+                  base::str("the replicas' batches differ: ", tensor.scalar_type(), " ", tensor.sizes(),
+                            " and ", parts[0].scalar_type(), " ", parts[0].sizes(),
+                            ". Feed batches of one shape (drop the last, smaller one)."));
+    parts.push_back(tensor);
+  }
+  return backend.upload(parts);
+}
+
+Batch to_device(const train::Backend& backend, const std::vector<train::HostBatch>& group, int64_t index) {
+  Batch result;
+  result.index = index;
+  for (size_t i = 0; i < group[0].columns.size(); ++i)
+    result.columns.push_back(
+        upload(backend, group, [i](const train::HostBatch& b) { return b.columns.at(i); }));
+  // The image and the label are columns: the same memory goes to the device once.
+  auto pick = [&](auto member) {
+    for (size_t i = 0; i < group[0].columns.size(); ++i) {
+      const at::Tensor& wanted = group[0].*member;
+      if (wanted.defined() && wanted.is_same(group[0].columns[i])) return result.columns[i];
+      if (wanted.defined() && wanted.data_ptr() == group[0].columns[i].data_ptr() && wanted.numel() > 0)
+        return result.columns[i];
+    }
+    return upload(backend, group, [&](const train::HostBatch& b) { return b.*member; });
+  };
+  result.image = pick(&train::HostBatch::image);
+  result.label = pick(&train::HostBatch::label);
+  result.mask = upload(backend, group, [](const train::HostBatch& b) { return b.mask; });
+  if (result.mask.defined())
+    result.weight = upload(backend, group,
+                           [](const train::HostBatch& b) { return at::scalar_tensor(b.weight, at::kFloat); });
+  for (const auto& batch : group) result.count += batch.count;
+  return result;
+}
+
+}  // namespace feed_detail
+
+Feed::State::State(std::shared_ptr<const train::Backend> used, train::HostSource source,
+                   const FeedOptions& options, std::function<void(int64_t)> on_batch,
+                   std::function<data::Statistics()> statistics)
+    : backend(std::move(used)),
+      on_batch(std::move(on_batch)),
+      statistics(std::move(statistics)),
+      queue(static_cast<size_t>(std::max<int64_t>(1, options.prefetch))) {
+  thread = std::thread([this, source = std::move(source), first = options.skip] {
+    base::name_thread("sluice-feed");
+    try {
+      for (int64_t index = first;; ++index) {
+        auto group = source();
+        if (group.empty()) break;
+        const base::Stopwatch upload;
+        Batch batch = feed_detail::to_device(*backend, group, index);
+        uploading = uploading + upload.seconds();
+        if (!queue.push(std::move(batch))) return;
+      }
+      queue.close();
+    } catch (const Error& error) {
+      queue.close(error);
+    } catch (const std::exception& error) {
+      queue.close(Error(Code::kUnknown, error.what()));
+    }
+  });
+}
+
+Feed::State::~State() {
+  queue.cancel();
+  thread.join();
+}
+
+void Feed::State::set_normalization(const std::vector<float>& mean, const std::vector<float>& deviation) {
+  normalize = true;
+  if (mean.empty() && deviation.empty()) return;
+  const auto channels = static_cast<int64_t>(std::max(mean.size(), deviation.size()));
+  at::Tensor means = mean.empty() ? at::zeros({channels}) : at::tensor(mean);
+  at::Tensor deviations = deviation.empty() ? at::ones({channels}) : at::tensor(deviation);
+  auto on_device = [&](const at::Tensor& t) {
+    return t.to(at::kFloat).reshape({1, channels, 1, 1}).to(backend->device());
+  };
+  scale = on_device(1 / (255 * deviations));
+  shift = on_device(-means / deviations);
+}
+
+void Feed::State::apply_normalization(Batch& batch) const {
+  if (!normalize || !batch.image.defined() || batch.image.scalar_type() != at::kByte ||
+      batch.image.dim() != 4)
+    return;
+  at::NoGradGuard no_grad;
+  at::Tensor image = batch.image.to(at::kFloat);
+  if (scale.defined())
+    image = image * scale + shift;
+  else
+    image = image / 255;
+  for (auto& column : batch.columns)
+    if (column.is_same(batch.image)) column = image;
+  batch.image = image;
+}
+
+Feed::Feed(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Feed::Feed(Feed&&) noexcept = default;
+Feed& Feed::operator=(Feed&&) noexcept = default;
+Feed::~Feed() = default;
+
+std::shared_ptr<Batch> Feed::next() {
+  state_->backend->cut("feed");
+  const double busy = state_->backend->times().busy;
+  const base::Stopwatch waited;
+  std::optional<Batch> batch = base::value_or_throw(state_->queue.pop());
+  const double seconds = waited.seconds();
+  state_->waiting += seconds;
+  state_->starving += std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
+  if (!batch) return nullptr;
+  state_->apply_normalization(*batch);
+  state_->on_batch(batch->count);
+  return std::make_shared<Batch>(std::move(*batch));
+}
+
+FeedStatistics Feed::statistics() const {
+  FeedStatistics result;
+  const double seconds = std::max(state_->clock.seconds(), 1e-9);
+  result.waiting = state_->waiting / seconds;
+  result.starving = state_->starving;
+  result.uploading = state_->uploading / seconds;
+  result.has_data = state_->statistics != nullptr;
+  if (!result.has_data) return result;
+  result.data = state_->statistics();
+  const double reading = data::reading_share(result.data), decoding = data::decoding_share(result.data);
+  result.narrowest = "upload";
+  if (reading >= std::max(decoding, result.uploading))
+    result.narrowest = "read";
+  else if (decoding >= result.uploading)
+    result.narrowest = "decode";
+  return result;
+}
+
+Feed::Iterator Feed::begin() {
+  Iterator first;
+  first.feed_ = this;
+  ++first;
+  return first;
+}
+
+Feed::Iterator& Feed::Iterator::operator++() {
+  current_.reset();  // the old batch's memory is free before the next one is made
+  current_ = feed_->next();
+  return *this;
+}
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+// The inside of a Feed, and how datasets become host batches.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/queue.h"
+#include "sluice/session/backend.h"
+#include "sluice/session/feed.h"
+
+namespace sluice {
+
+struct Feed::State {
+  // Starts the thread that calls `source` and uploads. `on_batch` hears the samples of each batch that is
+  // handed out.
+  State(std::shared_ptr<const train::Backend> backend, train::HostSource source, const FeedOptions& options,
+        std::function<void(int64_t)> on_batch, std::function<data::Statistics()> statistics = nullptr);
+  ~State();
+
+  void set_normalization(const std::vector<float>& mean, const std::vector<float>& deviation);
+  void apply_normalization(Batch& batch) const;
+
+  std::shared_ptr<const train::Backend> backend;
+  std::function<void(int64_t)> on_batch;
+  bool normalize = false;
+  at::Tensor scale, shift;  // f32 [1, C, 1, 1] on the device, or undefined: only divide by 255
+  std::function<data::Statistics()> statistics;  // of the source, if it has any
+  base::Stopwatch clock;
+  double waiting = 0;   // seconds, of the loop
+  double starving = 0;  // of these, with no program on the device
+  std::atomic<double> uploading{0};
+  base::Queue<Batch> queue;
+  std::thread thread;
+};
+
+namespace train {
+
+// The rows of each replica: R equal runs of a batch of R × rows. `padded`: with mask and weight.
+std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool padded);
+// One epoch of a dataset, for the `replicas` of process `part` of `parts`.
+struct DatasetSource {
+  HostSource next;
+  std::function<data::Statistics()> statistics;
+};
+DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
+                             const FeedOptions& options);
+
+}  // namespace train
+}  // namespace sluice

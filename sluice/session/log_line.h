@@ -1,0 +1,29 @@
+// The line of a training step: the same from the trainer and from session.log_every.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/session/rate.h"
+
+namespace sluice::train {
+
+struct LogLine {
+  at::Device device;
+  int process = 0;
+  int64_t epoch = 0, step = 0;
+  std::vector<std::pair<std::string, double>> values = {};
+  Rates rates;
+  std::string time;  // of the day, when the step was recorded
+};
+
+// "| Training Device=xla:0/2 Epoch=8 Step=310 Loss=0.26758 Rate=1079.01 GlobalRate=1420.67 Time=18:02:10"
+std::string text_of(const LogLine& line);
+// With so many digits behind the point.
+std::string fixed(double value, int digits);
+
+}  // namespace sluice::train

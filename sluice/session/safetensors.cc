@@ -1,0 +1,167 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/file.h"
+#include "sluice/session/tensor_file.h"
+
+namespace sluice::train {
+namespace safetensors_detail {
+
+struct TypeName {
+  at::ScalarType type;
+  const char* name;
+};
+constexpr TypeName kTypes[] = {
+    {at::kDouble, "F64"}, {at::kFloat, "F32"}, {at::kHalf, "F16"},  {at::kBFloat16, "BF16"},
+    {at::kLong, "I64"},   {at::kInt, "I32"},   {at::kShort, "I16"}, {at::kChar, "I8"},
+    {at::kByte, "U8"},    {at::kBool, "BOOL"},
+};
+// A header above this is no header, but another kind of file.
+constexpr uint64_t kLargestHeader = 100'000'000;
+
+const char* name_of(at::ScalarType type) {
+  for (const auto& entry : kTypes)
+    if (entry.type == type) return entry.name;
+  return nullptr;
+}
+
+struct Entry {
+  std::string name;
+  at::ScalarType type;
+  std::vector<int64_t> shape;
+  uint64_t begin, end;
+};
+
+base::Result<Entry> parse_entry(const std::string& path, const std::string& name,
+                                const nlohmann::json& json) {
+  auto bad = [&](const auto&... what) {
+    return base::fail(Code::kDataLoss, path, ": the header's entry of tensor ", name, " is wrong: ", what...);
+  };
+  if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
+      !json.contains("data_offsets"))
+    return bad("expected dtype, shape and data_offsets");
+  Entry entry{name, at::ScalarType::Undefined, {}, 0, 0};
+  for (const auto& known : kTypes)
+    if (json["dtype"] == known.name) entry.type = known.type;
+  if (entry.type == at::ScalarType::Undefined)
+    return bad("element type ", json["dtype"].dump(), " is not supported");
+  const auto& offsets = json["data_offsets"];
+  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
+    return bad("data_offsets must be two numbers");
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  if (!json["shape"].is_array()) return bad("shape must be a list");
+  uint64_t bytes = c10::elementSize(entry.type);
+  for (const auto& size : json["shape"]) {
+    if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 48))
+      return bad("shape must hold sizes");
+    entry.shape.push_back(size.get<int64_t>());
+    if (__builtin_mul_overflow(bytes, size.get<uint64_t>(), &bytes)) return bad("its size overflows");
+  }
+  if (entry.end < entry.begin || entry.end - entry.begin != bytes)
+    return bad("its type and shape need ", bytes, " bytes, its offsets ", entry.begin, " and ", entry.end,
+               " differ");
+  return entry;
+}
+
+base::Result<std::vector<Entry>> parse_header(const std::string& path, const std::string& header,
+                                              uint64_t data_bytes) {
+  auto json = nlohmann::json::parse(header, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return base::fail(Code::kDataLoss, path, ": no safetensors file, its header is no JSON object");
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : json.items()) {
+    if (name == "__metadata__") continue;
+    SLUICE_TRY(Entry entry, parse_entry(path, name, value));
+    entries.push_back(std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.begin < b.begin; });
+  uint64_t at = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != at)
+      return base::fail(Code::kDataLoss, path, ": tensor ", entry.name, " starts at byte ", entry.begin,
+                        " of the data, expected ", at, " (no holes, no overlaps)");
+    at = entry.end;
+  }
+  if (at != data_bytes)
+    return base::fail(Code::kDataLoss, path, ": the header tells of ", at, " bytes of data, the file holds ",
+                      data_bytes, at > data_bytes ? " (cut off?)" : "");
+  return entries;
+}
+
+}  // namespace safetensors_detail
+
+base::Status write_safetensors(const std::string& path, const NamedTensors& tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  namespace detail = safetensors_detail;
+  nlohmann::json header = nlohmann::json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t at = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const char* type = detail::name_of(tensor.scalar_type());
+    if (type == nullptr)
+      return base::fail(Code::kUnimplemented, "cannot save tensor ", name, " in ", path,
+                        ": safetensors have no element type ", c10::toString(tensor.scalar_type()));
+    if (header.contains(name))
+      return base::fail(Code::kInvalidArgument, path, ": two tensors are called ", name);
+    const uint64_t bytes = static_cast<uint64_t>(tensor.numel()) * tensor.element_size();
+    header[name] = {{"dtype", type}, {"shape", tensor.sizes().vec()}, {"data_offsets", {at, at + bytes}}};
+    at += bytes;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  SLUICE_TRY(auto file, base::AtomicFile::create(path));
+  const uint64_t length = text.size();
+  SLUICE_OK(file.write(&length, sizeof length));
+  SLUICE_OK(file.write(text));
+  for (const auto& [name, tensor] : tensors) {
+    at::Tensor dense = tensor.detach().contiguous();
+    SLUICE_OK(file.write(dense.const_data_ptr(), dense.nbytes()));
+  }
+  return file.commit();
+}
+
+base::Result<NamedTensors> read_safetensors(const std::string& path) {
+  namespace detail = safetensors_detail;
+  SLUICE_TRY(const uint64_t size, base::file_size(path));
+  std::ifstream in(path, std::ios::binary);
+  uint64_t length = 0;
+  in.read(reinterpret_cast<char*>(&length), sizeof length);
+  if (!in || length > detail::kLargestHeader || length > size - sizeof length)
+    return base::fail(Code::kDataLoss, path, ": no safetensors file, or cut off inside its header (", size,
+                      " bytes)");
+  std::string header(length, '\0');
+  in.read(header.data(), static_cast<std::streamsize>(length));
+  SLUICE_TRY(auto entries, detail::parse_header(path, header, size - sizeof length - length));
+  NamedTensors result;
+  for (const auto& entry : entries) {
+    at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
+    in.read(static_cast<char*>(tensor.mutable_data_ptr()),
+            static_cast<std::streamsize>(entry.end - entry.begin));
+    if (!in) return base::fail(Code::kDataLoss, path, ": cannot read tensor ", entry.name);
+    result.emplace_back(entry.name, std::move(tensor));
+  }
+  return result;
+}
+
+base::Status write_tensors(const std::string& path, const NamedTensors& tensors) {
+  const bool python =
+      base::ends_with(path, ".pt") || base::ends_with(path, ".pth") || base::ends_with(path, ".bin");
+  return python ? write_torch_file(path, tensors) : write_safetensors(path, tensors);
+}
+
+base::Result<NamedTensors> read_tensors(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return base::fail_errno(errno, "cannot open", path);
+  char start[4] = {};
+  in.read(start, sizeof start);
+  if (std::memcmp(start, "PK\3\4", 4) == 0) return read_torch_file(path);
+  return read_safetensors(path);
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,340 @@
+#include "sluice/session/session.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
+#include "sluice/base/log.h"
+#include "sluice/base/strings.h"
+#include "sluice/replica/collectives.h"
+#include "sluice/replica/connect.h"
+#include "sluice/replica/placement.h"
+#include "sluice/session/checkpoint.h"
+#include "sluice/session/feed_state.h"
+#include "sluice/session/log_line.h"
+#include "sluice/session/session_state.h"
+
+namespace sluice {
+
+namespace session_detail {
+
+std::vector<std::pair<std::string, at::Tensor>> named_tensors(const torch::nn::Module& model) {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) tensors.emplace_back(item.key(), item.value());
+  return tensors;
+}
+
+std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
+  std::vector<torch::Tensor> result;
+  for (const auto& group : optimizer.param_groups())
+    result.insert(result.end(), group.params().begin(), group.params().end());
+  return result;
+}
+
+}  // namespace session_detail
+
+namespace session_detail {
+
+// The processes that the options or the environment name; null when this is the only one.
+std::shared_ptr<replica::Processes> join_others(const Options& options) {
+  replica::Placement placement{options.process_index, options.process_count, options.coordinator,
+                               "the options"};
+  if (options.process_count == 0) {
+    const auto found = base::value_or_throw(replica::find_placement(base::environment));
+    if (!found) return nullptr;
+    placement = *found;
+  }
+  if (placement.processes == 1) return nullptr;
+  if (options.device != "xla")
+    throw Error(Code::kInvalidArgument,
+                base::str("the device \"", options.device, "\" trains in one process, and ", placement.source,
+                          " started ", placement.processes, "; use the device \"xla\""));
+  return base::value_or_throw(replica::Processes::join(placement));
+}
+
+std::shared_ptr<const train::Backend> open_backend(const Options& options,
+                                                   const std::shared_ptr<replica::Processes>& processes) {
+  if (processes == nullptr) return std::make_shared<train::Backend>(options.device, options.xla);
+  DeviceOptions xla = options.xla;
+  xla.processes = processes->count();
+  xla.process_index = processes->index();
+  replica::connect_device(processes);
+  try {
+    return std::make_shared<train::Backend>(options.device, xla);
+  } catch (const std::exception& error) {
+    processes->fail(error.what());  // or the others would wait for this one's devices
+    throw;
+  }
+}
+
+}  // namespace session_detail
+
+Session::State::State(const Options& options)
+    : processes(session_detail::join_others(options)),
+      backend(session_detail::open_backend(options, processes)),
+      deliveries(backend, processes),
+      meter(base::monotonic_seconds(), backend->local_replicas()) {}
+
+Session::State::~State() {
+  const bool failing = std::uncaught_exceptions() > exceptions;
+  if (failing && processes != nullptr) {
+    // The others must not wait for this one, nor this one for them.
+    processes->fail("it ended with an error");
+    return;
+  }
+  try {
+    deliveries.run(/*wait=*/true);
+  } catch (const std::exception& error) {
+    base::error("while the session ended: ", error.what());
+  }
+}
+
+std::function<void(int64_t)> Session::State::count_batches(int64_t epoch) {
+  auto source = std::make_shared<const train::StepMeter::Source>(
+      train::StepMeter::Source{epoch, base::monotonic_seconds()});
+  return [this, source](int64_t examples) { meter.hand_out(source, examples); };
+}
+
+void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
+                                bool from_leader) {
+  if (!prepared.insert(&optimizer).second) return;
+  const std::vector<torch::Tensor> parameters = session_detail::parameters_of(optimizer);
+  replica::NamedTensors tensors = train::create_missing_state(optimizer);
+  if (backend->replicas() > 1) {
+    tensors.insert(tensors.end(), others.begin(), others.end());
+    for (size_t i = 0; i < parameters.size(); ++i)
+      tensors.emplace_back(base::str("parameter ", i), parameters[i]);
+    replica::make_global(processes.get(), tensors, from_leader);
+  }
+  backend->keep_equal(parameters);
+}
+
+torch::Device Session::device() const { return state_->backend->device(); }
+int Session::replicas() const { return state_->backend->replicas(); }
+int Session::local_replicas() const { return state_->backend->local_replicas(); }
+int Session::first_replica() const { return state_->backend->first_replica(); }
+int Session::process_index() const { return state_->processes ? state_->processes->index() : 0; }
+int Session::processes() const { return state_->processes ? state_->processes->count() : 1; }
+bool Session::is_leader() const { return process_index() == 0; }
+int64_t Session::steps() const { return state_->steps; }
+
+Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) {
+  FeedOptions chosen = options;
+  int64_t& next = state_->epochs[&dataset];
+  if (chosen.epoch < 0) chosen.epoch = next;
+  next = chosen.epoch + 1;
+  auto source = train::dataset_source(dataset, local_replicas(), first_replica() / local_replicas(),
+                                      processes(), chosen);
+  auto feed = std::make_unique<Feed::State>(
+      state_->backend, std::move(source.next), chosen,
+      [state = state_, count = state_->count_batches(chosen.epoch)](int64_t examples) { count(examples); },
+      std::move(source.statistics));
+  if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
+  return Feed(std::move(feed));
+}
+
+Feed Session::feed_source(train::HostSource source, const FeedOptions& options) {
+  auto feed = std::make_unique<Feed::State>(
+      state_->backend, std::move(source), options,
+      [state = state_, count = state_->count_batches(options.epoch)](int64_t examples) { count(examples); });
+  feed->normalize = options.normalize;
+  return Feed(std::move(feed));
+}
+
+torch::Tensor Session::upload(const std::vector<torch::Tensor>& one_per_replica) {
+  return state_->backend->upload(one_per_replica);
+}
+
+std::vector<torch::Tensor> Session::read(const torch::Tensor& tensor) {
+  state_->backend->cut("read");
+  return state_->backend->fetch(tensor).get();
+}
+
+const train::Backend& Session::backend() const { return *state_->backend; }
+
+void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimizers,
+                            const StepOptions& options) {
+  std::vector<torch::Tensor> parameters;
+  for (auto* optimizer : optimizers) {
+    std::vector<torch::Tensor> own = session_detail::parameters_of(*optimizer);
+    state_->hold_equal(*optimizer, {}, /*from_leader=*/false);
+    parameters.insert(parameters.end(), own.begin(), own.end());
+  }
+  reduce_gradients(parameters);
+  if (options.clip_norm > 0) clip_grad_norm_(parameters, options.clip_norm);
+}
+
+void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& options) {
+  step({&optimizer}, options);
+}
+
+void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
+  state_->meter.step();
+  if (state_->accumulating > 0) return sync("accumulate");
+  before_update(optimizers, options);
+  for (auto* optimizer : optimizers) optimizer->step();
+  // A gradient that lives past the cut would be a result of the program, written to memory.
+  if (!options.keep_gradients)
+    for (auto* optimizer : optimizers) optimizer->zero_grad();
+  ++state_->steps;
+  state_->reduced = false;
+  sync("step");
+}
+
+torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
+                            const std::function<torch::Tensor()>& closure) {
+  state_->meter.step();
+  torch::Tensor loss = optimizer.step([&] {
+    torch::Tensor value = closure();
+    before_update({&optimizer}, {});
+    state_->reduced = false;  // each evaluation has gradients of its own
+    sync("closure");
+    return value;
+  });
+  ++state_->steps;
+  sync("step");
+  return loss;
+}
+
+void Session::reduce_gradients(const std::vector<torch::Tensor>& parameters) {
+  if (replicas() == 1) return;
+  const auto has_gradient = [](const torch::Tensor& parameter) { return parameter.grad().defined(); };
+  const int64_t averaged = replica::reduce_gradients(parameters);
+  if (averaged == 0 && !state_->reduced && !state_->warned_of_equal_gradients &&
+      std::any_of(parameters.begin(), parameters.end(), has_gradient)) {
+    state_->warned_of_equal_gradients = true;
+    base::warn(
+        "all gradients are equal on the ", replicas(),
+        " replicas before they are averaged: the batch was not split, and every replica did the same ",
+        "work. Take batches from session.feed, or give each replica its part by sluice::split(tensor)");
+  }
+  state_->reduced = true;
+}
+
+void Session::sync_buffers(const torch::nn::Module& model) { replica::make_equal(model.buffers()); }
+
+void Session::check_replicas(const torch::nn::Module& model) {
+  for (const auto& item : model.named_parameters()) {
+    const std::vector<torch::Tensor> parts = read(item.value());
+    for (size_t r = 1; r < parts.size(); ++r) {
+      const auto bytes = static_cast<size_t>(parts[r].nbytes());
+      if (bytes == 0 || std::memcmp(parts[r].const_data_ptr(), parts[0].const_data_ptr(), bytes) == 0)
+        continue;
+      throw Error(Code::kInternal,
+                  base::str("the parameter '", item.key(), "' differs between replica 0 and replica ", r,
+                            " after step ", steps(), ", although it is marked as equal"));
+    }
+  }
+}
+
+void Session::sync(const char* what) {
+  state_->heartbeat.beat();
+  state_->backend->cut(what);
+  state_->deliveries.run(/*wait=*/false);
+}
+
+void Session::barrier() {
+  sync();
+  state_->backend->wait();
+  if (state_->processes != nullptr) base::value_or_throw(state_->processes->barrier("session"));
+}
+
+void Session::after_step(std::vector<torch::Tensor> values,
+                         std::function<void(std::vector<torch::Tensor>)> function, Over over) {
+  state_->deliveries.add(values, std::move(function), /*alone=*/over == Over::kLocalReplicas);
+}
+
+void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values) {
+  if (n <= 0 || state_->steps == 0 || state_->steps % n != 0) return;
+  train::LogLine line{.device = device(),
+                      .process = process_index(),
+                      .epoch = state_->meter.epoch(),
+                      .step = state_->steps,
+                      .rates = state_->meter.take(base::monotonic_seconds()),
+                      .time = base::local_time()};
+  std::vector<torch::Tensor> tensors;
+  std::vector<bool> on_host;
+  for (const auto& [name, value] : values) {
+    const auto* number = std::get_if<double>(&value.value());
+    line.values.emplace_back(name, number ? *number : 0);
+    on_host.push_back(number != nullptr);
+    if (!number) tensors.push_back(std::get<torch::Tensor>(value.value()));
+  }
+  after_step(std::move(tensors), [this_prints = is_leader(), line = std::move(line),
+                                  on_host](const std::vector<torch::Tensor>& host) mutable {
+    if (!this_prints) return;
+    size_t next = 0;
+    for (size_t i = 0; i < on_host.size(); ++i)
+      if (!on_host[i]) line.values[i].second = host[next++].item().toDouble();
+    std::printf("%s\n", train::text_of(line).c_str());
+    std::fflush(stdout);
+  });
+}
+
+void Session::print_line(const std::string& text) const {
+  if (!is_leader()) return;
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+void Session::finish() {
+  sync();
+  state_->backend->wait();
+  state_->deliveries.run(/*wait=*/true);
+}
+
+void Session::name(const torch::nn::Module& model) {
+  state_->backend->name(session_detail::named_tensors(model));
+}
+
+void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+                      const PrepareOptions& options) {
+  name(model);
+  replica::NamedTensors tensors = session_detail::named_tensors(model);
+  // What a checkpoint has brought.
+  for (auto& [name, tensor] : train::optimizer_tensors(optimizer, model)) tensors.emplace_back(name, tensor);
+  state_->hold_equal(optimizer, tensors, options.from_leader);
+  state_->backend->label(train::optimizer_tensors(optimizer, model));
+}
+
+std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {
+  if (state_->processes == nullptr) return {bytes};
+  return base::value_or_throw(state_->processes->gather("gather " + name, bytes));
+}
+
+bool Session::agree_to_stop(bool wish) {
+  if (state_->processes == nullptr) return wish;
+  // The processes are a few steps apart at most, so this call is still before all of them.
+  constexpr int64_t kAhead = 8;
+  constexpr const char* kKey = "stop at call";
+  const int64_t call = ++state_->stop_calls;
+  auto agreed = base::value_or_throw(state_->processes->try_get(kKey));
+  if (!agreed && wish)
+    agreed = base::value_or_throw(state_->processes->put_first(kKey, std::to_string(call + kAhead)));
+  return agreed && call >= std::stoll(*agreed);
+}
+
+torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, double max_norm,
+                              double norm_type) {
+  torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> gradients, norms;
+  for (const auto& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    gradients.push_back(parameter.grad());
+    norms.push_back(at::linalg_vector_norm(gradients.back(), norm_type));
+  }
+  if (gradients.empty()) return torch::zeros({});
+  torch::Tensor total = at::linalg_vector_norm(torch::stack(norms), norm_type);
+  torch::Tensor factor = (max_norm / (total + 1e-6)).clamp_max(1.0);
+  for (auto& gradient : gradients) gradient.mul_(factor);
+  return total;
+}
+
+Accumulate::Accumulate(Session& session) : state_(session.state_) { ++state_->accumulating; }
+Accumulate::~Accumulate() { --state_->accumulating; }
+
+}  // namespace sluice

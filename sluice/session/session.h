@@ -1,0 +1,208 @@
+// Session: what a training loop needs around LibTorch, on one replica or many.
+//
+//   auto session = sluice::start(argc, argv);
+//   for (auto& batch : session.feed(train)) {
+//     optimizer.zero_grad();
+//     auto loss = torch::nn::functional::cross_entropy(model->forward(batch.image), batch.label);
+//     loss.backward();
+//     session.step(optimizer);
+//     session.log_every(20, {{"loss", loss}});
+//   }
+//
+// A Session is a handle: copies mean the same session. Threads: one, which also records. Errors are
+// sluice::Error.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sluice/base/export.h"
+#include "sluice/data/dataset.h"
+#include "sluice/device/device.h"
+#include "sluice/session/feed.h"
+
+SLUICE_API_BEGIN
+
+namespace sluice {
+
+struct Options {
+  std::string device = "xla";  // "xla", or "cpu" for LibTorch's own CPU, eager
+  DeviceOptions xla;           // plugin, number of devices, strict, … of the device "xla"
+  // The processes that train together. Usually the launcher's environment says it (docs/replicas.md); a count
+  // above 0 here wins: which one this is, and host:port of process 0.
+  int process_count = 0;
+  int process_index = 0;
+  std::string coordinator;
+};
+
+struct PrepareOptions {
+  bool from_leader = false;  // send process 0's values to the others instead of comparing them
+};
+
+struct StepOptions {
+  double clip_norm = 0;         // above 0: the averaged gradients' norm is cut to this
+  bool keep_gradients = false;  // keep .grad after the step: each one then costs a copy in memory
+};
+
+// A number to log: a tensor of one element, or a host number.
+class LogValue {
+ public:
+  LogValue(const torch::Tensor& tensor)
+      : value_(tensor) {}  // NOLINT: a list of values reads best without casts
+  template <typename Number>
+  requires std::is_arithmetic_v<Number> LogValue(Number number)
+      : value_(static_cast<double>(number)) {}  // NOLINT
+  const std::variant<torch::Tensor, double>& value() const { return value_; }
+
+ private:
+  std::variant<torch::Tensor, double> value_;
+};
+
+// The replicas that a value is put together from: of all processes, or of this one.
+enum class Over { kAllReplicas, kLocalReplicas };
+
+// Creates the state of SGD, Adam, AdamW and RMSprop (momentum, averages) that LibTorch creates in the first
+// step, where it begins with zeros. The first step then is the same program as all others, which halves the
+// time of compiling. A session does it by itself, in `prepare` or in its first step; a loop without one calls
+// it before its first step. Parameters must be on their device. State that is there already, and other
+// optimizers, are left alone.
+void create_state(torch::optim::Optimizer& optimizer);
+
+class Session {
+ public:
+  torch::Device device() const;
+  int replicas() const;        // of all processes
+  int local_replicas() const;  // of this one
+  int first_replica() const;   // the number of this process's first one among all
+  int process_index() const;   // 0 … processes − 1, as the launcher counts
+  int processes() const;
+  bool is_leader() const;  // the process that prints and saves
+  int64_t steps() const;   // so far
+
+  // One epoch of batches on the device: prefetched, split by replica, pictures normalised there.
+  Feed feed(const data::WebDataset& dataset, const FeedOptions& options = {});
+  // Any range of host tensors, vectors, pairs or tuples of them, torch::data::Example<> or vectors of these,
+  // such as *torch::data::make_data_loader(…); each item is one replica's batch. An lvalue range must outlive
+  // the feed.
+  template <typename Range>
+  requires requires(Range& range) { train::columns_of(*std::begin(range)); }
+  Feed feed(Range&& range, const FeedOptions& options = {}) {
+    return feed_source(train::RangeSource<Range>(std::forward<Range>(range), local_replicas(), options.skip),
+                       options);
+  }
+
+  // The gradients' mean over all replicas, the update, the end of the graph. Releases the gradients.
+  void step(torch::optim::Optimizer& optimizer, const StepOptions& options = {});
+  void step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options = {});
+  // For optimizers that evaluate the loss several times (LBFGS). `closure` computes the loss and its
+  // gradients.
+  torch::Tensor step(torch::optim::Optimizer& optimizer, const std::function<torch::Tensor()>& closure);
+  // The mean of the gradients over all replicas, now; the next step does not average again.
+  void reduce_gradients(const std::vector<torch::Tensor>& parameters);
+  // The mean of the model's buffers (BatchNorm's statistics, which differ by replica) over all replicas; of
+  // those that are no floating-point numbers replica 0's value. Before an evaluation or a checkpoint.
+  void sync_buffers(const torch::nn::Module& model);
+  // For finding bugs: compares the bytes of all parameters on all replicas of this process; waits. Throws
+  // kInternal, naming the parameter that differs.
+  void check_replicas(const torch::nn::Module& model);
+  // Ends the graph: what was recorded starts to run. Does not wait. `what` names the boundary in reports.
+  void sync(const char* what = "sync");
+  // Until all processes are here and this one's programs have finished.
+  void barrier();
+
+  // Every n steps (after step n, 2 n, …) one line with the values' means over the replicas. The values are
+  // copied while the device goes on; the line appears a little later. The rest is printed when the session
+  // ends. Rate and GlobalRate are examples a second of one replica: the moving average from line to line, and
+  // the mean since the epoch (the feed) began. Epoch is that of the feed, Step counts the session's.
+  void log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values);
+  // Calls `function` with the values' host copies, a little later, from one of the session's calls on this
+  // thread. Floating-point values are the mean over the replicas, others (counts) the sum: over those of all
+  // processes, which all make the same call, or over this process's alone.
+  void after_step(std::vector<torch::Tensor> values, std::function<void(std::vector<torch::Tensor>)> function,
+                  Over over = Over::kAllReplicas);
+  // On the leader alone, one line on standard output.
+  template <typename... Pieces>
+  void print(const Pieces&... pieces) {
+    std::ostringstream text;
+    (text << ... << pieces);
+    print_line(text.str());
+  }
+  // Waits for what runs and delivers every log line and after_step call that is due.
+  void finish();
+
+  // Gives the parameters and buffers their names, for messages, reports and dumped programs.
+  void name(const torch::nn::Module& model);
+  // Names the model, and marks the optimizer's parameters: they stay equal on all replicas. The first step
+  // with an optimizer does the latter by itself.
+  // Weights, buffers and the optimizer's state must be equal on all replicas; with several processes they are
+  // compared, and a difference is an error that names it.
+  void prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+               const PrepareOptions& options = {});
+
+  // What each process gives, in their order; the same list everywhere. All processes call it with the same
+  // `name`.
+  std::vector<std::string> gather_on_host(const std::string& name, const std::string& bytes);
+  // True on all processes at the same call once one of them has said true: to stop together after a signal.
+  // All processes call it equally often; the answer comes some calls later than the wish.
+  bool agree_to_stop(bool wish);
+
+  // The parts that feed, upload and read are made of: a source of host batches; one host tensor a replica as
+  // one tensor on the device; a device tensor's value on each local replica (waits).
+  Feed feed_source(train::HostSource source, const FeedOptions& options);
+  torch::Tensor upload(const std::vector<torch::Tensor>& one_per_replica);
+  std::vector<torch::Tensor> read(const torch::Tensor& tensor);
+
+  struct State;
+  explicit Session(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  const train::Backend& backend() const;
+
+ private:
+  friend class Accumulate;
+  void print_line(const std::string& text) const;
+  void before_update(const std::vector<torch::optim::Optimizer*>& optimizers, const StepOptions& options);
+  std::shared_ptr<State> state_;
+};
+
+// Starts a session. Environment variables come first, flags win over them: --sluice-device=xla|cpu
+// (SLUICE_DEVICE),
+// --sluice-plugin=auto|cpu|tpu|cuda|PATH (SLUICE_PLUGIN), --sluice-devices=N|all|[5] (SLUICE_DEVICES),
+// --sluice-strict, --sluice-eager.
+// Other arguments are the program's own; an unknown --sluice-… flag is an error that proposes the nearest
+// one.
+Session start(int argc, char** argv);
+// The same, and removes the --sluice-… flags from the arguments.
+Session start(int* argc, char** argv);
+Session start(const Options& options);
+// From the environment alone.
+Session start();
+
+// The norm over all gradients; when it is above max_norm the gradients are scaled down to it. Unlike
+// LibTorch's own it returns a tensor and waits for nothing.
+torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, double max_norm,
+                              double norm_type = 2);
+
+// While one lives, session.step() ends the graph but neither averages nor updates, and keeps the gradients:
+// they add up over several batches. Let it go before the last of them.
+class Accumulate {
+ public:
+  explicit Accumulate(Session& session);
+  ~Accumulate();
+  Accumulate(const Accumulate&) = delete;
+  Accumulate& operator=(const Accumulate&) = delete;
+
+ private:
+  std::shared_ptr<Session::State> state_;
+};
+
+}  // namespace sluice
+
+SLUICE_API_END

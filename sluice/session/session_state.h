@@ -1,0 +1,45 @@
+// The inside of a Session.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sluice/replica/sameness.h"
+#include "sluice/session/backend.h"
+#include "sluice/session/deliveries.h"
+#include "sluice/session/heartbeat.h"
+#include "sluice/session/session.h"
+#include "sluice/session/step_meter.h"
+
+namespace sluice {
+
+struct Session::State {
+  explicit State(const Options& options);
+  ~State();
+
+  // What hears of a feed's batches.
+  std::function<void(int64_t)> count_batches(int64_t epoch);
+  // The optimizer's parameters stay equal from now on, and so do these tensors begin.
+  void hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others, bool from_leader);
+
+  std::shared_ptr<replica::Processes> processes;  // null when there is one
+  std::shared_ptr<const train::Backend> backend;
+  train::Deliveries deliveries;
+  train::Heartbeat heartbeat;
+  int64_t stop_calls = 0;
+  const int exceptions = std::uncaught_exceptions();  // when the session began
+  int64_t steps = 0;
+  int accumulating = 0;
+  std::set<const torch::optim::Optimizer*> prepared;
+  bool reduced = false;  // gradients were averaged since the last step
+  bool warned_of_equal_gradients = false;
+  std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
+  train::StepMeter meter;
+};
+
+}  // namespace sluice
