@@ -114,18 +114,17 @@ void add_cifar10(CLI::App& noun, int& exit_status) {
   auto& options = flags->options;
   auto* verb = noun.add_subcommand("cifar10", "Make shards of the published CIFAR-10 archive");
   verb->footer(base::str(
-      "SOURCE is cifar-10-binary.tar.gz or cifar-10-python.tar.gz on this disk, the address of one, or the "
-      "data set's\n"
+      "SOURCE is cifar-10-binary.tar.gz on this disk, its address, or the data set's\n"
       "home page; without it the archive is downloaded from ",
       data::kCifar10Page, ".\n",
-      "The archive's MD5 sum must be one of the published ones. Writes OUT/train-*.tar, OUT/test-*.tar and\n"
+      "The archive's MD5 sum must be the published one. Writes OUT/train-*.tar, OUT/test-*.tar and\n"
       "OUT/classes.txt.\n"
       "Examples: sluice data cifar10 shards\n"
-      "          sluice data cifar10 ~/cifar-10-python.tar.gz shards"));
+      "          sluice data cifar10 ~/cifar-10-binary.tar.gz shards"));
   verb->add_option("[SOURCE] OUT", flags->places, "The archive, and the folder for the shards")
       ->required()
       ->expected(1, 2);
-  verb->add_option("--md5", options.md5, "Expected MD5 sum of an archive other than the published ones");
+  verb->add_option("--md5", options.md5, "Expected MD5 sum of an archive other than the published one");
   verb->add_option("--seed", options.seed, "Seed of the training samples' order")->capture_default_str();
   verb->add_option("--shard-size", options.shard_size, "Samples in a shard")
       ->check(CLI::PositiveNumber)

@@ -1,5 +1,5 @@
-// Files that other programs wrote, in base64: pictures by Pillow 13, arrays and pickles by NumPy 2 and
-// Python 3.11, archives (gzip) by Python's webdataset 1.0.2 and by GNU tar 1.34.
+// Files that other programs wrote, in base64: pictures by Pillow 13, arrays by NumPy 2, archives
+// (gzip) by Python's webdataset 1.0.2 and by GNU tar 1.34.
 #pragma once
 
 namespace sluice::data::test {
@@ -115,20 +115,5 @@ inline constexpr char kTarSparsePax[] =
     "bwdxdJQ4Y9Yx2Y6kSyfYFmliDRELYtbaiGwnTuA1zn5KryL+J62zy+s7FV/8FIPq/fM4NSw31XZIVZLa7lcH34dmvTGy4P3GFHwX"
     "27fQMJnKlk4WlPVzm1ZzWVttictSVdaY0jlTLF3/tWtrR5brpfvw/bMCfknl6eRu14O7aLugWBfaHflHcDj/zMv8c/6tJicyOmX+"
     "p3GcD637qb/9uHPJv0wpNaYiaah28iOyhGgBAAAAAAAAAJy9p9B1I7YBAAAAAAAA4O97B7FQ2JoAKAAA";
-inline constexpr char kPickle2[] =
-    "H4sIAAAAAAACA+2ZyW7CMBRFnQBtCXSeWzpP6aBI/EajsvAqG4ScxG2QQuAGZ4HUSt2U4bv6Ya0D/EXeuZJl3ftsP+8s+dv8ArOD"
-    "TtAPZTC0ZJJPLBhejTHmCxVEnVj4MobprWgnFqqbNFEao8xRiQzP0KbCSqSdVY417SzK9JIhqrltcdTaqNtuya1KnZd1HgolsJ6n"
-    "GxybQZL1BiNH95BKp5fFqivSVIysTiqDfjJUaRYoC1uLMisJFym2XfaDnWUPPnbz7fY49ic44Di0XcM131h9jKPlwlCNBvpqx56p"
-    "67MmTmbTCU45Grq1+R6fOGu1Wq9/mvng6pud+zN9AmswgiAIgiAIgiAKhEEQRGH5nZJIJBKJRCqa6AVEEMUFF/kH4yXHlcK1Hxle"
-    "lTH23o1lInpyiJs8veW4a+Pe1mlFp8IZJB94yBOb43Hp+nP3KXefOV5k5vwDJoZeGYUdAAA=";
-inline constexpr char kPickle4[] =
-    "H4sIAAAAAAACA+3ZP07DMBQGcKdtQBGdEUfoFIkr4I2IDOwoshPTVkrSyHWGSCCx8KeSt37ciUtwFggut8j3G549fH5601v8svj8"
-    "vhLBM1byQitXbopaaVNDRg7yLNz3eMAqm2eJkYtKOQV/2fZNN6RFubMmbfrabZW1aoBfFtaUu3bvbF86HOHjkIQ/b6tT5IhMvI7d"
-    "Nd5xP7aNstmdWL5hk/i4ckNn/l7N+mscPk6BuY+ekOf57c8olEw46MON+B+diIiIiIimISKiyfoiosniBiSaLjhomTxua9OqxoSP"
-    "ChmrtGvXkLEOp+nTXzlCNaLoGAAA";
-inline constexpr char kPickleMeta[] =
-    "gAJ9cQAoWBMAAABudW1fY2FzZXNfcGVyX2JhdGNocQFLAlgLAAAAbGFiZWxfbmFtZXNxAl1xAyhYAwAAAGNhdHEEWAMAAABkb2dx"
-    "BWV1Lg==";
-inline constexpr char kPickleEvil[] = "gAJjcG9zaXgKc3lzdGVtCnEALg==";
 
 }  // namespace sluice::data::test

@@ -8,13 +8,15 @@
 #include "sluice/data/decode/image.h"
 #include "sluice/data/shards/tar.h"
 #include "sluice/data/tools/download.h"
-#include "sluice/data/tools/pickle.h"
 
 namespace sluice::data {
 namespace {
 
 constexpr std::int64_t kSide = 32, kPlane = kSide * kSide, kPictureBytes = 3 * kPlane;
-constexpr std::uint64_t kTrainOrder = 21;  // sets the random numbers apart
+constexpr std::uint64_t kTrainOrder = 21;                          // sets the random numbers apart
+constexpr char kPythonMd5[] = "c58f30108f718f92721af3b95e74349a";  // of cifar-10-python.tar.gz
+constexpr char kUseTheBinary[] =
+    "whose batches are pickles: use cifar-10-binary.tar.gz, which holds the same images";
 
 const std::vector<std::string>& published_classes() {
   static const std::vector<std::string> kNames = {"airplane", "automobile", "bird",  "cat",  "deer",
@@ -48,53 +50,20 @@ base::Status add_binary(const std::string& bytes, Pictures& pictures) {
   return {};
 }
 
-const PickleValue* entry(const PickleValue& dictionary, const std::string& name) {
-  const auto found = dictionary.entries.find(name);
-  return found == dictionary.entries.end() ? nullptr : found->second.get();
-}
-
-base::Status add_pickle(const std::string& bytes, Pictures& pictures) {
-  SLUICE_TRY(const PicklePointer batch, parse_pickle(bytes));
-  const PickleValue* labels = entry(*batch, "labels");
-  const PickleValue* data = entry(*batch, "data");
-  if (labels == nullptr || data == nullptr || data->kind != PickleValue::Kind::kArray)
-    return base::fail(Code::kDataLoss, "expected a dictionary with labels and an array data");
-  const auto count = static_cast<std::int64_t>(labels->items.size());
-  if (data->element != "u1" || data->shape != std::vector<std::int64_t>{count, kPictureBytes} ||
-      static_cast<std::int64_t>(data->text.size()) != count * kPictureBytes)
-    return base::fail(Code::kDataLoss, "expected uint8 data of [", count, ", ", kPictureBytes, "], found ",
-                      data->element, " of [", base::join(data->shape, ", "), "] in ", data->text.size(),
-                      " bytes");
-  for (const PicklePointer& label : labels->items) pictures.labels.push_back(label->integer);
-  pictures.planes += data->text;
-  return {};
-}
-
-base::Status add_names(const std::string& bytes, bool pickled, Archive& archive) {
-  std::vector<std::string> names;
-  if (pickled) {
-    SLUICE_TRY(const PicklePointer meta, parse_pickle(bytes));
-    const PickleValue* list = entry(*meta, "label_names");
-    if (list == nullptr) return base::fail(Code::kDataLoss, "expected a dictionary with label_names");
-    for (const PicklePointer& name : list->items) names.push_back(name->text);
-  } else {
-    for (const std::string& line : base::split(bytes, '\n'))
-      if (!base::trim(line).empty()) names.emplace_back(base::trim(line));
-  }
-  archive.classes = std::move(names);
-  return {};
+void add_names(const std::string& bytes, Archive& archive) {
+  archive.classes.clear();
+  for (const std::string& line : base::split(bytes, '\n'))
+    if (!base::trim(line).empty()) archive.classes.emplace_back(base::trim(line));
 }
 
 base::Status add_member(const std::string& name, const std::string& bytes, Archive& archive) {
   const std::size_t slash = name.rfind('/');
   const std::string file = slash == std::string::npos ? name : name.substr(slash + 1);
-  const bool binary = base::ends_with(file, ".bin");
-  if (base::starts_with(file, "data_batch_"))
-    return binary ? add_binary(bytes, archive.train) : add_pickle(bytes, archive.train);
-  if (base::starts_with(file, "test_batch"))
-    return binary ? add_binary(bytes, archive.test) : add_pickle(bytes, archive.test);
-  if (base::starts_with(file, "batches.meta"))
-    return add_names(bytes, !base::ends_with(file, ".txt"), archive);
+  if (file == "batches.meta" || (base::starts_with(file, "data_batch_") && !base::ends_with(file, ".bin")))
+    return base::fail(Code::kInvalidArgument, "the archive is CIFAR-10's Python version, ", kUseTheBinary);
+  if (base::starts_with(file, "data_batch_")) return add_binary(bytes, archive.train);
+  if (file == "test_batch.bin") return add_binary(bytes, archive.test);
+  if (file == "batches.meta.txt") add_names(bytes, archive);
   return {};  // readme.html
 }
 
@@ -113,8 +82,9 @@ base::Result<Archive> read_archive(const std::string& path) {
     if (!status) return base::fail_at(status, path, ": member ", member.name);
   }
   if (archive.train.size() == 0 || archive.test.size() == 0)
-    return base::fail(Code::kInvalidArgument, path, ": expected data_batch_1 … and test_batch, found ",
-                      archive.train.size(), " training and ", archive.test.size(), " test pictures");
+    return base::fail(Code::kInvalidArgument, path,
+                      ": expected data_batch_1.bin … and test_batch.bin, found ", archive.train.size(),
+                      " training and ", archive.test.size(), " test pictures");
   return archive;
 }
 
@@ -149,11 +119,10 @@ base::Result<ShardReport> write_pictures(const Pictures& pictures, const std::ve
 
 base::Status check_sum(const std::string& path, const std::string& expected) {
   SLUICE_TRY(const std::string found, md5_of_file(path));
-  if (!expected.empty() ? found == expected : found == kCifar10BinaryMd5 || found == kCifar10PythonMd5)
-    return {};
-  const std::string wanted =
-      !expected.empty() ? expected
-                        : base::str(kCifar10BinaryMd5, " (binary) or ", kCifar10PythonMd5, " (Python)");
+  if (found == kPythonMd5)
+    return base::fail(Code::kInvalidArgument, path, ": this is CIFAR-10's Python version, ", kUseTheBinary);
+  const std::string wanted = expected.empty() ? kCifar10BinaryMd5 : expected;
+  if (found == wanted) return {};
   return base::fail(Code::kDataLoss, path, ": expected the MD5 sum ", wanted, ", found ", found,
                     ": the archive is damaged or another one; download it again, or name its sum with --md5");
 }

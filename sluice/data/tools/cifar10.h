@@ -1,4 +1,4 @@
-// The published CIFAR-10 archives as shards.
+// The published CIFAR-10 archive (the binary version) as shards.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,16 @@
 
 namespace sluice::data {
 
-// Where the archives live, and what their MD5 sums are.
+// Where the binary archive lives, and what its MD5 sum is.
 inline constexpr char kCifar10Page[] = "https://www.cs.toronto.edu/~kriz/cifar.html";
 inline constexpr char kCifar10BinaryMd5[] = "c32a1d4ab5d03f1284b67883e8d87530";
-inline constexpr char kCifar10PythonMd5[] = "c58f30108f718f92721af3b95e74349a";
 
 struct Cifar10Options {
-  // A path of cifar-10-binary.tar.gz or cifar-10-python.tar.gz, an http(s) address of one, or its home page
-  // (which stands for the binary version beside it).
+  // A path of cifar-10-binary.tar.gz, an http(s) address of it, or the data set's home page (which stands for
+  // the archive beside it). The Python version is an error: it holds the same images as pickles.
   std::string source = kCifar10Page;
   std::string folder;
-  std::string md5;  // expected; empty: one of the published sums
+  std::string md5;  // expected; empty: the published sum
   std::int64_t shard_size = 2000;
   std::uint64_t seed = 0;  // of the order of the training samples; the test samples keep theirs
   bool overwrite = false;
