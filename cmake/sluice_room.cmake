@@ -31,7 +31,7 @@ function(sluice_room name)
   endif()
 endfunction()
 
-# Names for the linker (curl, png16) of targets and paths: an exported file then names no folder of this machine and
+# Names for the linker (curl, spng) of targets and paths: an exported file then names no folder of this machine and
 # no other CMake package. Header-only targets give nothing.
 function(sluice_linker_names result)
   set(names)

@@ -1,11 +1,9 @@
 // The headers of every third-party library are of the version that is loaded, also beside LibTorch, which
 // ships headers and symbols of some of them.
-#include <archive.h>
 #include <curl/curl.h>
 #include <gtest/gtest.h>
 #include <openssl/crypto.h>
 #include <openssl/opensslv.h>
-#include <png.h>
 #include <spng.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -21,8 +19,6 @@ TEST(Versions, Zlib) { EXPECT_STREQ(zlibVersion(), ZLIB_VERSION); }
 
 TEST(Versions, Zstd) { EXPECT_EQ(ZSTD_versionNumber(), static_cast<unsigned>(ZSTD_VERSION_NUMBER)); }
 
-TEST(Versions, Png) { EXPECT_STREQ(png_get_libpng_ver(nullptr), PNG_LIBPNG_VER_STRING); }
-
 TEST(Versions, Spng) {
   const std::string header = std::to_string(SPNG_VERSION_MAJOR) + "." + std::to_string(SPNG_VERSION_MINOR) +
                              "." + std::to_string(SPNG_VERSION_PATCH);
@@ -30,8 +26,6 @@ TEST(Versions, Spng) {
 }
 
 TEST(Versions, Curl) { EXPECT_STREQ(curl_version_info(CURLVERSION_NOW)->version, LIBCURL_VERSION); }
-
-TEST(Versions, Archive) { EXPECT_EQ(archive_version_number(), ARCHIVE_VERSION_NUMBER); }
 
 TEST(Versions, OpenSsl) {
   EXPECT_EQ(OPENSSL_version_major(), static_cast<unsigned>(OPENSSL_VERSION_MAJOR));

@@ -53,8 +53,6 @@ inline std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
 // keep their upper byte; a palette is looked up. A damaged or cut-off file is an error with the decoder's
 // reason (not with a name: the caller knows it). Pictures of more than kMaxPixels are refused.
 base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model);
-// The same through libjpeg alone, without our reader of coefficients: for comparison.
-base::Result<Pixels> decode_jpeg_general(std::string_view bytes, ColorModel model);
 // Only the part that `choose` names when it is told the picture's height and width, resized to height × width
 // as resize_bilinear does it. The same pixels as decode, crop, resize; but a part of at least twice the new
 // size is read at 1/2, 1/4 or 1/8 in the JPEG's own way, which gives a few levels of difference. What lies

@@ -3,13 +3,11 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 // jpeglib.h needs cstdio before it.
 #include <jerror.h>
 #include <jpeglib.h>
 
 #include "sluice/data/decode/image.h"
-#include "sluice/data/decode/jpeg_huffman.h"
 #include "sluice/data/decode/resize.h"
 
 namespace sluice::data {
@@ -62,7 +60,6 @@ struct JpegDefaults {
 struct JpegReader {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
-  std::unique_ptr<JpegHuffman> huffman = std::make_unique<JpegHuffman>();
   std::vector<std::uint8_t> unaligned_row;
 
   JpegReader() {
@@ -153,11 +150,9 @@ struct JpegWork {
   Pixels pixels;
   const std::function<Region(std::int64_t, std::int64_t)>* choose = nullptr;
   std::int64_t height = 0, width = 0;  // of the result
-  bool chosen = false;
-  Region region;  // of the picture
-  Region read;    // what pixels hold, of the picture as it is scaled
+  Region region;                       // of the picture
+  Region read;                         // what pixels hold, of the picture as it is scaled
   int reduction = 1;
-  bool quick = true;  // the coefficients are read by JpegHuffman, where it takes them
 };
 
 bool jpeg_begin(JpegReader& reader, const JpegWork& work) {
@@ -183,7 +178,6 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
   if (setjmp(reader.errors.escape) != 0) return false;
   if (!jpeg_begin(reader, work)) return false;
   jpeg_start_decompress(&info);
-  work.quick = work.quick && reader.huffman->take_over(info);
   Pixels& pixels = work.pixels;
   pixels.height = info.output_height;
   pixels.width = info.output_width;
@@ -192,7 +186,6 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
   pixels.bytes = pixel_memory(stride * static_cast<std::size_t>(pixels.height));
   while (info.output_scanline < info.output_height)
     reader.read_row(pixels.bytes.data() + stride * info.output_scanline, stride);
-  if (work.quick) reader.huffman->hand_back(info);
   jpeg_finish_decompress(&info);
   return true;
 }
@@ -215,8 +208,7 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
   auto& info = reader.info;
   if (setjmp(reader.errors.escape) != 0) return false;
   if (!jpeg_begin(reader, work)) return false;
-  if (!work.chosen) work.region = (*work.choose)(info.image_height, info.image_width);
-  work.chosen = true;
+  work.region = (*work.choose)(info.image_height, info.image_width);
   work.reduction = 1;
   while (work.reduction < 8 && work.region.height >= 2 * work.reduction * work.height &&
          work.region.width >= 2 * work.reduction * work.width)
@@ -224,13 +216,11 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
   info.scale_num = 1;
   info.scale_denom = static_cast<unsigned>(work.reduction);
   jpeg_start_decompress(&info);
-  work.quick = work.quick && reader.huffman->take_over(info);
   work.read = jpeg_part(work, info.output_height, info.output_width);
   JDIMENSION left = static_cast<JDIMENSION>(work.read.left), width = static_cast<JDIMENSION>(work.read.width);
   jpeg_crop_scanline(&info, &left, &width);
   work.read.left = left;
   work.read.width = width;
-  if (work.quick) reader.huffman->keep_columns(info, left, width);
   Pixels& pixels = work.pixels;
   pixels.height = work.read.height;
   pixels.width = work.read.width;
@@ -245,17 +235,6 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
 
 // Whether the rest can be left unread: a file that was cut off has no end marker.
 bool jpeg_has_end(std::string_view bytes) { return base::ends_with(bytes, "\xff\xd9"); }
-
-// Reads with `read`, and once more in libjpeg's own way what is too odd for the quick one: sound or not, it
-// is then what libjpeg makes of it.
-template <typename Read>
-bool jpeg_attempt(JpegReader& reader, JpegWork& work, const Read& read) {
-  if (read(reader, work)) return true;
-  if (!work.quick || !reader.huffman->gave_up()) return false;
-  reader.reset();
-  work.quick = false;
-  return read(reader, work);
-}
 
 tl::unexpected<Error> jpeg_error(const JpegReader& reader) {
   return base::fail(Code::kDataLoss, "not a sound JPEG: ", reader.errors.message);
@@ -281,24 +260,15 @@ Pixels jpeg_resized(const JpegWork& work) {
       work.height, work.width);
 }
 
-base::Result<Pixels> jpeg_whole(std::string_view bytes, ColorModel model, bool quick) {
-  JpegReader& reader = jpeg_reader();
-  JpegWork work;
-  work.bytes = bytes;
-  work.quick = quick;
-  if (!jpeg_attempt(reader, work, jpeg_read)) return jpeg_error(reader);
-  jpeg_finish(reader, work.pixels);
-  return convert_rgb(std::move(work.pixels), model);
-}
-
 }  // namespace
 
 base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model) {
-  return jpeg_whole(bytes, model, true);
-}
-
-base::Result<Pixels> decode_jpeg_general(std::string_view bytes, ColorModel model) {
-  return jpeg_whole(bytes, model, false);
+  JpegReader& reader = jpeg_reader();
+  JpegWork work;
+  work.bytes = bytes;
+  if (!jpeg_read(reader, work)) return jpeg_error(reader);
+  jpeg_finish(reader, work.pixels);
+  return convert_rgb(std::move(work.pixels), model);
 }
 
 base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model,
@@ -314,7 +284,7 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
   work.choose = &choose;
   work.height = height;
   work.width = width;
-  if (!jpeg_attempt(reader, work, jpeg_read_region)) return jpeg_error(reader);
+  if (!jpeg_read_region(reader, work)) return jpeg_error(reader);
   jpeg_finish(reader, work.pixels);
   if (model == ColorModel::kGray) work.pixels = convert_rgb(std::move(work.pixels), model);
   Pixels result = jpeg_resized(work);

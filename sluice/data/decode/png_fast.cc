@@ -158,17 +158,10 @@ bool unfilter_rows(const Picture& picture, const Scratch& scratch, Byte* pixels)
   const std::size_t stride = static_cast<std::size_t>(picture.width) * picture.pixel;
   const Byte* raw = scratch.raw.data();
   const Byte* above = scratch.zeros.data();
-  for (std::int64_t y = 0; y < picture.height;) {
+  for (std::int64_t y = 0; y < picture.height; ++y, raw += stride + 1) {
     Byte* row = pixels + static_cast<std::size_t>(y) * stride;
-    std::size_t done = 1;
-    if (y + 4 <= picture.height && png_unfilter_four(picture.pixel, raw, above, row, stride)) {
-      done = 4;
-    } else if (!png_unfilter(raw[0], picture.pixel, raw + 1, above, row, stride)) {
-      return false;
-    }
-    above = row + (done - 1) * stride;
-    raw += done * (stride + 1);
-    y += static_cast<std::int64_t>(done);
+    if (!png_unfilter(raw[0], picture.pixel, raw + 1, above, row, stride)) return false;
+    above = row;
   }
   return true;
 }

@@ -14,9 +14,4 @@ inline constexpr std::size_t kPngFilterSlack = 1;  // bytes that may be read aft
 bool png_unfilter(int filter, std::size_t pixel, const std::uint8_t* raw, const std::uint8_t* above,
                   std::uint8_t* row, std::size_t size);
 
-// Four rows at a time, where that is quicker: `raw` is at the first one's filter byte, the others follow it;
-// `rows` gets them one after the other. False: nothing is done, take them one by one.
-bool png_unfilter_four(std::size_t pixel, const std::uint8_t* raw, const std::uint8_t* above,
-                       std::uint8_t* rows, std::size_t size);
-
 }  // namespace sluice::data

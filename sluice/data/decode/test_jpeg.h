@@ -17,9 +17,6 @@ struct JpegKind {
   int across = 1, down = 1;  // chroma subsampling
   bool progressive = false;
   int restart = 0;  // rows of blocks between restart markers
-  int quality = 85;
-  bool optimized = false;  // tables of its own
-  bool gray = false;
 };
 
 // A picture of smooth and rough parts.
@@ -33,23 +30,22 @@ inline std::string make_jpeg(std::int64_t height, std::int64_t width, const Jpeg
   jpeg_mem_dest(&info, &buffer, &size);
   info.image_width = static_cast<JDIMENSION>(width);
   info.image_height = static_cast<JDIMENSION>(height);
-  const std::int64_t channels = kind.gray ? 1 : 3;
-  info.input_components = static_cast<int>(channels);
-  info.in_color_space = kind.gray ? JCS_GRAYSCALE : JCS_RGB;
+  constexpr std::int64_t kChannels = 3;
+  info.input_components = kChannels;
+  info.in_color_space = JCS_RGB;
   jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, kind.quality, TRUE);
-  info.optimize_coding = kind.optimized ? TRUE : FALSE;
+  jpeg_set_quality(&info, 85, TRUE);
   info.comp_info[0].h_samp_factor = kind.across;
   info.comp_info[0].v_samp_factor = kind.down;
   info.restart_in_rows = kind.restart;
   if (kind.progressive) jpeg_simple_progression(&info);
   jpeg_start_compress(&info, TRUE);
   base::Random random({static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width)});
-  std::vector<std::uint8_t> row(static_cast<std::size_t>(width * channels));
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(width * kChannels));
   for (std::int64_t y = 0; y < height; ++y) {
     for (std::int64_t x = 0; x < width; ++x)
-      for (std::int64_t c = 0; c < channels; ++c)
-        row[static_cast<std::size_t>(x * channels + c)] = static_cast<std::uint8_t>(
+      for (std::int64_t c = 0; c < kChannels; ++c)
+        row[static_cast<std::size_t>(x * kChannels + c)] = static_cast<std::uint8_t>(
             128 + (x * (c + 1) + y) % 90 - 45 + static_cast<std::int64_t>(random.below(40)));
     JSAMPROW rows = row.data();
     jpeg_write_scanlines(&info, &rows, 1);
