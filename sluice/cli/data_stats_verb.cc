@@ -7,14 +7,14 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/cli/data_common.h"
-#include "sluice/data/tools/stats.h"
+#include "sluice/data/tools/dataset_statistics.h"
 
 namespace sluice::cli {
 namespace {
 
 struct StatsFlags {
   std::vector<std::string> shards;
-  data::StatsOptions options;
+  data::DatasetStatisticsOptions options;
   bool gray = false, json = false;
 };
 
@@ -28,7 +28,7 @@ std::string flag_value(const std::vector<double>& numbers) {
   return base::join(texts, ",");
 }
 
-nlohmann::json stats_json(const data::SetStats& stats) {
+nlohmann::json stats_json(const data::DatasetStatistics& stats) {
   nlohmann::json classes = nlohmann::json::object(), sizes = nlohmann::json::array();
   for (const auto& [label, count] : stats.classes) classes[std::to_string(label)] = count;
   for (const auto& [size, count] : stats.sizes)
@@ -43,7 +43,7 @@ nlohmann::json stats_json(const data::SetStats& stats) {
   return document;
 }
 
-void print_classes(const data::SetStats& stats) {
+void print_classes(const data::DatasetStatistics& stats) {
   const auto [least, most] = std::minmax_element(stats.classes.begin(), stats.classes.end(),
                                                  [](auto& a, auto& b) { return a.second < b.second; });
   std::printf("%zu classes, %lld to %lld: %s (class %lld) to %s (class %lld) samples each\n",
@@ -53,7 +53,7 @@ void print_classes(const data::SetStats& stats) {
               static_cast<long long>(most->first));
 }
 
-void print_stats(const data::SetStats& stats) {
+void print_stats(const data::DatasetStatistics& stats) {
   std::printf("%s samples, %s pictures", grouped(stats.samples).c_str(), grouped(stats.pictures).c_str());
   if (stats.pictures > 0)
     std::printf(" of %s bytes on average",
@@ -102,7 +102,7 @@ void add_stats_verb(CLI::App& noun, int& exit_status) {
     flags->options.progress = [&](std::int64_t done, std::int64_t total) {
       progress.show("shards", done, total);
     };
-    SLUICE_TRY(const auto stats, data::set_stats(flags->options));
+    SLUICE_TRY(const auto stats, data::dataset_statistics(flags->options));
     progress.clear();
     if (flags->json) {
       print_json(stats_json(stats));

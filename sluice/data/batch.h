@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
-#include "sluice/data/decode/array.h"
+#include "sluice/data/array.h"
 
 SLUICE_API_BEGIN
 namespace sluice::data {
@@ -40,8 +40,8 @@ struct Column {
   std::vector<std::string> text;
 };
 
-// N rows: a run of batch_size() rows for each replica that the stream feeds, but fewer in the last batch of a
-// dataset that keeps its remainder.
+// N rows: a block of batch_size() rows for each replica that the stream feeds, but fewer in the last batch of
+// a dataset that keeps its remainder.
 struct Batch {
   std::vector<Column> columns;  // one for each field, in order
   Array image;                  // the first column of pictures, else the first array: uint8 [N, C, H, W]

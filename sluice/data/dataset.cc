@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/file.h"
-#include "sluice/data/settings.h"
+#include "sluice/data/dataset_settings.h"
 #include "sluice/data/shards/urls.h"
 
 namespace sluice::data {
@@ -90,9 +90,9 @@ WebDataset& WebDataset::seed(std::uint64_t seed) {
   return *this;
 }
 
-WebDataset& WebDataset::streams(std::int64_t count) {
-  demand(count > 0 && count <= 1 << 16, "a number of streams", count, "1 to 65536");
-  change().streams = count;
+WebDataset& WebDataset::interleave(std::int64_t ranges) {
+  demand(ranges > 0 && ranges <= 1 << 16, "a number of ranges", ranges, "1 to 65536");
+  change().ranges = ranges;
   return *this;
 }
 

@@ -11,17 +11,17 @@
 //   alone.
 //
 // The order of a shuffled dataset depends on seed, epoch and global batch size G alone: not on the number of
-// hosts, threads or on timing. Each epoch is dealt to S streams (64; see streams()): the shards are permuted,
-// laid end to end and cut into S equal runs; each stream shuffles its run in its share of the buffer; sample
-// i of the epoch is the next one of stream i mod S. Global batch k has the samples k·G … (k + 1)·G − 1, where
+// hosts, threads or on timing. Each epoch interleaves S ranges (64; see interleave()): the shards are
+// permuted, laid end to end and cut into S equal ranges; each is shuffled in its share of the buffer; sample
+// i of the epoch is the next one of range i mod S. Global batch k has the samples k·G … (k + 1)·G − 1, where
 // G = batch_size() × replicas (each part feeds one replica, or as many as OpenOptions says), and row j of it
-// belongs to replica j mod N. So a part opens the streams of its replicas only, and all parts together read
+// belongs to replica j mod N. So a part opens the ranges of its replicas only, and all parts together read
 // the data once. S must be a multiple of the number of replicas: an error names the next one that is.
 // - This needs the number of samples in each shard: from index files (train-0000.idx beside train-0000.tar,
 // made
 //   by `sluice data index`), from a sizes.json in the folder, or by reading all headers once. With index
-//   files a shard that two streams share is not read twice.
-// - What comes from stdin cannot be counted: it is one stream, for one part.
+//   files a shard that two ranges share is not read twice.
+// - What comes from stdin cannot be counted: it is one range, for one part.
 // A dataset without shuffle() is handed out in the order of its shards. With several replicas each of the N
 // gets the N-th part of it, one after the other; every sample comes exactly once.
 //
@@ -46,66 +46,13 @@
 
 #include "sluice/base/export.h"
 #include "sluice/data/batch.h"
+#include "sluice/data/stream.h"
 
 SLUICE_API_BEGIN
 namespace sluice::data {
 
 struct PartOptions;
 struct ShardFacts;
-
-// Where the time of a stream went, in seconds since it was opened. Busy and idle times are summed over
-// threads.
-struct Statistics {
-  std::int64_t samples = 0;     // decoded
-  std::int64_t batches = 0;     // handed out
-  std::int64_t bytes = 0;       // read from shards
-  std::int64_t shards = 0;      // read to their end, or to the end of this part's share of them
-  std::int64_t bad = 0;         // samples that on_error() left out
-  int decoders = 0;             // threads
-  double seconds = 0;           // since the stream was opened
-  double reader_busy = 0;       // reading and shuffling
-  double reader_idle = 0;       // waiting because enough is prefetched
-  double decoder_busy = 0;      // decoding, augmenting, stacking
-  double decoder_idle = 0;      // waiting for the reader
-  double consumer_waiting = 0;  // inside next() with nothing ready: the run is input-bound for this long
-};
-
-// "812 samples/s, 3.1 MB/s; reading 12 % busy, decoding 96 % of 2 threads"
-std::string summary(const Statistics& statistics);
-// Shares of the time since the stream was opened, 0…1: of the reading thread, and of the decoding threads.
-double reading_share(const Statistics& statistics);
-double decoding_share(const Statistics& statistics);
-
-// The batches of one epoch. One thread calls next(); statistics() may be called from any thread.
-// Destroying a stream at any time stops its threads.
-class Stream {
- public:
-  virtual ~Stream() = default;
-  // The next batch, or nothing at the end of the epoch. Throws what went wrong, and again on later calls.
-  virtual std::optional<Batch> next() = 0;
-  // Where the stream stands after the last next(), as a line of text, for WebDataset::resume(): epoch, number
-  // of batches, and what the order depends on. Nothing else is needed: it is small, and equal on all parts.
-  virtual std::string state() const = 0;
-  virtual Statistics statistics() const = 0;
-};
-
-// What becomes of the samples that do not fill the last global batch.
-enum class Remainder {
-  kDrop,   // left out of this epoch (the default after shuffle())
-  kPad,    // a full batch, filled with zeros and marked in mask: every shape is the same
-  kKeep,   // a smaller batch (the default without shuffle())
-  kCarry,  // the first samples of the next epoch: over the epochs nothing is left out, and epochs may differ
-           // by one batch
-};
-
-// What happens when a shard or a sample cannot be read or decoded.
-enum class OnError {
-  kStop,  // an error that names shard, member, offset and cause
-  kSkip,  // up to max_bad() such samples are logged and left out. Their rows become padding with pad(); else
-          // copies of the sample before it in the batch (after it, when it is the first). All other rows, and
-          // what other parts get, stay as they are.
-  kRetry,  // the shard is read again up to three times, after 0.1, 1 and 10 seconds, then as kSkip
-};
 
 struct OpenOptions {
   std::int64_t epoch = 0;
@@ -123,11 +70,11 @@ class WebDataset {
   explicit WebDataset(std::vector<std::string> urls);
 
   // Shards in an order drawn for each epoch, and samples drawn from buffers which hold `samples` in all
-  // streams of all parts together (and about `buffer_bytes`, by the mean size of the shards' samples,
+  // ranges of all parts together (and about `buffer_bytes`, by the mean size of the shards' samples,
   // whichever is less). A buffer is full before the first sample leaves it.
   WebDataset& shuffle(std::int64_t samples, std::int64_t buffer_bytes = std::int64_t{1} << 30);
-  WebDataset& seed(std::uint64_t seed);     // default 0
-  WebDataset& streams(std::int64_t count);  // S, default 64; the order depends on it
+  WebDataset& seed(std::uint64_t seed);         // default 0
+  WebDataset& interleave(std::int64_t ranges);  // S, default 64; the order depends on it
   // Every shard holds exactly this many samples: nothing needs to be counted. Found otherwise, an error.
   WebDataset& shard_size(std::int64_t samples);
   // The order of PyTorch's DataLoader over Python's webdataset with split_by_node and split_by_worker, where

@@ -191,10 +191,10 @@ TEST_F(DatasetTest, NothingIsLostOrRepeated) {
 TEST_F(DatasetTest, StreamsMustFitTheReplicas) {
   const WebDataset data = dataset(shards(2, 50)).shuffle(10);
   EXPECT_THAT(test::thrown([&] { data.open(0, 0, 24); }),
-              HasSubstr("64 streams cannot be dealt to 24 replicas: expected a multiple of them; the next is "
-                        "streams(72)"));
-  EXPECT_THAT(test::thrown([&] { data.open({0, 0, 1, 128, 0}); }), HasSubstr("streams(128)"));
-  EXPECT_EQ(all(*WebDataset(data).streams(72).batch(1).open(0, 0, 24)).size(), 4u);
+              HasSubstr("64 ranges cannot be dealt to 24 replicas: expected a multiple of them; the next is "
+                        "interleave(72)"));
+  EXPECT_THAT(test::thrown([&] { data.open({0, 0, 1, 128, 0}); }), HasSubstr("interleave(128)"));
+  EXPECT_EQ(all(*WebDataset(data).interleave(72).batch(1).open(0, 0, 24)).size(), 4u);
 }
 
 TEST_F(DatasetTest, TheOriginalOrderTakesShardsAsTheFirstJobDid) {
@@ -282,7 +282,7 @@ TEST_F(DatasetTest, AStateGoesOnWithOtherWorkersAndParts) {
       for (std::size_t i = 0; i < taken; ++i) stream->next();
       const std::string state = stream->state();
       EXPECT_EQ(state, chosen.state({2, 0, 1, 2, static_cast<std::int64_t>(taken)}));
-      // One host with both replicas: its second run of rows is what part 1 of 2 has.
+      // One host with both replicas: its second block of rows is what part 1 of 2 has.
       const auto rest = all(*WebDataset(chosen).workers(3).resume(state, {0, 0, 1, 2, 0}));
       ASSERT_EQ(rest.size(), whole.size() - taken);
       for (std::size_t k = 0; k < rest.size(); ++k) {
@@ -299,7 +299,7 @@ TEST_F(DatasetTest, AStateGoesOnWithOtherWorkersAndParts) {
               HasSubstr("in another order: seed is 4 now and was 3. Set this"));
   EXPECT_THAT(test::thrown([&] { WebDataset(data).batch(5).resume(state, two); }),
               HasSubstr("global-batch is 10 now and was 8"));
-  EXPECT_THAT(test::thrown([&] { WebDataset(data).streams(32).resume(state, two); }),
+  EXPECT_THAT(test::thrown([&] { WebDataset(data).interleave(32).resume(state, two); }),
               HasSubstr("buffer is 2 now and was 1; streams is 32 now and was 64"));
   EXPECT_THAT(test::thrown([&] { WebDataset(data).shuffle(10000).resume(state, two); }),
               HasSubstr("buffer is 157 now and was 1"));
@@ -332,7 +332,7 @@ TEST_F(DatasetTest, ALostShardDoesNotChangeWhatOthersGet) {
   const std::string urls = shards(4, 16);
   for (const std::string& url : WebDataset(urls).urls()) ASSERT_TRUE(write_index(url, *index_shard(url)));
   const WebDataset data = dataset(urls).shuffle(8).seed(2).batch(4).on_error(OnError::kSkip).max_bad(16);
-  const auto open = [&](std::int64_t part) { return WebDataset(data).streams(8).open(1, part, 2); };
+  const auto open = [&](std::int64_t part) { return WebDataset(data).interleave(8).open(1, part, 2); };
   const auto before = keys(all(*open(0)));
   const auto batches = all(*open(1));
   folder_.write("s-2.tar", "lost");

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "sluice/data/decode/array.h"
+#include "sluice/data/array.h"
 
 namespace sluice::data {
 

@@ -116,7 +116,7 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
 
 // The order of the training set and what becomes of its remainder.
 void set_order(const TrainOptions& options, data::WebDataset& dataset) {
-  dataset.shuffle(options.shuffle).streams(options.streams);
+  dataset.shuffle(options.shuffle).interleave(options.streams);
   if (options.original_workers > 0) {
     dataset.original(options.original_workers, options.original_samples);
   } else if (options.remainder == "carry") {

@@ -281,7 +281,7 @@ TEST(Trainer, MixedPicturesHaveMixedLosses) {
   for (const auto& [name, value] : saved.model) model->named_parameters()[name].copy_(value);
   data::WebDataset dataset(options.train);
   dataset.images("ppm").labels("cls").seed(options.seed).mixup(0.8).cutmix(1).batch(32);
-  dataset.shuffle(options.shuffle).streams(options.streams);
+  dataset.shuffle(options.shuffle).interleave(options.streams);
   const auto batch = dataset.open(0)->next();
   ASSERT_TRUE(batch);
   const auto image = data::to_tensor(batch->image).to(torch::kFloat) / 255;

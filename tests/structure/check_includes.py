@@ -26,12 +26,34 @@ HIDDEN_ROOMS = {
 WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "data", "pod"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
+# The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
+# them and include none; facades stand on top of the folders, and so do the source files beside them.
+FOLDERS = {"data": ["shards", "decode", "order", "tools"]}
+FACADES = {"data": ["dataset.h", "dataset_settings.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
 LIBTORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 # LibTorch ships headers of these in other versions: only a source file of a target without LibTorch may use them.
 HIDDEN_BY_LIBTORCH = re.compile(r"^(fmt|spdlog|google/protobuf|oneapi|dnnl)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def place_in_room(room, file):
+    """How high a file, given by its path in the room, stands: 0 beside the folders, 1 … in them, above them a facade."""
+    folder, slash, _ = file.partition("/")
+    if slash:
+        return 1 + FOLDERS[room].index(folder) if folder in FOLDERS[room] else None
+    return len(FOLDERS[room]) + 1 if file in FACADES[room] or file.endswith(".cc") else 0
+
+
+def fault_within(room, file, included):
+    """What is wrong with a file of a room including another one of it; tests and their helpers may include all."""
+    if file.endswith("_test.cc") or file.split("/")[-1].startswith("test_"):
+        return None
+    own, other = place_in_room(room, file), place_in_room(room, included)
+    if own is None or other is None:
+        return f"there is no such folder; those of {room} are {', '.join(FOLDERS[room])}"
+    return f"{file} stands below {included} in the room {room} and must not know it" if own < other else None
 
 
 def faults_of(name, text):
@@ -52,6 +74,10 @@ def faults_of(name, text):
         if LIBTORCH.match(included) and room in WITHOUT_LIBTORCH and not is_test and not ADAPTERS.match(name):
             yield where + f"the room {room} does not know LibTorch"
         other = included.split("/")[1] if included.startswith("sluice/") and included.count("/") >= 2 else None
+        if other == room and room in FOLDERS:
+            fault = fault_within(room, name.split("/", 2)[2], included.split("/", 2)[2])
+            if fault:
+                yield where + fault
         if other is None or other == room:
             continue
         if other not in ROOMS:
@@ -72,6 +98,13 @@ def self_test():
     assert list(faults_of("sluice/base/a.h", "#include <spdlog/spdlog.h>\n"))
     assert list(faults_of("sluice/device/a.cc", '#include "sluice/kernels/onednn.h"\n'))
     assert list(faults_of("sluice/kernels/install.h", "#include <dnnl.h>\n"))
+    assert list(faults_of("sluice/data/shards/a.h", '#include "sluice/data/decode/b.h"\n'))
+    assert list(faults_of("sluice/data/decode/a.cc", '#include "sluice/data/dataset.h"\n'))
+    assert list(faults_of("sluice/data/batch.h", '#include "sluice/data/decode/b.h"\n'))
+    assert list(faults_of("sluice/data/dataset.cc", '#include "sluice/data/drawer/b.h"\n'))
+    assert not list(faults_of("sluice/data/order/a.cc", '#include "sluice/data/decode/b.h"\n#include "sluice/data/batch.h"\n'))
+    assert not list(faults_of("sluice/data/dataset.cc", '#include "sluice/data/order/b.h"\n'))
+    assert not list(faults_of("sluice/data/order/a_test.cc", '#include "sluice/data/dataset.h"\n'))
     assert not list(faults_of("sluice/kernels/a.h", "#include <dnnl.h>\n"))
     assert not list(faults_of("sluice/device/a.cc", '#include <torch/torch.h>\n#include "sluice/ops/row.h"\n'))
 

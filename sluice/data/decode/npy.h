@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "sluice/base/result.h"
-#include "sluice/data/decode/array.h"
+#include "sluice/data/array.h"
 
 namespace sluice::data {
 

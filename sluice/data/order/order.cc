@@ -9,46 +9,46 @@ namespace sluice::data {
 namespace {
 
 // Set these numbers apart from each other and from those of the augmentation.
-constexpr std::uint64_t kShards = 1, kRuns = 3;
+constexpr std::uint64_t kShards = 1, kRanges = 3;
 
-// How many g in [0, end) have g mod streams == stream.
-std::int64_t counted(std::int64_t end, std::int64_t stream, std::int64_t streams) {
-  return (end - stream + streams - 1) / streams;
+// How many g in [0, end) have g mod ranges == range.
+std::int64_t counted(std::int64_t end, std::int64_t range, std::int64_t ranges) {
+  return (end - range + ranges - 1) / ranges;
 }
 
-std::int64_t in_turn(std::int64_t begin, std::int64_t end, std::int64_t stream, std::int64_t streams) {
-  return std::max<std::int64_t>(0, counted(end, stream, streams)) -
-         std::max<std::int64_t>(0, counted(begin, stream, streams));
+std::int64_t in_turn(std::int64_t begin, std::int64_t end, std::int64_t range, std::int64_t ranges) {
+  return std::max<std::int64_t>(0, counted(end, range, ranges)) -
+         std::max<std::int64_t>(0, counted(begin, range, ranges));
 }
 
 }  // namespace
 
 EpochOrder::EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed,
-                       std::int64_t epoch, std::int64_t streams, std::int64_t offset)
-    : streams_(streams), offset_(offset % streams), shards_(sizes.size()), ends_(sizes.size()) {
+                       std::int64_t epoch, std::int64_t ranges, std::int64_t offset)
+    : ranges_(ranges), offset_(offset % ranges), shards_(sizes.size()), ends_(sizes.size()) {
   const auto number = static_cast<std::uint64_t>(epoch);
   std::iota(shards_.begin(), shards_.end(), std::size_t{0});
   if (shuffle) base::Random({seed, number, kShards}).shuffle(shards_);
   std::int64_t total = 0;
   for (std::size_t i = 0; i < shards_.size(); ++i) ends_[i] = total += sizes[shards_[i]];
 
-  std::vector<std::int64_t> order(static_cast<std::size_t>(streams));
+  std::vector<std::int64_t> order(static_cast<std::size_t>(ranges));
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  if (shuffle) base::Random({seed, number, kRuns}).shuffle(order);
+  if (shuffle) base::Random({seed, number, kRanges}).shuffle(order);
   starts_.resize(order.size());
   lengths_.resize(order.size());
   std::int64_t at = 0;
-  for (const std::int64_t stream : order) {
-    const auto place = static_cast<std::size_t>(stream);
+  for (const std::int64_t range : order) {
+    const auto place = static_cast<std::size_t>(range);
     starts_[place] = at;
-    lengths_[place] = in_turn(offset_, offset_ + total, stream, streams);
+    lengths_[place] = in_turn(offset_, offset_ + total, range, ranges);
     at += lengths_[place];
   }
 }
 
-std::vector<Segment> EpochOrder::run(std::int64_t stream) const {
-  std::int64_t at = starts_[static_cast<std::size_t>(stream)];
-  const std::int64_t end = at + length(stream);
+std::vector<Segment> EpochOrder::segments(std::int64_t range) const {
+  std::int64_t at = starts_[static_cast<std::size_t>(range)];
+  const std::int64_t end = at + length(range);
   std::vector<Segment> segments;
   auto shard = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
   for (; at < end; ++shard) {
@@ -60,8 +60,8 @@ std::vector<Segment> EpochOrder::run(std::int64_t stream) const {
   return segments;
 }
 
-std::int64_t EpochOrder::taken(std::int64_t stream, std::int64_t samples) const {
-  return in_turn(offset_, offset_ + samples, stream, streams_);
+std::int64_t EpochOrder::taken(std::int64_t range, std::int64_t samples) const {
+  return in_turn(offset_, offset_ + samples, range, ranges_);
 }
 
 std::int64_t BatchPlan::batches() const {

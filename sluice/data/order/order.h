@@ -1,18 +1,17 @@
 // The order of samples in an epoch, computed from the shards' sizes alone: nothing is read for it.
 //
-// An epoch is dealt to S streams. The shards, permuted by (seed, epoch), are laid end to end and cut into S
-// runs of equal length (± 1 sample), and the runs are given to the streams in an order drawn from the same
-// numbers. So no stream ends before the others: what a short one would lack it has from its neighbour's
-// shard, and a shard is split only where it lies on a cut. With fewer shards than streams this splits all of
-// them. Sample i of the epoch is the next one of stream i mod S, which shuffles its run in a buffer of its
-// own.
+// An epoch interleaves S ranges. The shards, permuted by (seed, epoch), are laid end to end and cut into S
+// contiguous ranges of equal length (± 1 sample), which are numbered in an order drawn from the same numbers.
+// So no range ends before the others: what a short one would lack it has from its neighbour's shard, and a
+// shard is split only where it lies on a cut. With fewer shards than ranges this splits all of them. Sample i
+// of the epoch is the next one of range i mod S; each range is shuffled in a buffer of its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "sluice/data/dataset.h"
+#include "sluice/data/stream.h"
 
 namespace sluice::data {
 
@@ -26,27 +25,27 @@ constexpr std::int64_t kToTheEnd = -1;  // a count that is not known before it i
 
 class EpochOrder {
  public:
-  // `sizes`: samples of each shard. `offset`: the epoch's first sample comes from stream offset mod S.
+  // `sizes`: samples of each shard. `offset`: the epoch's first sample comes from range offset mod S.
   EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed, std::int64_t epoch,
-             std::int64_t streams, std::int64_t offset = 0);
+             std::int64_t ranges, std::int64_t offset = 0);
 
-  std::int64_t length(std::int64_t stream) const { return lengths_[static_cast<std::size_t>(stream)]; }
-  // What a stream reads, in this order.
-  std::vector<Segment> run(std::int64_t stream) const;
-  // How many of the epoch's first `samples` samples come from this stream.
-  std::int64_t taken(std::int64_t stream, std::int64_t samples) const;
+  std::int64_t length(std::int64_t range) const { return lengths_[static_cast<std::size_t>(range)]; }
+  // The parts of shards that make a range, in this order.
+  std::vector<Segment> segments(std::int64_t range) const;
+  // How many of the epoch's first `samples` samples come from this range.
+  std::int64_t taken(std::int64_t range, std::int64_t samples) const;
 
  private:
-  std::int64_t streams_, offset_;
+  std::int64_t ranges_, offset_;
   std::vector<std::size_t> shards_;             // permuted
   std::vector<std::int64_t> ends_;              // of the shards on the line, in that order
-  std::vector<std::int64_t> starts_, lengths_;  // of each stream's run on the line
+  std::vector<std::int64_t> starts_, lengths_;  // of each range on the line
 };
 
 // Which samples make the batches of an epoch. G = rows × replicas.
-// - kDrop, kPad, kKeep: batch k has samples k·G … of the epoch, and stream i mod S gives sample i.
+// - kDrop, kPad, kKeep: batch k has samples k·G … of the epoch, and range i mod S gives sample i.
 // - kCarry: samples are counted on through all epochs; an epoch's first batch begins with what its
-//   predecessor left over, and sample i of epoch e, whose number is g = e·T + i, comes from stream g mod S.
+//   predecessor left over, and sample i of epoch e, whose number is g = e·T + i, comes from range g mod S.
 // Row j of a global batch belongs to replica j mod replicas, and is row j div replicas there.
 struct BatchPlan {
   std::int64_t total = 0;  // samples of an epoch (T)

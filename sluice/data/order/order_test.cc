@@ -11,26 +11,26 @@ namespace {
 using ::testing::ElementsAre;
 using Sizes = std::vector<std::int64_t>;
 
-// Every sample of every shard is in exactly one run, and the runs are equally long.
+// Every sample of every shard is in exactly one range, and the ranges are equally long.
 TEST(EpochOrder, DealsEverySampleOnce) {
   for (const Sizes& sizes : {Sizes{100}, Sizes{7, 0, 1, 30, 2}, Sizes(20, 10), Sizes{1}, Sizes{3, 3}}) {
-    for (const std::int64_t streams : {1, 2, 8, 64}) {
+    for (const std::int64_t ranges : {1, 2, 8, 64}) {
       for (const bool shuffle : {false, true}) {
-        const std::int64_t offset = 5 * streams + streams / 3;
-        const EpochOrder order(sizes, shuffle, 7, 3, streams, offset);
+        const std::int64_t offset = 5 * ranges + ranges / 3;
+        const EpochOrder order(sizes, shuffle, 7, 3, ranges, offset);
         std::set<std::pair<std::size_t, std::int64_t>> seen;
         std::int64_t total = 0, shortest = 1 << 20, longest = 0;
         for (const std::int64_t size : sizes) total += size;
-        for (std::int64_t stream = 0; stream < streams; ++stream) {
+        for (std::int64_t range = 0; range < ranges; ++range) {
           std::int64_t length = 0;
-          for (const Segment& segment : order.run(stream)) {
+          for (const Segment& segment : order.segments(range)) {
             EXPECT_LE(segment.first + segment.count, sizes[segment.shard]);
             length += segment.count;
             for (std::int64_t i = 0; i < segment.count; ++i)
               EXPECT_TRUE(seen.emplace(segment.shard, segment.first + i).second);
           }
-          EXPECT_EQ(length, order.length(stream));
-          EXPECT_EQ(length, order.taken(stream, total));
+          EXPECT_EQ(length, order.length(range));
+          EXPECT_EQ(length, order.taken(range, total));
           shortest = std::min(shortest, length);
           longest = std::max(longest, length);
         }
@@ -43,27 +43,27 @@ TEST(EpochOrder, DealsEverySampleOnce) {
 
 TEST(EpochOrder, WithoutShuffleTheRunsAreTheShardsInTheirOrder) {
   const EpochOrder order({4, 3, 5}, false, 1, 0, 3);
-  EXPECT_THAT(order.run(0), ElementsAre(Segment{0, 0, 4}));
-  EXPECT_THAT(order.run(1), ElementsAre(Segment{1, 0, 3}, Segment{2, 0, 1}));
-  EXPECT_THAT(order.run(2), ElementsAre(Segment{2, 1, 4}));
+  EXPECT_THAT(order.segments(0), ElementsAre(Segment{0, 0, 4}));
+  EXPECT_THAT(order.segments(1), ElementsAre(Segment{1, 0, 3}, Segment{2, 0, 1}));
+  EXPECT_THAT(order.segments(2), ElementsAre(Segment{2, 1, 4}));
 }
 
-// As many shards in each stream, all of one size: none is split.
+// As many shards in each range, all of one size: none is split.
 TEST(EpochOrder, EqualShardsAreNotSplit) {
   const EpochOrder order(Sizes(640, 2000), true, 42, 5, 64);
   std::set<std::size_t> shards;
-  for (std::int64_t stream = 0; stream < 64; ++stream) {
-    const auto run = order.run(stream);
-    EXPECT_EQ(run.size(), 10u);
-    for (const Segment& segment : run) {
+  for (std::int64_t range = 0; range < 64; ++range) {
+    const auto segments = order.segments(range);
+    EXPECT_EQ(segments.size(), 10u);
+    for (const Segment& segment : segments) {
       EXPECT_EQ(segment.count, 2000);
       shards.insert(segment.shard);
     }
   }
   EXPECT_EQ(shards.size(), 640u);
-  EXPECT_NE(order.run(0), EpochOrder(Sizes(640, 2000), true, 42, 6, 64).run(0));
-  EXPECT_NE(order.run(0), EpochOrder(Sizes(640, 2000), true, 43, 5, 64).run(0));
-  EXPECT_EQ(order.run(0), EpochOrder(Sizes(640, 2000), true, 42, 5, 64).run(0));
+  EXPECT_NE(order.segments(0), EpochOrder(Sizes(640, 2000), true, 42, 6, 64).segments(0));
+  EXPECT_NE(order.segments(0), EpochOrder(Sizes(640, 2000), true, 43, 5, 64).segments(0));
+  EXPECT_EQ(order.segments(0), EpochOrder(Sizes(640, 2000), true, 42, 5, 64).segments(0));
 }
 
 TEST(BatchPlan, CountsWhatEachRemainderMakes) {

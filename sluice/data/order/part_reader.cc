@@ -19,36 +19,36 @@ tl::unexpected<Error> no_samples(const ReadSettings& settings) {
                     "': expected members such as 0001.jpg and 0001.cls");
 }
 
-// The streams of one epoch that belong to this part, opened when they are first needed.
-class EpochStreams {
+// The ranges of one epoch that belong to this part, opened when they are first needed.
+class EpochRanges {
  public:
   // `done`: samples of the epoch, on all parts together, that are not wanted again.
-  EpochStreams(const ReadSettings& settings, const PartOptions& options, std::int64_t epoch,
-               std::int64_t offset, std::int64_t done)
+  EpochRanges(const ReadSettings& settings, const PartOptions& options, std::int64_t epoch,
+              std::int64_t offset, std::int64_t done)
       : settings_(settings),
         options_(options),
         epoch_(epoch),
         offset_(offset),
         done_(done),
-        order_(settings.facts->sizes, options.shuffle, options.seed, epoch, options.streams, offset),
+        order_(settings.facts->sizes, options.shuffle, options.seed, epoch, options.ranges, offset),
         capacity_(buffer_share(options, *settings.facts)),
-        streams_(static_cast<std::size_t>(options.streams)) {}
+        ranges_(static_cast<std::size_t>(options.ranges)) {}
 
   base::Result<bool> next(std::int64_t sample, RawSample& out) {
-    const auto stream = static_cast<std::size_t>((offset_ + sample) % options_.streams);
-    if (!streams_[stream]) open(static_cast<std::int64_t>(stream));
-    return streams_[stream]->next(out);
+    const auto range = static_cast<std::size_t>((offset_ + sample) % options_.ranges);
+    if (!ranges_[range]) open(static_cast<std::int64_t>(range));
+    return ranges_[range]->next(out);
   }
 
  private:
-  void open(std::int64_t stream) {
-    RunOptions run;
-    run.run = order_.run(stream);
-    run.capacity = capacity_;
-    run.random = base::Random(
-        {options_.seed, static_cast<std::uint64_t>(epoch_), kDraws, static_cast<std::uint64_t>(stream)});
-    run.skip = order_.taken(stream, done_);
-    streams_[static_cast<std::size_t>(stream)] = std::make_unique<RunReader>(settings_, std::move(run));
+  void open(std::int64_t range) {
+    RangeOptions options;
+    options.segments = order_.segments(range);
+    options.capacity = capacity_;
+    options.random = base::Random(
+        {options_.seed, static_cast<std::uint64_t>(epoch_), kDraws, static_cast<std::uint64_t>(range)});
+    options.skip = order_.taken(range, done_);
+    ranges_[static_cast<std::size_t>(range)] = std::make_unique<RangeReader>(settings_, std::move(options));
   }
 
   const ReadSettings& settings_;
@@ -56,12 +56,12 @@ class EpochStreams {
   std::int64_t epoch_, offset_, done_;
   EpochOrder order_;
   std::int64_t capacity_;
-  std::vector<std::unique_ptr<RunReader>> streams_;
+  std::vector<std::unique_ptr<RangeReader>> ranges_;
 };
 
-class StreamsReader : public PartReader {
+class InterleavedReader : public PartReader {
  public:
-  StreamsReader(const ReadSettings& settings, const PartOptions& options)
+  InterleavedReader(const ReadSettings& settings, const PartOptions& options)
       : settings_(settings), options_(options), at_(options.skip_batches) {
     plan_ = {settings.facts->total, options_.rows, options_.replicas(), options_.remainder, options_.epoch};
     const std::int64_t begin = plan_.begin(at_), offset = plan_.offset();
@@ -99,34 +99,34 @@ class StreamsReader : public PartReader {
  private:
   base::Status read(std::int64_t number, RawSample& sample) {
     const std::int64_t in_epoch = number - plan_.offset();
-    auto& streams = in_epoch < 0 ? *before_ : *current_;
-    SLUICE_TRY(const bool found, streams.next(in_epoch < 0 ? in_epoch + plan_.total : in_epoch, sample));
-    if (!found) return base::fail(Code::kUnknown, "a stream of the epoch ended before its time");
+    auto& ranges = in_epoch < 0 ? *before_ : *current_;
+    SLUICE_TRY(const bool found, ranges.next(in_epoch < 0 ? in_epoch + plan_.total : in_epoch, sample));
+    if (!found) return base::fail(Code::kUnknown, "a range of the epoch ended before its time");
     return {};
   }
 
   const ReadSettings& settings_;
   PartOptions options_;
   BatchPlan plan_;
-  std::optional<EpochStreams> current_, before_;  // before_: the epoch whose remainder this one begins with
+  std::optional<EpochRanges> current_, before_;  // before_: the epoch whose remainder this one begins with
   std::int64_t at_;
 };
 
-// One stream over shards whose sizes are not known.
+// All shards as one range, where their sizes are not known.
 class SingleReader : public PartReader {
  public:
   SingleReader(const ReadSettings& settings, const PartOptions& options)
       : settings_(settings), options_(options) {
-    RunOptions run;
-    run.random = base::Random({options.seed, static_cast<std::uint64_t>(options.epoch), kDraws});
+    RangeOptions range;
+    range.random = base::Random({options.seed, static_cast<std::uint64_t>(options.epoch), kDraws});
     for (std::size_t shard = 0; shard < settings.urls.size(); ++shard)
-      run.run.push_back({shard, 0, kToTheEnd});
+      range.segments.push_back({shard, 0, kToTheEnd});
     if (options.shuffle) {
-      run.random.shuffle(run.run);
-      run.capacity = std::max<std::int64_t>(1, options.buffer_samples);
-      run.max_bytes = options.buffer_bytes;
+      range.random.shuffle(range.segments);
+      range.capacity = std::max<std::int64_t>(1, options.buffer_samples);
+      range.max_bytes = options.buffer_bytes;
     }
-    stream_.emplace(settings, std::move(run));
+    range_.emplace(settings, std::move(range));
   }
 
   base::Result<bool> next(RawBatch& batch) override {
@@ -147,7 +147,7 @@ class SingleReader : public PartReader {
     std::vector<RawSample> samples;
     RawSample sample;
     while (static_cast<std::int64_t>(samples.size()) < options_.global_rows()) {
-      SLUICE_TRY(const bool found, stream_->next(sample));
+      SLUICE_TRY(const bool found, range_->next(sample));
       if (!found) break;
       samples.push_back(std::move(sample));
     }
@@ -165,7 +165,7 @@ class SingleReader : public PartReader {
 
   const ReadSettings& settings_;
   PartOptions options_;
-  std::optional<RunReader> stream_;
+  std::optional<RangeReader> range_;
   std::int64_t at_ = 0;
 };
 
@@ -212,36 +212,37 @@ class OriginalReader : public PartReader {
     return plan_.replicas[static_cast<std::size_t>(replica)][static_cast<std::size_t>(batch)];
   }
 
-  std::unique_ptr<RunReader> make_worker(std::int64_t replica, std::int64_t worker) const {
-    RunOptions run;
-    run.random = base::Random({options_.seed, static_cast<std::uint64_t>(options_.epoch), kOriginal,
-                               static_cast<std::uint64_t>(replica), static_cast<std::uint64_t>(worker)});
+  std::unique_ptr<RangeReader> make_worker(std::int64_t replica, std::int64_t worker) const {
+    RangeOptions range;
+    range.random = base::Random({options_.seed, static_cast<std::uint64_t>(options_.epoch), kOriginal,
+                                 static_cast<std::uint64_t>(replica), static_cast<std::uint64_t>(worker)});
     auto shards = OriginalPlan::shards(settings_.urls.size(), replica, options_.replicas(), worker,
                                        options_.original_workers);
-    if (options_.shuffle) run.random.shuffle(shards);
-    for (const std::size_t shard : shards) run.run.push_back({shard, 0, settings_.facts->sizes[shard]});
-    run.capacity = options_.shuffle ? std::max<std::int64_t>(1, options_.buffer_samples) : 1;
-    run.initial = options_.shuffle ? 100 : 0;
+    if (options_.shuffle) range.random.shuffle(shards);
+    for (const std::size_t shard : shards)
+      range.segments.push_back({shard, 0, settings_.facts->sizes[shard]});
+    range.capacity = options_.shuffle ? std::max<std::int64_t>(1, options_.buffer_samples) : 1;
+    range.initial = options_.shuffle ? 100 : 0;
     for (std::int64_t batch = 0; batch < at_; ++batch)
-      if (step(replica, batch).worker == worker) run.skip += step(replica, batch).rows;
-    return std::make_unique<RunReader>(settings_, std::move(run));
+      if (step(replica, batch).worker == worker) range.skip += step(replica, batch).rows;
+    return std::make_unique<RangeReader>(settings_, std::move(range));
   }
 
   const ReadSettings& settings_;
   PartOptions options_;
   OriginalPlan plan_;
   std::int64_t at_;
-  std::vector<std::unique_ptr<RunReader>> workers_;
+  std::vector<std::unique_ptr<RangeReader>> workers_;
 };
 
 }  // namespace
 
 std::int64_t buffer_share(const PartOptions& options, const ShardFacts& facts) {
   if (!options.shuffle) return 1;
-  std::int64_t share = (options.buffer_samples + options.streams - 1) / options.streams;
+  std::int64_t share = (options.buffer_samples + options.ranges - 1) / options.ranges;
   if (facts.bytes > 0 && facts.total > 0) {
     const auto mean = std::max<std::int64_t>(1, static_cast<std::int64_t>(facts.bytes) / facts.total);
-    share = std::min(share, options.buffer_bytes / options.streams / mean);
+    share = std::min(share, options.buffer_bytes / options.ranges / mean);
   }
   return std::max<std::int64_t>(1, share);
 }
@@ -257,7 +258,7 @@ base::Result<std::unique_ptr<PartReader>> make_part_reader(const ReadSettings& s
   }
   const bool fill = options.remainder == Remainder::kDrop || options.remainder == Remainder::kCarry;
   if (fill && total < options.global_rows()) return too_few(options, total);
-  return std::make_unique<StreamsReader>(settings, options);
+  return std::make_unique<InterleavedReader>(settings, options);
 }
 
 }  // namespace sluice::data

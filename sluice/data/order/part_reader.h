@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "sluice/data/order/order.h"
-#include "sluice/data/order/run_reader.h"
+#include "sluice/data/order/range_reader.h"
 
 namespace sluice::data {
 
 struct PartOptions {
   bool shuffle = false;
-  std::int64_t buffer_samples = 0, buffer_bytes = 0;  // of all streams together
+  std::int64_t buffer_samples = 0, buffer_bytes = 0;  // of all ranges together
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
-  std::int64_t streams = 1;
+  std::int64_t ranges = 1;
   std::int64_t rows = 1;  // of one replica
   std::int64_t part = 0, parts = 1;
   std::int64_t local_replicas = 1;  // of this part; part p has p·R … (p + 1)·R − 1 of all
@@ -29,15 +29,15 @@ struct PartOptions {
   std::int64_t global_rows() const { return rows * replicas(); }
 };
 
-// One batch of a part: local_replicas runs of `rows` rows each. Rows without a sample are padding. The last
-// batch of kKeep has only the rows that there are.
+// One batch of a part: a block of `rows` rows for each local replica. Rows without a sample are padding. The
+// last batch of kKeep has only the rows that there are.
 struct RawBatch {
   std::int64_t index = 0;
   std::int64_t global_count = 0;  // samples in the batch on all parts together
   std::vector<std::optional<RawSample>> rows;
 };
 
-// Samples in one stream's shuffle buffer: its share of the samples, and of the bytes by the mean size.
+// Samples in one range's shuffle buffer: its share of the samples, and of the bytes by the mean size.
 std::int64_t buffer_share(const PartOptions& options, const ShardFacts& facts);
 
 // Threads: one at a time.
@@ -47,7 +47,7 @@ class PartReader {
   virtual base::Result<bool> next(RawBatch& batch) = 0;  // false at the end of the epoch
 };
 
-// Without facts (sizes are not known) there must be one part and one stream. `settings` must live as long.
+// Without facts (sizes are not known) there must be one part and one range. `settings` must live as long.
 base::Result<std::unique_ptr<PartReader>> make_part_reader(const ReadSettings& settings,
                                                            const PartOptions& options);
 

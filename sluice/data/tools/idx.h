@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/data/decode/array.h"
+#include "sluice/data/array.h"
 #include "sluice/data/tools/shard_set.h"
 
 namespace sluice::data {

@@ -11,13 +11,13 @@
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 #include "sluice/data/tools/cifar10.h"
+#include "sluice/data/tools/dataset_statistics.h"
 #include "sluice/data/tools/digits.h"
 #include "sluice/data/tools/download.h"
 #include "sluice/data/tools/idx.h"
 #include "sluice/data/tools/inspect.h"
 #include "sluice/data/tools/pack.h"
 #include "sluice/data/tools/sheet.h"
-#include "sluice/data/tools/stats.h"
 #include "sluice/data/tools/table.h"
 
 namespace sluice::data {
@@ -371,13 +371,13 @@ TEST(Stats, MeansDeviationsSizesAndClasses) {
     for (std::int64_t i = 0; i < height * 2; ++i) pixels.bytes.insert(pixels.bytes.end(), {red, 51, blue});
     return *encode_png(pixels);
   };
-  StatsOptions options;
+  DatasetStatisticsOptions options;
   options.urls = {
       folder.write("a.tar", test::archive({{"a.png", picture(2, 0, 10)}, {"a.cls", "1"}})),
       folder.write("b.tar", test::archive({{"b.png", picture(6, 255, 10)}, {"b.cls", "4"}, {"c.cls", "4"}}))};
   for (const int workers : {1, 2}) {
     options.workers = workers;
-    const auto stats = set_stats(options);
+    const auto stats = dataset_statistics(options);
     ASSERT_TRUE(stats) << stats.error().what();
     EXPECT_EQ(stats->samples, 3);
     EXPECT_EQ(stats->pictures, 2);
@@ -391,7 +391,7 @@ TEST(Stats, MeansDeviationsSizesAndClasses) {
     EXPECT_NEAR(stats->deviation()[1], 0, 1e-6);
   }
   options.urls.push_back(folder.write("c.tar", test::archive({{"x.png", "no"}})));
-  EXPECT_THAT(set_stats(options).error().what(),
+  EXPECT_THAT(dataset_statistics(options).error().what(),
               HasSubstr("c.tar: member x.png (header at byte 0): not a picture"));
 }
 

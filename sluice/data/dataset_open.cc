@@ -3,8 +3,8 @@
 #include <map>
 
 #include "sluice/base/thread.h"
-#include "sluice/data/order/stream.h"
-#include "sluice/data/settings.h"
+#include "sluice/data/dataset_settings.h"
+#include "sluice/data/order/pipeline_stream.h"
 
 namespace sluice::data {
 namespace {
@@ -22,15 +22,15 @@ Wanted wanted_members(const DecodePlan& plan) {
   return wanted;
 }
 
-// Streams for the replicas: those of the settings when samples are shuffled; otherwise one for each replica,
+// Ranges for the replicas: those of the settings when samples are shuffled; otherwise one for each replica,
 // or a single one, in the shards' order, when there is one part.
-std::int64_t streams_for(const WebDataset::Settings& settings, const OpenOptions& options) {
+std::int64_t ranges_for(const WebDataset::Settings& settings, const OpenOptions& options) {
   const std::int64_t replicas = options.parts * options.replicas;
   if (!settings.shuffle) return options.parts == 1 ? 1 : replicas;
-  if (settings.streams % replicas == 0 || settings.original_workers > 0) return settings.streams;
-  const std::int64_t next = (settings.streams + replicas - 1) / replicas * replicas;
-  misuse(base::str("WebDataset: ", settings.streams, " streams cannot be dealt to ", replicas,
-                   " replicas: expected a multiple of them; the next is streams(", next, ") (--streams ",
+  if (settings.ranges % replicas == 0 || settings.original_workers > 0) return settings.ranges;
+  const std::int64_t next = (settings.ranges + replicas - 1) / replicas * replicas;
+  misuse(base::str("WebDataset: ", settings.ranges, " ranges cannot be dealt to ", replicas,
+                   " replicas: expected a multiple of them; the next is interleave(", next, ") (--streams ",
                    next, "). The order of samples depends on this number"));
 }
 
@@ -59,7 +59,7 @@ const char* name_of(Remainder remainder) {
 std::string describe(const PartOptions& part, const ShardFacts* facts) {
   std::string text = base::str("sluice-stream=1 epoch=", part.epoch, " seed=", part.seed,
                                " global-batch=", part.global_rows(), " remainder=", name_of(part.remainder));
-  if (part.shuffle) text += base::str(" streams=", part.streams);
+  if (part.shuffle) text += base::str(" streams=", part.ranges);  // the name that checkpoints have
   if (part.original_workers > 0)
     text += base::str(" original-workers=", part.original_workers, " replicas=", part.replicas());
   if (!part.shuffle && part.parts > 1) text += base::str(" replicas=", part.replicas());
@@ -127,7 +127,7 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
   part.buffer_bytes = settings_->buffer_bytes;
   part.seed = settings_->seed;
   part.epoch = options.epoch;
-  part.streams = streams_for(*settings_, options);
+  part.ranges = ranges_for(*settings_, options);
   part.rows = settings_->batch;
   part.part = options.part;
   part.parts = options.parts;
@@ -139,7 +139,7 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
   return part;
 }
 
-// The shards are counted where the order depends on it. What can be read only once is one stream for one
+// The shards are counted where the order depends on it. What can be read only once is one range for one
 // part.
 std::shared_ptr<const ShardFacts> WebDataset::facts_for(const OpenOptions& options) const {
   const auto shards = urls();

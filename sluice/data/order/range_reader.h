@@ -1,4 +1,5 @@
-// One stream of an epoch: the samples of its run, undecoded, in the order that its shuffle buffer gives.
+// The samples of one range of an epoch, undecoded, in the order that its shuffle buffer gives. A range is a
+// list of segments, each a part of a shard.
 #pragma once
 
 #include <atomic>
@@ -15,10 +16,10 @@
 
 namespace sluice::data {
 
-// What all streams of a part share.
+// What all ranges of a part share.
 struct ReadSettings {
   std::vector<std::string> urls;
-  std::shared_ptr<const ShardFacts> facts;  // nothing: sizes are not known, runs go to the shards' ends
+  std::shared_ptr<const ShardFacts> facts;  // nothing: sizes are not known, ranges go to the shards' ends
   Wanted wanted;
   OnError on_error = OnError::kStop;
   SourceOptions source;
@@ -27,29 +28,29 @@ struct ReadSettings {
       shards{0};  // read; shards that were read to the end of a segment
 };
 
-struct RunOptions {
-  std::vector<Segment> run;
-  std::int64_t capacity = 1;  // samples in the shuffle buffer; 1: the order of the run
+struct RangeOptions {
+  std::vector<Segment> segments;
+  std::int64_t capacity = 1;  // samples in the shuffle buffer; 1: the order of the range
   // Samples before the first is drawn; 0: a full buffer. Above 0 the buffer grows by one with each draw, as
   // webdataset's.
   std::int64_t initial = 0;
-  std::int64_t max_bytes = 0;  // of the samples in the buffer; for runs of unknown length, else 0
+  std::int64_t max_bytes = 0;  // of the samples in the buffer; for ranges of unknown length, else 0
   base::Random random{0};
   std::int64_t skip = 0;  // samples that were drawn before
 };
 
 // What was skipped is not read, but for the samples that are still in the buffer: which those are follows
-// from the random numbers. (A run of unknown length is read.) With a policy other than kStop a sample that
+// from the random numbers. (A range of unknown length is read.) With a policy other than kStop a sample that
 // cannot be read is handed out with `failed` set. Threads: one at a time.
-class RunReader {
+class RangeReader {
  public:
-  RunReader(const ReadSettings& settings, RunOptions options);
+  RangeReader(const ReadSettings& settings, RangeOptions options);
 
-  base::Result<bool> next(RawSample& sample);  // false at the end of the run
+  base::Result<bool> next(RawSample& sample);  // false at the end of the range
 
  private:
   struct Slot {
-    std::int64_t number;  // of the sample in the run
+    std::int64_t number;  // of the sample in the range
     RawSample sample;
   };
 
@@ -64,20 +65,20 @@ class RunReader {
   base::Status expect_end();
   base::Result<bool> advance(RawSample& sample, bool wanted);
   base::Status retry(base::Status status, std::int64_t in_shard, RawSample& sample);
-  const Segment& segment() const { return options_.run[segment_]; }
+  const Segment& segment() const { return options_.segments[segment_]; }
   const std::string& url() const { return settings_.urls[segment().shard]; }
   bool limited() const;
 
   const ReadSettings& settings_;
-  RunOptions options_;
-  std::optional<std::int64_t> length_;  // of the run, when it is known
+  RangeOptions options_;
+  std::optional<std::int64_t> length_;  // of the range, when it is known
   std::vector<Slot> buffer_;
   std::int64_t buffered_bytes_ = 0;
   std::int64_t entered_ = 0;  // samples that have entered the buffer
   bool begun_ = false, exhausted_ = false;
 
   std::size_t segment_ = 0;
-  std::int64_t segment_start_ = 0;  // number in the run of the segment's first sample
+  std::int64_t segment_start_ = 0;  // number in the range of the segment's first sample
   std::unique_ptr<ShardReader> shard_;
   std::int64_t at_ = 0;  // the sample that shard_ gives next
   std::uint64_t shard_offset_ = 0;

@@ -32,7 +32,7 @@ struct WebDataset::Settings {
   std::vector<float> mean, deviation;
   std::int64_t batch = 1;
   std::optional<Remainder> remainder;
-  std::int64_t streams = 64, shard_size = 0;
+  std::int64_t ranges = 64, shard_size = 0;
   std::int64_t original_workers = 0, original_samples = 0;
   OnError on_error = OnError::kStop;
   double max_bad = 0.001;

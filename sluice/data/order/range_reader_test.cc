@@ -1,4 +1,4 @@
-#include "sluice/data/order/run_reader.h"
+#include "sluice/data/order/range_reader.h"
 
 #include <gmock/gmock.h>
 
@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using Keys = std::vector<std::string>;
 
-class RunReaderTest : public ::testing::Test {
+class RangeReaderTest : public ::testing::Test {
  protected:
   // Shards of 10 samples each, k000 k001 …, with payloads of 3 kB.
   void write(int shards, bool index) {
@@ -29,18 +29,18 @@ class RunReaderTest : public ::testing::Test {
     if (!index) facts.starts.assign(facts.starts.size(), {});
     settings_.facts = std::make_shared<const ShardFacts>(std::move(facts));
   }
-  RunOptions options(std::int64_t capacity, std::int64_t skip = 0, std::int64_t initial = 0) const {
-    RunOptions run;
-    run.run = {{2, 4, 6}, {0, 0, 10}, {1, 0, 3}};
-    run.capacity = capacity;
-    run.skip = skip;
-    run.initial = initial;
-    run.random = base::Random({1});
-    return run;
+  RangeOptions options(std::int64_t capacity, std::int64_t skip = 0, std::int64_t initial = 0) const {
+    RangeOptions range;
+    range.segments = {{2, 4, 6}, {0, 0, 10}, {1, 0, 3}};
+    range.capacity = capacity;
+    range.skip = skip;
+    range.initial = initial;
+    range.random = base::Random({1});
+    return range;
   }
-  Keys read(RunOptions options, std::string* error = nullptr) {
+  Keys read(RangeOptions options, std::string* error = nullptr) {
     settings_.bytes = 0;
-    RunReader reader(settings_, std::move(options));
+    RangeReader reader(settings_, std::move(options));
     Keys keys;
     RawSample sample;
     while (true) {
@@ -56,7 +56,7 @@ class RunReaderTest : public ::testing::Test {
   ReadSettings settings_;
 };
 
-TEST_F(RunReaderTest, ReadsItsSegmentsInOrder) {
+TEST_F(RangeReaderTest, ReadsItsSegmentsInOrder) {
   for (const bool index : {false, true}) {
     write(3, index);
     const Keys keys = read(options(1));
@@ -66,7 +66,7 @@ TEST_F(RunReaderTest, ReadsItsSegmentsInOrder) {
   }
 }
 
-TEST_F(RunReaderTest, SkippingGivesTheRestOfTheSameOrder) {
+TEST_F(RangeReaderTest, SkippingGivesTheRestOfTheSameOrder) {
   for (const bool index : {false, true}) {
     write(3, index);
     for (const std::int64_t initial : {0, 3}) {
@@ -85,7 +85,7 @@ TEST_F(RunReaderTest, SkippingGivesTheRestOfTheSameOrder) {
   }
 }
 
-TEST_F(RunReaderTest, WithAnIndexWhatWasConsumedIsNotRead) {
+TEST_F(RangeReaderTest, WithAnIndexWhatWasConsumedIsNotRead) {
   write(3, true);
   EXPECT_EQ(read(options(2, 15)).size(), 4u);
   // A sample takes 3584 bytes; at most two stood in the buffer, the oldest of them some samples ago.
@@ -97,17 +97,17 @@ TEST_F(RunReaderTest, WithAnIndexWhatWasConsumedIsNotRead) {
   EXPECT_LE(settings_.bytes, 19 * 3584 + 2 * 10240);
 }
 
-TEST_F(RunReaderTest, SizesThatAreNotTrueAreErrors) {
+TEST_F(RangeReaderTest, SizesThatAreNotTrueAreErrors) {
   write(3, true);
   auto facts = *settings_.facts;
   const auto with_size = [&](std::int64_t size) {
     facts.sizes[0] = size;
     facts.starts[0].clear();
     settings_.facts = std::make_shared<const ShardFacts>(facts);
-    auto run = options(1);
-    run.run = {{0, 0, size}};
+    auto range = options(1);
+    range.segments = {{0, 0, size}};
     std::string error;
-    read(std::move(run), &error);
+    read(std::move(range), &error);
     return error;
   };
   EXPECT_THAT(with_size(11), HasSubstr("s0.tar: it ends after 10 samples: expected 11"));
@@ -116,7 +116,7 @@ TEST_F(RunReaderTest, SizesThatAreNotTrueAreErrors) {
 }
 
 // A damaged header costs one sample where the samples' places are known, and the rest of the shard otherwise.
-TEST_F(RunReaderTest, BadSamplesKeepTheirPlaces) {
+TEST_F(RangeReaderTest, BadSamplesKeepTheirPlaces) {
   for (const bool index : {false, true}) {
     for (const OnError policy : {OnError::kStop, OnError::kSkip, OnError::kRetry}) {
       write(3, index);
@@ -145,13 +145,13 @@ TEST_F(RunReaderTest, BadSamplesKeepTheirPlaces) {
 }
 
 // The second attempt finds the shard whole: a thread puts it back while the reader pauses.
-TEST_F(RunReaderTest, RetryingReadsAShardThatComesBack) {
+TEST_F(RangeReaderTest, RetryingReadsAShardThatComesBack) {
   write(3, true);
   settings_.on_error = OnError::kRetry;
   settings_.pauses = std::vector<double>(3000, 0.01);
   const std::string whole = *base::read_file(settings_.urls[1]);
   folder_.write("s1.tar", whole.substr(0, 100));
-  RunReader reader(settings_, options(1));
+  RangeReader reader(settings_, options(1));
   RawSample sample;
   for (int i = 0; i < 16; ++i) ASSERT_TRUE(*reader.next(sample));
   std::thread mender([&] { folder_.write("s1.tar", whole); });

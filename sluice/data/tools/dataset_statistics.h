@@ -13,7 +13,7 @@
 
 namespace sluice::data {
 
-struct StatsOptions {
+struct DatasetStatisticsOptions {
   std::vector<std::string> urls;
   std::string images = "jpg;jpeg;png;webp;ppm;pgm;pbm", labels = "cls";  // extensions, `;` between them
   ColorModel model = ColorModel::kRgb;                                   // grey: one channel
@@ -21,7 +21,7 @@ struct StatsOptions {
   std::function<void(std::int64_t done, std::int64_t total)> progress;  // shards; one thread at a time
 };
 
-struct SetStats {
+struct DatasetStatistics {
   std::int64_t samples = 0, pictures = 0, pixels = 0;
   std::uint64_t picture_bytes = 0;                                      // of the files
   std::map<std::int64_t, std::int64_t> classes;                         // samples of each
@@ -33,6 +33,6 @@ struct SetStats {
 };
 
 // Decodes every picture. The sums are whole numbers, so the result does not depend on the threads.
-base::Result<SetStats> set_stats(const StatsOptions& options);
+base::Result<DatasetStatistics> dataset_statistics(const DatasetStatisticsOptions& options);
 
 }  // namespace sluice::data

@@ -1,8 +1,9 @@
+#include "sluice/data/stream_statistics.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "sluice/base/strings.h"
-#include "sluice/data/dataset.h"
 
 namespace sluice::data {
 namespace {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
-#include "sluice/data/dataset.h"
 #include "sluice/data/decode/collate.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/order/part_reader.h"
+#include "sluice/data/stream.h"
 
 namespace sluice::data {
 

@@ -1,4 +1,4 @@
-#include "sluice/data/order/stream.h"
+#include "sluice/data/order/pipeline_stream.h"
 
 #include <algorithm>
 #include <array>
@@ -229,10 +229,10 @@ base::Result<BatchLayout> PipelineStream::layout_for_padding() {
     std::lock_guard lock(mutex_);
     if (specimen_) return *specimen_;
   }
-  RunOptions run;
+  RangeOptions range;
   for (std::size_t shard = 0; shard < options_.read->urls.size(); ++shard)
-    run.run.push_back({shard, 0, kToTheEnd});
-  RunReader reader(*options_.read, std::move(run));
+    range.segments.push_back({shard, 0, kToTheEnd});
+  RangeReader reader(*options_.read, std::move(range));
   RawSample raw;
   SLUICE_TRY(const bool found, reader.next(raw));
   if (!found) return base::fail(Code::kInvalidArgument, "no samples to make a batch of padding like");

@@ -1,4 +1,4 @@
-#include "sluice/data/order/run_reader.h"
+#include "sluice/data/order/range_reader.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,10 +24,10 @@ bool pause(const ReadSettings& settings, double seconds) {
 
 }  // namespace
 
-RunReader::RunReader(const ReadSettings& settings, RunOptions options)
+RangeReader::RangeReader(const ReadSettings& settings, RangeOptions options)
     : settings_(settings), options_(std::move(options)) {
   length_ = 0;
-  for (const Segment& segment : options_.run) {
+  for (const Segment& segment : options_.segments) {
     if (segment.count == kToTheEnd) {
       length_.reset();
       break;
@@ -36,13 +36,13 @@ RunReader::RunReader(const ReadSettings& settings, RunOptions options)
   }
 }
 
-std::size_t RunReader::wanted_slots() const {
+std::size_t RangeReader::wanted_slots() const {
   if (options_.initial == 0) return static_cast<std::size_t>(options_.capacity);
   const auto grown = std::min<std::int64_t>(options_.capacity, static_cast<std::int64_t>(buffer_.size()) + 2);
   return static_cast<std::size_t>(std::max(grown, std::min(options_.initial, options_.capacity)));
 }
 
-base::Status RunReader::fill(bool read) {
+base::Status RangeReader::fill(bool read) {
   const std::size_t wanted = wanted_slots();
   while (!exhausted_ && buffer_.size() < wanted) {
     if (options_.max_bytes > 0 && buffered_bytes_ >= options_.max_bytes && !buffer_.empty()) break;
@@ -63,7 +63,7 @@ base::Status RunReader::fill(bool read) {
   return {};
 }
 
-RunReader::Slot RunReader::draw() {
+RangeReader::Slot RangeReader::draw() {
   if (buffer_.size() > 1) std::swap(buffer_[options_.random.below(buffer_.size())], buffer_.back());
   Slot slot = std::move(buffer_.back());
   buffer_.pop_back();
@@ -72,7 +72,7 @@ RunReader::Slot RunReader::draw() {
 }
 
 // Plays the draws before the first one that is asked for, then reads what they left in the buffer.
-base::Status RunReader::begin() {
+base::Status RangeReader::begin() {
   begun_ = true;
   if (options_.capacity == 1 && length_) {
     entered_ = std::min(options_.skip, *length_);
@@ -92,7 +92,7 @@ base::Status RunReader::begin() {
   return {};
 }
 
-base::Result<bool> RunReader::next(RawSample& sample) {
+base::Result<bool> RangeReader::next(RawSample& sample) {
   if (!begun_) SLUICE_OK(begin());
   SLUICE_OK(fill(true));
   if (buffer_.empty()) return false;
@@ -100,10 +100,10 @@ base::Result<bool> RunReader::next(RawSample& sample) {
   return true;
 }
 
-// For a run of unknown length: the next sample in the shards' order.
-base::Result<bool> RunReader::read_next(RawSample& sample) {
+// For a range of unknown length: the next sample in the shards' order.
+base::Result<bool> RangeReader::read_next(RawSample& sample) {
   while (true) {
-    if (segment_ == options_.run.size()) return false;
+    if (segment_ == options_.segments.size()) return false;
     if (!shard_) SLUICE_OK(open(0));
     SLUICE_TRY(const bool found, advance(sample, true));
     if (found) return true;
@@ -113,8 +113,8 @@ base::Result<bool> RunReader::read_next(RawSample& sample) {
   }
 }
 
-// Sample `number` of the run; numbers only grow from call to call.
-base::Status RunReader::read_at(std::int64_t number, RawSample& sample) {
+// Sample `number` of the range; numbers only grow from call to call.
+base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
   while (number >= segment_start_ + segment().count) {
     segment_start_ += segment().count;
     ++segment_;
@@ -141,7 +141,7 @@ base::Status RunReader::read_at(std::int64_t number, RawSample& sample) {
   return {};
 }
 
-base::Status RunReader::retry(base::Status status, std::int64_t in_shard, RawSample& sample) {
+base::Status RangeReader::retry(base::Status status, std::int64_t in_shard, RawSample& sample) {
   for (const double seconds : settings_.pauses) {
     if (status || status.error().code() == Code::kCancelled || !pause(settings_, seconds)) break;
     shard_.reset();
@@ -150,7 +150,7 @@ base::Status RunReader::retry(base::Status status, std::int64_t in_shard, RawSam
   return status;
 }
 
-base::Status RunReader::try_read(std::int64_t in_shard, RawSample& sample) {
+base::Status RangeReader::try_read(std::int64_t in_shard, RawSample& sample) {
   if (!shard_) SLUICE_OK(open(in_shard));
   const std::int64_t expected = settings_.facts->sizes[segment().shard];
   while (at_ <= in_shard) {
@@ -169,12 +169,12 @@ base::Status RunReader::try_read(std::int64_t in_shard, RawSample& sample) {
 }
 
 // Whether the shard was opened up to the segment's end only.
-bool RunReader::limited() const {
+bool RangeReader::limited() const {
   return segment().count != kToTheEnd &&
          segment().first + segment().count < settings_.facts->sizes[segment().shard];
 }
 
-base::Status RunReader::expect_end() {
+base::Status RangeReader::expect_end() {
   RawSample more;
   SLUICE_TRY(const bool found, advance(more, false));
   if (!found) return {};
@@ -183,7 +183,7 @@ base::Status RunReader::expect_end() {
                     "'sluice data index'");
 }
 
-base::Status RunReader::open(std::int64_t in_shard) {
+base::Status RangeReader::open(std::int64_t in_shard) {
   SourceOptions options = settings_.source;
   at_ = 0;
   bool part = false;
@@ -203,7 +203,7 @@ base::Status RunReader::open(std::int64_t in_shard) {
   return {};
 }
 
-base::Result<bool> RunReader::advance(RawSample& sample, bool wanted) {
+base::Result<bool> RangeReader::advance(RawSample& sample, bool wanted) {
   if (cancelled(settings_)) return base::fail(Code::kCancelled, "cancelled");
   auto found = shard_->next(sample, wanted);
   settings_.bytes += static_cast<std::int64_t>(shard_->offset() - shard_offset_);

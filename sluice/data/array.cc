@@ -1,4 +1,4 @@
-#include "sluice/data/decode/array.h"
+#include "sluice/data/array.h"
 
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "sluice/data/tools/stats.h"
+#include "sluice/data/tools/dataset_statistics.h"
 
 #include <cmath>
 #include <mutex>
@@ -16,7 +16,7 @@ const Field* find_any(const RawSample& sample, const std::vector<std::string>& e
   return nullptr;
 }
 
-void add_picture(const Pixels& pixels, SetStats& stats) {
+void add_picture(const Pixels& pixels, DatasetStatistics& stats) {
   const auto channels = static_cast<std::size_t>(pixels.channels);
   ++stats.pictures;
   ++stats.sizes[{pixels.height, pixels.width}];
@@ -32,13 +32,13 @@ void add_picture(const Pixels& pixels, SetStats& stats) {
   }
 }
 
-base::Result<SetStats> shard_stats(const std::string& url, const StatsOptions& options) {
+base::Result<DatasetStatistics> shard_stats(const std::string& url, const DatasetStatisticsOptions& options) {
   const auto images = base::split(options.images, ';'), labels = base::split(options.labels, ';');
   Wanted wanted{false, {images.begin(), images.end()}};
   wanted.extensions.insert(labels.begin(), labels.end());
   SLUICE_TRY(auto source, open_source(url));
   ShardReader reader(std::move(source), wanted);
-  SetStats stats;
+  DatasetStatistics stats;
   stats.sums.resize(static_cast<std::size_t>(options.model));
   stats.squares.resize(static_cast<std::size_t>(options.model));
   RawSample sample;
@@ -63,7 +63,7 @@ base::Result<SetStats> shard_stats(const std::string& url, const StatsOptions& o
   }
 }
 
-void add(const SetStats& shard, SetStats& total) {
+void add(const DatasetStatistics& shard, DatasetStatistics& total) {
   total.samples += shard.samples;
   total.pictures += shard.pictures;
   total.pixels += shard.pixels;
@@ -80,14 +80,14 @@ void add(const SetStats& shard, SetStats& total) {
 
 }  // namespace
 
-std::vector<double> SetStats::mean() const {
+std::vector<double> DatasetStatistics::mean() const {
   std::vector<double> result;
   for (const std::uint64_t sum : sums)
     result.push_back(static_cast<double>(sum) / static_cast<double>(pixels) / 255);
   return result;
 }
 
-std::vector<double> SetStats::deviation() const {
+std::vector<double> DatasetStatistics::deviation() const {
   std::vector<double> result;
   for (std::size_t c = 0; c < sums.size(); ++c) {
     const double count = static_cast<double>(pixels), mean = static_cast<double>(sums[c]) / count;
@@ -96,9 +96,9 @@ std::vector<double> SetStats::deviation() const {
   return result;
 }
 
-base::Result<SetStats> set_stats(const StatsOptions& options) {
+base::Result<DatasetStatistics> dataset_statistics(const DatasetStatisticsOptions& options) {
   if (options.urls.empty()) return base::fail(Code::kInvalidArgument, "no shards to look at");
-  std::vector<base::Result<SetStats>> shards(options.urls.size());
+  std::vector<base::Result<DatasetStatistics>> shards(options.urls.size());
   base::ThreadPool pool("sluice-stats", options.workers > 0 ? static_cast<std::size_t>(options.workers)
                                                             : base::available_processors());
   std::mutex mutex;
@@ -109,7 +109,7 @@ base::Result<SetStats> set_stats(const StatsOptions& options) {
     ++done;
     if (options.progress) options.progress(done, static_cast<std::int64_t>(options.urls.size()));
   });
-  SetStats total;
+  DatasetStatistics total;
   for (const auto& shard : shards) {
     if (!shard) return tl::unexpected<Error>(shard.error());
     add(*shard, total);
