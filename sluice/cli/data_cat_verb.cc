@@ -60,7 +60,7 @@ base::Status write_parts(const RawSample& sample, const std::string& folder) {
   return {};
 }
 
-// The first picture of a sample with its label or, failing that, its key.
+// The first image of a sample with its label or, failing that, its key.
 std::optional<data::SheetTile> tile_of(const RawSample& sample) {
   std::string label;
   std::optional<data::SheetTile> tile;
@@ -132,11 +132,11 @@ class Cat {
                                              ? "no such sample: there are fewer than --skip says"
                                              : "no sample with this key");
     if (options_.sheet.empty()) return {};
-    if (tiles_.empty()) return base::fail(Code::kNotFound, "no pictures in ", shown_, " samples");
+    if (tiles_.empty()) return base::fail(Code::kNotFound, "no images in ", shown_, " samples");
     SLUICE_TRY(const std::string png,
                data::encode_png(data::contact_sheet(tiles_, options_.columns, options_.side)));
     SLUICE_OK(base::write_file_atomically(options_.sheet, png));
-    std::printf("%zu pictures: %s\n", tiles_.size(), options_.sheet.c_str());
+    std::printf("%zu images: %s\n", tiles_.size(), options_.sheet.c_str());
     return {};
   }
 
@@ -149,11 +149,11 @@ class Cat {
 
 void add_cat_verb(CLI::App& noun, int& exit_status) {
   auto options = std::make_shared<CatOptions>();
-  auto* verb = noun.add_subcommand("cat", "Show samples: their parts, as files, or pictures on one sheet");
+  auto* verb = noun.add_subcommand("cat", "Show samples: their parts, as files, or images on one sheet");
   verb->footer(
       "Without further flags, the parts of the first sample. Examples:\n"
       "  sluice data cat shards/train-0000.tar --key 0000017\n"
-      "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >picture.jpg\n"
+      "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >image.jpg\n"
       "  sluice data cat shards/train-0000.tar --count 10 --out samples\n"
       "  sluice data cat 'shards/train-*.tar' --count 64 --sheet sheet.png");
   verb->add_option("SHARDS", options->shards, kShardsHelp)->required();
@@ -164,13 +164,13 @@ void add_cat_verb(CLI::App& noun, int& exit_status) {
       ->check(CLI::PositiveNumber);
   auto* part = verb->add_option("--part", options->part, "Only this part, as it is, to standard output");
   auto* folder = verb->add_option("--out", options->folder, "Write the parts into this folder as files");
-  verb->add_option("--sheet", options->sheet, "Write a PNG file with the pictures, their keys and classes")
+  verb->add_option("--sheet", options->sheet, "Write a PNG file with the images, their keys and classes")
       ->excludes(part)
       ->excludes(folder);
-  verb->add_option("--columns", options->columns, "Pictures in a row of the sheet")
+  verb->add_option("--columns", options->columns, "Images in a row of the sheet")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  verb->add_option("--side", options->side, "Height and width of a picture on the sheet, in pixels")
+  verb->add_option("--side", options->side, "Height and width of an image on the sheet, in pixels")
       ->check(CLI::Range(16, 1024))
       ->capture_default_str();
   verb->callback(guarded("cat", exit_status, [options] { return Cat(*options).run(); }));

@@ -101,7 +101,7 @@ void add_verify(CLI::App& noun, int& exit_status) {
   auto* verb =
       noun.add_subcommand("verify", "Read shards completely, decode everything, and report all problems");
   verb->footer(
-      "Checks headers, ends and checksums of the archives, the grouping into samples, pictures, numbers, "
+      "Checks headers, ends and checksums of the archives, the grouping into samples, images, numbers, "
       "text, JSON and\n"
       "npy arrays. Exit status 1 when anything is wrong, with every problem in the report.\n"
       "Example: sluice data verify 'shards/train-{0000..0009}.tar' --require 'jpg;png' --require cls "

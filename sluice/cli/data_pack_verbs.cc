@@ -37,12 +37,12 @@ std::function<void(std::int64_t, std::int64_t)> count_packed(Progress& progress)
 
 void add_pack(CLI::App& noun, int& exit_status) {
   auto options = std::make_shared<data::PackOptions>();
-  auto* verb = noun.add_subcommand("pack", "Pack pictures into shards");
+  auto* verb = noun.add_subcommand("pack", "Pack images into shards");
   verb->footer(
-      "INPUT is a folder with one folder of pictures for each class (classes are numbered in alphabetical "
+      "INPUT is a folder with one folder of images for each class (classes are numbered in alphabetical "
       "order, and\n"
       "their names are written to OUT/classes.txt), or a list:\n"
-      "  list.txt    a picture and its class on each line, separated by a tab, a comma or a space\n"
+      "  list.txt    an image and its class on each line, separated by a tab, a comma or a space\n"
       "  list.csv    the same as CSV, with or without a line that names the columns file and class\n"
       "  list.jsonl  {\"file\": …, \"class\": …, …} on each line; what else it says goes into a member json\n"
       "Shards appear when the whole set is written. A run that was stopped goes on when it is started "
@@ -53,7 +53,7 @@ void add_pack(CLI::App& noun, int& exit_status) {
   add_set_options(*verb, options->shards);
   verb->add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
   verb->add_flag("!--no-shuffle", options->shuffle, "Keep the order of the list, or class by class");
-  verb->add_flag("!--no-check", options->check, "Do not decode each picture while packing");
+  verb->add_flag("!--no-check", options->check, "Do not decode each image while packing");
   verb->add_option("--workers", options->shards.workers, "Shards written at a time (0: one for each core)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -70,7 +70,7 @@ void add_pack(CLI::App& noun, int& exit_status) {
     if (!report.classes.empty())
       std::printf("%zu classes: %s/classes.txt\n", report.classes.size(), options->shards.folder.c_str());
     if (report.left_out > 0)
-      std::printf("%s file(s) left out because they are no pictures, the first being %s\n",
+      std::printf("%s file(s) left out because they are no images, the first being %s\n",
                   grouped(report.left_out).c_str(), report.first_left_out.c_str());
     return {};
   }));
@@ -81,11 +81,11 @@ void add_digits(CLI::App& noun, int& exit_status) {
   auto* verb = noun.add_subcommand("digits", "Make shards of scikit-learn's handwritten digits");
   verb->footer(
       "CSV is digits.csv.gz as scikit-learn's package holds it (sklearn/datasets/data/digits.csv.gz): 1,797 "
-      "pictures of\n"
+      "images of\n"
       "8×8. Writes OUT/train-*.tar and OUT/test-*.tar, split by class with the seed.");
   verb->add_option("CSV", options->csv, "digits.csv.gz, or the same unpacked")->required();
   verb->add_option("OUT", options->folder, "Folder for the shards (made when missing)")->required();
-  verb->add_option("--side", options->side, "Height and width of the pictures, in pixels")
+  verb->add_option("--side", options->side, "Height and width of the images, in pixels")
       ->check(CLI::Range(8, 1024))
       ->capture_default_str();
   verb->add_option("--test-share", options->test_share, "Part of each class that is held out for the test")
@@ -150,9 +150,9 @@ void add_idx(CLI::App& noun, int& exit_status) {
   auto options = std::make_shared<data::IdxOptions>();
   auto* verb = noun.add_subcommand("idx", "Make shards of IDX files, as MNIST and its relatives come in");
   verb->footer(
-      "IMAGES and LABELS are IDX files of unsigned bytes, plain or gzip. Pictures become grey PNG files.\n"
+      "IMAGES and LABELS are IDX files of unsigned bytes, plain or gzip. Images become grey PNG files.\n"
       "Example: sluice data idx train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz mnist --prefix train");
-  verb->add_option("IMAGES", options->images, "Pictures: N × height × width")->required();
+  verb->add_option("IMAGES", options->images, "Images: N × height × width")->required();
   verb->add_option("LABELS", options->labels, "Classes: N")->required();
   add_set_options(*verb, options->shards);
   verb->add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();

@@ -32,10 +32,10 @@ nlohmann::json stats_json(const data::DatasetStatistics& stats) {
   nlohmann::json classes = nlohmann::json::object(), sizes = nlohmann::json::array();
   for (const auto& [label, count] : stats.classes) classes[std::to_string(label)] = count;
   for (const auto& [size, count] : stats.sizes)
-    sizes.push_back({{"height", size.first}, {"width", size.second}, {"pictures", count}});
+    sizes.push_back({{"height", size.first}, {"width", size.second}, {"images", count}});
   nlohmann::json document = {
-      {"samples", stats.samples}, {"pictures", stats.pictures}, {"picture_bytes", stats.picture_bytes},
-      {"pixels", stats.pixels},   {"classes", classes},         {"sizes", sizes}};
+      {"samples", stats.samples}, {"images", stats.images}, {"image_bytes", stats.image_bytes},
+      {"pixels", stats.pixels},   {"classes", classes},     {"sizes", sizes}};
   if (stats.pixels > 0) {
     document["mean"] = stats.mean();
     document["std"] = stats.deviation();
@@ -44,20 +44,20 @@ nlohmann::json stats_json(const data::DatasetStatistics& stats) {
 }
 
 void print_classes(const data::DatasetStatistics& stats) {
-  const auto [least, most] = std::minmax_element(stats.classes.begin(), stats.classes.end(),
-                                                 [](auto& a, auto& b) { return a.second < b.second; });
+  const auto [min, max] = std::minmax_element(stats.classes.begin(), stats.classes.end(),
+                                              [](auto& a, auto& b) { return a.second < b.second; });
   std::printf("%zu classes, %lld to %lld: %s (class %lld) to %s (class %lld) samples each\n",
               stats.classes.size(), static_cast<long long>(stats.classes.begin()->first),
-              static_cast<long long>(stats.classes.rbegin()->first), grouped(least->second).c_str(),
-              static_cast<long long>(least->first), grouped(most->second).c_str(),
-              static_cast<long long>(most->first));
+              static_cast<long long>(stats.classes.rbegin()->first), grouped(min->second).c_str(),
+              static_cast<long long>(min->first), grouped(max->second).c_str(),
+              static_cast<long long>(max->first));
 }
 
 void print_stats(const data::DatasetStatistics& stats) {
-  std::printf("%s samples, %s pictures", grouped(stats.samples).c_str(), grouped(stats.pictures).c_str());
-  if (stats.pictures > 0)
+  std::printf("%s samples, %s images", grouped(stats.samples).c_str(), grouped(stats.images).c_str());
+  if (stats.images > 0)
     std::printf(" of %s bytes on average",
-                grouped(static_cast<std::int64_t>(stats.picture_bytes) / stats.pictures).c_str());
+                grouped(static_cast<std::int64_t>(stats.image_bytes) / stats.images).c_str());
   std::printf("\n");
   if (!stats.classes.empty()) print_classes(stats);
   std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> sizes;
@@ -65,7 +65,7 @@ void print_stats(const data::DatasetStatistics& stats) {
   std::sort(sizes.rbegin(), sizes.rend());
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(kShown, sizes.size()); ++i)
-    std::printf("%9s pictures of %lld × %lld (width × height)\n", grouped(sizes[i].first).c_str(),
+    std::printf("%9s images of %lld × %lld (width × height)\n", grouped(sizes[i].first).c_str(),
                 static_cast<long long>(sizes[i].second.second),
                 static_cast<long long>(sizes[i].second.first));
   if (sizes.size() > kShown) std::printf("          and %zu other sizes\n", sizes.size() - kShown);
@@ -84,10 +84,10 @@ void add_stats_verb(CLI::App& noun, int& exit_status) {
   auto flags = std::make_shared<StatsFlags>();
   auto* verb = noun.add_subcommand("stats", "Classes, sizes, and the flags for normalising");
   verb->footer(
-      "Decodes every picture. Means and standard deviations are those of all pixels, in 0 … 1.\n"
+      "Decodes every image. Means and standard deviations are those of all pixels, in 0 … 1.\n"
       "Example: sluice data stats 'shards/train-*.tar'");
   verb->add_option("SHARDS", flags->shards, kShardsHelp)->required();
-  verb->add_option("--images", flags->options.images, "Extensions of the picture in a sample")
+  verb->add_option("--images", flags->options.images, "Extensions of the image in a sample")
       ->capture_default_str();
   verb->add_option("--labels", flags->options.labels, "Extension of the class number")->capture_default_str();
   verb->add_flag("--gray", flags->gray, "One channel, as --channels 1 trains");

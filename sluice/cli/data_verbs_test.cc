@@ -47,7 +47,7 @@ class DataVerbs : public ::testing::Test {
     base::value_or_throw(base::make_directories(base::parent_path(folder_.path(name))));
     base::value_or_throw(base::write_file_atomically(folder_.path(name), bytes));
   }
-  void write_pictures() {
+  void write_images() {
     for (int i = 0; i < 6; ++i) {
       const auto png =
           data::encode_png({2, 2, 1, std::vector<std::uint8_t>(4, static_cast<std::uint8_t>(i))});
@@ -59,7 +59,7 @@ class DataVerbs : public ::testing::Test {
 };
 
 TEST_F(DataVerbs, PackListAndVerify) {
-  write_pictures();
+  write_images();
   const std::string out = folder_.path("out");
   const auto packed =
       sluice_program({"data", "pack", folder_.path("in"), out, "--shard-size", "4", "--prefix", "val"});
@@ -87,7 +87,7 @@ TEST_F(DataVerbs, PackListAndVerify) {
 }
 
 TEST_F(DataVerbs, CatIndexAndStats) {
-  write_pictures();
+  write_images();
   const std::string out = folder_.path("out"), shards = out + "/*.tar";
   ASSERT_EQ(sluice_program({"data", "pack", folder_.path("in"), out, "--shard-size", "4"}).status, 0);
 
@@ -102,7 +102,7 @@ TEST_F(DataVerbs, CatIndexAndStats) {
   EXPECT_EQ(base::list_directory(folder_.path("parts"))->size(), 6u);
   const auto sheet =
       sluice_program({"data", "cat", shards, "--sheet", folder_.path("s.png"), "--columns", "4"});
-  EXPECT_THAT(sheet.out, HasSubstr("6 pictures"));
+  EXPECT_THAT(sheet.out, HasSubstr("6 images"));
   const auto pixels = data::decode_png(*base::read_file(folder_.path("s.png")), data::ColorModel::kRgb);
   ASSERT_TRUE(pixels);
   EXPECT_EQ(pixels->width, 4 * 118 + 6);

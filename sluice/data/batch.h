@@ -13,7 +13,7 @@
 SLUICE_API_BEGIN
 namespace sluice::data {
 
-// A decoded picture: [height, width, channels], uint8 in 0…255 or float32 in 0…1.
+// A decoded image: [height, width, channels], uint8 in 0…255 or float32 in 0…1.
 struct Image {
   Array pixels;
 };
@@ -21,7 +21,7 @@ struct Image {
 // The arrays of an npz file by their names.
 using Arrays = std::map<std::string, Array>;
 
-// One decoded field of a sample: bytes or text, a whole number, a real number, an array, a picture, or
+// One decoded field of a sample: bytes or text, a whole number, a real number, an array, an image, or
 // several arrays (which do not fit into a batch: a map function takes what it needs).
 using Value = std::variant<std::string, std::int64_t, double, Array, Image, Arrays>;
 
@@ -32,8 +32,8 @@ struct Sample {
   std::vector<Value> fields;
 };
 
-// One field of all samples of a batch. Numbers, arrays and pictures are stacked in `array`: [N] for numbers
-// (int64 or float64), [N, …] for arrays, [N, channels, height, width] for pictures. Bytes and text are in
+// One field of all samples of a batch. Numbers, arrays and images are stacked in `array`: [N] for numbers
+// (int64 or float64), [N, …] for arrays, [N, channels, height, width] for images. Bytes and text are in
 // `text`.
 struct Column {
   Array array;
@@ -44,10 +44,10 @@ struct Column {
 // a dataset that keeps its remainder.
 struct Batch {
   std::vector<Column> columns;  // one for each field, in order
-  Array image;                  // the first column of pictures, else the first array: uint8 [N, C, H, W]
+  Array image;                  // the first column of images, else the first array: uint8 [N, C, H, W]
   Array label;                  // the first column of whole numbers, if there is one: int64 [N]
-  // After mixup() or cutmix(), and as the last two columns: the label of the picture mixed in, int64 [N], and
-  // the own picture's share, float32 [N]. The loss is own_share · loss(label) + (1 − own_share) ·
+  // After mixup() or cutmix(), and as the last two columns: the label of the image mixed in, int64 [N], and
+  // the own image's share, float32 [N]. The loss is own_share · loss(label) + (1 − own_share) ·
   // loss(other).
   Array other_label, own_share;
   Array mask;                     // bool [N]: true for a sample, false for padding (all zeros)

@@ -97,7 +97,7 @@ class WebDataset {
     return set_fields({std::string(std::forward<Extensions>(extensions))...});
   }
   // Members with this extension (or this last part of it) are decoded by `function`: bytes → Value, called
-  // from several threads. A picture that it makes is not augmented.
+  // from several threads. An image that it makes is not augmented.
   WebDataset& decoder(std::string extension, std::function<Value(std::string_view)> function);
   // `function` changes a Sample in place, or takes one and returns another. It is called from several
   // threads, after decoding and augmentation, in the order of the map() calls.
@@ -111,7 +111,7 @@ class WebDataset {
     }
   }
 
-  // Augmentation of all pictures of a sample, in the order of the calls. Pixels are uint8 for these.
+  // Augmentation of all images of a sample, in the order of the calls. Pixels are uint8 for these.
   WebDataset& resize(std::int64_t shorter_side);  // bilinear with antialiasing, as Pillow's; keeps the ratio
   WebDataset& center_crop(std::int64_t side);
   WebDataset& crop(std::int64_t side, std::int64_t padding = 0);  // random place, after a border of zeros
@@ -120,10 +120,10 @@ class WebDataset {
   // part's share of the area; `ratio`: its width ÷ height.
   WebDataset& random_resized_crop(std::int64_t side, std::pair<double, double> scale = {0.08, 1.0},
                                   std::pair<double, double> ratio = {3.0 / 4, 4.0 / 3});
-  // Pictures become float32, (pixel / 255 − mean) / deviation, after the steps above: four times the bytes of
+  // Images become float32, (pixel / 255 − mean) / deviation, after the steps above: four times the bytes of
   // uint8 pixels that the device normalises.
   WebDataset& normalize_on_host(const std::vector<float>& mean, const std::vector<float>& deviation);
-  // Mixes each picture of a batch with the one in the row before it: mixup with a share drawn from
+  // Mixes each image of a batch with the one in the row before it: mixup with a share drawn from
   // Beta(alpha, alpha), CutMix with a part of that area. With both, each row gets one of them. Batch says how
   // the labels go. The draws depend on seed, epoch and sample; the neighbour on the batch, and so on `parts`.
   WebDataset& mixup(double alpha);

@@ -111,7 +111,7 @@ void WebDataset::check() const {
         "to_tuple(…)");
   if (!settings_->decode.spec && !settings_->decode.transforms.empty())
     misuse(
-        "WebDataset: resize(), crop() and flip() need pictures: call images(\"jpg;png\"), or "
+        "WebDataset: resize(), crop() and flip() need images: call images(\"jpg;png\"), or "
         "decode(\"rgb8\")");
 }
 

@@ -87,7 +87,7 @@ TEST_F(DatasetTest, HandsOutEverySampleInOrder) {
     const Batch& batch = batches[static_cast<std::size_t>(i / 8)];
     EXPECT_EQ(batch.keys[static_cast<std::size_t>(i % 8)], "k" + std::to_string(1000 + i));
     EXPECT_EQ(batch.label.data<std::int64_t>()[i % 8], i % 10);
-    // Channel 2 of the second pixel is byte 5 of the picture.
+    // Channel 2 of the second pixel is byte 5 of the image.
     EXPECT_EQ(batch.image.data<std::uint8_t>()[(i % 8) * 48 + 2 * 16 + 1], i + 5);
   }
 }
@@ -403,7 +403,7 @@ TEST_F(DatasetTest, FaultsAreNamed) {
               HasSubstr("image specification 'bgr'"));
   EXPECT_THAT(test::thrown([&] { WebDataset(urls).batch(0); }), HasSubstr("a batch of 0"));
   EXPECT_THAT(test::thrown([&] { WebDataset(urls).to_tuple("cls").flip().open(); }),
-              HasSubstr("need pictures"));
+              HasSubstr("need images"));
   EXPECT_THAT(test::thrown([&] { dataset(urls).open(0, 2, 2); }), HasSubstr("a part of 2"));
   const std::string empty = folder_.write("empty.tar", test::archive({{"README", "x"}}));
   EXPECT_THAT(test::thrown([&] { dataset(empty).open()->next(); }), HasSubstr("no samples"));

@@ -1,4 +1,4 @@
-// Files that other programs wrote, in base64: pictures by Pillow 13, arrays by NumPy 2, archives
+// Files that other programs wrote, in base64: images by Pillow 13, arrays by NumPy 2, archives
 // (gzip) by Python's webdataset 1.0.2 and by GNU tar 1.34.
 #pragma once
 

@@ -18,7 +18,7 @@ Pixels resize_shorter(const Pixels& pixels, std::int64_t size) {
                          std::max<std::int64_t>(1, pixels.width * size / shorter));
 }
 
-// Halves are rounded to even, as torchvision's Python rounds them; a small picture gets a border of zeros.
+// Halves are rounded to even, as torchvision's Python rounds them; a small image gets a border of zeros.
 std::int64_t middle(std::int64_t extent, std::int64_t size) {
   const std::int64_t room = extent - size;
   const std::int64_t half = room >= 0 ? room / 2 : -((-room) / 2);
@@ -31,7 +31,7 @@ base::Result<Pixels> random_crop(Pixels pixels, const Transform& transform, base
   const std::int64_t columns = pixels.width + 2 * transform.padding - size;
   if (rows < 0 || columns < 0)
     return base::fail(Code::kInvalidArgument, "a crop of ", size, "×", size,
-                      " does not fit into a picture of ", pixels.height, "×", pixels.width,
+                      " does not fit into an image of ", pixels.height, "×", pixels.width,
                       " with a border of ", transform.padding, ": resize() first, or crop less");
   const std::int64_t top = below(random, rows + 1);
   const std::int64_t left = below(random, columns + 1);

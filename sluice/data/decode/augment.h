@@ -1,4 +1,4 @@
-// Augmentation: what happens to a sample's pictures between decoding and the batch.
+// Augmentation: what happens to a sample's images between decoding and the batch.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace sluice::data {
 struct Transform {
   enum class Kind { kResize, kCenterCrop, kRandomCrop, kFlip, kRandomResizedCrop } kind;
   std::int64_t size = 0, padding = 0;
-  // Of kRandomResizedCrop: the part's share of the picture's area, and its width ÷ height.
+  // Of kRandomResizedCrop: the part's share of the image's area, and its width ÷ height.
   double scale_low = 0.08, scale_high = 1, ratio_low = 3.0 / 4, ratio_high = 4.0 / 3;
 };
 
@@ -24,7 +24,7 @@ struct Transform {
 Region random_resized_region(std::int64_t height, std::int64_t width, const Transform& transform,
                              base::Random& random);
 
-// Decodes a picture and applies the transforms in their order. A RandomResizedCrop that comes first reads
+// Decodes an image and applies the transforms in their order. A RandomResizedCrop that comes first reads
 // only its part of a JPEG.
 base::Result<Pixels> decode_augmented(std::string_view bytes, ColorModel model,
                                       const std::vector<Transform>& transforms, base::Random random);

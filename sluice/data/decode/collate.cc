@@ -43,7 +43,7 @@ bool fits(const Value& value, const BatchLayout::Item& item) {
 
 std::string describe(const BatchLayout::Item& item) {
   if (item.text) return "text";
-  return base::str(item.image ? "picture " : "", name_of(item.type), " [", base::join(item.shape, ", "), "]");
+  return base::str(item.image ? "image " : "", name_of(item.type), " [", base::join(item.shape, ", "), "]");
 }
 
 void put(const Value& value, const BatchLayout::Item& item, std::uint8_t* row, std::size_t row_bytes) {
@@ -76,7 +76,7 @@ bool released(const Value& value) {
   return image != nullptr && !image->pixels.defined();
 }
 
-Column stack(Rows& rows, std::size_t field, const BatchLayout::Item& item, const PictureColumns& pictures) {
+Column stack(Rows& rows, std::size_t field, const BatchLayout::Item& item, const ImageColumns& images) {
   Column column;
   if (item.text) {
     column.text.resize(rows.size());
@@ -84,7 +84,7 @@ Column stack(Rows& rows, std::size_t field, const BatchLayout::Item& item, const
       if (rows[i]) column.text[i] = std::move(std::get<std::string>(rows[i]->fields[field]));
     return column;
   }
-  column.array = pictures.column(field, item);
+  column.array = images.column(field, item);
   if (!column.array.defined()) column.array = array_of(rows.size(), item);
   const std::size_t row_bytes = rows.empty() ? 0 : column.array.bytes() / rows.size();
   auto* memory = column.array.data<std::uint8_t>();
@@ -111,7 +111,7 @@ base::Status check_layout(const Sample& sample, const BatchLayout& layout) {
     return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
                       describe(item_of(sample.fields[i])), " as field ", i, ", others have ",
                       describe(layout.columns[i]),
-                      ": samples of a batch must be alike; resize() or crop() makes pictures so");
+                      ": samples of a batch must be alike; resize() or crop() makes images so");
   }
   return {};
 }
@@ -124,7 +124,7 @@ BatchLayout layout_of(const Sample& sample) {
   return layout;
 }
 
-void PictureColumns::take(Sample& sample, std::size_t row, std::size_t rows) {
+void ImageColumns::take(Sample& sample, std::size_t row, std::size_t rows) {
   std::call_once(begun_, [&] {
     layout_ = layout_of(sample);
     columns_.resize(layout_.columns.size());
@@ -142,12 +142,12 @@ void PictureColumns::take(Sample& sample, std::size_t row, std::size_t rows) {
   }
 }
 
-Array PictureColumns::column(std::size_t field, const BatchLayout::Item& item) const {
+Array ImageColumns::column(std::size_t field, const BatchLayout::Item& item) const {
   const bool has = field < columns_.size() && same(layout_.columns[field], item);
   return has ? columns_[field] : Array();
 }
 
-base::Result<Batch> collate(Rows rows, const BatchLayout& layout, const PictureColumns& pictures) {
+base::Result<Batch> collate(Rows rows, const BatchLayout& layout, const ImageColumns& images) {
   Batch batch;
   batch.mask = Array(ElementType::kBool, {static_cast<std::int64_t>(rows.size())});
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -158,7 +158,7 @@ base::Result<Batch> collate(Rows rows, const BatchLayout& layout, const PictureC
     batch.keys.push_back(std::move(rows[i]->key));
   }
   for (std::size_t i = 0; i < layout.columns.size(); ++i)
-    batch.columns.push_back(stack(rows, i, layout.columns[i], pictures));
+    batch.columns.push_back(stack(rows, i, layout.columns[i], images));
   const Array* first_array = nullptr;
   for (std::size_t i = 0; i < layout.columns.size(); ++i) {
     const auto& item = layout.columns[i];

@@ -20,18 +20,18 @@ struct BatchLayout {
   std::vector<Item> columns;
 };
 
-// The layout of a sample's fields as columns. Pictures become [channels, height, width].
+// The layout of a sample's fields as columns. Images become [channels, height, width].
 BatchLayout layout_of(const Sample& sample);
 
-// Columns of pictures that are filled while other samples of the batch are still being decoded: a picture is
+// Columns of images that are filled while other samples of the batch are still being decoded: an image is
 // copied while it is in the processor's cache, and its memory serves the next one. Threads: any, but each row
 // once.
-class PictureColumns {
+class ImageColumns {
  public:
-  // Copies the sample's pictures into their row of `rows` and releases their memory. The first sample says
-  // how pictures look; one that looks otherwise is left alone.
+  // Copies the sample's images into their row of `rows` and releases their memory. The first sample says
+  // how images look; one that looks otherwise is left alone.
   void take(Sample& sample, std::size_t row, std::size_t rows);
-  // The field's column; not defined where there is none of these pictures.
+  // The field's column; not defined where there is none of these images.
   Array column(std::size_t field, const BatchLayout::Item& item) const;
 
  private:
@@ -42,8 +42,8 @@ class PictureColumns {
 
 // Stacks samples into rows; a row without a sample is padding: zeros, and false in the mask. All samples must
 // have the layout: the error names two that differ. Fills columns, image, label, mask, keys and count.
-// `pictures` has those pictures whose memory was released.
+// `images` has those images whose memory was released.
 base::Result<Batch> collate(std::vector<std::optional<Sample>> rows, const BatchLayout& layout,
-                            const PictureColumns& pictures = {});
+                            const ImageColumns& images = {});
 
 }  // namespace sluice::data

@@ -36,7 +36,7 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
   const ImageSpec& spec = *plan.spec;
   const bool normalized = !plan.levels.empty();
   if (normalized && plan.levels.size() != static_cast<std::size_t>(pixels.channels) * 256)
-    return base::fail(Code::kInvalidArgument, "a picture of ", pixels.channels, " channels: expected ",
+    return base::fail(Code::kInvalidArgument, "an image of ", pixels.channels, " channels: expected ",
                       plan.levels.size() / 256, ", as many as normalize_on_host() has means");
   std::vector<std::int64_t> shape{pixels.height, pixels.width, pixels.channels};
   if (spec.channels_first) shape = {pixels.channels, pixels.height, pixels.width};
@@ -57,7 +57,7 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
   return Value(Image{std::move(array)});
 }
 
-base::Result<Value> decode_picture(std::string_view bytes, const RawSample& raw, const DecodePlan& plan) {
+base::Result<Value> decode_image_field(std::string_view bytes, const RawSample& raw, const DecodePlan& plan) {
   SLUICE_TRY(Pixels pixels,
              plan.transforms.empty()
                  ? decode_image(bytes, plan.spec->model)
@@ -113,7 +113,7 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
                                  const DecodePlan& plan) {
   switch (format) {
     case Format::kImage:
-      return decode_picture(bytes, raw, plan);
+      return decode_image_field(bytes, raw, plan);
     case Format::kNumber: {
       SLUICE_TRY(const std::int64_t number, parse_whole_number(bytes));
       return Value(number);

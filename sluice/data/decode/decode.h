@@ -15,7 +15,7 @@
 
 namespace sluice::data {
 
-// How pictures are handed on, by WebDataset's names: l8, rgb8, rgba8, l, rgb, rgba, and those after "torch".
+// How images are handed on, by WebDataset's names: l8, rgb8, rgba8, l, rgb, rgba, and those after "torch".
 struct ImageSpec {
   ColorModel model = ColorModel::kRgb;
   bool real = false;            // float32 in 0 … 1 instead of uint8
@@ -47,10 +47,10 @@ struct DecodePlan {
 };
 
 // Decodes and augments. The random numbers depend on seed, epoch, the shard's file name and the sample's key
-// alone; all pictures of a sample get the same ones. Errors name shard, member and offset. Threads: any.
+// alone; all images of a sample get the same ones. Errors name shard, member and offset. Threads: any.
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan);
 
-// One member by the last part of its extension: pictures, cls cls2 index inx id (whole numbers), txt text
+// One member by the last part of its extension: images, cls cls2 index inx id (whole numbers), txt text
 // transcript (UTF-8), json jsn (checked, handed on as text), npy, npz, mp msg msgpack and cbor (handed on as
 // JSON text); a `gz` after it is unpacked first. kPython, an error: pkl pickle pyd pth hold Python objects,
 // ten tb a format of webdataset's own. All else stays bytes.

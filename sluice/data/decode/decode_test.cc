@@ -122,8 +122,8 @@ TEST(Decode, ImageSpecsAsWebdatasets) {
 }
 
 TEST(Decode, ErrorsNameShardMemberAndOffset) {
-  EXPECT_THAT(error_of("jpg", "no picture"),
-              HasSubstr("dir/s.tar: member k.jpg (header at byte 512): not a picture"));
+  EXPECT_THAT(error_of("jpg", "no image"),
+              HasSubstr("dir/s.tar: member k.jpg (header at byte 512): not an image"));
   EXPECT_THAT(error_of("cls", "seven"), HasSubstr("expected a whole number, found 'seven'"));
   EXPECT_THAT(error_of("cls", ""), HasSubstr("expected a whole number"));
   EXPECT_THAT(error_of("cls", "1.5"), HasSubstr("expected a whole number"));
@@ -180,32 +180,32 @@ std::vector<std::uint8_t> augmented(const std::string& key, std::uint64_t seed, 
 }
 
 constexpr Transform kCrop{Transform::Kind::kRandomCrop, 5, 2};
-constexpr Transform kTurn{Transform::Kind::kFlip, 0, 0};
+constexpr Transform kMirror{Transform::Kind::kFlip, 0, 0};
 
 TEST(Augment, DependsOnSeedEpochShardAndKeyAlone) {
-  const auto first = augmented("a", 1, 2, {kCrop, kTurn});
+  const auto first = augmented("a", 1, 2, {kCrop, kMirror});
   EXPECT_EQ(first.size(), 75u);
-  EXPECT_EQ(augmented("a", 1, 2, {kCrop, kTurn}), first);
-  EXPECT_EQ(augmented("a", 1, 2, {kCrop, kTurn}, "elsewhere/s.tar"), first);
+  EXPECT_EQ(augmented("a", 1, 2, {kCrop, kMirror}), first);
+  EXPECT_EQ(augmented("a", 1, 2, {kCrop, kMirror}, "elsewhere/s.tar"), first);
   int different = 0;
   for (int i = 0; i < 20; ++i) {
-    different += augmented("a", 10 + static_cast<std::uint64_t>(i), 2, {kCrop, kTurn}) != first;
-    different += augmented("a", 1, 10 + i, {kCrop, kTurn}) != first;
-    different += augmented("b" + std::to_string(i), 1, 2, {kCrop, kTurn}) != first;
+    different += augmented("a", 10 + static_cast<std::uint64_t>(i), 2, {kCrop, kMirror}) != first;
+    different += augmented("a", 1, 10 + i, {kCrop, kMirror}) != first;
+    different += augmented("b" + std::to_string(i), 1, 2, {kCrop, kMirror}) != first;
   }
   EXPECT_GT(different, 50);  // 6 × 5 places × 2 sides: few of 60 fall together
 }
 
 TEST(Augment, FlipsHalfAndReachesEveryPlace) {
   const auto plain = augmented("a", 0, 0, {});
-  int turned = 0;
+  int mirrored = 0;
   std::set<std::vector<std::uint8_t>> places;
   for (int i = 0; i < 1000; ++i) {
-    turned += augmented(std::to_string(i), 0, 0, {kTurn}) != plain;
+    mirrored += augmented(std::to_string(i), 0, 0, {kMirror}) != plain;
     places.insert(augmented(std::to_string(i), 0, 0, {kCrop}));
   }
-  EXPECT_NEAR(turned, 500, 60);   // 3.8 standard deviations
-  EXPECT_EQ(places.size(), 30u);  // (6 + 4 − 5 + 1) × (5 + 4 − 5 + 1)
+  EXPECT_NEAR(mirrored, 500, 60);  // 3.8 standard deviations
+  EXPECT_EQ(places.size(), 30u);   // (6 + 4 − 5 + 1) × (5 + 4 − 5 + 1)
 }
 
 TEST(Augment, ResizeCropAndWhatDoesNotFit) {
@@ -216,7 +216,7 @@ TEST(Augment, ResizeCropAndWhatDoesNotFit) {
   plan.fields = {{{"png"}, FieldKind::kImage}};
   plan.transforms = {{Transform::Kind::kRandomCrop, 32, 4}};
   EXPECT_THAT(decode_sample(raw_sample({{"png", test::base64(test::kPngColor)}}), plan).error().what(),
-              HasSubstr("a crop of 32×32 does not fit into a picture of 6×5"));
+              HasSubstr("a crop of 32×32 does not fit into an image of 6×5"));
 }
 
 TEST(Augment, RandomResizedCropDrawsAsTorchvision) {
@@ -263,7 +263,7 @@ TEST(Augment, NormalisesOnTheHost) {
   EXPECT_FLOAT_EQ(pixel[2], 89 / 255.0F);
   plan.spec->model = ColorModel::kGray;
   EXPECT_THAT(decode_sample(raw_sample({{"png", test::base64(test::kPngColor)}}), plan).error().what(),
-              HasSubstr("a picture of 1 channels: expected 3"));
+              HasSubstr("an image of 1 channels: expected 3"));
 }
 
 Sample small_sample(const std::string& key, std::uint8_t first, std::int64_t label) {
@@ -309,8 +309,7 @@ TEST(Collate, UnlikeSamplesAreNamed) {
   samples[1]->fields[0] = Image{Array::zeros(ElementType::kUint8, {2, 2, 3})};
   EXPECT_THAT(
       collate(samples, layout_of(*samples[0])).error().what(),
-      HasSubstr(
-          "s.tar: sample b has picture uint8 [3, 2, 2] as field 0, others have picture uint8 [3, 1, 2]"));
+      HasSubstr("s.tar: sample b has image uint8 [3, 2, 2] as field 0, others have image uint8 [3, 1, 2]"));
 }
 
 }  // namespace

@@ -36,14 +36,14 @@ void keep_pixel_memory(std::vector<std::uint8_t> memory) {
 bool is_jpeg(std::string_view bytes) { return base::starts_with(bytes, "\xff\xd8"); }
 
 base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model) {
-  if (bytes.empty()) return base::fail(Code::kDataLoss, "not a picture: the member is empty");
+  if (bytes.empty()) return base::fail(Code::kDataLoss, "not an image: the member is empty");
   if (is_jpeg(bytes)) return decode_jpeg(bytes, model);
   if (base::starts_with(bytes, "\x89PNG")) return decode_png(bytes, model);
   if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6')
     return decode_pnm(bytes, model);
   if (bytes.size() > 12 && base::starts_with(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
     return decode_webp(bytes, model);
-  return base::fail(Code::kDataLoss, "not a picture: expected JPEG, PNG, WebP or PNM, found ", bytes.size(),
+  return base::fail(Code::kDataLoss, "not an image: expected JPEG, PNG, WebP or PNM, found ", bytes.size(),
                     " bytes that begin with ", first_bytes(bytes));
 }
 

@@ -1,4 +1,4 @@
-// Pictures: bytes of a file → pixels.
+// Images: bytes of a file → pixels.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Pixels {
 
 // Memory for pixels, whatever it holds, and the way back for what is needed no longer: each thread keeps the
 // largest it was given and hands it out again. It is in that core's cache then. A decoder that writes to
-// memory which another core had last waits for each line: libjpeg-turbo's small pictures take half as long
+// memory which another core had last waits for each line: libjpeg-turbo's small images take half as long
 // again.
 std::vector<std::uint8_t> pixel_memory(std::size_t bytes);
 void keep_pixel_memory(std::vector<std::uint8_t> memory);
@@ -37,7 +37,7 @@ struct PixelView {
       : data(bytes), height(rows), width(columns), channels(planes), stride(columns * planes) {}
 };
 
-// A part of a picture, in pixels.
+// A part of an image, in pixels.
 struct Region {
   std::int64_t top = 0, left = 0, height = 0, width = 0;
 };
@@ -51,9 +51,9 @@ inline std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
 
 // Decoders of one format each. Grey is the luma of RGB; alpha is 255 where the file has none; 16-bit samples
 // keep their upper byte; a palette is looked up. A damaged or cut-off file is an error with the decoder's
-// reason (not with a name: the caller knows it). Pictures of more than kMaxPixels are refused.
+// reason (not with a name: the caller knows it). Images of more than kMaxPixels are refused.
 base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model);
-// Only the part that `choose` names when it is told the picture's height and width, resized to height × width
+// Only the part that `choose` names when it is told the image's height and width, resized to height × width
 // as resize_bilinear does it. The same pixels as decode, crop, resize; but a part of at least twice the new
 // size is read at 1/2, 1/4 or 1/8 in the JPEG's own way, which gives a few levels of difference. What lies
 // below the part is not looked at when the file has its end marker.

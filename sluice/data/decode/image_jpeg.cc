@@ -25,7 +25,7 @@ struct JpegErrors {
   std::longjmp(errors->escape, 1);
 }
 
-// libjpeg calls these warnings and paints the rest of the picture grey. Data is missing, so they are errors
+// libjpeg calls these warnings and paints the rest of the image grey. Data is missing, so they are errors
 // here. Others (stray bytes between markers, unknown Adobe versions) lose nothing and are common in real data
 // sets.
 bool jpeg_loses_data(int code) {
@@ -56,7 +56,7 @@ struct JpegDefaults {
   JpegDefaults& operator=(const JpegDefaults&) = delete;
 };
 
-// What a thread keeps from picture to picture: making libjpeg's object costs as much as a small picture.
+// What a thread keeps from image to image: making libjpeg's object costs as much as a small image.
 struct JpegReader {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
@@ -90,7 +90,7 @@ struct JpegReader {
     if (aligned) std::memcpy(row, target, bytes);
   }
 
-  // Ready for another picture, whatever became of the last one. None of its tables may serve the next file,
+  // Ready for another image, whatever became of the last one. None of its tables may serve the next file,
   // should that one lack them: a table that was not read is empty (or libjpeg's own).
   void reset() {
     static const JpegDefaults defaults;
@@ -143,15 +143,15 @@ void jpeg_cmyk_to_rgb(Pixels& pixels, bool inverted) {
   pixels.bytes.resize(count * 3);
 }
 
-// What is to be read of a picture. Everything between setjmp and a possible longjmp lives outside of the
+// What is to be read of an image. Everything between setjmp and a possible longjmp lives outside of the
 // functions below.
 struct JpegWork {
   std::string_view bytes;
   Pixels pixels;
   const std::function<Region(std::int64_t, std::int64_t)>* choose = nullptr;
   std::int64_t height = 0, width = 0;  // of the result
-  Region region;                       // of the picture
-  Region read;                         // what pixels hold, of the picture as it is scaled
+  Region region;                       // of the image
+  Region read;                         // what pixels hold, of the image as it is scaled
   int reduction = 1;
 };
 
@@ -190,7 +190,7 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
   return true;
 }
 
-// The part to be read: the region in the scaled picture, with a border that the decoder's smooth upsampling
+// The part to be read: the region in the scaled image, with a border that the decoder's smooth upsampling
 // and the resizing look at.
 Region jpeg_part(const JpegWork& work, std::int64_t height, std::int64_t width) {
   const std::int64_t border = work.reduction == 1 ? 2 : 4;

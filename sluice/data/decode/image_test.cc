@@ -19,7 +19,7 @@ unsigned long crc(const std::vector<std::uint8_t>& bytes) {
   return crc32(0, bytes.data(), static_cast<uInt>(bytes.size()));
 }
 
-// (3x² + 17y + 29c + xy) mod 256 at row y, column x, channel c: the pictures that Pillow was given too.
+// (3x² + 17y + 29c + xy) mod 256 at row y, column x, channel c: the images that Pillow was given too.
 Pixels formula(std::int64_t height, std::int64_t width, std::int64_t channels) {
   Pixels pixels{height, width, channels, {}};
   for (std::int64_t y = 0; y < height; ++y)
@@ -84,7 +84,7 @@ TEST(Image, FlippedBitsOfAPngAreErrors) {
   }
 }
 
-TEST(Image, WhatIsNoPictureIsSaid) {
+TEST(Image, WhatIsNoImageIsSaid) {
   EXPECT_THAT(decode_image("", ColorModel::kRgb).error().what(), HasSubstr("empty"));
   EXPECT_THAT(decode_image("GIF89a", ColorModel::kRgb).error().what(), HasSubstr("47 49 46 38 39 61"));
 }

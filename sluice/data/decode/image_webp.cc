@@ -13,7 +13,7 @@ base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model) {
     return base::fail(Code::kDataLoss, "not a sound WebP: ",
                       status == VP8_STATUS_NOT_ENOUGH_DATA ? "it is cut off" : "its header is damaged");
   if (features.has_animation != 0)
-    return base::fail(Code::kUnimplemented, "an animated WebP: expected one picture");
+    return base::fail(Code::kUnimplemented, "an animated WebP: expected one image");
   if (static_cast<std::int64_t>(features.width) * features.height > kMaxPixels)
     return base::fail(Code::kDataLoss, "not a sound WebP: ", features.width, " × ", features.height,
                       " pixels are too many");

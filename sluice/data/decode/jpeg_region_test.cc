@@ -1,4 +1,4 @@
-// Parts of JPEG files against the whole picture.
+// Parts of JPEG files against the whole image.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -23,7 +23,7 @@ Region random_region(base::Random& random, std::int64_t height, std::int64_t wid
 
 constexpr JpegKind kKinds[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {2, 2, true}, {2, 2, false, 1}};
 
-// Below twice the size nothing is scaled, so the part must be what the whole picture has there.
+// Below twice the size nothing is scaled, so the part must be what the whole image has there.
 TEST(JpegRegion, IsThePartOfTheWhole) {
   base::Random random({1});
   for (const JpegKind& kind : kKinds) {

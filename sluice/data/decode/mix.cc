@@ -24,7 +24,7 @@ double log_gamma_draw(double alpha, base::Random& random) {
   }
 }
 
-// Rows of a batch's pictures.
+// Rows of a batch's images.
 template <typename T>
 class Rows {
  public:
@@ -47,7 +47,7 @@ class Rows {
       }
     }
   }
-  // A part of the other picture of the area 1 − share, as far as it lies inside; the share that is left.
+  // A part of the other image of the area 1 − share, as far as it lies inside; the share that is left.
   float cutmix(T* own, const T* other, float share, base::Random& random) const {
     const double side = std::sqrt(1 - static_cast<double>(share));
     const auto range = [&](std::int64_t extent) {
@@ -110,12 +110,12 @@ double draw_beta(double alpha, base::Random& random) {
 
 base::Status mix_rows(Batch& batch, const MixPlan& plan, std::uint64_t seed, std::int64_t epoch) {
   const ElementType type = batch.image.type();
-  const bool pictures = batch.image.defined() && batch.image.shape().size() == 4 &&
-                        (type == ElementType::kUint8 || type == ElementType::kFloat32);
-  if (!pictures || !batch.label.defined())
+  const bool images = batch.image.defined() && batch.image.shape().size() == 4 &&
+                      (type == ElementType::kUint8 || type == ElementType::kFloat32);
+  if (!images || !batch.label.defined())
     return base::fail(Code::kInvalidArgument,
-                      "mixup() and cutmix() need pictures (uint8 or float32 [N, C, H, W]) and labels, found ",
-                      batch.image.defined() ? batch.image.describe() : "no pictures", " and ",
+                      "mixup() and cutmix() need images (uint8 or float32 [N, C, H, W]) and labels, found ",
+                      batch.image.defined() ? batch.image.describe() : "no images", " and ",
                       batch.label.defined() ? "labels" : "no labels");
   batch.other_label = Array(ElementType::kInt64, {batch.size()});
   std::memcpy(batch.other_label.data<void>(), batch.label.data<void>(), batch.label.bytes());

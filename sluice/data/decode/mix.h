@@ -1,4 +1,4 @@
-// Mixing the pictures of a batch: mixup and CutMix.
+// Mixing the images of a batch: mixup and CutMix.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct MixPlan {
   bool wanted() const { return mixup > 0 || cutmix > 0; }
 };
 
-// Mixes each sample's picture with that of the sample before it in the batch (the first with the last one) in
+// Mixes each sample's image with that of the sample before it in the batch (the first with the last one) in
 // place, and adds the columns Batch::other_label and Batch::own_share. Rows of padding stay as they are. The
-// draws depend on seed, epoch and the row's own sample. Pictures are [N, C, H, W], uint8 (rounded to whole
+// draws depend on seed, epoch and the row's own sample. Images are [N, C, H, W], uint8 (rounded to whole
 // levels) or float32.
 base::Status mix_rows(Batch& batch, const MixPlan& plan, std::uint64_t seed, std::int64_t epoch);
 

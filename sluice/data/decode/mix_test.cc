@@ -87,7 +87,7 @@ TEST(Mix, BetaHasItsMeanAndVariance) {
   }
 }
 
-TEST(Mix, NeedsPicturesAndLabels) {
+TEST(Mix, NeedsImagesAndLabels) {
   Batch batch = batch_of<float>(3, ElementType::kFloat32);
   batch.label = Array();
   EXPECT_THAT(mix_rows(batch, {1, 0}, 0, 0).error().what(), testing::HasSubstr("no labels"));

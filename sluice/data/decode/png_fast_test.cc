@@ -40,7 +40,7 @@ struct Layout {
   int width = 7, height = 9, color = 2, entries = 0, transparency = 0, parts = 1;
 };
 
-// Random filtered bytes in rows, each with a random filter: every such file is a picture.
+// Random filtered bytes in rows, each with a random filter: every such file is an image.
 std::string random_png(const Layout& layout, base::Random& random) {
   std::string rows, palette, transparency;
   for (int y = 0; y < layout.height; ++y) {
@@ -97,7 +97,7 @@ TEST(PngFast, EveryColourFilterWidthAndModelAsLibspng) {
   EXPECT_GT(taken, 700);
 }
 
-// What a damaged file is, libspng says; the fast decoder must never see a picture where it sees none.
+// What a damaged file is, libspng says; the fast decoder must never see an image where it sees none.
 TEST(PngFast, DamagedFilesAreNeverTaken) {
   base::Random random({6});
   const std::string file = random_png({11, 13, 2}, random);

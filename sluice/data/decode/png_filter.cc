@@ -78,9 +78,9 @@ struct PaethFilter {
     const __m128i to_left = _mm_sub_epi16(up, corner), to_up = _mm_sub_epi16(left, corner);
     const __m128i a = magnitude(to_left), b = magnitude(to_up);
     const __m128i c = magnitude(_mm_add_epi16(to_left, to_up));
-    const __m128i least = _mm_min_epi16(c, _mm_min_epi16(a, b));
+    const __m128i smallest = _mm_min_epi16(c, _mm_min_epi16(a, b));
     const __m128i nearest =
-        choose(_mm_cmpeq_epi16(least, a), left, choose(_mm_cmpeq_epi16(least, b), up, corner));
+        choose(_mm_cmpeq_epi16(smallest, a), left, choose(_mm_cmpeq_epi16(smallest, b), up, corner));
     return _mm_packus_epi16(nearest, nearest);
   }
 };
@@ -108,9 +108,9 @@ __attribute__((target("sse4.1"))) void png_paeth_pixels(const std::uint8_t* raw,
     const __m128i to_left = _mm_sub_epi16(up, corner), to_up = _mm_sub_epi16(left, corner);
     const __m128i a = _mm_abs_epi16(to_left), b = _mm_abs_epi16(to_up);
     const __m128i c = _mm_abs_epi16(_mm_add_epi16(to_left, to_up));
-    const __m128i least = _mm_min_epi16(c, _mm_min_epi16(a, b));
-    const __m128i up_or_corner = _mm_blendv_epi8(corner, up, _mm_cmpeq_epi16(least, b));
-    const __m128i nearest = _mm_blendv_epi8(up_or_corner, left, _mm_cmpeq_epi16(least, a));
+    const __m128i smallest = _mm_min_epi16(c, _mm_min_epi16(a, b));
+    const __m128i up_or_corner = _mm_blendv_epi8(corner, up, _mm_cmpeq_epi16(smallest, b));
+    const __m128i nearest = _mm_blendv_epi8(up_or_corner, left, _mm_cmpeq_epi16(smallest, a));
     left = _mm_and_si128(_mm_add_epi16(_mm_cvtepu8_epi16(png_load(raw + i)), nearest), bytes);
     corner = up;
     png_store<kBytes>(row + i, _mm_packus_epi16(left, left), i + kBytes == size);

@@ -5,7 +5,7 @@
 
 namespace sluice::data {
 
-// A part of a picture whose edges may lie between pixels.
+// A part of an image whose edges may lie between pixels.
 struct Box {
   double top = 0, left = 0, height = 0, width = 0;
 };
@@ -20,8 +20,8 @@ Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t hei
 // Of a part cut out first: pixels around it do not count.
 Pixels resize_region(const PixelView& pixels, const Region& region, std::int64_t height, std::int64_t width);
 
-// The part that begins at (top, left), which may lie outside: what is not in the picture is zero. With
-// `mirrored`, the part is turned left to right.
+// The part that begins at (top, left), which may lie outside: what is not in the image is zero. With
+// `mirrored`, the part is mirrored left to right.
 Pixels crop_pixels(const Pixels& pixels, std::int64_t top, std::int64_t left, std::int64_t height,
                    std::int64_t width, bool mirrored = false);
 

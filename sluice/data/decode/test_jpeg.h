@@ -19,7 +19,7 @@ struct JpegKind {
   int restart = 0;  // rows of blocks between restart markers
 };
 
-// A picture of smooth and rough parts.
+// An image of smooth and rough parts.
 inline std::string make_jpeg(std::int64_t height, std::int64_t width, const JpegKind& kind) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};

@@ -188,9 +188,9 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
     if (!raw) continue;
     try {
       work.samples[i] = decode_one(*raw);
-      // A bad sample's row is filled with another one's picture, which must still be there then.
+      // A bad sample's row is filled with another one's image, which must still be there then.
       if (*work.samples[i] && options_.read->on_error == OnError::kStop)
-        work.pictures.take(**work.samples[i], i, work.samples.size());
+        work.images.take(**work.samples[i], i, work.samples.size());
     } catch (const std::exception& error) {
       work.samples[i] = base::fail(Code::kResourceExhausted, raw->where(), ": ", error.what());
     }
@@ -227,7 +227,7 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
 base::Result<BatchLayout> PipelineStream::layout_for_padding() {
   {
     std::lock_guard lock(mutex_);
-    if (specimen_) return *specimen_;
+    if (padding_layout_) return *padding_layout_;
   }
   RangeOptions range;
   for (std::size_t shard = 0; shard < options_.read->urls.size(); ++shard)
@@ -238,7 +238,7 @@ base::Result<BatchLayout> PipelineStream::layout_for_padding() {
   if (!found) return base::fail(Code::kInvalidArgument, "no samples to make a batch of padding like");
   SLUICE_TRY(const Sample sample, decode_one(raw));
   std::lock_guard lock(mutex_);
-  return *(specimen_ = layout_of(sample));
+  return *(padding_layout_ = layout_of(sample));
 }
 
 // The rows of bad samples: padding where the dataset pads; else a copy of the nearest good sample before it
@@ -278,7 +278,7 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
   } else {
     SLUICE_TRY(layout, layout_for_padding());
   }
-  SLUICE_TRY(Batch batch, collate(std::move(rows), layout, work.pictures));
+  SLUICE_TRY(Batch batch, collate(std::move(rows), layout, work.images));
   if (options_.decode.mix.wanted())
     SLUICE_OK(mix_rows(batch, options_.decode.mix, options_.decode.seed, options_.decode.epoch));
   work.samples.clear();

@@ -46,7 +46,7 @@ class PipelineStream : public Stream {
   struct Work {
     RawBatch raw;
     std::vector<std::optional<base::Result<Sample>>> samples;  // nothing: padding, or not decoded
-    PictureColumns pictures;
+    ImageColumns images;
     std::vector<Error> bad;       // of samples that were left out
     std::int64_t bytes = 0;       // that it holds; under mutex_
     std::size_t chunks_left = 0;  // under mutex_
@@ -85,8 +85,8 @@ class PipelineStream : public Stream {
   Statistics statistics_;
   std::optional<Error> error_;  // the consumer's
   bool bad_reported_ = false;
-  std::string last_bad_;                 // what was logged last
-  std::optional<BatchLayout> specimen_;  // of batches without samples; under mutex_
+  std::string last_bad_;                       // what was logged last
+  std::optional<BatchLayout> padding_layout_;  // of batches without samples; under mutex_
   std::vector<std::thread> threads_;
 };
 

@@ -150,8 +150,7 @@ TEST(Tar, NoSampleIsChangedInSilence) {
     ASSERT_TRUE(found == "error" || found == samples) << "cut at " << size;
   }
   for (std::size_t at = 0; at < whole.size(); ++at) {
-    if (at < 4096 && at % 1024 >= 512)
-      continue;  // a payload: its pictures and arrays have checks of their own
+    if (at < 4096 && at % 1024 >= 512) continue;  // a payload: its images and arrays have checks of their own
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));

@@ -12,7 +12,7 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::int64_t kSide = 32, kPlane = kSide * kSide, kPictureBytes = 3 * kPlane;
+constexpr std::int64_t kSide = 32, kPlane = kSide * kSide, kImageBytes = 3 * kPlane;
 constexpr std::uint64_t kTrainOrder = 21;                          // sets the random numbers apart
 constexpr char kPythonMd5[] = "c58f30108f718f92721af3b95e74349a";  // of cifar-10-python.tar.gz
 constexpr char kUseTheBinary[] =
@@ -24,8 +24,8 @@ const std::vector<std::string>& published_classes() {
   return kNames;
 }
 
-// Pictures as the archives hold them: all red values, all green ones, all blue ones.
-struct Pictures {
+// Images as the archives hold them: all red values, all green ones, all blue ones.
+struct Images {
   std::vector<std::int64_t> labels;
   std::string planes;
 
@@ -33,19 +33,19 @@ struct Pictures {
 };
 
 struct Archive {
-  Pictures train, test;
+  Images train, test;
   std::vector<std::string> classes = published_classes();
 };
 
-// Records of one byte for the class and 3,072 for the picture.
-base::Status add_binary(const std::string& bytes, Pictures& pictures) {
-  constexpr std::size_t kRecord = 1 + kPictureBytes;
+// Records of one byte for the class and 3,072 for the image.
+base::Status add_binary(const std::string& bytes, Images& images) {
+  constexpr std::size_t kRecord = 1 + kImageBytes;
   if (bytes.size() % kRecord != 0)
     return base::fail(Code::kDataLoss, "expected records of ", kRecord, " bytes, found ", bytes.size(),
                       " bytes");
   for (std::size_t at = 0; at < bytes.size(); at += kRecord) {
-    pictures.labels.push_back(static_cast<unsigned char>(bytes[at]));
-    pictures.planes.append(bytes, at + 1, kPictureBytes);
+    images.labels.push_back(static_cast<unsigned char>(bytes[at]));
+    images.planes.append(bytes, at + 1, kImageBytes);
   }
   return {};
 }
@@ -84,37 +84,37 @@ base::Result<Archive> read_archive(const std::string& path) {
   if (archive.train.size() == 0 || archive.test.size() == 0)
     return base::fail(Code::kInvalidArgument, path,
                       ": expected data_batch_1.bin … and test_batch.bin, found ", archive.train.size(),
-                      " training and ", archive.test.size(), " test pictures");
+                      " training and ", archive.test.size(), " test images");
   return archive;
 }
 
-base::Status check_labels(const Pictures& pictures, std::size_t classes, const std::string& path) {
-  for (std::size_t i = 0; i < pictures.labels.size(); ++i)
-    if (pictures.labels[i] < 0 || pictures.labels[i] >= static_cast<std::int64_t>(classes))
-      return base::fail(Code::kOutOfRange, path, ": picture ", i, " has class ", pictures.labels[i],
+base::Status check_labels(const Images& images, std::size_t classes, const std::string& path) {
+  for (std::size_t i = 0; i < images.labels.size(); ++i)
+    if (images.labels[i] < 0 || images.labels[i] >= static_cast<std::int64_t>(classes))
+      return base::fail(Code::kOutOfRange, path, ": image ", i, " has class ", images.labels[i],
                         ": expected 0 to ", classes - 1);
   return {};
 }
 
-base::Result<ShardReport> write_pictures(const Pictures& pictures, const std::vector<std::int64_t>& order,
-                                         const std::string& prefix, const Cifar10Options& options) {
+base::Result<ShardReport> write_images(const Images& images, const std::vector<std::int64_t>& order,
+                                       const std::string& prefix, const Cifar10Options& options) {
   const auto produce = [&](std::int64_t i) -> base::Result<NewSample> {
     const std::int64_t row = order[static_cast<std::size_t>(i)];
-    Pixels pixels{kSide, kSide, 3, std::vector<std::uint8_t>(kPictureBytes)};
+    Pixels pixels{kSide, kSide, 3, std::vector<std::uint8_t>(kImageBytes)};
     for (std::int64_t at = 0; at < kPlane; ++at)
       for (std::int64_t c = 0; c < 3; ++c)
         pixels.bytes[static_cast<std::size_t>(at * 3 + c)] = static_cast<std::uint8_t>(
-            pictures.planes[static_cast<std::size_t>(row * kPictureBytes + c * kPlane + at)]);
+            images.planes[static_cast<std::size_t>(row * kImageBytes + c * kPlane + at)]);
     SLUICE_TRY(std::string png, encode_png(pixels));
     NewSample sample{sample_key(row), {}};
     sample.members.emplace_back("png", std::move(png));
-    sample.members.emplace_back("cls", std::to_string(pictures.labels[static_cast<std::size_t>(row)]));
+    sample.members.emplace_back("cls", std::to_string(images.labels[static_cast<std::size_t>(row)]));
     return sample;
   };
   ShardOptions shards{options.folder, prefix, options.shard_size, options.overwrite, nullptr, 0, ""};
   if (options.progress)
     shards.progress = [&](std::int64_t done, std::int64_t total) { options.progress(prefix, done, total); };
-  return write_shards(pictures.size(), produce, shards);
+  return write_shards(images.size(), produce, shards);
 }
 
 base::Status check_sum(const std::string& path, const std::string& expected) {
@@ -155,8 +155,8 @@ base::Result<Cifar10Report> pack_cifar10(const Cifar10Options& options) {
   base::Random({options.seed, kTrainOrder}).shuffle(train);
   Cifar10Report report;
   report.classes = archive.classes;
-  SLUICE_TRY(report.train, write_pictures(archive.train, train, "train", options));
-  SLUICE_TRY(report.test, write_pictures(archive.test, test, "test", options));
+  SLUICE_TRY(report.train, write_images(archive.train, train, "train", options));
+  SLUICE_TRY(report.test, write_images(archive.test, test, "test", options));
   SLUICE_OK(write_lines(base::join_path(options.folder, "classes.txt"), archive.classes));
   return report;
 }

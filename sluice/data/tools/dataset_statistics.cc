@@ -16,9 +16,9 @@ const Field* find_any(const RawSample& sample, const std::vector<std::string>& e
   return nullptr;
 }
 
-void add_picture(const Pixels& pixels, DatasetStatistics& stats) {
+void add_image(const Pixels& pixels, DatasetStatistics& stats) {
   const auto channels = static_cast<std::size_t>(pixels.channels);
-  ++stats.pictures;
+  ++stats.images;
   ++stats.sizes[{pixels.height, pixels.width}];
   stats.pixels += pixels.height * pixels.width;
   // A histogram first: adding up 256 products is little beside the pixels.
@@ -57,17 +57,17 @@ base::Result<DatasetStatistics> shard_stats(const std::string& url, const Datase
     if (const Field* image = find_any(sample, images)) {
       const auto pixels = decode_image(image->bytes, options.model);
       if (!pixels) return base::fail_at(pixels, where(*image));
-      stats.picture_bytes += image->bytes.size();
-      add_picture(*pixels, stats);
+      stats.image_bytes += image->bytes.size();
+      add_image(*pixels, stats);
     }
   }
 }
 
 void add(const DatasetStatistics& shard, DatasetStatistics& total) {
   total.samples += shard.samples;
-  total.pictures += shard.pictures;
+  total.images += shard.images;
   total.pixels += shard.pixels;
-  total.picture_bytes += shard.picture_bytes;
+  total.image_bytes += shard.image_bytes;
   for (const auto& [label, count] : shard.classes) total.classes[label] += count;
   for (const auto& [size, count] : shard.sizes) total.sizes[size] += count;
   total.sums.resize(shard.sums.size());

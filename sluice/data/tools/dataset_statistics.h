@@ -1,4 +1,4 @@
-// What the pictures and classes of a set are like.
+// What the images and classes of a set are like.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ struct DatasetStatisticsOptions {
 };
 
 struct DatasetStatistics {
-  std::int64_t samples = 0, pictures = 0, pixels = 0;
-  std::uint64_t picture_bytes = 0;                                      // of the files
+  std::int64_t samples = 0, images = 0, pixels = 0;
+  std::uint64_t image_bytes = 0;                                        // of the files
   std::map<std::int64_t, std::int64_t> classes;                         // samples of each
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sizes;  // pictures of each height and width
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sizes;  // images of each height and width
   std::vector<std::uint64_t> sums, squares;                             // of each channel's levels, 0 … 255
 
-  // In 0 … 1, over all pixels of all pictures.
+  // In 0 … 1, over all pixels of all images.
   std::vector<double> mean() const, deviation() const;
 };
 
-// Decodes every picture. The sums are whole numbers, so the result does not depend on the threads.
+// Decodes every image. The sums are whole numbers, so the result does not depend on the threads.
 base::Result<DatasetStatistics> dataset_statistics(const DatasetStatisticsOptions& options);
 
 }  // namespace sluice::data

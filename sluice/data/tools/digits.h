@@ -1,4 +1,4 @@
-// The handwritten digits of scikit-learn (1,797 pictures of 8×8) as shards: real pictures without a download.
+// The handwritten digits of scikit-learn (1,797 images of 8×8) as shards: real images without a download.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct DigitsOptions {
   std::int64_t shard_size = 500;
   std::uint64_t seed = 0;   // of the split and the order
   double test_share = 0.2;  // of each class
-  std::int64_t side = 32;   // of the pictures written, in pixels
+  std::int64_t side = 32;   // of the images written, in pixels
   bool overwrite = false;
 };
 
@@ -32,7 +32,7 @@ struct DigitsReport {
   ShardReport train, test;
 };
 
-// Writes FOLDER/train-*.tar and FOLDER/test-*.tar with grey PNG pictures, smoothly enlarged, and `cls`. Each
+// Writes FOLDER/train-*.tar and FOLDER/test-*.tar with grey PNG images, smoothly enlarged, and `cls`. Each
 // class is split by the seed; a sample's key is its line in the file, so the two sets can be seen to be
 // disjoint.
 base::Result<DigitsReport> pack_digits(const DigitsOptions& options);

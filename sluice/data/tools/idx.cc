@@ -56,13 +56,12 @@ base::Result<ShardReport> pack_idx(const IdxOptions& options) {
   SLUICE_TRY(const Array images, read_idx(options.images));
   SLUICE_TRY(const Array labels, read_idx(options.labels));
   if (images.shape().size() != 3 || labels.shape().size() != 1 || images.shape()[0] != labels.shape()[0])
-    return base::fail(Code::kInvalidArgument, "expected pictures [N, height, width] and N labels, found ",
+    return base::fail(Code::kInvalidArgument, "expected images [N, height, width] and N labels, found ",
                       images.describe(), " in ", options.images, " and ", labels.describe(), " in ",
                       options.labels);
   const std::int64_t count = images.shape()[0], height = images.shape()[1], width = images.shape()[2];
   if (height == 0 || width == 0)
-    return base::fail(Code::kInvalidArgument, options.images, ": pictures without pixels, ",
-                      images.describe());
+    return base::fail(Code::kInvalidArgument, options.images, ": images without pixels, ", images.describe());
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   if (options.shuffle) base::Random({options.seed, kIdxOrder}).shuffle(order);

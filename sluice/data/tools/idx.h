@@ -20,7 +20,7 @@ struct IdxOptions {
   std::uint64_t seed = 0;
 };
 
-// Grey PNG pictures and `cls`; a sample's key is its place in the files.
+// Grey PNG images and `cls`; a sample's key is its place in the files.
 base::Result<ShardReport> pack_idx(const IdxOptions& options);
 
 }  // namespace sluice::data

@@ -16,7 +16,7 @@
 namespace sluice::data {
 namespace {
 
-struct Picture {
+struct ImageFile {
   std::string path, extension;
   std::string class_name;  // empty: it has none
   std::string json;        // a further member, unless empty
@@ -31,10 +31,10 @@ std::string extension_of(const std::string& path) {
   return extension;
 }
 
-bool is_picture(const std::string& path) { return format_of(extension_of(path)) == Format::kImage; }
+bool is_image(const std::string& path) { return format_of(extension_of(path)) == Format::kImage; }
 
 base::Status add_class(const std::string& folder, const std::string& name, std::int64_t label,
-                       std::vector<Picture>& pictures, PackReport& report) {
+                       std::vector<ImageFile>& images, PackReport& report) {
   std::error_code failed;
   const auto options = std::filesystem::directory_options::follow_directory_symlink;
   std::vector<std::string> paths;
@@ -43,98 +43,97 @@ base::Status add_class(const std::string& folder, const std::string& name, std::
     if (entry->is_regular_file(failed)) paths.push_back(entry->path().string());
   if (failed) return base::fail(Code::kPermissionDenied, "cannot list ", folder, ": ", failed.message());
   std::sort(paths.begin(), paths.end());
-  const std::size_t before = pictures.size();
+  const std::size_t before = images.size();
   for (const std::string& path : paths) {
-    if (is_picture(path)) {
-      pictures.push_back({path, extension_of(path), name, "", label});
+    if (is_image(path)) {
+      images.push_back({path, extension_of(path), name, "", label});
     } else if (report.left_out++ == 0) {
       report.first_left_out = path;
     }
   }
-  if (pictures.size() == before)
+  if (images.size() == before)
     return base::fail(Code::kInvalidArgument, "the class folder ", folder,
-                      " holds no pictures: expected jpg, jpeg, png, webp, ppm, pgm or pbm files");
+                      " holds no images: expected jpg, jpeg, png, webp, ppm, pgm or pbm files");
   return {};
 }
 
-base::Result<std::vector<Picture>> from_folder(const std::string& folder, PackReport& report) {
+base::Result<std::vector<ImageFile>> from_folder(const std::string& folder, PackReport& report) {
   SLUICE_TRY(const auto names, base::list_directory(folder));
-  std::vector<Picture> pictures;
+  std::vector<ImageFile> images;
   for (const std::string& name : names) {
     const std::string path = base::join_path(folder, name);
     if (name[0] == '.' || !base::is_directory(path)) {
       if (report.left_out++ == 0) report.first_left_out = path;
       continue;
     }
-    SLUICE_OK(add_class(path, name, static_cast<std::int64_t>(report.classes.size()), pictures, report));
+    SLUICE_OK(add_class(path, name, static_cast<std::int64_t>(report.classes.size()), images, report));
     report.classes.push_back(name);
   }
   if (report.classes.empty())
     return base::fail(Code::kInvalidArgument, folder,
-                      " holds no folders: expected one folder for each class, with ", "pictures in it");
-  return pictures;
+                      " holds no folders: expected one folder for each class, with ", "images in it");
+  return images;
 }
 
-base::Result<Picture> listed_picture(const ListedFile& file, const std::string& list) {
+base::Result<ImageFile> listed_image(const ListedFile& file, const std::string& list) {
   const std::string full =
       file.path[0] == '/' ? file.path : base::join_path(base::parent_path(list), file.path);
-  if (!is_picture(full))
+  if (!is_image(full))
     return base::fail(Code::kInvalidArgument, list, ", line ", file.line, ": '", file.path,
-                      "' is no picture by its extension: expected jpg, jpeg, png, webp, ppm, pgm or pbm");
+                      "' is no image by its extension: expected jpg, jpeg, png, webp, ppm, pgm or pbm");
   if (!base::path_exists(full))
     return base::fail(Code::kNotFound, list, ", line ", file.line, ": no such file: ", full);
-  return Picture{full, extension_of(full), file.class_name, file.json, 0};
+  return ImageFile{full, extension_of(full), file.class_name, file.json, 0};
 }
 
-base::Result<std::vector<Picture>> from_list(const std::string& list, PackReport& report) {
+base::Result<std::vector<ImageFile>> from_list(const std::string& list, PackReport& report) {
   SLUICE_TRY(const std::string text, base::read_file(list));
   SLUICE_TRY(const auto files, parse_list(text, list));
-  std::vector<Picture> pictures;
+  std::vector<ImageFile> images;
   for (const ListedFile& file : files) {
-    SLUICE_TRY(auto picture, listed_picture(file, list));
-    pictures.push_back(std::move(picture));
+    SLUICE_TRY(auto image, listed_image(file, list));
+    images.push_back(std::move(image));
   }
-  const bool numbers = std::all_of(pictures.begin(), pictures.end(), [](const Picture& picture) {
-    return picture.class_name.empty() || parse_whole_number(picture.class_name).has_value();
+  const bool numbers = std::all_of(images.begin(), images.end(), [](const ImageFile& image) {
+    return image.class_name.empty() || parse_whole_number(image.class_name).has_value();
   });
   std::map<std::string, std::int64_t> labels;
-  for (const Picture& picture : pictures)
-    if (!picture.class_name.empty()) labels[picture.class_name] = 0;
+  for (const ImageFile& image : images)
+    if (!image.class_name.empty()) labels[image.class_name] = 0;
   for (auto& [name, label] : labels) {
     label = numbers ? *parse_whole_number(name) : static_cast<std::int64_t>(report.classes.size());
     if (!numbers) report.classes.push_back(name);
   }
-  for (Picture& picture : pictures)
-    if (!picture.class_name.empty()) picture.label = labels[picture.class_name];
-  return pictures;
+  for (ImageFile& image : images)
+    if (!image.class_name.empty()) image.label = labels[image.class_name];
+  return images;
 }
 
-base::Result<NewSample> load(const Picture& picture, std::int64_t index, bool check) {
-  SLUICE_TRY(std::string bytes, base::read_file(picture.path));
+base::Result<NewSample> load(const ImageFile& image, std::int64_t index, bool check) {
+  SLUICE_TRY(std::string bytes, base::read_file(image.path));
   if (check) {
     const auto decoded = decode_image(bytes, ColorModel::kRgb);
-    if (!decoded) return base::fail_at(decoded, picture.path);
+    if (!decoded) return base::fail_at(decoded, image.path);
   }
   NewSample sample{sample_key(index), {}};
-  sample.members.emplace_back(picture.extension, std::move(bytes));
-  if (!picture.class_name.empty()) sample.members.emplace_back("cls", std::to_string(picture.label));
-  if (!picture.json.empty()) sample.members.emplace_back("json", picture.json);
+  sample.members.emplace_back(image.extension, std::move(bytes));
+  if (!image.class_name.empty()) sample.members.emplace_back("cls", std::to_string(image.label));
+  if (!image.json.empty()) sample.members.emplace_back("json", image.json);
   return sample;
 }
 
 // Changes with every file, its size and time, its class and its place.
-base::Result<std::string> fingerprint_of(const std::vector<Picture>& pictures, const PackOptions& options) {
+base::Result<std::string> fingerprint_of(const std::vector<ImageFile>& images, const PackOptions& options) {
   std::uint64_t hash = base::key({static_cast<std::uint64_t>(options.shards.shard_size), options.check});
-  for (const Picture& picture : pictures) {
+  for (const ImageFile& image : images) {
     struct stat info {};
-    if (::stat(picture.path.c_str(), &info) != 0)
-      return base::fail_errno(errno, "cannot look at", picture.path);
-    hash = base::key({hash, base::key(picture.path), base::key(picture.class_name), base::key(picture.json),
-                      static_cast<std::uint64_t>(picture.label), static_cast<std::uint64_t>(info.st_size),
+    if (::stat(image.path.c_str(), &info) != 0) return base::fail_errno(errno, "cannot look at", image.path);
+    hash = base::key({hash, base::key(image.path), base::key(image.class_name), base::key(image.json),
+                      static_cast<std::uint64_t>(image.label), static_cast<std::uint64_t>(info.st_size),
                       static_cast<std::uint64_t>(info.st_mtim.tv_sec),
                       static_cast<std::uint64_t>(info.st_mtim.tv_nsec)});
   }
-  return base::str(pictures.size(), " pictures, ", hash);
+  return base::str(images.size(), " images, ", hash);
 }
 
 }  // namespace
@@ -143,21 +142,20 @@ base::Result<PackReport> pack(const PackOptions& options) {
   if (!base::path_exists(options.input))
     return base::fail(Code::kNotFound, "no such folder or list: '", options.input, "'");
   PackReport report;
-  std::vector<Picture> pictures;
+  std::vector<ImageFile> images;
   if (base::is_directory(options.input)) {
-    SLUICE_TRY(pictures, from_folder(options.input, report));
+    SLUICE_TRY(images, from_folder(options.input, report));
   } else {
-    SLUICE_TRY(pictures, from_list(options.input, report));
+    SLUICE_TRY(images, from_list(options.input, report));
   }
-  if (options.shuffle) base::Random({options.seed}).shuffle(pictures);
+  if (options.shuffle) base::Random({options.seed}).shuffle(images);
   ShardOptions shards = options.shards;
-  SLUICE_TRY(shards.fingerprint, fingerprint_of(pictures, options));
-  SLUICE_TRY(report.shards, write_shards(
-                                static_cast<std::int64_t>(pictures.size()),
-                                [&](std::int64_t i) {
-                                  return load(pictures[static_cast<std::size_t>(i)], i, options.check);
-                                },
-                                shards));
+  SLUICE_TRY(shards.fingerprint, fingerprint_of(images, options));
+  SLUICE_TRY(report.shards,
+             write_shards(
+                 static_cast<std::int64_t>(images.size()),
+                 [&](std::int64_t i) { return load(images[static_cast<std::size_t>(i)], i, options.check); },
+                 shards));
   if (!report.classes.empty())
     SLUICE_OK(write_lines(base::join_path(options.shards.folder, "classes.txt"), report.classes));
   return report;

@@ -1,4 +1,4 @@
-// Packing pictures on a disk into shards.
+// Packing images on a disk into shards.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace sluice::data {
 struct PackOptions {
   // A folder with one folder for each class (in alphabetical order: class 0, 1, …), searched to any depth; or
   // a list: see parse_list. What a JSON line says besides file and class goes into a member `json`. Relative
-  // pictures are taken from the list's folder. Classes are whole numbers, or names that are numbered
+  // images are taken from the list's folder. Classes are whole numbers, or names that are numbered
   // alphabetically.
   std::string input;
   ShardOptions shards;
   bool shuffle = true;  // by `seed`; otherwise in the order of the list, or class by class
   std::uint64_t seed = 0;
-  bool check = true;  // decodes each picture, so that a damaged one is found now
+  bool check = true;  // decodes each image, so that a damaged one is found now
 };
 
 struct PackReport {
   ShardReport shards;
   std::vector<std::string> classes;  // names, in the order of their numbers; empty for a list with numbers
-  std::int64_t left_out = 0;         // files that are no pictures by their extension
+  std::int64_t left_out = 0;         // files that are no images by their extension
   std::string first_left_out;
 };
 

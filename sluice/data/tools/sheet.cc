@@ -55,10 +55,10 @@ void draw_letter(Pixels& sheet, char letter, std::int64_t top, std::int64_t left
 }
 
 void draw_tile(Pixels& sheet, const SheetTile& tile, std::int64_t top, std::int64_t left, std::int64_t side) {
-  const std::int64_t longer = std::max(tile.picture.height, tile.picture.width);
+  const std::int64_t longer = std::max(tile.image.height, tile.image.width);
   const Pixels small =
-      resize_bilinear(tile.picture, std::max<std::int64_t>(1, tile.picture.height * side / longer),
-                      std::max<std::int64_t>(1, tile.picture.width * side / longer));
+      resize_bilinear(tile.image, std::max<std::int64_t>(1, tile.image.height * side / longer),
+                      std::max<std::int64_t>(1, tile.image.width * side / longer));
   const std::int64_t y0 = top + (side - small.height) / 2, x0 = left + (side - small.width) / 2;
   for (std::int64_t y = 0; y < small.height; ++y)
     std::memcpy(sheet.bytes.data() + ((y0 + y) * sheet.width + x0) * 3,

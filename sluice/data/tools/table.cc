@@ -25,7 +25,7 @@ base::Result<ListedFile> parse_plain(std::string_view line, const std::string& n
   if (cut != std::string_view::npos) file.class_name = base::trim(line.substr(cut + 1));
   if (file.path.empty() || file.class_name.empty())
     return line_error(name, number,
-                      "expected a picture and its class, separated by a tab, a comma or a space; found '",
+                      "expected an image and its class, separated by a tab, a comma or a space; found '",
                       line, "'");
   return file;
 }
@@ -111,7 +111,7 @@ base::Result<std::optional<ListedFile>> parse_cells(std::string_view line, const
   const std::size_t label = columns.label == CsvColumns::kLast ? cells->size() - 1 : columns.label;
   if (cells->size() < 2 || std::max(label, file) >= cells->size() || (*cells)[file].empty() ||
       (*cells)[label].empty())
-    return line_error(name, number, "expected a picture and its class in ", std::max(label, file) + 1,
+    return line_error(name, number, "expected an image and its class in ", std::max(label, file) + 1,
                       " cells, found '", line, "'");
   return std::optional(ListedFile{(*cells)[file], (*cells)[label], "", number});
 }

@@ -76,7 +76,7 @@ TEST(Pack, AFolderOfClasses) {
   EXPECT_EQ(*base::read_file(folder.path("out/train-0000.tar")), once);
 }
 
-TEST(Pack, AListOfPictures) {
+TEST(Pack, AListOfImages) {
   const test::Folder folder;
   folder.write("a b.png", png_of(1));
   folder.write("c.png", png_of(2));
@@ -88,14 +88,14 @@ TEST(Pack, AListOfPictures) {
     options.input = folder.write("list.txt", list);
     return pack(options);
   };
-  ASSERT_TRUE(packed("# pictures\na b.png 3\nc.png\t12\n"));
+  ASSERT_TRUE(packed("# images\na b.png 3\nc.png\t12\n"));
   EXPECT_THAT(labels_in(folder.path("out/*.tar")),
               ElementsAre(testing::Pair("0000000", 3), testing::Pair("0000001", 12)));
   EXPECT_THAT(packed("a b.png,zebra\nc.png,ant\n")->classes, ElementsAre("ant", "zebra"));
   EXPECT_THAT(labels_in(folder.path("out/*.tar")),
               ElementsAre(testing::Pair("0000000", 1), testing::Pair("0000001", 0)));
   EXPECT_THAT(packed("c.png\n").error().what(),
-              HasSubstr("list.txt, line 1: expected a picture and its class"));
+              HasSubstr("list.txt, line 1: expected an image and its class"));
   EXPECT_THAT(packed("c.png 1\nd.png 1\n").error().what(), HasSubstr("line 2: no such file"));
   EXPECT_THAT(packed("").error().what(), HasSubstr("no samples"));
 }
@@ -205,8 +205,8 @@ TEST(Pack, AFailureLeavesTheOldSet) {
   options.shards.overwrite = true;
   ASSERT_TRUE(pack(options));
   const std::string before = *base::read_file(folder.path("out/train-0000.tar"));
-  folder.write("in/a/2.png", "no picture");
-  EXPECT_THAT(pack(options).error().what(), HasSubstr("2.png: not a picture"));
+  folder.write("in/a/2.png", "no image");
+  EXPECT_THAT(pack(options).error().what(), HasSubstr("2.png: not an image"));
   EXPECT_EQ(*base::read_file(folder.path("out/train-0000.tar")), before);
   EXPECT_THAT(*base::list_directory(folder.path("out")), ElementsAre("classes.txt", "train-0000.tar"));
 }
@@ -366,21 +366,21 @@ TEST(Idx, MnistsFiles) {
 
 TEST(Stats, MeansDeviationsSizesAndClasses) {
   const test::Folder folder;
-  const auto picture = [](std::int64_t height, std::uint8_t red, std::uint8_t blue) {
+  const auto image = [](std::int64_t height, std::uint8_t red, std::uint8_t blue) {
     Pixels pixels{height, 2, 3, {}};
     for (std::int64_t i = 0; i < height * 2; ++i) pixels.bytes.insert(pixels.bytes.end(), {red, 51, blue});
     return *encode_png(pixels);
   };
   DatasetStatisticsOptions options;
   options.urls = {
-      folder.write("a.tar", test::archive({{"a.png", picture(2, 0, 10)}, {"a.cls", "1"}})),
-      folder.write("b.tar", test::archive({{"b.png", picture(6, 255, 10)}, {"b.cls", "4"}, {"c.cls", "4"}}))};
+      folder.write("a.tar", test::archive({{"a.png", image(2, 0, 10)}, {"a.cls", "1"}})),
+      folder.write("b.tar", test::archive({{"b.png", image(6, 255, 10)}, {"b.cls", "4"}, {"c.cls", "4"}}))};
   for (const int workers : {1, 2}) {
     options.workers = workers;
     const auto stats = dataset_statistics(options);
     ASSERT_TRUE(stats) << stats.error().what();
     EXPECT_EQ(stats->samples, 3);
-    EXPECT_EQ(stats->pictures, 2);
+    EXPECT_EQ(stats->images, 2);
     EXPECT_EQ(stats->pixels, 16);
     EXPECT_THAT(stats->classes, ElementsAre(testing::Pair(1, 1), testing::Pair(4, 2)));
     EXPECT_THAT(stats->sizes,
@@ -392,10 +392,10 @@ TEST(Stats, MeansDeviationsSizesAndClasses) {
   }
   options.urls.push_back(folder.write("c.tar", test::archive({{"x.png", "no"}})));
   EXPECT_THAT(dataset_statistics(options).error().what(),
-              HasSubstr("c.tar: member x.png (header at byte 0): not a picture"));
+              HasSubstr("c.tar: member x.png (header at byte 0): not an image"));
 }
 
-TEST(Sheet, PlacesPicturesAndCaptions) {
+TEST(Sheet, PlacesImagesAndCaptions) {
   std::vector<SheetTile> tiles;
   for (int i = 0; i < 3; ++i)
     tiles.push_back(
@@ -440,7 +440,7 @@ TEST(Inspect, VerifyFindsAllProblems) {
       folder.write("cut.tar", test::archive({{"a.png", png_of(1)}, {"a.cls", "3"}}).substr(0, 1100));
   EXPECT_THAT(problems_of({{good}, {}, 10, 0, nullptr}), IsEmpty());
   const auto problems = problems_of({{bad, good, cut}, {"jpg;png"}, 10, 2, nullptr});
-  EXPECT_THAT(problems, Contains(HasSubstr("bad.tar: member a.png (header at byte 0): not a picture")));
+  EXPECT_THAT(problems, Contains(HasSubstr("bad.tar: member a.png (header at byte 0): not an image")));
   EXPECT_THAT(problems,
               Contains(HasSubstr("member b.cls (header at byte 2048): expected a whole number, found 'x'")));
   EXPECT_THAT(problems, Contains(HasSubstr("sample b (at byte 2048) has no member jpg or png")));
