@@ -11,7 +11,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/data/decode/image.h"
-#include "sluice/data/shards/tar_writer.h"
+#include "sluice/data/test_support.h"
 
 namespace sluice::cli {
 namespace {
@@ -43,19 +43,13 @@ Outcome sluice_program(std::vector<std::string> arguments) {
 
 class DataVerbs : public ::testing::Test {
  protected:
-  void write(const std::string& name, const std::string& bytes) {
-    base::value_or_throw(base::make_directories(base::parent_path(folder_.path(name))));
-    base::value_or_throw(base::write_file_atomically(folder_.path(name), bytes));
-  }
   void write_images() {
-    for (int i = 0; i < 6; ++i) {
-      const auto png =
-          data::encode_png({2, 2, 1, std::vector<std::uint8_t>(4, static_cast<std::uint8_t>(i))});
-      write((i % 2 == 0 ? "in/even/" : "in/odd/") + std::to_string(i) + ".png", *png);
-    }
+    for (int i = 0; i < 6; ++i)
+      folder_.write((i % 2 == 0 ? "in/even/" : "in/odd/") + std::to_string(i) + ".png",
+                    data::test::gray_png(i));
   }
 
-  base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
+  data::test::Folder folder_;
 };
 
 TEST_F(DataVerbs, PackListAndVerify) {
@@ -138,7 +132,7 @@ TEST_F(DataVerbs, FailuresAndWrongUsageDiffer) {
   EXPECT_EQ(missing.status, 1);
   EXPECT_THAT(missing.err, HasSubstr("sluice data ls: no such shard"));
   EXPECT_EQ(sluice_program({"data", "digits", folder_.path("none"), folder_.path("out")}).status, 1);
-  write("no.tar.gz", "x");
+  folder_.write("no.tar.gz", "x");
   const auto other = sluice_program({"data", "cifar10", folder_.path("no.tar.gz"), folder_.path("out")});
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(other.err, HasSubstr("expected the MD5 sum"));
@@ -150,7 +144,7 @@ TEST_F(DataVerbs, DigitsTwiceNeedOverwrite) {
     for (int i = 0; i < 64; ++i) csv += "5,";
     csv += std::to_string(row % 10) + "\n";
   }
-  write("digits.csv", csv);
+  folder_.write("digits.csv", csv);
   const std::vector<std::string> arguments = {
       "data", "digits", folder_.path("digits.csv"), folder_.path("out"), "--test-share", "0.5"};
   EXPECT_THAT(sluice_program(arguments).out, HasSubstr("10 samples in 1 shard"));

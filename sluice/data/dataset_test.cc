@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
-#include <thread>
 
 #include "sluice/data/decode/image.h"
 #include "sluice/data/shards/shard_index.h"
@@ -414,24 +414,56 @@ TEST_F(DatasetTest, FaultsAreNamed) {
   EXPECT_THAT(test::thrown([&] { (void)dataset(cut).size(); }), HasSubstr("cut off"));
 }
 
+// Counts samples in map(), on the decoding threads.
+class Counter {
+ public:
+  int add() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+    return ++count_;
+  }
+  void wait_for(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_ >= count; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+// Closed while threads are at work, and when all that may be ahead is decoded.
 TEST_F(DatasetTest, AStreamMayBeClosedAtAnyTime) {
-  const WebDataset data = dataset(shards(4, 50)).shuffle(20).workers(3).prefetch(2).batch(4);
+  constexpr int kRows = 4, kPrefetch = 2;
+  const WebDataset data = dataset(shards(4, 50)).shuffle(20).workers(3).prefetch(kPrefetch).batch(kRows);
   for (int taken = 0; taken < 12; ++taken) {
-    const auto stream = data.open(taken);
+    Counter decoded;
+    const auto stream = WebDataset(data).map([&](Sample&) { decoded.add(); }).open(taken);
     for (int i = 0; i < taken; ++i) EXPECT_TRUE(stream->next());
-    if (taken % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(taken));
+    if (taken % 3 == 0) decoded.wait_for((taken + kPrefetch) * kRows);
   }
 }
 
 TEST_F(DatasetTest, OnlyTheAskedBatchesAreAhead) {
-  const WebDataset data = dataset(shards(10, 20)).workers(2).prefetch(2).batch(4);
-  std::atomic<int> decoded{0};
-  const auto stream = WebDataset(data).map([&](Sample&) { ++decoded; }).open();
-  ASSERT_TRUE(stream->next());
-  for (int i = 0; i < 100; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_LE(decoded, 4 * 3);  // the one that was taken, and two ahead
+  constexpr int kRows = 4, kPrefetch = 2, kBatches = 50;
+  const WebDataset data = dataset(shards(10, 20)).workers(2).prefetch(kPrefetch).batch(kRows);
+  Counter decoded;
+  std::atomic<int> asked{0};
+  const auto stream = WebDataset(data)
+                          .map([&](Sample&) {
+                            const int allowed = (asked + kPrefetch) * kRows;
+                            EXPECT_LE(decoded.add(), allowed);
+                          })
+                          .open();
+  for (int batch = 0; batch < kBatches; ++batch) {
+    decoded.wait_for(std::min(batch + kPrefetch, kBatches) * kRows);  // so many are decoded unasked
+    ++asked;
+    ASSERT_TRUE(stream->next());
+  }
+  EXPECT_FALSE(stream->next());
   const Statistics statistics = stream->statistics();
-  EXPECT_EQ(statistics.batches, 1);
+  EXPECT_EQ(statistics.batches, kBatches);
   EXPECT_GT(statistics.reader_idle, 0.0);
   EXPECT_GT(statistics.bytes, 0);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/data/decode/image.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/data/shards/tar_writer.h"
 
@@ -43,6 +44,12 @@ inline std::string archive(const Members& members) {
   std::string bytes;
   for (const auto& [name, payload] : members) bytes += tar_member(name, payload);
   return bytes + tar_end(bytes.size());
+}
+
+// A PNG file of one grey level.
+inline std::string gray_png(int level, std::int64_t side = 2) {
+  const auto pixels = static_cast<std::size_t>(side * side);
+  return *encode_png({side, side, 1, std::vector<std::uint8_t>(pixels, static_cast<std::uint8_t>(level))});
 }
 
 // A folder for a test's files, removed at its end.

@@ -16,6 +16,10 @@ bool cancelled(const ReadSettings& settings) {
 
 // False when reading was cancelled meanwhile.
 bool pause(const ReadSettings& settings, double seconds) {
+  if (settings.pause) {
+    settings.pause(seconds);
+    return !cancelled(settings);
+  }
   const base::Stopwatch waited;
   while (waited.seconds() < seconds && !cancelled(settings))
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct ReadSettings {
   OnError on_error = OnError::kStop;
   SourceOptions source;
   std::vector<double> pauses = {0.1, 1, 10};  // seconds before each new attempt of OnError::kRetry
+  std::function<void(double seconds)> pause;  // instead of waiting so long: for tests
   mutable std::atomic<std::int64_t> bytes{0},
       shards{0};  // read; shards that were read to the end of a segment
 };

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <thread>
-
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_support.h"
 
@@ -144,21 +142,37 @@ TEST_F(RangeReaderTest, BadSamplesKeepTheirPlaces) {
   }
 }
 
-// The second attempt finds the shard whole: a thread puts it back while the reader pauses.
+// The shard is put back while the reader pauses for the second time: the third attempt finds it whole.
 TEST_F(RangeReaderTest, RetryingReadsAShardThatComesBack) {
   write(3, true);
   settings_.on_error = OnError::kRetry;
-  settings_.pauses = std::vector<double>(3000, 0.01);
   const std::string whole = *base::read_file(settings_.urls[1]);
   folder_.write("s1.tar", whole.substr(0, 100));
+  std::vector<double> paused;
+  settings_.pause = [&](double seconds) {
+    paused.push_back(seconds);
+    if (paused.size() == 2) folder_.write("s1.tar", whole);
+  };
   RangeReader reader(settings_, options(1));
   RawSample sample;
   for (int i = 0; i < 16; ++i) ASSERT_TRUE(*reader.next(sample));
-  std::thread mender([&] { folder_.write("s1.tar", whole); });
   const auto found = reader.next(sample);
-  mender.join();
   ASSERT_TRUE(found && *found);
   EXPECT_EQ(sample.key, "k10");
+  EXPECT_EQ(sample.failed, nullptr);
+  EXPECT_THAT(paused, ::testing::ElementsAre(0.1, 1));
+}
+
+TEST_F(RangeReaderTest, RetryingGivesUpAfterTheLastPause) {
+  write(3, true);
+  settings_.on_error = OnError::kRetry;
+  folder_.write("s1.tar", "damaged");
+  std::vector<double> paused;
+  settings_.pause = [&](double seconds) { paused.push_back(seconds); };
+  auto range = options(1);
+  range.segments = {{1, 0, 1}};
+  EXPECT_EQ(read(std::move(range)), Keys{"bad"});
+  EXPECT_THAT(paused, ::testing::ElementsAre(0.1, 1, 10));
 }
 
 }  // namespace

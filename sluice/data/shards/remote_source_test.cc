@@ -7,60 +7,33 @@
 #include <thread>
 
 #include "sluice/base/log.h"
-#include "sluice/base/random.h"
-#include "sluice/cloud/test_server.h"
+#include "sluice/cloud/test_support.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/tar.h"
 #include "sluice/data/shards/urls.h"
+#include "sluice/data/test_bucket.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 
 namespace sluice::data {
 namespace {
 
+using cloud::test::random_bytes;
 using cloud::test::Reply;
 using cloud::test::Request;
+using test::service;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// One bucket for the whole process: it is found through the environment, once.
-struct Service {
-  cloud::test::Bucket bucket;
-  std::mutex mutex;
-  std::function<std::optional<Reply>(const Request&)> fault;
-  std::atomic<int> media{0};
-  cloud::test::Server server{[this](const Request& request) {
-    std::function<std::optional<Reply>(const Request&)> now;
-    {
-      const std::lock_guard lock(mutex);
-      now = fault;
-    }
-    if (request.parameter("alt") == "media") ++media;
-    auto reply = now ? now(request) : std::nullopt;
-    return reply ? *reply : bucket(request);
-  }};
-};
-
-Service& service() {
-  static Service one;
-  static const bool told = cloud::test::stand_for_cloud(one.server);
-  EXPECT_TRUE(told);
-  return one;
-}
 
 class RemoteSourceTest : public testing::Test {
  protected:
   void SetUp() override {
     base::set_log_level(base::Level::kError);
-    set_fault(nullptr);
+    service().set_fault(nullptr);
   }
   void TearDown() override {
-    set_fault(nullptr);
+    service().set_fault(nullptr);
     base::set_log_level(base::Level::kInfo);
-  }
-  static void set_fault(std::function<std::optional<Reply>(const Request&)> fault) {
-    const std::lock_guard lock(service().mutex);
-    service().fault = std::move(fault);
   }
 };
 
@@ -78,13 +51,6 @@ base::Result<std::string> read_all(base::Result<std::unique_ptr<Source>> source)
 std::string error_of(const std::string& url, const SourceOptions& options = {}) {
   const auto bytes = read_all(open_source(url, options));
   return bytes ? "no error" : bytes.error().what();
-}
-
-std::string random_bytes(std::size_t size) {
-  base::Random random({size});
-  std::string bytes(size, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(random());
-  return bytes;
 }
 
 TEST_F(RemoteSourceTest, ObjectsAreReadAndUnpacked) {
@@ -143,7 +109,7 @@ TEST_F(RemoteSourceTest, ShardsSurviveFaults) {
   for (int i = 0; i < 50; ++i) members.emplace_back(base::str("s", i, ".bin"), random_bytes(1000));
   service().bucket.put("s.tar", test::archive(members));
   std::atomic<int> count{0};
-  set_fault([&](const Request& request) -> std::optional<Reply> {
+  service().set_fault([&](const Request& request) -> std::optional<Reply> {
     if (request.parameter("alt") != "media")
       return count++ % 2 == 0 ? std::optional(Reply{503}) : std::nullopt;
     if (count++ % 4 == 3) return std::nullopt;

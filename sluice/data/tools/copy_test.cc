@@ -2,33 +2,16 @@
 
 #include <gmock/gmock.h>
 
-#include "sluice/cloud/test_server.h"
+#include "sluice/data/test_bucket.h"
 #include "sluice/data/test_support.h"
 #include "sluice/data/tools/shard_set.h"
 
 namespace sluice::data {
 namespace {
 
+using test::service;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// One bucket for the whole process: it is found through the environment, once.
-struct Service {
-  cloud::test::Bucket bucket;
-  std::function<std::optional<cloud::test::Reply>(const cloud::test::Request&)>
-      fault;  // set between requests only
-  cloud::test::Server server{[this](const cloud::test::Request& request) {
-    auto reply = fault ? fault(request) : std::nullopt;
-    return reply ? *reply : bucket(request);
-  }};
-};
-
-Service& service() {
-  static Service one;
-  static const bool told = cloud::test::stand_for_cloud(one.server);
-  EXPECT_TRUE(told);
-  return one;
-}
 
 base::Result<CopyReport> copy(const std::vector<std::string>& from, const std::string& to,
                               bool overwrite = false) {
@@ -122,12 +105,12 @@ TEST(ShardUpload, SetsGoIntoBuckets) {
 
 // An upload that fails in the middle: no sizes.json says that the set is whole.
 TEST(ShardUpload, ASetThatIsNotWholeDoesNotLookSo) {
-  service().fault = [](const cloud::test::Request& request) -> std::optional<cloud::test::Reply> {
+  service().set_fault([](const cloud::test::Request& request) -> std::optional<cloud::test::Reply> {
     if (request.parameter("name") != "part/train-0002.tar") return std::nullopt;
     return cloud::test::Reply{403, {}, "no"};
-  };
+  });
   EXPECT_FALSE(write("gs://b/part", 5));
-  service().fault = nullptr;
+  service().set_fault(nullptr);
   EXPECT_EQ(object("part/sizes.json"), "nothing");
 }
 

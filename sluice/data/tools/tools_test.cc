@@ -28,10 +28,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string png_of(int value) {
-  return *encode_png({2, 2, 1, std::vector<std::uint8_t>(4, static_cast<std::uint8_t>(value))});
-}
-
 // Key → label of all samples.
 std::map<std::string, std::int64_t> labels_in(const std::string& urls) {
   std::map<std::string, std::int64_t> labels;
@@ -45,8 +41,8 @@ std::map<std::string, std::int64_t> labels_in(const std::string& urls) {
 TEST(Pack, AFolderOfClasses) {
   const test::Folder folder;
   for (int i = 0; i < 5; ++i) {
-    folder.write("in/dog/" + std::to_string(i) + ".png", png_of(i));
-    folder.write("in/cat/deep/" + std::to_string(i) + ".PNG", png_of(100 + i));
+    folder.write("in/dog/" + std::to_string(i) + ".png", test::gray_png(i));
+    folder.write("in/cat/deep/" + std::to_string(i) + ".PNG", test::gray_png(100 + i));
   }
   folder.write("in/cat/notes.txt", "x");
   PackOptions options;
@@ -78,8 +74,8 @@ TEST(Pack, AFolderOfClasses) {
 
 TEST(Pack, AListOfImages) {
   const test::Folder folder;
-  folder.write("a b.png", png_of(1));
-  folder.write("c.png", png_of(2));
+  folder.write("a b.png", test::gray_png(1));
+  folder.write("c.png", test::gray_png(2));
   PackOptions options;
   options.shards.folder = folder.path("out");
   options.shards.overwrite = true;
@@ -120,8 +116,8 @@ TEST(Pack, ListsAsCsvAndJsonLines) {
   EXPECT_THAT(parse_list("{\"cls\": 1}", "x.jsonl").error().what(), HasSubstr("expected a member \"file\""));
 
   const test::Folder folder;
-  folder.write("a.png", png_of(1));
-  folder.write("b.png", png_of(2));
+  folder.write("a.png", test::gray_png(1));
+  folder.write("b.png", test::gray_png(2));
   PackOptions options;
   options.shuffle = false;
   options.shards.folder = folder.path("out");
@@ -174,7 +170,7 @@ TEST(Pack, AStoppedRunGoesOn) {
 
 TEST(Pack, TheNumberOfThreadsChangesNothing) {
   const test::Folder folder;
-  for (int i = 0; i < 40; ++i) folder.write("in/a/" + std::to_string(i) + ".png", png_of(i));
+  for (int i = 0; i < 40; ++i) folder.write("in/a/" + std::to_string(i) + ".png", test::gray_png(i));
   PackOptions options;
   options.input = folder.path("in");
   options.shards.shard_size = 7;
@@ -198,7 +194,7 @@ TEST(Pack, TheNumberOfThreadsChangesNothing) {
 
 TEST(Pack, AFailureLeavesTheOldSet) {
   const test::Folder folder;
-  folder.write("in/a/1.png", png_of(1));
+  folder.write("in/a/1.png", test::gray_png(1));
   PackOptions options;
   options.input = folder.path("in");
   options.shards.folder = folder.path("out");
@@ -428,16 +424,17 @@ std::vector<std::string> problems_of(VerifyOptions options) {
 
 TEST(Inspect, VerifyFindsAllProblems) {
   const test::Folder folder;
-  const std::string good = folder.write("good.tar", test::archive({{"a.png", png_of(1)}, {"a.cls", "3"}}));
+  const std::string good =
+      folder.write("good.tar", test::archive({{"a.png", test::gray_png(1)}, {"a.cls", "3"}}));
   const std::string bad = folder.write("bad.tar", test::archive({{"a.png", "broken"},
                                                                  {"a.cls", "3"},
                                                                  {"b.cls", "x"},
-                                                                 {"c.png", png_of(1)},
+                                                                 {"c.png", test::gray_png(1)},
                                                                  {"c.cls", "11"},
                                                                  {"a.txt", "late"},
                                                                  {"noext", ""}}));
   const std::string cut =
-      folder.write("cut.tar", test::archive({{"a.png", png_of(1)}, {"a.cls", "3"}}).substr(0, 1100));
+      folder.write("cut.tar", test::archive({{"a.png", test::gray_png(1)}, {"a.cls", "3"}}).substr(0, 1100));
   EXPECT_THAT(problems_of({{good}, {}, 10, 0, nullptr}), IsEmpty());
   const auto problems = problems_of({{bad, good, cut}, {"jpg;png"}, 10, 2, nullptr});
   EXPECT_THAT(problems, Contains(HasSubstr("bad.tar: member a.png (header at byte 0): not an image")));
