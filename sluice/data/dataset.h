@@ -18,16 +18,14 @@
 // belongs to replica j mod N. So a part opens the ranges of its replicas only, and all parts together read
 // the data once. S must be a multiple of the number of replicas: an error names the next one that is.
 // - This needs the number of samples in each shard: from index files (train-0000.idx beside train-0000.tar,
-// made
-//   by `sluice data index`), from a sizes.json in the folder, or by reading all headers once. With index
+//   made by `sluice data index`), from a sizes.json in the folder, or by reading all headers once. With index
 //   files a shard that two ranges share is not read twice.
 // - What comes from stdin cannot be counted: it is one range, for one part.
 // A dataset without shuffle() is handed out in the order of its shards. With several replicas each of the N
 // gets the N-th part of it, one after the other; every sample comes exactly once.
 //
 // - A position in an epoch says everything: skip_batches, or Stream::state(), begins at batch k exactly as if
-// k
-//   batches had been taken and thrown away, with any number of workers and hosts. What was consumed is
+//   k batches had been taken and thrown away, with any number of workers and hosts. What was consumed is
 //   neither decoded nor, where the shards' index is known, read; only the shuffle buffers are filled again.
 //
 // Errors are thrown as sluice::Error, by the functions below and by Stream::next(); they name shard, member
