@@ -3,7 +3,7 @@
 //   bench_data_read MODE SHARDS [--threads N] [--seconds S] [--batch ROWS] [--shuffle SAMPLES]
 //
 // MODE: tar       the members' bytes as they are (png;jpg and cls)
-//       png       pictures → uint8 batches
+//       png       images → uint8 batches
 //       jpeg      the same, of the jpg members
 //       imagenet  jpg → random resized crop 224, flip → uint8 batches
 // Reads whole epochs until S seconds have passed (default 3) and prints JSON with samples and bytes a second,

@@ -1,7 +1,7 @@
-// Decoding: the pictures of a shard to uint8 pixels. Seconds are the processor's, of all threads together, so
+// Decoding: the images of a shard to uint8 pixels. Seconds are the processor's, of all threads together, so
 // the rates are those of one core.
 //
-//   bench_decode SHARD MODE SECONDS [SIDE]   prints {"mode": …, "pictures": …, "seconds": …, "per_second": …}
+//   bench_decode SHARD MODE SECONDS [SIDE]   prints {"mode": …, "images": …, "seconds": …, "per_second": …}
 //
 // Modes: batches (from the file, through the public interface, 128 rows a batch), batches_crop (the same,
 // with RandomResizedCrop); and of members that are in memory, on one thread: decode (the reader's way),
@@ -30,19 +30,19 @@ namespace {
 
 using namespace sluice;
 
-std::vector<std::string> pictures_of(const std::string& shard) {
+std::vector<std::string> images_of(const std::string& shard) {
   data::TarReader tar(base::value_or_throw(data::open_source(shard)));
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
   data::Member member;
   while (base::value_or_throw(tar.next(member))) {
     std::string bytes;
     base::value_or_throw(tar.read_payload(bytes));
-    if (bytes.size() > 8) pictures.push_back(std::move(bytes));
+    if (bytes.size() > 8) images.push_back(std::move(bytes));
   }
-  return pictures;
+  return images;
 }
 
-// libjpeg-turbo as its example program calls it, with one object for all pictures.
+// libjpeg-turbo as its example program calls it, with one object for all images.
 class Bare {
  public:
   Bare() {
@@ -133,7 +133,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Epochs through the public interface until the time is over; pictures handed out.
+// Epochs through the public interface until the time is over; images handed out.
 std::uint64_t run_batches(const std::string& shard, bool crop, int side, double until) {
   data::WebDataset dataset(shard);
   dataset.images("jpg;png").labels("cls").batch(128).workers(1);
@@ -149,14 +149,14 @@ std::uint64_t run_batches(const std::string& shard, bool crop, int side, double 
   return done;
 }
 
-std::uint64_t run_pictures(const std::string& shard, const std::string& mode, int side, double limit,
-                           double& start) {
-  const auto pictures = pictures_of(shard);
+std::uint64_t run_images(const std::string& shard, const std::string& mode, int side, double limit,
+                         double& start) {
+  const auto images = images_of(shard);
   const auto work = work_of(mode, side);
   start = processor_seconds();
   std::uint64_t done = 0;
   while (processor_seconds() < start + limit)
-    for (std::size_t i = 0; i < 16; ++i, ++done) work(pictures[done % pictures.size()], done);
+    for (std::size_t i = 0; i < 16; ++i, ++done) work(images[done % images.size()], done);
   return done;
 }
 
@@ -174,10 +174,10 @@ int main(int argc, char** argv) {
     double start = processor_seconds();
     const std::uint64_t done = mode == "batches" || mode == "batches_crop"
                                    ? run_batches(argv[1], mode != "batches", side, start + limit)
-                                   : run_pictures(argv[1], mode, side, limit, start);
+                                   : run_images(argv[1], mode, side, limit, start);
     const double seconds = processor_seconds() - start;
     const nlohmann::json result = {{"mode", mode},
-                                   {"pictures", done},
+                                   {"images", done},
                                    {"seconds", seconds},
                                    {"per_second", static_cast<double>(done) / seconds},
                                    {"checksum", checksum}};

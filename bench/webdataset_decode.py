@@ -1,6 +1,6 @@
 """webdataset_decode.py BENCH_DECODE CIFAR_SHARD FOLDER [ROUNDS [SECONDS]]: decoding, beside Python's webdataset.
 
-FOLDER holds what make_pictures.py wrote. Each round runs every side for some seconds on one core, one after the other;
+FOLDER holds what make_images.py wrote. Each round runs every side for some seconds on one core, one after the other;
 the medians over the rounds are printed as JSON. Seconds are the processor's.
 
 "webdataset" is its pipeline in one process, from the file over its own decoders to NumPy arrays of 128 rows, "batches"
@@ -43,12 +43,12 @@ def resized_crop(image):
     return numpy.asarray(image.crop(part(*image.size)).resize((224, 224), Image.BILINEAR))
 
 
-def handler_rate(pictures, extension, crop, seconds):
+def handler_rate(images, extension, crop, seconds):
     decode = autodecode.ImageHandler("pilrgb" if crop else "rgb8")
     done, start = 0, time.process_time()
     while time.process_time() - start < seconds:
         for _ in range(8):
-            value = decode("." + extension, pictures[done % len(pictures)])
+            value = decode("." + extension, images[done % len(images)])
             if crop:
                 value = resized_crop(value)
             done += 1
@@ -84,11 +84,11 @@ def main(program, cifar, folder, rounds=5, seconds=1.0):
              [*part_of_it, "bare", "bare_crop"])]
     result = []
     for name, shard, extension, modes in sets:
-        pictures, crop = members(shard, extension), modes[1] == "crop"
+        images, crop = members(shard, extension), modes[1] == "crop"
         rates = {side: [] for side in ["webdataset", "handler", *modes]}
         for _ in range(int(rounds)):
             rates["webdataset"].append(pipeline_rate(shard, extension, crop, float(seconds)))
-            rates["handler"].append(handler_rate(pictures, extension, crop, float(seconds)))
+            rates["handler"].append(handler_rate(images, extension, crop, float(seconds)))
             for mode in modes:
                 rates[mode].append(program_rate(program, shard, mode, float(seconds)))
         medians = {side: statistics.median(values) for side, values in rates.items()}

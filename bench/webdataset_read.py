@@ -5,7 +5,7 @@
   python3 bench/webdataset_read.py read MODE SHARDS [--seconds S]
   python3 bench/webdataset_read.py compare MODE SHARDS --program PATH [--rounds N] [--cores 0]
 
-`make` writes shards of 2,000 with webdataset's own TarWriter: pictures of 32×32 as PNG of about 2.2 kB, or of 500×375
+`make` writes shards of 2,000 with webdataset's own TarWriter: images of 32×32 as PNG of about 2.2 kB, or of 500×375
 as JPEG of about 110 kB. TarWriter gives each member a PAX header, unless --plain. `compare` runs both programs in turns
 on the same cores and prints JSON with the medians. Needs the packages webdataset, numpy and pillow.
 MODE: tar, png, jpeg or imagenet, as in data_read.cc.
@@ -21,7 +21,7 @@ import sys
 import time
 
 
-def pictures(count, jpeg):
+def images(count, jpeg):
     import numpy as np
     from PIL import Image
 
@@ -46,7 +46,7 @@ def make(args):
     os.makedirs(args.folder, exist_ok=True)
     extension = "jpg" if args.jpeg else "png"
     writer = None
-    for index, data in pictures(args.samples, args.jpeg):
+    for index, data in images(args.samples, args.jpeg):
         if index % 2000 == 0:
             if writer:
                 writer.close()

@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sluice;
   const std::string_view file(reinterpret_cast<const char*>(data), size);
-  // Large pictures cost time and show nothing new: the extents stand in the frame header.
+  // Large images cost time and show nothing new: the extents stand in the frame header.
   for (std::size_t at = 0; at + 9 <= size; ++at)
     if (data[at] == 0xff && data[at + 1] >= 0xc0 && data[at + 1] <= 0xc2 &&
         (data[at + 5] > 1 || data[at + 7] > 1))

@@ -43,7 +43,7 @@ void compare(const std::string& file) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string file(reinterpret_cast<const char*>(data), size);
-  // Large pictures cost time and show nothing new.
+  // Large images cost time and show nothing new.
   if (file.size() > 24 && (big_endian(file, 16) > 4096 || big_endian(file, 20) > 4096)) return 0;
   compare(file);
   put_checksums_right(file);

@@ -36,7 +36,7 @@ def check(condition, what):
         print(f"DIFFERS: {what}")
 
 
-def picture(number, channels, height, width):
+def pixels_of(number, channels, height, width):
     random = numpy.random.default_rng(number)
     smooth = numpy.linspace(0, 200, height)[:, None, None] + numpy.linspace(0, 50, width)[None, :, None]
     return numpy.clip(smooth + random.integers(0, 20, (height, width, channels)), 0, 255).astype(numpy.uint8)
@@ -62,8 +62,8 @@ def npz(**arrays):
 
 def sample(number):
     height, width = 20 + 7 * number, 50 - 5 * number
-    rgb = Image.fromarray(picture(number, 3, height, width))
-    rgba = Image.fromarray(picture(number, 4, height, width))
+    rgb = Image.fromarray(pixels_of(number, 3, height, width))
+    rgba = Image.fromarray(pixels_of(number, 4, height, width))
     return {
         "__key__": f"folder.x/{number:04d}", "txt": f"é {number}".encode(), "text": b"text", "transcript": b"t\n",
         "cls": b"7", "cls2": b" 8\n", "index": b"-3", "inx": b"12345678901", "id": b"+4",
@@ -107,7 +107,7 @@ def same(theirs, found, what):
         return
     if theirs.get("type", "").startswith("float") and found.get("type") == "uint8":
         check(False, f"{what}: {theirs} and {found}")
-    # webdataset gives grey pictures two extents, ours have one channel.
+    # webdataset gives grey images two extents, ours have one channel.
     if len(theirs.get("shape", [])) == 2 and len(found.get("shape", [])) == 3:
         theirs = dict(theirs, shape=[*theirs["shape"], 1])
     check(theirs == found, f"{what}: {theirs} and {found}")

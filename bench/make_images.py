@@ -1,7 +1,7 @@
-"""Shards for bench_decode and webdataset_decode.py: make_pictures.py CIFAR_SHARD FOLDER
+"""Shards for bench_decode and webdataset_decode.py: make_images.py CIFAR_SHARD FOLDER
 
-Writes FOLDER/png32.tar (the pictures of a CIFAR-10 shard as PNG files of 32×32) and FOLDER/jpeg500.tar (200 JPEG files
-of 500×375, each of about 112 kB: enlarged pictures of the shard with noise at several sizes over them). Needs Pillow,
+Writes FOLDER/png32.tar (the images of a CIFAR-10 shard as PNG files of 32×32) and FOLDER/jpeg500.tar (200 JPEG files
+of 500×375, each of about 112 kB: enlarged images of the shard with noise at several sizes over them). Needs Pillow,
 NumPy and webdataset.
 """
 import io
@@ -16,7 +16,7 @@ HEIGHT, WIDTH, BYTES = 375, 500, 112_000
 
 
 def textured(small, random):
-    """A picture with structure at all sizes, as photographs have."""
+    """An image with structure at all sizes, as photographs have."""
     pixels = numpy.asarray(small.resize((WIDTH, HEIGHT), Image.BICUBIC)).astype(numpy.float32)
     for side in (2, 4, 8, 16, 64):
         grain = random.normal(0, 9, (HEIGHT // side + 1, WIDTH // side + 1, 3)).astype(numpy.float32)
@@ -27,13 +27,13 @@ def textured(small, random):
     return Image.fromarray(numpy.clip(pixels, 0, 255).astype(numpy.uint8))
 
 
-def jpeg_of(picture):
+def jpeg_of(image):
     """With the highest quality that stays within BYTES."""
     low, high, best = 1, 100, b""
     while low < high:
         quality = (low + high) // 2
         buffer = io.BytesIO()
-        picture.save(buffer, "JPEG", quality=quality)
+        image.save(buffer, "JPEG", quality=quality)
         if len(buffer.getvalue()) <= BYTES:
             low, best = quality + 1, buffer.getvalue()
         else:
