@@ -11,7 +11,7 @@ import results  # noqa: E402
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/performance.md"
 BEGIN, END = "<!-- begin: bench/performance_page.py -->\n", "<!-- end -->\n"
-COLUMNS = ("what", "Sluice", "beside it", "times as fast", "rounds", "date, commit", "remarks")
+COLUMNS = ("what", "Sluice", "beside it", "times as fast", "remarks")
 
 
 def number(value):
@@ -33,20 +33,28 @@ def ratio_text(row):
     return f"≈ {text}" if is_quotient else text
 
 
-def table_row(row):
+def measured(row):
+    return f"{row['date']}, {row['commit']}"
+
+
+def table_row(row, when):
+    """The row's cells; `when` is what its group's heading says of date and commit."""
     unit = "" if row["sluice"] is None else f"{number(row['sluice'])} {row['unit']}"
     peers = "; ".join(name if value is None else f"{name} {number(value)}" for name, value in row["peers"].items())
-    return (row["what"], unit, peers, ratio_text(row), str(row.get("rounds", "")), f"{row['date']}, {row['commit']}",
-            row.get("note", ""))
+    remarks = [row.get("note", ""), f"{row['rounds']} rounds" if "rounds" in row else "",
+               "" if measured(row) == when else measured(row)]
+    return row["what"], unit, peers, ratio_text(row), "; ".join(filter(None, remarks))
 
 
 def table(rows, benches):
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
     for key, bench in benches.items():
-        of_bench = [table_row(row) for row in rows if row["bench"] == key]
+        of_bench = [row for row in rows if row["bench"] == key]
         if of_bench:
-            lines.append(f"| **{bench['title']}** |" + " |" * (len(COLUMNS) - 1))
-            lines += ["| " + " | ".join(cells) + " |" for cells in of_bench]
+            dates = [measured(row) for row in of_bench]
+            when = max(dates, key=dates.count)
+            lines.append(f"| **{bench['title']}** ({when}) |" + " |" * (len(COLUMNS) - 1))
+            lines += ["| " + " | ".join(table_row(row, when)) + " |" for row in of_bench]
     return "\n".join(lines)
 
 

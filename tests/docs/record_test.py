@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(sys.argv[1]) / "bench"))
 import performance_page  # noqa: E402
 import record  # noqa: E402
