@@ -34,7 +34,9 @@ WORDS = {
     r"\banew\b": "again",
 }
 # (file, words of the line) where such a word is right: what another program calls it, or another meaning.
-ALLOWED: set[tuple[str, str]] = set()
+ALLOWED = {
+    ("CHANGELOG.md", "where it said `pictures`"),
+}
 TEXT = {".h", ".cc", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".sh", ".sample", ".mlir", ""}
 
 
