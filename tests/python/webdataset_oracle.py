@@ -36,7 +36,7 @@ def check(condition, what):
         print(f"DIFFERS: {what}")
 
 
-def pixels_of(number, channels, height, width):
+def image(number, channels, height, width):
     random = numpy.random.default_rng(number)
     smooth = numpy.linspace(0, 200, height)[:, None, None] + numpy.linspace(0, 50, width)[None, :, None]
     return numpy.clip(smooth + random.integers(0, 20, (height, width, channels)), 0, 255).astype(numpy.uint8)
@@ -62,8 +62,8 @@ def npz(**arrays):
 
 def sample(number):
     height, width = 20 + 7 * number, 50 - 5 * number
-    rgb = Image.fromarray(pixels_of(number, 3, height, width))
-    rgba = Image.fromarray(pixels_of(number, 4, height, width))
+    rgb = Image.fromarray(image(number, 3, height, width))
+    rgba = Image.fromarray(image(number, 4, height, width))
     return {
         "__key__": f"folder.x/{number:04d}", "txt": f"é {number}".encode(), "text": b"text", "transcript": b"t\n",
         "cls": b"7", "cls2": b" 8\n", "index": b"-3", "inx": b"12345678901", "id": b"+4",
