@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart test test-pod test-slurm install dist wheel test-dist format clean
+.PHONY: help setup build quickstart check test site test-pod test-slurm install dist wheel test-dist format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -17,6 +17,9 @@ build: ## build the program into build/release (PRESET=dev also builds the tests
 
 quickstart: ## from a clean clone to a trained ResNet, with a summary
 	@scripts/quickstart
+
+check: ## before a commit: builds the tests without sanitizers and runs the fast ones, in under 8 minutes
+	@scripts/check
 
 test: ## the whole test suite, under sanitizers
 	@scripts/test
@@ -46,6 +49,9 @@ wheel: ## the wheel alone
 
 test-dist: ## what `make dist` made, in bare roots made with debootstrap (as root; SUITES="bookworm jammy")
 	@tests/install/dist_test.sh $(SUITES)
+
+site: ## the docs as a site, with the public headers, in build/site (needs Debian's doxygen)
+	@scripts/site
 
 format: ## format the sources with clang-format
 	@scripts/format

@@ -69,16 +69,16 @@ class Transformer(nn.Module):
         return self.head(x.mean(1))
 
 
-def pictures(side):
+def images(side):
     return lambda batch: torch.randn(batch, 3, side, side)
 
 
 def case_of(name, side):
     """(model, input of a batch, classes, whether it trains with Adam)"""
     if name == "resnet50":
-        return resnet((3, 4, 6, 3), True, False, 1000), pictures(side), 1000, False
+        return resnet((3, 4, 6, 3), True, False, 1000), images(side), 1000, False
     if name == "resnet18_cifar":
-        return resnet((2, 2, 2, 2), False, True, 10), pictures(side), 10, False
+        return resnet((2, 2, 2, 2), False, True, 10), images(side), 10, False
     if name == "mlp":
         layers = [nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)]
         return nn.Sequential(*layers), lambda batch: torch.randn(batch, 784), 10, False

@@ -1,9 +1,12 @@
-"""test_report.py BUILD_FOLDER…: the ten slowest tests, what was skipped and why, and the totals, from the reports that scripts/test collected.
+"""test_report.py [--fast-limit SECONDS] BUILD_FOLDER…: the ten slowest tests, what was skipped and why, and the totals,
+from the reports that scripts/run_tests collected.
 
 A GoogleTest binary counts by its cases, any other test as one. A binary that failed without a failed case (a crash, a
-timeout) counts as one failure more.
+timeout) counts as one failure more. --fast-limit, after a run of the tests labelled fast, names the programs that took
+longer.
 """
 
+import argparse
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -62,7 +65,17 @@ def rows_of(folder):
     return rows
 
 
-def main(folders):
+def longer_than(folder, limit):
+    """(seconds, name) of the folder's programs that took longer than `limit`."""
+    path = Path(folder) / "reports/ctest.junit"
+    for test in parsed(path).iter("testcase") if path.exists() else ():
+        if float(test.get("time", 0)) > limit:
+            yield float(test.get("time")), f"{folder} {test.get('name')}"
+
+
+def main(folders, limit):
+    for seconds, name in sorted((one for folder in folders for one in longer_than(folder, limit)), reverse=True):
+        print(f"took more than {limit:g} s, so its label should be slow: {seconds:.1f} s  {name}")
     rows = [row for folder in folders for row in rows_of(folder)]
     print(f"the {SHOWN} slowest tests:")
     for _, seconds, name, _ in sorted(rows, key=lambda row: -row[1])[:SHOWN]:
@@ -78,4 +91,8 @@ def main(folders):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--fast-limit", type=float, default=float("inf"))
+    options = parser.parse_args()
+    main(options.folders, options.fast_limit)

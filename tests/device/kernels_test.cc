@@ -68,7 +68,7 @@ int64_t calls_of(const std::string& target, const std::filesystem::path& program
   return calls;
 }
 
-// The device anew, which writes its programs to a folder that is there as long as this.
+// A fresh device, which writes its programs to a folder that is there as long as this.
 class DumpedPrograms {
  public:
   explicit DumpedPrograms(DeviceOptions options = {}) {
@@ -227,13 +227,13 @@ TEST(CpuKernels, EmbeddedAndNormalizedWordsAreLibTorchs) {
 }
 
 // Attention's output and the gradients of queries, keys and values, which are made as models make them: by
-// one layer (together) or three.
-std::vector<torch::Tensor> attention(torch::Device device, bool causal, bool together) {
+// one layer (packed QKV) or three.
+std::vector<torch::Tensor> attention(torch::Device device, bool causal, bool packed) {
   torch::manual_seed(4);
   std::vector<torch::Tensor> leaves, parts, heads, all;
-  for (int i = 0; i < (together ? 1 : 3); ++i)
-    leaves.push_back(torch::randn({4, 100, (together ? 3 : 1) * 4 * 32}).to(device).requires_grad_());
-  parts = together ? leaves[0].chunk(3, -1) : leaves;
+  for (int i = 0; i < (packed ? 1 : 3); ++i)
+    leaves.push_back(torch::randn({4, 100, (packed ? 3 : 1) * 4 * 32}).to(device).requires_grad_());
+  parts = packed ? leaves[0].chunk(3, -1) : leaves;
   for (const torch::Tensor& part : parts) heads.push_back(part.view({4, 100, 4, 32}).transpose(1, 2));
   const torch::Tensor weights = torch::randn({4, 100, 4 * 32}).to(device);
   const torch::Tensor output =
@@ -245,19 +245,18 @@ std::vector<torch::Tensor> attention(torch::Device device, bool causal, bool tog
 }
 
 TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
-  for (const auto& [causal, together] :
+  for (const auto& [causal, packed] :
        std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}, {true, true}}) {
-    const std::vector<torch::Tensor> wanted = attention(torch::kCPU, causal, together);
+    const std::vector<torch::Tensor> wanted = attention(torch::kCPU, causal, packed);
     for (const bool kernels : {true, false}) {
       DeviceOptions options;
       options.cpu_kernels = kernels;
       const DumpedPrograms programs(options);
-      const std::vector<torch::Tensor> made = attention(test_device(), causal, together);
+      const std::vector<torch::Tensor> made = attention(test_device(), causal, packed);
       cut();
       for (size_t i = 0; i < made.size(); ++i)
-        expect_same(
-            made[i].cpu(), wanted[i], 1e-5,
-            c10::str("causal ", causal, ", together ", together, ", kernels ", kernels, ", tensor ", i));
+        expect_same(made[i].cpu(), wanted[i], 1e-5,
+                    c10::str("causal ", causal, ", packed ", packed, ", kernels ", kernels, ", tensor ", i));
       if (on_cpu()) continue;
       EXPECT_EQ(programs.calls("\"sluice_attention\""), kernels ? 1 : 0);
       EXPECT_EQ(programs.calls("\"sluice_attention_gradient\""), kernels ? 1 : 0);

@@ -1,4 +1,4 @@
-// The code of docs/from_python.md: it compiles, and it runs on a small net and made-up pictures. A region
+// The code of docs/from_python.md: it compiles, and it runs on a small net and made-up images. A region
 // between
 // `[name]` and `[end]` is a block of that page; check_blocks.py compares them.
 #include <sluice/sluice.h>
@@ -55,7 +55,7 @@ Dataset shards(const std::string& urls) {
 }
 
 // [dataset]
-struct Pictures : torch::data::datasets::Dataset<Pictures> {
+struct Images : torch::data::datasets::Dataset<Images> {
   torch::data::Example<> get(size_t index) override {
     return {torch::rand({3, 8, 8}), torch::tensor(static_cast<int64_t>(index % 10))};
   }
@@ -65,7 +65,7 @@ struct Pictures : torch::data::datasets::Dataset<Pictures> {
 
 void loader(sluice::Session session, Model model) {
   // [loader]
-  auto loader = torch::data::make_data_loader(Pictures(), torch::data::DataLoaderOptions(16).workers(2));
+  auto loader = torch::data::make_data_loader(Images(), torch::data::DataLoaderOptions(16).workers(2));
   for (auto& batch : session.feed(*loader)) {
     auto [image, label] = batch;
     auto logits = model->forward(image);
@@ -179,9 +179,9 @@ void by_hand(Model model, torch::Tensor image, torch::Tensor label) {
   // [end]
 }
 
-// Pictures of 8 × 8 whose brightness is their class.
+// Images of 8 × 8 whose brightness is their class.
 std::string write_shard(const std::string& folder) {
-  const std::string path = folder + "/pictures.tar";
+  const std::string path = folder + "/images.tar";
   auto writer = sluice::base::value_or_throw(sluice::data::TarWriter::create(path));
   for (int i = 0; i < 64; ++i) {
     const std::string pixels(3 * 8 * 8, static_cast<char>(i % 10 * 25));

@@ -35,7 +35,7 @@ equal() { [[ $1 == "$2" ]] || fail "expected $2, found $1"; }
 equal "$(field "$work/json" '[s["devices"] for s in j["slices"]]')" '[32, 8]'
 equal "$(field "$work/json" 'all(s["compiled"]["fits"] for s in j["slices"])')" True
 equal "$(field "$work/json" 'j["slices"][0]["compiled"]["device_kind"]')" 'TPU v3'
-# Forward and backward of 784×1024, 1024×1024 and 1024×10 for 128 samples, without the gradient of the pictures.
+# Forward and backward of 784×1024, 1024×1024 and 1024×10 for 128 samples, without the gradient of the images.
 equal "$(field "$work/json" '0.99 < j["slices"][0]["compiled"]["flops"] / (2 * 128 * (2 * 784 * 1024 + 3 * 1024 * 1024 + 3 * 10240)) < 1.05')" True
 grep -q 'stablehlo.dot_general' "$work/step.mlir" || fail 'the dumped program multiplies nothing'
 

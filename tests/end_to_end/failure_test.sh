@@ -53,7 +53,7 @@ mkdir "$work/cut" "$work/broken"
 shard=$(ls "$work"/train/*.tar | head -1)
 head -c 20000 "$shard" >"$work/cut/cut.tar"
 expect 1 "$work/cut/cut.tar" "${train[@]}" --train "$work/cut/cut.tar" --classes 3
-printf 'this is no picture' >"$work/broken/0.ppm"
+printf 'this is no image' >"$work/broken/0.ppm"
 printf '0' >"$work/broken/0.cls"
 tar -C "$work/broken" -cf "$work/broken.tar" 0.ppm 0.cls
 expect 1 "0.ppm" "${train[@]}" --train "$work/broken.tar" --classes 3 --batch-size 1

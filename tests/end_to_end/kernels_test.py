@@ -53,7 +53,7 @@ class Kernels(unittest.TestCase):
         self.assertEqual(step.count('custom_call_target="sluice_update"'), 1)  # of all weights, in their own memory
         copied = re.findall(r" = f32\[(\d+)[^ ]* copy\(%Arg", step)
         self.assertFalse([size for size in copied if int(size) > 64], copied)
-        # Pictures become channels-last where they come in; nothing else with four dimensions changes its layout.
+        # Images become channels-last where they come in; nothing else with four dimensions changes its layout.
         entry = step[step.index("\nENTRY"):]
         copies = re.findall(r"= (f32\[\d+,\d+,\d+,\d+\]\{[\d,]+\}) copy\(%(\w+)", entry)
         changed = [copy for copy in copies if copy[0].endswith("{1,3,2,0}")]

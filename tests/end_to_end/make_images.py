@@ -1,6 +1,6 @@
-"""Makes a folder of classes with small pictures that a net can tell apart: stripes of another width for each class.
+"""Makes a folder of classes with small images that a net can tell apart: stripes of another width for each class.
 
-Usage: make_images.py FOLDER CLASSES PICTURES_OF_EACH
+Usage: make_images.py FOLDER CLASSES IMAGES_OF_EACH
 """
 import os
 import random
@@ -9,7 +9,7 @@ import sys
 SIDE = 12
 
 
-def picture(label, number):
+def image(label, number):
     rng = random.Random(1000 * label + number)
     shift = rng.randrange(SIDE)
     pixels = bytearray()
@@ -26,7 +26,7 @@ def main(folder, classes, count):
         os.makedirs(path)
         for number in range(count):
             with open(os.path.join(path, f"{number:04d}.ppm"), "wb") as out:
-                out.write(picture(label, number))
+                out.write(image(label, number))
 
 
 main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

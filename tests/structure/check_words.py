@@ -1,5 +1,10 @@
-"""check_words.py ROOT: no leftovers, no paths of one machine, no hosts of package registries in the project's files."""
+"""check_words.py ROOT [--rooms]: the project's files say things in the field's own words.
 
+No leftovers, no paths of one machine, no hosts of package registries, and none of the home-made words of WORDS, in prose
+and in identifiers. --rooms counts the home-made words of each folder and says how many there are, no more.
+"""
+
+import collections
 import re
 import subprocess
 import sys
@@ -14,6 +19,26 @@ FORBIDDEN = {
 # PyTorch's own address is where its published packages are; these files may name it.
 PYTORCH_ADDRESS = r"\bdownload\.pytorch\.org\b"
 MAY_NAME_PYTORCH = {"scripts/fetch_wheels.py", "scripts/setup_test_python", "docs/install.md"}
+
+# What was called by a name of this project's own, and what the field calls it. Patterns meet a line as it is, and the
+# words of its identifiers, in lower case ("k fewest channels"), so that one pattern finds kInnerPlaces, inner_places
+# and "inner places", over the end of a line too.
+WORDS = {
+    r"\bpictures?\b": "image",
+    r"\binner places?\b": "K, or inner dimension",
+    r"\b(first|second|third)(-level)? caches?\b": "L1, L2 or L3 cache",
+    r"\bturned\b(?! (away|out|into|off|on|down|back)\b)|\bturned over\b": "transposed (a matrix); rotated, flipped (an image, a filter)",
+    r"(?<!in )(?<!in_)(?<!for )(?<!for_)\bturn\(": "transpose (a matrix)",
+    r"\bk (fewest|least|most)\b|\b(fewest|most)_\w|\b(fewest|most)( =|\[)": "kMin…, kMax…, min_…, max_…",
+    r"\b[xyw]_gradients?\b": "grad_x",
+    r"\banew\b": "again",
+}
+# What a line with such a word has in it: most lines have none of these, and are looked at no further.
+STEMS = re.compile("picture|inner|first|second|third|turn|fewest|least|most|gradient|anew", re.IGNORECASE)
+# (file, words of the line) where such a word is right: what another program calls it, or another meaning.
+ALLOWED = {
+    ("CHANGELOG.md", "where it said `pictures`"),
+}
 TEXT = {".h", ".cc", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".sh", ".sample", ".mlir", ""}
 
 
@@ -30,28 +55,66 @@ def faults_of(name, text):
     rules = dict(FORBIDDEN)
     if name not in MAY_NAME_PYTORCH:
         rules[PYTORCH_ADDRESS] = "say it in docs/install.md"
-    for number, line in enumerate(text.splitlines(), 1):
-        for pattern, reason in rules.items():
-            if re.search(pattern, line):
-                yield f"{name}:{number}: {reason}: {line.strip()[:120]}"
+    for pattern, reason in rules.items():
+        for found in re.finditer(pattern, text, re.MULTILINE):
+            number = text.count("\n", 0, found.start()) + 1
+            yield f"{name}:{number}: {reason}: {text.splitlines()[number - 1].strip()[:120]}"
+
+
+def identifier_words(text):
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text).replace("_", " ").lower()
+
+
+def home_made(name, text):
+    """(line number, fault) of each home-made word. A phrase may go on in the next line, behind the comment's mark."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if not STEMS.search(line):
+            continue
+        following = re.sub(r"^\s*(//|#)?\s*", "", lines[number]) if number < len(lines) else ""
+        if any(name == file and words in line for file, words in ALLOWED):
+            continue
+        for pattern, standard in WORDS.items():
+            for form in (str.lower, identifier_words):
+                found = re.search(pattern, form(line) + " " + form(following))
+                if found and found.start() < len(form(line)):
+                    yield number, f"{name}:{number}: \"{found[0]}\": write {standard}: {line.strip()[:100]}"
+                    break
 
 
 def self_test():
+    assert list(home_made("a.h", "constexpr int kMostTiles = 1;")) and list(home_made("a.h", "int inner_places;"))
+    assert list(home_made("a.h", "// so many inner\n  // places"))
+    assert not list(home_made("a.h", "int at_most_one;  // turned into a sum, most of it")), "too eager"
     assert list(faults_of("a.cc", "// TO" + "DO: later"))
     assert list(faults_of("a.md", "see /ro" + "ot/x"))
     assert not list(faults_of("a.cc", "int todo = 0;  // a/home/b"))
 
 
-def main(root):
+def room_of(name):
+    parts = name.split("/")
+    return "/".join(parts[:2]) if parts[0] in ("sluice", "tests") and len(parts) > 2 else (parts[0] if len(parts) > 1 else ".")
+
+
+def main(root, only_count):
     self_test()
     names = [name for name in files_of(root) if Path(name).name != Path(__file__).name]
     if len(names) < 10:
         sys.exit(f"only {len(names)} files under {root}: is this the project's root?")
-    faults = [fault for name in names for fault in faults_of(name, (root / name).read_text(errors="replace"))]
+    texts = {name: (root / name).read_text(errors="replace") for name in names}
+    words = {name: [fault for _, fault in home_made(name, text)] for name, text in texts.items()}
+    faults = [fault for name, text in texts.items() for fault in faults_of(name, text)]
+    if only_count:
+        rooms = collections.Counter()
+        for name, found in words.items():
+            rooms[room_of(name)] += len(found)
+            print("\n".join(found), end="\n" if found else "")
+        print("\n".join(f"{count:5} {room}" for room, count in rooms.most_common() if count))
+        print(f"{rooms.total()} home-made words")
     print("\n".join(faults))
     print(f"{len(names)} files, {len(faults)} faults")
     sys.exit(bool(faults))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), "--rooms" in sys.argv)

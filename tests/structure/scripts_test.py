@@ -79,6 +79,13 @@ class Scripts(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed, 2 skipped")
         self.assertEqual(done.returncode, 0)
 
+    def test_what_is_too_long_for_its_label_is_named(self):
+        self.report(JUNIT)
+        done = run("test_report.py", "--fast-limit", 5, self.folder)
+        self.assertIn("so its label should be slow: 7.0 s", done.stdout)
+        self.assertEqual(done.stdout.count("should be slow"), 1)
+        self.assertNotIn("should be slow", run("test_report.py", self.folder).stdout)
+
     def test_no_test_is_a_failure(self):
         done = run("test_report.py", self.folder)
         self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 0 failed, 0 skipped")

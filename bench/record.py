@@ -1,0 +1,155 @@
+"""record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
+
+Knows the JSON of `sluice bench step`, bench_operations, bench_collectives, bench_gs_read, webdataset_read.py compare,
+two_cores.py, webdataset_decode.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new
+machine needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
+"""
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import performance_page  # noqa: E402
+import results  # noqa: E402
+
+
+def row(bench, what, unit, ours, peers, ratio=None, rounds=None, note=None):
+    optional = {"ratio": ratio, "rounds": rounds, "note": note}
+    return {"bench": bench, "what": what, "unit": unit, "sluice": ours, "peers": peers,
+            **{key: value for key, value in optional.items() if value is not None}}
+
+
+def short(value):
+    return float(f"{value:.3g}")
+
+
+def of_step(found):
+    size = f" at {found['image_size']}×{found['image_size']}" if "image_size" in found else ""
+    what = f"{found['model']}{size}, batch {found['batch_size']}"
+    if found["precision"] != "f32":
+        what += f", {found['precision']}"
+    if found["devices"] > 1:
+        what += f", {found['devices']} devices"
+    sides = {name: side for name, side in found.items() if isinstance(side, dict) and "xla_to_this" in side}
+    ours, rounds = found["xla"], found["rounds"]
+    eager = {name: side for name, side in sides.items() if name != "against"}
+    rows = []
+    if eager:
+        rows.append(row("step" if found["cpu_kernels"] else "xla", what, "ms", short(ours["step_ms"]),
+                        {name: short(side["step_ms"]) for name, side in eager.items()},
+                        round(1 / max(side["xla_to_this"] for side in eager.values()), 2), rounds))
+    if "against" in sides:
+        rows.append(row("jax", what, "ms", short(ours["step_ms"]), {"JAX's program": short(sides["against"]["step_ms"])},
+                        round(1 / sides["against"]["xla_to_this"], 2), rounds))
+    if ours["programs_compiled"] > 0:
+        rows.append(row("compile", what, "s", short(ours["compile_s"]), {},
+                        note=f"with the first steps {short(ours['first_steps_s'])} s"))
+    rows.append(row("record", what, "ms", short(ours["trace_ms"]), {}, note=f"{ours['operations']} operations"))
+    return rows
+
+
+def of_operations(found):
+    return [row("operations", f"{operation}, {shape}", "ms", short(times["device_ms"]), {"eager": short(times["eager_ms"])},
+                round(times["eager_by_device"], 2))
+            for operation, shapes in found.items() for shape, times in shapes.items()]
+
+
+def of_collectives(found):
+    cases = [("4 replicas of one process", "two threads that copy as many bytes", "two_threads_copying", found["local"])]
+    cases += [(f"2 processes of 2 replicas, {name}", "Gloo alone, 2 processes", "gloo_alone", found["processes"][key])
+              for name, key in (("shared memory", "shared_memory"), ("Gloo", "gloo"))]
+    return [row("collectives", what, "ms", short(case["collective_ms"]), {peer: short(case[f"{key}_ms"])},
+                round(1 / case["ratio"], 2), case["rounds"]) for what, peer, key, case in cases]
+
+
+def of_bucket(found):
+    return [row("bucket", f"an object of {found['bytes'] >> 20} MiB, {found['ranges']} ranges", "GB/s",
+                found["sluice_gb_s"], {f"curl, {found['ranges']} processes": found["curl_processes_gb_s"],
+                                       "curl --parallel": found["curl_parallel_gb_s"]},
+                round(found["share_of_best_curl"], 2), found["rounds"])]
+
+
+def of_read(found):
+    kinds = (("of the processor", "samples_per_cpu_second"), ("of the clock", "samples_per_second"))
+    return [row("read", f"{found['mode']}, per second {kind}", "samples/s", found[key]["sluice"],
+                {"webdataset": found[key]["webdataset"]}, found[key]["ratio"], len(found["rounds"]["sluice"]))
+            for kind, key in kinds]
+
+
+def of_cores(found):
+    rates = found["samples_per_second"]
+    return [row("cores", f"{found['mode']}, 2 decoding threads", "samples/s", rates["two"],
+                {"1 decoding thread": rates["one"]}, found["two ÷ one"], note=f"two processes: {rates['apart']:,}")]
+
+
+def of_decoding(found):
+    rows = []
+    for each in found:
+        for name, ratio in each["ratios"].items():
+            ours, peer = name.split(" ÷ ")
+            bench = "batches" if peer == "webdataset" else "decode"
+            rows.append(row(bench, each["set"], "samples/s", round(each["per_second"][ours]),
+                            {peer: round(each["per_second"][peer])}, round(ratio, 2)))
+    return rows
+
+
+def rows_of(found):
+    """Which bench printed this is seen by its names."""
+    if isinstance(found, list):
+        return of_decoding(found)
+    if "steps" in found and "speed" in found:  # gpu.sh: its steps' results
+        if found["dry"]:
+            sys.exit("record.py: this is a dry run of bench/gpu.sh, whose figures mean nothing")
+        return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
+    for name, rows in (("xla", of_step), ("sluice_gb_s", of_bucket), ("local", of_collectives), ("two ÷ one", of_cores),
+                       ("samples_per_cpu_second", of_read)):
+        if name in found:
+            return rows(found)
+    if all(isinstance(shape, dict) for shape in found.values()):
+        return of_operations(found)
+    sys.exit(f"record.py: expected the JSON of a bench, found the names {', '.join(found)}")
+
+
+def commit():
+    return subprocess.run(["git", "-C", str(results.FOLDER), "describe", "--always", "--dirty", "--exclude=*"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
+def add(machine, rows, date, tree):
+    """The machine's rows with these: in the place of those that measured the same, or at the end."""
+    for new in rows:
+        new = {**new, "date": date, "commit": tree}
+        same = [i for i, old in enumerate(machine["rows"])
+                if all(old[key] == new[key] for key in ("bench", "what")) and set(old["peers"]) == set(new["peers"])]
+        if same:
+            machine["rows"][same[0]] = new
+        else:
+            machine["rows"].append(new)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("machine", help="the file's name in bench/results, without .json")
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--name", help="of a new machine: the heading of its table")
+    parser.add_argument("--about", help="of a new machine: cores, instruction set, versions")
+    options = parser.parse_args()
+    known = results.machines()
+    machine = known.get(options.machine)
+    if machine is None:
+        if not options.name or not options.about:
+            parser.error(f"{options.machine} is new: give --name and --about (known: {', '.join(known)})")
+        machine = {"machine": options.name, "about": options.about, "order": len(known) + 1, "rows": []}
+    rows = [one for file in options.files for one in rows_of(json.loads(file.read_text()))]
+    add(machine, rows, datetime.date.today().isoformat(), commit())
+    results.write(results.FOLDER / f"{options.machine}.json", machine)
+    performance_page.main(only_check=False)
+    print(f"{len(rows)} rows in bench/results/{options.machine}.json")
+
+
+if __name__ == "__main__":
+    main()

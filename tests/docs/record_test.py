@@ -1,0 +1,59 @@
+"""record_test.py ROOT: what the benches print becomes rows of docs/performance.md."""
+
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(sys.argv[1]) / "bench"))
+import performance_page  # noqa: E402
+import record  # noqa: E402
+import results  # noqa: E402
+
+STEP = {"model": "resnet50", "batch_size": 128, "devices": 1, "precision": "f32", "rounds": 5, "cpu_kernels": True,
+        "xla": {"step_ms": 183.4, "compile_s": 1.41, "first_steps_s": 1.8, "programs_compiled": 2, "trace_ms": 3.61,
+                "operations": 899},
+        "eager contiguous": {"step_ms": 455.2, "xla_to_this": 0.4}, "against": {"step_ms": 200.0, "xla_to_this": 0.92},
+        "eager channels_last": {"step_ms": 378.0, "xla_to_this": 0.485}}
+
+
+def test_a_step_becomes_rows():
+    rows = {row["bench"]: row for row in record.rows_of(STEP)}
+    assert set(rows) == {"step", "jax", "compile", "record"}, rows
+    assert rows["step"]["peers"] == {"eager contiguous": 455.0, "eager channels_last": 378.0}
+    assert rows["step"]["ratio"] == 2.06 and rows["jax"]["ratio"] == 1.09 and rows["step"]["rounds"] == 5
+    assert [row["bench"] for row in record.rows_of({**STEP, "cpu_kernels": False})][0] == "xla"
+
+
+def test_other_benches_become_rows():
+    case = {"collective_ms": 50.0, "gloo_alone_ms": 100.0, "two_threads_copying_ms": 25.0, "ratio": 0.5, "rounds": 10}
+    assert [row["ratio"] for row in record.rows_of(
+        {"tensors": 161, "local": case, "processes": {"shared_memory": case, "gloo": case}})] == [2, 2, 2]
+    (row,) = record.rows_of({"gelu": {"2048 x 1024": {"device_ms": 2.0, "eager_ms": 3.0, "eager_by_device": 1.5}}})
+    assert (row["what"], row["ratio"]) == ("gelu, 2048 x 1024", 1.5)
+    decoded = record.rows_of([{"set": "PNG", "per_second": {"batches": 300, "webdataset": 20, "decode": 90, "general": 30},
+                               "ratios": {"batches ÷ webdataset": 15, "decode ÷ general": 3}}])
+    assert [(row["bench"], row["ratio"]) for row in decoded] == [("batches", 15), ("decode", 3)]
+
+
+def test_a_row_takes_the_place_of_the_same():
+    machine = {"rows": []}
+    record.add(machine, record.rows_of(STEP), "2026-01-01", "aaaaaaa")
+    record.add(machine, record.rows_of({**STEP, "xla": {**STEP["xla"], "step_ms": 100}}), "2026-01-02", "bbbbbbb")
+    assert len(machine["rows"]) == 4 and machine["rows"][0]["sluice"] == 100
+    assert {row["commit"] for row in machine["rows"]} == {"bbbbbbb"}
+    for row in machine["rows"]:
+        results.check("test", row)
+
+
+def test_quotients_of_medians_are_marked():
+    row = {"unit": "ms", "sluice": 50, "peers": {"a": 200, "b": 100}}
+    assert results.ratio_of(row) == (2, True)
+    assert results.ratio_of({**row, "unit": "samples/s"}) == (0.25, True)
+    assert performance_page.ratio_text(row) == "≈ 2.00" and performance_page.ratio_text({**row, "ratio": 2.1}) == "2.10"
+
+
+if __name__ == "__main__":
+    tests = [test for name, test in list(globals().items()) if name.startswith("test_")]
+    for test in tests:
+        test()
+    print(f"{len(tests)} tests passed")
