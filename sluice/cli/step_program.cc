@@ -68,7 +68,7 @@ int64_t picture_size(const StepRecipe& recipe) {
 
 namespace {
 
-StepText averaged_or_not(std::string text, int replicas) {
+estimate::StepText averaged_or_not(std::string text, int replicas) {
   const bool averages = replicas > 1 && text.find("stablehlo.all_reduce") != std::string::npos;
   return {std::move(text), averages};
 }
@@ -87,13 +87,14 @@ std::string record_command(const std::vector<std::string>& command, int replicas
 
 }  // namespace
 
-StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
+estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
   init(for_recording().xla);
   const BenchCase bench = bench_case(recipe.model, picture_size(recipe));
   return averaged_or_not(record(bench, batch, replicas, recipe.bf16), replicas);
 }
 
-StepText step_of_command(const std::vector<std::string>& command, int replicas, double deadline_seconds) {
+estimate::StepText step_of_command(const std::vector<std::string>& command, int replicas,
+                                   double deadline_seconds) {
   return averaged_or_not(record_command(command, replicas, deadline_seconds), replicas);
 }
 

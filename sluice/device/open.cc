@@ -126,11 +126,11 @@ void watch_others() {
 }
 
 void open_host_collectives(const pjrt::Plugin& plugin, const World& world, const std::vector<int>& devices) {
-  pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
-  base::value_or_throw(collectives.install(plugin));
+  collectives::HostCollectives& host = collectives::HostCollectives::get();
+  base::value_or_throw(host.install(plugin));
   base::value_or_throw(
-      collectives.configure({devices, world.process_index, world.processes,
-                             world.processes > 1 && peers().transport ? peers().transport() : nullptr}));
+      host.configure({devices, world.process_index, world.processes,
+                      world.processes > 1 && peers().transport ? peers().transport() : nullptr}));
 }
 
 }  // namespace

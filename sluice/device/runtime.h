@@ -92,7 +92,7 @@ struct Peers {
   // Over which plugins find each other.
   std::shared_ptr<pjrt::KeyValueStore> store;
   // How collectives reach them where these are calls of the host's handlers.
-  std::function<std::shared_ptr<pjrt::Transport>()> transport;
+  std::function<std::shared_ptr<collectives::Transport>()> transport;
 };
 // Set before init(); without members: this process is alone.
 void set_peers(Peers peers);
