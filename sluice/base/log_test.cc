@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sluice::base {
@@ -37,6 +39,20 @@ TEST(Log, DebugIsMadeOnlyWhenItIsShown) {
   EXPECT_FALSE(log_enabled(Level::kDebug));
   EXPECT_THAT(logged(Level::kDebug, [] { debug("seen"); }), HasSubstr("D seen\n"));
   EXPECT_EQ(logged(Level::kInfo, [] { debug("unseen"); }), "");
+}
+
+TEST(Log, TheEnvironmentsLevel) {
+  ::unsetenv("SLUICE_LOG");
+  EXPECT_EQ(log_level_of_environment(), Level::kInfo);
+  for (const auto& [text, level] : {std::pair("debug", Level::kDebug),
+                                    {"info", Level::kInfo},
+                                    {"warning", Level::kWarning},
+                                    {"error", Level::kError},
+                                    {"loud", Level::kInfo}}) {
+    ::setenv("SLUICE_LOG", text, 1);
+    EXPECT_EQ(log_level_of_environment(), level) << text;
+  }
+  ::unsetenv("SLUICE_LOG");
 }
 
 TEST(Log, LinesOfThreadsDoNotMix) {

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
 #include "sluice/device/ahead.h"
-#include "sluice/pjrt/child_process.h"
 #include "sluice/pjrt/machine/choose_plugin.h"
 #include "sluice/session/session.h"
 
@@ -76,12 +76,12 @@ estimate::StepText averaged_or_not(std::string text, int replicas) {
 std::string record_command(const std::vector<std::string>& command, int replicas, double deadline_seconds) {
   const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   const std::string path = folder.path("step.mlir");
-  const auto end = base::value_or_throw(pjrt::run_child(
+  const auto end = base::value_or_throw(base::run_process(
       command, {{"SLUICE_AHEAD", base::str(replicas, ":", path)}, {"SLUICE_ESTIMATE", std::nullopt}},
       deadline_seconds));
   if (const auto text = base::read_file(path)) return *text;
   throw Error(Code::kFailedPrecondition,
-              base::str(command[0], " ended (", end.timed_out ? "stopped at the deadline" : end.how(),
+              base::str(command[0], " ended (", end.timed_out ? "stopped at the deadline" : end.status.text(),
                         ") before the second step of a session on the device xla: ", end.last_words()));
 }
 

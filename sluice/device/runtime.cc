@@ -8,7 +8,9 @@
 #include <span>
 #include <thread>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/error.h"
+#include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
 #include "sluice/device/ahead.h"
@@ -37,10 +39,11 @@ void wait_at_exit() {
   std::unique_lock lock(runtime_mutex, std::try_to_lock);
   if (!trace || !lock || !current_runtime()) return;
   Runtime& rt = *current_runtime();
-  const double deadline = now() + (rt.world.processes > 1 ? 1 : 60);
+  const double deadline = base::monotonic_seconds() + (rt.world.processes > 1 ? 1 : 60);
   for (const Runtime::Flight& flight : rt.flights) {
     for (const pjrt::Event& event : flight.done) {
-      while (!event.ready() && now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (!event.ready() && base::monotonic_seconds() < deadline)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
 }
@@ -123,7 +126,7 @@ std::shared_ptr<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const std::v
 void check_launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
                   const Scalars& scalars, std::string_view what) {
   if (rt.world.processes == 1 || !launch_check) return;
-  auto mix = [&rt](uint64_t word) { rt.launched_hash = mix_word(rt.launched_hash, word); };
+  auto mix = [&rt](uint64_t word) { rt.launched_hash = base::mix_word(rt.launched_hash, word); };
   mix(program.canonical);
   for (float number : scalars.f32) mix(std::bit_cast<uint32_t>(number));
   for (size_t i = rt.world.needs_base() ? 1 : 0; i < scalars.i64.size(); ++i)
@@ -232,15 +235,15 @@ void cut(std::string_view what) {
   }
   Runtime& rt = runtime();
   Metrics& metrics = Metrics::get();
-  const double start = now();
+  const double start = base::monotonic_seconds();
   try {
     if (rt.ahead) return lower_ahead(rt, trace, what);
     std::vector<uint32_t> output_of;
     const Plan plan = make_plan(trace, rt.world, output_of);
     const Program& program = find_program(trace, plan, what);
-    const double before_launch = now();
+    const double before_launch = base::monotonic_seconds();
     if (rt.options.run_ahead >= 0) wait_for_flights(static_cast<size_t>(rt.options.run_ahead));
-    const double after_wait = now();
+    const double after_wait = base::monotonic_seconds();
     Runtime::Flight flight;
     flight.what = what;
     flight.number = ++rt.launches;
@@ -266,7 +269,7 @@ void cut(std::string_view what) {
       ++metrics.counters.cuts;
       metrics.trace.add(start - first_record_time());
       metrics.counters.trace_seconds += start - first_record_time();
-      metrics.launch.add(now() - after_wait);
+      metrics.launch.add(base::monotonic_seconds() - after_wait);
       if (after_wait - before_launch > 1e-4) metrics.counters.wait_seconds += after_wait - before_launch;
     }
     trace.clear();
@@ -336,11 +339,11 @@ void sync(std::string_view what) {
 
 void wait() {
   auto lock = device::lock_trace();
-  const double start = device::now();
+  const double start = base::monotonic_seconds();
   device::wait_for_flights(0);
   auto& metrics = device::Metrics::get();
   std::scoped_lock guard(metrics.mutex);
-  metrics.counters.wait_seconds += device::now() - start;
+  metrics.counters.wait_seconds += base::monotonic_seconds() - start;
 }
 
 }  // namespace sluice

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
-#include "sluice/pjrt/child_process.h"
+#include "sluice/base/process.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 
 namespace sluice::estimate {
@@ -72,7 +72,7 @@ base::Result<Json> compile_request(const Json& request) {
 
 // libtpu asks a metadata server that is not there, locks a file in /tmp, warns, and ends the process for
 // flags that it does not know: these settings spare us all of it (the topology of the call is what counts).
-std::vector<std::pair<std::string, std::optional<std::string>>> worker_environment() {
+base::EnvironmentChanges worker_environment() {
   return {{"TPU_SKIP_MDS_QUERY", "1"},           {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"},
           {"TPU_WORKER_HOSTNAMES", "localhost"}, {"TPU_ACCELERATOR_TYPE", "v3-8"},
           {"TPU_LOG_DIR", "disabled"},           {"XLA_FLAGS", std::nullopt},
@@ -113,8 +113,8 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   SLUICE_OK(base::write_file_atomically(order, json.dump()));
   std::vector<std::string> command = worker;
   command.insert(command.end(), {order, answer});
-  SLUICE_TRY(const pjrt::ChildEnd end,
-             pjrt::run_child(command, worker_environment(), request.deadline_seconds));
+  SLUICE_TRY(const base::Finished end,
+             base::run_process(command, worker_environment(), request.deadline_seconds));
   if (end.timed_out) {
     return base::fail(Code::kDeadlineExceeded, "compiling for ", request.slice.name, " took more than ",
                       request.deadline_seconds, " s and was stopped");
@@ -122,7 +122,7 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   const auto written = base::read_file(answer);
   if (!written) {
     return base::fail(Code::kInternal, "libtpu ended the compiler's process for ", request.slice.name, " (",
-                      end.how(), "): ", end.last_words());
+                      end.status.text(), "): ", end.last_words());
   }
   const Json report = Json::parse(*written, nullptr, /*allow_exceptions=*/false);
   if (report.is_discarded())

@@ -1,4 +1,4 @@
-// Child processes, and compiling for slices that are not here. What needs libtpu is skipped without it.
+// Compiling for slices that are not here. What needs libtpu is skipped without it.
 #include "sluice/estimate/ahead_worker.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "sluice/base/clock.h"
-#include "sluice/pjrt/child_process.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 #include "sluice/pjrt/testing/programs.h"
 
@@ -21,46 +20,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-pjrt::ChildEnd shell(const std::string& script, double deadline = 60) {
-  return base::value_or_throw(
-      pjrt::run_child({"/bin/sh", "-c", script}, {{"SET_HERE", "yes"}, {"HOME", std::nullopt}}, deadline));
-}
-
-TEST(ChildProcess, OutputStatusAndEnvironment) {
-  const pjrt::ChildEnd end = shell("echo \"$SET_HERE${HOME-unset}\"; echo error >&2; cat; exit 3");
-  EXPECT_EQ(end.output, "yesunset\nerror\n");
-  EXPECT_EQ(end.how(), "status 3");
-  EXPECT_FALSE(end.timed_out);
-}
-
-TEST(ChildProcess, KeepsTheEndOfLongOutput) {
-  const pjrt::ChildEnd end = shell("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done");
-  EXPECT_LT(end.output.size(), 40000u);
-  EXPECT_THAT(end.output, ::testing::EndsWith("line 19998\nline 19999\n"));
-}
-
-TEST(ChildProcess, SignalsAndLastWords) {
-  const pjrt::ChildEnd end = shell("echo noise; echo 'F0 Check failed: id < 8'; kill -ABRT $$");
-  EXPECT_THAT(end.how(), HasSubstr("signal 6"));
-  EXPECT_EQ(end.last_words(), "Check failed: id < 8");
-  EXPECT_EQ(shell("exit 1").last_words(), "it wrote nothing");
-}
-
-TEST(ChildProcess, IsKilledAtTheDeadline) {
-  const double start = base::monotonic_seconds();
-  const pjrt::ChildEnd end = shell("exec sleep 600", 0.2);
-  EXPECT_TRUE(end.timed_out);
-  EXPECT_THAT(end.how(), HasSubstr("signal 9"));
-  EXPECT_LT(base::monotonic_seconds() - start, 300);
-}
-
-TEST(ChildProcess, WhatIsNotThere) {
-  const auto end = pjrt::run_child({"/no/such/program"}, {}, 1);
-  ASSERT_FALSE(end);
-  EXPECT_EQ(end.error().code(), Code::kNotFound);
-  EXPECT_THAT(end.error().what(), HasSubstr("cannot start /no/such/program"));
-}
 
 TEST(MemoryShortage, IsReadFromTheMessage) {
   const auto found = pjrt::memory_shortage(

@@ -75,9 +75,8 @@ base::Result<std::shared_ptr<collectives::Transport>> make_transport(
 }
 
 std::chrono::milliseconds collective_timeout() {
-  const std::string text = base::environment("SLUICE_COLLECTIVE_TIMEOUT").value_or("");
-  const double seconds = std::strtod(text.c_str(), nullptr);
-  return std::chrono::milliseconds(seconds > 0 ? static_cast<int64_t>(seconds * 1000) : 1'800'000);
+  const double seconds = base::environment_seconds("SLUICE_COLLECTIVE_TIMEOUT", 1800, 0.001);
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
 }  // namespace sluice::replica
