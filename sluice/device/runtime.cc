@@ -66,23 +66,15 @@ void register_once() {
 const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
                                                           new c10::impl::NoOpDeviceGuardImpl<at::kXLA>());
 
-bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
-  return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&
-         a.strict == b.strict && a.eager == b.eager && a.donate == b.donate && a.dump == b.dump &&
-         a.run_ahead == b.run_ahead && a.cpu_kernels == b.cpu_kernels && a.cache == b.cache &&
-         a.gpu_memory == b.gpu_memory && a.gpu_preallocate == b.gpu_preallocate &&
-         a.processes == b.processes && a.process_index == b.process_index;
-}
-
 }  // namespace
 
 Runtime& runtime() {
   std::scoped_lock lock(runtime_mutex);
   auto& current = current_runtime();
-  if (!current) current = open({});
+  if (!current) current = open(settings_of({}));
   return *current;
 }
-const DeviceOptions& runtime_options() { return runtime().options; }
+const Settings& runtime_options() { return runtime().options; }
 int replicas_in_world() { return runtime().world.replicas(); }
 bool sync_batch_norm() { return runtime().sync_batch_norm; }
 
@@ -286,13 +278,14 @@ namespace sluice {
 
 void init(const DeviceOptions& options) {
   device::register_once();
+  const device::Settings settings = device::settings_of(options);
   std::scoped_lock lock(device::runtime_mutex);
   auto& current = device::current_runtime();
   if (!current) {
-    current = device::open(options);
+    current = device::open(settings);
     return;
   }
-  if (!device::same_options(current->options, device::with_environment(options))) {
+  if (current->options != settings) {
     throw Error(Code::kFailedPrecondition,
                 "the xla device is open with other options; call sluice::shutdown() first, or start once");
   }
