@@ -1,4 +1,4 @@
-// Environment variables. Nothing else in the house calls getenv (a test looks); docs/environment.md has the
+// Environment variables, which are read here and nowhere else (a test looks). docs/environment.md has the
 // table of those that count, and which of several sources wins.
 #pragma once
 

@@ -1,10 +1,11 @@
 #include "sluice/base/log.h"
-#include "sluice/base/environment.h"
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <string_view>
+#include <string>
+
+#include "sluice/base/environment.h"
 
 namespace sluice::base {
 namespace {
@@ -23,27 +24,27 @@ spdlog::level::level_enum spdlog_level(Level level) {
   return spdlog::level::info;
 }
 
-// Never destroyed: threads of plugins may still log while the process ends.
-spdlog::logger& logger() {
-  static spdlog::logger* const instance = [] {
-    auto* made = new spdlog::logger("sluice", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%H:%M:%S %L %v");
-    made->flush_on(spdlog::level::debug);
-    made->set_level(spdlog_level(log_level_of_environment()));
-    return made;
-  }();
-  return *instance;
-}
-
-}  // namespace
-
-Level log_level_of_environment() {
+Level level_from_environment() {
   const std::string name = environment("SLUICE_LOG").value_or("");
   if (name == "debug") return Level::kDebug;
   if (name == "warning" || name == "warn") return Level::kWarning;
   if (name == "error") return Level::kError;
   return Level::kInfo;
 }
+
+// Never destroyed: threads of plugins may still log while the process ends.
+spdlog::logger& logger() {
+  static spdlog::logger* const instance = [] {
+    auto* made = new spdlog::logger("sluice", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("%H:%M:%S %L %v");
+    made->flush_on(spdlog::level::debug);
+    made->set_level(spdlog_level(level_from_environment()));
+    return made;
+  }();
+  return *instance;
+}
+
+}  // namespace
 
 void set_log_level(Level level) { logger().set_level(spdlog_level(level)); }
 

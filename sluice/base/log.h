@@ -9,10 +9,8 @@ namespace sluice::base {
 
 enum class Level { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
 
-// Lines below this level are dropped. It is that of the environment when the first line is written.
+// Lines below this level are dropped (default kInfo, or SLUICE_LOG=debug|info|warning|error).
 void set_log_level(Level level);
-// SLUICE_LOG=debug|info|warning|error; kInfo when it is none of these.
-Level log_level_of_environment();
 void log(Level level, const std::string& message);
 // Whether a line of this level would be written: to skip the work of making one.
 bool log_enabled(Level level);

@@ -41,16 +41,23 @@ TEST(Log, DebugIsMadeOnlyWhenItIsShown) {
   EXPECT_EQ(logged(Level::kInfo, [] { debug("unseen"); }), "");
 }
 
-TEST(Log, TheEnvironmentsLevel) {
-  ::unsetenv("SLUICE_LOG");
-  EXPECT_EQ(log_level_of_environment(), Level::kInfo);
-  for (const auto& [text, level] : {std::pair("debug", Level::kDebug),
-                                    {"info", Level::kInfo},
-                                    {"warning", Level::kWarning},
-                                    {"error", Level::kError},
-                                    {"loud", Level::kInfo}}) {
+// Each in a process of its own, which reads the variable when it writes its first line.
+TEST(LogDeathTest, TheEnvironmentsLevel) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const auto& [text, shown] : {std::pair("debug", "D 0(.|\n)*I 1(.|\n)*W 2(.|\n)*E 3"),
+                                    {"info", "^[^D]*I 1(.|\n)*W 2(.|\n)*E 3"},
+                                    {"warning", "^[^DI]*W 2(.|\n)*E 3"},
+                                    {"error", "^[^DIW]*E 3"},
+                                    {"loud", "^[^D]*I 1(.|\n)*W 2(.|\n)*E 3"}}) {
     ::setenv("SLUICE_LOG", text, 1);
-    EXPECT_EQ(log_level_of_environment(), level) << text;
+    const auto write_and_end = [] {
+      debug(0);
+      info(1);
+      warn(2);
+      error(3);
+      std::_Exit(0);
+    };
+    EXPECT_EXIT(write_and_end(), testing::ExitedWithCode(0), shown) << text;
   }
   ::unsetenv("SLUICE_LOG");
 }

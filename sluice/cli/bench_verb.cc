@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
 #include "sluice/cli/foreign_program.h"
@@ -268,7 +269,9 @@ void add_bench_verb(CLI::App& program, Action& action) {
                    "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN")
       ->option_text("on|off");
   verb->add_option("--plugin", flags->plugin, kPluginHelp);
-  verb->callback([flags, &action] {
+  verb->callback([verb, flags, &action] {
+    if (verb->count("--cpu-kernels") == 0)
+      flags->cpu_kernels = base::environment_flag("SLUICE_CPU_KERNELS", flags->cpu_kernels);
     action = [flags] {
       std::printf("%s\n", measure(*flags).dump(2).c_str());
       return 0;

@@ -99,6 +99,21 @@ SLUICE_PART(Gathers) {
   }
 }
 
+TEST(Transport, HowLongACollectiveWaits) {
+  ::unsetenv("SLUICE_COLLECTIVE_TIMEOUT");
+  EXPECT_EQ(collective_timeout(), std::chrono::minutes(30));
+  for (const auto& [text, expected] : {std::pair("60", 60'000),
+                                       {"0.5", 500},
+                                       {"0", 1'800'000},
+                                       {"-1", 1'800'000},
+                                       {"soon", 1'800'000},
+                                       {"5s", 1'800'000}}) {
+    ::setenv("SLUICE_COLLECTIVE_TIMEOUT", text, 1);
+    EXPECT_EQ(collective_timeout(), std::chrono::milliseconds(expected)) << text;
+  }
+  ::unsetenv("SLUICE_COLLECTIVE_TIMEOUT");
+}
+
 TEST(GlooTransport, Values) {
   run_part("Values", 1);
   run_part("Values", 2);
