@@ -133,11 +133,13 @@ bool read_output(int input, double deadline, std::string& output) {
 }  // namespace
 
 int ExitStatus::code() const {
-  return WIFSIGNALED(wait_status_) ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
+  return by_signal() ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
 }
 
+bool ExitStatus::by_signal() const { return WIFSIGNALED(wait_status_); }
+
 std::string ExitStatus::text() const {
-  if (!WIFSIGNALED(wait_status_)) return str("status ", WEXITSTATUS(wait_status_));
+  if (!by_signal()) return str("status ", WEXITSTATUS(wait_status_));
   return str("signal ", WTERMSIG(wait_status_), " (", ::strsignal(WTERMSIG(wait_status_)), ")");
 }
 

@@ -18,6 +18,7 @@ class ExitStatus {
   explicit ExitStatus(int wait_status) : wait_status_(wait_status) {}  // as waitpid() gives it
   // Its exit status; 128 + n for signal n, as a shell says it.
   int code() const;
+  bool by_signal() const;
   // "status 1", "signal 6 (Aborted)"
   std::string text() const;
 

@@ -43,6 +43,7 @@ TEST(RunProcess, OutputStatusAndEnvironment) {
   EXPECT_EQ(end.output, "yesunset\nerror\n");
   EXPECT_EQ(end.status.text(), "status 3");
   EXPECT_EQ(end.status.code(), 3);
+  EXPECT_FALSE(end.status.by_signal());
   EXPECT_FALSE(end.timed_out);
 }
 
@@ -56,6 +57,7 @@ TEST(RunProcess, SignalsAndLastWords) {
   const Finished end = shell("echo noise; echo 'F0 Check failed: id < 8'; kill -ABRT $$");
   EXPECT_THAT(end.status.text(), HasSubstr("signal 6"));
   EXPECT_EQ(end.status.code(), 128 + SIGABRT);
+  EXPECT_TRUE(end.status.by_signal());
   EXPECT_EQ(end.last_words(), "Check failed: id < 8");
   EXPECT_EQ(shell("exit 1").last_words(), "it wrote nothing");
 }

@@ -4,8 +4,8 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::cli {
@@ -34,13 +34,12 @@ base::Result<double> OtherSide::run(int steps) {
   const std::string order = base::str(steps, '\n');
   [[maybe_unused]] const auto written = ::write(process_.in(), order.data(), order.size());
   SLUICE_TRY(const std::string said, line());
-  char* end = nullptr;
-  const double seconds = std::strtod(said.c_str(), &end);
-  if (end == said.c_str() || *end != '\0' || !(seconds > 0)) {
+  const auto seconds = base::number_of<double>(said);
+  if (!seconds || !(*seconds > 0)) {
     return base::fail(Code::kFailedPrecondition, command_, ": expected the seconds of a step, found \"", said,
                       "\"");
   }
-  return seconds;
+  return *seconds;
 }
 
 base::Result<std::string> OtherSide::line() {

@@ -30,8 +30,7 @@ class WithoutAutogradThreads {
 
 bool is_on_device(const edge_list& roots) {
   return std::any_of(roots.begin(), roots.end(), [](const torch::autograd::Edge& root) {
-    const auto device = root.is_valid() ? root.function->device() : std::nullopt;
-    return device && device->is_xla();
+    return root.is_valid() && root.function->device().is_xla();
   });
 }
 
