@@ -29,7 +29,8 @@ double gpu_memory_of_environment() {
 Settings settings_of(const DeviceOptions& options) {
   Settings settings;
   settings.plugin = options.plugin;
-  settings.devices = options.device_ids.empty() ? options.devices : static_cast<int>(options.device_ids.size());
+  settings.devices =
+      options.device_ids.empty() ? options.devices : static_cast<int>(options.device_ids.size());
   settings.device_ids = options.device_ids;
   settings.processes = options.processes;
   settings.process_index = options.process_index;
