@@ -63,12 +63,12 @@ size_t elements_of(const Types& types) {
 // One all-reduce of all tensors in the memory of the arguments, on so many replicas of this process.
 class Collective {
  public:
-  Collective(const Types& types, int replicas, pjrt::HostCollectivesConfig config) {
+  Collective(const Types& types, int replicas, collectives::HostCollectivesConfig config) {
     const auto plugin = base::value_or_throw(pjrt::Plugin::load("cpu"));
-    auto& collectives = pjrt::HostCollectives::get();
-    base::value_or_throw(collectives.install(*plugin));
+    auto& host = collectives::HostCollectives::get();
+    base::value_or_throw(host.install(*plugin));
     for (int r = 0; r < replicas; ++r) config.device_ids.push_back(r);
-    base::value_or_throw(collectives.configure(config));
+    base::value_or_throw(host.configure(config));
     client_ = base::value_or_throw(pjrt::Client::create(plugin, {replicas, "", 0, {}}));
     stablehlo::Builder builder;
     stablehlo::Values parameters;
@@ -158,19 +158,19 @@ nlohmann::json across(int rounds, const replica::Placement& placement) {
   const auto processes = base::value_or_throw(replica::Processes::join(placement));
   const auto gloo = base::value_or_throw(replica::make_gloo_transport(processes));
   std::vector<std::vector<float>> tensors;
-  std::vector<pjrt::HostSpan> spans;
+  std::vector<collectives::HostSpan> spans;
   for (const auto& type : types) tensors.emplace_back(static_cast<size_t>(type.numel()), 0);
   for (auto& tensor : tensors) spans.push_back({tensor.data(), tensor.size()});
   nlohmann::json report;
   for (const bool shared : {true, false}) {
-    pjrt::HostCollectivesConfig config;
+    collectives::HostCollectivesConfig config;
     config.process_index = processes->index();
     config.processes = processes->count();
     config.transport = shared ? base::value_or_throw(replica::make_transport(processes)) : gloo;
     Collective collective(types, 2, config);
     report[shared ? "shared_memory" : "gloo"] = compare(
         rounds, "gloo_alone", [&] { collective.run(); },
-        [&] { base::value_or_throw(gloo->all_reduce(spans, DType::kF32, pjrt::Reduction::kSum)); });
+        [&] { base::value_or_throw(gloo->all_reduce(spans, DType::kF32, collectives::Reduction::kSum)); });
   }
   return report;
 }

@@ -1,16 +1,24 @@
 # Finds what the rooms are built on: Debian's libraries, and LibTorch in the place that scripts/setup found.
 find_package(Threads REQUIRED)
 
-# A sanitizer brings its own allocator.
+# The allocator of our own programs. A sanitizer brings its own.
 set(SLUICE_ALLOCATOR)
 if(SLUICE_JEMALLOC AND NOT SLUICE_SANITIZE)
   find_library(SLUICE_JEMALLOC_LIBRARY jemalloc)
   if(NOT SLUICE_JEMALLOC_LIBRARY)
     message(FATAL_ERROR "jemalloc was not found: run scripts/setup, or choose the C library's allocator with "
-                        "-DSLUICE_JEMALLOC=OFF (docs/kernels.md says what that costs on a CPU)")
+                        "-DSLUICE_JEMALLOC=OFF (docs/install.md says what that costs on a CPU)")
   endif()
   set(SLUICE_ALLOCATOR jemalloc)
 endif()
+
+# Has a program of ours allocate with jemalloc. What links the library keeps its own allocator.
+function(sluice_program_allocator program)
+  if(SLUICE_ALLOCATOR)
+    target_sources(${program} PRIVATE ${PROJECT_SOURCE_DIR}/apps/allocator.cc)
+    target_link_libraries(${program} PRIVATE ${SLUICE_ALLOCATOR})
+  endif()
+endfunction()
 
 include(sluice_torch)
 if(SLUICE_TORCH OR SLUICE_TESTS)

@@ -37,17 +37,6 @@ function(sluice_header_closure result)
   set(${result} ${done} PARENT_SCOPE)
 endfunction()
 
-# The allocator as users of the installed package link it: by its name, or, in a bundle, the file that lies beside.
-function(sluice_installed_allocator result)
-  set(${result} ${SLUICE_ALLOCATOR} PARENT_SCOPE)
-  if(SLUICE_ALLOCATOR AND SLUICE_BUNDLE)
-    get_filename_component(file ${SLUICE_JEMALLOC_LIBRARY} REALPATH)
-    get_filename_component(file ${file} NAME)
-    set(${result} $<BUILD_INTERFACE:${SLUICE_ALLOCATOR}>
-      $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${file}> PARENT_SCOPE)
-  endif()
-endfunction()
-
 # sluice_library(TARGET EXPORT name KIND STATIC|SHARED COMPONENT name ROOMS room …)
 function(sluice_library target)
   cmake_parse_arguments(library "" "EXPORT;KIND;COMPONENT" "ROOMS" ${ARGN})
@@ -81,11 +70,6 @@ function(sluice_library target)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${torch} Threads::Threads PRIVATE ${libraries} ${CMAKE_DL_LIBS})
-  if(kernels IN_LIST library_ROOMS)
-    # Public also of a shared library: an allocator replaces the C library's only where the program itself links it.
-    sluice_installed_allocator(allocator)
-    target_link_libraries(${target} INTERFACE ${allocator})
-  endif()
   if(SLUICE_SANITIZE)
     target_link_options(${target} PRIVATE -fsanitize=${SLUICE_SANITIZE})
   endif()

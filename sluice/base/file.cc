@@ -1,4 +1,5 @@
 #include "sluice/base/file.h"
+#include "sluice/base/environment.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -179,8 +180,8 @@ std::string parent_path(const std::string& path) {
 
 std::string expand_home(const std::string& path) {
   if (path != "~" && !path.starts_with("~/")) return path;
-  const char* home = std::getenv("HOME");
-  return home == nullptr ? path : home + path.substr(1);
+  const auto home = environment("HOME");
+  return home ? *home + path.substr(1) : path;
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
@@ -258,8 +259,7 @@ void AtomicFile::discard() {
 }
 
 Result<TemporaryDirectory> TemporaryDirectory::create(const std::string& prefix) {
-  const char* root = std::getenv("TMPDIR");
-  std::string path = join_path(root == nullptr || *root == '\0' ? "/tmp" : root, prefix + "-XXXXXX");
+  std::string path = join_path(environment("TMPDIR").value_or("/tmp"), prefix + "-XXXXXX");
   if (::mkdtemp(path.data()) == nullptr) return fail_errno(errno, "create the folder", path);
   TemporaryDirectory directory;
   directory.path_ = path;

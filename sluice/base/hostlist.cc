@@ -1,7 +1,7 @@
 #include "sluice/base/hostlist.h"
+#include "sluice/base/number.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 namespace sluice::base {
@@ -28,21 +28,14 @@ std::optional<std::vector<std::string>> split_outside_brackets(std::string_view 
   return parts;
 }
 
-std::optional<size_t> number(std::string_view text) {
-  size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // "01-03,7" -> 01 02 03 7
 Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
   std::vector<std::string> numbers;
   for (const std::string& range : split(ranges, ',')) {
     const size_t dash = range.find('-');
     const std::string first_text = range.substr(0, dash);
-    const auto first = number(first_text);
-    const auto last = dash == std::string::npos ? first : number(range.substr(dash + 1));
+    const auto first = number_of<size_t>(first_text);
+    const auto last = dash == std::string::npos ? first : number_of<size_t>(range.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMostHosts)
       return fail(Code::kInvalidArgument, "\"", range, "\" in [", ranges,
                   "] is no range: expected numbers such as 01-03 or 7");

@@ -3,8 +3,9 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
-#include <string_view>
+#include <string>
+
+#include "sluice/base/environment.h"
 
 namespace sluice::base {
 namespace {
@@ -24,8 +25,7 @@ spdlog::level::level_enum spdlog_level(Level level) {
 }
 
 Level level_from_environment() {
-  const char* value = std::getenv("SLUICE_LOG");
-  std::string_view name = value == nullptr ? "" : value;
+  const std::string name = environment("SLUICE_LOG").value_or("");
   if (name == "debug") return Level::kDebug;
   if (name == "warning" || name == "warn") return Level::kWarning;
   if (name == "error") return Level::kError;

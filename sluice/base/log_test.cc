@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sluice::base {
@@ -37,6 +39,27 @@ TEST(Log, DebugIsMadeOnlyWhenItIsShown) {
   EXPECT_FALSE(log_enabled(Level::kDebug));
   EXPECT_THAT(logged(Level::kDebug, [] { debug("seen"); }), HasSubstr("D seen\n"));
   EXPECT_EQ(logged(Level::kInfo, [] { debug("unseen"); }), "");
+}
+
+// Each in a process of its own, which reads the variable when it writes its first line.
+TEST(LogDeathTest, TheEnvironmentsLevel) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const auto& [text, shown] : {std::pair("debug", "D 0(.|\n)*I 1(.|\n)*W 2(.|\n)*E 3"),
+                                    {"info", "^[^D]*I 1(.|\n)*W 2(.|\n)*E 3"},
+                                    {"warning", "^[^DI]*W 2(.|\n)*E 3"},
+                                    {"error", "^[^DIW]*E 3"},
+                                    {"loud", "^[^D]*I 1(.|\n)*W 2(.|\n)*E 3"}}) {
+    ::setenv("SLUICE_LOG", text, 1);
+    const auto write_and_end = [] {
+      debug(0);
+      info(1);
+      warn(2);
+      error(3);
+      std::_Exit(0);
+    };
+    EXPECT_EXIT(write_and_end(), testing::ExitedWithCode(0), shown) << text;
+  }
+  ::unsetenv("SLUICE_LOG");
 }
 
 TEST(Log, LinesOfThreadsDoNotMix) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/base/hash.h"
+
 namespace sluice::base {
 
 // A well-mixed 64-bit value of the input (the finaliser of SplitMix64).
@@ -25,12 +27,8 @@ constexpr uint64_t key(std::initializer_list<uint64_t> parts) {
   return hash;
 }
 
-// A key of a text, for names of shards and samples (FNV-1a, then mixed).
-constexpr uint64_t key(std::string_view text) {
-  uint64_t hash = 0xCBF29CE484222325ull;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-  return mix64(hash);
-}
+// A key of a text, for names of shards and samples.
+constexpr uint64_t key(std::string_view text) { return mix64(hash_text(text)); }
 
 // xoshiro256**, seeded by keys. Its whole state is four words, which a checkpoint can keep. Threads: one at a
 // time.

@@ -8,6 +8,8 @@
 #include <optional>
 #include <thread>
 
+#include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
 #include "sluice/cli/foreign_program.h"
@@ -36,10 +38,6 @@ struct StepFlags {
   std::string plugin;
 };
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
@@ -59,14 +57,14 @@ double thread_seconds() {
 // So many steps, and a wait at their end; the times are a step's.
 void xla_steps(BenchStep& step, int steps, Times* times) {
   double tracing = 0, launching = 0, worked = 0;
-  const double start = seconds_now();
+  const double start = base::monotonic_seconds();
   for (int i = 0; i < steps; ++i) {
-    const double begin = seconds_now();
+    const double begin = base::monotonic_seconds();
     step.record();
-    const double traced = seconds_now(), before = thread_seconds();
+    const double traced = base::monotonic_seconds(), before = thread_seconds();
     sync("step");
     tracing += traced - begin;
-    launching += seconds_now() - traced;
+    launching += base::monotonic_seconds() - traced;
     worked += thread_seconds() - before;
   }
   wait();
@@ -74,7 +72,7 @@ void xla_steps(BenchStep& step, int steps, Times* times) {
   times->trace.push_back(tracing / steps);
   times->launch.push_back(launching / steps);
   times->host.push_back((tracing + worked) / steps);
-  times->step.push_back((seconds_now() - start) / steps);
+  times->step.push_back((base::monotonic_seconds() - start) / steps);
 }
 
 // What the host works for a step: recording it, and the launch but for its waits. Before each the plugin's
@@ -95,9 +93,9 @@ void multiply(BenchProducts& products) {
 }
 
 double timed(const std::function<void()>& work) {
-  const double start = seconds_now();
+  const double start = base::monotonic_seconds();
   work();
-  return seconds_now() - start;
+  return base::monotonic_seconds() - start;
 }
 
 // What the CPU has of the sets that make a difference to kernels.
@@ -112,9 +110,9 @@ std::string instruction_set() {
 // Runs a side until nothing of the other sides is left: their threads look for work for some milliseconds,
 // and their data lies in the caches.
 void settle(const std::function<void()>& work) {
-  const double end = seconds_now() + 0.1;
+  const double end = base::monotonic_seconds() + 0.1;
   do work();
-  while (seconds_now() < end);
+  while (base::monotonic_seconds() < end);
 }
 
 double timed_settled(const std::function<void()>& work) {
@@ -271,7 +269,9 @@ void add_bench_verb(CLI::App& program, Action& action) {
                    "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN")
       ->option_text("on|off");
   verb->add_option("--plugin", flags->plugin, kPluginHelp);
-  verb->callback([flags, &action] {
+  verb->callback([verb, flags, &action] {
+    if (verb->count("--cpu-kernels") == 0)
+      flags->cpu_kernels = base::environment_flag("SLUICE_CPU_KERNELS", flags->cpu_kernels);
     action = [flags] {
       std::printf("%s\n", measure(*flags).dump(2).c_str());
       return 0;

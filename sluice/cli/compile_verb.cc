@@ -20,7 +20,7 @@ struct Flags {
   std::string precision = "f32";
   std::string program, dump;
   std::vector<std::string> command;  // a program of the user's own
-  SliceOptions options;
+  estimate::SliceOptions options;
   bool json = false;
   std::string prices;
   int64_t samples = 1281167;
@@ -32,7 +32,7 @@ constexpr int64_t kStepsOfCommand = 1000;
 const std::vector<std::string> kOneHost = {"v2-8",  "v3-8",  "v4-8",   "v5litepod-8",
                                            "v5p-8", "v6e-8", "tpu7x-8"};
 
-std::vector<pjrt::TpuSlice> slices_of(const Flags& flags) {
+std::vector<estimate::TpuSlice> slices_of(const Flags& flags) {
   std::vector<std::string> names;
   for (const std::string& name : flags.slices) {
     if (name == "all")
@@ -40,9 +40,9 @@ std::vector<pjrt::TpuSlice> slices_of(const Flags& flags) {
     else
       names.push_back(name);
   }
-  std::vector<pjrt::TpuSlice> slices;
+  std::vector<estimate::TpuSlice> slices;
   for (const std::string& name : names) {
-    auto slice = pjrt::find_tpu_slice(name);
+    auto slice = estimate::find_tpu_slice(name);
     if (!slice) throw Usage(slice.error().what());
     slices.push_back(std::move(*slice));
   }
@@ -50,19 +50,19 @@ std::vector<pjrt::TpuSlice> slices_of(const Flags& flags) {
 }
 
 // The program: a file, or the model's training step, recorded once for each batch and number of replicas.
-StepSource source_of(const Flags& flags) {
+estimate::StepSource source_of(const Flags& flags) {
   if (!flags.program.empty()) {
     if (flags.options.max_batch) throw Usage("--program has one batch size: leave out --max-batch");
-    const StepText file{base::value_or_throw(base::read_file(flags.program)), true};
+    const estimate::StepText file{base::value_or_throw(base::read_file(flags.program)), true};
     return [file](int64_t, int) { return file; };
   }
-  auto texts = std::make_shared<std::map<std::pair<int64_t, int>, StepText>>();
+  auto texts = std::make_shared<std::map<std::pair<int64_t, int>, estimate::StepText>>();
   return [texts, flags](int64_t batch, int replicas) {
     const auto found = texts->find({batch, replicas});
     if (found != texts->end()) return found->second;
-    StepText step = flags.command.empty()
-                        ? step_program(flags.recipe, batch, replicas)
-                        : step_of_command(flags.command, replicas, flags.options.deadline_seconds);
+    estimate::StepText step = flags.command.empty()
+                                  ? step_program(flags.recipe, batch, replicas)
+                                  : step_of_command(flags.command, replicas, flags.options.deadline_seconds);
     if (!flags.dump.empty()) base::value_or_throw(base::write_file_atomically(flags.dump, step.text));
     return (*texts)[{batch, replicas}] = std::move(step);
   };
@@ -77,20 +77,20 @@ std::string what_of(const Flags& flags) {
                    ", batch ", flags.options.batch, " a device, ", flags.precision);
 }
 
-std::vector<SliceResult> compile_all(Flags& flags) {
+std::vector<estimate::SliceResult> compile_all(Flags& flags) {
   flags.recipe.bf16 = flags.precision == "bf16";
   flags.options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "compile-worker"};
-  const StepSource source = source_of(flags);
-  std::vector<SliceResult> results;
-  for (const pjrt::TpuSlice& slice : slices_of(flags))
-    results.push_back(base::value_or_throw(compile_for_slice(slice, source, flags.options)));
+  const estimate::StepSource source = source_of(flags);
+  std::vector<estimate::SliceResult> results;
+  for (const estimate::TpuSlice& slice : slices_of(flags))
+    results.push_back(base::value_or_throw(estimate::compile_for_slice(slice, source, flags.options)));
   return results;
 }
 
 // Says what went wrong for single slices; the others have their results.
-int status_of(const std::vector<SliceResult>& results) {
+int status_of(const std::vector<estimate::SliceResult>& results) {
   int status = 0;
-  for (const SliceResult& result : results) {
+  for (const estimate::SliceResult& result : results) {
     if (result.error.empty()) continue;
     std::fprintf(stderr, "sluice: %s\n", result.error.c_str());
     status = 1;
@@ -125,32 +125,33 @@ void add_common_flags(CLI::App* verb, const std::shared_ptr<Flags>& flags, const
 int compile(Flags& flags) {
   const auto results = compile_all(flags);
   if (!flags.json) {
-    print_compiled(what_of(flags), results);
+    estimate::print_compiled(what_of(flags), results);
     return status_of(results);
   }
   nlohmann::json list = nlohmann::json::array();
-  for (const SliceResult& result : results) list.push_back(compiled_json(result));
+  for (const estimate::SliceResult& result : results) list.push_back(estimate::compiled_json(result));
   std::printf("%s\n",
               nlohmann::json{{"program", what_of(flags)}, {"slices", std::move(list)}}.dump(2).c_str());
   return status_of(results);
 }
 
 int estimate(Flags& flags) {
-  EstimateOptions options{list_prices(), flags.samples, 0};
+  estimate::EstimateOptions options{estimate::list_prices(), flags.samples, 0};
   // A program of one's own has its own batch, which nobody told us.
   if (!flags.command.empty()) {
     flags.options.max_batch = false;
     flags.options.batch = 0;
     options.steps = kStepsOfCommand;
   }
-  if (!flags.prices.empty()) options.prices = base::value_or_throw(read_prices(flags.prices));
+  if (!flags.prices.empty()) options.prices = base::value_or_throw(estimate::read_prices(flags.prices));
   const auto results = compile_all(flags);
   if (!flags.json) {
-    print_estimate(what_of(flags), results, options);
+    estimate::print_estimate(what_of(flags), results, options);
     return status_of(results);
   }
   nlohmann::json list = nlohmann::json::array();
-  for (const SliceResult& result : results) list.push_back(estimate_json(result, options));
+  for (const estimate::SliceResult& result : results)
+    list.push_back(estimate::estimate_json(result, options));
   std::printf("%s\n", nlohmann::json{{"program", what_of(flags)},
                                      {"samples", options.samples},
                                      {"prices", options.prices.date},
@@ -199,8 +200,9 @@ void add_compile_worker(CLI::App& program, Action& action) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
   verb->add_option("REQUEST", paths->first)->required();
   verb->add_option("REPORT", paths->second)->required();
-  verb->callback(
-      [paths, &action] { action = [paths] { return pjrt::run_ahead_worker(paths->first, paths->second); }; });
+  verb->callback([paths, &action] {
+    action = [paths] { return estimate::run_ahead_worker(paths->first, paths->second); };
+  });
 }
 
 }  // namespace sluice::cli

@@ -1,9 +1,10 @@
-// Flags from a TOML file.
+// Flags from the environment and from a TOML file.
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <sstream>
 
+#include "sluice/base/environment.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/old_flags.h"
 #include "sluice/cli/verbs.h"
@@ -54,7 +55,34 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
   }
 }
 
+// The flags of which a variable of the environment says the same.
+constexpr std::pair<const char*, const char*> kVariables[] = {{"--plugin", "SLUICE_PLUGIN"},
+                                                              {"--device", "SLUICE_DEVICE"},
+                                                              {"--devices", "SLUICE_DEVICES"},
+                                                              {"--strict", "SLUICE_STRICT"},
+                                                              {"--cpu-kernels", "SLUICE_CPU_KERNELS"}};
+
+bool is_switch(std::string_view flag) { return flag == "--strict" || flag == "--cpu-kernels"; }
+
 }  // namespace
+
+std::set<std::string> apply_environment(CLI::App& verb) {
+  std::set<std::string> flags;
+  for (const auto& [flag, variable] : kVariables) {
+    CLI::Option* option = verb.get_option_no_throw(flag);
+    const auto text = base::environment(variable);
+    if (option == nullptr || !text || option->count() > 0) continue;
+    if (is_switch(flag) && !base::switch_of(*text)) continue;  // the device warns of it
+    try {
+      option->add_result(*text);
+      option->run_callback();
+    } catch (const CLI::ParseError& error) {
+      throw Usage(base::str(variable, ": ", error.what()));
+    }
+    flags.insert(flag);
+  }
+  return flags;
+}
 
 void apply_config(CLI::App& verb, const std::string& path) {
   try {

@@ -97,8 +97,10 @@ std::set<std::string> given_flags(const CLI::App& verb) {
 }
 
 std::string flags_without_effect(const CLI::App& verb, const train::TrainOptions& options,
-                                 const std::set<std::string>& on_line) {
-  const std::set<std::string> given = given_flags(verb);
+                                 const std::set<std::string>& on_line,
+                                 const std::set<std::string>& of_environment) {
+  std::set<std::string> given = given_flags(verb);
+  for (const std::string& flag : of_environment) given.erase(flag);
   std::vector<std::string> lines;
   std::set<std::string> told;
   for (const Rule& rule : rules_for(options, given)) {

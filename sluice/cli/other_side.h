@@ -1,11 +1,9 @@
 // A program of another language that `sluice bench step` times in turns with its own step.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdio>
 #include <string>
 
+#include "sluice/base/process.h"
 #include "sluice/base/result.h"
 
 namespace sluice::cli {
@@ -17,7 +15,7 @@ class OtherSide {
  public:
   // Waits for "ready". Errors: the command does not start, or ends before.
   static base::Result<OtherSide> start(const std::string& command);
-  OtherSide(OtherSide&& other) noexcept;
+  OtherSide(OtherSide&& other) noexcept = default;
   OtherSide& operator=(OtherSide&&) = delete;
   // Closes its input and waits for its end.
   ~OtherSide();
@@ -26,13 +24,12 @@ class OtherSide {
   base::Result<double> run(int steps);
 
  private:
-  OtherSide() = default;
+  OtherSide(const std::string& command, base::Process process)
+      : command_(command), process_(std::move(process)) {}
   base::Result<std::string> line();
 
   std::string command_;
-  pid_t process_ = -1;
-  FILE* to_ = nullptr;
-  FILE* from_ = nullptr;
+  base::Process process_;
 };
 
 }  // namespace sluice::cli

@@ -155,7 +155,7 @@ int processes_here(const RunFlags& flags) {
 // "2x2x4" of "v4-32"; what is no slice's name stays.
 std::string sides_of_slice(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) != 0) return text;
-  const auto slice = pjrt::find_tpu_slice(text);
+  const auto slice = estimate::find_tpu_slice(text);
   if (!slice)
     throw Usage(base::str("--tpu-topology ", text,
                           ": expected the chips along each side, as in 4x4 or 2x2x4, or a ",

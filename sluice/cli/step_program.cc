@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
 #include "sluice/device/ahead.h"
-#include "sluice/pjrt/child_process.h"
 #include "sluice/pjrt/machine/choose_plugin.h"
 #include "sluice/session/session.h"
 
@@ -68,7 +68,7 @@ int64_t picture_size(const StepRecipe& recipe) {
 
 namespace {
 
-StepText averaged_or_not(std::string text, int replicas) {
+estimate::StepText averaged_or_not(std::string text, int replicas) {
   const bool averages = replicas > 1 && text.find("stablehlo.all_reduce") != std::string::npos;
   return {std::move(text), averages};
 }
@@ -76,24 +76,25 @@ StepText averaged_or_not(std::string text, int replicas) {
 std::string record_command(const std::vector<std::string>& command, int replicas, double deadline_seconds) {
   const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   const std::string path = folder.path("step.mlir");
-  const auto end = base::value_or_throw(pjrt::run_child(
+  const auto end = base::value_or_throw(base::run_process(
       command, {{"SLUICE_AHEAD", base::str(replicas, ":", path)}, {"SLUICE_ESTIMATE", std::nullopt}},
       deadline_seconds));
   if (const auto text = base::read_file(path)) return *text;
   throw Error(Code::kFailedPrecondition,
-              base::str(command[0], " ended (", end.timed_out ? "stopped at the deadline" : end.how(),
+              base::str(command[0], " ended (", end.timed_out ? "stopped at the deadline" : end.status.text(),
                         ") before the second step of a session on the device xla: ", end.last_words()));
 }
 
 }  // namespace
 
-StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
+estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
   init(for_recording().xla);
   const BenchCase bench = bench_case(recipe.model, picture_size(recipe));
   return averaged_or_not(record(bench, batch, replicas, recipe.bf16), replicas);
 }
 
-StepText step_of_command(const std::vector<std::string>& command, int replicas, double deadline_seconds) {
+estimate::StepText step_of_command(const std::vector<std::string>& command, int replicas,
+                                   double deadline_seconds) {
   return averaged_or_not(record_command(command, replicas, deadline_seconds), replicas);
 }
 

@@ -17,11 +17,12 @@ struct StepRecipe {
 
 // The program of one training step of a model: forward, cross-entropy, backward, the mean of the gradients
 // over the replicas, update. Opens the device. Throws sluice::Error for an unknown model.
-StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas);
+estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas);
 // The program of the second step that a command records: a program of the user's own that trains in a Session
 // (sluice/session/ahead_program.h has the other side). Throws kFailedPrecondition with the command's last
 // words when it ends before.
-StepText step_of_command(const std::vector<std::string>& command, int replicas, double deadline_seconds);
+estimate::StepText step_of_command(const std::vector<std::string>& command, int replicas,
+                                   double deadline_seconds);
 // The recipe's pictures, with 0 replaced by the model's own size.
 int64_t picture_size(const StepRecipe& recipe);
 

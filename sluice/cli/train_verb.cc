@@ -19,6 +19,7 @@ struct Flags {
   TrainOptions options;
   std::string devices, device_ids, config;
   std::string mean, deviation;
+  bool cpu_kernels = true, strict = false;
 };
 
 void data_flags(CLI::App& app, Flags& flags) {
@@ -138,11 +139,12 @@ void machine_flags(CLI::App& app, Flags& flags) {
   app.add_option("--check-replicas", o.check_replicas,
                  "Compare the weights on all replicas every so many steps (slow), 0: never")
       ->group("Machine");
-  app.add_option("--cpu-kernels", o.cpu_kernels,
+  app.add_option("--cpu-kernels", flags.cpu_kernels,
                  "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN")
       ->option_text("on|off")
       ->group("Machine");
-  app.add_flag("--strict", o.strict, "An operation that xla cannot do, or a read within a step, is an error")
+  app.add_flag("--strict", flags.strict,
+               "An operation that xla cannot do, or a read within a step, is an error")
       ->group("Machine");
 }
 
@@ -206,6 +208,7 @@ void choose_devices(const Flags& flags, TrainOptions& options) {
 
 void finish(CLI::App& app, Flags& flags) {
   const std::set<std::string> on_line = given_flags(app);
+  const std::set<std::string> of_environment = apply_environment(app);
   if (!flags.config.empty()) apply_config(app, flags.config);
   TrainOptions& options = flags.options;
   if (app.count("--resume") > 0 && (options.resume.empty() || options.resume == "true"))
@@ -213,7 +216,10 @@ void finish(CLI::App& app, Flags& flags) {
   options.mean = numbers<float>("--mean", flags.mean);
   options.deviation = numbers<float>("--std", flags.deviation);
   choose_devices(flags, options);
-  if (const std::string idle = flags_without_effect(app, options, on_line); !idle.empty()) throw Usage(idle);
+  if (app.count("--cpu-kernels") > 0) options.cpu_kernels = flags.cpu_kernels;
+  if (app.count("--strict") > 0) options.strict = flags.strict;
+  if (const std::string idle = flags_without_effect(app, options, on_line, of_environment); !idle.empty())
+    throw Usage(idle);
   options.config = app.config_to_str(/*default_also=*/true);
   try {
     train::check(options);

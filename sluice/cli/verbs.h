@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ void add_compile_worker(CLI::App& program, Action& action);
 // Gives the options of `verb` that the command line left out the values of a TOML file: keys are the flags'
 // long names without dashes in front, at the top or in a table [verb]. Throws Usage for a key that is no
 // flag, with the nearest one.
+// Gives a verb's flags that are not on the command line what the environment says (docs/environment.md).
+// Returns those flags.
+std::set<std::string> apply_environment(CLI::App& verb);
 void apply_config(CLI::App& verb, const std::string& path);
 
 // "--epochs" for "--epoch": the long flag of `app` nearest to an unknown one, or "".

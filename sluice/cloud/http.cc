@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/number.h"
 #include "sluice/cloud/certificates.h"
 
 namespace sluice::cloud {
@@ -262,9 +263,8 @@ bool is_transient(int status) { return status == 408 || status == 429 || (status
 std::optional<double> retry_after(const HttpResponse& response) {
   const auto text = response.header("retry-after");
   if (!text) return std::nullopt;
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-  if (error == std::errc() && end == text->data() + text->size() && seconds >= 0) return seconds;
+  const auto seconds = base::number_of<double>(*text);
+  if (seconds && *seconds >= 0) return seconds;
   const std::time_t date = curl_getdate(text->c_str(), nullptr);
   if (date < 0) return std::nullopt;
   return std::max(0.0, static_cast<double>(date - std::time(nullptr)));

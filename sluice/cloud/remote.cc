@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <charconv>
 
+#include "sluice/base/number.h"
 #include "sluice/cloud/object_reader.h"
 
 namespace sluice::cloud {
@@ -9,20 +9,13 @@ namespace {
 // "bytes 0-0/1234" → 1234; of an empty file, "bytes */0".
 std::optional<std::uint64_t> total_of(const std::string& content_range) {
   const std::size_t slash = content_range.find('/');
-  std::uint64_t total = 0;
   if (slash == std::string::npos) return std::nullopt;
-  const char* end = content_range.data() + content_range.size();
-  const auto [stop, error] = std::from_chars(content_range.data() + slash + 1, end, total);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return total;
+  return base::number_of<std::uint64_t>(std::string_view(content_range).substr(slash + 1));
 }
 
 std::optional<std::uint64_t> length_of(const HttpResponse& response) {
   const auto text = response.header("content-length");
-  std::uint64_t length = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), length).ec != std::errc())
-    return std::nullopt;
-  return length;
+  return text ? base::number_of<std::uint64_t>(*text) : std::nullopt;
 }
 
 // A strong ETag or, failing that, the date: both can stand in If-Range.

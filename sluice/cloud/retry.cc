@@ -1,7 +1,6 @@
 #include "sluice/cloud/retry.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <random>
@@ -10,6 +9,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
+#include "sluice/base/number.h"
 
 namespace sluice::cloud {
 namespace {
@@ -43,8 +43,8 @@ base::Result<RetryPolicy> retry_policy_of_environment() {
   double values[3] = {};
   bool good = parts.size() == 3;
   for (std::size_t i = 0; good && i < 3; ++i) {
-    const auto [end, error] = std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), values[i]);
-    good = error == std::errc() && end == parts[i].data() + parts[i].size() && values[i] >= 0;
+    values[i] = base::number_of<double>(parts[i]).value_or(-1);
+    good = values[i] >= 0;
   }
   if (!good)
     return base::fail(Code::kInvalidArgument, "SLUICE_CLOUD_RETRY=", *text,

@@ -3,13 +3,13 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/crc32c.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/number.h"
 #include "sluice/cloud/upload.h"
 
 namespace sluice::cloud {
@@ -33,8 +33,9 @@ std::optional<std::uint32_t> crc_of_base64(const std::string& text) {
 base::Result<ObjectFacts> facts_of(const nlohmann::json& json, const std::string& what) {
   ObjectFacts facts;
   const std::string size = json.is_object() ? text_of(json, "size") : "";
-  if (size.empty() || std::from_chars(size.data(), size.data() + size.size(), facts.size).ec != std::errc())
-    return base::fail(Code::kUnknown, what, ": the server's description of the object has no size");
+  const auto bytes = base::number_of<std::uint64_t>(size);
+  if (!bytes) return base::fail(Code::kUnknown, what, ": the server's description of the object has no size");
+  facts.size = *bytes;
   facts.name = text_of(json, "name");
   facts.generation = text_of(json, "generation");
   facts.crc32c = crc_of_base64(text_of(json, "crc32c"));

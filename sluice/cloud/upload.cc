@@ -1,9 +1,9 @@
 #include "sluice/cloud/upload.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "sluice/base/crc32c.h"
+#include "sluice/base/number.h"
 
 namespace sluice::cloud {
 
@@ -56,12 +56,13 @@ base::Result<std::uint64_t> Upload::committed(const HttpResponse& response) cons
   const auto range = response.header("range");
   if (!range) return std::uint64_t{0};
   const std::size_t dash = range->find('-');
-  std::uint64_t last = 0;
-  if (!base::starts_with(*range, "bytes=0-") ||
-      std::from_chars(range->data() + dash + 1, range->data() + range->size(), last).ec != std::errc())
+  const auto last = dash == std::string::npos
+                        ? std::nullopt
+                        : base::number_of<std::uint64_t>(std::string_view(*range).substr(dash + 1));
+  if (!base::starts_with(*range, "bytes=0-") || !last)
     return base::fail(Code::kUnknown, "uploading ", name_.url(), ": the server says to have '", *range,
                       "': expected bytes=0-LAST");
-  return last + 1;
+  return *last + 1;
 }
 
 // Sends the buffer; the answer is there when the object is complete.

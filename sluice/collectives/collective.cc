@@ -6,7 +6,7 @@
 #include <iomanip>
 #include <set>
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 namespace {
 
 // What a thread takes at a time: small enough that the parts of a few replicas stay in a core's cache.
@@ -40,7 +40,7 @@ std::string header_text(size_t process, const Header& h, const Header& other) {
   return text;
 }
 
-char* at(const CallBuffer& buffer, size_t element) {
+char* at(const pjrt::CallBuffer& buffer, size_t element) {
   return static_cast<char*>(buffer.data) + element * stablehlo::dtype_size(buffer.dtype);
 }
 
@@ -48,13 +48,13 @@ bool same_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-std::string type_text(const CallBuffer& b) {
+std::string type_text(const pjrt::CallBuffer& b) {
   return stablehlo::Type{b.dtype, {b.dims.begin(), b.dims.end()}}.str();
 }
 
 }  // namespace
 
-base::Result<Contribution> Contribution::read(const CustomCall& call, Kind kind) {
+base::Result<Contribution> Contribution::read(const pjrt::CustomCall& call, Kind kind) {
   Contribution made;
   made.kind = kind;
   SLUICE_TRY(const auto program, call.number("program"));
@@ -87,8 +87,8 @@ base::Result<Contribution> Contribution::read(const CustomCall& call, Kind kind)
                       call.num_operands(), " operands and ", call.num_results(), " results");
   }
   for (size_t i = 0; i < call.num_operands(); ++i) {
-    SLUICE_TRY(const CallBuffer operand, call.operand(i));
-    SLUICE_TRY(const CallBuffer result, call.result(i));
+    SLUICE_TRY(const pjrt::CallBuffer operand, call.operand(i));
+    SLUICE_TRY(const pjrt::CallBuffer result, call.result(i));
     made.operands.push_back(operand);
     made.results.push_back(result);
   }
@@ -97,7 +97,7 @@ base::Result<Contribution> Contribution::read(const CustomCall& call, Kind kind)
 
 size_t Contribution::bytes() const {
   size_t total = 0;
-  for (const CallBuffer& operand : operands) total += operand.bytes();
+  for (const pjrt::CallBuffer& operand : operands) total += operand.bytes();
   return total;
 }
 
@@ -115,7 +115,7 @@ Collective::Collective(std::vector<const Contribution*> replicas, CollectiveWorl
   if (world_.processes > 1 && replicas_.size() > 1) plan(copy_, first().results);
 }
 
-void Collective::plan(Phase& phase, const std::vector<CallBuffer>& buffers) {
+void Collective::plan(Phase& phase, const std::vector<pjrt::CallBuffer>& buffers) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     const size_t elements = buffers[i].elements();
     const size_t step = kTaskBytes / stablehlo::dtype_size(buffers[i].dtype);
@@ -147,7 +147,7 @@ base::Status Collective::check() const {
 base::Status Collective::check_shapes(size_t replica) const {
   const Contribution& mine = *replicas_[replica];
   for (size_t i = 0; i < mine.operands.size(); ++i) {
-    const CallBuffer &operand = mine.operands[i], &result = mine.results[i];
+    const pjrt::CallBuffer &operand = mine.operands[i], &result = mine.results[i];
     std::vector<int64_t> expected(operand.dims.begin(), operand.dims.end());
     if (mine.kind == Contribution::Kind::kAllGather) {
       expected.insert(expected.begin(), static_cast<int64_t>(replicas_.size()) * world_.processes);
@@ -156,7 +156,7 @@ base::Status Collective::check_shapes(size_t replica) const {
       return base::fail(Code::kInvalidArgument, mine.place(), ": result ", i, " must be ",
                         stablehlo::Type{operand.dtype, expected}.str(), ", found ", type_text(result));
     }
-    const CallBuffer& other = first().operands[i];
+    const pjrt::CallBuffer& other = first().operands[i];
     if (other.dtype != operand.dtype || !same_dims(other.dims, operand.dims)) {
       return base::fail(Code::kInvalidArgument, mine.place(), ": operand ", i, " is ", type_text(other),
                         " on replica ", global_replica(0), " and ", type_text(operand), " on replica ",
@@ -235,7 +235,7 @@ base::Status Collective::run(size_t replica) {
 }
 
 void Collective::sum_locally(const Task& task) const {
-  const CallBuffer& like = first().operands[task.buffer];
+  const pjrt::CallBuffer& like = first().operands[task.buffer];
   for (size_t r = 0; r < replicas_.size(); ++r) {
     const std::vector<size_t> group = members(r);
     if (*std::min_element(group.begin(), group.end()) != r) continue;  // done with its first member
@@ -259,7 +259,7 @@ void Collective::sum_to_first(const Task& task) const {
 }
 
 void Collective::gather_to(const Task& task, size_t results) const {
-  const CallBuffer& like = first().operands[task.buffer];
+  const pjrt::CallBuffer& like = first().operands[task.buffer];
   const size_t bytes = (task.end - task.begin) * stablehlo::dtype_size(like.dtype);
   for (size_t from = 0; from < replicas_.size(); ++from) {
     const size_t place = global_replica(from) * like.elements() + task.begin;
@@ -275,7 +275,7 @@ void Collective::gather_locally(const Task& task) const { gather_to(task, replic
 void Collective::gather_to_first(const Task& task) const { gather_to(task, 1); }
 
 void Collective::copy_from_first(const Task& task) const {
-  const CallBuffer& source = first().results[task.buffer];
+  const pjrt::CallBuffer& source = first().results[task.buffer];
   const size_t bytes = (task.end - task.begin) * stablehlo::dtype_size(source.dtype);
   for (size_t r = 1; r < replicas_.size(); ++r) {
     std::memcpy(at(replicas_[r]->results[task.buffer], task.begin), at(source, task.begin), bytes);
@@ -315,12 +315,12 @@ base::Status Collective::talk() const noexcept try {
 
 base::Status Collective::reduce_across_processes() const {
   std::vector<stablehlo::DType> dtypes;
-  for (const CallBuffer& result : first().results) {
+  for (const pjrt::CallBuffer& result : first().results) {
     if (std::find(dtypes.begin(), dtypes.end(), result.dtype) == dtypes.end()) dtypes.push_back(result.dtype);
   }
   for (stablehlo::DType dtype : dtypes) {
     std::vector<HostSpan> spans;
-    for (const CallBuffer& result : first().results) {
+    for (const pjrt::CallBuffer& result : first().results) {
       if (result.dtype == dtype) spans.push_back({result.data, result.elements()});
     }
     SLUICE_OK(world_.transport->all_reduce(spans, dtype, first().reduction));
@@ -343,7 +343,7 @@ base::Status Collective::reduce_in_groups() const {
   const size_t local = replicas_.size(), total = local * static_cast<size_t>(world_.processes);
   std::vector<char> all;
   for (size_t i = 0; i < first().operands.size(); ++i) {
-    const CallBuffer& like = first().operands[i];
+    const pjrt::CallBuffer& like = first().operands[i];
     const size_t size = stablehlo::dtype_size(like.dtype), step = kPieceBytes / size;
     for (size_t begin = 0; begin < like.elements(); begin += step) {
       const size_t elements = std::min(step, like.elements() - begin), bytes = elements * size;
@@ -367,4 +367,4 @@ base::Status Collective::reduce_in_groups() const {
   return {};
 }
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

@@ -13,7 +13,7 @@
 #include "sluice/collectives/transport.h"
 #include "sluice/pjrt/custom_call.h"
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 
 // What one replica's call asks for.
 struct Contribution {
@@ -23,9 +23,9 @@ struct Contribution {
   int64_t program = 0, site = 0;
   std::vector<int64_t> groups;  // rows of group_size global replica numbers; empty: all in one group
   int64_t group_size = 0;
-  std::vector<CallBuffer> operands, results;
+  std::vector<pjrt::CallBuffer> operands, results;
 
-  static base::Result<Contribution> read(const CustomCall& call, Kind kind);
+  static base::Result<Contribution> read(const pjrt::CustomCall& call, Kind kind);
   // "sluice_all_reduce at site 3 of program 00000000000000ab (2 operands, 64 bytes)"
   std::string place() const;
   size_t bytes() const;  // of all operands
@@ -66,7 +66,7 @@ class Collective {
   base::Status check_shapes(size_t replica) const;
   base::Status check_groups() const;
   bool groups_span_processes() const;
-  static void plan(Phase& phase, const std::vector<CallBuffer>& buffers);
+  static void plan(Phase& phase, const std::vector<pjrt::CallBuffer>& buffers);
 
   // Does tasks until none is left.
   void work(Phase& phase, Body body) noexcept;
@@ -93,4 +93,4 @@ class Collective {
   base::Status status_;  // written by replica 0's thread, read by the others after they met
 };
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

@@ -9,7 +9,7 @@
 #include <functional>
 #include <thread>
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 namespace {
 
 using stablehlo::DType;
@@ -235,4 +235,4 @@ TEST(Collective, AFailingTransportFailsAllReplicas) {
 }
 
 }  // namespace
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

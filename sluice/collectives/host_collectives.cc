@@ -5,13 +5,13 @@
 
 #include "sluice/base/log.h"
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 namespace {
 
-base::Status all_reduce(const CustomCall& call) {
+base::Status all_reduce(const pjrt::CustomCall& call) {
   return HostCollectives::get().call(call, Contribution::Kind::kAllReduce);
 }
-base::Status all_gather(const CustomCall& call) {
+base::Status all_gather(const pjrt::CustomCall& call) {
   return HostCollectives::get().call(call, Contribution::Kind::kAllGather);
 }
 
@@ -25,11 +25,11 @@ HostCollectives& HostCollectives::get() {
   return one;
 }
 
-base::Status HostCollectives::install(const Plugin& plugin) {
+base::Status HostCollectives::install(const pjrt::Plugin& plugin) {
   std::lock_guard lock(mutex_);
   if (std::find(installed_.begin(), installed_.end(), plugin.path()) != installed_.end()) return {};
-  SLUICE_OK(register_custom_call<all_reduce>(plugin, "sluice_all_reduce"));
-  SLUICE_OK(register_custom_call<all_gather>(plugin, "sluice_all_gather"));
+  SLUICE_OK(pjrt::register_custom_call<all_reduce>(plugin, "sluice_all_reduce"));
+  SLUICE_OK(pjrt::register_custom_call<all_gather>(plugin, "sluice_all_gather"));
   installed_.push_back(plugin.path());
   return {};
 }
@@ -72,7 +72,7 @@ base::Status HostCollectives::status() const {
   return {};
 }
 
-base::Status HostCollectives::call(const CustomCall& call, Contribution::Kind kind) {
+base::Status HostCollectives::call(const pjrt::CustomCall& call, Contribution::Kind kind) {
   const auto attempt = [&]() -> base::Status {
     SLUICE_TRY(const int device, call.device_id());
     SLUICE_TRY(const Contribution mine, Contribution::read(call, kind));
@@ -174,4 +174,4 @@ base::Status HostCollectives::fail(std::unique_lock<std::mutex>& lock, const Err
   return tl::unexpected<Error>(found);
 }
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

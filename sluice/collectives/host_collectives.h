@@ -34,7 +34,7 @@
 #include "sluice/collectives/transport.h"
 #include "sluice/pjrt/plugin.h"
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 
 struct HostCollectivesConfig {
   // The devices of this process's replicas, in the order of the replicas. All processes have as many.
@@ -52,7 +52,7 @@ class HostCollectives {
   static HostCollectives& get();
 
   // Registers the handlers, before programs that call them are compiled or loaded; again does nothing.
-  base::Status install(const Plugin& plugin);
+  base::Status install(const pjrt::Plugin& plugin);
   // Who takes part in the calls from now on; forgets an earlier error. No program that calls may be running.
   base::Status configure(HostCollectivesConfig config);
   // Forgets an error; for one process only (several configure a new transport). No program that calls may be
@@ -62,7 +62,7 @@ class HostCollectives {
   base::Status status() const;
 
   // What a handler does; for the handlers.
-  base::Status call(const CustomCall& call, Contribution::Kind kind);
+  base::Status call(const pjrt::CustomCall& call, Contribution::Kind kind);
 
  private:
   // The calls that belong together, while replicas are missing.
@@ -89,4 +89,4 @@ class HostCollectives {
   std::optional<Error> error_;
 };
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

@@ -9,29 +9,29 @@
 
 #include "sluice/pjrt/testing/collective_programs.h"
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 namespace {
 
+using pjrt::testing::Array;
+using pjrt::testing::Arrays;
+using pjrt::testing::bytes_of;
+using pjrt::testing::collective_program;
+using pjrt::testing::CollectiveText;
+using pjrt::testing::errors_of;
+using pjrt::testing::f32;
+using pjrt::testing::numbers_of;
+using pjrt::testing::Prepared;
+using pjrt::testing::results_of;
+using pjrt::testing::Types;
 using stablehlo::DType;
 using std::chrono::milliseconds;
 using ::testing::AllOf;
-using testing::Array;
-using testing::Arrays;
-using testing::bytes_of;
-using testing::collective_program;
-using testing::CollectiveText;
-using testing::errors_of;
-using testing::f32;
 using ::testing::HasSubstr;
-using testing::numbers_of;
-using testing::Prepared;
-using testing::results_of;
-using testing::Types;
 
 // Twice as many devices as replicas, so that any number of launches can be in flight (see
 // host_collectives.h).
-Client& client() {
-  static const auto made = testing::cpu_client(16);
+pjrt::Client& client() {
+  static const auto made = pjrt::testing::cpu_client(16);
   return *made;
 }
 
@@ -88,10 +88,10 @@ TEST_P(Replicas, Sum) {
   for (bool in_place : {false, true}) {
     const CollectiveText call = {.in_place = in_place};
     for (int i = 0; i < 10; ++i) {
-      Prepared run = testing::prepare(client(), collective_program(types, types, call), types,
-                                      arguments(types, GetParam()));
+      Prepared run = pjrt::testing::prepare(client(), collective_program(types, types, call), types,
+                                            arguments(types, GetParam()));
       const void* before = base::value_or_throw(run.buffers[0][3].host_view()).data();
-      const Launch launch = base::value_or_throw(run.launch());
+      const pjrt::Launch launch = base::value_or_throw(run.launch());
       expect_sums(results_of(launch), types);
       const void* after = base::value_or_throw(launch.outputs[3][0].host_view()).data();
       EXPECT_EQ(before == after, in_place);
@@ -105,8 +105,8 @@ TEST_P(Replicas, ManySmallOperandsAtSeveralSites) {
   Types types;
   for (int64_t i = 0; i < 160; ++i) types.push_back(f32({i % 5 + 1, 3}));
   const CollectiveText call = {.in_place = true, .calls = 3};
-  Prepared run =
-      testing::prepare(client(), collective_program(types, types, call), types, arguments(types, GetParam()));
+  Prepared run = pjrt::testing::prepare(client(), collective_program(types, types, call), types,
+                                        arguments(types, GetParam()));
   const auto factor = static_cast<float>(GetParam() * GetParam());
   expect_sums(results_of(base::value_or_throw(run.launch())), types, factor);
 }
@@ -116,10 +116,10 @@ TEST_P(Replicas, RunsFollowEachOther) {
   configure(GetParam());
   const Types types = {f32({100})};
   Prepared run =
-      testing::prepare(client(), collective_program(types, types), types, arguments(types, GetParam()));
-  std::vector<Launch> launches;
+      pjrt::testing::prepare(client(), collective_program(types, types), types, arguments(types, GetParam()));
+  std::vector<pjrt::Launch> launches;
   for (int i = 0; i < 50; ++i) launches.push_back(base::value_or_throw(run.launch()));
-  for (const Launch& launch : launches) expect_sums(results_of(launch), types);
+  for (const pjrt::Launch& launch : launches) expect_sums(results_of(launch), types);
 }
 
 TEST_P(Replicas, Gather) {
@@ -129,7 +129,7 @@ TEST_P(Replicas, Gather) {
   const Types gathered = {f32({replicas}), f32({replicas, 2, 3}), f32({replicas, 40'000})};
   const CollectiveText call = {"sluice_all_gather", "program = 1 : i64, site = 0 : i64"};
   const auto given = arguments(types, GetParam());
-  Prepared run = testing::prepare(client(), collective_program(types, gathered, call), types, given);
+  Prepared run = pjrt::testing::prepare(client(), collective_program(types, gathered, call), types, given);
   for (const Arrays& results : results_of(base::value_or_throw(run.launch()))) {
     for (size_t i = 0; i < types.size(); ++i) {
       Array expected;
@@ -147,7 +147,8 @@ TEST(HostCollectives, DevicesInAnotherOrder) {
   const Types types = {f32({4})}, gathered = {f32({2, 4})};
   const CollectiveText call = {"sluice_all_gather", "program = 1 : i64, site = 0 : i64"};
   const auto given = arguments(types, 2);
-  Prepared run = testing::prepare(client(), collective_program(types, gathered, call), types, given, {5, 2});
+  Prepared run =
+      pjrt::testing::prepare(client(), collective_program(types, gathered, call), types, given, {5, 2});
   for (const Arrays& results : results_of(base::value_or_throw(run.launch()))) {
     EXPECT_EQ(results[0], given[0][0] + given[1][0]);
   }
@@ -193,7 +194,7 @@ TEST(HostCollectives, ElementTypesAndReductions) {
   for (const char* op : {"sum", "max", "min"}) {
     const CollectiveText call = {.attributes =
                                      base::str("op = \"", op, "\", program = 1 : i64, site = 0 : i64")};
-    Prepared run = testing::prepare(client(), collective_program(types, types, call), types, given);
+    Prepared run = pjrt::testing::prepare(client(), collective_program(types, types, call), types, given);
     for (const Arrays& results : results_of(base::value_or_throw(run.launch()))) {
       for (size_t i = 0; i < rows.size(); ++i) {
         const Row& row = rows[i];
@@ -210,7 +211,7 @@ TEST(HostCollectives, Groups) {
                                    "op = \"sum\", program = 1 : i64, site = 0 : i64, "
                                    "groups = array<i64: 0, 3, 2, 1>, group_size = 2 : i64"};
   Prepared run =
-      testing::prepare(client(), collective_program(types, types, call), types, arguments(types, 4));
+      pjrt::testing::prepare(client(), collective_program(types, types, call), types, arguments(types, 4));
   const std::vector<Arrays> results = results_of(base::value_or_throw(run.launch()));
   for (size_t r = 0; r < 4; ++r) {
     std::vector<float> expected = numbers(r, 0, 30'000);
@@ -224,8 +225,8 @@ TEST(HostCollectives, Groups) {
 std::vector<std::string> errors_with(const CollectiveText& call, size_t replicas,
                                      const Types& results = {f32({4})}) {
   const Types types = {f32({4})};
-  Prepared run =
-      testing::prepare(client(), collective_program(types, results, call), types, arguments(types, replicas));
+  Prepared run = pjrt::testing::prepare(client(), collective_program(types, results, call), types,
+                                        arguments(types, replicas));
   const auto launch = run.launch();
   if (!launch) return {launch.error().what()};
   return errors_of(*launch);
@@ -276,13 +277,13 @@ TEST(HostCollectives, ReplicasAtDifferentSites) {
   const auto start = [&](int site, int device) {
     const CollectiveText call = {.attributes =
                                      base::str("op = \"sum\", program = 7 : i64, site =  ", site, " : i64")};
-    return testing::prepare(client(), collective_program(types, types, call), types, arguments(types, 1),
-                            {device});
+    return pjrt::testing::prepare(client(), collective_program(types, types, call), types,
+                                  arguments(types, 1), {device});
   };
   Prepared a = start(1, 0), b = start(2, 1);
   auto first = std::async(std::launch::async, [&] { return a.launch(); });
   auto second = std::async(std::launch::async, [&] { return b.launch(); });
-  const auto text = [](base::Result<Launch> launch) {
+  const auto text = [](base::Result<pjrt::Launch> launch) {
     return launch ? errors_of(*launch)[0] : std::string(launch.error().what());
   };
   const std::string error = text(first.get());
@@ -296,14 +297,14 @@ TEST(HostCollectives, AReplicaThatDoesNotComeIsAnError) {
   configure(2, milliseconds(50));
   const Types types = {f32({400})};
   Prepared alone =
-      testing::prepare(client(), collective_program(types, types), types, arguments(types, 1), {1});
+      pjrt::testing::prepare(client(), collective_program(types, types), types, arguments(types, 1), {1});
   const auto launch = alone.launch();
   const std::string error = launch ? errors_of(*launch)[0] : launch.error().what();
   EXPECT_THAT(error, AllOf(HasSubstr("sluice_all_reduce at site 0 of program 00000000000000ab"),
                            HasSubstr("waited 0.05 s for local replica 0 (device 0)")));
   // Who comes late hears the same.
   Prepared late =
-      testing::prepare(client(), collective_program(types, types), types, arguments(types, 1), {0});
+      pjrt::testing::prepare(client(), collective_program(types, types), types, arguments(types, 1), {0});
   const auto later = late.launch();
   EXPECT_EQ(later ? errors_of(*later)[0] : later.error().what(), error);
 }
@@ -358,4 +359,4 @@ TEST(HostCollectives, ConfigurationsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

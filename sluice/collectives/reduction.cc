@@ -8,7 +8,7 @@
 
 #include "sluice/base/check.h"
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 namespace {
 
 // Elements that are combined at once; what they are combined in stays in the first-level cache. Loops of
@@ -176,4 +176,4 @@ void reduce(stablehlo::DType dtype, Reduction reduction, std::span<const void* c
   }
 }
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

@@ -8,7 +8,7 @@
 
 #include "sluice/stablehlo/type.h"
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 
 enum class Reduction { kSum, kMax, kMin };
 
@@ -23,4 +23,4 @@ const char* reduction_name(Reduction reduction);
 void reduce(stablehlo::DType dtype, Reduction reduction, std::span<const void* const> inputs,
             std::span<void* const> outputs, size_t elements);
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 namespace {
 
 using stablehlo::DType;
@@ -120,4 +120,4 @@ TEST(Reduce, AnOutputMayBeAnInput) {
 }
 
 }  // namespace
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

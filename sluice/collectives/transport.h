@@ -12,7 +12,7 @@
 #include "sluice/collectives/reduction.h"
 #include "sluice/stablehlo/type.h"
 
-namespace sluice::pjrt {
+namespace sluice::collectives {
 
 // So many elements of host memory.
 struct HostSpan {
@@ -50,4 +50,4 @@ class Transport {
   }
 };
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::collectives

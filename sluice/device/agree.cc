@@ -1,10 +1,10 @@
 #include "sluice/device/agree.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "sluice/base/log.h"
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::device {
@@ -14,11 +14,10 @@ base::Result<std::vector<int>> numbers_of(std::string_view text) {
   std::vector<int> numbers;
   for (const std::string& word : base::split(std::string(text), ' ')) {
     if (word.empty()) continue;
-    int number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size())
+    const auto number = base::number_of<int>(word);
+    if (!number)
       return base::fail(Code::kInternal, "another process told \"", text, "\" in place of numbers");
-    numbers.push_back(number);
+    numbers.push_back(*number);
   }
   return numbers;
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,8 @@
 SLUICE_API_BEGIN
 namespace sluice {
 
+// How to open the device. What a program sets here counts more than the environment; a member that is left
+// without a value is what its variable says, else the default (docs/environment.md).
 struct DeviceOptions {
   // "auto" (a TPU if the machine has one, else a GPU, else the CPU), "cpu", "tpu", "cuda" or a path;
   // "": $SLUICE_PLUGIN, else "auto"
@@ -32,16 +35,18 @@ struct DeviceOptions {
                                 // they count within each process, from 0
   int processes = 1;            // that train together, each with as many devices
   int process_index = 0;        // of this one
-  bool strict = false;      // an operation without a row, or a host read between two boundaries, is an error
-  bool eager = false;       // run each operation as it comes (SLUICE_EAGER=1)
-  bool donate = true;       // let a program reuse the memory of what it replaces (SLUICE_DONATE=0)
-  std::string dump;         // a folder for each program's StableHLO (SLUICE_DUMP)
-  int run_ahead = 2;        // programs in flight before the host waits
-  bool cpu_kernels = true;  // XLA's CPU plugin calls oneDNN where that is faster (SLUICE_CPU_KERNELS=0)
-  bool cache = true;        // keep compiled programs on disk (SLUICE_CACHE=0)
-  double gpu_memory = 0;    // of a GPU's memory at most this part, in 0…1; 0: the plugin's default
-                            // (SLUICE_GPU_MEMORY)
-  bool gpu_preallocate = true;  // take it at the start (SLUICE_GPU_PREALLOCATE=0)
+  // An operation without a row, or a host read between two boundaries, is an error (SLUICE_STRICT; off).
+  std::optional<bool> strict;
+  std::optional<bool> eager;   // run each operation as it comes (SLUICE_EAGER; off)
+  std::optional<bool> donate;  // let a program reuse the memory of what it replaces (SLUICE_DONATE; on)
+  std::string dump;            // a folder for each program's StableHLO; "": $SLUICE_DUMP, else none
+  int run_ahead = 2;           // programs in flight before the host waits
+  // XLA's CPU plugin calls oneDNN where that is faster (SLUICE_CPU_KERNELS; on).
+  std::optional<bool> cpu_kernels;
+  std::optional<bool> cache;  // keep compiled programs on disk (SLUICE_CACHE; on)
+  double gpu_memory = 0;  // of a GPU's memory at most this part, in 0…1; 0: $SLUICE_GPU_MEMORY, else the
+                          // plugin's default
+  std::optional<bool> gpu_preallocate;  // take it at the start (SLUICE_GPU_PREALLOCATE; on)
 };
 
 // Registers the device and opens the plugin. Idempotent and thread-safe; a later call with other options

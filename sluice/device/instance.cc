@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "sluice/base/check.h"
+#include "sluice/base/hash.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/runtime.h"
 
@@ -107,15 +108,7 @@ const Instance& instance_by_id(uint32_t id) { return table().instances[id]; }
 
 namespace detail {
 
-uint64_t hash_key(const InstanceKey& key) {
-  uint64_t hash = 0xcbf29ce484222325u ^ key.size();
-  for (uint64_t word : key) {
-    hash ^= word;
-    hash *= 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
+uint64_t hash_key(const InstanceKey& key) { return base::hash_words(key.size(), key); }
 
 const Instance* lookup(const InstanceKey& key, uint64_t hash) {
   Table& all = table();
@@ -133,10 +126,7 @@ const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance) {
     if (error.code() != Code::kUnimplemented) throw;
     instance.unimplemented = error.what();
   }
-  const std::string text = describe(instance);
-  instance.canonical = 0xcbf29ce484222325u;
-  for (const char c : text)
-    instance.canonical = (instance.canonical ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  instance.canonical = base::hash_text(describe(instance));
   Table& all = table();
   instance.id = static_cast<uint32_t>(all.instances.size());
   all.instances.push_back(std::move(instance));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/check.h"
+#include "sluice/base/hash.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/product_updates.h"
 #include "sluice/device/updates.h"
@@ -267,7 +268,7 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
 
 uint64_t canonical_hash(const Trace& trace, const Plan& plan) {
   uint64_t hash = plan.nodes.size();
-  auto mix = [&hash](uint64_t word) { hash = mix_word(hash, word); };
+  auto mix = [&hash](uint64_t word) { hash = base::mix_word(hash, word); };
   // The signature is free of addresses but for the instances' ids.
   for (uint32_t node : plan.nodes) mix(trace.nodes[node].instance->canonical);
   size_t next = 0;

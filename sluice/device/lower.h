@@ -36,12 +36,6 @@ struct Scalars {
 };
 void gather_scalars(const Trace& trace, const Plan& plan, const World& world, Scalars& scalars);
 
-// One step of the hashes of programs and of what was launched.
-inline uint64_t mix_word(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 29);
-}
-
 // A hash of the plan's program that is the same in every process.
 uint64_t canonical_hash(const Trace& trace, const Plan& plan);
 

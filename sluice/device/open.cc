@@ -10,6 +10,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/number.h"
 #include "sluice/base/result.h"
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/device/agree.h"
@@ -23,15 +24,6 @@ namespace {
 Peers& peers() {
   static auto* peers = new Peers();
   return *peers;
-}
-
-double gpu_memory(const std::string& text) {
-  char* end = nullptr;
-  const double fraction = std::strtod(text.c_str(), &end);
-  if (*end != '\0' || !(fraction > 0 && fraction <= 1))
-    throw Error(Code::kInvalidArgument, base::str("SLUICE_GPU_MEMORY is \"", text,
-                                                  "\": expected a part of the GPU's memory, as 0.75"));
-  return fraction;
 }
 
 // Null, said once, where the machine has none.
@@ -50,10 +42,10 @@ void share_gpus(pjrt::Options& options) {
   const std::string count = base::environment("LOCAL_WORLD_SIZE").value_or("1");
   const auto place = base::environment("LOCAL_RANK");
   if (!place || count == "1" || one_is_left) return;
-  options.emplace("visible_devices", std::vector<int64_t>{std::strtoll(place->c_str(), nullptr, 10)});
+  options.emplace("visible_devices", std::vector<int64_t>{base::number_of<int64_t>(*place).value_or(0)});
 }
 
-pjrt::ClientOptions client_options(const DeviceOptions& options, const pjrt::Plugin& plugin) {
+pjrt::ClientOptions client_options(const Settings& options, const pjrt::Plugin& plugin) {
   pjrt::ClientOptions result;
   result.cpu_device_count = std::max(options.devices, 1);
   for (int id : options.device_ids) result.cpu_device_count = std::max(result.cpu_device_count, id + 1);
@@ -80,7 +72,7 @@ std::string versions(const pjrt::Client& client) {
 }
 
 // The devices of a program's replicas, and this process's place among them.
-Agreement agree_with_others(const pjrt::Client& client, const DeviceOptions& options, std::vector<int> own,
+Agreement agree_with_others(const pjrt::Client& client, const Settings& options, std::vector<int> own,
                             bool spans) {
   if (options.processes == 1) {
     if (client.processes() > 1)
@@ -126,35 +118,21 @@ void watch_others() {
 }
 
 void open_host_collectives(const pjrt::Plugin& plugin, const World& world, const std::vector<int>& devices) {
-  pjrt::HostCollectives& collectives = pjrt::HostCollectives::get();
-  base::value_or_throw(collectives.install(plugin));
+  collectives::HostCollectives& host = collectives::HostCollectives::get();
+  base::value_or_throw(host.install(plugin));
   base::value_or_throw(
-      collectives.configure({devices, world.process_index, world.processes,
-                             world.processes > 1 && peers().transport ? peers().transport() : nullptr}));
+      host.configure({devices, world.process_index, world.processes,
+                      world.processes > 1 && peers().transport ? peers().transport() : nullptr}));
 }
 
 }  // namespace
 
 void set_peers(Peers others) { peers() = std::move(others); }
 
-DeviceOptions with_environment(DeviceOptions options) {
-  options.eager = base::environment_flag("SLUICE_EAGER", options.eager);
-  options.donate = base::environment_flag("SLUICE_DONATE", options.donate);
-  options.cpu_kernels = base::environment_flag("SLUICE_CPU_KERNELS", options.cpu_kernels);
-  options.cache = base::environment_flag("SLUICE_CACHE", options.cache);
-  options.strict = base::environment_flag("SLUICE_STRICT", options.strict);
-  if (const auto dump = base::environment("SLUICE_DUMP"); dump && options.dump.empty()) options.dump = *dump;
-  options.gpu_preallocate = base::environment_flag("SLUICE_GPU_PREALLOCATE", options.gpu_preallocate);
-  if (const auto fraction = base::environment("SLUICE_GPU_MEMORY"); fraction && options.gpu_memory == 0)
-    options.gpu_memory = gpu_memory(*fraction);
-  if (!options.device_ids.empty()) options.devices = static_cast<int>(options.device_ids.size());
-  return options;
-}
-
-std::unique_ptr<Runtime> open(const DeviceOptions& requested) {
+std::unique_ptr<Runtime> open(const Settings& settings) {
   auto rt = std::make_unique<Runtime>();
-  rt->options = with_environment(requested);
-  const DeviceOptions& options = rt->options;
+  rt->options = settings;
+  const Settings& options = rt->options;
   if (options.devices < 0) {
     throw Error(Code::kInvalidArgument,
                 base::str("expected one device or more, or 0 for the default, found ", options.devices));

@@ -7,11 +7,8 @@
 
 namespace sluice::device {
 
-// The options with what the environment adds to them: it is how a program is debugged without a change.
-DeviceOptions with_environment(DeviceOptions options);
-
 // Throws sluice::Error. With several processes all of them call it, and all throw when one of them cannot go
 // on.
-std::unique_ptr<Runtime> open(const DeviceOptions& requested);
+std::unique_ptr<Runtime> open(const Settings& settings);
 
 }  // namespace sluice::device

@@ -4,7 +4,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
 #include "sluice/device/report/busy_clock.h"
@@ -30,12 +32,6 @@ struct Programs {
 Programs& programs() {
   static auto* all = new Programs();
   return *all;
-}
-
-uint64_t hash_of(const std::vector<uint64_t>& signature) {
-  uint64_t hash = signature.size();
-  for (uint64_t word : signature) hash = mix_word(hash, word);
-  return hash;
 }
 
 // "aten::mm: operand 1 is tensor<3x4xf32>, was tensor<5x4xf32>", for the first operation that differs.
@@ -93,9 +89,9 @@ void dump(const std::string& text, std::string_view what) {
 
 Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   Runtime& rt = runtime();
-  const double start = now(), busy = BusyClock::get().seconds();
+  const double start = base::monotonic_seconds(), busy = BusyClock::get().seconds();
   const std::string text = lower(trace, plan, rt.world, rt.options.donate);
-  const double lowered = now();
+  const double lowered = base::monotonic_seconds();
   dump(text, what);
   pjrt::CompileOptions options;
   options.num_replicas = static_cast<int>(rt.device_ids.size());
@@ -114,7 +110,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
     throw explained(executable.error(), base::str("compiling the program for '", what, "'"), &program);
   program.executable = std::move(*executable);
   for (uint32_t node : plan.nodes) program.instances.push_back(trace.nodes[node].instance->id);
-  const double done = now();
+  const double done = base::monotonic_seconds();
   const bool hit = program.executable->from_cache();
   base::debug("program for '", what, "': ", plan.nodes.size(), " operations, lowered in ", lowered - start,
               " s, ", hit ? "loaded in " : "compiled in ", done - lowered, " s");
@@ -133,7 +129,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
 
 const Program& find_program(const Trace& trace, const Plan& plan, std::string_view what) {
   Programs& all = programs();
-  const uint64_t hash = hash_of(plan.signature);
+  const uint64_t hash = base::hash_words(plan.signature.size(), plan.signature);
   auto [first, last] = all.by_hash.equal_range(hash);
   const Program* found = nullptr;
   for (; first != last && found == nullptr; ++first) {

@@ -3,7 +3,6 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/resize.h>
-#include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/graph_task.h>
 #include <torch/library.h>
 
@@ -13,6 +12,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/backward.h"
 #include "sluice/device/fallback.h"
 #include "sluice/device/random.h"
 #include "sluice/device/report/metrics.h"
@@ -67,16 +67,14 @@ void forced_cut(const Trace& trace) {
 
 const std::vector<std::string> kFactoryOptions = {"ScalarType?", "Layout?", "Device?", "bool?"};
 
-// Two threads that record into one trace would make its order a matter of chance. The owner records its
-// backward passes itself: handing them to autograd's thread and back takes a fifth of recording a small
-// model's step. Where another thread than the owner calls backward(), autograd's records for it.
+// Two threads that record into one trace would make its order a matter of chance. Backward passes are
+// recorded by the owner too (backward.h); where another thread calls backward(), autograd's records for it.
 void check_thread(Trace& trace) {
   const auto here = std::this_thread::get_id();
   if (trace.owner == here || torch::autograd::get_current_graph_task_id() != -1) return;
   if (trace.first_pending() == nullptr) trace.clear();
   if (trace.owner == std::thread::id() || runtime_options().eager) {
     trace.owner = here;
-    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
     return;
   }
   throw Error(
@@ -271,6 +269,7 @@ void register_rows() {
 }
 
 void register_kernels() {
+  install_backward_engine();
   register_hand_written_kernels();
   register_rows();
   register_attention();

@@ -8,7 +8,9 @@
 #include <span>
 #include <thread>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/error.h"
+#include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
 #include "sluice/device/ahead.h"
@@ -37,10 +39,11 @@ void wait_at_exit() {
   std::unique_lock lock(runtime_mutex, std::try_to_lock);
   if (!trace || !lock || !current_runtime()) return;
   Runtime& rt = *current_runtime();
-  const double deadline = now() + (rt.world.processes > 1 ? 1 : 60);
+  const double deadline = base::monotonic_seconds() + (rt.world.processes > 1 ? 1 : 60);
   for (const Runtime::Flight& flight : rt.flights) {
     for (const pjrt::Event& event : flight.done) {
-      while (!event.ready() && now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (!event.ready() && base::monotonic_seconds() < deadline)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
 }
@@ -63,23 +66,15 @@ void register_once() {
 const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
                                                           new c10::impl::NoOpDeviceGuardImpl<at::kXLA>());
 
-bool same_options(const DeviceOptions& a, const DeviceOptions& b) {
-  return a.plugin == b.plugin && a.devices == b.devices && a.device_ids == b.device_ids &&
-         a.strict == b.strict && a.eager == b.eager && a.donate == b.donate && a.dump == b.dump &&
-         a.run_ahead == b.run_ahead && a.cpu_kernels == b.cpu_kernels && a.cache == b.cache &&
-         a.gpu_memory == b.gpu_memory && a.gpu_preallocate == b.gpu_preallocate &&
-         a.processes == b.processes && a.process_index == b.process_index;
-}
-
 }  // namespace
 
 Runtime& runtime() {
   std::scoped_lock lock(runtime_mutex);
   auto& current = current_runtime();
-  if (!current) current = open({});
+  if (!current) current = open(settings_of({}));
   return *current;
 }
-const DeviceOptions& runtime_options() { return runtime().options; }
+const Settings& runtime_options() { return runtime().options; }
 int replicas_in_world() { return runtime().world.replicas(); }
 bool sync_batch_norm() { return runtime().sync_batch_norm; }
 
@@ -123,7 +118,7 @@ std::shared_ptr<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const std::v
 void check_launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
                   const Scalars& scalars, std::string_view what) {
   if (rt.world.processes == 1 || !launch_check) return;
-  auto mix = [&rt](uint64_t word) { rt.launched_hash = mix_word(rt.launched_hash, word); };
+  auto mix = [&rt](uint64_t word) { rt.launched_hash = base::mix_word(rt.launched_hash, word); };
   mix(program.canonical);
   for (float number : scalars.f32) mix(std::bit_cast<uint32_t>(number));
   for (size_t i = rt.world.needs_base() ? 1 : 0; i < scalars.i64.size(); ++i)
@@ -232,15 +227,15 @@ void cut(std::string_view what) {
   }
   Runtime& rt = runtime();
   Metrics& metrics = Metrics::get();
-  const double start = now();
+  const double start = base::monotonic_seconds();
   try {
     if (rt.ahead) return lower_ahead(rt, trace, what);
     std::vector<uint32_t> output_of;
     const Plan plan = make_plan(trace, rt.world, output_of);
     const Program& program = find_program(trace, plan, what);
-    const double before_launch = now();
+    const double before_launch = base::monotonic_seconds();
     if (rt.options.run_ahead >= 0) wait_for_flights(static_cast<size_t>(rt.options.run_ahead));
-    const double after_wait = now();
+    const double after_wait = base::monotonic_seconds();
     Runtime::Flight flight;
     flight.what = what;
     flight.number = ++rt.launches;
@@ -266,7 +261,7 @@ void cut(std::string_view what) {
       ++metrics.counters.cuts;
       metrics.trace.add(start - first_record_time());
       metrics.counters.trace_seconds += start - first_record_time();
-      metrics.launch.add(now() - after_wait);
+      metrics.launch.add(base::monotonic_seconds() - after_wait);
       if (after_wait - before_launch > 1e-4) metrics.counters.wait_seconds += after_wait - before_launch;
     }
     trace.clear();
@@ -283,13 +278,14 @@ namespace sluice {
 
 void init(const DeviceOptions& options) {
   device::register_once();
+  const device::Settings settings = device::settings_of(options);
   std::scoped_lock lock(device::runtime_mutex);
   auto& current = device::current_runtime();
   if (!current) {
-    current = device::open(options);
+    current = device::open(settings);
     return;
   }
-  if (!device::same_options(current->options, device::with_environment(options))) {
+  if (current->options != settings) {
     throw Error(Code::kFailedPrecondition,
                 "the xla device is open with other options; call sluice::shutdown() first, or start once");
   }
@@ -336,11 +332,11 @@ void sync(std::string_view what) {
 
 void wait() {
   auto lock = device::lock_trace();
-  const double start = device::now();
+  const double start = base::monotonic_seconds();
   device::wait_for_flights(0);
   auto& metrics = device::Metrics::get();
   std::scoped_lock guard(metrics.mutex);
-  metrics.counters.wait_seconds += device::now() - start;
+  metrics.counters.wait_seconds += base::monotonic_seconds() - start;
 }
 
 }  // namespace sluice

@@ -11,6 +11,7 @@
 
 #include "sluice/collectives/transport.h"
 #include "sluice/device/device.h"
+#include "sluice/device/settings.h"
 #include "sluice/device/value.h"
 #include "sluice/pjrt/client.h"
 
@@ -39,7 +40,7 @@ struct World {
 };
 
 struct Runtime {
-  DeviceOptions options;
+  Settings options;
   World world;
   std::shared_ptr<pjrt::Client> client;
   std::vector<pjrt::Device*> devices;  // [local replica]
@@ -68,7 +69,7 @@ struct Runtime {
 // Opened by init(); opens itself with default options when the device is used first. Thread-safe; the flights
 // belong to the trace's lock, the rest does not change until shutdown().
 Runtime& runtime();
-const DeviceOptions& runtime_options();
+const Settings& runtime_options();
 int replicas_in_world();
 // Whether batch normalization takes its statistics over all replicas.
 bool sync_batch_norm();
@@ -92,7 +93,7 @@ struct Peers {
   // Over which plugins find each other.
   std::shared_ptr<pjrt::KeyValueStore> store;
   // How collectives reach them where these are calls of the host's handlers.
-  std::function<std::shared_ptr<pjrt::Transport>()> transport;
+  std::function<std::shared_ptr<collectives::Transport>()> transport;
 };
 // Set before init(); without members: this process is alone.
 void set_peers(Peers peers);

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
@@ -109,7 +110,7 @@ at::Tensor read_replica(const Data& data, size_t replica, std::string_view what)
 }  // namespace
 
 at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
-  const double start = now();
+  const double start = base::monotonic_seconds();
   DataPtr data;
   {
     TraceLock lock = lock_trace();
@@ -130,7 +131,7 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
     check_has_value(*data);
   }
   at::Tensor host = read_replica(*data, static_cast<size_t>(replica), what);
-  note_host_read(what, now() - start, static_cast<int64_t>(data->type->type.bytes()));
+  note_host_read(what, base::monotonic_seconds() - start, static_cast<int64_t>(data->type->type.bytes()));
   return host;
 }
 

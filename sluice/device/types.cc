@@ -1,10 +1,8 @@
 #include "sluice/device/types.h"
 
-#include <deque>
-#include <mutex>
-#include <unordered_map>
-
 #include "sluice/base/error.h"
+#include "sluice/base/hash.h"
+#include "sluice/base/interner.h"
 
 namespace sluice::device {
 
@@ -86,20 +84,13 @@ bool is_supported(c10::ScalarType type) {
 }
 
 TypeRef intern(DType dtype, c10::IntArrayRef dims) {
-  static std::mutex mutex;
-  static auto* types = new std::deque<InternedType>();
-  static auto* by_hash = new std::unordered_multimap<uint64_t, TypeRef>();
-  uint64_t hash = static_cast<uint64_t>(dtype) + 0x9e3779b97f4a7c15u;
-  for (int64_t d : dims) hash = (hash ^ static_cast<uint64_t>(d)) * 0x100000001b3u + (hash >> 29);
-  std::scoped_lock lock(mutex);
-  auto [first, last] = by_hash->equal_range(hash);
-  for (; first != last; ++first) {
-    const stablehlo::Type& type = first->second->type;
-    if (type.dtype == dtype && dims.equals(type.dims)) return first->second;
-  }
-  types->push_back({{dtype, dims.vec()}, to_scalar_type(dtype), static_cast<uint32_t>(types->size())});
-  by_hash->emplace(hash, &types->back());
-  return &types->back();
+  static auto& table = *new base::Interner<InternedType>();
+  return &table.find(
+      base::hash_words(static_cast<uint64_t>(dtype), dims),
+      [&](const InternedType& known) { return known.type.dtype == dtype && dims.equals(known.type.dims); },
+      [&](size_t number) {
+        return InternedType{{dtype, dims.vec()}, to_scalar_type(dtype), static_cast<uint32_t>(number)};
+      });
 }
 
 TypeRef intern(const stablehlo::Type& type) { return intern(type.dtype, type.dims); }

@@ -8,19 +8,19 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
-#include "sluice/pjrt/child_process.h"
+#include "sluice/base/process.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 
-namespace sluice::pjrt {
+namespace sluice::estimate {
 namespace {
 
 using Json = nlohmann::json;
 
-Json to_json(const AheadProgram& program) {
+Json to_json(const pjrt::AheadProgram& program) {
   Json collectives = Json::array();
-  for (const Collective& c : program.collectives)
+  for (const pjrt::Collective& c : program.collectives)
     collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}});
-  const ProgramMemory& memory = program.memory;
+  const pjrt::ProgramMemory& memory = program.memory;
   return {{"seconds", program.seconds},
           {"arguments", memory.arguments},
           {"outputs", memory.outputs},
@@ -34,8 +34,8 @@ Json to_json(const AheadProgram& program) {
           {"collectives", std::move(collectives)}};
 }
 
-AheadProgram program_of(const Json& json) {
-  AheadProgram program;
+pjrt::AheadProgram program_of(const Json& json) {
+  pjrt::AheadProgram program;
   program.seconds = json.at("seconds");
   program.memory = {json.at("arguments"), json.at("outputs"), json.at("aliased"), json.at("temporary"),
                     json.at("code")};
@@ -50,19 +50,21 @@ AheadProgram program_of(const Json& json) {
 base::Result<Json> compile_request(const Json& request) {
   SLUICE_TRY(const TpuSlice slice, find_tpu_slice(request.at("slice").get<std::string>()));
   SLUICE_TRY(const std::string text, base::read_file(request.at("program").get<std::string>()));
-  SLUICE_TRY(const std::shared_ptr<Plugin> plugin, Plugin::load(request.at("plugin").get<std::string>()));
-  SLUICE_TRY(const std::shared_ptr<Topology> topology,
-             Topology::create(plugin, slice.topology, slice.options));
+  SLUICE_TRY(const std::shared_ptr<pjrt::Plugin> plugin,
+             pjrt::Plugin::load(request.at("plugin").get<std::string>()));
+  SLUICE_TRY(const std::shared_ptr<pjrt::Topology> topology,
+             pjrt::Topology::create(plugin, slice.topology, slice.options));
   const int replicas = request.at("replicas").get<int>();
   Json report = {{"device_kind", topology->device_kind()},
                  {"memory_limit", topology->memory_limit().value_or(0)}};
-  const auto program = compile_ahead(*topology, text, replicas > 0 ? replicas : topology->num_devices());
+  const auto program =
+      pjrt::compile_ahead(*topology, text, replicas > 0 ? replicas : topology->num_devices());
   if (program) {
     report["program"] = to_json(*program);
     return report;
   }
   if (program.error().code() != Code::kResourceExhausted) return tl::unexpected<Error>(program.error());
-  const auto shortage = memory_shortage(program.error().what());
+  const auto shortage = pjrt::memory_shortage(program.error().what());
   report["does_not_fit"] = program.error().what();
   if (shortage) report["shortage"] = {{"needed", shortage->needed}, {"available", shortage->available}};
   return report;
@@ -70,7 +72,7 @@ base::Result<Json> compile_request(const Json& request) {
 
 // libtpu asks a metadata server that is not there, locks a file in /tmp, warns, and ends the process for
 // flags that it does not know: these settings spare us all of it (the topology of the call is what counts).
-std::vector<std::pair<std::string, std::optional<std::string>>> worker_environment() {
+base::EnvironmentChanges worker_environment() {
   return {{"TPU_SKIP_MDS_QUERY", "1"},           {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"},
           {"TPU_WORKER_HOSTNAMES", "localhost"}, {"TPU_ACCELERATOR_TYPE", "v3-8"},
           {"TPU_LOG_DIR", "disabled"},           {"XLA_FLAGS", std::nullopt},
@@ -85,7 +87,8 @@ AheadReport report_of(const Json& json, const std::string& plugin_path) {
   report.fits = json.contains("program");
   if (report.fits) report.program = program_of(json.at("program"));
   if (json.contains("shortage")) {
-    report.shortage = MemoryShortage{json.at("shortage").at("needed"), json.at("shortage").at("available")};
+    report.shortage =
+        pjrt::MemoryShortage{json.at("shortage").at("needed"), json.at("shortage").at("available")};
   }
   return report;
 }
@@ -94,7 +97,7 @@ AheadReport report_of(const Json& json, const std::string& plugin_path) {
 
 base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& worker,
                                             const AheadRequest& request) {
-  const auto plugin = find_plugin("tpu", plugin_search_folders());
+  const auto plugin = pjrt::find_plugin("tpu", pjrt::plugin_search_folders());
   if (!plugin) {
     return base::fail(Code::kNotFound, "compiling for ", request.slice.name,
                       " needs libtpu, which is not installed: ", kInstallLibtpu);
@@ -110,7 +113,8 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   SLUICE_OK(base::write_file_atomically(order, json.dump()));
   std::vector<std::string> command = worker;
   command.insert(command.end(), {order, answer});
-  SLUICE_TRY(const ChildEnd end, run_child(command, worker_environment(), request.deadline_seconds));
+  SLUICE_TRY(const base::Finished end,
+             base::run_process(command, worker_environment(), request.deadline_seconds));
   if (end.timed_out) {
     return base::fail(Code::kDeadlineExceeded, "compiling for ", request.slice.name, " took more than ",
                       request.deadline_seconds, " s and was stopped");
@@ -118,7 +122,7 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   const auto written = base::read_file(answer);
   if (!written) {
     return base::fail(Code::kInternal, "libtpu ended the compiler's process for ", request.slice.name, " (",
-                      end.how(), "): ", end.last_words());
+                      end.status.text(), "): ", end.last_words());
   }
   const Json report = Json::parse(*written, nullptr, /*allow_exceptions=*/false);
   if (report.is_discarded())
@@ -158,4 +162,4 @@ int run_ahead_worker(const std::string& request_path, const std::string& report_
   std::_Exit(0);
 }
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::estimate

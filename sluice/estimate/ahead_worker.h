@@ -10,7 +10,7 @@
 #include "sluice/estimate/tpu_slice.h"
 #include "sluice/pjrt/topology.h"
 
-namespace sluice::pjrt {
+namespace sluice::estimate {
 
 struct AheadRequest {
   TpuSlice slice;
@@ -21,10 +21,10 @@ struct AheadRequest {
 
 struct AheadReport {
   bool fits = false;
-  AheadProgram program;                    // when it fits
-  std::optional<MemoryShortage> shortage;  // when it does not and the compiler said by how much
-  int64_t memory_limit = 0;                // bytes that a program may use on each device; 0: not known
-  std::string device_kind;                 // "TPU v3"
+  pjrt::AheadProgram program;                    // when it fits
+  std::optional<pjrt::MemoryShortage> shortage;  // when it does not and the compiler said by how much
+  int64_t memory_limit = 0;                      // bytes that a program may use on each device; 0: not known
+  std::string device_kind;                       // "TPU v3"
   std::string plugin_path;
 };
 
@@ -42,4 +42,4 @@ int run_ahead_worker(const std::string& request_path, const std::string& report_
 inline constexpr const char* kInstallLibtpu =
     "run `scripts/setup --libtpu` (205 MB), or set TPU_LIBRARY_PATH to a libtpu.so";
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::estimate

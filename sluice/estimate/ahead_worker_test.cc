@@ -1,4 +1,4 @@
-// Child processes, and compiling for slices that are not here. What needs libtpu is skipped without it.
+// Compiling for slices that are not here. What needs libtpu is skipped without it.
 #include "sluice/estimate/ahead_worker.h"
 
 #include <gmock/gmock.h>
@@ -8,71 +8,30 @@
 #include <optional>
 
 #include "sluice/base/clock.h"
-#include "sluice/pjrt/child_process.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 #include "sluice/pjrt/testing/programs.h"
 
-namespace sluice::pjrt {
+namespace sluice::estimate {
 namespace {
 
-using testing::add_program;
-using testing::all_reduce_program;
+using pjrt::testing::add_program;
+using pjrt::testing::all_reduce_program;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ChildEnd shell(const std::string& script, double deadline = 60) {
-  return base::value_or_throw(
-      run_child({"/bin/sh", "-c", script}, {{"SET_HERE", "yes"}, {"HOME", std::nullopt}}, deadline));
-}
-
-TEST(ChildProcess, OutputStatusAndEnvironment) {
-  const ChildEnd end = shell("echo \"$SET_HERE${HOME-unset}\"; echo error >&2; cat; exit 3");
-  EXPECT_EQ(end.output, "yesunset\nerror\n");
-  EXPECT_EQ(end.how(), "status 3");
-  EXPECT_FALSE(end.timed_out);
-}
-
-TEST(ChildProcess, KeepsTheEndOfLongOutput) {
-  const ChildEnd end = shell("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done");
-  EXPECT_LT(end.output.size(), 40000u);
-  EXPECT_THAT(end.output, ::testing::EndsWith("line 19998\nline 19999\n"));
-}
-
-TEST(ChildProcess, SignalsAndLastWords) {
-  const ChildEnd end = shell("echo noise; echo 'F0 Check failed: id < 8'; kill -ABRT $$");
-  EXPECT_THAT(end.how(), HasSubstr("signal 6"));
-  EXPECT_EQ(end.last_words(), "Check failed: id < 8");
-  EXPECT_EQ(shell("exit 1").last_words(), "it wrote nothing");
-}
-
-TEST(ChildProcess, IsKilledAtTheDeadline) {
-  const double start = base::monotonic_seconds();
-  const ChildEnd end = shell("exec sleep 600", 0.2);
-  EXPECT_TRUE(end.timed_out);
-  EXPECT_THAT(end.how(), HasSubstr("signal 9"));
-  EXPECT_LT(base::monotonic_seconds() - start, 300);
-}
-
-TEST(ChildProcess, WhatIsNotThere) {
-  const auto end = run_child({"/no/such/program"}, {}, 1);
-  ASSERT_FALSE(end);
-  EXPECT_EQ(end.error().code(), Code::kNotFound);
-  EXPECT_THAT(end.error().what(), HasSubstr("cannot start /no/such/program"));
-}
-
 TEST(MemoryShortage, IsReadFromTheMessage) {
-  const auto found = memory_shortage(
+  const auto found = pjrt::memory_shortage(
       "E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO temporaries "
       "(18.58G) exceeds available HBM (15.48G). HLO module: big_arg.");
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->needed / (1 << 30), 18.58, 1e-9);
   EXPECT_NEAR(found->available / (1 << 30), 15.48, 1e-9);
-  EXPECT_NEAR(memory_shortage("HLO temporaries (1.5M) exceeds available HBM (512.0K)")->needed,
+  EXPECT_NEAR(pjrt::memory_shortage("HLO temporaries (1.5M) exceeds available HBM (512.0K)")->needed,
               1.5 * (1 << 20), 1);
-  EXPECT_FALSE(memory_shortage("something else (1G)"));
-  EXPECT_FALSE(memory_shortage("HLO temporaries (x) exceeds available HBM (15.48G)"));
+  EXPECT_FALSE(pjrt::memory_shortage("something else (1G)"));
+  EXPECT_FALSE(pjrt::memory_shortage("HLO temporaries (x) exceeds available HBM (15.48G)"));
 }
 
 AheadRequest request(const std::string& slice, std::string text, int replicas = 0) {
@@ -127,7 +86,7 @@ TEST_F(AheadWorker, AFileThatIsNoPluginIsAnError) {
 class WithLibtpu : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const auto plugin = find_plugin("tpu", plugin_search_folders()); !plugin)
+    if (const auto plugin = pjrt::find_plugin("tpu", pjrt::plugin_search_folders()); !plugin)
       GTEST_SKIP() << "libtpu is not installed; " << kInstallLibtpu;
   }
   static base::Result<AheadReport> compile(const AheadRequest& wanted) {
@@ -156,7 +115,7 @@ TEST_F(WithLibtpu, CollectivesAreCounted) {
   for (int i = 0; i < 32; ++i) all += base::str(i == 0 ? "" : ", ", i);
   const auto report = compile(request("v3-32", all_reduce_program("[[" + all + "]]", "1x32")));
   ASSERT_TRUE(report) << report.error().what();
-  EXPECT_THAT(report->program.collectives, ElementsAre(Collective{"all-reduce", 1, 16}));
+  EXPECT_THAT(report->program.collectives, ElementsAre(pjrt::Collective{"all-reduce", 1, 16}));
 }
 
 TEST_F(WithLibtpu, WhatDoesNotFitSaysByHowMuch) {
@@ -182,4 +141,4 @@ TEST_F(WithLibtpu, TooManyReplicasAreRefused) {
 }
 
 }  // namespace
-}  // namespace sluice::pjrt
+}  // namespace sluice::estimate

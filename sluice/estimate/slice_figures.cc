@@ -9,10 +9,10 @@
 
 #include "sluice/base/strings.h"
 
-namespace sluice::cli {
+namespace sluice::estimate {
 
-StepBound step_bound(const pjrt::TpuSlice& slice, const pjrt::ProgramCost& cost) {
-  const pjrt::TpuGeneration& chip = *slice.generation;
+StepBound step_bound(const TpuSlice& slice, const pjrt::ProgramCost& cost) {
+  const TpuGeneration& chip = *slice.generation;
   const double share = 1.0 / chip.devices_per_chip;
   return {cost.flops / (chip.bf16_tflops * 1e12 * share),
           cost.bytes_accessed / (chip.memory_gb_per_second * 1e9 * share)};
@@ -20,8 +20,8 @@ StepBound step_bound(const pjrt::TpuSlice& slice, const pjrt::ProgramCost& cost)
 
 Prices list_prices() {
   Prices prices;
-  prices.date = pjrt::kPriceDate;
-  for (const pjrt::TpuGeneration& generation : pjrt::tpu_generations())
+  prices.date = kPriceDate;
+  for (const TpuGeneration& generation : tpu_generations())
     prices.of[generation.name] = {generation.on_demand, generation.spot};
   return prices;
 }
@@ -79,12 +79,12 @@ base::Result<Prices> read_prices(const std::string& path) {
   }
 }
 
-int64_t steps_of_epoch(const pjrt::TpuSlice& slice, int64_t batch_of_device, int64_t samples) {
+int64_t steps_of_epoch(const TpuSlice& slice, int64_t batch_of_device, int64_t samples) {
   const int64_t batch = batch_of_device * slice.devices;
   return (samples + batch - 1) / batch;
 }
 
-EpochCost epoch_cost(const pjrt::TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps) {
+EpochCost epoch_cost(const TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps) {
   EpochCost cost;
   cost.hours = static_cast<double>(steps) * step_seconds / 3600;
   const auto price = prices.of.find(slice.generation->name);
@@ -182,4 +182,4 @@ std::string in_time(double seconds) {
   return seconds < 7200 ? printed("%.1f %s", seconds / 60, "min") : printed("%.1f %s", seconds / 3600, "h");
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::estimate

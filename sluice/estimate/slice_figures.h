@@ -11,7 +11,7 @@
 #include "sluice/estimate/tpu_slice.h"
 #include "sluice/pjrt/topology.h"
 
-namespace sluice::cli {
+namespace sluice::estimate {
 
 // How long one step takes at least: what the compiler counted, at the chip's published peaks. It leaves out
 // waiting, exchange between chips, and that no program reaches a peak. The half of the FLOPs is strict; the
@@ -22,7 +22,7 @@ struct StepBound {
   double seconds() const { return flops_seconds > bytes_seconds ? flops_seconds : bytes_seconds; }
   const char* limit() const { return flops_seconds > bytes_seconds ? "FLOPs" : "memory"; }
 };
-StepBound step_bound(const pjrt::TpuSlice& slice, const pjrt::ProgramCost& cost);
+StepBound step_bound(const TpuSlice& slice, const pjrt::ProgramCost& cost);
 
 // US dollars for a chip-hour, by generation ("v3", "v5e").
 struct Price {
@@ -46,9 +46,9 @@ struct EpochCost {
   double hours = 0;
   std::optional<double> on_demand, spot;  // US dollars
 };
-EpochCost epoch_cost(const pjrt::TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps);
+EpochCost epoch_cost(const TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps);
 // Steps of one pass over `samples`; the last may be a smaller batch.
-int64_t steps_of_epoch(const pjrt::TpuSlice& slice, int64_t batch_of_device, int64_t samples);
+int64_t steps_of_epoch(const TpuSlice& slice, int64_t batch_of_device, int64_t samples);
 
 // Whether a batch fits on a device, and what it needs and may use, in bytes (0: not known).
 struct BatchFit {
@@ -66,4 +66,4 @@ std::string in_gib(double bytes);
 std::string in_units(double number, const char* unit);
 std::string in_time(double seconds);
 
-}  // namespace sluice::cli
+}  // namespace sluice::estimate

@@ -5,12 +5,12 @@
 
 #include "sluice/base/file.h"
 
-namespace sluice::cli {
+namespace sluice::estimate {
 namespace {
 
 using ::testing::HasSubstr;
 
-pjrt::TpuSlice slice(const std::string& name) { return base::value_or_throw(pjrt::find_tpu_slice(name)); }
+TpuSlice slice(const std::string& name) { return base::value_or_throw(find_tpu_slice(name)); }
 
 TEST(StepBound, IsTheSlowerOfFlopsAndBytesOnOneDevice) {
   // A v3 chip has two devices: 61.5 TFLOP/s and 450 GB/s each.
@@ -137,4 +137,4 @@ TEST(Units, AreReadable) {
 }
 
 }  // namespace
-}  // namespace sluice::cli
+}  // namespace sluice::estimate

@@ -6,13 +6,12 @@
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 
-namespace sluice::cli {
+namespace sluice::estimate {
 namespace {
 
-base::Result<pjrt::AheadReport> compile_batch(const pjrt::TpuSlice& slice, const std::string& text,
-                                              int64_t batch, const SliceOptions& options) {
-  auto report =
-      pjrt::compile_in_worker(options.worker, {slice, text, slice.devices, options.deadline_seconds});
+base::Result<AheadReport> compile_batch(const TpuSlice& slice, const std::string& text, int64_t batch,
+                                        const SliceOptions& options) {
+  auto report = compile_in_worker(options.worker, {slice, text, slice.devices, options.deadline_seconds});
   if (report) {
     base::info(slice.name, ", batch ", batch, ": ",
                report->fits ? base::str("compiled in ", in_time(report->program.seconds)) : "does not fit");
@@ -20,7 +19,7 @@ base::Result<pjrt::AheadReport> compile_batch(const pjrt::TpuSlice& slice, const
   return report;
 }
 
-BatchFit fit_of(const pjrt::AheadReport& report) {
+BatchFit fit_of(const AheadReport& report) {
   if (report.fits)
     return {true, static_cast<double>(report.program.total_memory), static_cast<double>(report.memory_limit)};
   if (report.shortage) return {false, report.shortage->needed, report.shortage->available};
@@ -29,7 +28,7 @@ BatchFit fit_of(const pjrt::AheadReport& report) {
 
 }  // namespace
 
-base::Result<SliceResult> compile_for_slice(const pjrt::TpuSlice& slice, const StepSource& source,
+base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSource& source,
                                             const SliceOptions& options) {
   SliceResult result;
   result.slice = slice;
@@ -52,7 +51,7 @@ base::Result<SliceResult> compile_for_slice(const pjrt::TpuSlice& slice, const S
   const auto largest = largest_batch(
       [&](int64_t batch) -> base::Result<BatchFit> {
         if (batch == options.batch) return fit_of(result.report);
-        SLUICE_TRY(const pjrt::AheadReport tried,
+        SLUICE_TRY(const AheadReport tried,
                    compile_batch(slice, source(batch, slice.devices).text, batch, options));
         if (tried.fits && batch > best) {
           best = batch;
@@ -197,14 +196,14 @@ void print_compiled(const std::string& what, const std::vector<SliceResult>& res
 
 nlohmann::json compiled_json(const SliceResult& result) {
   using Json = nlohmann::json;
-  const pjrt::TpuSlice& slice = result.slice;
+  const TpuSlice& slice = result.slice;
   Json json = {{"slice", slice.name},      {"topology", slice.topology}, {"chips", slice.chips},
                {"devices", slice.devices}, {"hosts", slice.hosts},       {"batch", result.batch}};
   if (!result.error.empty()) {
     json["error"] = result.error;
     return json;
   }
-  const pjrt::AheadReport& report = result.report;
+  const AheadReport& report = result.report;
   Json compiled = {
       {"fits", report.fits}, {"memory_limit", report.memory_limit}, {"device_kind", report.device_kind}};
   if (report.shortage) compiled["memory"] = report.shortage->needed;
@@ -310,4 +309,4 @@ nlohmann::json estimate_json(const SliceResult& result, const EstimateOptions& o
   return json;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::estimate

@@ -14,7 +14,7 @@
 #include "sluice/estimate/slice_figures.h"
 #include "sluice/stablehlo/live_ranges.h"
 
-namespace sluice::cli {
+namespace sluice::estimate {
 
 // A training step as a program, for so many replicas and samples on each.
 struct StepText {
@@ -24,11 +24,11 @@ struct StepText {
 using StepSource = std::function<StepText(int64_t batch, int replicas)>;
 
 struct SliceResult {
-  pjrt::TpuSlice slice;
+  TpuSlice slice;
   int64_t batch = 0;  // on each device
   bool averages = false;
   std::string error;  // why there is no report; "": there is
-  pjrt::AheadReport report;
+  AheadReport report;
   std::optional<stablehlo::MemoryEstimate> estimate;  // when it does not fit
   std::optional<int64_t> max_batch;                   // when it was looked for; 0: none fits
   // At the largest batch, when that was found and the batch asked for does not fit.
@@ -41,12 +41,12 @@ struct SliceOptions {
   int64_t multiple = 8, limit = int64_t{1} << 24;  // of the largest batch
   size_t largest = 8;                              // tensors listed when a program does not fit
   double deadline_seconds = 3600;
-  std::vector<std::string> worker;  // command line of pjrt::compile_in_worker
+  std::vector<std::string> worker;  // command line of compile_in_worker
 };
 
 // Compiles the step for one slice. Fails only when no slice could be compiled for (libtpu is missing); what
 // is wrong with this one stands in the result.
-base::Result<SliceResult> compile_for_slice(const pjrt::TpuSlice& slice, const StepSource& source,
+base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSource& source,
                                             const SliceOptions& options);
 
 // Both print `what` ("resnet50, batch 128 a device, f32") over the table.
@@ -63,4 +63,4 @@ void print_estimate(const std::string& what, const std::vector<SliceResult>& res
                     const EstimateOptions& options);
 nlohmann::json estimate_json(const SliceResult& result, const EstimateOptions& options);
 
-}  // namespace sluice::cli
+}  // namespace sluice::estimate

@@ -8,7 +8,7 @@
 
 #include "sluice/base/file.h"
 
-namespace sluice::cli {
+namespace sluice::estimate {
 namespace {
 
 using ::testing::AllOf;
@@ -55,7 +55,7 @@ class SliceReport : public ::testing::Test {
       return StepText{base::str("// ", batch, "\n", kProgram), replicas > 1};
     };
     return base::value_or_throw(
-        compile_for_slice(base::value_or_throw(pjrt::find_tpu_slice("v3-32")), source, options));
+        compile_for_slice(base::value_or_throw(find_tpu_slice("v3-32")), source, options));
   }
   static std::string printed(const SliceResult& result, const EstimateOptions* options = nullptr) {
     ::testing::internal::CaptureStdout();
@@ -106,7 +106,7 @@ TEST_F(SliceReport, TheLargestBatchAndTheCost) {
   EXPECT_NEAR(json["bound"]["on_demand"].get<double>(), 32.0, 1e-9);
   EXPECT_THAT(printed(result, &estimate),
               AllOf(HasSubstr("200"), HasSubstr("FLOPs"), HasSubstr("32.00"), HasSubstr("8.16"),
-                    HasSubstr(pjrt::kPriceDate), HasSubstr("bound")));
+                    HasSubstr(kPriceDate), HasSubstr("bound")));
 }
 
 TEST_F(SliceReport, WithoutRoomTheBoundsAreForTheLargestBatch) {
@@ -133,4 +133,4 @@ TEST_F(SliceReport, AnErrorStandsInTheTable) {
 }
 
 }  // namespace
-}  // namespace sluice::cli
+}  // namespace sluice::estimate

@@ -6,7 +6,7 @@
 
 #include "sluice/base/strings.h"
 
-namespace sluice::pjrt {
+namespace sluice::estimate {
 namespace {
 
 // first, 2 × first, … up to last, with those that are not offered left out.
@@ -96,4 +96,4 @@ std::vector<std::string> tpu_slice_names() {
   return names;
 }
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::estimate

@@ -7,7 +7,7 @@
 #include "sluice/base/result.h"
 #include "sluice/pjrt/named_value.h"
 
-namespace sluice::pjrt {
+namespace sluice::estimate {
 
 // One generation of TPUs. Figures are for one chip, from Google's pages on each generation.
 struct TpuGeneration {
@@ -34,8 +34,8 @@ struct TpuSlice {
   const TpuGeneration* generation = nullptr;
   std::vector<int> bounds;  // chips along each dimension
   int chips = 0, devices = 0, hosts = 0;
-  std::string topology;  // libtpu's name: "v3:4x4"
-  Options options;       // and its options
+  std::string topology;   // libtpu's name: "v3:4x4"
+  pjrt::Options options;  // and its options
 };
 
 // The slice of that name in any case; v5e-N is v5litepod-N. kInvalidArgument names the nearest and the known
@@ -44,4 +44,4 @@ base::Result<TpuSlice> find_tpu_slice(const std::string& name);
 // All names, generation by generation.
 std::vector<std::string> tpu_slice_names();
 
-}  // namespace sluice::pjrt
+}  // namespace sluice::estimate

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace sluice::pjrt {
+namespace sluice::estimate {
 namespace {
 
 using ::testing::AllOf;
@@ -93,4 +93,4 @@ TEST(TpuSlice, EveryNameIsFound) {
 }
 
 }  // namespace
-}  // namespace sluice::pjrt
+}  // namespace sluice::estimate

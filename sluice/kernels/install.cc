@@ -4,7 +4,6 @@
 #include <set>
 #include <string>
 
-#include "sluice/base/export.h"
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/product.h"
 #include "sluice/kernels/gemm/product_update.h"
@@ -18,14 +17,6 @@
 #include "sluice/kernels/rows/softmax.h"
 #include "sluice/kernels/rows/update.h"
 #include "sluice/kernels/threads.h"
-
-// jemalloc's settings, which it reads when the process starts; unused where another allocator serves it.
-// XLA's CPU plugin takes the memory of a program's intermediate values anew for each launch, and LibTorch
-// that of each result: what was freed stays the process's, large blocks too, and comes in huge pages:
-// neighbouring rows of a picture lie pages apart. (With a limit of ten seconds LibTorch's own operations took
-// a third longer.)
-extern "C" SLUICE_API const char* malloc_conf;
-const char* malloc_conf = "thp:always,metadata_thp:auto,dirty_decay_ms:-1,oversize_threshold:0";
 
 namespace sluice::kernels {
 namespace {

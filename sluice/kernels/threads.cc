@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "sluice/base/environment.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::kernels {
@@ -24,9 +25,9 @@ thread_local const StartHelper* helpers = nullptr;
 
 // The positive number that a variable of the environment begins with.
 std::optional<int> number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
+  const std::string text = base::environment(variable).value_or("");
   int number = 0;
-  if (text != nullptr) std::from_chars(text, text + std::string_view(text).size(), number);
+  std::from_chars(text.data(), text.data() + text.size(), number);
   return number > 0 ? std::optional(number) : std::nullopt;
 }
 

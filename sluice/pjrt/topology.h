@@ -20,8 +20,8 @@ struct AheadProgram;
 // The devices of some machine as a plugin's compiler knows them; no client is needed. Threads: any.
 class Topology {
  public:
-  // `name` and `options` are the plugin's own ("v3:4x4"); TpuSlice has them for libtpu. libtpu refuses wrong
-  // names and options with an error.
+  // `name` and `options` are the plugin's own ("v3:4x4"); estimate::TpuSlice has them for libtpu. libtpu
+  // refuses wrong names and options with an error.
   static base::Result<std::shared_ptr<Topology>> create(std::shared_ptr<Plugin> plugin,
                                                         const std::string& name, const Options& options = {});
   ~Topology();
@@ -62,7 +62,7 @@ struct AheadProgram {
 // Compiles StableHLO text (MLIR) for `num_replicas` of the topology's devices, one replica each. A program
 // that needs more memory than a device has is kResourceExhausted (see memory_shortage).
 //
-// libtpu ends the process on some inputs: call this in a process of its own (ahead_worker.h).
+// libtpu ends the process on some inputs: call this in a process of its own (sluice/estimate/ahead_worker.h).
 base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas);
 
 // What a compiler says that a program needs and a device has, from the text of its error; in bytes, as exact

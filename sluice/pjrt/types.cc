@@ -1,21 +1,9 @@
 #include "sluice/pjrt/types.h"
 
-#include <mutex>
-#include <unordered_set>
+#include "sluice/base/hash.h"
+#include "sluice/base/interner.h"
 
 namespace sluice::pjrt {
-namespace {
-
-struct HashType {
-  size_t operator()(const stablehlo::Type& type) const {
-    uint64_t hash = static_cast<uint64_t>(type.dtype) + 0x9E3779B97F4A7C15ull;
-    for (int64_t dim : type.dims)
-      hash = (hash ^ static_cast<uint64_t>(dim)) * 0x100000001B3ull + (hash >> 29);
-    return static_cast<size_t>(hash);
-  }
-};
-
-}  // namespace
 
 c::PJRT_Buffer_Type to_buffer_type(stablehlo::DType dtype) {
   switch (dtype) {
@@ -58,11 +46,11 @@ std::optional<stablehlo::DType> from_buffer_type(c::PJRT_Buffer_Type type) {
 }
 
 const stablehlo::Type* interned(const stablehlo::Type& type) {
-  static std::mutex mutex;
   // Never destroyed: buffers with static lifetime may outlive it otherwise.
-  static auto& table = *new std::unordered_set<stablehlo::Type, HashType>();
-  std::lock_guard lock(mutex);
-  return &*table.insert(type).first;
+  static auto& table = *new base::Interner<stablehlo::Type>();
+  return &table.find(
+      base::hash_words(static_cast<uint64_t>(type.dtype), type.dims),
+      [&](const stablehlo::Type& known) { return known == type; }, [&](size_t) { return type; });
 }
 
 }  // namespace sluice::pjrt

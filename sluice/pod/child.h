@@ -1,42 +1,21 @@
-// A process with pipes to its standard streams.
+// The commands that this room starts: ssh, tar and sh.
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "sluice/base/result.h"
+#include "sluice/base/process.h"
 
 namespace sluice::pod {
 
-// Runs in a session of its own, so that a terminal's Ctrl-C does not reach it. The pipes' ends here do not
-// block. The destructor closes them, kills the process if it still runs, and waits for it.
-class Child {
- public:
-  static base::Result<Child> start(const std::vector<std::string>& command);
-  Child(Child&& other) noexcept;
-  Child& operator=(Child&& other) noexcept;
-  ~Child();
-
-  int in() const { return in_; }    // to write to; -1 when closed
-  int out() const { return out_; }  // to read its output from; -1 when closed
-  int error() const { return error_; }
-  void close_in();
-  void close_out();
-  void close_error();
-  void kill();
-  // The exit status once it has ended (128 + n for signal n); does not wait.
-  std::optional<int> poll();
-  // Waits for its end.
-  int wait();
-
- private:
-  Child() = default;
-  pid_t process_ = -1;
-  int in_ = -1, out_ = -1, error_ = -1;
-  std::optional<int> status_;
-};
+// With a pipe to each standard stream, whose ends here do not block, and in a session of its own, so that a
+// terminal's Ctrl-C does not reach it.
+inline base::Result<base::Process> start_child(const std::vector<std::string>& command) {
+  base::ProcessOptions options;
+  options.input = base::ProcessOptions::Input::kPipe;
+  options.output = options.error = base::ProcessOptions::Output::kPipe;
+  options.nonblocking = options.own_session = true;
+  return base::Process::start(command, options);
+}
 
 }  // namespace sluice::pod

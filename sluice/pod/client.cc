@@ -94,7 +94,7 @@ Client::Client(RunRecord record, RunLock lock, Console console, bool background)
   record_.endings.resize(record_.job.workers.size());
 }
 
-int Client::run(const std::function<void()>& on_started) {
+int Client::begin(const std::function<void()>& on_started) {
   const Job& job = record_.job;
   record_.started = base::wall_seconds();
   record_.port = job.port != 0 ? job.port : free_port();
@@ -135,7 +135,7 @@ RoundResult Client::set_up() {
     if (job.workers[i].local_index == 0) plan.workers.push_back(static_cast<int>(i));
   plan.script = [&](int worker) { return script_of(job, worker, kSetup, record_.port); };
   plan.log_path = [&](int worker) { return log_of(job, worker, kSetup); };
-  return Round(job, std::move(plan), console_, signals_).run();
+  return Round(job, std::move(plan), console_, signals_).to_end();
 }
 
 RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>& on_started) {
@@ -156,7 +156,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
   auto earlier = record_.endings;
   Round round(job, std::move(plan), console_, signals_);
   if (stop) round.stop_at_once();
-  RoundResult result = round.run();
+  RoundResult result = round.to_end();
   // A client that took the run over knows of some endings from its predecessor.
   for (size_t i = 0; i < earlier.size(); ++i) {
     if (!earlier[i]) continue;

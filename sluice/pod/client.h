@@ -16,7 +16,7 @@ class Client {
 
   // From --program and --sync to the end; `on_started` is called when all workers run. The exit status of
   // `sluice run`.
-  int run(const std::function<void()>& on_started = {});
+  int begin(const std::function<void()>& on_started = {});
   // The same from where an earlier client left the run; `stop`: only to end it.
   int take_over(bool stop);
 

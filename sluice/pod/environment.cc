@@ -1,9 +1,9 @@
 #include "sluice/pod/environment.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 
+#include "sluice/base/environment.h"
 #include "sluice/base/hostlist.h"
 
 namespace sluice::pod {
@@ -105,11 +105,11 @@ base::Result<std::pair<std::string, std::string>> parse_variable(const std::stri
     return base::fail(Code::kInvalidArgument, "--env ", text,
                       ": expected NAME=VALUE, or NAME for its value here");
   if (equals != std::string::npos) return std::pair(name, text.substr(equals + 1));
-  const char* value = std::getenv(name.c_str());
-  if (value == nullptr)
+  const auto value = base::environment_even_empty(name.c_str());
+  if (!value)
     return base::fail(Code::kInvalidArgument, "--env ", name, ": it is not set here; give --env ", name,
                       "=VALUE");
-  return std::pair(name, std::string(value));
+  return std::pair(name, *value);
 }
 
 }  // namespace sluice::pod

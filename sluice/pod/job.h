@@ -1,4 +1,8 @@
-// What `sluice run` is asked to run, and where.
+// What `sluice run` is asked for, and where.
+//
+// The words of this room: a job is what is asked for; a run is the job once it has been started, with an id
+// and a folder, until its end (record.h); a round is one script on the workers until all have ended
+// (round.h); an attempt is a round of the job's command, of which a run has more than one where workers fail.
 #pragma once
 
 #include <cstdint>

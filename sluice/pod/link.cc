@@ -33,7 +33,7 @@ bool read_some(int descriptor, std::string& text, size_t most) {
 }  // namespace
 
 base::Result<Link> Link::open(const std::vector<std::string>& command, const std::string& script) {
-  SLUICE_TRY(Child child, Child::start(command));
+  SLUICE_TRY(base::Process child, start_child(command));
   Link link(std::move(child));
   link.to_send_ = framed(script);
   return link;

@@ -31,15 +31,18 @@ class Link {
   const std::optional<Ending>& ending() const { return ending_; }
   // All output has been read and the process has ended.
   bool is_closed() { return child_.out() < 0 && child_.error() < 0 && child_.poll().has_value(); }
-  int status() { return child_.poll().value_or(0); }
+  int status() {
+    const auto ended = child_.poll();
+    return ended ? ended->code() : 0;
+  }
   // What ssh and the shell said besides.
   const std::string& messages() const { return messages_; }
 
  private:
-  explicit Link(Child child) : child_(std::move(child)) {}
+  explicit Link(base::Process child) : child_(std::move(child)) {}
   void take_line(const std::string& line);
 
-  Child child_;
+  base::Process child_;
   std::string to_send_, error_text_, messages_;
   bool up_ = false;
   std::optional<Ending> ending_;

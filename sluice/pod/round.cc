@@ -86,11 +86,11 @@ Round::Round(const Job& job, RoundPlan plan, Console& console, Signals& signals)
 
 Round::~Round() = default;
 
-RoundResult Round::run() {
+RoundResult Round::to_end() {
   while (!all_ended()) {
     look_for_signals();
     open_links();
-    beat();
+    renew_lease();
     wait_for_events();
     move_data();
     look_for_failure();
@@ -144,10 +144,11 @@ void Round::open_link(Task& task) {
   if (stop_order_ != nullptr) task.link->order(stop_order_);
 }
 
-void Round::beat() {
+// The supervisors end their workers when they hear nothing from the client for so long.
+void Round::renew_lease() {
   const double now = base::monotonic_seconds();
-  if (job_.detached || job_.lease == 0 || now - beaten_ < std::min(10.0, job_.lease / 6.0)) return;
-  beaten_ = now;
+  if (job_.detached || job_.lease == 0 || now - renewed_at_ < std::min(10.0, job_.lease / 6.0)) return;
+  renewed_at_ = now;
   for (const auto& task : tasks_)
     if (task->link && task->link->is_up()) task->link->order("beat");
 }

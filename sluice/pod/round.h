@@ -40,8 +40,8 @@ class Round {
   ~Round();
 
   // Until all have ended. The first failure stops the others, and so does a signal; a second signal kills.
-  RoundResult run();
-  // Before run(): to end all workers.
+  RoundResult to_end();
+  // Before to_end(): to end all workers.
   void stop_at_once() { stop("stop INT"); }
 
  private:
@@ -52,7 +52,7 @@ class Round {
   void close_link(Task& task);
   void lose_link(Task& task);
   void set_ending(Task& task, Ending ending);
-  void beat();
+  void renew_lease();
   void wait_for_events();
   void move_data();
   void look_for_failure();
@@ -68,7 +68,8 @@ class Round {
   Console& console_;
   Signals& signals_;
   std::vector<std::unique_ptr<Task>> tasks_;
-  double beaten_ = 0;  // monotonic times
+  // Monotonic times.
+  double renewed_at_ = 0;
   std::optional<double> started_at_, failed_at_, stopped_at_;
   const char* stop_order_ = nullptr;
   int seen_signals_ = 0;

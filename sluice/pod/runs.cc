@@ -37,7 +37,7 @@ int run_in_background(const RunRecord& record, int report) {
     say(client.error().what());
     return 1;
   }
-  return (*client)->run([&] { [[maybe_unused]] const auto sent = ::write(report, "up", 2); });
+  return (*client)->begin([&] { [[maybe_unused]] const auto sent = ::write(report, "up", 2); });
 }
 
 // Starts the client as a process of its own; returns once all workers run, or with how the run ended before
@@ -158,7 +158,7 @@ base::Result<int> run_job(Job job) {
                 "; logs: ", folder));
   if (record.job.detached) return detach(record);
   SLUICE_TRY(const auto client, Client::open(std::move(record), /*background=*/false));
-  return client->run();
+  return client->begin();
 }
 
 base::Result<int> attach_run(const std::string& name) {

@@ -28,7 +28,7 @@ struct Transfer {
 base::Status pack(const Job& job, const std::string& archive) {
   if (!base::is_directory(job.sync))
     return base::fail(Code::kInvalidArgument, "--sync ", job.sync, " is no folder");
-  SLUICE_TRY(Child tar, Child::start(pack_command(job, archive)));
+  SLUICE_TRY(base::Process tar, start_child(pack_command(job, archive)));
   tar.close_in();
   std::string messages;
   char text[4096];
@@ -40,7 +40,7 @@ base::Status pack(const Job& job, const std::string& archive) {
     if (count == 0) break;
   }
   // 1: a file changed while it was read.
-  if (const int status = tar.wait(); status > 1)
+  if (const int status = tar.wait().code(); status > 1)
     return base::fail(Code::kUnavailable, "cannot pack ", job.sync, ": ", base::trim(messages));
   return {};
 }

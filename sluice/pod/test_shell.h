@@ -13,7 +13,7 @@ namespace sluice::pod {
 // The standard output of a command with this standard input; "(failed)" after it unless it ended with status
 // 0.
 inline std::string output_of(const std::vector<std::string>& command, const std::string& input = "") {
-  Child child = base::value_or_throw(Child::start(command));
+  base::Process child = base::value_or_throw(start_child(command));
   size_t sent = 0;
   std::string output;
   while (child.out() >= 0) {
@@ -29,7 +29,7 @@ inline std::string output_of(const std::vector<std::string>& command, const std:
     if (count > 0) output.append(block, static_cast<size_t>(count));
     if (count == 0) child.close_out();
   }
-  return child.wait() == 0 ? output : output + "(failed)";
+  return child.wait().code() == 0 ? output : output + "(failed)";
 }
 
 inline std::string sh_output(const std::string& script) { return output_of({"sh", "-c", script}); }

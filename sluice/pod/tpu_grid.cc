@@ -1,7 +1,7 @@
 #include "sluice/pod/tpu_grid.h"
+#include "sluice/base/number.h"
 
 #include <bit>
-#include <charconv>
 #include <vector>
 
 namespace sluice::pod {
@@ -11,9 +11,8 @@ namespace {
 std::vector<int> sides_of(const std::string& text) {
   std::vector<int> sides;
   for (const std::string& side : base::split(text, 'x')) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(side.data(), side.data() + side.size(), number);
-    if (error != std::errc() || end != side.data() + side.size() || number < 1 || number > 100'000) return {};
+    const int number = base::number_of<int>(side).value_or(0);
+    if (number < 1 || number > 100'000) return {};
     sides.push_back(number);
   }
   return sides.size() <= 3 ? sides : std::vector<int>();

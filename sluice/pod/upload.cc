@@ -29,7 +29,7 @@ bool read_text(int descriptor, std::string& text) {
 }  // namespace
 
 base::Result<Upload> Upload::start(const std::vector<std::string>& command, const std::string& script) {
-  SLUICE_TRY(Child child, Child::start(command));
+  SLUICE_TRY(base::Process child, start_child(command));
   Upload upload(std::move(child));
   upload.script_ = framed(script);
   return upload;

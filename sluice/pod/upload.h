@@ -29,7 +29,10 @@ class Upload {
   void move();
   // All output has been read and the command has ended.
   bool has_ended();
-  int status() { return child_.poll().value_or(0); }
+  int status() {
+    const auto ended = child_.poll();
+    return ended ? ended->code() : 0;
+  }
 
   // Of the file, sent so far: the offset counts as sent.
   uint64_t position() const { return position_ - block_.size(); }
@@ -38,11 +41,11 @@ class Upload {
   const std::string& messages() const { return messages_; }  // its standard error
 
  private:
-  explicit Upload(Child child) : child_(std::move(child)) {}
+  explicit Upload(base::Process child) : child_(std::move(child)) {}
   void write_some();
   bool write_from(std::string& bytes);
 
-  Child child_;
+  base::Process child_;
   std::string script_, block_;  // not yet sent: of the script, and what has been read of the file
   int file_ = -1;
   uint64_t position_ = 0;

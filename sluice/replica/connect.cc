@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/result.h"
 #include "sluice/device/runtime.h"
 #include "sluice/replica/launch_check.h"
@@ -30,12 +31,12 @@ class PluginStore : public pjrt::KeyValueStore {
   }
 
   base::Result<std::string> get(const std::string& key, std::chrono::milliseconds timeout) override {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    const double deadline = base::monotonic_seconds() + std::chrono::duration<double>(timeout).count();
     while (true) {
       auto found = try_get(key);
       if (found || found.error().code() != Code::kNotFound) return found;
       SLUICE_OK(processes_->status());
-      if (std::chrono::steady_clock::now() > deadline)
+      if (base::monotonic_seconds() > deadline)
         return base::fail(Code::kDeadlineExceeded, "no process has put \"", key, "\" within ",
                           timeout.count(), " ms");
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -21,8 +21,8 @@
 namespace sluice::replica {
 namespace {
 
-using pjrt::HostSpan;
-using pjrt::Reduction;
+using collectives::HostSpan;
+using collectives::Reduction;
 using stablehlo::DType;
 
 // Spans of at least kDirect bytes are sent from where they are; smaller ones are collected in buckets.
@@ -86,7 +86,7 @@ class Connections : c10d::ProcessGroupGloo::AsyncWork {
   }
 };
 
-class GlooTransport : public pjrt::Transport {
+class GlooTransport : public collectives::Transport {
  public:
   GlooTransport(std::shared_ptr<Processes> processes, c10::intrusive_ptr<c10d::ProcessGroupGloo> group,
                 std::string name)
@@ -247,7 +247,7 @@ class GlooTransport : public pjrt::Transport {
         SLUICE_OK(all_gather(staging_.data(), bytes));
         std::vector<const void*> inputs;
         for (size_t p = 0; p < count(); ++p) inputs.push_back(&staging_[bytes * p]);
-        pjrt::reduce(dtype, reduction, inputs, {&piece, 1}, elements);
+        collectives::reduce(dtype, reduction, inputs, {&piece, 1}, elements);
       }
     }
     return {};
@@ -316,7 +316,7 @@ base::Status check_addresses(const std::vector<std::string>& addresses) {
 
 }  // namespace
 
-base::Result<std::shared_ptr<pjrt::Transport>> make_gloo_transport(
+base::Result<std::shared_ptr<collectives::Transport>> make_gloo_transport(
     const std::shared_ptr<Processes>& processes) {
   static std::atomic<int> made{0};
   const std::string name = base::str("collectives ", made++);

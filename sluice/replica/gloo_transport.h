@@ -17,7 +17,7 @@ namespace sluice::replica {
 //
 // f16 and bf16 are rounded after each process's addend; sums of 8- and 16-bit integers and all maxima and
 // minima gather the processes' parts first, which costs more memory traffic on many processes.
-base::Result<std::shared_ptr<pjrt::Transport>> make_gloo_transport(
+base::Result<std::shared_ptr<collectives::Transport>> make_gloo_transport(
     const std::shared_ptr<Processes>& processes);
 
 }  // namespace sluice::replica

@@ -13,8 +13,8 @@
 namespace sluice::replica {
 namespace transport_testing {
 
-using pjrt::HostSpan;
-using pjrt::Reduction;
+using collectives::HostSpan;
+using collectives::Reduction;
 using stablehlo::DType;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -23,7 +23,7 @@ using testing::run_part;
 
 struct Connected {
   std::shared_ptr<Processes> processes = base::value_or_throw(Processes::join(my_placement()));
-  std::shared_ptr<pjrt::Transport> transport = base::value_or_throw(make_gloo_transport(processes));
+  std::shared_ptr<collectives::Transport> transport = base::value_or_throw(make_gloo_transport(processes));
 };
 
 template <typename T>
@@ -85,7 +85,7 @@ SLUICE_PART(Values) {
     const void* input = &one;
     void* output = &expected;
     const std::vector<const void*> inputs(static_cast<size_t>(all.processes->count()), input);
-    pjrt::reduce(dtype, Reduction::kSum, inputs, {&output, 1}, 1);
+    collectives::reduce(dtype, Reduction::kSum, inputs, {&output, 1}, 1);
     EXPECT_EQ(halves, std::vector<uint16_t>(1000, expected));
   }
 }
@@ -99,6 +99,21 @@ SLUICE_PART(Gathers) {
   }
 }
 
+TEST(Transport, HowLongACollectiveWaits) {
+  ::unsetenv("SLUICE_COLLECTIVE_TIMEOUT");
+  EXPECT_EQ(collective_timeout(), std::chrono::minutes(30));
+  for (const auto& [text, expected] : {std::pair("60", 60'000),
+                                       {"0.5", 500},
+                                       {"0", 1'800'000},
+                                       {"-1", 1'800'000},
+                                       {"soon", 1'800'000},
+                                       {"5s", 1'800'000}}) {
+    ::setenv("SLUICE_COLLECTIVE_TIMEOUT", text, 1);
+    EXPECT_EQ(collective_timeout(), std::chrono::milliseconds(expected)) << text;
+  }
+  ::unsetenv("SLUICE_COLLECTIVE_TIMEOUT");
+}
+
 TEST(GlooTransport, Values) {
   run_part("Values", 1);
   run_part("Values", 2);
@@ -108,14 +123,14 @@ TEST(GlooTransport, Values) {
 
 // Two replicas in each process, through a program on XLA's CPU plugin.
 pjrt::testing::Prepared prepare_program(Connected& all, pjrt::Client& client, int64_t site) {
-  auto& collectives = pjrt::HostCollectives::get();
-  base::value_or_throw(collectives.install(*client.plugin()));
-  pjrt::HostCollectivesConfig config;
+  auto& host = collectives::HostCollectives::get();
+  base::value_or_throw(host.install(*client.plugin()));
+  collectives::HostCollectivesConfig config;
   config.device_ids = {0, 1};
   config.process_index = all.processes->index();
   config.processes = all.processes->count();
   config.transport = all.transport;
-  base::value_or_throw(collectives.configure(config));
+  base::value_or_throw(host.configure(config));
   const pjrt::testing::Types types = {pjrt::testing::f32({40'000}), pjrt::testing::f32({3})};
   std::vector<pjrt::testing::Arrays> arguments;
   for (int r = 0; r < 2; ++r) {
@@ -195,7 +210,7 @@ TEST(GlooTransport, AKilledProcessIsNamed) {
 
 // One that is stopped closes no connection: only its pulse stands still. Gone on, it too learns that it was
 // lost.
-void until_lost(pjrt::Transport& transport) {
+void until_lost(collectives::Transport& transport) {
   std::vector<float> numbers(5'000'000, 1);
   const HostSpan span{numbers.data(), numbers.size()};
   base::Status status;

@@ -1,10 +1,10 @@
 #include "sluice/replica/placement.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "sluice/base/hostlist.h"
+#include "sluice/base/number.h"
 
 namespace sluice::replica {
 namespace {
@@ -30,12 +30,11 @@ class Reader {
 
   base::Result<int> number(const std::vector<const char*>& names, int smallest, int largest) const {
     SLUICE_TRY(const std::string value, text(names));
-    int result = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-    if (error != std::errc() || end != value.data() + value.size() || result < smallest || result > largest)
+    const auto result = base::number_of<int>(value);
+    if (!result || *result < smallest || *result > largest)
       return wrong(base::join(names, " or "), " is \"", value, "\": expected a whole number from ", smallest,
                    " to ", largest);
-    return result;
+    return *result;
   }
 
   // `hosts`: of each process; left out where there are more or fewer of them.
@@ -71,10 +70,8 @@ bool any(const Getter& get, const std::vector<const char*>& names) {
 int port_of(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0) return 0;
-  int port = 0;
-  const char* last = address.data() + address.size();
-  const auto [end, error] = std::from_chars(address.data() + colon + 1, last, port);
-  return error == std::errc() && end == last && port > 0 && port < 65536 ? port : 0;
+  const int port = base::number_of<int>(std::string_view(address).substr(colon + 1)).value_or(0);
+  return port > 0 && port < 65536 ? port : 0;
 }
 
 // The pieces between commas, without white space around them.
@@ -115,8 +112,7 @@ Found from_slurm(const Getter& get) {
   SLUICE_TRY(const int job, read.number({"SLURM_JOB_ID"}, 0, 2'000'000'000));
   // Steps other than srun's have numbers near 2^32.
   SLUICE_TRY(const std::string step_text, read.text({"SLURM_STEP_ID"}));
-  unsigned step = 0;
-  std::from_chars(step_text.data(), step_text.data() + step_text.size(), step);
+  const unsigned step = base::number_of<unsigned>(step_text).value_or(0);
   SLUICE_TRY(const std::string list, read.text({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}));
   const auto hosts = base::expand_hostlist(list);
   if (!hosts) return read.wrong("the node list: ", hosts.error().what());
@@ -128,10 +124,8 @@ Found from_slurm(const Getter& get) {
 int64_t product_of(const std::string& bounds) {
   int64_t product = 1;
   for (const std::string& item : items_of(bounds)) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), number);
-    if (error != std::errc() || end != item.data() + item.size() || number < 1 || number > kMostProcesses)
-      return 0;
+    const int number = base::number_of<int>(item).value_or(0);
+    if (number < 1 || number > kMostProcesses) return 0;
     product = std::min<int64_t>(kMostProcesses, product) * number;
   }
   return product;

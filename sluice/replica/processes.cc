@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <thread>
 
 #include "sluice/base/build_id.h"
@@ -11,6 +10,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/store_client.h"
@@ -31,11 +31,8 @@ std::string prefix_of(const Processes::Offer& offer) {
 base::Result<std::pair<std::string, uint16_t>> address_of(const std::string& coordinator) {
   const size_t colon = coordinator.rfind(':');
   uint16_t port = 0;
-  if (colon != std::string::npos) {
-    const std::string digits = coordinator.substr(colon + 1);
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    if (error != std::errc() || end != digits.data() + digits.size()) port = 0;
-  }
+  if (colon != std::string::npos)
+    port = base::number_of<uint16_t>(coordinator.substr(colon + 1)).value_or(uint16_t{0});
   if (colon == 0 || port == 0)
     return base::fail(Code::kInvalidArgument, "the coordinator must be host:port, found \"", coordinator,
                       "\"");
@@ -69,10 +66,8 @@ std::chrono::seconds join_within() {
   constexpr std::chrono::seconds kUsual{300};
   const auto text = base::environment("SLUICE_JOIN_TIMEOUT");
   if (!text) return kUsual;
-  int seconds = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-  if (error == std::errc() && end == text->data() + text->size() && seconds > 0)
-    return std::chrono::seconds(seconds);
+  const auto seconds = base::number_of<int>(*text);
+  if (seconds && *seconds > 0) return std::chrono::seconds(*seconds);
   base::warn("SLUICE_JOIN_TIMEOUT is \"", *text, "\": expected whole seconds, at least 1; ", kUsual.count(),
              " it is");
   return kUsual;

@@ -71,14 +71,8 @@ base::Status Pulse::beat() {
 }
 
 std::chrono::milliseconds lost_after() {
-  const auto text = base::environment("SLUICE_LOST_AFTER");
-  if (!text) return Pulse::Times{}.patience;
-  char* end = nullptr;
-  const double seconds = std::strtod(text->c_str(), &end);
-  if (end == text->c_str() || *end != '\0' || !(seconds >= 0 && seconds < 1e9)) {
-    base::warn("SLUICE_LOST_AFTER is \"", *text, "\": expected seconds, or 0 for any time; 20 it is");
-    return Pulse::Times{}.patience;
-  }
+  constexpr std::chrono::duration<double> kUsual = Pulse::Times{}.patience;
+  const double seconds = base::environment_seconds("SLUICE_LOST_AFTER", kUsual.count(), 0);
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 

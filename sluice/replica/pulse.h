@@ -1,4 +1,5 @@
-// Which processes of a run still live. Needs no LibTorch.
+// The pulse: which processes of a run still live, as they tell each other. Needs no LibTorch. Not the
+// heartbeat (sluice/session/heartbeat.h), a worker's sign to its launcher that it makes progress.
 #pragma once
 
 #include <chrono>

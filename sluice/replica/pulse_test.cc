@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sluice/replica/loss.h"
@@ -17,6 +19,17 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+
+TEST(LostAfter, IsWhatTheEnvironmentSays) {
+  ::unsetenv("SLUICE_LOST_AFTER");
+  EXPECT_EQ(lost_after(), milliseconds(20'000));
+  for (const auto& [text, expected] :
+       {std::pair("60", 60'000), {"0.5", 500}, {"0", 0}, {"-1", 20'000}, {"soon", 20'000}}) {
+    ::setenv("SLUICE_LOST_AFTER", text, 1);
+    EXPECT_EQ(lost_after(), milliseconds(expected)) << text;
+  }
+  ::unsetenv("SLUICE_LOST_AFTER");
+}
 
 // What stands for the store. A process that is frozen beats no more: its calls wait.
 struct Place {

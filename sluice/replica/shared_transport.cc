@@ -21,7 +21,7 @@
 namespace sluice::replica {
 namespace {
 
-using pjrt::HostSpan;
+using collectives::HostSpan;
 using stablehlo::DType;
 
 // Of each process at a time: its share of it, times the processes, stays in a core's cache.
@@ -116,7 +116,7 @@ SharedSegment::~SharedSegment() {
 
 void SharedSegment::remove(const std::string& name) { ::shm_unlink(name.c_str()); }
 
-class SharedTransport : public pjrt::Transport {
+class SharedTransport : public collectives::Transport {
  public:
   SharedTransport(std::unique_ptr<SharedSegment> segment, int index, int processes,
                   std::chrono::milliseconds timeout, RunState run)
@@ -147,7 +147,8 @@ class SharedTransport : public pjrt::Transport {
     return {};
   }
 
-  base::Status all_reduce(std::span<const HostSpan> spans, DType dtype, pjrt::Reduction reduction) override {
+  base::Status all_reduce(std::span<const HostSpan> spans, DType dtype,
+                          collectives::Reduction reduction) override {
     const size_t size = stablehlo::dtype_size(dtype), most = kPiece / size;
     Cursor in{spans}, out{spans};
     while (true) {
@@ -210,13 +211,13 @@ class SharedTransport : public pjrt::Transport {
   char* results() const { return place(count()); }
 
   // This process's part of the piece: a run of elements.
-  void combine(size_t elements, size_t size, DType dtype, pjrt::Reduction reduction) const {
+  void combine(size_t elements, size_t size, DType dtype, collectives::Reduction reduction) const {
     const size_t begin = elements * me() / count(), end = elements * (me() + 1) / count();
     if (begin == end) return;
     std::vector<const void*> inputs;
     for (size_t p = 0; p < count(); ++p) inputs.push_back(said_by(p) + begin * size);
     void* output = results() + begin * size;
-    pjrt::reduce(dtype, reduction, inputs, {&output, 1}, end - begin);
+    collectives::reduce(dtype, reduction, inputs, {&output, 1}, end - begin);
   }
 
   // The barrier: nobody goes on before all have come.
@@ -277,9 +278,10 @@ class SharedTransport : public pjrt::Transport {
   std::atomic<bool> ended_{false};
 };
 
-std::shared_ptr<pjrt::Transport> make_shared_transport(std::unique_ptr<SharedSegment> segment, int index,
-                                                       int processes, std::chrono::milliseconds timeout,
-                                                       RunState run) {
+std::shared_ptr<collectives::Transport> make_shared_transport(std::unique_ptr<SharedSegment> segment,
+                                                              int index, int processes,
+                                                              std::chrono::milliseconds timeout,
+                                                              RunState run) {
   return std::make_shared<SharedTransport>(std::move(segment), index, processes, timeout, std::move(run));
 }
 

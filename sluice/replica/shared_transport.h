@@ -50,8 +50,9 @@ struct RunState {
 // the processes, each its part of a piece, so that all get the same bits. A process that ends in whatever
 // way is noticed by the others within a tenth of a second; who waits gives up too when the run has ended;
 // `timeout` is for a process that lives and does not come. From then on every call fails.
-std::shared_ptr<pjrt::Transport> make_shared_transport(std::unique_ptr<SharedSegment> segment, int index,
-                                                       int processes, std::chrono::milliseconds timeout,
-                                                       RunState run);
+std::shared_ptr<collectives::Transport> make_shared_transport(std::unique_ptr<SharedSegment> segment,
+                                                              int index, int processes,
+                                                              std::chrono::milliseconds timeout,
+                                                              RunState run);
 
 }  // namespace sluice::replica

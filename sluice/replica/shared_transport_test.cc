@@ -18,8 +18,8 @@
 namespace sluice::replica {
 namespace {
 
-using pjrt::HostSpan;
-using pjrt::Reduction;
+using collectives::HostSpan;
+using collectives::Reduction;
 using stablehlo::DType;
 using ::testing::HasSubstr;
 
@@ -28,9 +28,9 @@ constexpr std::chrono::minutes kLong{10};
 // Of processes that know nothing of each other but the transport.
 const RunState kAlone{[] { return base::Status(); }, ending};
 
-std::vector<std::shared_ptr<pjrt::Transport>> connect(int processes,
-                                                      std::chrono::milliseconds timeout = kLong) {
-  std::vector<std::shared_ptr<pjrt::Transport>> all;
+std::vector<std::shared_ptr<collectives::Transport>> connect(int processes,
+                                                             std::chrono::milliseconds timeout = kLong) {
+  std::vector<std::shared_ptr<collectives::Transport>> all;
   auto first = base::value_or_throw(SharedSegment::create(processes));
   const std::string name = first->name();
   all.push_back(make_shared_transport(std::move(first), 0, processes, timeout, kAlone));
@@ -54,7 +54,8 @@ T value(int process, size_t span, size_t k) {
 
 // Spans of many sizes: empty, small, around the size of a piece, larger than it.
 template <typename T>
-void reduce_and_compare(pjrt::Transport& mine, int index, int processes, DType dtype, Reduction reduction) {
+void reduce_and_compare(collectives::Transport& mine, int index, int processes, DType dtype,
+                        Reduction reduction) {
   const std::vector<size_t> sizes = {0, 1, 100, 60'000, 131'072, 131'073, 0, 300'000, 7};
   std::vector<std::vector<T>> data;
   std::vector<HostSpan> spans;
@@ -83,7 +84,7 @@ TEST(SharedTransport, Reduces) {
   for (int processes : {1, 2, 3, 5}) {
     auto all = connect(processes);
     in_threads(processes, [&](int p) {
-      pjrt::Transport& mine = *all[static_cast<size_t>(p)];
+      collectives::Transport& mine = *all[static_cast<size_t>(p)];
       for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin}) {
         reduce_and_compare<float>(mine, p, processes, DType::kF32, reduction);
         reduce_and_compare<double>(mine, p, processes, DType::kF64, reduction);
@@ -98,7 +99,7 @@ TEST(SharedTransport, GathersAndExchanges) {
   constexpr int kProcesses = 4;
   auto all = connect(kProcesses);
   in_threads(kProcesses, [&](int p) {
-    pjrt::Transport& mine = *all[static_cast<size_t>(p)];
+    collectives::Transport& mine = *all[static_cast<size_t>(p)];
     for (size_t bytes : {size_t{0}, size_t{1}, size_t{1000}, size_t{1'500'000}}) {
       std::string whole(bytes * kProcesses, 'x');
       std::fill_n(whole.begin() + static_cast<std::ptrdiff_t>(bytes) * p, bytes, static_cast<char>('a' + p));
@@ -118,7 +119,7 @@ TEST(SharedTransport, GathersAndExchanges) {
 TEST(SharedTransport, OneThatStopsSaysWhy) {
   auto all = connect(3);
   in_threads(3, [&](int p) {
-    pjrt::Transport& mine = *all[static_cast<size_t>(p)];
+    collectives::Transport& mine = *all[static_cast<size_t>(p)];
     if (p == 1) return mine.abort("replica 3 did not come");
     const auto parts = mine.exchange("x");
     ASSERT_FALSE(parts);

@@ -20,7 +20,7 @@ std::string machine() {
 
 // Through shared memory where all processes can open the same: those of one machine (and one container).
 // Nothing where they cannot.
-base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(
+base::Result<std::shared_ptr<collectives::Transport>> try_shared_memory(
     const std::shared_ptr<Processes>& all_processes) {
   Processes& processes = *all_processes;
   std::unique_ptr<SharedSegment> segment;
@@ -43,7 +43,7 @@ base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(
       name != "" && machine() != "" && std::all_of(all.begin(), all.end(), [&](const auto& other) {
         return other.substr(0, other.rfind('\n')) == mine;
       });
-  std::shared_ptr<pjrt::Transport> transport;
+  std::shared_ptr<collectives::Transport> transport;
   if (together && processes.index() != 0) {
     if (auto opened = SharedSegment::open(name, processes.count())) segment = std::move(*opened);
   }
@@ -67,16 +67,16 @@ base::Result<std::shared_ptr<pjrt::Transport>> try_shared_memory(
 
 }  // namespace
 
-base::Result<std::shared_ptr<pjrt::Transport>> make_transport(const std::shared_ptr<Processes>& processes) {
+base::Result<std::shared_ptr<collectives::Transport>> make_transport(
+    const std::shared_ptr<Processes>& processes) {
   SLUICE_TRY(auto transport, try_shared_memory(processes));
   if (transport != nullptr) return transport;
   return make_gloo_transport(processes);
 }
 
 std::chrono::milliseconds collective_timeout() {
-  const std::string text = base::environment("SLUICE_COLLECTIVE_TIMEOUT").value_or("");
-  const double seconds = std::strtod(text.c_str(), nullptr);
-  return std::chrono::milliseconds(seconds > 0 ? static_cast<int64_t>(seconds * 1000) : 1'800'000);
+  const double seconds = base::environment_seconds("SLUICE_COLLECTIVE_TIMEOUT", 1800, 0.001);
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
 }  // namespace sluice::replica

@@ -12,7 +12,8 @@ namespace sluice::replica {
 
 // Connects all processes with each other; all of them call it, as often as the others. Through shared memory
 // where all run on one machine, else over Gloo; SLUICE_TRANSPORT=shared or gloo demands one of them.
-base::Result<std::shared_ptr<pjrt::Transport>> make_transport(const std::shared_ptr<Processes>& processes);
+base::Result<std::shared_ptr<collectives::Transport>> make_transport(
+    const std::shared_ptr<Processes>& processes);
 
 // SLUICE_COLLECTIVE_TIMEOUT in seconds, or 30 minutes: so long a collective waits for a process that lives.
 std::chrono::milliseconds collective_timeout();

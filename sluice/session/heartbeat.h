@@ -1,4 +1,5 @@
-// A sign of life for the launcher, which ends a run that hangs.
+// The heartbeat: a worker's sign to its launcher (`sluice run`), which ends a run that hangs, that it makes
+// progress. Not the pulse (sluice/replica/pulse.h), by which the processes tell each other that they live.
 #pragma once
 
 #include <optional>

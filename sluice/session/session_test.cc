@@ -301,6 +301,35 @@ TEST(Start, TakesItsFlagsAndLeavesTheOthers) {
   EXPECT_EQ(argv[4], nullptr);
 }
 
+TEST(Start, FlagsCountMoreThanTheEnvironmentAndThatMoreThanTheDefault) {
+  ::setenv("SLUICE_DEVICE", "cpu", 1);
+  ::setenv("SLUICE_DEVICES", "none", 1);
+  EXPECT_THROW(start(), Error) << "SLUICE_DEVICES is no number";
+  ::setenv("SLUICE_DEVICES", "3", 1);
+  EXPECT_EQ(start().device(), torch::Device("cpu"));
+  ::setenv("SLUICE_DEVICE", "gpu", 1);
+  EXPECT_THROW(start(), Error);
+  std::string text[] = {"program", "--sluice-device=cpu", "--sluice-strict=off"};
+  char* argv[] = {text[0].data(), text[1].data(), text[2].data(), nullptr};
+  EXPECT_EQ(start(3, argv).device(), torch::Device("cpu"));
+  Options options;
+  options.device = "cpu";
+  EXPECT_EQ(start(options).device(), torch::Device("cpu"));
+  ::unsetenv("SLUICE_DEVICE");
+  ::unsetenv("SLUICE_DEVICES");
+}
+
+TEST(Start, ASwitchIsOnOrOff) {
+  std::string text[] = {"program", "--sluice-device=cpu", "--sluice-eager=maybe"};
+  char* argv[] = {text[0].data(), text[1].data(), text[2].data(), nullptr};
+  try {
+    start(3, argv);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("--sluice-eager: expected on or off, found \"maybe\""));
+  }
+}
+
 TEST(Start, UnknownFlagsAndDevicesAreErrors) {
   std::string text[] = {"program", "--sluice-devise=cpu"};
   char* argv[] = {text[0].data(), text[1].data(), nullptr};

@@ -29,8 +29,15 @@ Options from_environment() {
   Options options;
   if (auto device = base::environment("SLUICE_DEVICE")) options.device = *device;
   if (auto devices = base::environment("SLUICE_DEVICES")) set_devices(options, "SLUICE_DEVICES", *devices);
-  options.xla.strict = base::environment_flag("SLUICE_STRICT", options.xla.strict);
   return options;
+}
+
+// Of a flag that may stand alone.
+bool is_on(const std::string& flag, const std::string& value) {
+  const auto on = value.empty() ? std::optional(true) : base::switch_of(value);
+  if (!on)
+    throw Error(Code::kInvalidArgument, base::str(flag, ": expected on or off, found \"", value, "\""));
+  return *on;
 }
 
 void set(Options& options, const std::string& flag, const std::string& value) {
@@ -38,8 +45,8 @@ void set(Options& options, const std::string& flag, const std::string& value) {
   if (flag == "--sluice-plugin") options.xla.plugin = value;
   if (flag == "--sluice-devices") set_devices(options, flag, value);
   if (flag == "--sluice-dump") options.xla.dump = value;
-  if (flag == "--sluice-strict") options.xla.strict = true;
-  if (flag == "--sluice-eager") options.xla.eager = true;
+  if (flag == "--sluice-strict") options.xla.strict = is_on(flag, value);
+  if (flag == "--sluice-eager") options.xla.eager = is_on(flag, value);
 }
 
 // Reads the flags; the arguments that are not ours are counted into `kept` and moved to the front when

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,11 +80,10 @@ struct TrainOptions {
   std::string plugin;  // see DeviceOptions
   int devices = 0;     // 0: all of a TPU or GPU, 1 of a CPU
   std::vector<int> device_ids;
-  std::string precision = "f32";  // f32 or bf16
-  bool cpu_kernels = true;        // see DeviceOptions
-  bool strict = false;
-  bool sync_batch_norm = false;  // statistics over all replicas' batches
-  int64_t check_replicas = 0;    // compare the parameters on all replicas every so many steps; 0: never
+  std::string precision = "f32";            // f32 or bf16
+  std::optional<bool> cpu_kernels, strict;  // see DeviceOptions
+  bool sync_batch_norm = false;             // statistics over all replicas' batches
+  int64_t check_replicas = 0;  // compare the parameters on all replicas every so many steps; 0: never
 
   // What is written.
   std::string logdir = "sluice-run";

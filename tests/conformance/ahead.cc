@@ -145,11 +145,11 @@ class AheadRun {
   explicit AheadRun(Options options) : options_(std::move(options)) {}
 
   // Compiles the cases as one program; when it is refused, halves it until the guilty ones are alone.
-  void compile(const pjrt::TpuSlice& slice, const std::vector<Case>& cases) {
+  void compile(const estimate::TpuSlice& slice, const std::vector<Case>& cases) {
     const Lowered lowered = lower_cases(cases);
     skipped_.insert(lowered.skipped.begin(), lowered.skipped.end());
     if (lowered.text.empty()) return;
-    const auto report = pjrt::compile_in_worker({options_.worker}, {slice, lowered.text});
+    const auto report = estimate::compile_in_worker({options_.worker}, {slice, lowered.text});
     ++programs_;
     if (report && report->fits) {
       compiled_ += cases.size();
@@ -174,7 +174,7 @@ class AheadRun {
 
   int run(const std::vector<Case>& cases) {
     for (size_t s = 0; s < options_.slices.size(); ++s) {
-      const auto slice = base::value_or_throw(pjrt::find_tpu_slice(options_.slices[s]));
+      const auto slice = base::value_or_throw(estimate::find_tpu_slice(options_.slices[s]));
       for (size_t i = 0; i < cases.size(); i += kCallsInProgram) {
         if (!options_.all && i / kCallsInProgram % options_.slices.size() != s) continue;
         const size_t end = std::min(cases.size(), i + kCallsInProgram);
@@ -198,7 +198,7 @@ class AheadRun {
 int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   if (const auto plugin = pjrt::find_plugin("tpu", pjrt::plugin_search_folders()); !plugin) {
-    std::printf("libtpu is not installed: %s\n", pjrt::kInstallLibtpu);
+    std::printf("libtpu is not installed: %s\n", estimate::kInstallLibtpu);
     return 77;
   }
   at::set_num_threads(1);

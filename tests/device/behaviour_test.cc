@@ -1,4 +1,5 @@
 // What programs rely on besides the values: Module::to, hooks, scripts, printing, errors, fallback, counts.
+#include <c10/core/AutogradState.h>
 #include <torch/script.h>
 
 #include <sstream>
@@ -333,6 +334,49 @@ TEST(Backward, IsRecordedByItsCaller) {
   y.register_hook([&](const torch::Tensor&) { recorded_by = std::this_thread::get_id(); });
   y.sum().backward();
   EXPECT_EQ(recorded_by, std::this_thread::get_id());
+  expect_same(x.grad(), torch::full({3}, 2.0f), 0);
+}
+
+// What autograd does with its threads is the user's: it is another thing only during a pass on the device.
+TEST(Backward, LeavesAutogradsThreadsAsTheyWere) {
+  using c10::AutogradState;
+  const auto threads = [] { return AutogradState::get_tls_state().get_multithreading_enabled(); };
+  const auto passes = [&](torch::Device device) {
+    std::vector<bool> seen;
+    torch::Tensor x = ramp({3}).to(device).requires_grad_();
+    torch::Tensor y = x * 2;
+    y.register_hook([&](const torch::Tensor&) { seen.push_back(threads()); });
+    EXPECT_TRUE(threads());
+    y.sum().backward({}, /*retain_graph=*/true);
+    EXPECT_TRUE(threads());
+    const torch::Tensor gradient = torch::autograd::grad({y.sum()}, {x})[0];
+    EXPECT_TRUE(threads());
+    expect_same(gradient, torch::full({3}, 2.0f), 0);
+    return seen;
+  };
+  EXPECT_EQ(passes(test_device()), std::vector<bool>(2, on_cpu()));
+  EXPECT_EQ(passes(torch::kCPU), std::vector<bool>(2, true));
+  torch::Tensor pending = ramp({3}).to(test_device()) + 1;
+  EXPECT_EQ(passes(torch::kCPU), std::vector<bool>(2, true));
+  expect_same(pending, ramp({3}) + 1, 0);
+}
+
+TEST(Backward, AnErrorLeavesAutogradsThreadsAsTheyWere) {
+  torch::Tensor x = ramp({3}).to(test_device()).requires_grad_();
+  torch::Tensor y = x * 2;
+  y.register_hook([](const torch::Tensor&) -> torch::Tensor { throw std::runtime_error("no"); });
+  EXPECT_NE(thrown([&] { y.sum().backward(); }), "");
+  EXPECT_TRUE(c10::AutogradState::get_tls_state().get_multithreading_enabled());
+}
+
+// Who has switched them off keeps them so.
+TEST(Backward, MayBeWithoutAutogradsThreadsForGood) {
+  auto& state = c10::AutogradState::get_tls_state();
+  state.set_multithreading_enabled(false);
+  torch::Tensor x = ramp({3}).to(test_device()).requires_grad_();
+  (x * 2).sum().backward();
+  EXPECT_FALSE(state.get_multithreading_enabled());
+  state.set_multithreading_enabled(true);
   expect_same(x.grad(), torch::full({3}, 2.0f), 0);
 }
 

@@ -63,5 +63,6 @@ SLUICE_PROGRAM=$program SLUICE_ESTIMATE=v6e-1,v3-8 "$program" "${own[@]}" >"$wor
   fail "SLUICE_ESTIMATE: $(tail -3 "$work/err")"
 grep -q '^v3-8 .*yes' "$work/text" || fail "no line for v3-8: $(cat "$work/text")"
 expect 1 'SLUICE_PROGRAM' env SLUICE_PROGRAM=/no/sluice SLUICE_ESTIMATE=v3-8 "$program" "${own[@]}"
+expect 1 'expected REPLICAS:FILE' env SLUICE_AHEAD=nowhere "$program" "${own[@]}"
 expect 1 'before the second step' "$program" estimate --slices v3-8 -- /bin/echo hello
 finish

@@ -13,7 +13,7 @@ from pathlib import Path
 POD_PLUGIN = sys.argv.pop(2)
 SLUICE = str(Path(sys.argv.pop(1)).resolve())
 
-VARIABLES = ("SLUICE_PLUGIN", "SLUICE_DEVICES", "TPU_LIBRARY_PATH", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES",
+VARIABLES = ("SLUICE_PLUGIN", "SLUICE_DEVICE", "SLUICE_DEVICES", "TPU_LIBRARY_PATH", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES",
              "ALLOW_MULTIPLE_LIBTPU_LOAD", "CUDA_VISIBLE_DEVICES")
 
 
@@ -69,6 +69,19 @@ class Machine(unittest.TestCase):
                                        "1 replica in 1 process")
             self.assertIn("batch 4 × 1 replicas × accumulate 1 = 4", lines[1])
             self.assertTrue(any("Epoch 1 train end" in line for line in lines), lines)
+
+    def test_a_flag_counts_more_than_the_environment_and_that_more_than_the_file(self):
+        config = self.work / "train.toml"
+        config.write_text('devices = "2"\nplugin = "/no/such/plugin.so"\nstrict = true\n')
+        given = ["--config", str(config)]
+        for flags, environment, devices in (([], {}, 2), ([], {"SLUICE_DEVICES": "3"}, 3),
+                                            (["--devices", "4"], {"SLUICE_DEVICES": "3"}, 4)):
+            said = self.train(*given, *flags, SLUICE_PLUGIN="cpu", SLUICE_STRICT="maybe", **environment)
+            self.assertIn(f"platform cpu, {devices} local devices; {devices} replicas", said.stdout)
+        self.assertIn("/no/such/plugin.so", self.train(*given, status=1).stderr)
+        # What the environment says for all programs may be idle for this one; what a flag says may not.
+        self.train("--plugin", "cpu", status=2, SLUICE_DEVICE="cpu")
+        self.train(SLUICE_DEVICE="cpu", SLUICE_PLUGIN="cpu", SLUICE_CPU_KERNELS="off")
 
     def test_flags_that_disagree(self):
         said = self.train("--devices", "2", "--device-ids", "5", status=2).stderr

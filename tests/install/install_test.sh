@@ -36,6 +36,7 @@ needed() { readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'; }
 say "exported files name no folder of the build"
 install_moved sluice
 if grep -rn -e "$build_folder" -e "$work" "$prefix/lib/cmake"; then fail "an exported file names a folder of the build"; fi
+if grep -rn jemalloc "$prefix/lib/cmake"; then fail "the package chooses its users' allocator"; fi
 if grep -rn "$source_folder" "$prefix/lib/cmake" | grep -v -F "$torch_root"; then fail "an exported file names the source"; fi
 
 say "digits for the examples"
@@ -56,6 +57,7 @@ for kind in sluice other; do
   build_against "$source_folder/examples/train" "$prefix" -DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed
   "$work/build/train_by_hand"
   "$work/build/train_session" "$digits/train-*.tar"
+  if needed "$work/build/train_session" | grep jemalloc; then fail "a user's program has our allocator"; fi
   if compgen -G "$prefix/lib/libsluice.so*" >/dev/null; then
     needed "$work/build/train_by_hand" | grep -q libsluice || fail "libsluice.so is not needed by the example"
   fi

@@ -93,9 +93,9 @@ pjrt::Client& client() {
     options.cpu_device_count = 4;
     options.cache_dir = "";
     const auto plugin = base::value_or_throw(pjrt::Plugin::load("cpu"));
-    auto& collectives = pjrt::HostCollectives::get();
-    base::value_or_throw(collectives.install(*plugin));
-    base::value_or_throw(collectives.configure({.device_ids = {0, 1, 2, 3}}));
+    auto& host = collectives::HostCollectives::get();
+    base::value_or_throw(host.install(*plugin));
+    base::value_or_throw(host.configure({.device_ids = {0, 1, 2, 3}}));
     return base::value_or_throw(pjrt::Client::create(plugin, options));
   }();
   return *made;

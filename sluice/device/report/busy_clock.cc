@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "sluice/base/clock.h"
 #include "sluice/device/report/metrics.h"
 
 namespace sluice::device {
@@ -14,12 +15,12 @@ BusyClock& BusyClock::get() {
 
 void BusyClock::begin() {
   std::scoped_lock lock(mutex_);
-  if (running_++ == 0) since_ = now();
+  if (running_++ == 0) since_ = base::monotonic_seconds();
 }
 
 void BusyClock::end() {
   std::scoped_lock lock(mutex_);
-  if (--running_ == 0) sum_ += now() - since_;
+  if (--running_ == 0) sum_ += base::monotonic_seconds() - since_;
 }
 
 void BusyClock::end_after(std::span<const pjrt::Event> done) {
@@ -34,13 +35,13 @@ void BusyClock::end_after(std::span<const pjrt::Event> done) {
 
 double BusyClock::seconds() const {
   std::scoped_lock lock(mutex_);
-  return sum_ + (running_ > 0 ? now() - since_ : 0);
+  return sum_ + (running_ > 0 ? base::monotonic_seconds() - since_ : 0);
 }
 
 void BusyClock::restart() {
   std::scoped_lock lock(mutex_);
   sum_ = 0;
-  since_ = now();
+  since_ = base::monotonic_seconds();
 }
 
 }  // namespace sluice::device

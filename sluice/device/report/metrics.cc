@@ -3,7 +3,9 @@
 #include <execinfo.h>
 
 #include <algorithm>
-#include <chrono>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/hash.h"
 
 namespace sluice::device {
 
@@ -32,24 +34,20 @@ double Series::percentile(double p) const {
 Metrics& Metrics::get() {
   static auto* metrics = [] {
     auto* made = new Metrics();
-    made->since = now();
+    made->since = base::monotonic_seconds();
     return made;
   }();
   return *metrics;
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-void note_first_record() { first_record = now(); }
+void note_first_record() { first_record = base::monotonic_seconds(); }
 double first_record_time() { return first_record; }
 
 void note_host_read(std::string_view what, double seconds, int64_t bytes) {
   void* frames[kFrames];
   const int depth = backtrace(frames, kFrames);
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (int i = 0; i < depth; ++i) hash = (hash ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x100000001b3u;
+  uint64_t hash = 0;
+  for (int i = 0; i < depth; ++i) hash = base::mix_word(hash, reinterpret_cast<uintptr_t>(frames[i]));
   Metrics& metrics = Metrics::get();
   std::scoped_lock lock(metrics.mutex);
   ++metrics.counters.host_reads;

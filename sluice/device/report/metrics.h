@@ -49,8 +49,6 @@ struct Metrics {
   static Metrics& get();
 };
 
-double now();  // monotonic seconds
-
 // The first operation after a cut: the host's time for the trace begins here.
 void note_first_record();
 double first_record_time();

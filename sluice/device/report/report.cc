@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/device/report/busy_clock.h"
@@ -126,7 +127,7 @@ std::vector<std::pair<std::string, Place>> places(const Metrics& metrics) {
 void add_findings(std::string& out, const Metrics& metrics,
                   const std::vector<std::pair<std::string, Place>>& reads) {
   std::vector<std::string> findings;
-  const double elapsed = std::max(1e-9, now() - metrics.since);
+  const double elapsed = std::max(1e-9, base::monotonic_seconds() - metrics.since);
   const auto share = [&](double s) { return static_cast<int>(100 * s / elapsed + 0.5); };
   for (const auto& [where, place] : reads) {
     if (place.count < 5 || share(place.seconds) < 5) continue;
@@ -190,7 +191,7 @@ std::string metrics_report() {
   add_series(out, "loading", metrics.load);
   add_series(out, "launching", metrics.launch);
   add_series(out, "host reads", metrics.wait);
-  const double elapsed = std::max(1e-9, now() - metrics.since);
+  const double elapsed = std::max(1e-9, base::monotonic_seconds() - metrics.since);
   out += base::str("  devices busy ", seconds_text(now_counters.busy_seconds), " (",
                    static_cast<int>(100 * std::min(1.0, now_counters.busy_seconds / elapsed) + 0.5), " % of ",
                    seconds_text(elapsed), ")\n");
@@ -222,7 +223,7 @@ void reset_metrics() {
   metrics.fallbacks.clear();
   metrics.reads.clear();
   metrics.recompiles.clear();
-  metrics.since = device::now();
+  metrics.since = base::monotonic_seconds();
 }
 
 }  // namespace sluice

@@ -8,5 +8,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s REQUEST REPORT\n", argv[0]);
     return 2;
   }
-  return sluice::pjrt::run_ahead_worker(argv[1], argv[2]);
+  return sluice::estimate::run_ahead_worker(argv[1], argv[2]);
 }

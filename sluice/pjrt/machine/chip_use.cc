@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <string_view>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::pjrt {
@@ -23,9 +23,8 @@ std::vector<std::string> visible_files(const Machine& machine) {
     std::vector<std::string> files;
     for (const std::string& part : base::split(*chosen, ',')) {
       const std::string_view number = base::trim(part);
-      size_t chip = machine.tpu_files.size();
-      std::from_chars(number.data(), number.data() + number.size(), chip);
-      if (chip < machine.tpu_files.size()) files.push_back(machine.tpu_files[chip]);
+      const auto chip = base::number_of<size_t>(number);
+      if (chip && *chip < machine.tpu_files.size()) files.push_back(machine.tpu_files[*chip]);
     }
     return files;
   }

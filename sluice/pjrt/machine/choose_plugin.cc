@@ -1,8 +1,5 @@
 #include "sluice/pjrt/machine/choose_plugin.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
@@ -13,8 +10,8 @@ namespace {
 
 // CUDA's own way to hide the GPUs.
 bool gpus_are_hidden() {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  return visible != nullptr && (*visible == '\0' || std::string_view(visible) == "-1");
+  const auto visible = base::environment_even_empty("CUDA_VISIBLE_DEVICES");
+  return visible && (visible->empty() || *visible == "-1");
 }
 
 // Takes the TPU if this process can use it; says in `unused` why not.

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
@@ -15,19 +14,12 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::pjrt {
 namespace fs = std::filesystem;
 namespace {
-
-template <typename Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::string folder_of(int process) { return base::str("/proc/", process); }
 
@@ -38,7 +30,7 @@ double start_of_machine() {
   const size_t line = text->find("\nbtime ");
   if (line == std::string::npos) return 0;
   const size_t begin = line + 7;
-  return number_of<double>(std::string_view(*text).substr(begin, text->find('\n', begin) - begin))
+  return base::number_of<double>(std::string_view(*text).substr(begin, text->find('\n', begin) - begin))
       .value_or(0);
 }
 
@@ -50,7 +42,7 @@ double start_of_process(int process) {
   if (behind == std::string::npos) return 0;
   const std::vector<std::string> words =
       base::split(base::trim(std::string_view(*text).substr(behind + 1)), ' ');
-  const auto ticks = words.size() > 19 ? number_of<double>(words[19]) : std::nullopt;
+  const auto ticks = words.size() > 19 ? base::number_of<double>(words[19]) : std::nullopt;
   const double begin = start_of_machine();
   return ticks && begin > 0 ? begin + *ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)) : 0;
 }
@@ -128,7 +120,7 @@ std::vector<Holder> holders_of(const std::vector<std::string>& files) {
   const auto entries = base::list_directory("/proc");
   if (!entries || files.empty()) return holders;
   for (const std::string& entry : *entries) {
-    const auto process = number_of<int>(entry);
+    const auto process = base::number_of<int>(entry);
     if (!process || *process == ::getpid()) continue;
     std::vector<std::string> opened = opened_by(*process, files);
     if (opened.empty()) continue;

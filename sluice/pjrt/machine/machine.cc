@@ -1,7 +1,6 @@
 #include "sluice/pjrt/machine/machine.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::pjrt {
@@ -23,10 +23,7 @@ constexpr std::string_view kGoogle = "0x1ae0";
 std::optional<int> number_behind(std::string_view name, std::string_view prefix) {
   if (!base::starts_with(name, prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
+  return base::number_of<int>(name);
 }
 
 std::vector<std::string> names_in(const std::string& folder) {

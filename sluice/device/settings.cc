@@ -1,0 +1,50 @@
+#include "sluice/device/settings.h"
+
+#include <optional>
+
+#include "sluice/base/environment.h"
+#include "sluice/base/error.h"
+#include "sluice/base/number.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::device {
+namespace {
+
+bool chosen(const std::optional<bool>& option, const char* variable, bool usual) {
+  return option ? *option : base::environment_flag(variable, usual);
+}
+
+double gpu_memory_of_environment() {
+  const auto text = base::environment("SLUICE_GPU_MEMORY");
+  if (!text) return 0;
+  const double fraction = base::number_of<double>(*text).value_or(0);
+  if (!(fraction > 0 && fraction <= 1))
+    throw Error(Code::kInvalidArgument, base::str("SLUICE_GPU_MEMORY is \"", *text,
+                                                  "\": expected a part of the GPU's memory, as 0.75"));
+  return fraction;
+}
+
+}  // namespace
+
+Settings settings_of(const DeviceOptions& options) {
+  Settings settings;
+  settings.plugin = options.plugin;
+  settings.devices =
+      options.device_ids.empty() ? options.devices : static_cast<int>(options.device_ids.size());
+  settings.device_ids = options.device_ids;
+  settings.processes = options.processes;
+  settings.process_index = options.process_index;
+  settings.strict = chosen(options.strict, "SLUICE_STRICT", settings.strict);
+  settings.eager = chosen(options.eager, "SLUICE_EAGER", settings.eager);
+  settings.donate = chosen(options.donate, "SLUICE_DONATE", settings.donate);
+  settings.dump = options.dump.empty() ? base::environment("SLUICE_DUMP").value_or("") : options.dump;
+  settings.run_ahead = options.run_ahead;
+  settings.cpu_kernels = chosen(options.cpu_kernels, "SLUICE_CPU_KERNELS", settings.cpu_kernels);
+  settings.cache = chosen(options.cache, "SLUICE_CACHE", settings.cache);
+  settings.gpu_memory = options.gpu_memory > 0 ? options.gpu_memory : gpu_memory_of_environment();
+  settings.gpu_preallocate =
+      chosen(options.gpu_preallocate, "SLUICE_GPU_PREALLOCATE", settings.gpu_preallocate);
+  return settings;
+}
+
+}  // namespace sluice::device

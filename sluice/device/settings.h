@@ -1,0 +1,33 @@
+// The device's options once the environment and the defaults have filled in what they leave open.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/device/device.h"
+
+namespace sluice::device {
+
+// The members of DeviceOptions, which says what they mean, with the defaults of those that it may leave open.
+struct Settings {
+  std::string plugin;
+  int devices = 0;
+  std::vector<int> device_ids;
+  int processes = 1, process_index = 0;
+  bool strict = false;
+  bool eager = false;
+  bool donate = true;
+  std::string dump;
+  int run_ahead = 2;
+  bool cpu_kernels = true;
+  bool cache = true;
+  double gpu_memory = 0;
+  bool gpu_preallocate = true;
+  bool operator==(const Settings&) const = default;
+};
+
+// What the options say; where they say nothing what the environment says, else the default. Throws
+// sluice::Error for a SLUICE_GPU_MEMORY that is no part.
+Settings settings_of(const DeviceOptions& options);
+
+}  // namespace sluice::device

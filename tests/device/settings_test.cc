@@ -1,0 +1,119 @@
+// Where the device's settings come from: the default, the environment, a program's own options.
+#include "sluice/device/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "sluice/base/error.h"
+
+namespace sluice::device {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A variable that is as it was before at the end.
+class Variable {
+ public:
+  explicit Variable(const char* name) : name_(name) {
+    if (const char* value = std::getenv(name)) before_ = value;
+    ::unsetenv(name);
+  }
+  ~Variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  void set(const char* value) { ::setenv(name_, value, 1); }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+struct Switch {
+  const char* variable;
+  std::optional<bool> DeviceOptions::*option;
+  bool Settings::*setting;
+  bool usual;
+};
+
+constexpr Switch kSwitches[] = {
+    {"SLUICE_STRICT", &DeviceOptions::strict, &Settings::strict, false},
+    {"SLUICE_EAGER", &DeviceOptions::eager, &Settings::eager, false},
+    {"SLUICE_DONATE", &DeviceOptions::donate, &Settings::donate, true},
+    {"SLUICE_CPU_KERNELS", &DeviceOptions::cpu_kernels, &Settings::cpu_kernels, true},
+    {"SLUICE_CACHE", &DeviceOptions::cache, &Settings::cache, true},
+    {"SLUICE_GPU_PREALLOCATE", &DeviceOptions::gpu_preallocate, &Settings::gpu_preallocate, true},
+};
+
+TEST(Settings, SwitchesAreTheDefaultThenTheEnvironmentThenTheOptions) {
+  for (const Switch& row : kSwitches) {
+    SCOPED_TRACE(row.variable);
+    Variable variable(row.variable);
+    const auto setting = [&](const DeviceOptions& options) { return settings_of(options).*row.setting; };
+    DeviceOptions on, off;
+    on.*row.option = true;
+    off.*row.option = false;
+    EXPECT_EQ(setting({}), row.usual);
+    EXPECT_TRUE(setting(on));
+    EXPECT_FALSE(setting(off));
+    for (const char* text : {"1", "on"}) {
+      variable.set(text);
+      EXPECT_TRUE(setting({})) << text;
+      EXPECT_TRUE(setting(on)) << text;
+      EXPECT_FALSE(setting(off)) << text;
+    }
+    for (const char* text : {"0", "off"}) {
+      variable.set(text);
+      EXPECT_FALSE(setting({})) << text;
+      EXPECT_TRUE(setting(on)) << text;
+      EXPECT_FALSE(setting(off)) << text;
+    }
+    for (const char* text : {"", "maybe"}) {
+      variable.set(text);
+      EXPECT_EQ(setting({}), row.usual) << text;
+    }
+  }
+}
+
+TEST(Settings, TheFolderOfPrograms) {
+  Variable variable("SLUICE_DUMP");
+  DeviceOptions options;
+  EXPECT_EQ(settings_of(options).dump, "");
+  variable.set("/there");
+  EXPECT_EQ(settings_of(options).dump, "/there");
+  options.dump = "/here";
+  EXPECT_EQ(settings_of(options).dump, "/here");
+}
+
+TEST(Settings, APartOfTheGpusMemory) {
+  Variable variable("SLUICE_GPU_MEMORY");
+  DeviceOptions options;
+  EXPECT_EQ(settings_of(options).gpu_memory, 0);
+  variable.set("0.5");
+  EXPECT_EQ(settings_of(options).gpu_memory, 0.5);
+  for (const char* text : {"0", "1.5", "-1", "half", "0.5x"}) {
+    variable.set(text);
+    try {
+      settings_of(options);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("expected a part of the GPU's memory")) << text;
+    }
+  }
+  options.gpu_memory = 0.25;
+  EXPECT_EQ(settings_of(options).gpu_memory, 0.25);
+}
+
+TEST(Settings, ChosenDevicesAreCounted) {
+  DeviceOptions options;
+  options.devices = 2;
+  EXPECT_EQ(settings_of(options).devices, 2);
+  options.device_ids = {0, 1, 4};
+  EXPECT_EQ(settings_of(options).devices, 3);
+  EXPECT_EQ(settings_of(options).device_ids, options.device_ids);
+}
+
+}  // namespace
+}  // namespace sluice::device
