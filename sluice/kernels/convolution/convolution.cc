@@ -4,7 +4,10 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "sluice/kernels/arena.h"
@@ -12,7 +15,6 @@
 #include "sluice/kernels/convolution/winograd.h"
 #include "sluice/kernels/gemm/partial_sums.h"
 #include "sluice/kernels/gemm/product.h"
-#include "sluice/kernels/handler.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/threads.h"
@@ -369,24 +371,40 @@ std::vector<Convolution> parts_of(const Convolution& c) {
   return parts;
 }
 
-base::Result<Convolution> read(const pjrt::CustomCall& call) {
-  Convolution c;
-  SLUICE_TRY(const auto kind, call.number("kind"));
-  SLUICE_TRY(const auto groups, call.number("groups"));
-  c.kind = static_cast<Kind>(kind.value_or(0));
-  c.groups = groups.value_or(1);
-  SLUICE_TRY(c.stride, list_of(call, "stride"));
-  SLUICE_TRY(c.padding, list_of(call, "padding"));
-  SLUICE_TRY(c.dilation, list_of(call, "dilation"));
-  return c;
+// What is wrong with the call, if anything is: then nothing may run it.
+std::optional<std::string> fault_of(const Convolution& c) {
+  const size_t spatial = c.stride.size();
+  const auto text = [](const Dims& dims) { return base::str("[", base::join(dims, ","), "]"); };
+  if (spatial < 1 || spatial > 3 || c.padding.size() != spatial || c.dilation.size() != spatial)
+    return base::str("stride ", text(c.stride), ", padding ", text(c.padding), ", dilation ",
+                     text(c.dilation), ", expected one entry for each of 1 to 3 spatial dimensions");
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (!all_within(c.stride, 0, 1, kMax) || !all_within(c.padding, 0, 0, kMax) ||
+      !all_within(c.dilation, 0, 1, kMax) || c.groups < 1)
+    return base::str("stride ", text(c.stride), ", padding ", text(c.padding), ", dilation ",
+                     text(c.dilation), ", ", c.groups,
+                     " groups, expected 1 or more each, and a padding of 0 or more");
+  const std::string shapes = base::str("x ", text(c.x), ", w ", text(c.w), ", y ", text(c.y));
+  for (const Dims* dims : {&c.x, &c.w, &c.y})
+    if (dims->size() != spatial + 2 || !all_within(*dims, 0, 1, kMax))
+      return base::str(shapes, ", expected ", spatial + 2, " dims each, which are not 0");
+  if (c.x[0] != c.y[0] || c.w[0] != c.y[1] || c.w[0] % c.groups != 0 || c.w[1] * c.groups != c.x[1])
+    return base::str(shapes, ", expected [N, C, …], [O, C / groups, …] and [N, O, …] with ", c.groups,
+                     " groups");
+  for (size_t d = 0; d < spatial; ++d) {
+    const int64_t room = c.x[d + 2] + 2 * c.padding[d] - c.dilation[d] * (c.w[d + 2] - 1) - 1;
+    if (room < 0 || room / c.stride[d] + 1 != c.y[d + 2])
+      return base::str(shapes, ", expected ", room < 0 ? 0 : room / c.stride[d] + 1,
+                       " results along dimension ", d + 2, " with stride ", c.stride[d], ", padding ",
+                       c.padding[d], " and dilation ", c.dilation[d]);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 bool has_convolution(const Convolution& c) {
-  const size_t spatial = c.stride.size();
-  const auto empty = [](const Dims& dims) { return std::find(dims.begin(), dims.end(), 0) != dims.end(); };
-  if (spatial < 1 || spatial > 3 || empty(c.x) || empty(c.y) || empty(c.w)) return false;
+  if (fault_of(c)) return false;
   if (!Onednn::open()) return false;
   const UseThreads threads;
   const std::vector<Convolution> parts = parts_of(c);
@@ -404,21 +422,27 @@ base::Status run_convolution(const Convolution& c, const ConvolutionMemory& at) 
   return {};
 }
 
-base::Status call_convolution(const pjrt::CustomCall& call) {
-  SLUICE_TRY(Convolution c, read(call));
+base::Status call_convolution(const Call& call) {
+  Convolution c;
+  SLUICE_TRY(const int64_t kind, call.number("kind"));
+  SLUICE_TRY(c.groups, call.number("groups"));
+  SLUICE_TRY(c.stride, call.list("stride"));
+  SLUICE_TRY(c.padding, call.list("padding"));
+  SLUICE_TRY(c.dilation, call.list("dilation"));
+  c.kind = static_cast<Kind>(kind);
   const bool both = c.kind == Kind::kBackward;
-  SLUICE_TRY(const pjrt::CallBuffer first, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer second, call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer third, both ? call.operand(2) : call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer result, call.result(0));
-  SLUICE_TRY(const pjrt::CallBuffer other, both ? call.result(1) : call.result(0));
-  const pjrt::CallBuffer &x = c.kind == Kind::kData ? result : first,
-                         &w = c.kind == Kind::kWeights ? result : second,
-                         &y = c.kind == Kind::kForward ? result : (c.kind == Kind::kData ? first : third);
+  SLUICE_OK(call.takes({{both ? size_t{3} : size_t{2}, both ? size_t{2} : size_t{1}}}));
+  SLUICE_TRY(const Tensor first, call.operand(0, c.kind == Kind::kData ? "grad_y" : "x"));
+  SLUICE_TRY(const Tensor second, call.operand(1, c.kind == Kind::kWeights ? "grad_y" : "w"));
+  SLUICE_TRY(const Tensor third, both ? call.operand(2, "grad_y") : base::Result<Tensor>(second));
+  SLUICE_TRY(const Tensor result, both ? call.result(0, "grad_x", first.dims) : call.result(0, "result"));
+  SLUICE_TRY(const Tensor other, both ? call.result(1, "grad_w", second.dims) : base::Result<Tensor>(result));
+  const Tensor &x = c.kind == Kind::kData ? result : first, &w = c.kind == Kind::kWeights ? result : second,
+               &y = c.kind == Kind::kForward ? result : (c.kind == Kind::kData ? first : third);
   c.x.assign(x.dims.begin(), x.dims.end());
   c.w.assign(w.dims.begin(), w.dims.end());
   c.y.assign(y.dims.begin(), y.dims.end());
-  const UseThreads threads(call);
+  if (const auto fault = fault_of(c)) return call.refuse(*fault);
   return run_convolution(c, {x.data, w.data, y.data, result.data, other.data});
 }
 

@@ -1,7 +1,7 @@
 // Convolutions and their gradients by oneDNN. Internal to this room.
 #pragma once
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
@@ -17,6 +17,6 @@ struct ConvolutionMemory {
 base::Status run_convolution(const stablehlo::ConvolutionCall& call, const ConvolutionMemory& at);
 
 // The handler.
-base::Status call_convolution(const pjrt::CustomCall& call);
+base::Status call_convolution(const Call& call);
 
 }  // namespace sluice::kernels

@@ -9,7 +9,6 @@
 #include "sluice/kernels/each_cpu.h"
 #include "sluice/kernels/gemm/panel_product.h"
 #include "sluice/kernels/gemm/thin_product.h"
-#include "sluice/kernels/handler.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/threads.h"
@@ -183,32 +182,66 @@ bool has_product(const Product& p) {
   return find_product(p) != nullptr;
 }
 
-base::Status call_product(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const auto transposed_a, call.number("transposed_a"));
-  SLUICE_TRY(const auto transposed_b, call.number("transposed_b"));
-  SLUICE_TRY(const pjrt::CallBuffer a, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer b, call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer c, call.result(0));
+namespace {
+
+// What the operands behind a and b say: a bias [n], a matrix [m, n], or both.
+base::Result<Addition> addition_of(const Call& call, const Tensor& c) {
+  Addition addition;
+  SLUICE_TRY(addition.rectified, call.flag("rectified"));
+  SLUICE_TRY(addition.gated, call.flag("gated"));
+  for (size_t i = 2; i < call.num_operands(); ++i) {
+    SLUICE_TRY(const Tensor any, call.operand(i, "bias or matrix"));
+    const bool is_bias = any.rank() == 1;
+    const float*& to = is_bias ? addition.bias : addition.matrix;
+    if (c.rank() != 2 || to != nullptr)
+      return call.refuse("operand ", i, " is another ", is_bias ? "bias" : "matrix",
+                         ", expected one for a product without a batch");
+    SLUICE_TRY(const Tensor added,
+               call.operand(i, is_bias ? "bias" : "matrix", is_bias ? c.dims.last(1) : c.dims));
+    to = added.data;
+  }
+  if (addition.rectified && addition.bias == nullptr)
+    return call.refuse("attribute rectified is 1, expected a bias [n] behind a and b");
+  if (addition.gated && addition.matrix == nullptr)
+    return call.refuse("attribute gated is 1, expected a matrix [m, n] behind a and b");
+  return addition;
+}
+
+}  // namespace
+
+base::Result<ProductOperands> read_product(const Call& call, size_t first, std::span<const int64_t> batch) {
   Product p;
-  p.transposed_a = transposed_a.value_or(0) != 0;
-  p.transposed_b = transposed_b.value_or(0) != 0;
-  const size_t rank = c.dims.size();
-  p.batch = rank == 3 ? c.dims[0] : 1;
-  p.m = c.dims[rank - 2];
-  p.n = c.dims[rank - 1];
+  SLUICE_TRY(p.transposed_a, call.flag("transposed_a"));
+  SLUICE_TRY(p.transposed_b, call.flag("transposed_b"));
+  for (const int64_t extent : batch) p.batch *= extent;
+  const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
+    stablehlo::Dims dims(batch.begin(), batch.end());
+    dims.insert(dims.end(), {transposed ? columns : rows, transposed ? rows : columns});
+    return dims;
+  };
+  const size_t rank = batch.size() + 2;
+  SLUICE_TRY(const Tensor a, call.filled_operand(first, "a", rank, rank));
+  p.m = a.dims[rank - (p.transposed_a ? 1 : 2)];
   p.k = a.dims[rank - (p.transposed_a ? 2 : 1)];
-  const UseThreads threads(call);
+  SLUICE_OK(call.operand(first, "a", matrix(p.m, p.k, p.transposed_a)));
+  SLUICE_OK(call.filled_operand(first + 1, "b", rank, rank));
+  SLUICE_TRY(const Tensor b, call.operand(first + 1, "b", matrix(p.k, kAny, p.transposed_b)));
+  p.n = b.dims[rank - (p.transposed_b ? 2 : 1)];
+  return ProductOperands{p, a.data, b.data};
+}
+
+base::Status call_product(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}, {3, 1}, {4, 1}}));
+  SLUICE_TRY(const Tensor c, call.filled_result(0, "c", 2, 3));
+  SLUICE_TRY(const auto operands, read_product(call, 0, c.dims.first(c.rank() - 2)));
+  const auto& [p, a, b] = operands;
+  if (c.dims[c.rank() - 2] != p.m || c.dims[c.rank() - 1] != p.n)
+    return call.refuse("result 0 (c) is [", base::join(c.dims, ","), "], expected ", p.m, " rows of ", p.n);
+  SLUICE_TRY(const Addition addition, addition_of(call, c));
   const ProductKernel* kernel = find_product(p);
   if (kernel == nullptr) return no_kernel("matrix product");
-  SLUICE_TRY(const auto rectified, call.number("rectified"));
-  if (call.num_operands() == 2) return kernel->run(a.data, b.data, c.data);
-  SLUICE_TRY(const auto gated, call.number("gated"));
-  Addition addition{.rectified = rectified.value_or(0) != 0, .gated = gated.value_or(0) != 0};
-  for (size_t i = 2; i < call.num_operands(); ++i) {
-    SLUICE_TRY(const pjrt::CallBuffer added, call.operand(i));
-    (added.dims.size() == 1 ? addition.bias : addition.matrix) = static_cast<const float*>(added.data);
-  }
-  return kernel->run(a.data, b.data, c.data, [=](const Piece& piece) { add_to_piece(addition, piece); });
+  if (call.num_operands() == 2) return kernel->run(a, b, c.data);
+  return kernel->run(a, b, c.data, [=](const Piece& piece) { add_to_piece(addition, piece); });
 }
 
 }  // namespace sluice::kernels

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
@@ -35,7 +36,13 @@ const ProductKernel* find_product(const stablehlo::ProductCall& call);
 
 // Whether there is a kernel that is worth a call of its own.
 bool has_product(const stablehlo::ProductCall& call);
+// The attributes and operands of a call's product a b, from operand `first` on, behind these dims of a batch.
+struct ProductOperands {
+  stablehlo::ProductCall product;
+  float *a, *b;
+};
+base::Result<ProductOperands> read_product(const Call& call, size_t first, std::span<const int64_t> batch);
 // The handler.
-base::Status call_product(const pjrt::CustomCall& call);
+base::Status call_product(const Call& call);
 
 }  // namespace sluice::kernels

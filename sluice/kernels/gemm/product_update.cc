@@ -1,7 +1,6 @@
 #include "sluice/kernels/gemm/product_update.h"
 
 #include "sluice/kernels/gemm/panel_product.h"
-#include "sluice/kernels/handler.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/rows/update.h"
 #include "sluice/kernels/threads.h"
@@ -30,51 +29,34 @@ bool has_product_update(const Product& p) {
   return find_panel_product(p) != nullptr;
 }
 
-base::Status call_product_update(const pjrt::CustomCall& call) {
+base::Status call_product_update(const Call& call) {
   SLUICE_TRY(const UpdateCode code, code_of(call));
-  SLUICE_TRY(const stablehlo::Dims positions, list_of(call, "numbers"));
-  SLUICE_TRY(const auto product, call.number("product"));
-  SLUICE_TRY(const auto transposed_a, call.number("transposed_a"));
-  SLUICE_TRY(const auto transposed_b, call.number("transposed_b"));
-  const auto number = static_cast<size_t>(product.value_or(-1));
-  if (number < code.results.size() || number >= code.tensors || positions.size() != code.numbers)
-    return base::fail(Code::kInvalidArgument, "an update of ", code.tensors, " tensors, of which ",
-                      code.results.size(), " are results, by product number ", static_cast<int64_t>(number),
-                      " with ", positions.size(), " numbers of ", code.numbers);
-  size_t next = 0;
+  SLUICE_TRY(const int64_t product, call.number("product"));
+  const auto number = static_cast<size_t>(product);
+  if (number < code.results.size() || number >= code.tensors)
+    return call.refuse("attribute product is ", product, ", expected a tensor of the code behind its ",
+                       code.results.size(), " results, of ", code.tensors, " in all");
+  const size_t units = code.tensors - 1, numbers = units + code.units,
+               a = numbers + (code.numbers > 0 ? 1 : 0);
+  SLUICE_OK(call.takes_at_least({a + 2, code.results.size()}));
+  SLUICE_TRY(const auto operands, read_product(call, a, {}));
+  const Product& p = operands.product;
   UpdateMember member;
-  for (size_t i = 0; i < code.tensors; ++i) {
+  member.elements = static_cast<size_t>(p.m * p.n);
+  for (size_t i = 0, next = 0; i < code.tensors; ++i) {
     float* tensor = nullptr;
     if (i != number) {
-      SLUICE_TRY(const pjrt::CallBuffer buffer, call.operand(next++));
-      tensor = static_cast<float*>(buffer.data);
-      member.elements = buffer.elements();
+      SLUICE_TRY(tensor, member_tensor(call, next++, member.elements));
     }
     member.tensors.push_back(tensor);
   }
-  for (size_t i = 0; i < code.units; ++i) {
-    SLUICE_TRY(const float* const unit, floats_of(call.operand(next++)));
-    member.numbers.push_back(*unit);
-  }
-  if (code.numbers > 0) {
-    SLUICE_TRY(const float* const numbers, floats_of(call.operand(next++)));
-    for (const int64_t position : positions) member.numbers.push_back(numbers[position]);
-  }
-  SLUICE_TRY(const pjrt::CallBuffer a, call.operand(next++));
-  SLUICE_TRY(const pjrt::CallBuffer b, call.operand(next++));
-  Product p;
-  p.transposed_a = transposed_a.value_or(0) != 0;
-  p.transposed_b = transposed_b.value_or(0) != 0;
-  p.m = a.dims[p.transposed_a ? 1 : 0];
-  p.k = a.dims[p.transposed_a ? 0 : 1];
-  p.n = b.dims[p.transposed_b ? 0 : 1];
-  if (member.elements != static_cast<size_t>(p.m * p.n))
-    return base::fail(Code::kInvalidArgument, "an update of ", member.elements, " elements by a product of ",
-                      p.m * p.n);
-  const UseThreads threads(call);
+  for (size_t i = 0; i < code.results.size(); ++i) SLUICE_OK(call.in_place(i, i));
+  for (size_t i = 0; i < code.units; ++i) SLUICE_OK(append_unit(call, units + i, member.numbers));
+  SLUICE_TRY(const std::vector<float> read, read_numbers(call, numbers, code.numbers));
+  member.numbers.insert(member.numbers.end(), read.begin(), read.end());
   const ProductKernel* const kernel = find_panel_product(p);
   if (kernel == nullptr) return no_kernel("product with an update");
-  return kernel->run(a.data, b.data, nullptr, [&](const Piece& piece) {
+  return kernel->run(operands.a, operands.b, nullptr, [&](const Piece& piece) {
     update_piece(code, member, number, static_cast<size_t>(p.n), piece);
   });
 }

@@ -2,7 +2,7 @@
 // where it was made, in the caches. Internal to this room.
 #pragma once
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
@@ -10,6 +10,6 @@ namespace sluice::kernels {
 // Whether it is faster than the two calls.
 bool has_product_update(const stablehlo::ProductCall& call);
 // The handler.
-base::Status call_product_update(const pjrt::CustomCall& call);
+base::Status call_product_update(const Call& call);
 
 }  // namespace sluice::kernels

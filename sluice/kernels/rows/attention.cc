@@ -7,7 +7,6 @@
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/gemm/panel_product.h"
 #include "sluice/kernels/gemm/register_tile.h"
-#include "sluice/kernels/handler.h"
 #include "sluice/kernels/rows/exponential.h"
 #include "sluice/kernels/threads.h"
 
@@ -210,9 +209,11 @@ class HeadAttention {
   HeadAttention(const Attention& of, const float* k, const float* v, size_t head)
       : of_(of),
         head_(head),
-        scratch_((of.keys * of.size + turned_floats(of.keys, of.size) + 2 * of.size * wide_ +
-                  kKeysOfBlock * wide_) *
-                 sizeof(float)) {
+        scratch_({{keys_, of.keys * of.size},
+                  {values_, turned_floats(of.keys, of.size)},
+                  {queries_, of.size * wide_},
+                  {sums_, of.size * wide_},
+                  {scores_, kKeysOfBlock * wide_}}) {
     const Head of_k = part_of(of, of.keys, head);
     pack_head(of_k, k, of.keys, of.size, keys_);
     pack_turned(of_k, v, of.keys, of.size, values_);
@@ -245,12 +246,8 @@ class HeadAttention {
  private:
   const Attention& of_;
   const size_t head_, wide_ = tile_columns();
-  const Scratch scratch_;
-  float* const keys_ = scratch_.floats();
-  float* const values_ = keys_ + of_.keys * of_.size;
-  float* const queries_ = values_ + turned_floats(of_.keys, of_.size);
-  float* const sums_ = queries_ + of_.size * wide_;
-  float* const scores_ = sums_ + of_.size * wide_;
+  float *keys_, *values_, *queries_, *sums_, *scores_;
+  const ScratchArrays scratch_;
 };
 
 // The rows of some queries, packed as the right side of a product: panels of `size`. What lies behind their
@@ -272,16 +269,26 @@ class HeadGradient {
         of_q_(part_of(of, of.queries, head)),
         of_k_(part_of(of, of.keys, head)),
         of_output_(head_of(of, of.queries, head)),
-        scratch_((3 * packed() + 2 * rows() + 2 * kKeysOfBlock * wide_ + 2 * sums() + 2 * of.keys * of.size +
-                  turned_floats(of.keys, of.size)) *
-                 sizeof(float)) {
+        scratch_({{queries_, packed()},
+                  {grad_, packed()},
+                  {sums_of_queries_, packed()},
+                  {query_rows_, rows()},
+                  {grad_rows_, rows()},
+                  {scores_, kKeysOfBlock * wide_},
+                  {gradients_, kKeysOfBlock * wide_},
+                  {sums_of_keys_, sums()},
+                  {sums_of_values_, sums()},
+                  {keys_, of.keys * of.size},
+                  {values_, of.keys * of.size},
+                  {turned_keys_, turned_floats(of.keys, of.size)}}) {
     pack_head(of_k_, tensors.k, of.keys, of.size, keys_);
     pack_head(of_k_, tensors.v, of.keys, of.size, values_);
     pack_turned(of_k_, tensors.k, of.keys, of.size, turned_keys_);
   }
 
   void run() {
-    std::fill_n(sums_of_keys_, 2 * sums(), 0.f);
+    std::fill_n(sums_of_keys_, sums(), 0.f);
+    std::fill_n(sums_of_values_, sums(), 0.f);
     for (size_t i = 0; i < panels_of_queries(of_); ++i) run_panel(panel_of(of_, i));
     scale_floats(sums_of_keys_, sums(), of_.scale);
     write_sums(sums_of_keys_, t_.of_k);
@@ -349,19 +356,9 @@ class HeadGradient {
   const AttentionGradient& t_;
   const size_t head_, wide_ = tile_columns();
   const Head of_q_, of_k_, of_output_;
-  const Scratch scratch_;
-  float* const queries_ = scratch_.floats();
-  float* const grad_ = queries_ + packed();
-  float* const sums_of_queries_ = grad_ + packed();
-  float* const query_rows_ = sums_of_queries_ + packed();
-  float* const grad_rows_ = query_rows_ + rows();
-  float* const scores_ = grad_rows_ + rows();
-  float* const gradients_ = scores_ + kKeysOfBlock * wide_;
-  float* const sums_of_keys_ = gradients_ + kKeysOfBlock * wide_;
-  float* const sums_of_values_ = sums_of_keys_ + sums();
-  float* const keys_ = sums_of_values_ + sums();
-  float* const values_ = keys_ + of_.keys * of_.size;
-  float* const turned_keys_ = values_ + of_.keys * of_.size;
+  float *queries_, *grad_, *sums_of_queries_, *query_rows_, *grad_rows_, *scores_, *gradients_,
+      *sums_of_keys_, *sums_of_values_, *keys_, *values_, *turned_keys_;
+  const ScratchArrays scratch_;
 };
 
 }  // namespace
@@ -396,63 +393,79 @@ namespace {
 
 // `like_output`: a tensor [batch, queries, heads, size]. q is the operand `first`, with k and v behind it if
 // they are not together.
-base::Result<Attention> attention_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& like_output,
-                                     size_t first, bool together) {
+base::Result<Attention> attention_of(const Call& call, const Tensor& like_output, size_t first,
+                                     bool together) {
   if (!has_lanes8()) return tl::unexpected<Error>(no_kernel("attention").error());
-  SLUICE_TRY(const auto causal, call.number("causal"));
-  SLUICE_TRY(const auto scale, call.real("scale"));
-  pjrt::CallBuffer keys = like_output;
+  SLUICE_TRY(const bool causal, call.flag("causal"));
+  SLUICE_TRY(const double scale, call.real("scale"));
+  Tensor keys = like_output;
   if (!together) {
-    SLUICE_TRY(keys, call.operand(first + 1));
+    SLUICE_TRY(keys, call.filled_operand(first + 1, "k", 4, 4));
   }
-  const auto dim = [](const pjrt::CallBuffer& of, size_t i) { return static_cast<size_t>(of.dims[i]); };
-  return Attention{.batch = dim(like_output, 0),
-                   .heads = dim(like_output, 2),
-                   .queries = dim(like_output, 1),
-                   .keys = dim(keys, 1),
-                   .size = dim(like_output, 3),
-                   .causal = causal.value_or(0) != 0,
-                   .scale = static_cast<float>(scale.value_or(1)),
+  return Attention{.batch = like_output.dim(0),
+                   .heads = like_output.dim(2),
+                   .queries = like_output.dim(1),
+                   .keys = keys.dim(1),
+                   .size = like_output.dim(3),
+                   .causal = causal,
+                   .scale = static_cast<float>(scale),
                    .together = together};
 }
+
+stablehlo::Dims dims_of(std::initializer_list<size_t> extents) {
+  return stablehlo::Dims(extents.begin(), extents.end());
+}
+stablehlo::Dims dims_of_output(const Attention& a) { return dims_of({a.batch, a.queries, a.heads, a.size}); }
+stablehlo::Dims dims_of_logsumexp(const Attention& a) { return dims_of({a.batch, a.heads, a.queries}); }
 
 // Queries, keys and values, or their gradients.
 struct Parts {
   float *q, *k, *v;
 };
-// floats(i): the memory of the i-th of them, or of all.
-template <typename Floats>
-base::Result<Parts> parts_from(const Attention& of, const Floats& floats) {
-  SLUICE_TRY(float* const q, floats(size_t{0}));
-  const size_t part = of.heads * of.size;
-  if (of.together) return Parts{q, q + part, q + 2 * part};
-  SLUICE_TRY(float* const k, floats(size_t{1}));
-  SLUICE_TRY(float* const v, floats(size_t{2}));
-  return Parts{q, k, v};
+// read(i, dims): the i-th of them, or all.
+template <typename Read>
+base::Result<Parts> parts_from(const Attention& a, const Read& read) {
+  const size_t part = a.heads * a.size;
+  if (a.together) {
+    SLUICE_TRY(const Tensor all, read(0, dims_of({a.batch, a.queries, 3 * part})));
+    return Parts{all.data, all.data + part, all.data + 2 * part};
+  }
+  const stablehlo::Dims dims_of_keys = dims_of({a.batch, a.keys, a.heads, a.size});
+  SLUICE_TRY(const Tensor q, read(0, dims_of_output(a)));
+  SLUICE_TRY(const Tensor k, read(1, dims_of_keys));
+  SLUICE_TRY(const Tensor v, read(2, dims_of_keys));
+  return Parts{q.data, k.data, v.data};
 }
 
 }  // namespace
 
-base::Status call_attention(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer output, call.result(0));
-  SLUICE_TRY(float* const logsumexp, floats_of(call.result(1)));
+base::Status call_attention(const Call& call) {
+  SLUICE_OK(call.takes({{3, 2}, {1, 2}}));
+  SLUICE_TRY(const Tensor output, call.filled_result(0, "output", 4, 4));
   SLUICE_TRY(const Attention attention, attention_of(call, output, 0, call.num_operands() == 1));
-  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i) { return floats_of(call.operand(i)); }));
-  const UseThreads threads(call);
-  attend(attention, in.q, in.k, in.v, static_cast<float*>(output.data), logsumexp);
+  SLUICE_TRY(const Tensor logsumexp, call.result(1, "logsumexp", dims_of_logsumexp(attention)));
+  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
+               return call.operand(i, "q, k, v", dims);
+             }));
+  attend(attention, in.q, in.k, in.v, output.data, logsumexp.data);
   return {};
 }
 
-base::Status call_attention_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer grad, call.operand(0));
+base::Status call_attention_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{6, 3}, {4, 1}}));
+  SLUICE_TRY(const Tensor grad, call.filled_operand(0, "grad_output", 4, 4));
   SLUICE_TRY(const Attention attention, attention_of(call, grad, 1, call.num_results() == 1));
-  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i) { return floats_of(call.operand(1 + i)); }));
-  SLUICE_TRY(const Parts made, parts_from(attention, [&](size_t i) { return floats_of(call.result(i)); }));
-  SLUICE_TRY(float* const output, floats_of(call.operand(call.num_operands() - 2)));
-  SLUICE_TRY(float* const logsumexp, floats_of(call.operand(call.num_operands() - 1)));
-  const UseThreads threads(call);
-  attend_gradient(attention, {static_cast<const float*>(grad.data), in.q, in.k, in.v, output, logsumexp,
-                              made.q, made.k, made.v});
+  SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
+               return call.operand(1 + i, "q, k, v", dims);
+             }));
+  SLUICE_TRY(const Parts made, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
+               return call.result(i, "grad_q, grad_k, grad_v", dims);
+             }));
+  const size_t behind = call.num_operands() - 2;
+  SLUICE_TRY(const Tensor output, call.operand(behind, "output", grad.dims));
+  SLUICE_TRY(const Tensor logsumexp, call.operand(behind + 1, "logsumexp", dims_of_logsumexp(attention)));
+  attend_gradient(attention,
+                  {grad.data, in.q, in.k, in.v, output.data, logsumexp.data, made.q, made.k, made.v});
   return {};
 }
 

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
@@ -37,7 +37,7 @@ void attend_gradient(const Attention& attention, const AttentionGradient& tensor
 // Whether there is a kernel that is worth a call.
 bool has_attention(const stablehlo::AttentionCall& call);
 // The handlers.
-base::Status call_attention(const pjrt::CustomCall& call);
-base::Status call_attention_gradient(const pjrt::CustomCall& call);
+base::Status call_attention(const Call& call);
+base::Status call_attention_gradient(const Call& call);
 
 }  // namespace sluice::kernels

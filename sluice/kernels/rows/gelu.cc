@@ -89,20 +89,20 @@ void gelu_gradient(size_t elements, const float* g, const float* x, float* to) {
                   [&](size_t first, size_t count) { work(g + first, x + first, count, to + first); });
 }
 
-base::Status call_gelu(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(float* const y, floats_of(call.result(0)));
-  const UseThreads threads(call);
-  gelu(x.elements(), static_cast<const float*>(x.data), y);
+base::Status call_gelu(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const Tensor x, call.operand(0, "x"));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  gelu(x.elements(), x.data, y.data);
   return {};
 }
 
-base::Status call_gelu_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
-  SLUICE_TRY(const float* const x, floats_of(call.operand(1)));
-  SLUICE_TRY(float* const to, floats_of(call.result(0)));
-  const UseThreads threads(call);
-  gelu_gradient(g.elements(), static_cast<const float*>(g.data), x, to);
+base::Status call_gelu_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}}));
+  SLUICE_TRY(const Tensor grad_y, call.operand(0, "grad_y"));
+  SLUICE_TRY(const Tensor x, call.operand(1, "x", grad_y.dims));
+  SLUICE_TRY(const Tensor grad_x, call.result(0, "grad_x", grad_y.dims));
+  gelu_gradient(x.elements(), grad_y.data, x.data, grad_x.data);
   return {};
 }
 

@@ -3,7 +3,7 @@
 // XLA's code works on half of an AVX-512 register and divides once for each number.
 #pragma once
 
-#include "sluice/kernels/handler.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
@@ -13,7 +13,7 @@ void gelu(size_t elements, const float* x, float* y);
 void gelu_gradient(size_t elements, const float* g, const float* x, float* to);
 
 // The handlers.
-base::Status call_gelu(const pjrt::CustomCall& call);
-base::Status call_gelu_gradient(const pjrt::CustomCall& call);
+base::Status call_gelu(const Call& call);
+base::Status call_gelu_gradient(const Call& call);
 
 }  // namespace sluice::kernels

@@ -205,44 +205,86 @@ void layer_norm_gradient(const LayerNormGradient& call) {
   });
 }
 
-base::Status call_layer_norm(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const float* const eps, floats_of(call.operand(1)));
-  SLUICE_TRY(const pjrt::CallBuffer mean, call.result(1));
-  LayerNorm work{.rows = mean.elements(), .x = static_cast<const float*>(x.data), .eps = *eps};
+namespace {
+
+// How a tensor divides into rows and columns.
+struct Split {
+  size_t rows, columns;
+};
+// By the dims of what holds a number for each row: those of x, with 1 for those of the columns, the last
+// ones.
+base::Result<Split> split_of(const Call& call, const Tensor& x, const Tensor& of_rows) {
+  size_t first = 0;  // of the columns' dims
+  const bool same_rank = x.rank() == of_rows.rank();
+  while (same_rank && first < x.rank() && x.dims[first] == of_rows.dims[first]) ++first;
+  bool fits = same_rank;
+  for (size_t d = first; fits && d < x.rank(); ++d) fits = of_rows.dims[d] == 1;
+  if (!fits)
+    return call.refuse("means [", base::join(of_rows.dims, ","), "] of an input [", base::join(x.dims, ","),
+                       "], expected its dims with 1 for the last ones");
+  return Split{of_rows.elements(), x.elements() / of_rows.elements()};
+}
+
+// A parameter of the columns of x.
+base::Result<float*> columns_of(const Call& call, base::Result<Tensor> parameter, const Tensor& x,
+                                size_t columns) {
+  SLUICE_TRY(const Tensor found, std::move(parameter));
+  const size_t rank = found.rank();
+  if (found.elements() == columns && rank <= x.rank() && std::ranges::equal(x.dims.last(rank), found.dims))
+    return found.data;
+  return call.refuse("a parameter [", base::join(found.dims, ","), "] for ", columns,
+                     " columns of an input [", base::join(x.dims, ","), "], expected its last dims");
+}
+
+}  // namespace
+
+base::Status call_layer_norm(const Call& call) {
+  SLUICE_OK(call.takes({{2, 3}, {3, 3}, {4, 3}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 1));
+  SLUICE_TRY(const Tensor eps, call.operand(1, "eps", {}));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  SLUICE_TRY(const Tensor mean, call.result(1, "mean"));
+  SLUICE_TRY(const Split size, split_of(call, x, mean));
+  SLUICE_TRY(const Tensor inverse, call.result(2, "inverse", mean.dims));
+  LayerNorm work{.rows = size.rows,
+                 .columns = size.columns,
+                 .x = x.data,
+                 .eps = *eps.data,
+                 .y = y.data,
+                 .mean = mean.data,
+                 .inverse = inverse.data};
   if (call.num_operands() > 2) {
-    SLUICE_TRY(work.weight, floats_of(call.operand(2)));
+    SLUICE_TRY(work.weight, columns_of(call, call.operand(2, "weight"), x, size.columns));
   }
   if (call.num_operands() > 3) {
-    SLUICE_TRY(work.bias, floats_of(call.operand(3)));
+    SLUICE_TRY(work.bias, columns_of(call, call.operand(3, "bias"), x, size.columns));
   }
-  SLUICE_TRY(work.y, floats_of(call.result(0)));
-  SLUICE_TRY(work.inverse, floats_of(call.result(2)));
-  work.mean = static_cast<float*>(mean.data);
-  work.columns = work.rows == 0 ? 0 : x.elements() / work.rows;
-  const UseThreads threads(call);
   layer_norm(work);
   return {};
 }
 
-base::Status call_layer_norm_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer mean, call.operand(2));
-  LayerNormGradient work{.rows = mean.elements(),
-                         .g = static_cast<const float*>(g.data),
-                         .mean = static_cast<const float*>(mean.data)};
-  SLUICE_TRY(work.x, floats_of(call.operand(1)));
-  SLUICE_TRY(work.inverse, floats_of(call.operand(3)));
+base::Status call_layer_norm_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{4, 1}, {5, 1}, {4, 3}, {5, 3}}));
+  SLUICE_TRY(const Tensor g, call.filled_operand(0, "grad_y", 1));
+  SLUICE_TRY(const Tensor x, call.operand(1, "x", g.dims));
+  SLUICE_TRY(const Tensor mean, call.operand(2, "mean"));
+  SLUICE_TRY(const Split size, split_of(call, x, mean));
+  SLUICE_TRY(const Tensor inverse, call.operand(3, "inverse", mean.dims));
+  SLUICE_TRY(const Tensor to, call.result(0, "grad_x", x.dims));
+  LayerNormGradient work{.rows = size.rows,
+                         .columns = size.columns,
+                         .g = g.data,
+                         .x = x.data,
+                         .mean = mean.data,
+                         .inverse = inverse.data,
+                         .to = to.data};
   if (call.num_operands() > 4) {
-    SLUICE_TRY(work.weight, floats_of(call.operand(4)));
+    SLUICE_TRY(work.weight, columns_of(call, call.operand(4, "weight"), x, size.columns));
   }
-  SLUICE_TRY(work.to, floats_of(call.result(0)));
   if (call.num_results() > 1) {
-    SLUICE_TRY(work.of_weight, floats_of(call.result(1)));
-    SLUICE_TRY(work.of_bias, floats_of(call.result(2)));
+    SLUICE_TRY(work.of_weight, columns_of(call, call.result(1, "grad_weight"), x, size.columns));
+    SLUICE_TRY(work.of_bias, columns_of(call, call.result(2, "grad_bias"), x, size.columns));
   }
-  work.columns = work.rows == 0 ? 0 : g.elements() / work.rows;
-  const UseThreads threads(call);
   layer_norm_gradient(work);
   return {};
 }

@@ -4,7 +4,7 @@
 // for each of the sums and one for the result.
 #pragma once
 
-#include "sluice/kernels/handler.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
@@ -29,7 +29,7 @@ struct LayerNormGradient {
 void layer_norm_gradient(const LayerNormGradient& call);
 
 // The handlers.
-base::Status call_layer_norm(const pjrt::CustomCall& call);
-base::Status call_layer_norm_gradient(const pjrt::CustomCall& call);
+base::Status call_layer_norm(const Call& call);
+base::Status call_layer_norm_gradient(const Call& call);
 
 }  // namespace sluice::kernels

@@ -184,8 +184,8 @@ void moments(const Rows& size, const float* x, float* mean, float* variance) {
   const Parts all = parts_of(size);
   const size_t channels = size.channels;
   const size_t part = all.count() * channels, width = all.side_by_side * channels;
-  const Scratch found(3 * part * sizeof(float));
-  float *const means = found.floats(), *const squares = means + part, *const distances = squares + part;
+  float *means, *squares, *distances;
+  const ScratchArrays found({{means, part}, {squares, part}, {distances, part}});
   for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
     block_moments(x + first * width, count, width, means + i * width, squares + i * width,
                   distances + i * width);
@@ -201,8 +201,8 @@ void channel_sums(const Rows& size, const float* g, const float* x, const Channe
   const Parts all = parts_of(size);
   const size_t channels = size.channels;
   const size_t part = all.count() * channels, width = all.side_by_side * channels;
-  const Scratch found(2 * part * sizeof(float));
-  float *const sums = found.floats(), *const products = sums + part;
+  float *sums, *products;
+  const ScratchArrays found({{sums, part}, {products, part}});
   const Patterns<3> numbers(channels, all.side_by_side);
   numbers.fill([&](size_t c) {
     return std::array{scales.mean[c], gated ? scales.inverse[c] * scales.weight[c] : 0.f,
@@ -235,57 +235,65 @@ void sum_of_rows(const Rows& size, const float* x, float* sum) {
   });
 }
 
-base::Status call_moments(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const float* const eps, floats_of(call.operand(1)));
-  SLUICE_TRY(float* const mean, floats_of(call.result(0)));
-  SLUICE_TRY(float* const variance, floats_of(call.result(1)));
-  SLUICE_TRY(float* const inverse, floats_of(call.result(2)));
+base::Status call_moments(const Call& call) {
+  SLUICE_OK(call.takes({{2, 3}, {5, 5}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 2));
+  SLUICE_TRY(const float eps, scalar_operand(call, 1, "eps"));
+  SLUICE_TRY(float* const mean, channels_result(call, 0, "mean", x));
+  SLUICE_TRY(float* const variance, channels_result(call, 1, "variance", x));
+  SLUICE_TRY(float* const inverse, channels_result(call, 2, "inverse", x));
+  float momentum = 0, *old_mean = nullptr, *old_variance = nullptr, *new_mean = nullptr,
+        *new_variance = nullptr;
+  const bool running = call.num_operands() == 5;
+  if (running) {
+    SLUICE_TRY(momentum, scalar_operand(call, 2, "momentum"));
+    SLUICE_TRY(old_mean, channels_operand(call, 3, "running mean", x));
+    SLUICE_TRY(old_variance, channels_operand(call, 4, "running variance", x));
+    SLUICE_TRY(new_mean, channels_result(call, 3, "running mean", x));
+    SLUICE_TRY(new_variance, channels_result(call, 4, "running variance", x));
+  }
   const Rows size = rows_of(x);
   const auto [rows, channels] = size;
-  const UseThreads threads(call);
-  moments(size, static_cast<const float*>(x.data), mean, variance);
-  for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + *eps);
-  if (call.num_operands() == 2) return {};
+  moments(size, x.data, mean, variance);
+  for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + eps);
+  if (!running) return {};
 
-  SLUICE_TRY(const float* const momentum, floats_of(call.operand(2)));
-  SLUICE_TRY(const float* const old_mean, floats_of(call.operand(3)));
-  SLUICE_TRY(const float* const old_variance, floats_of(call.operand(4)));
-  SLUICE_TRY(float* const new_mean, floats_of(call.result(3)));
-  SLUICE_TRY(float* const new_variance, floats_of(call.result(4)));
-  const float kept = 1.f - *momentum;
+  const float kept = 1.f - momentum;
   const float unbiased = static_cast<float>(rows) / (static_cast<float>(rows) - 1.f);
   for (size_t c = 0; c < channels; ++c) {
-    new_mean[c] = old_mean[c] * kept + mean[c] * *momentum;
-    new_variance[c] = old_variance[c] * kept + variance[c] * unbiased * *momentum;
+    new_mean[c] = old_mean[c] * kept + mean[c] * momentum;
+    new_variance[c] = old_variance[c] * kept + variance[c] * unbiased * momentum;
   }
   return {};
 }
 
-base::Status call_sum_of_rows(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer sum, call.result(0));
-  const size_t channels = sum.elements(), rows = x.elements() / channels;
-  const UseThreads threads(call);
-  sum_of_rows({rows, channels}, static_cast<const float*>(x.data), static_cast<float*>(sum.data));
+base::Status call_sum_of_rows(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 1));
+  SLUICE_TRY(const Tensor sum, call.result(0, "sum"));
+  if (sum.rank() > x.rank() || !std::ranges::equal(x.dims.last(sum.rank()), sum.dims))
+    return call.refuse("sums [", base::join(sum.dims, ","), "] of an input [", base::join(x.dims, ","),
+                       "], expected its last dims");
+  const size_t channels = sum.elements();
+  sum_of_rows({x.elements() / channels, channels}, x.data, sum.data);
   return {};
 }
 
-base::Status call_channel_sums(const pjrt::CustomCall& call) {
-  const bool gated = call.num_operands() > 4;
-  SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
+base::Status call_channel_sums(const Call& call) {
+  SLUICE_OK(call.takes({{4, 2}, {6, 2}}));
+  const bool gated = call.num_operands() == 6;
+  SLUICE_TRY(const Tensor x, call.filled_operand(1, "x", 2));
+  SLUICE_TRY(const Tensor g, call.operand(0, "grad_y", x.dims));
   ChannelScales scales;
-  SLUICE_TRY(scales.mean, floats_of(call.operand(2)));
-  SLUICE_TRY(scales.inverse, floats_of(call.operand(3)));
+  SLUICE_TRY(scales.mean, channels_operand(call, 2, "mean", x));
+  SLUICE_TRY(scales.inverse, channels_operand(call, 3, "inverse", x));
   if (gated) {
-    SLUICE_TRY(scales.weight, floats_of(call.operand(4)));
-    SLUICE_TRY(scales.bias, floats_of(call.operand(5)));
+    SLUICE_TRY(scales.weight, channels_operand(call, 4, "weight", x));
+    SLUICE_TRY(scales.bias, channels_operand(call, 5, "bias", x));
   }
-  SLUICE_TRY(float* const sum, floats_of(call.result(0)));
-  SLUICE_TRY(float* const product, floats_of(call.result(1)));
-  const UseThreads threads(call);
-  channel_sums(rows_of(x), g, static_cast<const float*>(x.data), scales, gated, sum, product);
+  SLUICE_TRY(float* const sum, channels_result(call, 0, "sum", x));
+  SLUICE_TRY(float* const product, channels_result(call, 1, "product", x));
+  channel_sums(rows_of(x), g.data, x.data, scales, gated, sum, product);
   return {};
 }
 

@@ -4,8 +4,8 @@
 // column by column.
 #pragma once
 
-#include "sluice/kernels/handler.h"
-#include "sluice/kernels/patterns.h"
+#include "sluice/kernels/call.h"
+#include "sluice/kernels/rows/channels.h"
 
 namespace sluice::kernels {
 
@@ -24,8 +24,8 @@ void channel_sums(const Rows& size, const float* g, const float* x, const Channe
 void sum_of_rows(const Rows& size, const float* x, float* sum);
 
 // The handlers.
-base::Status call_moments(const pjrt::CustomCall& call);
-base::Status call_channel_sums(const pjrt::CustomCall& call);
-base::Status call_sum_of_rows(const pjrt::CustomCall& call);
+base::Status call_moments(const Call& call);
+base::Status call_channel_sums(const Call& call);
+base::Status call_sum_of_rows(const Call& call);
 
 }  // namespace sluice::kernels

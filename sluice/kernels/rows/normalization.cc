@@ -4,7 +4,6 @@
 #include <array>
 
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/patterns.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -81,14 +80,14 @@ void gated_gradient_block(const float* g, const float* x, const float* mean, con
   }
 }
 
-// The operands from `first` on.
-base::Result<ChannelScales> scales_of(const pjrt::CustomCall& call, size_t first, bool with_bias) {
+// The operands from `first` on, of x's channels.
+base::Result<ChannelScales> scales_of(const Call& call, size_t first, const Tensor& x, bool with_bias) {
   ChannelScales scales;
-  SLUICE_TRY(scales.mean, floats_of(call.operand(first)));
-  SLUICE_TRY(scales.inverse, floats_of(call.operand(first + 1)));
-  SLUICE_TRY(scales.weight, floats_of(call.operand(first + 2)));
+  SLUICE_TRY(scales.mean, channels_operand(call, first, "mean", x));
+  SLUICE_TRY(scales.inverse, channels_operand(call, first + 1, "inverse", x));
+  SLUICE_TRY(scales.weight, channels_operand(call, first + 2, "weight", x));
   if (with_bias) {
-    SLUICE_TRY(scales.bias, floats_of(call.operand(first + 3)));
+    SLUICE_TRY(scales.bias, channels_operand(call, first + 3, "bias", x));
   }
   return scales;
 }
@@ -133,38 +132,37 @@ void normalization_gradient(const Rows& size, const float* g, const float* x, co
   });
 }
 
-base::Status call_normalize(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const ChannelScales scales, scales_of(call, 1, true));
-  SLUICE_TRY(const pjrt::CallBuffer y, call.result(0));
-  const float* other = nullptr;
+base::Status call_normalize(const Call& call) {
+  SLUICE_OK(call.takes({{5, 1}, {6, 1}, {10, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 2));
+  SLUICE_TRY(const ChannelScales scales, scales_of(call, 1, x, true));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  Tensor other;
   ChannelScales of_other;
   if (call.num_operands() > 5) {
-    SLUICE_TRY(other, floats_of(call.operand(5)));
+    SLUICE_TRY(other, call.operand(5, "other", x.dims));
   }
-  if (call.num_operands() > 6) {
-    SLUICE_TRY(of_other, scales_of(call, 6, true));
+  const bool both = call.num_operands() > 6;
+  if (both) {
+    SLUICE_TRY(of_other, scales_of(call, 6, x, true));
   }
-  const UseThreads threads(call);
-  normalize(rows_of(x), static_cast<const float*>(x.data), scales, other,
-            call.num_operands() > 6 ? &of_other : nullptr, static_cast<float*>(y.data));
+  normalize(rows_of(x), x.data, scales, other.data, both ? &of_other : nullptr, y.data);
   return {};
 }
 
-base::Status call_normalization_gradient(const pjrt::CustomCall& call) {
-  const bool gated = call.num_operands() > 7;
-  SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
-  SLUICE_TRY(ChannelScales scales, scales_of(call, 2, false));
-  SLUICE_TRY(const float* const mean_g, floats_of(call.operand(5)));
-  SLUICE_TRY(const float* const mean_product, floats_of(call.operand(6)));
+base::Status call_normalization_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{7, 1}, {8, 1}}));
+  const bool gated = call.num_operands() == 8;
+  SLUICE_TRY(const Tensor x, call.filled_operand(1, "x", 2));
+  SLUICE_TRY(const Tensor g, call.operand(0, "grad_y", x.dims));
+  SLUICE_TRY(ChannelScales scales, scales_of(call, 2, x, false));
+  SLUICE_TRY(const float* const mean_g, channels_operand(call, 5, "mean of grad_y", x));
+  SLUICE_TRY(const float* const mean_product, channels_operand(call, 6, "mean of products", x));
   if (gated) {
-    SLUICE_TRY(scales.bias, floats_of(call.operand(7)));
+    SLUICE_TRY(scales.bias, channels_operand(call, 7, "bias", x));
   }
-  SLUICE_TRY(const pjrt::CallBuffer gradient, call.result(0));
-  const UseThreads threads(call);
-  normalization_gradient(rows_of(x), g, static_cast<const float*>(x.data), scales, gated, mean_g,
-                         mean_product, static_cast<float*>(gradient.data));
+  SLUICE_TRY(const Tensor gradient, call.result(0, "grad_x", x.dims));
+  normalization_gradient(rows_of(x), g.data, x.data, scales, gated, mean_g, mean_product, gradient.data);
   return {};
 }
 

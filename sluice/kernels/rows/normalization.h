@@ -2,8 +2,8 @@
 // memory. Internal to this room.
 #pragma once
 
-#include "sluice/kernels/handler.h"
-#include "sluice/kernels/patterns.h"
+#include "sluice/kernels/call.h"
+#include "sluice/kernels/rows/channels.h"
 
 namespace sluice::kernels {
 
@@ -19,7 +19,7 @@ void normalization_gradient(const Rows& size, const float* g, const float* x, co
                             bool gated, const float* mean_g, const float* mean_product, float* gradient);
 
 // The handlers.
-base::Status call_normalize(const pjrt::CustomCall& call);
-base::Status call_normalization_gradient(const pjrt::CustomCall& call);
+base::Status call_normalize(const Call& call);
+base::Status call_normalization_gradient(const Call& call);
 
 }  // namespace sluice::kernels

@@ -8,7 +8,6 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/handler.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -91,9 +90,9 @@ class Windows {
 
 void one_picture(const Windows& windows, size_t channels, const float* x, const float* y_gradient,
                  float* x_gradient) {
-  const Scratch scratch(channels * (sizeof(float) + sizeof(int32_t)));
-  float* const best = scratch.floats();
-  auto* const place = reinterpret_cast<int32_t*>(best + channels);
+  const Scratch best_memory(channels * sizeof(float)), place_memory(channels * sizeof(int32_t));
+  float* const best = best_memory.floats();
+  auto* const place = static_cast<int32_t*>(place_memory.data());
   for (size_t w = 0; w < windows.count(); ++w, y_gradient += channels) {
     const std::span<const uint32_t> rows = windows.rows(w);
     std::fill(best, best + channels, -std::numeric_limits<float>::infinity());
@@ -105,17 +104,31 @@ void one_picture(const Windows& windows, size_t channels, const float* x, const 
   }
 }
 
-// What both calls say.
-base::Result<Pooling> pooling_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& x,
-                                 const pjrt::CallBuffer& y) {
+// What both calls say. x: an operand; y or its gradient: an operand or a result.
+base::Result<Pooling> pooling_of(const Call& call, const Tensor& x, const Tensor& y) {
+  const size_t spatial = x.rank() - 2;
   Pooling p;
-  SLUICE_TRY(p.kernel, list_of(call, "kernel"));
-  SLUICE_TRY(p.stride, list_of(call, "stride"));
-  SLUICE_TRY(p.padding, list_of(call, "padding"));
-  SLUICE_TRY(p.dilation, list_of(call, "dilation"));
+  SLUICE_TRY(p.kernel, call.list("kernel", spatial));
+  SLUICE_TRY(p.stride, call.list("stride", spatial));
+  SLUICE_TRY(p.padding, call.list("padding", spatial));
+  SLUICE_TRY(p.dilation, call.list("dilation", spatial));
   p.in.assign(x.dims.begin() + 2, x.dims.end());
   p.out.assign(y.dims.begin() + 2, y.dims.end());
+  if (product_of(p.in) > std::numeric_limits<uint32_t>::max())  // the type of Windows::rows_
+    return call.refuse("images of ", product_of(p.in), " pixels, expected fewer than 2^32");
+  for (size_t d = 0; d < spatial; ++d)
+    if (p.out[d] - 1 > (p.in[d] + p.padding[d] - 1) / p.stride[d])
+      return call.refuse("the last of ", p.out[d], " windows begins outside of dimension ", d + 2,
+                         ": stride ", p.stride[d], ", padding ", p.padding[d], ", ", p.in[d],
+                         " elements; expected fewer windows");
   return p;
+}
+
+// [N, C, any…], like x.
+Dims pooled_dims(const Tensor& x) {
+  Dims dims(x.rank(), kAny);
+  std::copy_n(x.dims.begin(), 2, dims.begin());
+  return dims;
 }
 
 }  // namespace
@@ -151,25 +164,22 @@ void max_pooling_gradient(const Pooling& p, size_t batch, size_t channels, const
   });
 }
 
-base::Status call_max_pooling(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer y, call.result(0));
+base::Status call_max_pooling(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 3));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", pooled_dims(x)));
   SLUICE_TRY(const Pooling p, pooling_of(call, x, y));
-  const UseThreads threads(call);
-  max_pooling(p, static_cast<size_t>(x.dims[0]), static_cast<size_t>(x.dims[1]),
-              static_cast<const float*>(x.data), static_cast<float*>(y.data));
+  max_pooling(p, x.dim(0), x.dim(1), x.data, y.data);
   return {};
 }
 
-base::Status call_max_pooling_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer y_gradient, call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer x_gradient, call.result(0));
+base::Status call_max_pooling_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 3));
+  SLUICE_TRY(const Tensor y_gradient, call.operand(1, "grad_y", pooled_dims(x)));
+  SLUICE_TRY(const Tensor x_gradient, call.result(0, "grad_x", x.dims));
   SLUICE_TRY(const Pooling p, pooling_of(call, x, y_gradient));
-  const UseThreads threads(call);
-  max_pooling_gradient(p, static_cast<size_t>(x.dims[0]), static_cast<size_t>(x.dims[1]),
-                       static_cast<const float*>(x.data), static_cast<const float*>(y_gradient.data),
-                       static_cast<float*>(x_gradient.data));
+  max_pooling_gradient(p, x.dim(0), x.dim(1), x.data, y_gradient.data, x_gradient.data);
   return {};
 }
 

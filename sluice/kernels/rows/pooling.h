@@ -1,7 +1,7 @@
 // Max pooling and its gradient. Internal to this room.
 #pragma once
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
@@ -21,7 +21,7 @@ void max_pooling_gradient(const Pooling& pooling, size_t batch, size_t channels,
                           const float* y_gradient, float* x_gradient);
 
 // The handlers.
-base::Status call_max_pooling(const pjrt::CustomCall& call);
-base::Status call_max_pooling_gradient(const pjrt::CustomCall& call);
+base::Status call_max_pooling(const Call& call);
+base::Status call_max_pooling_gradient(const Call& call);
 
 }  // namespace sluice::kernels

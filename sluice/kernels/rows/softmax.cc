@@ -152,37 +152,24 @@ void softmax_gradient(size_t rows, size_t columns, const float* g, const float* 
   });
 }
 
-namespace {
-
-struct Size {
-  size_t rows, columns;
-};
-
-Size size_of(const pjrt::CallBuffer& x) {
-  const auto columns = static_cast<size_t>(x.dims.back());
-  return {columns == 0 ? 0 : x.elements() / columns, columns};
-}
-
-}  // namespace
-
-base::Status call_softmax(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const auto logarithm, call.number("logarithm"));
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(float* const y, floats_of(call.result(0)));
-  const auto [rows, columns] = size_of(x);
-  const UseThreads threads(call);
-  softmax(rows, columns, static_cast<const float*>(x.data), logarithm.value_or(0) != 0, y);
+base::Status call_softmax(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const bool logarithm, call.flag("logarithm"));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 1));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  const size_t columns = x.dim(x.rank() - 1);
+  softmax(x.elements() / columns, columns, x.data, logarithm, y.data);
   return {};
 }
 
-base::Status call_softmax_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const auto logarithm, call.number("logarithm"));
-  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
-  SLUICE_TRY(const float* const y, floats_of(call.operand(1)));
-  SLUICE_TRY(float* const to, floats_of(call.result(0)));
-  const auto [rows, columns] = size_of(g);
-  const UseThreads threads(call);
-  softmax_gradient(rows, columns, static_cast<const float*>(g.data), y, logarithm.value_or(0) != 0, to);
+base::Status call_softmax_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}}));
+  SLUICE_TRY(const bool logarithm, call.flag("logarithm"));
+  SLUICE_TRY(const Tensor grad_y, call.filled_operand(0, "grad_y", 1));
+  SLUICE_TRY(const Tensor y, call.operand(1, "y", grad_y.dims));
+  SLUICE_TRY(const Tensor grad_x, call.result(0, "grad_x", grad_y.dims));
+  const size_t columns = y.dim(y.rank() - 1);
+  softmax_gradient(y.elements() / columns, columns, grad_y.data, y.data, logarithm, grad_x.data);
   return {};
 }
 

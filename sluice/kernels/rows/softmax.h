@@ -3,7 +3,7 @@
 // A row is read from memory once: XLA makes each of its maximum, sum and quotient a pass over the tensor.
 #pragma once
 
-#include "sluice/kernels/handler.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
@@ -15,7 +15,7 @@ void softmax(size_t rows, size_t columns, const float* x, bool logarithm, float*
 void softmax_gradient(size_t rows, size_t columns, const float* g, const float* y, bool logarithm, float* to);
 
 // The handlers.
-base::Status call_softmax(const pjrt::CustomCall& call);
-base::Status call_softmax_gradient(const pjrt::CustomCall& call);
+base::Status call_softmax(const Call& call);
+base::Status call_softmax_gradient(const Call& call);
 
 }  // namespace sluice::kernels
