@@ -6,8 +6,8 @@
 
 #include "sluice/base/export.h"
 #include "sluice/kernels/convolution/convolution.h"
-#include "sluice/kernels/gemm/product.h"
-#include "sluice/kernels/gemm/product_update.h"
+#include "sluice/kernels/gemm/gemm.h"
+#include "sluice/kernels/gemm/gemm_update.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/registry.h"
 #include "sluice/kernels/rows/attention.h"
@@ -16,7 +16,7 @@
 // jemalloc's settings, which it reads when the process starts; unused where another allocator serves it.
 // XLA's CPU plugin takes the memory of a program's intermediate values anew for each launch, and LibTorch
 // that of each result: what was freed stays the process's, large blocks too, and comes in huge pages:
-// neighbouring rows of a picture lie pages apart. (With a limit of ten seconds LibTorch's own operations took
+// neighbouring rows of an image lie pages apart. (With a limit of ten seconds LibTorch's own operations took
 // a third longer.)
 extern "C" SLUICE_API const char* malloc_conf;
 const char* malloc_conf = "thp:always,metadata_thp:auto,dirty_decay_ms:-1,oversize_threshold:0";
@@ -27,9 +27,9 @@ namespace {
 class Library : public stablehlo::KernelLibrary {
  public:
   bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
-  bool has(const stablehlo::ProductCall& call) const override { return has_product(call); }
+  bool has(const stablehlo::ProductCall& call) const override { return has_gemm(call); }
   bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
-  bool has_with_update(const stablehlo::ProductCall& call) const override { return has_product_update(call); }
+  bool has_with_update(const stablehlo::ProductCall& call) const override { return has_gemm_update(call); }
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "sluice/kernels/convolution/convolution.h"
-#include "sluice/kernels/gemm/product.h"
-#include "sluice/kernels/gemm/product_update.h"
+#include "sluice/kernels/gemm/gemm.h"
+#include "sluice/kernels/gemm/gemm_update.h"
 #include "sluice/kernels/rows/attention.h"
 #include "sluice/kernels/rows/gelu.h"
 #include "sluice/kernels/rows/layer_norm.h"
@@ -47,11 +47,9 @@ constexpr Attribute kStride = Attribute::list("stride", 1, kMaxExtent),
 constexpr Row kRows[] = {
     {ConvolutionCall::kTarget, call_convolution, {kKind, kStride, kPadding, kDilation, kGroups}},
     {ProductCall::kTarget,
-     call_product,
+     call_gemm,
      {kTransposedA, kTransposedB, Attribute::optional_flag("rectified"), Attribute::optional_flag("gated")}},
-    {ProductCall::kUpdateTarget,
-     call_product_update,
-     {kCode, kNumbers, kProduct, kTransposedA, kTransposedB}},
+    {ProductCall::kUpdateTarget, call_gemm_update, {kCode, kNumbers, kProduct, kTransposedA, kTransposedB}},
     {UpdateCode::kTarget, call_update, {kCode, kNumbers}},
     {stablehlo::kMomentsTarget, call_moments},
     {stablehlo::kChannelSumsTarget, call_channel_sums},

@@ -11,7 +11,7 @@ bool has_convolution(const stablehlo::ConvolutionCall& call);
 // Where a call's tensors lie; what its kind does not use may be null. y is the gradient of y for all but
 // kForward.
 struct ConvolutionMemory {
-  void *x, *w, *y, *x_gradient, *w_gradient;
+  void *x, *w, *y, *grad_x, *grad_w;
 };
 // kFailedPrecondition without a kernel. Threads: any, under UseThreads.
 base::Status run_convolution(const stablehlo::ConvolutionCall& call, const ConvolutionMemory& at);

@@ -50,9 +50,9 @@ inline float passed(float g, float gate) {
 // kNumbers numbers of each channel, as rows that repeat the channels: a row of few channels alone would be a
 // loop of a few steps. Made and destroyed by one thread, read by any.
 template <size_t kNumbers>
-class Patterns {
+class RepeatedChannels {
  public:
-  Patterns(size_t channels, size_t repeats)
+  RepeatedChannels(size_t channels, size_t repeats)
       : channels_(channels), length_(channels * repeats), memory_(kNumbers * length_ * sizeof(float)) {}
 
   // numbers(c): those of channel c.

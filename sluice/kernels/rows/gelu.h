@@ -9,8 +9,8 @@ namespace sluice::kernels {
 
 // y = x Φ(x). y may be x. The error of Φ is below 2e-7.
 void gelu(size_t elements, const float* x, float* y);
-// g (Φ(x) + x φ(x)), with the density φ. `to` may be g.
-void gelu_gradient(size_t elements, const float* g, const float* x, float* to);
+// grad_x = grad_y (Φ(x) + x φ(x)), with the density φ. grad_x may be grad_y.
+void gelu_gradient(size_t elements, const float* grad_y, const float* x, float* grad_x);
 
 // The handlers.
 base::Status call_gelu(const Call& call);

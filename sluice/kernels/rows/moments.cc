@@ -26,14 +26,14 @@ size_t rows_side_by_side(const Rows& size) {
   return many;
 }
 
-// Rows whose numbers are added up before they are added to the sums, which lie in memory.
-constexpr size_t kTogether = 4;
+// Rows at once, whose numbers are added up before they are added to the sums, which lie in memory.
+constexpr size_t kRowsAtOnce = 4;
 
-// body(row, count) for all rows: count is a constant, kTogether or 1.
+// body(row, count) for all rows: count is a constant, kRowsAtOnce or 1.
 template <typename Body>
 SLUICE_INLINE void for_rows(size_t rows, const Body& body) {
   size_t r = 0;
-  for (; r + kTogether <= rows; r += kTogether) body(r, std::integral_constant<size_t, kTogether>());
+  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) body(r, std::integral_constant<size_t, kRowsAtOnce>());
   for (; r < rows; ++r) body(r, std::integral_constant<size_t, 1>());
 }
 
@@ -73,28 +73,27 @@ void block_moments(const float* x, size_t rows, size_t channels, float* __restri
   });
 }
 
-// Asks the memory for rows that are read next: here there is more to do between two loads than the CPU looks
-// ahead.
-SLUICE_INLINE void ask_for(const float* rows, size_t count) {
+// Here there is more to do between two loads than the CPU looks ahead.
+SLUICE_INLINE void prefetch_rows(const float* rows, size_t count) {
   for (size_t i = 0; i < count; i += 16) __builtin_prefetch(rows + i);
 }
 
 SLUICE_EACH_CPU_256
-void gated_block_sums(const float* g, const float* x, const float* __restrict mean,
+void gated_block_sums(const float* grad_y, const float* x, const float* __restrict mean,
                       const float* __restrict factor, const float* __restrict bias, size_t rows,
                       size_t channels, float* __restrict sums, float* __restrict products) {
   std::fill(sums, sums + channels, 0.f);
   std::fill(products, products + channels, 0.f);
   for_rows(rows, [=](size_t r, auto count) {
-    const float *const row = x + r * channels, *const g_row = g + r * channels;
-    const size_t next = r + count, asked = std::min(kTogether, rows - next) * channels;
-    ask_for(x + next * channels, asked);
-    ask_for(g + next * channels, asked);
+    const float *const row = x + r * channels, *const grad_row = grad_y + r * channels;
+    const size_t next = r + count, asked = std::min(kRowsAtOnce, rows - next) * channels;
+    prefetch_rows(x + next * channels, asked);
+    prefetch_rows(grad_y + next * channels, asked);
     for (size_t c = 0; c < channels; ++c) {
       float sum = 0, product = 0;
       for (size_t k = 0; k < count; ++k) {
         const float centered = row[k * channels + c] - mean[c];
-        const float value = passed(g_row[k * channels + c], centered * factor[c] + bias[c]);
+        const float value = passed(grad_row[k * channels + c], centered * factor[c] + bias[c]);
         sum += value;
         product += value * centered;
       }
@@ -105,16 +104,16 @@ void gated_block_sums(const float* g, const float* x, const float* __restrict me
 }
 
 SLUICE_EACH_CPU
-void block_sums(const float* g, const float* x, const float* __restrict mean, size_t rows, size_t channels,
-                float* __restrict sums, float* __restrict products) {
+void block_sums(const float* grad_y, const float* x, const float* __restrict mean, size_t rows,
+                size_t channels, float* __restrict sums, float* __restrict products) {
   std::fill(sums, sums + channels, 0.f);
   std::fill(products, products + channels, 0.f);
   for_rows(rows, [=](size_t r, auto count) {
-    const float *const row = x + r * channels, *const g_row = g + r * channels;
+    const float *const row = x + r * channels, *const grad_row = grad_y + r * channels;
     for (size_t c = 0; c < channels; ++c) {
       float sum = 0, product = 0;
       for (size_t k = 0; k < count; ++k) {
-        const float value = g_row[k * channels + c];
+        const float value = grad_row[k * channels + c];
         sum += value;
         product += value * (row[k * channels + c] - mean[c]);
       }
@@ -196,25 +195,25 @@ void moments(const Rows& size, const float* x, float* mean, float* variance) {
   });
 }
 
-void channel_sums(const Rows& size, const float* g, const float* x, const ChannelScales& scales, bool gated,
-                  float* sum, float* product) {
+void channel_sums(const Rows& size, const float* grad_y, const float* x, const ChannelScales& scales,
+                  bool gated, float* sum, float* product) {
   const Parts all = parts_of(size);
   const size_t channels = size.channels;
   const size_t part = all.count() * channels, width = all.side_by_side * channels;
   float *sums, *products;
   const ScratchArrays found({{sums, part}, {products, part}});
-  const Patterns<3> numbers(channels, all.side_by_side);
+  const RepeatedChannels<3> numbers(channels, all.side_by_side);
   numbers.fill([&](size_t c) {
     return std::array{scales.mean[c], gated ? scales.inverse[c] * scales.weight[c] : 0.f,
                       gated ? scales.bias[c] : 0.f};
   });
   for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
-    const float *const of_g = g + first * width, *const of_x = x + first * width;
+    const float *const grad_block = grad_y + first * width, *const x_block = x + first * width;
     if (gated)
-      gated_block_sums(of_g, of_x, numbers.at(0, 0), numbers.at(1, 0), numbers.at(2, 0), count, width,
-                       sums + i * width, products + i * width);
+      gated_block_sums(grad_block, x_block, numbers.at(0, 0), numbers.at(1, 0), numbers.at(2, 0), count,
+                       width, sums + i * width, products + i * width);
     else
-      block_sums(of_g, of_x, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
+      block_sums(grad_block, x_block, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
   });
   for_joins(channels, [&](size_t first, size_t count) {
     join_sums(all.count(), sums + first, channels, count, sum + first);
@@ -283,7 +282,7 @@ base::Status call_channel_sums(const Call& call) {
   SLUICE_OK(call.takes({{4, 2}, {6, 2}}));
   const bool gated = call.num_operands() == 6;
   SLUICE_TRY(const Tensor x, call.filled_operand(1, "x", 2));
-  SLUICE_TRY(const Tensor g, call.operand(0, "grad_y", x.dims));
+  SLUICE_TRY(const Tensor grad_y, call.operand(0, "grad_y", x.dims));
   ChannelScales scales;
   SLUICE_TRY(scales.mean, channels_operand(call, 2, "mean", x));
   SLUICE_TRY(scales.inverse, channels_operand(call, 3, "inverse", x));
@@ -293,7 +292,7 @@ base::Status call_channel_sums(const Call& call) {
   }
   SLUICE_TRY(float* const sum, channels_result(call, 0, "sum", x));
   SLUICE_TRY(float* const product, channels_result(call, 1, "product", x));
-  channel_sums(rows_of(x), g.data, x.data, scales, gated, sum, product);
+  channel_sums(rows_of(x), grad_y.data, x.data, scales, gated, sum, product);
   return {};
 }
 

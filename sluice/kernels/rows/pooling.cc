@@ -15,26 +15,27 @@ namespace {
 
 using stablehlo::Dims;
 
-// Takes the place `number` for the channels whose value there is better than their best so far.
+// The element `number` of the window becomes the argmax of the channels whose value there is above their
+// maximum.
 SLUICE_EACH_CPU
-void take_better(const float* x, size_t channels, int32_t number, float* __restrict best,
-                 int32_t* __restrict place) {
+void take_better(const float* x, size_t channels, int32_t number, float* __restrict max,
+                 int32_t* __restrict argmax) {
   for (size_t c = 0; c < channels; ++c) {
-    const bool better = x[c] > best[c] || x[c] != x[c];
-    best[c] = better ? x[c] : best[c];
-    place[c] = better ? number : place[c];
+    const bool better = x[c] > max[c] || x[c] != x[c];
+    max[c] = better ? x[c] : max[c];
+    argmax[c] = better ? number : argmax[c];
   }
 }
 
 SLUICE_EACH_CPU
-void take_maximum(const float* x, size_t channels, float* __restrict best) {
-  for (size_t c = 0; c < channels; ++c) best[c] = x[c] > best[c] || x[c] != x[c] ? x[c] : best[c];
+void take_maximum(const float* x, size_t channels, float* __restrict max) {
+  for (size_t c = 0; c < channels; ++c) max[c] = x[c] > max[c] || x[c] != x[c] ? x[c] : max[c];
 }
 
 SLUICE_EACH_CPU
-void add_where(const float* gradient, const int32_t* place, int32_t number, size_t channels,
+void add_where(const float* gradient, const int32_t* argmax, int32_t number, size_t channels,
                float* __restrict to) {
-  for (size_t c = 0; c < channels; ++c) to[c] += place[c] == number ? gradient[c] : 0.f;
+  for (size_t c = 0; c < channels; ++c) to[c] += argmax[c] == number ? gradient[c] : 0.f;
 }
 
 size_t product_of(const Dims& dims) {
@@ -52,7 +53,7 @@ bool step(const Dims& out, Dims& window) {
   return false;
 }
 
-// The places of each window of a picture that lie in the input, as rows of it, in the window's order.
+// The places of each window of an image that lie in the input, as rows of it, in the window's order.
 class Windows {
  public:
   explicit Windows(const Pooling& p) {
@@ -88,19 +89,19 @@ class Windows {
   std::vector<size_t> first_ = {0};  // of each window in rows_
 };
 
-void one_picture(const Windows& windows, size_t channels, const float* x, const float* y_gradient,
-                 float* x_gradient) {
-  const Scratch best_memory(channels * sizeof(float)), place_memory(channels * sizeof(int32_t));
-  float* const best = best_memory.floats();
-  auto* const place = static_cast<int32_t*>(place_memory.data());
-  for (size_t w = 0; w < windows.count(); ++w, y_gradient += channels) {
+void image_gradient(const Windows& windows, size_t channels, const float* x, const float* grad_y,
+                    float* grad_x) {
+  const Scratch max_memory(channels * sizeof(float)), argmax_memory(channels * sizeof(int32_t));
+  float* const max = max_memory.floats();
+  auto* const argmax = static_cast<int32_t*>(argmax_memory.data());
+  for (size_t w = 0; w < windows.count(); ++w, grad_y += channels) {
     const std::span<const uint32_t> rows = windows.rows(w);
-    std::fill(best, best + channels, -std::numeric_limits<float>::infinity());
-    std::fill(place, place + channels, 0);
+    std::fill(max, max + channels, -std::numeric_limits<float>::infinity());
+    std::fill(argmax, argmax + channels, 0);
     for (size_t i = 0; i < rows.size(); ++i)
-      take_better(x + rows[i] * channels, channels, static_cast<int32_t>(i), best, place);
+      take_better(x + rows[i] * channels, channels, static_cast<int32_t>(i), max, argmax);
     for (size_t i = 0; i < rows.size(); ++i)
-      add_where(y_gradient, place, static_cast<int32_t>(i), channels, x_gradient + rows[i] * channels);
+      add_where(grad_y, argmax, static_cast<int32_t>(i), channels, grad_x + rows[i] * channels);
   }
 }
 
@@ -140,27 +141,27 @@ void max_pooling(const Pooling& p, size_t batch, size_t channels, const float* x
   // A piece of work: the windows of one place in the first spatial dimension.
   const size_t pieces = static_cast<size_t>(p.out[0]), piece = windows.count() / pieces;
   parallel_for(batch * pieces, [&](size_t i) {
-    const float* const picture = x + i / pieces * in;
+    const float* const image = x + i / pieces * in;
     const size_t first = i % pieces * piece;
     float* to = y + i / pieces * out + first * channels;
     for (size_t w = first; w < first + piece; ++w, to += channels) {
       std::fill(to, to + channels, -std::numeric_limits<float>::infinity());
-      for (const uint32_t row : windows.rows(w)) take_maximum(picture + row * channels, channels, to);
+      for (const uint32_t row : windows.rows(w)) take_maximum(image + row * channels, channels, to);
     }
   });
 }
 
 void max_pooling_gradient(const Pooling& p, size_t batch, size_t channels, const float* x,
-                          const float* y_gradient, float* x_gradient) {
+                          const float* grad_y, float* grad_x) {
   const size_t in = product_of(p.in) * channels, out = product_of(p.out) * channels;
   if (out == 0) {
-    std::fill(x_gradient, x_gradient + batch * in, 0.f);
+    std::fill(grad_x, grad_x + batch * in, 0.f);
     return;
   }
   const Windows windows(p);
   parallel_for(batch, [&](size_t n) {
-    std::fill(x_gradient + n * in, x_gradient + (n + 1) * in, 0.f);
-    one_picture(windows, channels, x + n * in, y_gradient + n * out, x_gradient + n * in);
+    std::fill(grad_x + n * in, grad_x + (n + 1) * in, 0.f);
+    image_gradient(windows, channels, x + n * in, grad_y + n * out, grad_x + n * in);
   });
 }
 
@@ -176,10 +177,10 @@ base::Status call_max_pooling(const Call& call) {
 base::Status call_max_pooling_gradient(const Call& call) {
   SLUICE_OK(call.takes({{2, 1}}));
   SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 3));
-  SLUICE_TRY(const Tensor y_gradient, call.operand(1, "grad_y", pooled_dims(x)));
-  SLUICE_TRY(const Tensor x_gradient, call.result(0, "grad_x", x.dims));
-  SLUICE_TRY(const Pooling p, pooling_of(call, x, y_gradient));
-  max_pooling_gradient(p, x.dim(0), x.dim(1), x.data, y_gradient.data, x_gradient.data);
+  SLUICE_TRY(const Tensor grad_y, call.operand(1, "grad_y", pooled_dims(x)));
+  SLUICE_TRY(const Tensor grad_x, call.result(0, "grad_x", x.dims));
+  SLUICE_TRY(const Pooling p, pooling_of(call, x, grad_y));
+  max_pooling_gradient(p, x.dim(0), x.dim(1), x.data, grad_y.data, grad_x.data);
   return {};
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using stablehlo::UpdateCode;
 
-// Elements that go through all steps at once: what the steps make of them stays in the first cache.
+// Elements that go through all steps at once: what the steps make of them stays in the L1 cache.
 constexpr size_t kBlock = 512;
 // Elements of a thread's part of the work.
 constexpr size_t kElementsOfPart = 64 * kBlock;

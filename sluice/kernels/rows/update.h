@@ -7,7 +7,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/kernels/call.h"
-#include "sluice/kernels/gemm/product.h"
+#include "sluice/kernels/gemm/gemm.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {

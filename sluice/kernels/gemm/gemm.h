@@ -1,4 +1,4 @@
-// Matrix products. Internal to this room.
+// GEMM, products of matrices. Internal to this room.
 #pragma once
 
 #include <functional>
@@ -15,34 +15,34 @@ struct Piece {
   float* first;
   size_t step;
 };
-// Is called once for each piece of a result when it is there, by the thread that made it, which has it in its
-// cache. Empty: nothing is done.
-using Finish = std::function<void(const Piece&)>;
+// Called once for each piece of a result when it is there, by the thread that made it, which has it in its
+// cache. May be empty.
+using Epilogue = std::function<void(const Piece&)>;
 
 // A product of one shape. Threads: any, under UseThreads.
-class ProductKernel {
+class Gemm {
  public:
-  virtual ~ProductKernel() = default;
+  virtual ~Gemm() = default;
   base::Status run(void* a, void* b, void* c) const { return run(a, b, c, {}); }
   // Of a batch nothing is finished.
-  virtual base::Status run(void* a, void* b, void* c, const Finish& finish) const = 0;
+  virtual base::Status run(void* a, void* b, void* c, const Epilogue& epilogue) const = 0;
 };
 
-// For a dense c that was not made in pieces: calls finish for rows of it, on all threads.
-void finish_rows(float* c, size_t rows, size_t columns, const Finish& finish);
+// For a dense c that was not made in pieces: calls epilogue for rows of it, on all threads.
+void run_epilogue(float* c, size_t rows, size_t columns, const Epilogue& epilogue);
 
 // Null where there is no fast kernel. Made once, valid as long as the process.
-const ProductKernel* find_product(const stablehlo::ProductCall& call);
+const Gemm* find_gemm(const stablehlo::ProductCall& call);
 
 // Whether there is a kernel that is worth a call of its own.
-bool has_product(const stablehlo::ProductCall& call);
+bool has_gemm(const stablehlo::ProductCall& call);
 // The attributes and operands of a call's product a b, from operand `first` on, behind these dims of a batch.
-struct ProductOperands {
+struct GemmOperands {
   stablehlo::ProductCall product;
   float *a, *b;
 };
-base::Result<ProductOperands> read_product(const Call& call, size_t first, std::span<const int64_t> batch);
+base::Result<GemmOperands> read_gemm(const Call& call, size_t first, std::span<const int64_t> batch);
 // The handler.
-base::Status call_product(const Call& call);
+base::Status call_gemm(const Call& call);
 
 }  // namespace sluice::kernels

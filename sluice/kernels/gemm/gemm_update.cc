@@ -1,6 +1,6 @@
-#include "sluice/kernels/gemm/product_update.h"
+#include "sluice/kernels/gemm/gemm_update.h"
 
-#include "sluice/kernels/gemm/panel_product.h"
+#include "sluice/kernels/gemm/gemm_panels.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/rows/update.h"
 #include "sluice/kernels/threads.h"
@@ -11,25 +11,25 @@ namespace {
 using Product = stablehlo::ProductCall;
 using stablehlo::UpdateCode;
 
-// What is saved is a write and a read of the gradient. With fewer elements they stay in the caches; with more
-// inner places the product is faster if it is made in larger pieces than an update likes (measured).
-constexpr int64_t kFewestElements = int64_t{1} << 16, kMostInner = 512;
+// What is saved is a write and a read of the gradient. With fewer elements they stay in the caches; with a
+// longer K the product is faster in larger pieces than an update likes (measured).
+constexpr int64_t kMinElements = int64_t{1} << 16, kMaxK = 512;
 
-const ProductKernel* find_panel_product(const Product& p) {
-  static auto& kernels = *new Prepared<ProductKernel>;
+const Gemm* find_panel_gemm(const Product& p) {
+  static auto& kernels = *new Prepared<Gemm>;
   return kernels.find({p.m, p.k, p.n, p.transposed_a, p.transposed_b, threads_of_a_call()},
-                      [&] { return make_panel_product(p); });
+                      [&] { return make_panel_gemm(p); });
 }
 
 }  // namespace
 
-bool has_product_update(const Product& p) {
-  if (p.batch != 1 || !p.transposed_a || p.m * p.n < kFewestElements || p.k > kMostInner) return false;
+bool has_gemm_update(const Product& p) {
+  if (p.batch != 1 || !p.transposed_a || p.m * p.n < kMinElements || p.k > kMaxK) return false;
   const UseThreads threads;
-  return find_panel_product(p) != nullptr;
+  return find_panel_gemm(p) != nullptr;
 }
 
-base::Status call_product_update(const Call& call) {
+base::Status call_gemm_update(const Call& call) {
   SLUICE_TRY(const UpdateCode code, code_of(call));
   SLUICE_TRY(const int64_t product, call.number("product"));
   const auto number = static_cast<size_t>(product);
@@ -39,7 +39,7 @@ base::Status call_product_update(const Call& call) {
   const size_t units = code.tensors - 1, numbers = units + code.units,
                a = numbers + (code.numbers > 0 ? 1 : 0);
   SLUICE_OK(call.takes_at_least({a + 2, code.results.size()}));
-  SLUICE_TRY(const auto operands, read_product(call, a, {}));
+  SLUICE_TRY(const auto operands, read_gemm(call, a, {}));
   const Product& p = operands.product;
   UpdateMember member;
   member.elements = static_cast<size_t>(p.m * p.n);
@@ -54,7 +54,7 @@ base::Status call_product_update(const Call& call) {
   for (size_t i = 0; i < code.units; ++i) SLUICE_OK(append_unit(call, units + i, member.numbers));
   SLUICE_TRY(const std::vector<float> read, read_numbers(call, numbers, code.numbers));
   member.numbers.insert(member.numbers.end(), read.begin(), read.end());
-  const ProductKernel* const kernel = find_panel_product(p);
+  const Gemm* const kernel = find_panel_gemm(p);
   if (kernel == nullptr) return no_kernel("product with an update");
   return kernel->run(operands.a, operands.b, nullptr, [&](const Piece& piece) {
     update_piece(code, member, number, static_cast<size_t>(p.n), piece);

@@ -8,8 +8,8 @@
 namespace sluice::kernels {
 
 // Whether it is faster than the two calls.
-bool has_product_update(const stablehlo::ProductCall& call);
+bool has_gemm_update(const stablehlo::ProductCall& call);
 // The handler.
-base::Status call_product_update(const Call& call);
+base::Status call_gemm_update(const Call& call);
 
 }  // namespace sluice::kernels
