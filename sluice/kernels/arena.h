@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace sluice::kernels {
 
@@ -22,6 +23,31 @@ class Scratch {
  private:
   void* data_;
   size_t depth_;
+};
+
+// Several arrays of floats, one after the other in one piece of scratch memory: a table of the pointers that
+// are set, each with its array's floats, so that sizes and pointers cannot disagree.
+class ScratchArrays {
+ public:
+  struct Array {
+    float*& first;
+    size_t floats;
+  };
+  ScratchArrays(std::initializer_list<Array> arrays) : memory_(bytes_of(arrays)) {
+    float* next = memory_.floats();
+    for (const auto& [first, floats] : arrays) {
+      first = next;
+      next += floats;
+    }
+  }
+
+ private:
+  static size_t bytes_of(std::initializer_list<Array> arrays) {
+    size_t floats = 0;
+    for (const Array& array : arrays) floats += array.floats;
+    return floats * sizeof(float);
+  }
+  Scratch memory_;
 };
 
 }  // namespace sluice::kernels

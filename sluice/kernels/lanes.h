@@ -1,5 +1,10 @@
 // Floats that a register holds, and functions that are compiled for each width of them. Internal to this
 // room; only for what is inlined into such functions.
+//
+// GCC's vector extensions, not Highway: formulas keep their operators and serve single floats too
+// (winograd_transform.cc), and each is compiled for two widths, not for all that Highway knows. Its speed is
+// the same (1.0.3, AMD EPYC with AVX2, best of 31 rounds, five runs): the micro-kernel takes 0.97 to 1.04
+// times as long with it, exponential() 0.94 to 1.08 times.
 #pragma once
 
 #include <cstddef>

@@ -198,7 +198,7 @@ std::unique_ptr<Reorder> Reorder::make(const dnnl_memory_desc_t& from, const dnn
                 block = std::max(block_of(from, dimension), block_of(to, dimension));
   int64_t extent = whole;
   if (whole % block == 0) {
-    const int64_t parts = std::min<int64_t>(whole / block, kMostPartsOfThread * threads_of_a_call());
+    const int64_t parts = std::min<int64_t>(whole / block, kMaxPartsPerThread * threads_of_a_call());
     extent = (whole / block + parts - 1) / parts * block;
   }
   made->parts_ = static_cast<size_t>((whole + extent - 1) / extent);
@@ -207,8 +207,8 @@ std::unique_ptr<Reorder> Reorder::make(const dnnl_memory_desc_t& from, const dnn
   if (!made->full_.primitive || !made->last_.primitive) return nullptr;
   std::vector<int64_t> second(static_cast<size_t>(from.ndims));
   if (made->parts_ > 1) second[static_cast<size_t>(dimension)] = extent;
-  made->from_step_ = place_in(from, second);
-  made->to_step_ = place_in(to, second);
+  made->from_step_ = offset_in(from, second);
+  made->to_step_ = offset_in(to, second);
   return made;
 }
 
@@ -262,7 +262,7 @@ bool same_layout(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b) {
 }
 size_t layout_bytes(const dnnl_memory_desc_t& layout) { return onednn().memory_desc_get_size(&layout); }
 
-size_t place_in(const dnnl_memory_desc_t& layout, std::vector<int64_t> index) {
+size_t offset_in(const dnnl_memory_desc_t& layout, std::vector<int64_t> index) {
   const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
   int64_t place = 0, step = 1;
   for (int i = blocks.inner_nblks; i-- > 0;) {

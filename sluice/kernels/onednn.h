@@ -129,7 +129,7 @@ dnnl_memory_desc_t in_panels(const std::array<int64_t, 3>& dims, int64_t block);
 dnnl_memory_desc_t any_layout(std::span<const int64_t> dims);
 bool same_layout(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b);
 size_t layout_bytes(const dnnl_memory_desc_t& layout);
-// The place of an element in its memory, in elements.
-size_t place_in(const dnnl_memory_desc_t& layout, std::vector<int64_t> index);
+// The offset of an element in its memory, in elements.
+size_t offset_in(const dnnl_memory_desc_t& layout, std::vector<int64_t> index);
 
 }  // namespace sluice::kernels

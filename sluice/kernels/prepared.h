@@ -17,9 +17,9 @@ class Prepared {
   // The kernel of that key, made by `make` when it is asked for the first time; null where there is none.
   const Kernel* find(const std::vector<int64_t>& key, const std::function<std::unique_ptr<Kernel>()>& make) {
     std::lock_guard lock(mutex_);
-    const auto [place, is_new] = kernels_.try_emplace(key);
-    if (is_new) place->second = make();
-    return place->second.get();
+    const auto [entry, is_new] = kernels_.try_emplace(key);
+    if (is_new) entry->second = make();
+    return entry->second.get();
   }
 
  private:

@@ -102,7 +102,7 @@ int threads_of_a_call() { return std::max(1, threads_of_the_process() / replicas
 
 int64_t parts_of_a_call(int64_t wanted) {
   const int64_t threads = threads_of_a_call();
-  return std::clamp(wanted / threads, int64_t{1}, kMostPartsOfThread) * threads;
+  return std::clamp(wanted / threads, int64_t{1}, kMaxPartsPerThread) * threads;
 }
 
 UseThreads::UseThreads() : UseThreads(StartHelper()) {}

@@ -17,7 +17,7 @@ void share_threads(int local_replicas);
 int threads_of_a_call();
 
 // The parts of a call for each of its threads, at most: with more than one none waits long for another.
-constexpr int64_t kMostPartsOfThread = 4;
+constexpr int64_t kMaxPartsPerThread = 4;
 // As many parts as wanted, but the same number for each thread and one at least.
 int64_t parts_of_a_call(int64_t wanted);
 

@@ -1,7 +1,7 @@
 // Convolutions and their gradients by oneDNN. Internal to this room.
 #pragma once
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
@@ -11,12 +11,12 @@ bool has_convolution(const stablehlo::ConvolutionCall& call);
 // Where a call's tensors lie; what its kind does not use may be null. y is the gradient of y for all but
 // kForward.
 struct ConvolutionMemory {
-  void *x, *w, *y, *x_gradient, *w_gradient;
+  void *x, *w, *y, *grad_x, *grad_w;
 };
 // kFailedPrecondition without a kernel. Threads: any, under UseThreads.
 base::Status run_convolution(const stablehlo::ConvolutionCall& call, const ConvolutionMemory& at);
 
 // The handler.
-base::Status call_convolution(const pjrt::CustomCall& call);
+base::Status call_convolution(const Call& call);
 
 }  // namespace sluice::kernels

@@ -77,17 +77,17 @@ TEST_P(EveryConvolution, IsItsDefinition) {
   c.kind = Kind::kBackward;
   if (!has_convolution(c)) GTEST_SKIP() << "no library, or none of its kernels is for this CPU";
   std::vector<float> x = noise(elements(c.x), 1), w = noise(elements(c.w), 2), y = noise(elements(c.y), 3);
-  std::vector<double> y_made(y.size()), x_gradient(x.size()), w_gradient(w.size());
+  std::vector<double> y_made(y.size()), grad_x(x.size()), grad_w(w.size());
   each_product(c, [&](size_t i, size_t k, size_t o) {
     y_made[o] += double{x[i]} * w[k];
-    x_gradient[i] += double{y[o]} * w[k];
-    w_gradient[k] += double{y[o]} * x[i];
+    grad_x[i] += double{y[o]} * w[k];
+    grad_w[k] += double{y[o]} * x[i];
   });
   const TestThreads threads;
   std::vector<float> made_x(x.size(), NAN), made_w(w.size(), NAN), made_y(y.size(), NAN);
   ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), y.data(), made_x.data(), made_w.data()}));
-  expect_near(made_x, x_gradient, "x's gradient");
-  expect_near(made_w, w_gradient, "w's gradient");
+  expect_near(made_x, grad_x, "x's gradient");
+  expect_near(made_w, grad_w, "w's gradient");
   c.kind = Kind::kForward;
   ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr}));
   expect_near(made_y, y_made, "y");

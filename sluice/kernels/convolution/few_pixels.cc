@@ -4,8 +4,10 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <vector>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/gemm/partial_sums.h"
 #include "sluice/kernels/threads.h"
 
@@ -13,126 +15,136 @@ namespace sluice::kernels {
 namespace {
 
 using Convolution = stablehlo::ConvolutionCall;
+using Kind = Convolution::Kind;
 
-// With more the matrix is too large for what it saves.
-constexpr size_t kMostBlocks = 16;
-// With fewer pictures a matrix that is larger than the weights takes longer to fill than the product saves
-// (measured).
-constexpr int64_t kFewestPictures = 32;
 // Numbers of the matrix that a thread works on before it looks for the next ones.
 constexpr size_t kNumbersOfPart = 32 << 10;
 
-size_t spatial_size(const stablehlo::Dims& dims) {
-  return static_cast<size_t>(std::accumulate(dims.begin() + 2, dims.end(), int64_t{1}, std::multiplies<>()));
-}
-
-// The number of the window's element that connects two pixels, or as many as there are elements.
-size_t element_between(const Convolution& c, size_t x_pixel, size_t y_pixel) {
+// The number of the window's tap that connects two pixels, or as many as there are taps.
+size_t tap_between(const Convolution& c, size_t x_pixel, size_t y_pixel) {
   auto x = static_cast<int64_t>(x_pixel), y = static_cast<int64_t>(y_pixel);
-  int64_t element = 0, step = 1;
+  int64_t tap = 0, step = 1;
   for (size_t d = c.stride.size(); d-- > 0;) {
     const int64_t in = c.x[d + 2], out = c.y[d + 2], window = c.w[d + 2];
     const int64_t distance = x % in + c.padding[d] - y % out * c.stride[d];
     if (distance < 0 || distance % c.dilation[d] != 0 || distance / c.dilation[d] >= window)
       return spatial_size(c.w);
-    element += distance / c.dilation[d] * step;
+    tap += distance / c.dilation[d] * step;
     step *= window, x /= in, y /= out;
   }
-  return static_cast<size_t>(element);
+  return static_cast<size_t>(tap);
 }
+
+class FewPixels : public ConvolutionKernel {
+ public:
+  explicit FewPixels(const Convolution& c)
+      : kind_(c.kind),
+        channels_(static_cast<size_t>(c.w[1])),
+        filters_(static_cast<size_t>(c.w[0])),
+        x_pixels_(spatial_size(c.x)),
+        y_pixels_(spatial_size(c.y)),
+        taps_(spatial_size(c.w)),
+        gemm_(find_gemm(few_pixels_gemm(c))),
+        blocks_of_(taps_) {
+    for (size_t y = 0; y < y_pixels_; ++y)
+      for (size_t x = 0; x < x_pixels_; ++x) {
+        const size_t tap = tap_between(c, x, y);
+        (tap == taps_ ? zeros_ : blocks_of_[tap]).push_back(y * x_pixels_ + x);
+      }
+  }
+
+  base::Status run(const ConvolutionTensors& at) const override {
+    auto* const w = static_cast<float*>(at.w);
+    const Scratch matrix(x_pixels_ * y_pixels_ * channels_ * filters_ * sizeof(float));
+    if (kind_ == Kind::kWeights) {
+      SLUICE_OK(gemm_->run(at.y, at.x, matrix.data()));
+      add_blocks(matrix.floats(), w);
+      return {};
+    }
+    fill_matrix(w, matrix.floats());
+    return kind_ == Kind::kForward ? gemm_->run(at.x, matrix.data(), at.y)
+                                   : gemm_->run(at.y, matrix.data(), at.x);
+  }
+
+ private:
+  // Of a block's row for the first filter.
+  size_t offset(size_t block) const {
+    return (block / x_pixels_ * filters_ * x_pixels_ + block % x_pixels_) * channels_;
+  }
+
+  // body(filter), for all of them, on the threads of a call.
+  template <typename Body>
+  void for_filters(const Body& body) const {
+    const size_t part = std::max(size_t{1}, kNumbersOfPart / (x_pixels_ * y_pixels_ * channels_));
+    parallel_for((filters_ + part - 1) / part, [&](size_t i) {
+      for (size_t filter = i * part; filter < std::min(filters_, (i + 1) * part); ++filter) body(filter);
+    });
+  }
+
+  void fill_matrix(const float* w, float* matrix) const {
+    for_filters([&](size_t filter) {
+      float* const rows = matrix + filter * x_pixels_ * channels_;
+      const float* const from = w + filter * channels_ * taps_;
+      const size_t bytes = channels_ * sizeof(float);
+      for (size_t tap = 0; tap < taps_; ++tap) {
+        const std::vector<size_t>& blocks = blocks_of_[tap];
+        if (blocks.empty()) continue;
+        float* const first = rows + offset(blocks[0]);
+        for (size_t i = 0; i < channels_; ++i) first[i] = from[i * taps_ + tap];
+        for (size_t i = 1; i < blocks.size(); ++i) std::memcpy(rows + offset(blocks[i]), first, bytes);
+      }
+      for (const size_t block : zeros_) std::memset(rows + offset(block), 0, bytes);
+    });
+  }
+
+  void add_blocks(float* matrix, float* w) const {
+    const bool idle =
+        std::any_of(blocks_of_.begin(), blocks_of_.end(), [](const auto& b) { return b.empty(); });
+    for_filters([&](size_t filter) {
+      float* const rows = matrix + filter * x_pixels_ * channels_;
+      float* const to = w + filter * channels_ * taps_;
+      if (idle) std::memset(to, 0, channels_ * taps_ * sizeof(float));
+      for (size_t tap = 0; tap < taps_; ++tap) {
+        const std::vector<size_t>& blocks = blocks_of_[tap];
+        if (blocks.empty()) continue;
+        float* const sum = rows + offset(blocks[0]);
+        for (size_t i = 1; i < blocks.size(); ++i) add_floats(sum, rows + offset(blocks[i]), channels_);
+        for (size_t i = 0; i < channels_; ++i) to[i * taps_ + tap] = sum[i];
+      }
+    });
+  }
+
+  Kind kind_;
+  size_t channels_, filters_, x_pixels_, y_pixels_, taps_;
+  const Gemm* gemm_;
+  // Block y's pixel * x_pixels_ + x's pixel: for each tap those that it connects, and those that none does.
+  std::vector<std::vector<size_t>> blocks_of_;
+  std::vector<size_t> zeros_;
+};
 
 }  // namespace
 
-std::unique_ptr<FewPixelsConvolution> FewPixelsConvolution::make(const Convolution& c) {
-  auto made = std::make_unique<FewPixelsConvolution>();
-  if (c.groups != 1 || !made->list_blocks(c)) return nullptr;
-  made->kind_ = c.kind;
-  made->channels_ = static_cast<size_t>(c.w[1]);
-  made->filters_ = static_cast<size_t>(c.w[0]);
-  made->product_ = find_product(made->as_product(c.x[0]));
-  return made->product_ == nullptr ? nullptr : std::move(made);
+size_t spatial_size(const stablehlo::Dims& dims) {
+  return static_cast<size_t>(std::accumulate(dims.begin() + 2, dims.end(), int64_t{1}, std::multiplies<>()));
 }
 
-// False where this is no way to do it.
-bool FewPixelsConvolution::list_blocks(const Convolution& c) {
-  x_pixels_ = spatial_size(c.x);
-  y_pixels_ = spatial_size(c.y);
-  elements_ = spatial_size(c.w);
-  const size_t count = x_pixels_ * y_pixels_;
-  if (x_pixels_ > kMostBlocks || y_pixels_ > kMostBlocks || count > kMostBlocks) return false;
-  if (c.kind != Kind::kWeights && count > elements_ && c.x[0] < kFewestPictures) return false;
-  blocks_of_.resize(elements_);
-  for (size_t y = 0; y < y_pixels_; ++y)
-    for (size_t x = 0; x < x_pixels_; ++x) {
-      const size_t element = element_between(c, x, y);
-      (element == elements_ ? zeros_ : blocks_of_[element]).push_back(y * x_pixels_ + x);
-    }
-  return 4 * zeros_.size() <= count;
+size_t unconnected_pixels(const Convolution& c) {
+  size_t count = 0;
+  for (size_t y = 0; y < spatial_size(c.y); ++y)
+    for (size_t x = 0; x < spatial_size(c.x); ++x) count += tap_between(c, x, y) == spatial_size(c.w) ? 1 : 0;
+  return count;
 }
 
-// In the order of its operands and result: (x, matrix) → y, (y, matrix) → x, (y, x) → matrix.
-stablehlo::ProductCall FewPixelsConvolution::as_product(int64_t pictures) const {
-  const auto in = static_cast<int64_t>(x_pixels_ * channels_),
-             out = static_cast<int64_t>(y_pixels_ * filters_);
-  if (kind_ == Kind::kForward) return {.m = pictures, .k = in, .n = out, .transposed_b = true};
-  if (kind_ == Kind::kData) return {.m = pictures, .k = out, .n = in};
-  return {.m = out, .k = pictures, .n = in, .transposed_a = true};
+stablehlo::ProductCall few_pixels_gemm(const Convolution& c) {
+  const auto in = static_cast<int64_t>(spatial_size(c.x)) * c.w[1],
+             out = static_cast<int64_t>(spatial_size(c.y)) * c.w[0], images = c.x[0];
+  if (c.kind == Kind::kForward) return {.m = images, .k = in, .n = out, .transposed_b = true};
+  if (c.kind == Kind::kData) return {.m = images, .k = out, .n = in};
+  return {.m = out, .k = images, .n = in, .transposed_a = true};
 }
 
-size_t FewPixelsConvolution::place(size_t block) const {
-  return (block / x_pixels_ * filters_ * x_pixels_ + block % x_pixels_) * channels_;
-}
-
-template <typename Body>
-void FewPixelsConvolution::for_filters(const Body& body) const {
-  const size_t part = std::max(size_t{1}, kNumbersOfPart / (x_pixels_ * y_pixels_ * channels_));
-  parallel_for((filters_ + part - 1) / part, [&](size_t i) {
-    for (size_t filter = i * part; filter < std::min(filters_, (i + 1) * part); ++filter) body(filter);
-  });
-}
-
-void FewPixelsConvolution::fill_matrix(const float* w, float* matrix) const {
-  for_filters([&](size_t filter) {
-    float* const rows = matrix + filter * x_pixels_ * channels_;
-    const float* const from = w + filter * channels_ * elements_;
-    const size_t bytes = channels_ * sizeof(float);
-    for (size_t element = 0; element < elements_; ++element) {
-      const std::vector<size_t>& blocks = blocks_of_[element];
-      if (blocks.empty()) continue;
-      float* const first = rows + place(blocks[0]);
-      for (size_t i = 0; i < channels_; ++i) first[i] = from[i * elements_ + element];
-      for (size_t i = 1; i < blocks.size(); ++i) std::memcpy(rows + place(blocks[i]), first, bytes);
-    }
-    for (const size_t block : zeros_) std::memset(rows + place(block), 0, bytes);
-  });
-}
-
-void FewPixelsConvolution::add_blocks(float* matrix, float* w) const {
-  const bool idle =
-      std::any_of(blocks_of_.begin(), blocks_of_.end(), [](const auto& b) { return b.empty(); });
-  for_filters([&](size_t filter) {
-    float* const rows = matrix + filter * x_pixels_ * channels_;
-    float* const to = w + filter * channels_ * elements_;
-    if (idle) std::memset(to, 0, channels_ * elements_ * sizeof(float));
-    for (size_t element = 0; element < elements_; ++element) {
-      const std::vector<size_t>& blocks = blocks_of_[element];
-      if (blocks.empty()) continue;
-      float* const sum = rows + place(blocks[0]);
-      for (size_t i = 1; i < blocks.size(); ++i) add_floats(sum, rows + place(blocks[i]), channels_);
-      for (size_t i = 0; i < channels_; ++i) to[i * elements_ + element] = sum[i];
-    }
-  });
-}
-
-base::Status FewPixelsConvolution::run(float* x, float* w, float* y) const {
-  const Scratch scratch(x_pixels_ * y_pixels_ * channels_ * filters_ * sizeof(float));
-  if (kind_ == Kind::kWeights) {
-    SLUICE_OK(product_->run(y, x, scratch.data()));
-    add_blocks(scratch.floats(), w);
-    return {};
-  }
-  fill_matrix(w, scratch.floats());
-  return kind_ == Kind::kForward ? product_->run(x, scratch.data(), y) : product_->run(y, scratch.data(), x);
+std::unique_ptr<ConvolutionKernel> make_few_pixels(const Convolution& c) {
+  return std::make_unique<FewPixels>(c);
 }
 
 }  // namespace sluice::kernels

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "sluice/kernels/arena.h"
-#include "sluice/kernels/convolution/tiles.h"
-#include "sluice/kernels/gemm/panel_product.h"
+#include "sluice/kernels/convolution/winograd_tiles.h"
+#include "sluice/kernels/gemm/gemm_panels.h"
+#include "sluice/kernels/gemm/micro_kernel.h"
 #include "sluice/kernels/gemm/partial_sums.h"
-#include "sluice/kernels/gemm/register_tile.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/threads.h"
@@ -17,33 +17,24 @@ namespace sluice::kernels {
 namespace {
 
 constexpr std::array<int, 3> kStraight = {0, 1, 2}, kSwapped = {0, 2, 1};
-// Floats of a block's inputs and products together: a core's second cache for the convolution, the third for
+// Floats of a block's inputs and products together: a core's L2 cache for the convolution, the L3 cache for
 // the gradient, whose blocks all cores share.
 constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 384 << 10;
 // A block reads all weights: with fewer tiles it waits for them (measured: 64 are 10 to 20 % faster than 32).
-constexpr int64_t kFewestTiles = 64;
-// With fewer the transforms cost more than the products save (measured).
-constexpr int64_t kFewestChannels = 16, kFewestGradientChannels = 32;
-int64_t fewest_strided_channels() { return has_lanes16() ? 32 : 16; }
+constexpr int64_t kMinTiles = 64;
 constexpr size_t kPieceChannels = 16, kPlainWidth = 64;
 constexpr size_t kAlignment = 64;
-// Up to so many floats of sums lie in a core's second cache beside a block: each thread adds up its own
+// Up to so many floats of sums lie in a core's L2 cache beside a block: each thread adds up its own
 // tiles. Where there are more, the threads share a block, each with points of its own.
 constexpr int64_t kOwnSumFloats = kKernelPlanes * 64 * 64;
 // Tiles that a thread transforms before it looks for the next ones.
 constexpr int64_t kTilesOfPart = 8;
 
-bool gains(const WinogradShape& shape, int64_t fewest_channels, int64_t weights_of_tile) {
-  if (shape.tiling != Tiling::kPlain) fewest_channels = std::max(fewest_channels, fewest_strided_channels());
-  return has_lanes8() && std::min(shape.channels, shape.filters) >= fewest_channels &&
-         Tiles(shape).outweigh_weights(weights_of_tile);
-}
-
 // Odd: with 64 tiles the planes of a tile would lie a power of two apart, in the same few places of a
 // cache (measured: transforms take two to three times as long).
 int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
   const int64_t fitting = floats / (planes_of(shape.tiling) * (shape.channels + shape.filters));
-  return std::min(std::max(kFewestTiles, fitting), tiles) | 1;
+  return std::min(std::max(kMinTiles, fitting), tiles) | 1;
 }
 
 // As many for one thread as for another, where there are few.
@@ -70,26 +61,26 @@ size_t piece_width(const dnnl_memory_desc_t& layout) {
 // body(piece, memory for its planes: [planes, kPieceChannels, width]), on the threads of a call.
 template <typename Body>
 void for_pieces(size_t channels, size_t filters, size_t width, const Body& body) {
-  const size_t wide = (filters + width - 1) / width;
-  const size_t all = (channels + kPieceChannels - 1) / kPieceChannels * wide;
+  const size_t across = (filters + width - 1) / width;
+  const size_t all = (channels + kPieceChannels - 1) / kPieceChannels * across;
   parallel_for(all, [&](size_t i) {
     const Scratch planes(kKernelPlanes * kPieceChannels * width * sizeof(float));
-    const size_t channel = i / wide * kPieceChannels, filter = i % wide * width;
+    const size_t channel = i / across * kPieceChannels, filter = i % across * width;
     body(Piece{channel, std::min(kPieceChannels, channels - channel), filter,
                std::min(width, filters - filter)},
          planes.floats());
   });
 }
 
-// body(row of the piece, its place in memory of that layout), for some planes of kernels from number `first`
+// body(row of the piece, its offset in memory of that layout), for some planes of kernels from number `first`
 // on.
 template <typename Body>
 void each_row(const Piece& piece, const dnnl_memory_desc_t& layout, size_t first, const Body& body) {
   const auto channel = static_cast<int64_t>(piece.channel), filter = static_cast<int64_t>(piece.filter);
   const auto planes = static_cast<size_t>(layout.dims[0]);
-  const size_t begin = place_in(layout, {0, channel, filter});
-  const size_t plane_step = planes > 1 ? place_in(layout, {1, channel, filter}) - begin : 0;
-  const size_t row_step = piece.channels > 1 ? place_in(layout, {0, channel + 1, filter}) - begin : 0;
+  const size_t begin = offset_in(layout, {0, channel, filter});
+  const size_t plane_step = planes > 1 ? offset_in(layout, {1, channel, filter}) - begin : 0;
+  const size_t row_step = piece.channels > 1 ? offset_in(layout, {0, channel + 1, filter}) - begin : 0;
   for (size_t plane = 0; plane < planes; ++plane)
     for (size_t i = 0; i < piece.channels; ++i)
       body((first + plane) * kPieceChannels + i, begin + plane * plane_step + i * row_step);
@@ -135,7 +126,6 @@ class WideWinograd : public Winograd {
 };
 
 std::unique_ptr<WideWinograd> WideWinograd::make(const WinogradShape& shape) {
-  if (!gains(shape, kFewestChannels, weights_of_tile())) return nullptr;
   auto made = std::make_unique<WideWinograd>(shape);
   made->block_ = tiles_of_shared_block(shape, kBlockFloats, made->tiles_.count());
   for (const PlaneGroup& planes : groups_of(shape.tiling)) {
@@ -171,7 +161,7 @@ void WideWinograd::transform_weights(const float* w, std::byte* to) const {
   for_pieces(channels, filters, width, [&](const Piece& piece, float* planes) {
     for (size_t i = 0; i < piece.channels; ++i)
       weight_tile(shape.tiling, w + piece.filter * filter_step + (piece.channel + i) * channel_step,
-                  filter_step, shape.turned, kPieceChannels * width, piece.filters, planes + i * width);
+                  filter_step, shape.rotated, kPieceChannels * width, piece.filters, planes + i * width);
     for (const Group& group : groups_) {
       auto* const packed = reinterpret_cast<float*>(to + group.packed);
       each_row(piece, group.weights, static_cast<size_t>(group.planes.first_kernel),
@@ -207,7 +197,7 @@ base::Status WideWinograd::run_block(int64_t first, const float* x, std::byte* p
       output(static_cast<size_t>(rows * filters) * sizeof(float));
   const int64_t count = std::min(block_, tiles_.count() - first);
   for (int64_t i = 0; i < count; ++i) {
-    tiles_.fetch_input(x, tiles_.below(first + i));
+    tiles_.prefetch_input(x, tiles_.below(first + i));
     tiles_.transform_input(x, first + i, block_, input.floats() + i * channels);
   }
   for (const Group& group : groups_) {
@@ -216,7 +206,7 @@ base::Status WideWinograd::run_block(int64_t first, const float* x, std::byte* p
                        output.floats() + row * filters));
   }
   for (int64_t i = 0; i < count; ++i) {
-    tiles_.fetch_output(y, first + i + 1);
+    tiles_.prefetch_output(y, first + i + 1);
     tiles_.transform_output(output.floats() + i * filters, first + i, block_, 0, filters, y);
   }
   return {};
@@ -290,7 +280,6 @@ void WideGradient::add_group(const PlaneGroup& planes, int64_t kernels) {
 }
 
 std::unique_ptr<WideGradient> WideGradient::make(const WinogradShape& shape) {
-  if (!gains(shape, kFewestGradientChannels, kWeightsOfGradientTile)) return nullptr;
   auto made = std::make_unique<WideGradient>(shape);
   const bool own_sums = kKernelPlanes * shape.channels * shape.filters <= kOwnSumFloats;
   made->block_ = tiles_of_block(shape, own_sums ? kBlockFloats : kGradientBlockFloats, made->tiles_.count());
@@ -317,8 +306,8 @@ void WideGradient::transform(const float* x, const float* y, int64_t first, floa
   parallel_for(parts, [&](size_t part) {
     const int64_t begin = static_cast<int64_t>(part) * kTilesOfPart;
     for (int64_t i = begin; i < std::min(begin + kTilesOfPart, count); ++i) {
-      tiles_.fetch_input(x, tiles_.below(first + i));
-      tiles_.fetch_output(y, tiles_.below(first + i));
+      tiles_.prefetch_input(x, tiles_.below(first + i));
+      tiles_.prefetch_output(y, tiles_.below(first + i));
       tiles_.transform_input(x, first + i, block_, input + i * shape.channels);
       tiles_.transform_gradient(y, first + i, block_, gradient + i * shape.filters);
     }
@@ -367,7 +356,7 @@ base::Status WideGradient::run(const float* x, const float* y, float* w) const {
   const size_t sum_floats = kKernelPlanes * channels * filters;
   const Scratch sum(static_cast<size_t>(parts_) * sum_floats * sizeof(float));
   const std::vector<float*> sums =
-      places_of_sums(static_cast<size_t>(parts_), sum_floats, nullptr, sum.floats());
+      sum_buffers(static_cast<size_t>(parts_), sum_floats, nullptr, sum.floats());
   SLUICE_OK(parallel_for_status(sums.size(), [&](size_t i) {
     const int64_t begin = static_cast<int64_t>(i) * tiles_of_part_;
     return add_up(x, y, begin, std::min(begin + tiles_of_part_, tiles_.count()), sums[i]);
@@ -387,13 +376,9 @@ base::Status WideGradient::run(const float* x, const float* y, float* w) const {
 
 }  // namespace
 
-std::unique_ptr<Winograd> make_winograd(const WinogradShape& shape) {
-  if (auto narrow = make_narrow_winograd(shape)) return narrow;
-  return WideWinograd::make(shape);
-}
+std::unique_ptr<Winograd> make_winograd(const WinogradShape& shape) { return WideWinograd::make(shape); }
 
 std::unique_ptr<Winograd> make_winograd_gradient(const WinogradShape& shape) {
-  if (auto narrow = make_narrow_winograd_gradient(shape)) return narrow;
   return WideGradient::make(shape);
 }
 

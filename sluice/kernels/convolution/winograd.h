@@ -9,25 +9,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sluice/base/result.h"
-#include "sluice/kernels/convolution/winograd_tile.h"
+#include "sluice/kernels/convolution/winograd_transform.h"
+#include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
 
-// y [N, out, F] = x [N, in, C] * w [F, C, 3, 3], activations with the channels last. Turned: of weights [C,
-// F, 3, 3] that are turned by half a circle, which makes a gradient of x from one of y; so does kDoubling,
+// y [N, out, F] = x [N, in, C] * w [F, C, 3, 3], activations with the channels last. Rotated: of weights [C,
+// F, 3, 3] that are rotated by 180 degrees, which makes a gradient of x from one of y; so does kDoubling,
 // where y is the larger, without padding of its own (that of the convolution is 1).
 struct WinogradShape {
   int64_t batch = 0, channels = 0, filters = 0;
   int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
   int64_t padding_height = 0, padding_width = 0;
-  bool turned = false;
+  bool rotated = false;
   Tiling tiling = Tiling::kPlain;
 
   // Floats from one filter's or channel's kernel to the next one's, as the weights lie in memory.
-  size_t filter_step() const { return 9 * static_cast<size_t>(turned ? 1 : channels); }
-  size_t channel_step() const { return 9 * static_cast<size_t>(turned ? filters : 1); }
+  size_t filter_step() const { return 9 * static_cast<size_t>(rotated ? 1 : channels); }
+  size_t channel_step() const { return 9 * static_cast<size_t>(rotated ? filters : 1); }
 };
 
 class Winograd {
@@ -37,13 +39,19 @@ class Winograd {
   virtual base::Status run(const float* x, const float* other, float* result) const = 0;
 };
 
-// Null where the CPU has no registers for it, or the shape is too small to gain.
+// The convolution as Winograd's filtering takes it: 3×3 without groups and dilation, with stride 1, or with
+// stride 2 and padding 1. Nothing for another. Any kind but kBackward.
+std::optional<WinogradShape> winograd_shape(const stablehlo::ConvolutionCall& c);
+
+// All where has_lanes8() (algorithm.h says when they are worth it). Null where the library wants the weights
+// in an order that they are not transformed to.
 std::unique_ptr<Winograd> make_winograd(const WinogradShape& shape);
-// Of the weights (shape.turned: false; not for kDoubling).
+// Of the weights (shape.rotated: false; not for kDoubling).
 std::unique_ptr<Winograd> make_winograd_gradient(const WinogradShape& shape);
 
-// The same for few channels, which make_… tries first. Null for many, or where the CPU's registers are too
-// few.
+// The same for few channels and filters, multiples of kNarrowUnit: one unit of channels, or two for the
+// gradient.
+constexpr int64_t kNarrowUnit = 16;
 std::unique_ptr<Winograd> make_narrow_winograd(const WinogradShape& shape);
 std::unique_ptr<Winograd> make_narrow_winograd_gradient(const WinogradShape& shape);
 

@@ -1,11 +1,11 @@
 // Winograd's filtering for few channels. A call of the library for products of 16 or 32 columns costs as much
-// as they do, and it wants large blocks of tiles, which only the second cache holds. Here a block is as many
-// tiles as a kernel of registers has rows; while it is multiplied, the memory is asked for the next one.
+// as they do, and it wants large blocks of tiles, which only the L2 cache holds. Here a block is as many
+// tiles as a micro-kernel has rows; while it is multiplied, the next one is prefetched.
 #include <cstring>
 
 #include "sluice/kernels/arena.h"
-#include "sluice/kernels/convolution/tiles.h"
 #include "sluice/kernels/convolution/winograd.h"
+#include "sluice/kernels/convolution/winograd_tiles.h"
 #include "sluice/kernels/gemm/partial_sums.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/threads.h"
@@ -13,26 +13,17 @@
 namespace sluice::kernels {
 namespace {
 
-// Channels that are worked on together.
-constexpr size_t kUnit = 16;
-// With more the products of winograd.cc are faster (measured).
-constexpr int64_t kMostChannels = kUnit, kMostGradientChannels = 32, kMostFilters = 32;
+constexpr size_t kUnit = kNarrowUnit;
 
 template <typename L>
 constexpr size_t kVectors = kUnit / kFloatsOf<L>;
-// Rows whose sums are in registers together: of a product, and of a sum of products.
+// Rows whose sums lie in registers: of a product, and of a sum of products.
 template <typename L>
 constexpr size_t kRows = kVectors<L> == 1 ? 14 : 6;
 template <typename L>
 constexpr size_t kSumRows = kVectors<L> == 1 ? 16 : 4;
 // Tiles of a block.
 size_t rows_of_block() { return has_lanes16() ? kRows<Lanes16> : 2 * kRows<Lanes8>; }
-
-bool is_narrow(const WinogradShape& shape, int64_t most_channels) {
-  const auto fits = [](int64_t channels, int64_t most) { return channels % kUnit == 0 && channels <= most; };
-  return has_lanes8() && fits(shape.channels, most_channels) && fits(shape.filters, kMostFilters) &&
-         Tiles(shape).outweigh_weights(weights_of_tile());
-}
 
 // c [rows, kUnit] = a [rows, kUnit] b [kUnit, kUnit]; rows: of some blocks. c may be a.
 template <typename L>
@@ -69,7 +60,7 @@ struct AddedProduct {
   size_t rows_of_plane, rows;
 };
 
-// With kChannels known a row's place needs no register of its own.
+// With kChannels known a row's offset needs no register of its own.
 template <typename L, size_t kChannels>
 SLUICE_INLINE void add_product(const AddedProduct& p, float* sum) {
   constexpr size_t kSide = kVectors<L>, kCount = kSumRows<L>;
@@ -118,7 +109,7 @@ class Narrow : public Winograd {
 
  protected:
   size_t weight_floats() const { return kKernelPlanes * channels_ * filters_; }
-  size_t weight_place(size_t filter, size_t plane, size_t channel) const {
+  size_t weight_offset(size_t filter, size_t plane, size_t channel) const {
     return (filter * kKernelPlanes + plane * kUnit) * channels_ + channel * kUnit;
   }
   // body(first tile, tiles) for the blocks of a part, of so many parts.
@@ -149,7 +140,7 @@ class NarrowConvolution : public Narrow {
   base::Status run(const float* x, const float* w, float* y) const override {
     const Scratch weights(weight_floats() * sizeof(float));
     transform_weights(w, weights.floats());
-    const auto parts = static_cast<size_t>(kMostPartsOfThread * threads_of_a_call());
+    const auto parts = static_cast<size_t>(kMaxPartsPerThread * threads_of_a_call());
     parallel_for(parts, [&](size_t part) {
       const size_t bytes = planes_ * rows_ * kUnit * sizeof(float);
       const bool in_place = filters_ == kUnit;  // where the input is multiplied once
@@ -170,7 +161,7 @@ class NarrowConvolution : public Narrow {
       const size_t filter = i * kUnit;
       for (size_t channel = 0; channel < channels_; ++channel)
         weight_tile(shape.tiling, w + filter * filter_step + channel * channel_step, filter_step,
-                    shape.turned, channels_ * kUnit, kUnit, to + weight_place(filter, 0, channel));
+                    shape.rotated, channels_ * kUnit, kUnit, to + weight_offset(filter, 0, channel));
     });
   }
 
@@ -181,12 +172,12 @@ class NarrowConvolution : public Narrow {
     for (size_t filter = 0; filter < filters_; filter += kUnit) {
       for_planes([&](size_t kernel, size_t row, int planes) {
         multiply(input + row * kUnit, static_cast<size_t>(planes) * rows_,
-                 weights + weight_place(filter, kernel, 0), output + row * kUnit);
+                 weights + weight_offset(filter, kernel, 0), output + row * kUnit);
         if (filter > 0) return;
         if (kernel < rows_)
-          tiles_.fetch_input(x, static_cast<int64_t>(first + rows_ + kernel));
+          tiles_.prefetch_input(x, static_cast<int64_t>(first + rows_ + kernel));
         else if (kernel < 2 * rows_)
-          tiles_.fetch_output(y, static_cast<int64_t>(first + kernel - rows_));
+          tiles_.prefetch_output(y, static_cast<int64_t>(first + kernel - rows_));
       });
       for (size_t i = 0; i < count; ++i)
         tiles_.transform_output(output + i * kUnit, static_cast<int64_t>(first + i), rows_,
@@ -205,7 +196,7 @@ class NarrowGradient : public Narrow {
         parts_of_a_call(tiles_.count() * static_cast<int64_t>(planes_ * (channels_ + filters_)) /
                         static_cast<int64_t>(8 * weight_floats())));
     const Scratch sum(parts * weight_floats() * sizeof(float));
-    const std::vector<float*> sums = places_of_sums(parts, weight_floats(), nullptr, sum.floats());
+    const std::vector<float*> sums = sum_buffers(parts, weight_floats(), nullptr, sum.floats());
     parallel_for(parts, [&](size_t part) {
       const Scratch input(planes_ * rows_ * channels_ * sizeof(float)),
           gradient(planes_ * rows_ * filters_ * sizeof(float));
@@ -218,7 +209,7 @@ class NarrowGradient : public Narrow {
     parallel_for(filters_ / kUnit, [&](size_t i) {
       const size_t filter = i * kUnit;
       for (size_t channel = 0; channel < channels_; ++channel)
-        kernel_gradient_tile(shape.tiling, sums[0] + weight_place(filter, 0, channel), kUnit,
+        kernel_gradient_tile(shape.tiling, sums[0] + weight_offset(filter, 0, channel), kUnit,
                              channels_ * kUnit, 9 * channels_, w + 9 * (filter * channels_ + channel));
     });
     return {};
@@ -237,12 +228,12 @@ class NarrowGradient : public Narrow {
         for (size_t channel = 0; channel < channels_; channel += kUnit)
           add_product({input + row * channels_ + channel, channels_, gradient + row * filters_ + filter,
                        filters_, planes, rows_, count},
-                      sum + weight_place(filter, kernel, channel));
+                      sum + weight_offset(filter, kernel, channel));
       const auto next = static_cast<int64_t>(first + rows_ + kernel % rows_);
       if (kernel < rows_)
-        tiles_.fetch_input(x, next);
+        tiles_.prefetch_input(x, next);
       else if (kernel < 2 * rows_)
-        tiles_.fetch_output(y, next);
+        tiles_.prefetch_output(y, next);
     });
   }
 };
@@ -250,11 +241,11 @@ class NarrowGradient : public Narrow {
 }  // namespace
 
 std::unique_ptr<Winograd> make_narrow_winograd(const WinogradShape& shape) {
-  return is_narrow(shape, kMostChannels) ? std::make_unique<NarrowConvolution>(shape) : nullptr;
+  return std::make_unique<NarrowConvolution>(shape);
 }
 
 std::unique_ptr<Winograd> make_narrow_winograd_gradient(const WinogradShape& shape) {
-  return is_narrow(shape, kMostGradientChannels) ? std::make_unique<NarrowGradient>(shape) : nullptr;
+  return std::make_unique<NarrowGradient>(shape);
 }
 
 }  // namespace sluice::kernels

@@ -7,7 +7,7 @@
 namespace sluice::kernels {
 namespace {
 
-// Elements that a thread adds up before it looks for the next ones: they stay in its first cache.
+// Elements that a thread adds up before it looks for the next ones: they stay in its L1 cache.
 constexpr size_t kPiece = 4 << 10;
 
 }  // namespace
@@ -25,7 +25,7 @@ void join_sums(size_t count, const float* parts, size_t step, size_t elements, f
   for (size_t i = 0; i < elements; ++i) sum[i] = static_cast<float>(joined[i]);
 }
 
-std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, float* scratch) {
+std::vector<float*> sum_buffers(size_t count, size_t elements, float* first, float* scratch) {
   std::vector<float*> places;
   if (first != nullptr) places.push_back(first);
   for (size_t i = 0; places.size() < count; ++i) places.push_back(scratch + i * elements);

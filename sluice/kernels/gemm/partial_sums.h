@@ -12,7 +12,7 @@ namespace sluice::kernels {
 
 // Where `count` sums of so many elements lie: the first at `first` unless that is null, the others one after
 // the other from `scratch` on.
-std::vector<float*> places_of_sums(size_t count, size_t elements, float* first, float* scratch);
+std::vector<float*> sum_buffers(size_t count, size_t elements, float* first, float* scratch);
 
 // sum[i] += part[i], which lie apart.
 void add_floats(float* sum, const float* part, size_t elements);

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
@@ -21,7 +21,7 @@ struct Attention {
   float scale = 1;
   // Queries, keys and values lie as the parts of one tensor [batch, positions, 3, heads, size], and so do
   // their gradients.
-  bool together = false;
+  bool packed_qkv = false;
 };
 
 // Where has_lanes8(), with one key or more.
@@ -29,15 +29,15 @@ void attend(const Attention& attention, const float* q, const float* k, const fl
             float* logsumexp);
 
 struct AttentionGradient {
-  const float *grad, *q, *k, *v, *output, *logsumexp;
-  float *of_q, *of_k, *of_v;
+  const float *grad_output, *q, *k, *v, *output, *logsumexp;
+  float *grad_q, *grad_k, *grad_v;
 };
 void attend_gradient(const Attention& attention, const AttentionGradient& tensors);
 
 // Whether there is a kernel that is worth a call.
 bool has_attention(const stablehlo::AttentionCall& call);
 // The handlers.
-base::Status call_attention(const pjrt::CustomCall& call);
-base::Status call_attention_gradient(const pjrt::CustomCall& call);
+base::Status call_attention(const Call& call);
+base::Status call_attention_gradient(const Call& call);
 
 }  // namespace sluice::kernels

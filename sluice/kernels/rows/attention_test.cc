@@ -13,24 +13,24 @@ namespace sluice::kernels {
 namespace {
 
 struct Tensors {
-  std::vector<float> q, k, v, grad;
+  std::vector<float> q, k, v, grad_output;
   std::vector<float> output = {}, logsumexp = {};
-  std::vector<float> of_q = {}, of_k = {}, of_v = {};
+  std::vector<float> grad_q = {}, grad_k = {}, grad_v = {};
 };
 
 Tensors operands_of(const Attention& a, float width) {
   const size_t queries = a.batch * a.queries * a.heads * a.size, keys = a.batch * a.keys * a.heads * a.size;
   Tensors t{noise(queries, 1, width), noise(keys, 2), noise(keys, 3), noise(queries, 4)};
-  t.output = t.of_q = std::vector<float>(queries, NAN);
-  t.of_k = t.of_v = std::vector<float>(keys, NAN);
+  t.output = t.grad_q = std::vector<float>(queries, NAN);
+  t.grad_k = t.grad_v = std::vector<float>(keys, NAN);
   t.logsumexp.resize(a.batch * a.heads * a.queries, NAN);
   return t;
 }
 
 void run(const Attention& a, Tensors& t) {
   attend(a, t.q.data(), t.k.data(), t.v.data(), t.output.data(), t.logsumexp.data());
-  attend_gradient(a, {t.grad.data(), t.q.data(), t.k.data(), t.v.data(), t.output.data(), t.logsumexp.data(),
-                      t.of_q.data(), t.of_k.data(), t.of_v.data()});
+  attend_gradient(a, {t.grad_output.data(), t.q.data(), t.k.data(), t.v.data(), t.output.data(),
+                      t.logsumexp.data(), t.grad_q.data(), t.grad_k.data(), t.grad_v.data()});
 }
 
 // Tensors [rows, columns] side by side, and what of such a one is the i-th of them.
@@ -49,18 +49,18 @@ std::vector<float> part_of(const std::vector<float>& all, size_t i, size_t colum
 }
 
 // The same as run() with queries, keys and values in one tensor, and their gradients in another.
-void run_together(Attention a, Tensors& t) {
-  a.together = true;
+void run_packed(Attention a, Tensors& t) {
+  a.packed_qkv = true;
   const size_t columns = a.heads * a.size;
   const std::vector<float> all = joined({t.q, t.k, t.v}, columns);
   std::vector<float> of_all(all.size(), NAN);
   const float *const q = all.data(), *const k = q + columns, *const v = k + columns;
   float *const of_q = of_all.data(), *const of_k = of_q + columns, *const of_v = of_k + columns;
   attend(a, q, k, v, t.output.data(), t.logsumexp.data());
-  attend_gradient(a, {t.grad.data(), q, k, v, t.output.data(), t.logsumexp.data(), of_q, of_k, of_v});
-  t.of_q = part_of(of_all, 0, columns);
-  t.of_k = part_of(of_all, 1, columns);
-  t.of_v = part_of(of_all, 2, columns);
+  attend_gradient(a, {t.grad_output.data(), q, k, v, t.output.data(), t.logsumexp.data(), of_q, of_k, of_v});
+  t.grad_q = part_of(of_all, 0, columns);
+  t.grad_k = part_of(of_all, 1, columns);
+  t.grad_v = part_of(of_all, 2, columns);
 }
 
 double product(const std::vector<float>& a, size_t at_a, const std::vector<float>& b, size_t at_b,
@@ -98,7 +98,7 @@ void expect_definition(const Attention& a, const Tensors& t) {
       logsumexp[i] = most + std::log(sum);
       for (size_t j = 0; j < seen; ++j) {
         p[j] /= sum;
-        of_p[j] = product(t.grad, row, t.v, of_k + j * step, a.size);
+        of_p[j] = product(t.grad_output, row, t.v, of_k + j * step, a.size);
         delta += p[j] * of_p[j];
       }
       for (size_t j = 0; j < seen; ++j) {
@@ -108,15 +108,15 @@ void expect_definition(const Attention& a, const Tensors& t) {
           output[i * a.size + d] += p[j] * t.v[key];
           q[i * a.size + d] += of_score * t.k[key];
           k[j * a.size + d] += of_score * t.q[row + d];
-          v[j * a.size + d] += p[j] * t.grad[row + d];
+          v[j * a.size + d] += p[j] * t.grad_output[row + d];
         }
       }
     }
     expect_near(t.output, of_q, output, a.queries, step, "output");
     expect_near(t.logsumexp, head * a.queries, logsumexp, a.queries, 1, "logarithm");
-    expect_near(t.of_q, of_q, q, a.queries, step, "gradient of q");
-    expect_near(t.of_k, of_k, k, a.keys, step, "gradient of k");
-    expect_near(t.of_v, of_k, v, a.keys, step, "gradient of v");
+    expect_near(t.grad_q, of_q, q, a.queries, step, "gradient of q");
+    expect_near(t.grad_k, of_k, k, a.keys, step, "gradient of k");
+    expect_near(t.grad_v, of_k, v, a.keys, step, "gradient of v");
   }
 }
 
@@ -127,7 +127,7 @@ TEST_P(EveryAttention, IsItsDefinition) {
   Attention a = GetParam();
   for (const bool causal : {false, true}) {
     a.causal = causal;
-    Tensors t = operands_of(a, 1), alone = t, together = t;
+    Tensors t = operands_of(a, 1), alone = t, packed = t;
     {
       const TestThreads threads;
       run(a, t);
@@ -135,13 +135,13 @@ TEST_P(EveryAttention, IsItsDefinition) {
     expect_definition(a, t);
     run(a, alone);
     EXPECT_EQ(alone.output, t.output) << "one thread";
-    EXPECT_EQ(alone.of_k, t.of_k) << "one thread";
+    EXPECT_EQ(alone.grad_k, t.grad_k) << "one thread";
     if (a.queries != a.keys) continue;
-    run_together(a, together);
-    EXPECT_EQ(together.output, t.output) << "in one tensor";
-    EXPECT_EQ(together.of_q, t.of_q) << "in one tensor";
-    EXPECT_EQ(together.of_k, t.of_k) << "in one tensor";
-    EXPECT_EQ(together.of_v, t.of_v) << "in one tensor";
+    run_packed(a, packed);
+    EXPECT_EQ(packed.output, t.output) << "in one tensor";
+    EXPECT_EQ(packed.grad_q, t.grad_q) << "in one tensor";
+    EXPECT_EQ(packed.grad_k, t.grad_k) << "in one tensor";
+    EXPECT_EQ(packed.grad_v, t.grad_v) << "in one tensor";
   }
 }
 
@@ -170,7 +170,7 @@ TEST(AttentionOf, LargeScoresIsFinite) {
   const Attention a{.heads = 2, .queries = 100, .keys = 300, .size = 32, .causal = true};
   Tensors t = operands_of(a, 20);  // scores of ±100 and more
   run(a, t);
-  for (const auto* all : {&t.output, &t.logsumexp, &t.of_q, &t.of_k, &t.of_v})
+  for (const auto* all : {&t.output, &t.logsumexp, &t.grad_q, &t.grad_k, &t.grad_v})
     for (const float value : *all) ASSERT_TRUE(std::isfinite(value));
 }
 

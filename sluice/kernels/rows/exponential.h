@@ -13,11 +13,11 @@ namespace sluice::kernels {
 template <typename L>
 SLUICE_INLINE void exponential(L& x) {
   typedef uint32_t Bits __attribute__((vector_size(sizeof(L))));  // which may overflow: those of NaN do
-  constexpr float kSmallest = -87.33f;                            // below it the result is no normal number
+  constexpr float kMinInput = -87.33f;                            // below it the result is no normal number
   // Added to a number, it leaves the nearest integer in the last bits.
   constexpr float kRounding = 12582912.f;
   constexpr uint32_t kMantissaBits = 23, kOne = 0x3f800000;
-  const Bits too_small = reinterpret_cast<Bits>(x < kSmallest);
+  const Bits too_small = reinterpret_cast<Bits>(x < kMinInput);
   L rounded = x * 1.44269504088896341f + kRounding;
   const Bits power = (reinterpret_cast<Bits>(rounded) << kMantissaBits) + kOne;
   rounded -= kRounding;

@@ -39,12 +39,12 @@ SLUICE_INLINE void gelu_lanes(const float* from, float* to) {
 }
 
 template <typename L>
-SLUICE_INLINE void gradient_lanes(const float* g, const float* from, float* to) {
-  L x, of_y, distribution, density;
-  load(g, of_y);
+SLUICE_INLINE void gradient_lanes(const float* grad_y, const float* from, float* to) {
+  L x, grad, distribution, density;
+  load(grad_y, grad);
   load(from, x);
   normal(x, distribution, density);
-  store(of_y * (distribution + x * density), to);
+  store(grad * (distribution + x * density), to);
 }
 
 // What is left over by the lanes, filled up with zeros.
@@ -64,17 +64,17 @@ SLUICE_INLINE void gelu_piece_by(const float* x, size_t elements, float* y) {
 }
 
 template <typename L>
-SLUICE_INLINE void gradient_piece_by(const float* g, const float* x, size_t elements, float* to) {
+SLUICE_INLINE void gradient_piece_by(const float* grad_y, const float* x, size_t elements, float* to) {
   size_t i = 0;
-  for (; i + kFloatsOf<L> <= elements; i += kFloatsOf<L>) gradient_lanes<L>(g + i, x + i, to + i);
-  Rest<L> of_g(g + i, elements - i), of_x(x + i, elements - i);
-  gradient_lanes<L>(of_g.floats.data(), of_x.floats.data(), of_g.floats.data());
-  std::copy_n(of_g.floats.data(), elements - i, to + i);
+  for (; i + kFloatsOf<L> <= elements; i += kFloatsOf<L>) gradient_lanes<L>(grad_y + i, x + i, to + i);
+  Rest<L> rest_of_grad(grad_y + i, elements - i), rest_of_x(x + i, elements - i);
+  gradient_lanes<L>(rest_of_grad.floats.data(), rest_of_x.floats.data(), rest_of_grad.floats.data());
+  std::copy_n(rest_of_grad.floats.data(), elements - i, to + i);
 }
 
 SLUICE_BY_LANES(gelu_piece, (const float* x, size_t elements, float* y), (x, elements, y))
-SLUICE_BY_LANES(gradient_piece, (const float* g, const float* x, size_t elements, float* to),
-                (g, x, elements, to))
+SLUICE_BY_LANES(gradient_piece, (const float* grad_y, const float* x, size_t elements, float* to),
+                (grad_y, x, elements, to))
 
 }  // namespace
 
@@ -83,26 +83,27 @@ void gelu(size_t elements, const float* x, float* y) {
   parallel_pieces(elements, kPiece, [&](size_t first, size_t count) { work(x + first, count, y + first); });
 }
 
-void gelu_gradient(size_t elements, const float* g, const float* x, float* to) {
+void gelu_gradient(size_t elements, const float* grad_y, const float* x, float* grad_x) {
   const auto work = has_lanes8() ? gradient_piece : gradient_piece_by<Lanes8>;
-  parallel_pieces(elements, kPiece,
-                  [&](size_t first, size_t count) { work(g + first, x + first, count, to + first); });
+  parallel_pieces(elements, kPiece, [&](size_t first, size_t count) {
+    work(grad_y + first, x + first, count, grad_x + first);
+  });
 }
 
-base::Status call_gelu(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(float* const y, floats_of(call.result(0)));
-  const UseThreads threads(call);
-  gelu(x.elements(), static_cast<const float*>(x.data), y);
+base::Status call_gelu(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const Tensor x, call.operand(0, "x"));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  gelu(x.elements(), x.data, y.data);
   return {};
 }
 
-base::Status call_gelu_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
-  SLUICE_TRY(const float* const x, floats_of(call.operand(1)));
-  SLUICE_TRY(float* const to, floats_of(call.result(0)));
-  const UseThreads threads(call);
-  gelu_gradient(g.elements(), static_cast<const float*>(g.data), x, to);
+base::Status call_gelu_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}}));
+  SLUICE_TRY(const Tensor grad_y, call.operand(0, "grad_y"));
+  SLUICE_TRY(const Tensor x, call.operand(1, "x", grad_y.dims));
+  SLUICE_TRY(const Tensor grad_x, call.result(0, "grad_x", grad_y.dims));
+  gelu_gradient(x.elements(), grad_y.data, x.data, grad_x.data);
   return {};
 }
 

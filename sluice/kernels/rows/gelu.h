@@ -3,17 +3,17 @@
 // XLA's code works on half of an AVX-512 register and divides once for each number.
 #pragma once
 
-#include "sluice/kernels/handler.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
 // y = x Φ(x). y may be x. The error of Φ is below 2e-7.
 void gelu(size_t elements, const float* x, float* y);
-// g (Φ(x) + x φ(x)), with the density φ. `to` may be g.
-void gelu_gradient(size_t elements, const float* g, const float* x, float* to);
+// grad_x = grad_y (Φ(x) + x φ(x)), with the density φ. grad_x may be grad_y.
+void gelu_gradient(size_t elements, const float* grad_y, const float* x, float* grad_x);
 
 // The handlers.
-base::Status call_gelu(const pjrt::CustomCall& call);
-base::Status call_gelu_gradient(const pjrt::CustomCall& call);
+base::Status call_gelu(const Call& call);
+base::Status call_gelu_gradient(const Call& call);
 
 }  // namespace sluice::kernels

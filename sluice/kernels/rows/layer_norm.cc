@@ -15,9 +15,9 @@ namespace {
 // Elements that a thread works on before it looks for the next rows. A gradient's have sums of their own.
 constexpr size_t kPiece = 16 << 10, kBlock = 32 << 10;
 
-// Rows that are worked on together: the sums of one do not wait for those of another, and what belongs to a
+// Rows at once: the sums of one do not wait for those of another, and what belongs to a
 // column is read once for all of them.
-constexpr size_t kTogether = 4;
+constexpr size_t kRowsAtOnce = 4;
 
 // body(column, type) for all columns: type says whether for as many as L holds or, at the end, for one.
 template <typename L, typename Body>
@@ -92,32 +92,32 @@ SLUICE_INLINE void normalize(const LayerNorm& call, size_t row) {
 template <typename L, size_t kRows>
 SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, float* row_sums) {
   const size_t columns = call.columns;
-  const float *const all_g = call.g + row * columns, *const all_x = call.x + row * columns;
+  const float *const all_grad_y = call.grad_y + row * columns, *const all_x = call.x + row * columns;
   const float* const weights = call.weight;
-  float* const to = call.to + row * columns;
+  float* const to = call.grad_x + row * columns;
   const float share = 1.f / static_cast<float>(columns);
   float mean[kRows], inverse[kRows], shift[kRows], slope[kRows];
 #pragma GCC unroll 4
   for (size_t k = 0; k < kRows; ++k) mean[k] = call.mean[row + k], inverse[k] = call.inverse[row + k];
   Sum<L> sums[kRows], products[kRows];
   for_columns<L>(columns, [&](size_t c, auto type) {
-    typename decltype(type)::type weight, g, x, of_weight = {}, of_bias = {};
+    typename decltype(type)::type weight, grad_y, x, grad_weight = {}, grad_bias = {};
     load(weights + c, weight);
 #pragma GCC unroll 4
     for (size_t k = 0; k < kRows; ++k) {
-      load(all_g + k * columns + c, g);
+      load(all_grad_y + k * columns + c, grad_y);
       load(all_x + k * columns + c, x);
-      x = (x - mean[k]) * inverse[k] * g;
-      of_weight += x;
-      of_bias += g;
-      sums[k].add(g * weight);
+      x = (x - mean[k]) * inverse[k] * grad_y;
+      grad_weight += x;
+      grad_bias += grad_y;
+      sums[k].add(grad_y * weight);
       products[k].add(x * weight);
     }
     if (row_sums == nullptr) return;
-    load(row_sums + c, g);
+    load(row_sums + c, grad_y);
     load(row_sums + columns + c, x);
-    store(g + of_weight, row_sums + c);
-    store(x + of_bias, row_sums + columns + c);
+    store(grad_y + grad_weight, row_sums + c);
+    store(x + grad_bias, row_sums + columns + c);
   });
 #pragma GCC unroll 4
   for (size_t k = 0; k < kRows; ++k) {
@@ -125,13 +125,13 @@ SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, flo
     slope[k] = products[k].total() * share * inverse[k];
   }
   for_columns<L>(columns, [&](size_t c, auto type) {
-    typename decltype(type)::type weight, g, x;
+    typename decltype(type)::type weight, grad_y, x;
     load(weights + c, weight);
 #pragma GCC unroll 4
     for (size_t k = 0; k < kRows; ++k) {
-      load(all_g + k * columns + c, g);
+      load(all_grad_y + k * columns + c, grad_y);
       load(all_x + k * columns + c, x);
-      store((g * weight - shift[k] - (x - mean[k]) * slope[k]) * inverse[k], to + k * columns + c);
+      store((grad_y * weight - shift[k] - (x - mean[k]) * slope[k]) * inverse[k], to + k * columns + c);
     }
   });
 }
@@ -139,14 +139,15 @@ SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, flo
 template <typename L>
 SLUICE_INLINE void normalize_rows_by(const LayerNorm& call, size_t first, size_t count) {
   size_t r = first;
-  for (; r + kTogether <= first + count; r += kTogether) normalize<L, kTogether>(call, r);
+  for (; r + kRowsAtOnce <= first + count; r += kRowsAtOnce) normalize<L, kRowsAtOnce>(call, r);
   for (; r < first + count; ++r) normalize<L, 1>(call, r);
 }
 template <typename L>
 SLUICE_INLINE void normalize_rows_back_by(const LayerNormGradient& call, size_t first, size_t count,
                                           float* row_sums) {
   size_t r = first;
-  for (; r + kTogether <= first + count; r += kTogether) normalize_back<L, kTogether>(call, r, row_sums);
+  for (; r + kRowsAtOnce <= first + count; r += kRowsAtOnce)
+    normalize_back<L, kRowsAtOnce>(call, r, row_sums);
   for (; r < first + count; ++r) normalize_back<L, 1>(call, r, row_sums);
 }
 
@@ -157,7 +158,7 @@ SLUICE_BY_LANES(normalize_rows_back,
 
 // The rows of a piece of so many elements.
 size_t rows_of_piece(size_t piece, size_t columns) {
-  return std::max<size_t>(1, piece / std::max<size_t>(1, columns) / kTogether) * kTogether;
+  return std::max<size_t>(1, piece / std::max<size_t>(1, columns) / kRowsAtOnce) * kRowsAtOnce;
 }
 
 // What stands for a weight or a bias that there is none of: one number for each column.
@@ -191,7 +192,7 @@ void layer_norm_gradient(const LayerNormGradient& call) {
   if (call.weight == nullptr) filled.weight = one.row();
   const auto work = has_lanes8() ? normalize_rows_back : normalize_rows_back_by<Lanes8>;
   const size_t block = rows_of_piece(kBlock, call.columns), blocks = (call.rows + block - 1) / block;
-  const size_t width = call.of_weight != nullptr ? 2 * call.columns : 0;
+  const size_t width = call.grad_weight != nullptr ? 2 * call.columns : 0;
   const Scratch sums(blocks * width * sizeof(float));
   parallel_for(blocks, [&](size_t i) {
     float* const row_sums = width > 0 ? sums.floats() + i * width : nullptr;
@@ -200,49 +201,91 @@ void layer_norm_gradient(const LayerNormGradient& call) {
   });
   if (width == 0) return;
   for_joins(call.columns, [&](size_t first, size_t count) {
-    join_sums(blocks, sums.floats() + first, width, count, call.of_weight + first);
-    join_sums(blocks, sums.floats() + call.columns + first, width, count, call.of_bias + first);
+    join_sums(blocks, sums.floats() + first, width, count, call.grad_weight + first);
+    join_sums(blocks, sums.floats() + call.columns + first, width, count, call.grad_bias + first);
   });
 }
 
-base::Status call_layer_norm(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const float* const eps, floats_of(call.operand(1)));
-  SLUICE_TRY(const pjrt::CallBuffer mean, call.result(1));
-  LayerNorm work{.rows = mean.elements(), .x = static_cast<const float*>(x.data), .eps = *eps};
+namespace {
+
+// How a tensor divides into rows and columns.
+struct Split {
+  size_t rows, columns;
+};
+// By the dims of what holds a number for each row: those of x, with 1 for those of the columns, the last
+// ones.
+base::Result<Split> split_of(const Call& call, const Tensor& x, const Tensor& of_rows) {
+  size_t first = 0;  // of the columns' dims
+  const bool same_rank = x.rank() == of_rows.rank();
+  while (same_rank && first < x.rank() && x.dims[first] == of_rows.dims[first]) ++first;
+  bool fits = same_rank;
+  for (size_t d = first; fits && d < x.rank(); ++d) fits = of_rows.dims[d] == 1;
+  if (!fits)
+    return call.refuse("means [", base::join(of_rows.dims, ","), "] of an input [", base::join(x.dims, ","),
+                       "], expected its dims with 1 for the last ones");
+  return Split{of_rows.elements(), x.elements() / of_rows.elements()};
+}
+
+// A parameter of the columns of x.
+base::Result<float*> columns_of(const Call& call, base::Result<Tensor> parameter, const Tensor& x,
+                                size_t columns) {
+  SLUICE_TRY(const Tensor found, std::move(parameter));
+  const size_t rank = found.rank();
+  if (found.elements() == columns && rank <= x.rank() && std::ranges::equal(x.dims.last(rank), found.dims))
+    return found.data;
+  return call.refuse("a parameter [", base::join(found.dims, ","), "] for ", columns,
+                     " columns of an input [", base::join(x.dims, ","), "], expected its last dims");
+}
+
+}  // namespace
+
+base::Status call_layer_norm(const Call& call) {
+  SLUICE_OK(call.takes({{2, 3}, {3, 3}, {4, 3}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 1));
+  SLUICE_TRY(const Tensor eps, call.operand(1, "eps", {}));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  SLUICE_TRY(const Tensor mean, call.result(1, "mean"));
+  SLUICE_TRY(const Split size, split_of(call, x, mean));
+  SLUICE_TRY(const Tensor inverse, call.result(2, "inverse", mean.dims));
+  LayerNorm work{.rows = size.rows,
+                 .columns = size.columns,
+                 .x = x.data,
+                 .eps = *eps.data,
+                 .y = y.data,
+                 .mean = mean.data,
+                 .inverse = inverse.data};
   if (call.num_operands() > 2) {
-    SLUICE_TRY(work.weight, floats_of(call.operand(2)));
+    SLUICE_TRY(work.weight, columns_of(call, call.operand(2, "weight"), x, size.columns));
   }
   if (call.num_operands() > 3) {
-    SLUICE_TRY(work.bias, floats_of(call.operand(3)));
+    SLUICE_TRY(work.bias, columns_of(call, call.operand(3, "bias"), x, size.columns));
   }
-  SLUICE_TRY(work.y, floats_of(call.result(0)));
-  SLUICE_TRY(work.inverse, floats_of(call.result(2)));
-  work.mean = static_cast<float*>(mean.data);
-  work.columns = work.rows == 0 ? 0 : x.elements() / work.rows;
-  const UseThreads threads(call);
   layer_norm(work);
   return {};
 }
 
-base::Status call_layer_norm_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer mean, call.operand(2));
-  LayerNormGradient work{.rows = mean.elements(),
-                         .g = static_cast<const float*>(g.data),
-                         .mean = static_cast<const float*>(mean.data)};
-  SLUICE_TRY(work.x, floats_of(call.operand(1)));
-  SLUICE_TRY(work.inverse, floats_of(call.operand(3)));
+base::Status call_layer_norm_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{4, 1}, {5, 1}, {4, 3}, {5, 3}}));
+  SLUICE_TRY(const Tensor grad_y, call.filled_operand(0, "grad_y", 1));
+  SLUICE_TRY(const Tensor x, call.operand(1, "x", grad_y.dims));
+  SLUICE_TRY(const Tensor mean, call.operand(2, "mean"));
+  SLUICE_TRY(const Split size, split_of(call, x, mean));
+  SLUICE_TRY(const Tensor inverse, call.operand(3, "inverse", mean.dims));
+  SLUICE_TRY(const Tensor to, call.result(0, "grad_x", x.dims));
+  LayerNormGradient work{.rows = size.rows,
+                         .columns = size.columns,
+                         .grad_y = grad_y.data,
+                         .x = x.data,
+                         .mean = mean.data,
+                         .inverse = inverse.data,
+                         .grad_x = to.data};
   if (call.num_operands() > 4) {
-    SLUICE_TRY(work.weight, floats_of(call.operand(4)));
+    SLUICE_TRY(work.weight, columns_of(call, call.operand(4, "weight"), x, size.columns));
   }
-  SLUICE_TRY(work.to, floats_of(call.result(0)));
   if (call.num_results() > 1) {
-    SLUICE_TRY(work.of_weight, floats_of(call.result(1)));
-    SLUICE_TRY(work.of_bias, floats_of(call.result(2)));
+    SLUICE_TRY(work.grad_weight, columns_of(call, call.result(1, "grad_weight"), x, size.columns));
+    SLUICE_TRY(work.grad_bias, columns_of(call, call.result(2, "grad_bias"), x, size.columns));
   }
-  work.columns = work.rows == 0 ? 0 : g.elements() / work.rows;
-  const UseThreads threads(call);
   layer_norm_gradient(work);
   return {};
 }

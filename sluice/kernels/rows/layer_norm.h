@@ -4,7 +4,7 @@
 // for each of the sums and one for the result.
 #pragma once
 
-#include "sluice/kernels/handler.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
@@ -19,17 +19,17 @@ struct LayerNorm {
 };
 void layer_norm(const LayerNorm& call);
 
-// From y's gradient g that of x, and unless they are null those of weight and bias. to may be g, weight may
+// From grad_y that of x, and unless they are null those of weight and bias. grad_x may be grad_y, weight may
 // be null. The sums over rows do not depend on the number of threads.
 struct LayerNormGradient {
   size_t rows = 0, columns = 0;
-  const float *g = nullptr, *x = nullptr, *mean = nullptr, *inverse = nullptr, *weight = nullptr;
-  float *to = nullptr, *of_weight = nullptr, *of_bias = nullptr;
+  const float *grad_y = nullptr, *x = nullptr, *mean = nullptr, *inverse = nullptr, *weight = nullptr;
+  float *grad_x = nullptr, *grad_weight = nullptr, *grad_bias = nullptr;
 };
 void layer_norm_gradient(const LayerNormGradient& call);
 
 // The handlers.
-base::Status call_layer_norm(const pjrt::CustomCall& call);
-base::Status call_layer_norm_gradient(const pjrt::CustomCall& call);
+base::Status call_layer_norm(const Call& call);
+base::Status call_layer_norm_gradient(const Call& call);
 
 }  // namespace sluice::kernels

@@ -23,9 +23,9 @@ struct Made {
         y(x.size()),
         mean(rows),
         inverse(rows),
-        of_x(g),
-        of_weight(columns, NAN),
-        of_bias(columns, NAN) {
+        grad_x(g),
+        grad_weight(columns, NAN),
+        grad_bias(columns, NAN) {
     const float* const weights = affine ? weight.data() : nullptr;
     layer_norm({.rows = rows,
                 .columns = columns,
@@ -38,16 +38,16 @@ struct Made {
                 .inverse = inverse.data()});
     layer_norm_gradient({.rows = rows,
                          .columns = columns,
-                         .g = of_x.data(),  // in place
+                         .grad_y = grad_x.data(),  // in place
                          .x = x.data(),
                          .mean = mean.data(),
                          .inverse = inverse.data(),
                          .weight = weights,
-                         .to = of_x.data(),
-                         .of_weight = affine ? of_weight.data() : nullptr,
-                         .of_bias = affine ? of_bias.data() : nullptr});
+                         .grad_x = grad_x.data(),
+                         .grad_weight = affine ? grad_weight.data() : nullptr,
+                         .grad_bias = affine ? grad_bias.data() : nullptr});
   }
-  std::vector<float> x, g, weight, bias, y, mean, inverse, of_x, of_weight, of_bias;
+  std::vector<float> x, g, weight, bias, y, mean, inverse, grad_x, grad_weight, grad_bias;
 };
 
 class LayerNormOf : public ::testing::TestWithParam<std::tuple<size_t, size_t, bool>> {};
@@ -57,7 +57,7 @@ TEST_P(LayerNormOf, IsItsDefinition) {
   const TestThreads threads;
   const Made made(rows, columns, affine);
   const auto count = static_cast<double>(columns);
-  std::vector<double> of_weight(columns), of_bias(columns), normalized(columns);
+  std::vector<double> grad_weight(columns), grad_bias(columns), normalized(columns);
   for (size_t r = 0; r < rows; ++r) {
     const size_t at = r * columns;
     double mean = 0, variance = 0, sum = 0, product = 0;
@@ -72,18 +72,18 @@ TEST_P(LayerNormOf, IsItsDefinition) {
       ASSERT_NEAR(made.y[at + c], normalized[c] * weight + bias, 1e-4) << r << ", " << c;
       sum += made.g[at + c] * weight / count;
       product += made.g[at + c] * weight * normalized[c] / count;
-      of_weight[c] += made.g[at + c] * normalized[c];
-      of_bias[c] += made.g[at + c];
+      grad_weight[c] += made.g[at + c] * normalized[c];
+      grad_bias[c] += made.g[at + c];
     }
     for (size_t c = 0; c < columns; ++c) {
       const double scaled = made.g[at + c] * (affine ? made.weight[c] : 1);
       const double expected = (scaled - sum - normalized[c] * product) * inverse;
-      ASSERT_NEAR(made.of_x[at + c], expected, 1e-4 + 1e-6 * inverse * inverse) << r << ", " << c;
+      ASSERT_NEAR(made.grad_x[at + c], expected, 1e-4 + 1e-6 * inverse * inverse) << r << ", " << c;
     }
   }
   for (size_t c = 0; affine && c < columns; ++c) {
-    ASSERT_NEAR(made.of_weight[c], of_weight[c], 1e-4) << c;
-    ASSERT_NEAR(made.of_bias[c], of_bias[c], 1e-4) << c;
+    ASSERT_NEAR(made.grad_weight[c], grad_weight[c], 1e-4) << c;
+    ASSERT_NEAR(made.grad_bias[c], grad_bias[c], 1e-4) << c;
   }
 }
 
@@ -100,8 +100,8 @@ TEST(LayerNorm, SumsDoNotDependOnTheThreads) {
   const Made alone(403, 300, true);
   const TestThreads threads;
   const Made together(403, 300, true);
-  EXPECT_EQ(alone.of_weight, together.of_weight);
-  EXPECT_EQ(alone.of_bias, together.of_bias);
+  EXPECT_EQ(alone.grad_weight, together.grad_weight);
+  EXPECT_EQ(alone.grad_bias, together.grad_bias);
 }
 
 }  // namespace

@@ -26,14 +26,14 @@ size_t rows_side_by_side(const Rows& size) {
   return many;
 }
 
-// Rows whose numbers are added up before they are added to the sums, which lie in memory.
-constexpr size_t kTogether = 4;
+// Rows at once, whose numbers are added up before they are added to the sums, which lie in memory.
+constexpr size_t kRowsAtOnce = 4;
 
-// body(row, count) for all rows: count is a constant, kTogether or 1.
+// body(row, count) for all rows: count is a constant, kRowsAtOnce or 1.
 template <typename Body>
 SLUICE_INLINE void for_rows(size_t rows, const Body& body) {
   size_t r = 0;
-  for (; r + kTogether <= rows; r += kTogether) body(r, std::integral_constant<size_t, kTogether>());
+  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) body(r, std::integral_constant<size_t, kRowsAtOnce>());
   for (; r < rows; ++r) body(r, std::integral_constant<size_t, 1>());
 }
 
@@ -73,28 +73,27 @@ void block_moments(const float* x, size_t rows, size_t channels, float* __restri
   });
 }
 
-// Asks the memory for rows that are read next: here there is more to do between two loads than the CPU looks
-// ahead.
-SLUICE_INLINE void ask_for(const float* rows, size_t count) {
+// Here there is more to do between two loads than the CPU looks ahead.
+SLUICE_INLINE void prefetch_rows(const float* rows, size_t count) {
   for (size_t i = 0; i < count; i += 16) __builtin_prefetch(rows + i);
 }
 
 SLUICE_EACH_CPU_256
-void gated_block_sums(const float* g, const float* x, const float* __restrict mean,
+void gated_block_sums(const float* grad_y, const float* x, const float* __restrict mean,
                       const float* __restrict factor, const float* __restrict bias, size_t rows,
                       size_t channels, float* __restrict sums, float* __restrict products) {
   std::fill(sums, sums + channels, 0.f);
   std::fill(products, products + channels, 0.f);
   for_rows(rows, [=](size_t r, auto count) {
-    const float *const row = x + r * channels, *const g_row = g + r * channels;
-    const size_t next = r + count, asked = std::min(kTogether, rows - next) * channels;
-    ask_for(x + next * channels, asked);
-    ask_for(g + next * channels, asked);
+    const float *const row = x + r * channels, *const grad_row = grad_y + r * channels;
+    const size_t next = r + count, asked = std::min(kRowsAtOnce, rows - next) * channels;
+    prefetch_rows(x + next * channels, asked);
+    prefetch_rows(grad_y + next * channels, asked);
     for (size_t c = 0; c < channels; ++c) {
       float sum = 0, product = 0;
       for (size_t k = 0; k < count; ++k) {
         const float centered = row[k * channels + c] - mean[c];
-        const float value = passed(g_row[k * channels + c], centered * factor[c] + bias[c]);
+        const float value = passed(grad_row[k * channels + c], centered * factor[c] + bias[c]);
         sum += value;
         product += value * centered;
       }
@@ -105,16 +104,16 @@ void gated_block_sums(const float* g, const float* x, const float* __restrict me
 }
 
 SLUICE_EACH_CPU
-void block_sums(const float* g, const float* x, const float* __restrict mean, size_t rows, size_t channels,
-                float* __restrict sums, float* __restrict products) {
+void block_sums(const float* grad_y, const float* x, const float* __restrict mean, size_t rows,
+                size_t channels, float* __restrict sums, float* __restrict products) {
   std::fill(sums, sums + channels, 0.f);
   std::fill(products, products + channels, 0.f);
   for_rows(rows, [=](size_t r, auto count) {
-    const float *const row = x + r * channels, *const g_row = g + r * channels;
+    const float *const row = x + r * channels, *const grad_row = grad_y + r * channels;
     for (size_t c = 0; c < channels; ++c) {
       float sum = 0, product = 0;
       for (size_t k = 0; k < count; ++k) {
-        const float value = g_row[k * channels + c];
+        const float value = grad_row[k * channels + c];
         sum += value;
         product += value * (row[k * channels + c] - mean[c]);
       }
@@ -184,8 +183,8 @@ void moments(const Rows& size, const float* x, float* mean, float* variance) {
   const Parts all = parts_of(size);
   const size_t channels = size.channels;
   const size_t part = all.count() * channels, width = all.side_by_side * channels;
-  const Scratch found(3 * part * sizeof(float));
-  float *const means = found.floats(), *const squares = means + part, *const distances = squares + part;
+  float *means, *squares, *distances;
+  const ScratchArrays found({{means, part}, {squares, part}, {distances, part}});
   for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
     block_moments(x + first * width, count, width, means + i * width, squares + i * width,
                   distances + i * width);
@@ -196,25 +195,25 @@ void moments(const Rows& size, const float* x, float* mean, float* variance) {
   });
 }
 
-void channel_sums(const Rows& size, const float* g, const float* x, const ChannelScales& scales, bool gated,
-                  float* sum, float* product) {
+void channel_sums(const Rows& size, const float* grad_y, const float* x, const ChannelScales& scales,
+                  bool gated, float* sum, float* product) {
   const Parts all = parts_of(size);
   const size_t channels = size.channels;
   const size_t part = all.count() * channels, width = all.side_by_side * channels;
-  const Scratch found(2 * part * sizeof(float));
-  float *const sums = found.floats(), *const products = sums + part;
-  const Patterns<3> numbers(channels, all.side_by_side);
+  float *sums, *products;
+  const ScratchArrays found({{sums, part}, {products, part}});
+  const RepeatedChannels<3> numbers(channels, all.side_by_side);
   numbers.fill([&](size_t c) {
     return std::array{scales.mean[c], gated ? scales.inverse[c] * scales.weight[c] : 0.f,
                       gated ? scales.bias[c] : 0.f};
   });
   for_blocks(all.rows, all.block, [&](size_t i, size_t first, size_t count) {
-    const float *const of_g = g + first * width, *const of_x = x + first * width;
+    const float *const grad_block = grad_y + first * width, *const x_block = x + first * width;
     if (gated)
-      gated_block_sums(of_g, of_x, numbers.at(0, 0), numbers.at(1, 0), numbers.at(2, 0), count, width,
-                       sums + i * width, products + i * width);
+      gated_block_sums(grad_block, x_block, numbers.at(0, 0), numbers.at(1, 0), numbers.at(2, 0), count,
+                       width, sums + i * width, products + i * width);
     else
-      block_sums(of_g, of_x, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
+      block_sums(grad_block, x_block, numbers.at(0, 0), count, width, sums + i * width, products + i * width);
   });
   for_joins(channels, [&](size_t first, size_t count) {
     join_sums(all.count(), sums + first, channels, count, sum + first);
@@ -235,57 +234,65 @@ void sum_of_rows(const Rows& size, const float* x, float* sum) {
   });
 }
 
-base::Status call_moments(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const float* const eps, floats_of(call.operand(1)));
-  SLUICE_TRY(float* const mean, floats_of(call.result(0)));
-  SLUICE_TRY(float* const variance, floats_of(call.result(1)));
-  SLUICE_TRY(float* const inverse, floats_of(call.result(2)));
+base::Status call_moments(const Call& call) {
+  SLUICE_OK(call.takes({{2, 3}, {5, 5}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 2));
+  SLUICE_TRY(const float eps, scalar_operand(call, 1, "eps"));
+  SLUICE_TRY(float* const mean, channels_result(call, 0, "mean", x));
+  SLUICE_TRY(float* const variance, channels_result(call, 1, "variance", x));
+  SLUICE_TRY(float* const inverse, channels_result(call, 2, "inverse", x));
+  float momentum = 0, *old_mean = nullptr, *old_variance = nullptr, *new_mean = nullptr,
+        *new_variance = nullptr;
+  const bool running = call.num_operands() == 5;
+  if (running) {
+    SLUICE_TRY(momentum, scalar_operand(call, 2, "momentum"));
+    SLUICE_TRY(old_mean, channels_operand(call, 3, "running mean", x));
+    SLUICE_TRY(old_variance, channels_operand(call, 4, "running variance", x));
+    SLUICE_TRY(new_mean, channels_result(call, 3, "running mean", x));
+    SLUICE_TRY(new_variance, channels_result(call, 4, "running variance", x));
+  }
   const Rows size = rows_of(x);
   const auto [rows, channels] = size;
-  const UseThreads threads(call);
-  moments(size, static_cast<const float*>(x.data), mean, variance);
-  for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + *eps);
-  if (call.num_operands() == 2) return {};
+  moments(size, x.data, mean, variance);
+  for (size_t c = 0; c < channels; ++c) inverse[c] = 1.f / std::sqrt(variance[c] + eps);
+  if (!running) return {};
 
-  SLUICE_TRY(const float* const momentum, floats_of(call.operand(2)));
-  SLUICE_TRY(const float* const old_mean, floats_of(call.operand(3)));
-  SLUICE_TRY(const float* const old_variance, floats_of(call.operand(4)));
-  SLUICE_TRY(float* const new_mean, floats_of(call.result(3)));
-  SLUICE_TRY(float* const new_variance, floats_of(call.result(4)));
-  const float kept = 1.f - *momentum;
+  const float kept = 1.f - momentum;
   const float unbiased = static_cast<float>(rows) / (static_cast<float>(rows) - 1.f);
   for (size_t c = 0; c < channels; ++c) {
-    new_mean[c] = old_mean[c] * kept + mean[c] * *momentum;
-    new_variance[c] = old_variance[c] * kept + variance[c] * unbiased * *momentum;
+    new_mean[c] = old_mean[c] * kept + mean[c] * momentum;
+    new_variance[c] = old_variance[c] * kept + variance[c] * unbiased * momentum;
   }
   return {};
 }
 
-base::Status call_sum_of_rows(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer sum, call.result(0));
-  const size_t channels = sum.elements(), rows = x.elements() / channels;
-  const UseThreads threads(call);
-  sum_of_rows({rows, channels}, static_cast<const float*>(x.data), static_cast<float*>(sum.data));
+base::Status call_sum_of_rows(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 1));
+  SLUICE_TRY(const Tensor sum, call.result(0, "sum"));
+  if (sum.rank() > x.rank() || !std::ranges::equal(x.dims.last(sum.rank()), sum.dims))
+    return call.refuse("sums [", base::join(sum.dims, ","), "] of an input [", base::join(x.dims, ","),
+                       "], expected its last dims");
+  const size_t channels = sum.elements();
+  sum_of_rows({x.elements() / channels, channels}, x.data, sum.data);
   return {};
 }
 
-base::Status call_channel_sums(const pjrt::CustomCall& call) {
-  const bool gated = call.num_operands() > 4;
-  SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
+base::Status call_channel_sums(const Call& call) {
+  SLUICE_OK(call.takes({{4, 2}, {6, 2}}));
+  const bool gated = call.num_operands() == 6;
+  SLUICE_TRY(const Tensor x, call.filled_operand(1, "x", 2));
+  SLUICE_TRY(const Tensor grad_y, call.operand(0, "grad_y", x.dims));
   ChannelScales scales;
-  SLUICE_TRY(scales.mean, floats_of(call.operand(2)));
-  SLUICE_TRY(scales.inverse, floats_of(call.operand(3)));
+  SLUICE_TRY(scales.mean, channels_operand(call, 2, "mean", x));
+  SLUICE_TRY(scales.inverse, channels_operand(call, 3, "inverse", x));
   if (gated) {
-    SLUICE_TRY(scales.weight, floats_of(call.operand(4)));
-    SLUICE_TRY(scales.bias, floats_of(call.operand(5)));
+    SLUICE_TRY(scales.weight, channels_operand(call, 4, "weight", x));
+    SLUICE_TRY(scales.bias, channels_operand(call, 5, "bias", x));
   }
-  SLUICE_TRY(float* const sum, floats_of(call.result(0)));
-  SLUICE_TRY(float* const product, floats_of(call.result(1)));
-  const UseThreads threads(call);
-  channel_sums(rows_of(x), g, static_cast<const float*>(x.data), scales, gated, sum, product);
+  SLUICE_TRY(float* const sum, channels_result(call, 0, "sum", x));
+  SLUICE_TRY(float* const product, channels_result(call, 1, "product", x));
+  channel_sums(rows_of(x), grad_y.data, x.data, scales, gated, sum, product);
   return {};
 }
 

@@ -4,8 +4,8 @@
 // column by column.
 #pragma once
 
-#include "sluice/kernels/handler.h"
-#include "sluice/kernels/patterns.h"
+#include "sluice/kernels/call.h"
+#include "sluice/kernels/rows/channels.h"
 
 namespace sluice::kernels {
 
@@ -15,17 +15,17 @@ namespace sluice::kernels {
 // no digits. The result does not depend on the number of threads.
 void moments(const Rows& size, const float* x, float* mean, float* variance);
 
-// Writes sum[c] = Σ g[r, c] and product[c] = Σ g[r, c] (x[r, c] - mean[c]) inverse[c]. With `gated` g counts
-// as 0 where the normalized x is 0 or less; else weight and bias are not read.
-void channel_sums(const Rows& size, const float* g, const float* x, const ChannelScales& scales, bool gated,
-                  float* sum, float* product);
+// Writes sum[c] = Σ grad_y[r, c] and product[c] = Σ grad_y[r, c] (x[r, c] - mean[c]) inverse[c]. With `gated`
+// grad_y counts as 0 where the normalized x is 0 or less; else weight and bias are not read.
+void channel_sums(const Rows& size, const float* grad_y, const float* x, const ChannelScales& scales,
+                  bool gated, float* sum, float* product);
 
 // Writes sum[c] = Σ x[r, c].
 void sum_of_rows(const Rows& size, const float* x, float* sum);
 
 // The handlers.
-base::Status call_moments(const pjrt::CustomCall& call);
-base::Status call_channel_sums(const pjrt::CustomCall& call);
-base::Status call_sum_of_rows(const pjrt::CustomCall& call);
+base::Status call_moments(const Call& call);
+base::Status call_channel_sums(const Call& call);
+base::Status call_sum_of_rows(const Call& call);
 
 }  // namespace sluice::kernels

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/patterns.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -63,32 +62,33 @@ void rectify_both(const float* x, const float* mean, const float* factor, const 
 }
 
 SLUICE_EACH_CPU
-void gradient_block(const float* g, const float* x, const float* mean, const float* factor,
-                    const float* mean_g, const float* slope, size_t count, float* out) {
+void gradient_block(const float* grad_y, const float* x, const float* mean, const float* factor,
+                    const float* mean_grad, const float* slope, size_t count, float* out) {
 #pragma GCC ivdep
-  for (size_t i = 0; i < count; ++i) out[i] = (g[i] - mean_g[i] - (x[i] - mean[i]) * slope[i]) * factor[i];
+  for (size_t i = 0; i < count; ++i)
+    out[i] = (grad_y[i] - mean_grad[i] - (x[i] - mean[i]) * slope[i]) * factor[i];
 }
 
 SLUICE_EACH_CPU_256
-void gated_gradient_block(const float* g, const float* x, const float* mean, const float* factor,
-                          const float* mean_g, const float* slope, const float* bias, size_t count,
+void gated_gradient_block(const float* grad_y, const float* x, const float* mean, const float* factor,
+                          const float* mean_grad, const float* slope, const float* bias, size_t count,
                           float* out) {
 #pragma GCC ivdep
   for (size_t i = 0; i < count; ++i) {
     const float centered = x[i] - mean[i];
-    const float value = passed(g[i], centered * factor[i] + bias[i]);
-    out[i] = (value - mean_g[i] - centered * slope[i]) * factor[i];
+    const float value = passed(grad_y[i], centered * factor[i] + bias[i]);
+    out[i] = (value - mean_grad[i] - centered * slope[i]) * factor[i];
   }
 }
 
-// The operands from `first` on.
-base::Result<ChannelScales> scales_of(const pjrt::CustomCall& call, size_t first, bool with_bias) {
+// The operands from `first` on, of x's channels.
+base::Result<ChannelScales> scales_of(const Call& call, size_t first, const Tensor& x, bool with_bias) {
   ChannelScales scales;
-  SLUICE_TRY(scales.mean, floats_of(call.operand(first)));
-  SLUICE_TRY(scales.inverse, floats_of(call.operand(first + 1)));
-  SLUICE_TRY(scales.weight, floats_of(call.operand(first + 2)));
+  SLUICE_TRY(scales.mean, channels_operand(call, first, "mean", x));
+  SLUICE_TRY(scales.inverse, channels_operand(call, first + 1, "inverse", x));
+  SLUICE_TRY(scales.weight, channels_operand(call, first + 2, "weight", x));
   if (with_bias) {
-    SLUICE_TRY(scales.bias, floats_of(call.operand(first + 3)));
+    SLUICE_TRY(scales.bias, channels_operand(call, first + 3, "bias", x));
   }
   return scales;
 }
@@ -96,19 +96,20 @@ base::Result<ChannelScales> scales_of(const pjrt::CustomCall& call, size_t first
 }  // namespace
 
 void normalize(const Rows& size, const float* x, const ChannelScales& scales, const float* other,
-               const ChannelScales* of_other, float* y) {
+               const ChannelScales* other_scales, float* y) {
   const size_t repeats = repeats_for(size.channels);
   const auto numbers = [](const ChannelScales& s, size_t c) {
     return std::array{s.mean[c], s.inverse[c] * s.weight[c], s.bias[c]};
   };
-  const Patterns<3> own(size.channels, repeats), others(of_other == nullptr ? 0 : size.channels, repeats);
+  const RepeatedChannels<3> own(size.channels, repeats),
+      others(other_scales == nullptr ? 0 : size.channels, repeats);
   own.fill([&](size_t c) { return numbers(scales, c); });
-  if (of_other != nullptr) others.fill([&](size_t c) { return numbers(*of_other, c); });
+  if (other_scales != nullptr) others.fill([&](size_t c) { return numbers(*other_scales, c); });
   for_blocks(size.elements(), own.length(), [&](size_t i, size_t p, size_t count) {
     const float *const mean = own.at(0, p), *const factor = own.at(1, p), *const bias = own.at(2, p);
     if (other == nullptr)
       rectify(x + i, mean, factor, bias, count, y + i);
-    else if (of_other == nullptr)
+    else if (other_scales == nullptr)
       rectify_sum(x + i, mean, factor, bias, other + i, count, y + i);
     else
       rectify_both(x + i, mean, factor, bias, other + i, others.at(0, p), others.at(1, p), others.at(2, p),
@@ -116,55 +117,56 @@ void normalize(const Rows& size, const float* x, const ChannelScales& scales, co
   });
 }
 
-void normalization_gradient(const Rows& size, const float* g, const float* x, const ChannelScales& scales,
-                            bool gated, const float* mean_g, const float* mean_product, float* gradient) {
-  const Patterns<5> numbers(size.channels, repeats_for(size.channels));
+void normalization_gradient(const Rows& size, const float* grad_y, const float* x,
+                            const ChannelScales& scales, bool gated, const float* mean_grad,
+                            const float* mean_product, float* grad_x) {
+  const RepeatedChannels<5> numbers(size.channels, repeats_for(size.channels));
   numbers.fill([&](size_t c) {
-    return std::array{scales.mean[c], scales.inverse[c] * scales.weight[c], mean_g[c],
+    return std::array{scales.mean[c], scales.inverse[c] * scales.weight[c], mean_grad[c],
                       scales.inverse[c] * mean_product[c], gated ? scales.bias[c] : 0.f};
   });
   for_blocks(size.elements(), numbers.length(), [&](size_t i, size_t p, size_t count) {
     if (gated)
-      gated_gradient_block(g + i, x + i, numbers.at(0, p), numbers.at(1, p), numbers.at(2, p),
-                           numbers.at(3, p), numbers.at(4, p), count, gradient + i);
+      gated_gradient_block(grad_y + i, x + i, numbers.at(0, p), numbers.at(1, p), numbers.at(2, p),
+                           numbers.at(3, p), numbers.at(4, p), count, grad_x + i);
     else
-      gradient_block(g + i, x + i, numbers.at(0, p), numbers.at(1, p), numbers.at(2, p), numbers.at(3, p),
-                     count, gradient + i);
+      gradient_block(grad_y + i, x + i, numbers.at(0, p), numbers.at(1, p), numbers.at(2, p),
+                     numbers.at(3, p), count, grad_x + i);
   });
 }
 
-base::Status call_normalize(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const ChannelScales scales, scales_of(call, 1, true));
-  SLUICE_TRY(const pjrt::CallBuffer y, call.result(0));
-  const float* other = nullptr;
-  ChannelScales of_other;
+base::Status call_normalize(const Call& call) {
+  SLUICE_OK(call.takes({{5, 1}, {6, 1}, {10, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 2));
+  SLUICE_TRY(const ChannelScales scales, scales_of(call, 1, x, true));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  Tensor other;
+  ChannelScales other_scales;
   if (call.num_operands() > 5) {
-    SLUICE_TRY(other, floats_of(call.operand(5)));
+    SLUICE_TRY(other, call.operand(5, "other", x.dims));
   }
-  if (call.num_operands() > 6) {
-    SLUICE_TRY(of_other, scales_of(call, 6, true));
+  const bool both = call.num_operands() > 6;
+  if (both) {
+    SLUICE_TRY(other_scales, scales_of(call, 6, x, true));
   }
-  const UseThreads threads(call);
-  normalize(rows_of(x), static_cast<const float*>(x.data), scales, other,
-            call.num_operands() > 6 ? &of_other : nullptr, static_cast<float*>(y.data));
+  normalize(rows_of(x), x.data, scales, other.data, both ? &other_scales : nullptr, y.data);
   return {};
 }
 
-base::Status call_normalization_gradient(const pjrt::CustomCall& call) {
-  const bool gated = call.num_operands() > 7;
-  SLUICE_TRY(const float* const g, floats_of(call.operand(0)));
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(1));
-  SLUICE_TRY(ChannelScales scales, scales_of(call, 2, false));
-  SLUICE_TRY(const float* const mean_g, floats_of(call.operand(5)));
-  SLUICE_TRY(const float* const mean_product, floats_of(call.operand(6)));
+base::Status call_normalization_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{7, 1}, {8, 1}}));
+  const bool gated = call.num_operands() == 8;
+  SLUICE_TRY(const Tensor x, call.filled_operand(1, "x", 2));
+  SLUICE_TRY(const Tensor grad_y, call.operand(0, "grad_y", x.dims));
+  SLUICE_TRY(ChannelScales scales, scales_of(call, 2, x, false));
+  SLUICE_TRY(const float* const mean_grad, channels_operand(call, 5, "mean of grad_y", x));
+  SLUICE_TRY(const float* const mean_product, channels_operand(call, 6, "mean of products", x));
   if (gated) {
-    SLUICE_TRY(scales.bias, floats_of(call.operand(7)));
+    SLUICE_TRY(scales.bias, channels_operand(call, 7, "bias", x));
   }
-  SLUICE_TRY(const pjrt::CallBuffer gradient, call.result(0));
-  const UseThreads threads(call);
-  normalization_gradient(rows_of(x), g, static_cast<const float*>(x.data), scales, gated, mean_g,
-                         mean_product, static_cast<float*>(gradient.data));
+  SLUICE_TRY(const Tensor grad_x, call.result(0, "grad_x", x.dims));
+  normalization_gradient(rows_of(x), grad_y.data, x.data, scales, gated, mean_grad, mean_product,
+                         grad_x.data);
   return {};
 }
 

@@ -2,24 +2,25 @@
 // memory. Internal to this room.
 #pragma once
 
-#include "sluice/kernels/handler.h"
-#include "sluice/kernels/patterns.h"
+#include "sluice/kernels/call.h"
+#include "sluice/kernels/rows/channels.h"
 
 namespace sluice::kernels {
 
-// y = max(0, normalized x + other). `other`: null, or as large as x; normalized too where `of_other` is not
-// null. A NaN stays one.
+// y = max(0, normalized x + other). `other`: null, or as large as x; normalized too where `other_scales` is
+// not null. A NaN stays one.
 void normalize(const Rows& size, const float* x, const ChannelScales& scales, const float* other,
-               const ChannelScales* of_other, float* y);
+               const ChannelScales* other_scales, float* y);
 
-// x's gradient: (g - mean_g[c] - (x - mean[c]) inverse[c] mean_product[c]) inverse[c] weight[c], where mean_g
-// and mean_product are those of g and of g (x - mean) inverse. With `gated` g counts as 0 where the
-// normalized x is 0 or less; else bias is not read.
-void normalization_gradient(const Rows& size, const float* g, const float* x, const ChannelScales& scales,
-                            bool gated, const float* mean_g, const float* mean_product, float* gradient);
+// x's gradient: (grad_y - mean_grad[c] - (x - mean[c]) inverse[c] mean_product[c]) inverse[c] weight[c],
+// where mean_grad and mean_product are those of grad_y and of grad_y (x - mean) inverse. With `gated` grad_y
+// counts as 0 where the normalized x is 0 or less; else bias is not read.
+void normalization_gradient(const Rows& size, const float* grad_y, const float* x,
+                            const ChannelScales& scales, bool gated, const float* mean_grad,
+                            const float* mean_product, float* grad_x);
 
 // The handlers.
-base::Status call_normalize(const pjrt::CustomCall& call);
-base::Status call_normalization_gradient(const pjrt::CustomCall& call);
+base::Status call_normalize(const Call& call);
+base::Status call_normalization_gradient(const Call& call);
 
 }  // namespace sluice::kernels

@@ -8,7 +8,6 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/handler.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -16,26 +15,27 @@ namespace {
 
 using stablehlo::Dims;
 
-// Takes the place `number` for the channels whose value there is better than their best so far.
+// The element `number` of the window becomes the argmax of the channels whose value there is above their
+// maximum.
 SLUICE_EACH_CPU
-void take_better(const float* x, size_t channels, int32_t number, float* __restrict best,
-                 int32_t* __restrict place) {
+void take_better(const float* x, size_t channels, int32_t number, float* __restrict max,
+                 int32_t* __restrict argmax) {
   for (size_t c = 0; c < channels; ++c) {
-    const bool better = x[c] > best[c] || x[c] != x[c];
-    best[c] = better ? x[c] : best[c];
-    place[c] = better ? number : place[c];
+    const bool better = x[c] > max[c] || x[c] != x[c];
+    max[c] = better ? x[c] : max[c];
+    argmax[c] = better ? number : argmax[c];
   }
 }
 
 SLUICE_EACH_CPU
-void take_maximum(const float* x, size_t channels, float* __restrict best) {
-  for (size_t c = 0; c < channels; ++c) best[c] = x[c] > best[c] || x[c] != x[c] ? x[c] : best[c];
+void take_maximum(const float* x, size_t channels, float* __restrict max) {
+  for (size_t c = 0; c < channels; ++c) max[c] = x[c] > max[c] || x[c] != x[c] ? x[c] : max[c];
 }
 
 SLUICE_EACH_CPU
-void add_where(const float* gradient, const int32_t* place, int32_t number, size_t channels,
+void add_where(const float* gradient, const int32_t* argmax, int32_t number, size_t channels,
                float* __restrict to) {
-  for (size_t c = 0; c < channels; ++c) to[c] += place[c] == number ? gradient[c] : 0.f;
+  for (size_t c = 0; c < channels; ++c) to[c] += argmax[c] == number ? gradient[c] : 0.f;
 }
 
 size_t product_of(const Dims& dims) {
@@ -53,7 +53,7 @@ bool step(const Dims& out, Dims& window) {
   return false;
 }
 
-// The places of each window of a picture that lie in the input, as rows of it, in the window's order.
+// The places of each window of an image that lie in the input, as rows of it, in the window's order.
 class Windows {
  public:
   explicit Windows(const Pooling& p) {
@@ -89,33 +89,47 @@ class Windows {
   std::vector<size_t> first_ = {0};  // of each window in rows_
 };
 
-void one_picture(const Windows& windows, size_t channels, const float* x, const float* y_gradient,
-                 float* x_gradient) {
-  const Scratch scratch(channels * (sizeof(float) + sizeof(int32_t)));
-  float* const best = scratch.floats();
-  auto* const place = reinterpret_cast<int32_t*>(best + channels);
-  for (size_t w = 0; w < windows.count(); ++w, y_gradient += channels) {
+void image_gradient(const Windows& windows, size_t channels, const float* x, const float* grad_y,
+                    float* grad_x) {
+  const Scratch max_memory(channels * sizeof(float)), argmax_memory(channels * sizeof(int32_t));
+  float* const max = max_memory.floats();
+  auto* const argmax = static_cast<int32_t*>(argmax_memory.data());
+  for (size_t w = 0; w < windows.count(); ++w, grad_y += channels) {
     const std::span<const uint32_t> rows = windows.rows(w);
-    std::fill(best, best + channels, -std::numeric_limits<float>::infinity());
-    std::fill(place, place + channels, 0);
+    std::fill(max, max + channels, -std::numeric_limits<float>::infinity());
+    std::fill(argmax, argmax + channels, 0);
     for (size_t i = 0; i < rows.size(); ++i)
-      take_better(x + rows[i] * channels, channels, static_cast<int32_t>(i), best, place);
+      take_better(x + rows[i] * channels, channels, static_cast<int32_t>(i), max, argmax);
     for (size_t i = 0; i < rows.size(); ++i)
-      add_where(y_gradient, place, static_cast<int32_t>(i), channels, x_gradient + rows[i] * channels);
+      add_where(grad_y, argmax, static_cast<int32_t>(i), channels, grad_x + rows[i] * channels);
   }
 }
 
-// What both calls say.
-base::Result<Pooling> pooling_of(const pjrt::CustomCall& call, const pjrt::CallBuffer& x,
-                                 const pjrt::CallBuffer& y) {
+// What both calls say. x: an operand; y or its gradient: an operand or a result.
+base::Result<Pooling> pooling_of(const Call& call, const Tensor& x, const Tensor& y) {
+  const size_t spatial = x.rank() - 2;
   Pooling p;
-  SLUICE_TRY(p.kernel, list_of(call, "kernel"));
-  SLUICE_TRY(p.stride, list_of(call, "stride"));
-  SLUICE_TRY(p.padding, list_of(call, "padding"));
-  SLUICE_TRY(p.dilation, list_of(call, "dilation"));
+  SLUICE_TRY(p.kernel, call.list("kernel", spatial));
+  SLUICE_TRY(p.stride, call.list("stride", spatial));
+  SLUICE_TRY(p.padding, call.list("padding", spatial));
+  SLUICE_TRY(p.dilation, call.list("dilation", spatial));
   p.in.assign(x.dims.begin() + 2, x.dims.end());
   p.out.assign(y.dims.begin() + 2, y.dims.end());
+  if (product_of(p.in) > std::numeric_limits<uint32_t>::max())  // the type of Windows::rows_
+    return call.refuse("images of ", product_of(p.in), " pixels, expected fewer than 2^32");
+  for (size_t d = 0; d < spatial; ++d)
+    if (p.out[d] - 1 > (p.in[d] + p.padding[d] - 1) / p.stride[d])
+      return call.refuse("the last of ", p.out[d], " windows begins outside of dimension ", d + 2,
+                         ": stride ", p.stride[d], ", padding ", p.padding[d], ", ", p.in[d],
+                         " elements; expected fewer windows");
   return p;
+}
+
+// [N, C, any…], like x.
+Dims pooled_dims(const Tensor& x) {
+  Dims dims(x.rank(), kAny);
+  std::copy_n(x.dims.begin(), 2, dims.begin());
+  return dims;
 }
 
 }  // namespace
@@ -127,49 +141,46 @@ void max_pooling(const Pooling& p, size_t batch, size_t channels, const float* x
   // A piece of work: the windows of one place in the first spatial dimension.
   const size_t pieces = static_cast<size_t>(p.out[0]), piece = windows.count() / pieces;
   parallel_for(batch * pieces, [&](size_t i) {
-    const float* const picture = x + i / pieces * in;
+    const float* const image = x + i / pieces * in;
     const size_t first = i % pieces * piece;
     float* to = y + i / pieces * out + first * channels;
     for (size_t w = first; w < first + piece; ++w, to += channels) {
       std::fill(to, to + channels, -std::numeric_limits<float>::infinity());
-      for (const uint32_t row : windows.rows(w)) take_maximum(picture + row * channels, channels, to);
+      for (const uint32_t row : windows.rows(w)) take_maximum(image + row * channels, channels, to);
     }
   });
 }
 
 void max_pooling_gradient(const Pooling& p, size_t batch, size_t channels, const float* x,
-                          const float* y_gradient, float* x_gradient) {
+                          const float* grad_y, float* grad_x) {
   const size_t in = product_of(p.in) * channels, out = product_of(p.out) * channels;
   if (out == 0) {
-    std::fill(x_gradient, x_gradient + batch * in, 0.f);
+    std::fill(grad_x, grad_x + batch * in, 0.f);
     return;
   }
   const Windows windows(p);
   parallel_for(batch, [&](size_t n) {
-    std::fill(x_gradient + n * in, x_gradient + (n + 1) * in, 0.f);
-    one_picture(windows, channels, x + n * in, y_gradient + n * out, x_gradient + n * in);
+    std::fill(grad_x + n * in, grad_x + (n + 1) * in, 0.f);
+    image_gradient(windows, channels, x + n * in, grad_y + n * out, grad_x + n * in);
   });
 }
 
-base::Status call_max_pooling(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer y, call.result(0));
+base::Status call_max_pooling(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 3));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", pooled_dims(x)));
   SLUICE_TRY(const Pooling p, pooling_of(call, x, y));
-  const UseThreads threads(call);
-  max_pooling(p, static_cast<size_t>(x.dims[0]), static_cast<size_t>(x.dims[1]),
-              static_cast<const float*>(x.data), static_cast<float*>(y.data));
+  max_pooling(p, x.dim(0), x.dim(1), x.data, y.data);
   return {};
 }
 
-base::Status call_max_pooling_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer y_gradient, call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer x_gradient, call.result(0));
-  SLUICE_TRY(const Pooling p, pooling_of(call, x, y_gradient));
-  const UseThreads threads(call);
-  max_pooling_gradient(p, static_cast<size_t>(x.dims[0]), static_cast<size_t>(x.dims[1]),
-                       static_cast<const float*>(x.data), static_cast<const float*>(y_gradient.data),
-                       static_cast<float*>(x_gradient.data));
+base::Status call_max_pooling_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 3));
+  SLUICE_TRY(const Tensor grad_y, call.operand(1, "grad_y", pooled_dims(x)));
+  SLUICE_TRY(const Tensor grad_x, call.result(0, "grad_x", x.dims));
+  SLUICE_TRY(const Pooling p, pooling_of(call, x, grad_y));
+  max_pooling_gradient(p, x.dim(0), x.dim(1), x.data, grad_y.data, grad_x.data);
   return {};
 }
 

@@ -1,7 +1,7 @@
 // Max pooling and its gradient. Internal to this room.
 #pragma once
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
@@ -15,13 +15,13 @@ struct Pooling {
 void max_pooling(const Pooling& pooling, size_t batch, size_t channels, const float* x, float* y);
 
 // Writes x's gradient: each window's gradient goes to the first of its equal maxima, or to its last NaN, or,
-// where nothing in it is above -inf, to its first place that is no padding. x and x_gradient: batch × in… ×
-// channels, y_gradient: batch × out… × channels, dense.
+// where nothing in it is above -inf, to its first place that is no padding. x and grad_x: batch × in… ×
+// channels, grad_y: batch × out… × channels, dense.
 void max_pooling_gradient(const Pooling& pooling, size_t batch, size_t channels, const float* x,
-                          const float* y_gradient, float* x_gradient);
+                          const float* grad_y, float* grad_x);
 
 // The handlers.
-base::Status call_max_pooling(const pjrt::CustomCall& call);
-base::Status call_max_pooling_gradient(const pjrt::CustomCall& call);
+base::Status call_max_pooling(const Call& call);
+base::Status call_max_pooling_gradient(const Call& call);
 
 }  // namespace sluice::kernels

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float low = -std::numeric_limits<float>::infinity();
 
-// One picture of 4×3 with two channels; windows of 3×2, stride 2×1, one row of padding.
+// One image of 4×3 with two channels; windows of 3×2, stride 2×1, one row of padding.
 const Pooling p{
     .in = {4, 3}, .out = {2, 2}, .kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 1}};
 const std::vector<float> x = {1, 0, 5,   low, 2, 0,  //
@@ -23,15 +23,15 @@ const std::vector<float> x = {1, 0, 5,   low, 2, 0,  //
                               1, 0, NAN, low, 2, 7};
 
 TEST(MaxPooling, TakesTheMaximumOrTheNan) {
-  std::vector<float> pictures = x;
-  pictures.insert(pictures.end(), x.begin(), x.end());  // a second one, upside down
+  std::vector<float> images = x;
+  images.insert(images.end(), x.begin(), x.end());  // a second one, upside down
   for (size_t row = 0; row < 4; ++row)
     std::copy_n(x.begin() + static_cast<int64_t>(row * 6), 6,
-                pictures.begin() + static_cast<int64_t>(24 + (3 - row) * 6));
+                images.begin() + static_cast<int64_t>(24 + (3 - row) * 6));
   std::vector<float> made(16, 0);
   {
     const TestThreads threads;
-    max_pooling(p, 2, 2, pictures.data(), made.data());
+    max_pooling(p, 2, 2, images.data(), made.data());
   }
   const std::vector<float> expected = {5,   0, 5,   0, NAN, 0, NAN, 7,  //
                                        NAN, 0, NAN, 7, NAN, 0, NAN, 7};

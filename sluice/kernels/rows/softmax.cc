@@ -26,14 +26,14 @@ SLUICE_INLINE float total(const L& sums) {
 // columns are a multiple of L's floats.
 template <typename L>
 SLUICE_INLINE float shift(const float* x, size_t columns, float* to, bool exponentials) {
-  L most, value, sums = {};
-  load(x, most);
+  L maxima, value, sums = {};
+  load(x, maxima);
   for (size_t c = kFloatsOf<L>; c < columns; c += kFloatsOf<L>) {
     load(x + c, value);
-    most = value > most ? value : most;
+    maxima = value > maxima ? value : maxima;
   }
   float max = -std::numeric_limits<float>::infinity();
-  for (size_t i = 0; i < kFloatsOf<L>; ++i) max = most[i] > max ? most[i] : max;
+  for (size_t i = 0; i < kFloatsOf<L>; ++i) max = maxima[i] > max ? maxima[i] : max;
   for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
     load(x + c, value);
     value -= max;
@@ -57,22 +57,23 @@ SLUICE_INLINE void softmax_row(const float* x, size_t columns, bool logarithm, f
 }
 
 template <typename L>
-SLUICE_INLINE void gradient_row(const float* g, const float* y, size_t columns, bool logarithm, float* to) {
-  L sums = {}, of_g, of_y;
+SLUICE_INLINE void gradient_row(const float* grad_y, const float* y, size_t columns, bool logarithm,
+                                float* to) {
+  L sums = {}, grad, value_y;
   for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
-    load(g + c, of_g);
-    load(y + c, of_y);
-    sums += logarithm ? of_g : of_g * of_y;
+    load(grad_y + c, grad);
+    load(y + c, value_y);
+    sums += logarithm ? grad : grad * value_y;
   }
   const float sum = total(sums);
   for (size_t c = 0; c < columns; c += kFloatsOf<L>) {
-    load(g + c, of_g);
-    load(y + c, of_y);
+    load(grad_y + c, grad);
+    load(y + c, value_y);
     if (logarithm) {
-      exponential(of_y);
-      store(of_g - of_y * sum, to + c);
+      exponential(value_y);
+      store(grad - value_y * sum, to + c);
     } else {
-      store((of_g - sum) * of_y, to + c);
+      store((grad - sum) * value_y, to + c);
     }
   }
 }
@@ -82,19 +83,19 @@ SLUICE_INLINE void softmax_rows_by(size_t rows, size_t columns, const float* x, 
   for (size_t r = 0; r < rows; ++r) softmax_row<L>(x + r * columns, columns, logarithm, y + r * columns);
 }
 template <typename L>
-SLUICE_INLINE void gradient_rows_by(size_t rows, size_t columns, const float* g, const float* y,
+SLUICE_INLINE void gradient_rows_by(size_t rows, size_t columns, const float* grad_y, const float* y,
                                     bool logarithm, float* to) {
   for (size_t r = 0; r < rows; ++r)
-    gradient_row<L>(g + r * columns, y + r * columns, columns, logarithm, to + r * columns);
+    gradient_row<L>(grad_y + r * columns, y + r * columns, columns, logarithm, to + r * columns);
 }
 
 SLUICE_BY_LANES(softmax_rows, (size_t rows, size_t columns, const float* x, bool logarithm, float* y),
                 (rows, columns, x, logarithm, y))
 SLUICE_BY_LANES(gradient_rows,
-                (size_t rows, size_t columns, const float* g, const float* y, bool logarithm, float* to),
-                (rows, columns, g, y, logarithm, to))
+                (size_t rows, size_t columns, const float* grad_y, const float* y, bool logarithm, float* to),
+                (rows, columns, grad_y, y, logarithm, to))
 
-// The floats that they work on together. A CPU with smaller registers does the same with several of these.
+// The columns at once. A CPU with smaller registers does the same with several of these.
 size_t lanes() { return has_lanes16() ? kFloatsOf<Lanes16> : kFloatsOf<Lanes8>; }
 
 // body(first row, rows), on the threads of a call.
@@ -105,21 +106,21 @@ void for_pieces(size_t rows, size_t columns, const Body& body) {
 }
 
 // A row that no Lanes divide is worked on in a longer one, filled up with what counts nothing.
-class Filled {
+class PaddedRow {
  public:
-  Filled(size_t columns, float filling)
-      : columns_(columns), filling_(filling), scratch_(longer() * sizeof(float)) {}
-  size_t longer() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
+  PaddedRow(size_t columns, float padding)
+      : columns_(columns), padding_(padding), scratch_(padded() * sizeof(float)) {}
+  size_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
   float* row() const { return scratch_.floats(); }
   float* row(const float* from) const {
     std::copy_n(from, columns_, row());
-    std::fill(row() + columns_, row() + longer(), filling_);
+    std::fill(row() + columns_, row() + padded(), padding_);
     return row();
   }
 
  private:
   size_t columns_;
-  float filling_;
+  float padding_;
   Scratch scratch_;
 };
 
@@ -130,59 +131,47 @@ void softmax(size_t rows, size_t columns, const float* x, bool logarithm, float*
   for_pieces(rows, columns, [&](size_t first, size_t count) {
     const size_t begin = first * columns;
     if (columns % lanes() == 0) return work(count, columns, x + begin, logarithm, y + begin);
-    const Filled row(columns, -std::numeric_limits<float>::infinity());
+    const PaddedRow row(columns, -std::numeric_limits<float>::infinity());
     for (size_t at = begin; at < begin + count * columns; at += columns) {
-      work(1, row.longer(), row.row(x + at), logarithm, row.row());
+      work(1, row.padded(), row.row(x + at), logarithm, row.row());
       std::copy_n(row.row(), columns, y + at);
     }
   });
 }
 
-void softmax_gradient(size_t rows, size_t columns, const float* g, const float* y, bool logarithm,
-                      float* to) {
+void softmax_gradient(size_t rows, size_t columns, const float* grad_y, const float* y, bool logarithm,
+                      float* grad_x) {
   const auto work = has_lanes8() ? gradient_rows : gradient_rows_by<Lanes8>;
   for_pieces(rows, columns, [&](size_t first, size_t count) {
     const size_t begin = first * columns;
-    if (columns % lanes() == 0) return work(count, columns, g + begin, y + begin, logarithm, to + begin);
-    const Filled of_g(columns, 0), of_y(columns, 0);
+    if (columns % lanes() == 0)
+      return work(count, columns, grad_y + begin, y + begin, logarithm, grad_x + begin);
+    const PaddedRow grad(columns, 0), value_y(columns, 0);
     for (size_t at = begin; at < begin + count * columns; at += columns) {
-      work(1, of_g.longer(), of_g.row(g + at), of_y.row(y + at), logarithm, of_g.row());
-      std::copy_n(of_g.row(), columns, to + at);
+      work(1, grad.padded(), grad.row(grad_y + at), value_y.row(y + at), logarithm, grad.row());
+      std::copy_n(grad.row(), columns, grad_x + at);
     }
   });
 }
 
-namespace {
-
-struct Size {
-  size_t rows, columns;
-};
-
-Size size_of(const pjrt::CallBuffer& x) {
-  const auto columns = static_cast<size_t>(x.dims.back());
-  return {columns == 0 ? 0 : x.elements() / columns, columns};
-}
-
-}  // namespace
-
-base::Status call_softmax(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const auto logarithm, call.number("logarithm"));
-  SLUICE_TRY(const pjrt::CallBuffer x, call.operand(0));
-  SLUICE_TRY(float* const y, floats_of(call.result(0)));
-  const auto [rows, columns] = size_of(x);
-  const UseThreads threads(call);
-  softmax(rows, columns, static_cast<const float*>(x.data), logarithm.value_or(0) != 0, y);
+base::Status call_softmax(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const bool logarithm, call.flag("logarithm"));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 1));
+  SLUICE_TRY(const Tensor y, call.result(0, "y", x.dims));
+  const size_t columns = x.dim(x.rank() - 1);
+  softmax(x.elements() / columns, columns, x.data, logarithm, y.data);
   return {};
 }
 
-base::Status call_softmax_gradient(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const auto logarithm, call.number("logarithm"));
-  SLUICE_TRY(const pjrt::CallBuffer g, call.operand(0));
-  SLUICE_TRY(const float* const y, floats_of(call.operand(1)));
-  SLUICE_TRY(float* const to, floats_of(call.result(0)));
-  const auto [rows, columns] = size_of(g);
-  const UseThreads threads(call);
-  softmax_gradient(rows, columns, static_cast<const float*>(g.data), y, logarithm.value_or(0) != 0, to);
+base::Status call_softmax_gradient(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}}));
+  SLUICE_TRY(const bool logarithm, call.flag("logarithm"));
+  SLUICE_TRY(const Tensor grad_y, call.filled_operand(0, "grad_y", 1));
+  SLUICE_TRY(const Tensor y, call.operand(1, "y", grad_y.dims));
+  SLUICE_TRY(const Tensor grad_x, call.result(0, "grad_x", grad_y.dims));
+  const size_t columns = y.dim(y.rank() - 1);
+  softmax_gradient(y.elements() / columns, columns, grad_y.data, y.data, logarithm, grad_x.data);
   return {};
 }
 

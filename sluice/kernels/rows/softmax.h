@@ -3,7 +3,7 @@
 // A row is read from memory once: XLA makes each of its maximum, sum and quotient a pass over the tensor.
 #pragma once
 
-#include "sluice/kernels/handler.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
@@ -11,11 +11,13 @@ namespace sluice::kernels {
 // to 2 units in the last place, 0 where they would be smaller than any normal number.
 void softmax(size_t rows, size_t columns, const float* x, bool logarithm, float* y);
 
-// From a gradient of the result y: y (g - Σ g y) of each row, or g - exp(y) Σ g. `to` may be g.
-void softmax_gradient(size_t rows, size_t columns, const float* g, const float* y, bool logarithm, float* to);
+// From a gradient of the result y: y (grad_y - Σ grad_y y) of each row, or grad_y - exp(y) Σ grad_y. grad_x
+// may be grad_y.
+void softmax_gradient(size_t rows, size_t columns, const float* grad_y, const float* y, bool logarithm,
+                      float* grad_x);
 
 // The handlers.
-base::Status call_softmax(const pjrt::CustomCall& call);
-base::Status call_softmax_gradient(const pjrt::CustomCall& call);
+base::Status call_softmax(const Call& call);
+base::Status call_softmax_gradient(const Call& call);
 
 }  // namespace sluice::kernels

@@ -5,7 +5,6 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/handler.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -13,7 +12,7 @@ namespace {
 
 using stablehlo::UpdateCode;
 
-// Elements that go through all steps at once: what the steps make of them stays in the first cache.
+// Elements that go through all steps at once: what the steps make of them stays in the L1 cache.
 constexpr size_t kBlock = 512;
 // Elements of a thread's part of the work.
 constexpr size_t kElementsOfPart = 64 * kBlock;
@@ -169,51 +168,74 @@ void update_piece(const UpdateCode& code, const UpdateMember& member, size_t num
     runner.run(first + row * columns, piece.columns, number, piece.first + row * piece.step);
 }
 
-base::Result<UpdateCode> code_of(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const stablehlo::Dims words, list_of(call, "code"));
+base::Result<UpdateCode> code_of(const Call& call) {
+  SLUICE_TRY(const stablehlo::Dims words, call.list("code"));
   const auto code = UpdateCode::from_words(words);
-  if (!code) return base::fail(Code::kInvalidArgument, "the code of an update cannot be read");
+  if (!code)
+    return call.refuse("attribute code has ", words.size(),
+                       " words that are no steps over registers, expected those of UpdateCode::to_words");
   return *code;
 }
 
-base::Status call_update(const pjrt::CustomCall& call) {
+base::Result<float*> member_tensor(const Call& call, size_t i, size_t elements) {
+  SLUICE_TRY(const Tensor tensor, call.operand(i, "tensor"));
+  if (tensor.elements() == elements) return tensor.data;
+  return call.refuse("operand ", i, " has ", tensor.elements(), " elements, expected ", elements,
+                     ", as the other tensors of its update");
+}
+
+base::Status append_unit(const Call& call, size_t i, std::vector<float>& numbers) {
+  SLUICE_TRY(const float* const unit, member_tensor(call, i, 1));
+  numbers.push_back(*unit);
+  return {};
+}
+
+base::Result<std::vector<float>> read_numbers(const Call& call, size_t i, size_t count) {
+  SLUICE_TRY(const stablehlo::Dims positions, call.list("numbers", count));
+  std::vector<float> read;
+  if (count == 0) return read;
+  SLUICE_TRY(const Tensor all, call.operand(i, "numbers", stablehlo::Dims{kAny}));
+  for (const int64_t position : positions) {
+    if (position >= all.dims[0])
+      return call.refuse("attribute numbers has position ", position, " of operand ", i,
+                         ", expected one of its ", all.dims[0], " numbers");
+    read.push_back(all.data[position]);
+  }
+  return read;
+}
+
+base::Status call_update(const Call& call) {
   SLUICE_TRY(const UpdateCode code, code_of(call));
-  SLUICE_TRY(const stablehlo::Dims positions, list_of(call, "numbers"));
   const size_t per_member = code.tensors + code.units, results = code.results.size();
-  const size_t tensor_operands = call.num_operands() - (code.numbers > 0 ? 1 : 0);
-  if (per_member == 0 || tensor_operands % per_member != 0 ||
-      positions.size() != tensor_operands / per_member * code.numbers)
-    return base::fail(Code::kInvalidArgument, "an update of ", per_member, " operands a tensor has ",
-                      tensor_operands, " of them and ", positions.size(), " numbers");
-  std::vector<UpdateMember> members(tensor_operands / per_member);
-  // First the tensors that become results, member by member, then the others, then the single numbers.
+  const size_t vectors = code.numbers > 0 ? 1 : 0;
+  const size_t tensors = std::max(call.num_operands(), vectors) - vectors;
+  const size_t count = per_member == 0 ? 0 : tensors / per_member;
+  if (count == 0) return call.refuse("no operands for the ", per_member, " registers that its code reads");
+  SLUICE_OK(call.takes({{count * per_member + vectors, count * results}}));
+  std::vector<UpdateMember> members(count);
+  // First the tensors that become results, member by member, then the others, then the units.
   size_t next = 0;
-  const auto tensors_of_all = [&](size_t count) -> base::Status {
-    for (UpdateMember& member : members) {
-      for (size_t i = 0; i < count; ++i) {
-        SLUICE_TRY(const pjrt::CallBuffer buffer, call.operand(next++));
-        member.tensors.push_back(static_cast<float*>(buffer.data));
-        member.elements = buffer.elements();
+  const auto tensors_of_all = [&](size_t tensors) -> base::Status {
+    for (UpdateMember& member : members)
+      for (size_t i = 0; i < tensors; ++i) {
+        if (member.tensors.empty()) {
+          SLUICE_TRY(const Tensor first, call.operand(next, "tensor"));
+          member.elements = first.elements();
+        }
+        SLUICE_TRY(float* const tensor, member_tensor(call, next++, member.elements));
+        member.tensors.push_back(tensor);
       }
-    }
     return {};
   };
   SLUICE_OK(tensors_of_all(results));
+  for (size_t i = 0; i < count * results; ++i) SLUICE_OK(call.in_place(i, i));
   SLUICE_OK(tensors_of_all(code.tensors - results));
-  for (UpdateMember& member : members) {
-    for (size_t i = 0; i < code.units; ++i) {
-      SLUICE_TRY(const pjrt::CallBuffer unit, call.operand(next++));
-      member.numbers.push_back(*static_cast<const float*>(unit.data));
-    }
-  }
-  if (code.numbers > 0) {
-    SLUICE_TRY(const pjrt::CallBuffer all, call.operand(next));
-    size_t position = 0;
-    for (UpdateMember& member : members)
-      for (size_t i = 0; i < code.numbers; ++i)
-        member.numbers.push_back(static_cast<const float*>(all.data)[positions[position++]]);
-  }
-  const UseThreads threads(call);
+  for (UpdateMember& member : members)
+    for (size_t i = 0; i < code.units; ++i) SLUICE_OK(append_unit(call, next++, member.numbers));
+  SLUICE_TRY(const std::vector<float> numbers, read_numbers(call, next, count * code.numbers));
+  for (size_t m = 0; m < count; ++m)
+    members[m].numbers.insert(members[m].numbers.end(), numbers.data() + m * code.numbers,
+                              numbers.data() + (m + 1) * code.numbers);
   run_updates(code, members);
   return {};
 }

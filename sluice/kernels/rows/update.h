@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sluice/base/result.h"
-#include "sluice/kernels/gemm/product.h"
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
+#include "sluice/kernels/gemm/gemm.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
@@ -29,9 +29,16 @@ void run_updates(const stablehlo::UpdateCode& code, std::span<const UpdateMember
 void update_piece(const stablehlo::UpdateCode& code, const UpdateMember& member, size_t number,
                   size_t columns, const Piece& piece);
 
-// A call's attribute.
-base::Result<stablehlo::UpdateCode> code_of(const pjrt::CustomCall& call);
+// What the calls of updates read. The attribute code.
+base::Result<stablehlo::UpdateCode> code_of(const Call& call);
+// Operand i, of so many elements.
+base::Result<float*> member_tensor(const Call& call, size_t i, size_t elements);
+// Appends operand i, a tensor of one element.
+base::Status append_unit(const Call& call, size_t i, std::vector<float>& numbers);
+// So many numbers of the vector that is operand i, at the positions of the attribute numbers. Without any
+// there is no such operand.
+base::Result<std::vector<float>> read_numbers(const Call& call, size_t i, size_t count);
 
-base::Status call_update(const pjrt::CustomCall& call);
+base::Status call_update(const Call& call);
 
 }  // namespace sluice::kernels

@@ -1,4 +1,4 @@
-// Numbers of the channels, side by side with several rows of activations. Internal to this room.
+// Activations as rows of channels, and numbers of the channels beside them. Internal to this room.
 #pragma once
 
 #include <array>
@@ -7,8 +7,33 @@
 #include <cstdint>
 
 #include "sluice/kernels/arena.h"
+#include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
+
+// Activations [N, C, …] in memory with the channels last: rows × channels, dense.
+struct Rows {
+  size_t rows = 0, channels = 0;
+  size_t elements() const { return rows * channels; }
+};
+// Of a tensor with one element or more.
+inline Rows rows_of(const Tensor& x) { return {x.elements() / x.dim(1), x.dim(1)}; }
+// Operand or result i of a call: a number for each of x's channels.
+inline base::Result<float*> channels_operand(const Call& call, size_t i, std::string_view name,
+                                             const Tensor& x) {
+  SLUICE_TRY(const Tensor found, call.operand(i, name, x.dims.subspan(1, 1)));
+  return found.data;
+}
+inline base::Result<float*> channels_result(const Call& call, size_t i, std::string_view name,
+                                            const Tensor& x) {
+  SLUICE_TRY(const Tensor found, call.result(i, name, x.dims.subspan(1, 1)));
+  return found.data;
+}
+// A number without dimensions.
+inline base::Result<float> scalar_operand(const Call& call, size_t i, std::string_view name) {
+  SLUICE_TRY(const Tensor found, call.operand(i, name, {}));
+  return *found.data;
+}
 
 // What normalizes a channel c: x -> (x - mean[c]) inverse[c] weight[c] + bias[c].
 struct ChannelScales {
@@ -25,9 +50,9 @@ inline float passed(float g, float gate) {
 // kNumbers numbers of each channel, as rows that repeat the channels: a row of few channels alone would be a
 // loop of a few steps. Made and destroyed by one thread, read by any.
 template <size_t kNumbers>
-class Patterns {
+class RepeatedChannels {
  public:
-  Patterns(size_t channels, size_t repeats)
+  RepeatedChannels(size_t channels, size_t repeats)
       : channels_(channels), length_(channels * repeats), memory_(kNumbers * length_ * sizeof(float)) {}
 
   // numbers(c): those of channel c.

@@ -1,4 +1,4 @@
-#include "sluice/kernels/gemm/product.h"
+#include "sluice/kernels/gemm/gemm.h"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,8 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/gemm/panel_product.h"
-#include "sluice/kernels/gemm/thin_product.h"
-#include "sluice/kernels/handler.h"
+#include "sluice/kernels/gemm/gemm_panels.h"
+#include "sluice/kernels/gemm/gemm_thin.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/threads.h"
@@ -20,21 +19,21 @@ namespace {
 using Product = stablehlo::ProductCall;
 
 // Below so many multiplications the call costs more than it gains.
-constexpr int64_t kSmallest = int64_t{1} << 16;
+constexpr int64_t kMinMultiplications = int64_t{1} << 16;
 // Below so many a second thread costs more than it gains.
-constexpr int64_t kSmallestShared = int64_t{1} << 20;
+constexpr int64_t kMinSharedMultiplications = int64_t{1} << 20;
 // Rows of a thread's part, because a helper comes late and may be called away; with fewer they are slower to
 // multiply.
 constexpr int64_t kRowsOfPart = 128;
 
 // A product by oneDNN, done in parts: matrices of a batch, or rows. Its kernels take dense matrices only; any
 // other part of one would have to be copied.
-class LibraryProduct : public ProductKernel {
+class OnednnGemm : public Gemm {
  public:
   // Of a batch in `part` matrices at a time, else in `part` rows. Null where the library has no fast kernel.
-  static std::unique_ptr<LibraryProduct> make(const Product& p, int64_t part);
-  using ProductKernel::run;
-  base::Status run(void* a, void* b, void* c, const Finish& finish) const override;
+  static std::unique_ptr<OnednnGemm> make(const Product& p, int64_t part);
+  using Gemm::run;
+  base::Status run(void* a, void* b, void* c, const Epilogue& epilogue) const override;
 
  private:
   struct Part {
@@ -52,7 +51,7 @@ class LibraryProduct : public ProductKernel {
   std::unique_ptr<Reorder> prepare_b_;  // if b is prepared
 };
 
-LibraryProduct::Part LibraryProduct::make_part(const Product& p, bool prepared) {
+OnednnGemm::Part OnednnGemm::make_part(const Product& p, bool prepared) {
   const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
     const std::array<int64_t, 3> dims = {p.batch, rows, columns};
     const std::array<int, 3> straight = {0, 1, 2}, swapped = {0, 2, 1};
@@ -66,7 +65,7 @@ LibraryProduct::Part LibraryProduct::make_part(const Product& p, bool prepared) 
   return part;
 }
 
-void LibraryProduct::prepare(const Product& full, const Product& last) {
+void OnednnGemm::prepare(const Product& full, const Product& last) {
   Part prepared_full = make_part(full, true), prepared_last = make_part(last, true);
   if (!prepared_full.product || !prepared_last.product) return;
   const dnnl_memory_desc_t& wanted = prepared_full.product->layout(dnnl_query_weights_md);
@@ -78,8 +77,8 @@ void LibraryProduct::prepare(const Product& full, const Product& last) {
   last_ = std::move(prepared_last);
 }
 
-std::unique_ptr<LibraryProduct> LibraryProduct::make(const Product& p, int64_t part) {
-  auto kernel = std::make_unique<LibraryProduct>();
+std::unique_ptr<OnednnGemm> OnednnGemm::make(const Product& p, int64_t part) {
+  auto kernel = std::make_unique<OnednnGemm>();
   Product full = p, last = p;
   const bool by_rows = p.batch == 1;
   const int64_t whole = by_rows ? p.m : p.batch, parts = (whole + part - 1) / part;
@@ -98,7 +97,7 @@ std::unique_ptr<LibraryProduct> LibraryProduct::make(const Product& p, int64_t p
   return kernel;
 }
 
-base::Status LibraryProduct::run(void* a, void* b, void* c, const Finish& finish) const {
+base::Status OnednnGemm::run(void* a, void* b, void* c, const Epilogue& epilogue) const {
   const Scratch prepared(prepare_b_ ? layout_bytes(full_.b) : 0);
   if (prepare_b_) SLUICE_OK(prepare_b_->run(b, prepared.data()));
   void* const b_of_parts = prepare_b_ ? prepared.data() : b;
@@ -111,7 +110,7 @@ base::Status LibraryProduct::run(void* a, void* b, void* c, const Finish& finish
         part.product->execute(std::array<Argument, 3>{{{DNNL_ARG_SRC, &part.a, from(a, a_step_)},
                                                        {DNNL_ARG_WEIGHTS, &part.b, from(b_of_parts, b_step_)},
                                                        {DNNL_ARG_DST, &part.c, from(c, c_step_)}}}));
-    if (finish) finish({first, count, 0, c_step_, static_cast<float*>(from(c, c_step_)), c_step_});
+    if (epilogue) epilogue({first, count, 0, c_step_, static_cast<float*>(from(c, c_step_)), c_step_});
     return {};
   });
 }
@@ -120,20 +119,20 @@ base::Status LibraryProduct::run(void* a, void* b, void* c, const Finish& finish
 // which takes any part of a matrix as it lies, is as fast or faster (measured).
 bool is_divided_by_rows(const Product& p) { return !p.transposed_a && p.m >= 2 * kRowsOfPart; }
 
-std::unique_ptr<ProductKernel> make_fastest(const Product& p) {
+std::unique_ptr<Gemm> make_fastest(const Product& p) {
   if (is_thin(p))
-    if (auto kernel = make_thin_product(p)) return kernel;
+    if (auto kernel = make_thin_gemm(p)) return kernel;
   const bool by_rows = p.batch == 1;
   const int64_t whole = by_rows ? p.m : p.batch;
-  if (threads_of_a_call() > 1 && p.batch * p.m * p.k * p.n >= kSmallestShared) {
+  if (threads_of_a_call() > 1 && p.batch * p.m * p.k * p.n >= kMinSharedMultiplications) {
     if (by_rows && !is_divided_by_rows(p))
-      if (auto kernel = make_panel_product(p)) return kernel;
+      if (auto kernel = make_panel_gemm(p)) return kernel;
     const int64_t parts =
-        by_rows ? parts_of_a_call(p.m / kRowsOfPart) : kMostPartsOfThread * threads_of_a_call();
-    if (auto kernel = LibraryProduct::make(p, (whole + parts - 1) / parts)) return kernel;
+        by_rows ? parts_of_a_call(p.m / kRowsOfPart) : kMaxPartsPerThread * threads_of_a_call();
+    if (auto kernel = OnednnGemm::make(p, (whole + parts - 1) / parts)) return kernel;
   }
-  if (auto kernel = LibraryProduct::make(p, whole)) return kernel;
-  return make_panel_product(p);
+  if (auto kernel = OnednnGemm::make(p, whole)) return kernel;
+  return make_panel_gemm(p);
 }
 
 // What is done to a product's rows of so many floats.
@@ -164,51 +163,85 @@ void add_to_piece(const Addition& addition, const Piece& piece) {
 
 }  // namespace
 
-void finish_rows(float* c, size_t rows, size_t columns, const Finish& finish) {
-  if (!finish) return;
+void run_epilogue(float* c, size_t rows, size_t columns, const Epilogue& epilogue) {
+  if (!epilogue) return;
   parallel_pieces(rows, size_t{kRowsOfPart}, [&](size_t first, size_t count) {
-    finish({first, count, 0, columns, c + first * columns, columns});
+    epilogue({first, count, 0, columns, c + first * columns, columns});
   });
 }
 
-const ProductKernel* find_product(const Product& p) {
-  static auto& kernels = *new Prepared<ProductKernel>;
+const Gemm* find_gemm(const Product& p) {
+  static auto& kernels = *new Prepared<Gemm>;
   return kernels.find({p.batch, p.m, p.k, p.n, p.transposed_a, p.transposed_b, threads_of_a_call()},
                       [&] { return make_fastest(p); });
 }
 
-bool has_product(const Product& p) {
-  if (p.batch * p.m * p.k * p.n < kSmallest || !Onednn::open()) return false;
+bool has_gemm(const Product& p) {
+  if (p.batch * p.m * p.k * p.n < kMinMultiplications || !Onednn::open()) return false;
   const UseThreads threads;
-  return find_product(p) != nullptr;
+  return find_gemm(p) != nullptr;
 }
 
-base::Status call_product(const pjrt::CustomCall& call) {
-  SLUICE_TRY(const auto transposed_a, call.number("transposed_a"));
-  SLUICE_TRY(const auto transposed_b, call.number("transposed_b"));
-  SLUICE_TRY(const pjrt::CallBuffer a, call.operand(0));
-  SLUICE_TRY(const pjrt::CallBuffer b, call.operand(1));
-  SLUICE_TRY(const pjrt::CallBuffer c, call.result(0));
-  Product p;
-  p.transposed_a = transposed_a.value_or(0) != 0;
-  p.transposed_b = transposed_b.value_or(0) != 0;
-  const size_t rank = c.dims.size();
-  p.batch = rank == 3 ? c.dims[0] : 1;
-  p.m = c.dims[rank - 2];
-  p.n = c.dims[rank - 1];
-  p.k = a.dims[rank - (p.transposed_a ? 2 : 1)];
-  const UseThreads threads(call);
-  const ProductKernel* kernel = find_product(p);
-  if (kernel == nullptr) return no_kernel("matrix product");
-  SLUICE_TRY(const auto rectified, call.number("rectified"));
-  if (call.num_operands() == 2) return kernel->run(a.data, b.data, c.data);
-  SLUICE_TRY(const auto gated, call.number("gated"));
-  Addition addition{.rectified = rectified.value_or(0) != 0, .gated = gated.value_or(0) != 0};
+namespace {
+
+// What the operands behind a and b say: a bias [n], a matrix [m, n], or both.
+base::Result<Addition> addition_of(const Call& call, const Tensor& c) {
+  Addition addition;
+  SLUICE_TRY(addition.rectified, call.flag("rectified"));
+  SLUICE_TRY(addition.gated, call.flag("gated"));
   for (size_t i = 2; i < call.num_operands(); ++i) {
-    SLUICE_TRY(const pjrt::CallBuffer added, call.operand(i));
-    (added.dims.size() == 1 ? addition.bias : addition.matrix) = static_cast<const float*>(added.data);
+    SLUICE_TRY(const Tensor any, call.operand(i, "bias or matrix"));
+    const bool is_bias = any.rank() == 1;
+    const float*& to = is_bias ? addition.bias : addition.matrix;
+    if (c.rank() != 2 || to != nullptr)
+      return call.refuse("operand ", i, " is another ", is_bias ? "bias" : "matrix",
+                         ", expected one for a product without a batch");
+    SLUICE_TRY(const Tensor added,
+               call.operand(i, is_bias ? "bias" : "matrix", is_bias ? c.dims.last(1) : c.dims));
+    to = added.data;
   }
-  return kernel->run(a.data, b.data, c.data, [=](const Piece& piece) { add_to_piece(addition, piece); });
+  if (addition.rectified && addition.bias == nullptr)
+    return call.refuse("attribute rectified is 1, expected a bias [n] behind a and b");
+  if (addition.gated && addition.matrix == nullptr)
+    return call.refuse("attribute gated is 1, expected a matrix [m, n] behind a and b");
+  return addition;
+}
+
+}  // namespace
+
+base::Result<GemmOperands> read_gemm(const Call& call, size_t first, std::span<const int64_t> batch) {
+  Product p;
+  SLUICE_TRY(p.transposed_a, call.flag("transposed_a"));
+  SLUICE_TRY(p.transposed_b, call.flag("transposed_b"));
+  for (const int64_t extent : batch) p.batch *= extent;
+  const auto matrix = [&](int64_t rows, int64_t columns, bool transposed) {
+    stablehlo::Dims dims(batch.begin(), batch.end());
+    dims.insert(dims.end(), {transposed ? columns : rows, transposed ? rows : columns});
+    return dims;
+  };
+  const size_t rank = batch.size() + 2;
+  SLUICE_TRY(const Tensor a, call.filled_operand(first, "a", rank, rank));
+  p.m = a.dims[rank - (p.transposed_a ? 1 : 2)];
+  p.k = a.dims[rank - (p.transposed_a ? 2 : 1)];
+  SLUICE_OK(call.operand(first, "a", matrix(p.m, p.k, p.transposed_a)));
+  SLUICE_OK(call.filled_operand(first + 1, "b", rank, rank));
+  SLUICE_TRY(const Tensor b, call.operand(first + 1, "b", matrix(p.k, kAny, p.transposed_b)));
+  p.n = b.dims[rank - (p.transposed_b ? 2 : 1)];
+  return GemmOperands{p, a.data, b.data};
+}
+
+base::Status call_gemm(const Call& call) {
+  SLUICE_OK(call.takes({{2, 1}, {3, 1}, {4, 1}}));
+  SLUICE_TRY(const Tensor c, call.filled_result(0, "c", 2, 3));
+  SLUICE_TRY(const auto operands, read_gemm(call, 0, c.dims.first(c.rank() - 2)));
+  const auto& [p, a, b] = operands;
+  if (c.dims[c.rank() - 2] != p.m || c.dims[c.rank() - 1] != p.n)
+    return call.refuse("result 0 (c) is [", base::join(c.dims, ","), "], expected ", p.m, " rows of ", p.n);
+  SLUICE_TRY(const Addition addition, addition_of(call, c));
+  const Gemm* kernel = find_gemm(p);
+  if (kernel == nullptr) return no_kernel("matrix product");
+  if (call.num_operands() == 2) return kernel->run(a, b, c.data);
+  return kernel->run(a, b, c.data, [=](const Piece& piece) { add_to_piece(addition, piece); });
 }
 
 }  // namespace sluice::kernels

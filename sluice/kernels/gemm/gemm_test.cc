@@ -1,12 +1,12 @@
-#include "sluice/kernels/gemm/product.h"
+#include "sluice/kernels/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "sluice/kernels/gemm/panel_product.h"
-#include "sluice/kernels/gemm/thin_product.h"
+#include "sluice/kernels/gemm/gemm_panels.h"
+#include "sluice/kernels/gemm/gemm_thin.h"
 #include "sluice/kernels/test_noise.h"
 #include "sluice/kernels/test_threads.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 using stablehlo::ProductCall;
 
-void expect_definition(const ProductCall& p, const ProductKernel& kernel) {
+void expect_definition(const ProductCall& p, const Gemm& kernel) {
   const auto batch = static_cast<size_t>(p.batch), m = static_cast<size_t>(p.m), k = static_cast<size_t>(p.k),
              n = static_cast<size_t>(p.n);
   std::mt19937 random(1);
@@ -42,24 +42,24 @@ void expect_definition(const ProductCall& p, const ProductKernel& kernel) {
   }
 }
 
-class EveryProduct : public ::testing::TestWithParam<ProductCall> {};
+class EveryGemm : public ::testing::TestWithParam<ProductCall> {};
 
-TEST_P(EveryProduct, IsItsDefinition) {
+TEST_P(EveryGemm, IsItsDefinition) {
   const ProductCall p = GetParam();
-  if (!has_product(p)) GTEST_SKIP() << "no library, or none of its kernels is for this CPU";
+  if (!has_gemm(p)) GTEST_SKIP() << "no library, or none of its kernels is for this CPU";
   const TestThreads threads;
-  expect_definition(p, *find_product(p));
+  expect_definition(p, *find_gemm(p));
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, EveryProduct,
+    All, EveryGemm,
     ::testing::Values(  // Too small to be divided among threads.
         ProductCall{.m = 65, .k = 70, .n = 33}, ProductCall{.m = 65, .k = 70, .n = 33, .transposed_a = true},
         ProductCall{.m = 65, .k = 70, .n = 33, .transposed_b = true},
         ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48},
         ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_b = true},
         ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_a = true},
-        // Divided by rows, by columns, by inner places, by matrices.
+        // Divided by rows, by columns, by K, by matrices.
         ProductCall{.m = 301, .k = 64, .n = 65},
         ProductCall{.m = 301, .k = 64, .n = 65, .transposed_a = true},
         ProductCall{.m = 301, .k = 1100, .n = 80, .transposed_a = true},
@@ -71,19 +71,19 @@ INSTANTIATE_TEST_SUITE_P(
         ProductCall{.batch = 17, .m = 40, .k = 33, .n = 48},
         ProductCall{.batch = 17, .m = 40, .k = 33, .n = 48, .transposed_a = true}));
 
-// Those that find_product chooses are the same, but longer.
-class EveryThinProduct : public ::testing::TestWithParam<ProductCall> {};
+// Those that find_gemm chooses are the same, but longer.
+class EveryThinGemm : public ::testing::TestWithParam<ProductCall> {};
 
-TEST_P(EveryThinProduct, IsItsDefinition) {
+TEST_P(EveryThinGemm, IsItsDefinition) {
   const TestThreads threads;
-  const auto kernel = make_thin_product(GetParam());
+  const auto kernel = make_thin_gemm(GetParam());
   if (!kernel) GTEST_SKIP() << "too few registers";
   expect_definition(GetParam(), *kernel);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryThinProduct,
+INSTANTIATE_TEST_SUITE_P(All, EveryThinGemm,
                          ::testing::Values(ProductCall{.m = 360, .k = 64, .n = 64},
-                                           // Rows and inner places are left over.
+                                           // Rows and a part of K are left over.
                                            ProductCall{.m = 365, .k = 140, .n = 128},
                                            ProductCall{.m = 4, .k = 7, .n = 64, .transposed_b = true},
                                            ProductCall{.m = 365, .k = 140, .n = 128, .transposed_b = true},
@@ -93,20 +93,20 @@ INSTANTIATE_TEST_SUITE_P(All, EveryThinProduct,
                                            ProductCall{.m = 64, .k = 1203, .n = 96, .transposed_a = true},
                                            ProductCall{.m = 64, .k = 5000, .n = 80, .transposed_a = true}));
 
-class EveryPanelProduct : public ::testing::TestWithParam<ProductCall> {};
+class EveryPanelGemm : public ::testing::TestWithParam<ProductCall> {};
 
-TEST_P(EveryPanelProduct, IsItsDefinition) {
+TEST_P(EveryPanelGemm, IsItsDefinition) {
   const TestThreads threads;
-  const auto kernel = make_panel_product(GetParam());
+  const auto kernel = make_panel_gemm(GetParam());
   if (!kernel) GTEST_SKIP() << "no registers for it";
   expect_definition(GetParam(), *kernel);
 }
 
 // Without a c each number is in one piece, which is seen once.
-TEST_P(EveryPanelProduct, IsMadeInPieces) {
+TEST_P(EveryPanelGemm, IsMadeInPieces) {
   const TestThreads threads;
   const ProductCall p = GetParam();
-  const auto kernel = make_panel_product(p);
+  const auto kernel = make_panel_gemm(p);
   if (!kernel) GTEST_SKIP() << "no registers for it";
   const auto m = static_cast<size_t>(p.m), k = static_cast<size_t>(p.k), n = static_cast<size_t>(p.n);
   std::vector<float> a = noise(m * k, 1), b = noise(k * n, 2), whole(m * n), collected(m * n, 0);
@@ -119,8 +119,8 @@ TEST_P(EveryPanelProduct, IsMadeInPieces) {
   EXPECT_EQ(collected, whole);
 }
 
-// Rows, columns and inner places are left over by the tiles and by the blocks.
-INSTANTIATE_TEST_SUITE_P(All, EveryPanelProduct,
+// Rows, columns and a part of K are left over by the tiles and by the blocks.
+INSTANTIATE_TEST_SUITE_P(All, EveryPanelGemm,
                          ::testing::Values(ProductCall{.m = 301, .k = 270, .n = 65},
                                            ProductCall{.m = 301, .k = 270, .n = 65, .transposed_a = true},
                                            ProductCall{.m = 50, .k = 270, .n = 333, .transposed_a = true},
@@ -132,8 +132,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPanelProduct,
                                            ProductCall{.m = 33, .k = 2031, .n = 40}));
 
 TEST(Product, VectorsHaveNoPanels) {
-  EXPECT_EQ(make_panel_product({.m = 1, .k = 512, .n = 512}), nullptr);
-  EXPECT_EQ(make_panel_product({.m = 512, .k = 512, .n = 1}), nullptr);
+  EXPECT_EQ(make_panel_gemm({.m = 1, .k = 512, .n = 512}), nullptr);
+  EXPECT_EQ(make_panel_gemm({.m = 512, .k = 512, .n = 1}), nullptr);
 }
 
 TEST(Product, ThinOnesAreLongAndSmall) {
@@ -143,12 +143,12 @@ TEST(Product, ThinOnesAreLongAndSmall) {
   EXPECT_FALSE(is_thin({.m = 50176, .k = 256, .n = 256}));
   EXPECT_FALSE(is_thin({.m = 50176, .k = 16, .n = 256}));
   EXPECT_FALSE(is_thin({.m = 64, .k = 50176, .n = 256}));
-  EXPECT_EQ(make_thin_product({.m = 50176, .k = 64, .n = 65}), nullptr);
-  EXPECT_EQ(make_thin_product({.m = 64, .k = 50176, .n = 96, .transposed_a = true, .transposed_b = true}),
+  EXPECT_EQ(make_thin_gemm({.m = 50176, .k = 64, .n = 65}), nullptr);
+  EXPECT_EQ(make_thin_gemm({.m = 64, .k = 50176, .n = 96, .transposed_a = true, .transposed_b = true}),
             nullptr);
 }
 
-TEST(Product, SmallOnesAreLeftToTheCompiler) { EXPECT_FALSE(has_product({.m = 8, .k = 8, .n = 8})); }
+TEST(Product, SmallOnesAreLeftToTheCompiler) { EXPECT_FALSE(has_gemm({.m = 8, .k = 8, .n = 8})); }
 
 }  // namespace
 }  // namespace sluice::kernels

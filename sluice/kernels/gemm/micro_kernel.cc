@@ -1,4 +1,4 @@
-#include "sluice/kernels/gemm/register_tile.h"
+#include "sluice/kernels/gemm/micro_kernel.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace {
 
 // kRows of c's rows, or fewer, and kVectors of its columns.
 template <typename L, size_t kVectors, size_t kRows>
-SLUICE_INLINE void multiply_rows(const TileProduct& product, size_t rows) {
+SLUICE_INLINE void multiply_rows(const TileGemm& product, size_t rows) {
   if constexpr (kRows > 1)
     if (rows < kRows) return multiply_rows<L, kVectors, kRows - 1>(product, rows);
-  const auto [a, tile_step, row_step, inner_step, b, inner, c, c_step, add, columns, far] = product;
+  const auto [a, tile_step, row_step, k_step, b, k, c, c_step, add, columns, prefetch_a] = product;
   L sums[kRows][kVectors] = {};
   if (add) {
 #pragma GCC unroll 12
@@ -21,13 +21,13 @@ SLUICE_INLINE void multiply_rows(const TileProduct& product, size_t rows) {
 #pragma GCC unroll 4
       for (size_t j = 0; j < kVectors; ++j) load(c + i * c_step + j * kFloatsOf<L>, sums[i][j]);
   }
-  for (size_t p = 0; p < inner; ++p) {
+  for (size_t p = 0; p < k; ++p) {
     L b_row[kVectors];
 #pragma GCC unroll 4
     for (size_t j = 0; j < kVectors; ++j) load(b + p * kTileColumns<L> + j * kFloatsOf<L>, b_row[j]);
 #pragma GCC unroll 12
     for (size_t i = 0; i < kRows; ++i) {
-      const float factor = a[i / kTileRows * tile_step + i % kTileRows * row_step + p * inner_step];
+      const float factor = a[i / kTileRows * tile_step + i % kTileRows * row_step + p * k_step];
 #pragma GCC unroll 4
       for (size_t j = 0; j < kVectors; ++j) sums[i][j] += factor * b_row[j];
     }
@@ -38,20 +38,20 @@ SLUICE_INLINE void multiply_rows(const TileProduct& product, size_t rows) {
     for (size_t j = 0; j < kVectors; ++j) store(sums[i][j], c + i * c_step + j * kFloatsOf<L>);
 }
 
-constexpr size_t kTilesAhead = 2;
+constexpr size_t kPrefetchTiles = 2;
 
-// kTiles of them together, which have as many sums in all.
+// kTiles tiles at once, with as many sums as one that is as wide as all of them.
 template <typename L, size_t kTiles>
-SLUICE_INLINE void multiply_tiles_of(const TileProduct& product, size_t rows) {
+SLUICE_INLINE void multiply_tiles_of(const TileGemm& product, size_t rows) {
   constexpr size_t kRows = kTiles * kTileRows, kVectors = kTileVectors<L> / kTiles;
-  TileProduct tile = product;
+  TileGemm tile = product;
   for (size_t row = 0; row < rows; row += kRows) {
     for (size_t i = row + kRows; i < std::min(rows, row + 2 * kRows); ++i)
-      fetch<true>(product.c + i * product.c_step, kVectors * kFloatsOf<L>);
-    if (product.far)
-      for (size_t i = kTilesAhead * kRows; i < (kTilesAhead + 1) * kRows; ++i)
-        fetch<false>(tile.a + i / kTileRows * product.tile_step + i % kTileRows * product.row_step,
-                     product.inner);
+      prefetch<true>(product.c + i * product.c_step, kVectors * kFloatsOf<L>);
+    if (product.prefetch_a)
+      for (size_t i = kPrefetchTiles * kRows; i < (kPrefetchTiles + 1) * kRows; ++i)
+        prefetch<false>(tile.a + i / kTileRows * product.tile_step + i % kTileRows * product.row_step,
+                        product.k);
     multiply_rows<L, kVectors, kRows>(tile, rows - row);
     tile.a += kTiles * product.tile_step;
     tile.c += kRows * product.c_step;
@@ -59,17 +59,16 @@ SLUICE_INLINE void multiply_tiles_of(const TileProduct& product, size_t rows) {
 }
 
 template <typename L>
-SLUICE_INLINE void multiply_tiles_by(const TileProduct& product, size_t rows) {
+SLUICE_INLINE void multiply_tiles_by(const TileGemm& product, size_t rows) {
   if (2 * product.columns <= kTileColumns<L>) return multiply_tiles_of<L, 2>(product, rows);
   multiply_tiles_of<L, 1>(product, rows);
 }
 
-// Rows of a matrix that are asked for ahead while others are packed: they lie too far apart for the hardware
-// to guess.
-constexpr size_t kRowsAhead = 12;
+// Rows of a matrix that are prefetched while others are packed: too far apart for the hardware's prefetcher.
+constexpr size_t kPrefetchRows = 12;
 
-// The 8×8 numbers of eight vectors, the other way round.
-SLUICE_INLINE void turn(Lanes8 (&x)[8]) {
+// Transposes the 8×8 numbers of eight vectors.
+SLUICE_INLINE void transpose_8x8(Lanes8 (&x)[8]) {
   typedef int32_t Places __attribute__((vector_size(32)));
   constexpr Places kLow = {0, 8, 1, 9, 4, 12, 5, 13}, kHigh = {2, 10, 3, 11, 6, 14, 7, 15};
   constexpr Places kLowPairs = {0, 1, 8, 9, 4, 5, 12, 13}, kHighPairs = {2, 3, 10, 11, 6, 7, 14, 15};
@@ -95,24 +94,23 @@ SLUICE_INLINE void turn(Lanes8 (&x)[8]) {
 }
 
 template <typename L>
-SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transposed, size_t inner,
-                                   float* to) {
-  constexpr size_t kWide = kTileColumns<L>, kSide = 8;
+SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transposed, size_t k, float* to) {
+  constexpr size_t kWidth = kTileColumns<L>, kSide = 8;
   if (!transposed) {
-    for (size_t p = 0; p < inner; ++p) {
-      fetch<false>(matrix + (p + kRowsAhead) * step, kWide);
+    for (size_t p = 0; p < k; ++p) {
+      prefetch<false>(matrix + (p + kPrefetchRows) * step, kWidth);
 #pragma GCC unroll 4
       for (size_t j = 0; j < kTileVectors<L>; ++j) {
         L some;
         load(matrix + p * step + j * kFloatsOf<L>, some);
-        store(some, to + p * kWide + j * kFloatsOf<L>);
+        store(some, to + p * kWidth + j * kFloatsOf<L>);
       }
     }
     return;
   }
   size_t p = 0;
-  for (; p + kSide <= inner; p += kSide)
-    for (size_t column = 0; column < kWide; column += kSide) {
+  for (; p + kSide <= k; p += kSide)
+    for (size_t column = 0; column < kWidth; column += kSide) {
       Lanes8 square[kSide];
 #pragma GCC unroll 8
       for (size_t i = 0; i < kSide; ++i) {
@@ -120,15 +118,15 @@ SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transp
         load(from, square[i]);
         __builtin_prefetch(from + 4 * kLineFloats);
       }
-      turn(square);
+      transpose_8x8(square);
 #pragma GCC unroll 8
-      for (size_t i = 0; i < kSide; ++i) store(square[i], to + (p + i) * kWide + column);
+      for (size_t i = 0; i < kSide; ++i) store(square[i], to + (p + i) * kWidth + column);
     }
-  for (; p < inner; ++p)
-    for (size_t column = 0; column < kWide; ++column) to[p * kWide + column] = matrix[column * step + p];
+  for (; p < k; ++p)
+    for (size_t column = 0; column < kWidth; ++column) to[p * kWidth + column] = matrix[column * step + p];
 }
 
-// kSide×kSide numbers are turned at a time.
+// By squares of kSide×kSide.
 template <typename L>
 SLUICE_INLINE void transpose_by(const float* from, size_t from_step, size_t rows, size_t columns, float* to,
                                 size_t to_step) {
@@ -140,7 +138,7 @@ SLUICE_INLINE void transpose_by(const float* from, size_t from_step, size_t rows
         Lanes8 square[kSide];
 #pragma GCC unroll 8
         for (size_t i = 0; i < kSide; ++i) load(from + (row + i) * from_step + column, square[i]);
-        turn(square);
+        transpose_8x8(square);
 #pragma GCC unroll 8
         for (size_t i = 0; i < kSide; ++i) store(square[i], to + (column + i) * to_step + row);
       }
@@ -152,8 +150,8 @@ SLUICE_INLINE void transpose_by(const float* from, size_t from_step, size_t rows
 
 }  // namespace
 
-SLUICE_BY_LANES(pack_columns, (const float* matrix, size_t step, bool transposed, size_t inner, float* to),
-                (matrix, step, transposed, inner, to))
+SLUICE_BY_LANES(pack_columns, (const float* matrix, size_t step, bool transposed, size_t k, float* to),
+                (matrix, step, transposed, k, to))
 
 SLUICE_BY_LANES(transpose,
                 (const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step),
@@ -161,6 +159,6 @@ SLUICE_BY_LANES(transpose,
 
 size_t tile_columns() { return has_lanes16() ? kTileColumns<Lanes16> : kTileColumns<Lanes8>; }
 
-SLUICE_BY_LANES(multiply_tiles, (const TileProduct& product, size_t rows), (product, rows))
+SLUICE_BY_LANES(multiply_tiles, (const TileGemm& product, size_t rows), (product, rows))
 
 }  // namespace sluice::kernels

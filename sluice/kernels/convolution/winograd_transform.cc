@@ -1,4 +1,4 @@
-#include "sluice/kernels/convolution/winograd_tile.h"
+#include "sluice/kernels/convolution/winograd_transform.h"
 
 #include "sluice/kernels/lanes.h"
 
@@ -14,8 +14,8 @@ constexpr int kOuter = 5;
 
 struct Plain {
   static constexpr TileSide kSide = side_of(Tiling::kPlain);
-  static constexpr size_t kernel_place(int i, int j) { return static_cast<size_t>(i * kKernelSide + j); }
-  static constexpr size_t place(int i, int j) { return kernel_place(i, j); }
+  static constexpr size_t kernel_plane(int i, int j) { return static_cast<size_t>(i * kKernelSide + j); }
+  static constexpr size_t plane(int i, int j) { return kernel_plane(i, j); }
 
   template <typename T>
   static SLUICE_INLINE void input(const T* x, int step, T* to, int to_step) {
@@ -70,11 +70,11 @@ struct Plain {
 struct Strided {
   // First the planes of which a tile has one each, then those of which it has four, then the one of which it
   // has sixteen.
-  static constexpr size_t kernel_place(int i, int j) {
+  static constexpr size_t kernel_plane(int i, int j) {
     const int at = i < kOuter && j < kOuter ? i * kOuter + j : j == kOuter ? 25 + i : 30 + j;
     return static_cast<size_t>(i == kOuter && j == kOuter ? 35 : at);
   }
-  static constexpr size_t place(int i, int j) {
+  static constexpr size_t plane(int i, int j) {
     const bool middle_row = i >= kOuter, middle_column = j >= kOuter;
     if (middle_row && middle_column) return static_cast<size_t>(65 + (i - kOuter) * 4 + j - kOuter);
     if (middle_column) return static_cast<size_t>(25 + i * 4 + j - kOuter);
@@ -173,7 +173,7 @@ SLUICE_INLINE Float* pixel(const TilePixels<Float>& pixels, int i, int j) {
 template <typename S, typename T>
 SLUICE_INLINE void store_row(const T* row, int i, size_t stride, float* to) {
   SLUICE_UNROLL
-  for (int j = 0; j < S::kSide.planes; ++j) store(row[j], to + S::place(i, j) * stride);
+  for (int j = 0; j < S::kSide.planes; ++j) store(row[j], to + S::plane(i, j) * stride);
 }
 
 // What makes planes of pixels: the side of their tile, and the step along its columns and rows.
@@ -230,7 +230,7 @@ SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, co
   for (int j = 0; j < kPlanes; ++j) {
     T column[kPlanes];
     SLUICE_UNROLL
-    for (int i = 0; i < kPlanes; ++i) load(from + S::place(i, j) * stride + f, column[i]);
+    for (int i = 0; i < kPlanes; ++i) load(from + S::plane(i, j) * stride + f, column[i]);
     S::output(column, 1, half + j, kPlanes);
   }
   SLUICE_UNROLL
@@ -244,18 +244,18 @@ SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, co
 
 // G g Gᵀ of as many kernels as T has lanes, `step` floats apart.
 template <typename S, typename T>
-SLUICE_INLINE void weight_kernels(const float* w, size_t step, bool turned, size_t stride, float* to) {
+SLUICE_INLINE void weight_kernels(const float* w, size_t step, bool rotated, size_t stride, float* to) {
   constexpr size_t kCount = kFloatsOf<T>;
   float gathered[9][kCount];
   for (size_t lane = 0; lane < kCount; ++lane)
-    for (size_t i = 0; i < 9; ++i) gathered[turned ? 8 - i : i][lane] = w[lane * step + i];
+    for (size_t i = 0; i < 9; ++i) gathered[rotated ? 8 - i : i][lane] = w[lane * step + i];
   T g[9], half[kKernelSide * 3], planes[kKernelPlanes];
   for (size_t i = 0; i < 9; ++i) load(gathered[i], g[i]);
   for (int i = 0; i < 3; ++i) S::weight(g + i, 3, half + i, 3);
   for (int i = 0; i < kKernelSide; ++i) S::weight(half + i * 3, 1, planes + i * kKernelSide, 1);
   for (int i = 0; i < kKernelSide; ++i)
     for (int j = 0; j < kKernelSide; ++j)
-      store(planes[i * kKernelSide + j], to + S::kernel_place(i, j) * stride);
+      store(planes[i * kKernelSide + j], to + S::kernel_plane(i, j) * stride);
 }
 
 // Gᵀ m G of as many kernels as T has lanes, into kernels that lie `step` floats apart.
@@ -264,7 +264,7 @@ SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t ste
   constexpr size_t kCount = kFloatsOf<T>;
   T m[kKernelPlanes], half[3 * kKernelSide], g[9];
   for (int i = 0; i < kKernelSide; ++i)
-    for (int j = 0; j < kKernelSide; ++j) load(from + S::kernel_place(i, j) * stride, m[i * kKernelSide + j]);
+    for (int j = 0; j < kKernelSide; ++j) load(from + S::kernel_plane(i, j) * stride, m[i * kKernelSide + j]);
   for (int i = 0; i < kKernelSide; ++i) S::kernel(m + i, kKernelSide, half + i, kKernelSide);
   for (int i = 0; i < 3; ++i) S::kernel(half + i * kKernelSide, 1, g + i * 3, 1);
   float spread[9][kCount];
@@ -274,7 +274,7 @@ SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t ste
 }
 
 // Channels go by lines of the cache, of which Lanes8 are halves (measured: half a line at a time takes up to
-// 1.6 times as long with 256 channels; in between, the line may have left the first cache). What is left
+// 1.6 times as long with 256 channels; in between, the line may have left the L1 cache). What is left
 // goes one by one.
 
 // L: Lanes….
@@ -314,12 +314,12 @@ SLUICE_INLINE void output_of(const float* from, size_t filters, size_t stride, c
            : output_of_filters<L, S, false>(from, filters, stride, to);
 }
 template <typename L, typename S>
-SLUICE_INLINE void weight_of(const float* w, size_t step, bool turned, size_t stride, size_t filters,
+SLUICE_INLINE void weight_of(const float* w, size_t step, bool rotated, size_t stride, size_t filters,
                              float* to) {
   size_t f = 0;
   for (; f + kFloatsOf<L> <= filters; f += kFloatsOf<L>)
-    weight_kernels<S, L>(w + f * step, step, turned, stride, to + f);
-  for (; f < filters; ++f) weight_kernels<S, float>(w + f * step, step, turned, stride, to + f);
+    weight_kernels<S, L>(w + f * step, step, rotated, stride, to + f);
+  for (; f < filters; ++f) weight_kernels<S, float>(w + f * step, step, rotated, stride, to + f);
 }
 template <typename L, typename S>
 SLUICE_INLINE void kernel_gradient_of(const float* from, size_t filters, size_t stride, size_t step,
@@ -351,10 +351,10 @@ SLUICE_INLINE void gradient_tile_by(Tiling tiling, const TileInputs& from, size_
   planes_of<L, ToGradient<Halving>>(from, filters, stride, to);
 }
 template <typename L>
-SLUICE_INLINE void weight_tile_by(Tiling tiling, const float* w, size_t step, bool turned, size_t stride,
+SLUICE_INLINE void weight_tile_by(Tiling tiling, const float* w, size_t step, bool rotated, size_t stride,
                                   size_t filters, float* to) {
-  if (tiling == Tiling::kPlain) return weight_of<L, Plain>(w, step, turned, stride, filters, to);
-  weight_of<L, Strided>(w, step, turned, stride, filters, to);
+  if (tiling == Tiling::kPlain) return weight_of<L, Plain>(w, step, rotated, stride, filters, to);
+  weight_of<L, Strided>(w, step, rotated, stride, filters, to);
 }
 template <typename L>
 SLUICE_INLINE void kernel_gradient_tile_by(Tiling tiling, const float* from, size_t filters, size_t stride,
@@ -382,9 +382,9 @@ SLUICE_BY_LANES(gradient_tile,
                 (Tiling tiling, const TileInputs& from, size_t filters, size_t stride, float* to),
                 (tiling, from, filters, stride, to))
 SLUICE_BY_LANES(weight_tile,
-                (Tiling tiling, const float* w, size_t step, bool turned, size_t stride, size_t filters,
+                (Tiling tiling, const float* w, size_t step, bool rotated, size_t stride, size_t filters,
                  float* to),
-                (tiling, w, step, turned, stride, filters, to))
+                (tiling, w, step, rotated, stride, filters, to))
 SLUICE_BY_LANES(kernel_gradient_tile,
                 (Tiling tiling, const float* from, size_t filters, size_t stride, size_t step, float* w),
                 (tiling, from, filters, stride, step, w))

@@ -44,15 +44,15 @@ struct PlaneGroup {
 };
 std::span<const PlaneGroup> groups_of(Tiling tiling);
 
-// The channels of a tile's pixels. Of a whole tile, which lies inside the picture: from the first pixel on,
+// The channels of a tile's pixels. Of a whole tile, which lies inside the image: from the first pixel on,
 // by steps in floats. Of another: a pointer to each, row by row; as many as its side says.
-constexpr size_t kMostPixels = 81;
+constexpr size_t kMaxPixels = 81;
 template <typename Float>
 struct TilePixels {
   bool whole;
   Float* first;
   size_t row_step, column_step;
-  std::array<Float*, kMostPixels> each;
+  std::array<Float*, kMaxPixels> each;
 };
 using TileInputs = TilePixels<const float>;
 using TileOutputs = TilePixels<float>;
@@ -63,8 +63,8 @@ void input_tile(Tiling tiling, const TileInputs& from, size_t channels, size_t s
 void output_tile(Tiling tiling, const float* from, size_t filters, size_t stride, const TileOutputs& to);
 // A y Aᵀ of each filter. Not for kDoubling.
 void gradient_tile(Tiling tiling, const TileInputs& from, size_t filters, size_t stride, float* to);
-// G g Gᵀ of kernels of 3×3 that lie `step` floats apart, or of these turned by half a circle.
-void weight_tile(Tiling tiling, const float* w, size_t step, bool turned, size_t stride, size_t filters,
+// G g Gᵀ of kernels of 3×3 that lie `step` floats apart, or of these rotated by 180 degrees.
+void weight_tile(Tiling tiling, const float* w, size_t step, bool rotated, size_t stride, size_t filters,
                  float* to);
 // Gᵀ m G into kernels that lie so.
 void kernel_gradient_tile(Tiling tiling, const float* from, size_t filters, size_t stride, size_t step,

@@ -2,14 +2,14 @@
 // where it was made, in the caches. Internal to this room.
 #pragma once
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::kernels {
 
 // Whether it is faster than the two calls.
-bool has_product_update(const stablehlo::ProductCall& call);
+bool has_gemm_update(const stablehlo::ProductCall& call);
 // The handler.
-base::Status call_product_update(const pjrt::CustomCall& call);
+base::Status call_gemm_update(const Call& call);
 
 }  // namespace sluice::kernels

@@ -1,4 +1,4 @@
-// The innermost loop of matrix products: a tile of the result that lies in registers. Internal to this room.
+// The micro-kernel of GEMM: a tile of the result that lies in registers. Internal to this room.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace sluice::kernels {
 
 constexpr size_t kTileRows = 6;
-constexpr size_t kMostTileColumns = 64;
+constexpr size_t kMaxTileColumns = 64;
 // Columns of a tile: with AVX-512 64, so that its sums take 24 of 32 registers; else 16, 12 of 16.
 size_t tile_columns();
 template <typename L>  // Lanes…
@@ -17,31 +17,31 @@ template <typename L>
 constexpr size_t kTileColumns = kTileVectors<L>* kFloatsOf<L>;
 
 // c = a b, or c + a b, of a tile's columns. b's rows are tile_columns() long and lie one after the other.
-struct TileProduct {
+struct TileGemm {
   const float* a;
-  size_t tile_step, row_step, inner_step;  // from one of a's tiles, rows and inner places to the next
+  size_t tile_step, row_step, k_step;  // from one of a's tiles, rows and columns to the next
   const float* b;
-  size_t inner;
+  size_t k;
   float* c;
   size_t c_step;
   bool add;
-  size_t columns = kMostTileColumns;  // those that count: with half of a tile's the others are not touched
-  bool far = false;                   // a comes from memory: the rows of later tiles are asked for ahead
+  size_t columns = kMaxTileColumns;  // those that count: with half of a tile's the others are not touched
+  bool prefetch_a = false;           // a comes from memory: later tiles are prefetched
 };
 // Tile after tile. Where has_lanes8().
-void multiply_tiles(const TileProduct& product, size_t rows);
+void multiply_tiles(const TileGemm& product, size_t rows);
 
 // tile_columns() columns of a matrix whose rows are `step` floats long, packed as b above; transposed: of one
-// that lies as [columns, inner]. Where has_lanes8().
-void pack_columns(const float* matrix, size_t step, bool transposed, size_t inner, float* to);
+// that lies as [columns, k]. Where has_lanes8().
+void pack_columns(const float* matrix, size_t step, bool transposed, size_t k, float* to);
 // A matrix [rows, columns] to one [columns, rows]; from one row to the next it is so many floats. Where
 // has_lanes8().
 void transpose(const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step);
 
 constexpr size_t kLineFloats = 16;
-// Asks for floats before they are needed. (A function that only asks would be dropped if it were called.)
+// Inlined, because the compiler drops the call of a function that only prefetches.
 template <bool kToWrite>
-SLUICE_INLINE void fetch(const float* first, size_t floats) {
+SLUICE_INLINE void prefetch(const float* first, size_t floats) {
   for (size_t i = 0; i < floats; i += kLineFloats) __builtin_prefetch(first + i, kToWrite);
 }
 

@@ -1,0 +1,19 @@
+// Which algorithm does a convolution. Internal to this room.
+#pragma once
+
+#include "sluice/stablehlo/kernel_library.h"
+
+namespace sluice::kernels {
+
+enum class Algorithm {
+  kPointwise,       // pointwise.h
+  kFewPixels,       // few_pixels.h
+  kNarrowWinograd,  // winograd.h
+  kWinograd,        // winograd.h
+  kDirect,          // direct.h
+};
+
+// For any kind but kBackward.
+Algorithm choose_algorithm(const stablehlo::ConvolutionCall& c);
+
+}  // namespace sluice::kernels

@@ -1,0 +1,27 @@
+// The calls that this room answers: one row each. Internal to this room.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "sluice/kernels/call.h"
+#include "sluice/pjrt/plugin.h"
+
+namespace sluice::kernels {
+
+struct Row {
+  std::string_view target;  // in the program's text
+  base::Status (*handler)(const Call& call);
+  std::array<Attribute, 5> attributes = {};  // those without a name are not there
+};
+
+std::span<const Row> registry();
+
+// Runs the row's handler, with the threads of the plugin.
+base::Status answer(const Row& row, const pjrt::CustomCall& call);
+
+// Makes all rows known to the plugin.
+base::Status register_all(const pjrt::Plugin& plugin);
+
+}  // namespace sluice::kernels
