@@ -5,9 +5,7 @@
 #include "sluice/base/check.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/strings.h"
-#include "sluice/device/product_updates.h"
-#include "sluice/device/updates.h"
-#include "sluice/ops/fusions.h"
+#include "sluice/patterns/patterns.h"
 
 namespace sluice::device {
 namespace {
@@ -104,23 +102,6 @@ Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& ou
 
 namespace {
 
-// How often each result of each node is read, by other nodes or as an output.
-std::vector<std::vector<int>> count_readers(const Trace& trace, const Plan& plan) {
-  std::vector<std::vector<int>> readers(trace.nodes.size());
-  const auto read = [&](Ref ref) {
-    std::vector<int>& of_node = readers[ref.node];
-    if (of_node.size() <= ref.output) of_node.resize(ref.output + size_t{1});
-    ++of_node[ref.output];
-  };
-  for (uint32_t number : plan.nodes) {
-    const Node& node = trace.nodes[number];
-    for (size_t k = 0; k < node.instance->operands.size(); ++k)
-      if (const Ref input = trace.inputs[node.first_input + k]; !input.leaf()) read(input);
-  }
-  for (Ref output : plan.outputs) read(output);
-  return readers;
-}
-
 // Hands out the slots of one node while it is lowered.
 class LoweredSlots : public ops::Slots {
  public:
@@ -175,10 +156,6 @@ class LoweredSlots : public ops::Slots {
   }
 
   bool over_replicas() const override { return instance_->over_replicas; }
-  const stablehlo::KernelLibrary* kernels() const override { return world_.kernels; }
-  ops::Fusions* fusions() override { return &fusions_; }
-
-  void read(stablehlo::Value value, int times) { fusions_.readers[value.id()] += times; }
 
  private:
   stablehlo::Value load(Slot slot) {
@@ -202,7 +179,6 @@ class LoweredSlots : public ops::Slots {
   int64_t base_[kScalarClasses] = {};
   int64_t next_[kScalarClasses] = {};
   Site site_;
-  ops::Fusions fusions_;
 };
 
 }  // namespace
@@ -228,18 +204,11 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
   LoweredSlots slots(b, world, vectors, canonical_hash(trace, plan));
   std::vector<stablehlo::Values> results(trace.nodes.size());
   auto value_of = [&](Ref ref) { return ref.leaf() ? leaf_values[ref.node] : results[ref.node][ref.output]; };
-  std::vector<UpdateGroup> updates;
-  if (world.kernels != nullptr && donate) updates = find_updates(trace, plan);
-  const std::vector<bool> in_an_update = nodes_of(updates, trace.nodes.size());
-  const stablehlo::Value numbers = vectors[static_cast<size_t>(ScalarClass::kF32)];
-  const ProductUpdates in_products(trace, plan, updates);
-  const std::vector<std::vector<int>> readers = count_readers(trace, plan);
   std::string location;
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const Instance& instance = *node.instance;
     slots.begin(instance);
-    if (in_an_update[number]) continue;
     const std::string& layer = Names::name(node.name);
     location.assign(layer);
     if (!layer.empty()) location += '/';
@@ -255,13 +224,10 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
     }
     ops::Emit emit(b, instance.row->name, *instance.names, args, slots);
     results[number] = instance.row->emit(emit);
-    for (size_t i = 0; i < std::min(results[number].size(), readers[number].size()); ++i)
-      if (results[number][i]) slots.read(results[number][i], readers[number][i]);
-    in_products.lower_at(number, b, slots, value_of, numbers, results);
   }
-  for (const UpdateGroup& group : updates) lower_updates(b, group, value_of, numbers, results);
   std::vector<stablehlo::Value> outputs;
   for (Ref ref : plan.outputs) outputs.push_back(value_of(ref));
+  outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels);
   return b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas,
                   "sluice");
 }

@@ -3,11 +3,12 @@
 #include <numbers>
 
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
-#include "sluice/ops/kernel_normalization.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
+
+namespace composites = stablehlo::composites;
 
 // The arguments of an activation in the type it computes in, and the type of its result.
 struct Operands {
@@ -39,9 +40,8 @@ Value compare_with(const Operands& o, Value x, Compare direction, Value y) {
 
 Values relu(Emit& e) {
   Value x = e.tensor("self");
-  if (const Value rectified = kernel_rectified(e, x)) return {rectified};
-  if (const Value rectified = kernel_rectified_product(e, x)) return {rectified};
-  return {e.b.maximum(x, number_like(e.b, 0, x))};
+  return e.b.composite(composites::kRelu, {x}, {},
+                       [&] { return Values{e.b.maximum(x, number_like(e.b, 0, x))}; });
 }
 
 Values threshold(Emit& e) {
@@ -52,12 +52,12 @@ Values threshold(Emit& e) {
 
 Values threshold_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
-  if (e.is_constant("threshold", 0))
-    if (const Value gated = kernel_gated_product(e, o.v[0], o.v[1])) return {gated};
-  Value below = compare_with(o, o.v[1], Compare::kLe, o.argument(e, "threshold"));
-  const Value passed = to(o.b, o.b.select(below, o.zero, o.v[0]), o.dtype);
-  if (e.is_constant("threshold", 0)) note_gated(e, passed, o.v[0], o.v[1]);
-  return {passed};
+  const auto gradient = [&] {
+    const Value below = compare_with(o, o.v[1], Compare::kLe, o.argument(e, "threshold"));
+    return Values{o.b.select(below, o.zero, o.v[0])};
+  };
+  const bool of_relu = e.is_constant("threshold", 0);
+  return o.result((of_relu ? o.b.composite(composites::kReluGradient, o.v, {}, gradient) : gradient())[0]);
 }
 
 Values hardtanh(Emit& e) {
@@ -271,10 +271,11 @@ Values gelu(Emit& e) {
   const Operands o = prepare(e, {"self"});
   Value x = o.v[0];
   const bool by_tanh = gelu_by_tanh(e);
-  if (!by_tanh)
-    if (const Value made = kernel_gelu(e, e.tensor("self"))) return {made};
-  Value gate = by_tanh ? o.b.tanh(gelu_inner(o, x)) : o.b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2));
-  return o.result(o.b.multiply(o.times(x, 0.5), o.plus(gate, 1)));
+  const auto value = [&] {
+    Value gate = by_tanh ? o.b.tanh(gelu_inner(o, x)) : o.b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2));
+    return Values{o.b.multiply(o.times(x, 0.5), o.plus(gate, 1))};
+  };
+  return o.result((by_tanh ? value() : o.b.composite(composites::kGelu, {x}, {}, value))[0]);
 }
 
 Values gelu_backward(Emit& e) {
@@ -287,10 +288,12 @@ Values gelu_backward(Emit& e) {
     Value bend = b.multiply(b.multiply(o.times(x, 0.5), b.subtract(o.one, b.multiply(t, t))), inner_slope);
     return o.result(b.multiply(o.v[0], b.add(o.times(o.plus(t, 1), 0.5), bend)));
   }
-  if (const Value made = kernel_gelu_gradient(e, e.tensor("grad_output"), e.tensor("self"))) return {made};
-  Value cdf = o.times(o.plus(b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
-  Value pdf = o.times(b.exp(o.times(square, -0.5)), 1 / std::sqrt(2 * std::numbers::pi));
-  return o.result(b.multiply(o.v[0], b.add(cdf, b.multiply(x, pdf))));
+  const auto gradient = [&] {
+    Value cdf = o.times(o.plus(b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
+    Value pdf = o.times(b.exp(o.times(square, -0.5)), 1 / std::sqrt(2 * std::numbers::pi));
+    return Values{b.multiply(o.v[0], b.add(cdf, b.multiply(x, pdf)))};
+  };
+  return o.result(b.composite(composites::kGeluGradient, o.v, {}, gradient)[0]);
 }
 
 // ---- gated linear unit ----

@@ -1,4 +1,4 @@
-// Attention as one operation: softmax(scale q k^T) v, and its gradient, which makes the probabilities anew
+// Attention as one operation: softmax(scale q k^T) v, and its gradient, which makes the probabilities again
 // from the logarithms of their sums. bf16 and f16 are multiplied as they are; scores, sums and what is added
 // up are f32.
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
@@ -17,8 +17,16 @@ const stablehlo::DotDims kSizes = {{0, 1}, {0, 1}, {3}, {3}};
 const stablehlo::DotDims kKeys = {{0, 1}, {0, 1}, {3}, {2}};
 const stablehlo::DotDims kQueries = {{0, 1}, {0, 1}, {2}, {2}};
 
-AttentionOperands read(Emit& e) {
-  AttentionOperands in{e.tensor("query"), e.tensor("key"), e.tensor("value"), e.boolean("is_causal")};
+struct Operands {
+  Value q, k, v;  // [batch, heads, positions, size]
+  bool causal = false;
+  double scale = 1;
+
+  stablehlo::CallAttributes attributes() const { return {{"causal", int64_t{causal}}, {"scale", scale}}; }
+};
+
+Operands read(Emit& e) {
+  Operands in{e.tensor("query"), e.tensor("key"), e.tensor("value"), e.boolean("is_causal")};
   const Dims &q = in.q.dims(), &k = in.k.dims();
   const bool fit =
       q.size() == 4 && k.size() == 4 && in.v.dims() == k && q[0] == k[0] && q[1] == k[1] && q[3] == k[3];
@@ -36,7 +44,7 @@ AttentionOperands read(Emit& e) {
 Value spread(Builder& b, Value rows, const Dims& dims) { return b.broadcast_in_dim(rows, dims, {0, 1, 2}); }
 
 // scale q k^T in the compute type; keys that a query does not see count -inf.
-Value scores_of(Emit& e, const AttentionOperands& in) {
+Value scores_of(Emit& e, const Operands& in) {
   Builder& b = e.b;
   const Value products = b.dot_general(in.q, in.k, kSizes, compute_type(in.q.dtype()));
   const Value scores = b.multiply(products, number_like(b, in.scale, products));
@@ -46,10 +54,8 @@ Value scores_of(Emit& e, const AttentionOperands& in) {
   return b.select(seen, scores, number_like(b, -std::numeric_limits<double>::infinity(), scores));
 }
 
-Values attention(Emit& e) {
+Values attention(Emit& e, const Operands& in) {
   Builder& b = e.b;
-  const AttentionOperands in = read(e);
-  if (const Values made = kernel_attention(e, in); !made.empty()) return made;
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(e, in);
   const Value most = b.reduce_max(scores, {3}, /*nan_wins=*/false);
@@ -60,12 +66,14 @@ Values attention(Emit& e) {
   return {to(b, b.divide(output, spread(b, sum, output.dims())), dtype), b.add(most, b.log(sum))};
 }
 
-Values attention_backward(Emit& e) {
+Values attention(Emit& e) {
+  const Operands in = read(e);
+  return e.b.composite(stablehlo::composites::kAttention, {in.q, in.k, in.v}, in.attributes(),
+                       [&] { return attention(e, in); });
+}
+
+Values attention_gradient(Emit& e, const Operands& in, Value grad, Value output, Value logsumexp) {
   Builder& b = e.b;
-  const AttentionOperands in = read(e);
-  const Value grad = e.tensor("grad_out"), output = e.tensor("out"), logsumexp = e.tensor("logsumexp");
-  if (const Values made = kernel_attention_gradient(e, in, grad, output, logsumexp); !made.empty())
-    return made;
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(e, in);
   const Value p = b.exp(b.subtract(scores, spread(b, to(b, logsumexp, compute), scores.dims())));
@@ -79,6 +87,13 @@ Values attention_backward(Emit& e) {
   };
   return {product(of_scores, in.k, kKeys), product(of_scores, in.q, kQueries),
           product(to(b, p, dtype), to(b, grad, dtype), kQueries)};
+}
+
+Values attention_backward(Emit& e) {
+  const Operands in = read(e);
+  const Value grad = e.tensor("grad_out"), output = e.tensor("out"), logsumexp = e.tensor("logsumexp");
+  return e.b.composite(stablehlo::composites::kAttentionGradient, {grad, in.q, in.k, in.v, output, logsumexp},
+                       in.attributes(), [&] { return attention_gradient(e, in, grad, output, logsumexp); });
 }
 
 constexpr std::string_view kConstants = "dropout_p scale";

@@ -6,11 +6,12 @@
 // plain one's gradient. The weight's gradient is a gather form in which batch and features change places.
 // Padding is always computed from the wanted result, so that output_padding and remainders of the stride need
 // no case of their own.
+#include <functional>
 #include <numeric>
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
@@ -69,23 +70,16 @@ stablehlo::ConvolutionDims plain_dims(int64_t spatial) {
   return dims;
 }
 
-using Kind = stablehlo::ConvolutionCall::Kind;
-
-// [N, channels, spatial…]
-Dims with_spatial(int64_t batch, int64_t channels, const Dims& spatial) {
-  Dims dims = {batch, channels};
-  dims.insert(dims.end(), spatial.begin(), spatial.end());
-  return dims;
-}
-
-stablehlo::ConvolutionCall kernel_call(const Convolution& c, Kind kind, Dims x, Dims w, Dims y) {
-  return {kind, std::move(x), std::move(w), std::move(y), c.stride, c.padding, c.dilation, c.groups};
+// What `body` adds, marked as one of the convolutions of composites.h.
+Values marked(Emit& e, std::string_view name, const Values& operands, const Convolution& c,
+              const std::function<Values()>& body) {
+  return e.b.composite(
+      name, operands,
+      {{"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation}, {"groups", c.groups}}, body);
 }
 
 // x [N, g*I, in…], w [O, I, k…] -> y [N, O, out…] of the given spatial size.
 Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& out) {
-  const auto call = kernel_call(c, Kind::kForward, x.dims(), w.dims(), with_spatial(x.dim(0), w.dim(0), out));
-  if (const Value y = kernel_convolution(e, call, x, w)) return y;
   Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
       .strides = c.stride, .rhs_dilation = c.dilation, .feature_groups = c.groups};
@@ -94,7 +88,8 @@ Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& o
     window.padding.emplace_back(c.padding[at(i)], reach - x.dim(i + 2) - c.padding[at(i)]);
   }
   window.lhs_dilation.assign(at(c.spatial), 1);
-  return b.convolution(x, w, plain_dims(c.spatial), window);
+  return marked(e, stablehlo::composites::kConvolution, {x, w}, c,
+                [&] { return Values{b.convolution(x, w, plain_dims(c.spatial), window)}; })[0];
 }
 
 // [g*O, I, k…] -> [O, g*I, k…]: the groups move from the first dimension to the second.
@@ -113,9 +108,6 @@ Value move_groups(Builder& b, Value w, int64_t groups) {
 
 // y [N, g*O, out…], w [g*O, I, k…] -> x [N, g*I, in…] of the given spatial size.
 Value spread_form(Emit& e, const Convolution& c, Value y, Value w, const Dims& in) {
-  const auto call =
-      kernel_call(c, Kind::kData, with_spatial(y.dim(0), w.dim(1) * c.groups, in), w.dims(), y.dims());
-  if (const Value x = kernel_convolution(e, call, y, w)) return x;
   Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
       .lhs_dilation = c.stride, .rhs_dilation = c.dilation, .feature_groups = c.groups};
@@ -127,8 +119,10 @@ Value spread_form(Emit& e, const Convolution& c, Value y, Value w, const Dims& i
   }
   stablehlo::ConvolutionDims dims = plain_dims(c.spatial);
   std::swap(dims.kernel_input_feature, dims.kernel_output_feature);
-  const Value reversed = b.reverse(move_groups(b, w, c.groups), range(2, c.spatial));
-  return b.convolution(y, reversed, dims, window);
+  return marked(e, stablehlo::composites::kConvolutionOfX, {y, w}, c, [&] {
+    const Value reversed = b.reverse(move_groups(b, w, c.groups), range(2, c.spatial));
+    return Values{b.convolution(y, reversed, dims, window)};
+  })[0];
 }
 
 // [N, g*I, in…] -> [g*N, I, in…]: with the groups among the features (which are the batch here).
@@ -148,9 +142,6 @@ Value batch_with_groups(Builder& b, Value x, int64_t groups) {
 // x [N, g*I, in…], y [N, g*O, out…] -> w [g*O, I, k…]: the weight's gradient of the gather form that made y
 // from x. Batch and features change places, and so do stride and dilation.
 Value weight_form(Emit& e, const Convolution& c, Value x, Value y, const Dims& kernel) {
-  const Dims w = with_spatial(y.dim(1), x.dim(1) / c.groups, kernel);
-  if (const Value made = kernel_convolution(e, kernel_call(c, Kind::kWeights, x.dims(), w, y.dims()), x, y))
-    return made;
   Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
       .strides = c.dilation, .rhs_dilation = c.stride, .feature_groups = c.groups};
@@ -163,7 +154,8 @@ Value weight_form(Emit& e, const Convolution& c, Value x, Value y, const Dims& k
   std::swap(dims.input_batch, dims.input_feature);
   std::swap(dims.kernel_input_feature, dims.kernel_output_feature);
   std::swap(dims.output_batch, dims.output_feature);
-  return b.convolution(batch_with_groups(b, x, c.groups), y, dims, window);
+  return marked(e, stablehlo::composites::kConvolutionOfW, {x, y}, c,
+                [&] { return Values{b.convolution(batch_with_groups(b, x, c.groups), y, dims, window)}; })[0];
 }
 
 Dims spatial_dims(Value x) { return Dims(x.dims().begin() + 2, x.dims().end()); }
@@ -204,19 +196,20 @@ Values convolution_backward(Emit& e) {
   const Convolution c = read(e, input, weight);
   const Dims& mask = e.ints("output_mask");
   Value grad_input, grad_weight, grad_bias;
-  if (!c.transposed && mask.at(0) != 0 && mask.at(1) != 0) {
-    const auto call = kernel_call(c, Kind::kBackward, input.dims(), weight.dims(), grad.dims());
-    if (const Values both = kernel_convolution_backward(e, call, input, weight, grad); !both.empty()) {
-      grad_input = both[0];
-      grad_weight = both[1];
-    }
-  }
-  if (mask.at(0) != 0 && !grad_input)
-    grad_input = c.transposed ? gather_form(e, c, grad, weight, spatial_dims(input))
-                              : spread_form(e, c, grad, weight, spatial_dims(input));
-  if (mask.at(1) != 0 && !grad_weight)
-    grad_weight = c.transposed ? weight_form(e, c, grad, input, spatial_dims(weight))
-                               : weight_form(e, c, input, grad, spatial_dims(weight));
+  const auto gradients = [&] {
+    Values made;
+    if (mask.at(0) != 0)
+      made.push_back(grad_input = c.transposed ? gather_form(e, c, grad, weight, spatial_dims(input))
+                                               : spread_form(e, c, grad, weight, spatial_dims(input)));
+    if (mask.at(1) != 0)
+      made.push_back(grad_weight = c.transposed ? weight_form(e, c, grad, input, spatial_dims(weight))
+                                                : weight_form(e, c, input, grad, spatial_dims(weight)));
+    return made;
+  };
+  if (!c.transposed && mask.at(0) != 0 && mask.at(1) != 0)
+    marked(e, stablehlo::composites::kConvolutionGradients, {input, weight, grad}, c, gradients);
+  else
+    gradients();
   if (mask.at(2) != 0) {
     Dims dims = range(0, grad.rank());
     dims.erase(dims.begin() + 1);

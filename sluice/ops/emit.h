@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "sluice/stablehlo/builder.h"
-#include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::ops {
 
@@ -64,8 +63,6 @@ struct Replicas {
   bool by_host = false;
 };
 
-struct Fusions;  // fusions.h
-
 // Where run-time scalars and random keys come from: parameters while types are inferred, slots of the
 // program's scalar vector while it is lowered.
 class Slots {
@@ -87,10 +84,6 @@ class Slots {
   virtual Site next_site() = 0;
   // Statistics are taken over all replicas in this call (see Row::statistics).
   virtual bool over_replicas() const = 0;
-  // The kernels that the machine has beside the compiler; null: none.
-  virtual const stablehlo::KernelLibrary* kernels() const { return nullptr; }
-  // What operations note of their results for later ones; null where nothing is noted.
-  virtual Fusions* fusions() { return nullptr; }
 };
 
 class Emit {
@@ -135,8 +128,6 @@ class Emit {
   Value replica_id() const { return slots_.replica_id(); }
   Slots::Site next_site() const { return slots_.next_site(); }
   bool over_replicas() const { return slots_.over_replicas(); }
-  const stablehlo::KernelLibrary* kernels() const { return slots_.kernels(); }
-  Fusions* fusions() const { return slots_.fusions(); }
 
   // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
   // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts

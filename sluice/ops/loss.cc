@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/fusions.h"
 #include "sluice/ops/indexing.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
@@ -109,14 +109,13 @@ Values nll_loss_backward(Emit& e) {
   // Ignored labels get exactly 0, also where the total weight is 0.
   grad = b.select(b.and_(l.counted, l.known), b.negate(b.multiply(grad, l.weight)), zeros(b, type));
   const Dims& dims = l.scores.dims();
-  const Value is_label =
-      b.compare(positions(b, dims, 1), b.broadcast_in_dim(l.label, dims, {0, 2}), Compare::kEq);
-  const Value result = b.select(is_label, b.broadcast_in_dim(grad, dims, {0, 2}), zeros(b, l.scores.type()));
-  const Value made = b.reshape(to(b, result, self.dtype()), self.dims());
-  if (Fusions* const fusions = e.fusions();
-      fusions != nullptr && made.type() == Type{type.dtype, {dims[0], dims[1]}})
-    fusions->at_labels.emplace(made.id(), b.reshape(grad, {dims[0]}));
-  return {made};
+  return b.composite(stablehlo::composites::kNllGradient, {grad}, {}, [&] {
+    const Value is_label =
+        b.compare(positions(b, dims, 1), b.broadcast_in_dim(l.label, dims, {0, 2}), Compare::kEq);
+    const Value result =
+        b.select(is_label, b.broadcast_in_dim(grad, dims, {0, 2}), zeros(b, l.scores.type()));
+    return Values{b.reshape(to(b, result, self.dtype()), self.dims())};
+  });
 }
 
 // ---- Losses of two tensors ----

@@ -3,7 +3,6 @@
 // NaNs don't count.
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
 
 namespace sluice::ops {
 namespace {
@@ -27,14 +26,12 @@ Value product(Emit& e, Value a, Value b, const stablehlo::DotDims& dims) {
 Value matrix_product(Emit& e, std::string_view left, std::string_view right) {
   check_rank(e, left, 2);
   check_rank(e, right, 2);
-  if (const Value made = kernel_product(e, e.tensor(left), e.tensor(right))) return made;
   return product(e, e.tensor(left), e.tensor(right), {.lhs_contract = {1}, .rhs_contract = {0}});
 }
 
 Value batched_product(Emit& e, std::string_view left, std::string_view right) {
   check_rank(e, left, 3);
   check_rank(e, right, 3);
-  if (const Value made = kernel_product(e, e.tensor(left), e.tensor(right))) return made;
   return product(e, e.tensor(left), e.tensor(right),
                  {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {1}});
 }
@@ -50,8 +47,6 @@ Values add_scaled(Emit& e, Value product) {
   const Value self = e.tensor("self");
   check_same_type(e, self, product);
   if (e.is_constant("beta", 0) && e.is_constant("alpha", 1)) return {product};
-  if (e.is_constant("beta", 1) && e.is_constant("alpha", 1))
-    if (const Value made = kernel_added(e, product, self)) return {made};
   const DType compute = compute_type(product.dtype());
   Value sum = scaled(e, to(e.b, product, compute), "alpha");
   if (!e.is_constant("beta", 0)) {
@@ -126,12 +121,12 @@ Values cross(Emit& e) {
   e.check(x.dim(dim) == 3 && y.dim(dim) == 3, base::str("expected 3 elements in dimension ", dim, ", found ",
                                                         x.type().str(), " and ", y.type().str()));
   const Values v = operands(e, compute_type(x.dtype()), {"self", "other"});
-  auto turned = [&](Value value, int64_t by) {
+  auto rotated = [&](Value value, int64_t by) {
     const Value parts[] = {b.slice_dim(value, dim, by, 3), b.slice_dim(value, dim, 0, by)};
     return b.concatenate(parts, dim);
   };
-  Value left = b.multiply(turned(v[0], 1), turned(v[1], 2));
-  Value right = b.multiply(turned(v[0], 2), turned(v[1], 1));
+  Value left = b.multiply(rotated(v[0], 1), rotated(v[1], 2));
+  Value right = b.multiply(rotated(v[0], 2), rotated(v[1], 1));
   return {to(b, b.subtract(left, right), x.dtype())};
 }
 

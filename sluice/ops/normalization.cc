@@ -8,11 +8,12 @@
 #include "sluice/base/strings.h"
 #include "sluice/ops/collective.h"
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
-#include "sluice/ops/kernel_normalization.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
+
+namespace composites = stablehlo::composites;
 
 // The type of the returned statistics: the parameters' one where there are any.
 DType statistics_type(Emit& e, DType input) {
@@ -95,37 +96,36 @@ struct BatchStatistics {
   Value mean, inverse, running_mean, running_var;
 };
 
-// old * (1 - momentum) + value * momentum, in old's type; empty when there is no old value.
-Value moved(Emit& e, std::string_view old_name, Value value) {
-  Builder& b = e.b;
-  const Value old = e.tensor_or_empty(old_name);
+// old * (1 - factor) + value * factor, in old's type; empty when there is no old value.
+Value moved(Builder& b, Value old, Value value, Value factor) {
   if (!old) return {};
-  const Value momentum = e.scalar("momentum", value.dtype(), value.dims());
+  const Value momentum = b.broadcast(factor, value.dims());
   const Value kept = b.multiply(to(b, old, value.dtype()), b.subtract(number_like(b, 1, momentum), momentum));
   return to(b, b.add(kept, b.multiply(value, momentum)), old.dtype());
 }
 
-// Momentum and the running statistics, where a kernel can take them.
-Values running_statistics(Emit& e) {
-  const Value mean = e.tensor_or_empty("running_mean"), variance = e.tensor_or_empty("running_var");
-  if (!mean || !variance || mean.dtype() != DType::kF32 || variance.dtype() != DType::kF32) return {};
-  return {e.scalar("momentum", DType::kF32), mean, variance};
-}
-
 BatchStatistics batch_statistics(Emit& e, Value x, const Dims& reduced) {
   Builder& b = e.b;
-  Values made;
-  if (e.kernels() != nullptr && !synced(e))
-    made = kernel_moments(e, x, e.scalar("eps", DType::kF32), running_statistics(e));
-  if (made.size() > 3) return {made[0], made[2], made[3], made[4]};
-  if (made.empty()) {
+  const Value old_mean = e.tensor_or_empty("running_mean"), old_var = e.tensor_or_empty("running_var");
+  const bool both = old_mean && old_var;
+  const Value momentum = old_mean || old_var ? e.scalar("momentum", x.dtype()) : Value();
+  // Mean, variance, inverse deviation; the running statistics that there are.
+  const auto statistics = [&]() -> Values {
     const Moments m = moments(b, x, reduced, [&e](Value local) { return synced_means(e, {local})[0]; });
-    made = {m.mean, m.variance, inverse_deviation(e, m.variance)};
-  }
-  const Value mean = made[0], variance = made[1], inverse = made[2];
-  const auto count = static_cast<double>(elements(x, reduced) * (synced(e) ? e.replicas().count : 1));
-  const Value unbiased = b.multiply(variance, number_like(b, count / (count - 1), variance));
-  return {mean, inverse, moved(e, "running_mean", mean), moved(e, "running_var", unbiased)};
+    Values made = {m.mean, m.variance, inverse_deviation(e, m.variance)};
+    const auto count = static_cast<double>(elements(x, reduced) * (synced(e) ? e.replicas().count : 1));
+    const Value unbiased = b.multiply(m.variance, number_like(b, count / (count - 1), m.variance));
+    if (old_mean) made.push_back(moved(b, old_mean, m.mean, momentum));
+    if (old_var) made.push_back(moved(b, old_var, unbiased, momentum));
+    return made;
+  };
+  Values made;
+  if (synced(e) || (!both && momentum))
+    made = statistics();
+  else
+    made = b.composite(composites::kBatchNormStatistics, {x, momentum, old_mean, old_var},
+                       {{"eps", e.number("eps")}}, statistics);
+  return {made[0], made[2], old_mean ? made[3] : Value(), old_var ? made.back() : Value()};
 }
 
 BatchStatistics kept_statistics(Emit& e, DType dtype) {
@@ -145,12 +145,15 @@ Values batch_norm(Emit& e) {
   const bool training = e.boolean("training");
   const BatchStatistics s = training ? batch_statistics(e, x, reduced) : kept_statistics(e, x.dtype());
   const Value weight = parameter(e, "weight", x.dtype()), bias = parameter(e, "bias", x.dtype());
-  const Value factor = weight ? b.multiply(s.inverse, weight) : s.inverse;
   auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
-  Value y = b.multiply(b.subtract(x, along_channels(s.mean)), along_channels(factor));
-  if (bias) y = b.add(y, along_channels(bias));
-  y = to(b, y, input.dtype());
-  note_normalized(e, y, {x, s.mean, s.inverse, weight, bias});
+  const auto normalized = [&] {
+    const Value factor = weight ? b.multiply(s.inverse, weight) : s.inverse;
+    const Value scaled = b.multiply(b.subtract(x, along_channels(s.mean)), along_channels(factor));
+    return Values{bias ? b.add(scaled, along_channels(bias)) : scaled};
+  };
+  const Value y =
+      to(b, b.composite(composites::kBatchNorm, {x, s.mean, s.inverse, weight, bias}, {}, normalized)[0],
+         input.dtype());
   if (!training) {
     const Value none = zeros(b, Type{statistics, {0}});
     return {y, none, none, {}, {}};
@@ -176,9 +179,10 @@ Values batch_norm_backward(Emit& e) {
                               : inverse_deviation(e, to(b, e.tensor("running_var"), compute));
   auto along_channels = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), {1}); };
   const Value normalized = b.multiply(b.subtract(x, along_channels(mean)), along_channels(inverse));
-  const NormalizationGradient of = ungated(e, grad, x, mean, inverse);
-  Values sums = kernel_channel_sums(e, of);
-  if (sums.empty()) sums = {b.reduce_sum(grad, reduced), b.reduce_sum(b.multiply(grad, normalized), reduced)};
+  const Values sums = b.composite(composites::kBatchNormSums, {grad, x, mean, inverse}, {}, [&] {
+    const Value sum_of_grad = b.reduce_sum(grad, reduced);
+    return Values{sum_of_grad, b.reduce_sum(b.multiply(grad, normalized), reduced)};
+  });
   const Value sum = sums[0], product = sums[1];
 
   const DType parameters = statistics_type(e, input.dtype());
@@ -187,16 +191,19 @@ Values batch_norm_backward(Emit& e) {
   if (mask.at(0) != 0) {
     const Value weight = parameter(e, "weight", compute);
     const Value factor = weight ? b.multiply(inverse, weight) : inverse;
-    Value rest = grad;
     if (train) {
-      // Times the reciprocal: the compiler would divide for each element of x anew.
+      // Times the reciprocal: the compiler would divide for each element of x.
       const Value part = number_like(b, 1.0 / static_cast<double>(elements(x, reduced)), sum);
       const Values means = synced_means(e, {b.multiply(sum, part), b.multiply(product, part)});
-      grad_input = kernel_normalization_gradient(e, of, weight, means[0], means[1]);
-      rest = b.subtract(rest, along_channels(means[0]));
-      rest = b.subtract(rest, b.multiply(normalized, along_channels(means[1])));
+      grad_input = b.composite(composites::kBatchNormGradient,
+                               {grad, x, mean, inverse, weight, means[0], means[1]}, {}, [&] {
+                                 Value rest = b.subtract(grad, along_channels(means[0]));
+                                 rest = b.subtract(rest, b.multiply(normalized, along_channels(means[1])));
+                                 return Values{b.multiply(rest, along_channels(factor))};
+                               })[0];
+    } else {
+      grad_input = b.multiply(grad, along_channels(factor));
     }
-    if (!grad_input) grad_input = b.multiply(rest, along_channels(factor));
     grad_input = to(b, grad_input, input.dtype());
   }
   return {grad_input, mask.at(1) != 0 ? to(b, product, parameters) : Value{},
@@ -230,51 +237,57 @@ Values layer_norm(Emit& e) {
   Builder& b = e.b;
   const Value input = e.tensor("input"), x = to(b, input, compute_type(input.dtype()));
   const Dims reduced = layer_dims(e, input), kept = other_dims(x.rank(), reduced);
-  const Values made = kernel_layer_norm(e, input, e.ints("normalized_shape"), e.tensor_or_empty("weight"),
-                                        e.tensor_or_empty("bias"));
-  if (!made.empty()) return made;
   const DType statistics = statistics_type(e, input.dtype());
-  const Moments m = moments(b, x, reduced);
-  const Value rstd = inverse_deviation(e, m.variance);
-  const Value y =
-      scale_and_shift(e, b.multiply(m.centered, b.broadcast_in_dim(rstd, x.dims(), kept)), reduced);
   Dims dims = x.dims();
   for (int64_t d : reduced) dims[static_cast<size_t>(d)] = 1;
-  return {to(b, y, input.dtype()), b.reshape(to(b, m.mean, statistics), dims),
-          b.reshape(to(b, rstd, statistics), dims)};
+  return b.composite(composites::kLayerNorm, {input, e.tensor_or_empty("weight"), e.tensor_or_empty("bias")},
+                     {{"columns", e.ints("normalized_shape")}, {"eps", e.number("eps")}}, [&] {
+                       const Moments m = moments(b, x, reduced);
+                       const Value rstd = inverse_deviation(e, m.variance);
+                       const Value y = scale_and_shift(
+                           e, b.multiply(m.centered, b.broadcast_in_dim(rstd, x.dims(), kept)), reduced);
+                       Values made = {to(b, y, input.dtype())};
+                       for (Value of_rows : {m.mean, rstd})
+                         made.push_back(b.reshape(to(b, of_rows, statistics), dims));
+                       return made;
+                     });
 }
 
 Values layer_norm_backward(Emit& e) {
   Builder& b = e.b;
-  const Value input = e.tensor("input");
+  const Value input = e.tensor("input"), weight = e.tensor_or_empty("weight");
   const DType compute = compute_type(input.dtype()), parameters = statistics_type(e, input.dtype());
   const Value x = to(b, input, compute), grad = to(b, e.tensor("grad_out"), compute);
   const Dims reduced = layer_dims(e, input), kept = other_dims(x.rank(), reduced);
   const Dims& mask = e.ints("output_mask");
-  if (mask.at(0) != 0) {
-    Values made = kernel_layer_norm_gradient(e, e.tensor("grad_out"), input, e.tensor("mean"),
-                                             e.tensor("rstd"), e.ints("normalized_shape"),
-                                             e.tensor_or_empty("weight"), mask.at(1) != 0 || mask.at(2) != 0);
-    if (!made.empty()) {
-      made.resize(3);
-      for (size_t i = 0; i < made.size(); ++i)
-        if (mask.at(i) == 0) made[i] = {};
-      return made;
+  // Those that are wanted.
+  const auto gradients = [&] {
+    const Value rstd = b.broadcast(to(b, e.tensor("rstd"), compute), x.dims());
+    const Value mean = b.broadcast(to(b, e.tensor("mean"), compute), x.dims());
+    const Value normalized = b.multiply(b.subtract(x, mean), rstd);
+    Values made;
+    if (mask.at(0) != 0) {
+      const Value scaled =
+          weight ? b.multiply(grad, b.broadcast_in_dim(to(b, weight, compute), x.dims(), reduced)) : grad;
+      made.push_back(to(b, normalized_gradient(b, scaled, normalized, rstd, reduced), input.dtype()));
     }
-  }
-  const Value rstd = b.broadcast(to(b, e.tensor("rstd"), compute), x.dims());
-  const Value mean = b.broadcast(to(b, e.tensor("mean"), compute), x.dims());
-  const Value normalized = b.multiply(b.subtract(x, mean), rstd);
-  Value grad_input, grad_weight, grad_bias;
-  if (mask.at(0) != 0) {
-    Value scaled = grad;
-    if (const Value weight = e.tensor_or_empty("weight"))
-      scaled = b.multiply(scaled, b.broadcast_in_dim(to(b, weight, compute), x.dims(), reduced));
-    grad_input = to(b, normalized_gradient(b, scaled, normalized, rstd, reduced), input.dtype());
-  }
-  if (mask.at(1) != 0) grad_weight = to(b, sum_over_dims(e, b.multiply(grad, normalized), kept), parameters);
-  if (mask.at(2) != 0) grad_bias = to(b, sum_over_dims(e, grad, kept), parameters);
-  return {grad_input, grad_weight, grad_bias};
+    if (mask.at(1) != 0) made.push_back(to(b, b.reduce_sum(b.multiply(grad, normalized), kept), parameters));
+    if (mask.at(2) != 0) made.push_back(to(b, b.reduce_sum(grad, kept), parameters));
+    return made;
+  };
+  const Values made =
+      mask.at(0) == 0
+          ? gradients()
+          : b.composite(
+                composites::kLayerNormGradient,
+                {e.tensor("grad_out"), input, e.tensor("mean"), e.tensor("rstd"), weight},
+                {{"columns", e.ints("normalized_shape")}, {"weight", mask.at(1)}, {"bias", mask.at(2)}},
+                gradients);
+  Values results(3);
+  auto next = made.begin();
+  for (size_t i = 0; i < results.size(); ++i)
+    if (mask.at(i) != 0) results[i] = *next++;
+  return results;
 }
 
 // [N, groups, channels of a group, positions]

@@ -3,8 +3,6 @@
 #include <numbers>
 
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
-#include "sluice/ops/kernel_normalization.h"
 
 namespace sluice::ops {
 namespace {
@@ -132,15 +130,8 @@ Value scaled_by_alpha(Emit& e, Value x) {
 
 Values add(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
-  const Value x = e.operand("self", compute_type(dtype)), y = e.operand("other", compute_type(dtype));
-  if (e.is_constant("alpha", 1)) {
-    if (const Value made = kernel_added(e, x, y)) return {made};
-    if (const Value made = kernel_added(e, y, x)) return {made};
-  }
-  const Values v = broadcast_together(e.b, {x, y});
-  const Value other = scaled_by_alpha(e, v[1]), sum = to(e.b, e.b.add(v[0], other), dtype);
-  note_sum(e, sum, v[0], other);
-  return {sum};
+  const Values v = operands(e, compute_type(dtype), {"self", "other"});
+  return {to(e.b, e.b.add(v[0], scaled_by_alpha(e, v[1])), dtype)};
 }
 
 Values sub(Emit& e) {

@@ -10,7 +10,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/indexing.h"
-#include "sluice/ops/kernel_calls.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace pooling {
@@ -104,8 +104,8 @@ Values maximum(Emit& e) {
   const Pool p = read_pool(e);
   const Value x = e.tensor("self");
   const stablehlo::Window window = window_of(p, x.rank());
-  Value value = kernel_max_pooling(e, x, p.out, {p.kernel, p.stride, p.padding, p.dilation});
-  if (!value) value = window_maximum(b, x, window);
+  const Value value = b.composite(stablehlo::composites::kMaxPooling, {x}, p.attributes(),
+                                  [&] { return Values{window_maximum(b, x, window)}; })[0];
   return {value, to(b, window_argmax(b, x, p.spatial, window), DType::kS64)};
 }
 

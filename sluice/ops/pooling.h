@@ -11,6 +11,11 @@ struct Pool {
   int64_t spatial = 0;
   Dims kernel, stride, padding, dilation;
   Dims in, out;
+
+  // As composites of poolings have them.
+  stablehlo::CallAttributes attributes() const {
+    return {{"kernel", kernel}, {"stride", stride}, {"padding", padding}, {"dilation", dilation}};
+  }
 };
 // Checked; without a `dilation` argument it is 1.
 Pool read_pool(Emit& e);

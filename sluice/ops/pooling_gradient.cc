@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "sluice/ops/indexing.h"
-#include "sluice/ops/kernel_calls.h"
 #include "sluice/ops/pooling.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops::pooling {
 namespace {
@@ -113,19 +113,21 @@ Values maximum_gradient(Emit& e) {
   const Pool p = read_pool(e);
   const Value self = e.tensor("self"), grad_output = e.tensor("grad_output");
   const Value grad = to(b, grad_output, compute_type(grad_output.dtype()));
-  if (const Value made =
-          kernel_max_pooling_gradient(e, self, grad, {p.kernel, p.stride, p.padding, p.dilation}))
-    return {made};
-  if (window_size(p) > kWrittenOut)
-    return {to(b, scatter_to_positions(b, grad, e.tensor("indices"), self, p.spatial), self.dtype())};
-  const Value place = chosen_places(b, p, self), none = zeros(b, grad.type());
-  Value result;
-  for (int64_t number = 0; number < window_size(p); ++number) {
-    const Value here = b.compare(place, b.splat(number, place.type()), Compare::kEq);
-    const Value part = put_back(b, p, b.select(here, grad, none), offsets(p, number));
-    result = result ? b.add(result, part) : part;
-  }
-  return {to(b, result, self.dtype())};
+  const auto gradient = [&] {
+    if (window_size(p) > kWrittenOut)
+      return Values{scatter_to_positions(b, grad, e.tensor("indices"), self, p.spatial)};
+    const Value place = chosen_places(b, p, self), none = zeros(b, grad.type());
+    Value result;
+    for (int64_t number = 0; number < window_size(p); ++number) {
+      const Value here = b.compare(place, b.splat(number, place.type()), Compare::kEq);
+      const Value part = put_back(b, p, b.select(here, grad, none), offsets(p, number));
+      result = result ? b.add(result, part) : part;
+    }
+    return Values{result};
+  };
+  const Value made =
+      b.composite(stablehlo::composites::kMaxPoolingGradient, {self, grad}, p.attributes(), gradient)[0];
+  return {to(b, made, self.dtype())};
 }
 
 }  // namespace sluice::ops::pooling

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "sluice/ops/common.h"
-#include "sluice/ops/kernel_calls.h"
 
 namespace sluice::ops {
 namespace {
@@ -34,7 +33,7 @@ Values sum_over(Emit& e, const Dims& dims) {
   Value x = e.tensor("self");
   const DType dtype = e.dtype("dtype").value_or(sum_type(x.dtype()));
   Value wide = to(e.b, to(e.b, x, dtype), compute_type(dtype));
-  return {keep_dims(e, to(e.b, sum_over_dims(e, wide, dims), dtype), x, dims)};
+  return {keep_dims(e, to(e.b, e.b.reduce_sum(wide, dims), dtype), x, dims)};
 }
 Values sum(Emit& e) { return sum_over(e, reduced_dims(e, e.tensor("self"))); }
 Values sum_all(Emit& e) { return sum_over(e, wrap_dims({}, e.tensor("self").rank(), true)); }

@@ -1,7 +1,8 @@
 // softmax and log_softmax along a dimension, and their gradients. Computed in f32 for bf16 and f16.
+#include <functional>
+
 #include "sluice/ops/common.h"
-#include "sluice/ops/fusions.h"
-#include "sluice/ops/kernel_calls.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
@@ -41,24 +42,23 @@ Input read(Emit& e) {
           e.boolean("half_to_float") ? compute : self.dtype()};
 }
 
-Values softmax(Emit& e) {
-  const Input in = read(e);
-  Value y = kernel_softmax(e, in.x, in.dim, /*logarithm=*/false);
-  if (!y) {
-    const Exponentials v = exponentials(e.b, in.x, in.dim);
-    y = e.b.divide(v.exp, spread(e.b, v.sum, in.x, in.dim));
-  }
-  return {e.b.reshape(to(e.b, y, in.dtype), in.dims)};
+// What `body` adds, marked as softmax along dim or its gradient.
+Value marked(Builder& b, std::string_view name, const Values& operands, int64_t dim, bool logarithm,
+             const std::function<Value()>& body) {
+  return b.composite(name, operands, {{"dim", dim}, {"logarithm", int64_t{logarithm}}},
+                     [&] { return Values{body()}; })[0];
 }
 
-Values log_softmax(Emit& e) {
+template <bool logarithm>
+Values softmax(Emit& e) {
+  Builder& b = e.b;
   const Input in = read(e);
-  Value y = kernel_softmax(e, in.x, in.dim, /*logarithm=*/true);
-  if (!y) {
-    const Exponentials v = exponentials(e.b, in.x, in.dim);
-    y = e.b.subtract(v.shifted, spread(e.b, e.b.log(v.sum), in.x, in.dim));
-  }
-  return {e.b.reshape(to(e.b, y, in.dtype), in.dims)};
+  const Value y = marked(b, stablehlo::composites::kSoftmax, {in.x}, in.dim, logarithm, [&] {
+    const Exponentials v = exponentials(b, in.x, in.dim);
+    return logarithm ? b.subtract(v.shifted, spread(b, b.log(v.sum), in.x, in.dim))
+                     : b.divide(v.exp, spread(b, v.sum, in.x, in.dim));
+  });
+  return {b.reshape(to(b, y, in.dtype), in.dims)};
 }
 
 struct Gradient {
@@ -79,43 +79,23 @@ Values finish(Emit& e, Value result) {
   return {e.b.reshape(to(e.b, result, dtype), e.tensor("output").dims())};
 }
 
+template <bool logarithm>
 Values softmax_backward(Emit& e) {
   Builder& b = e.b;
   const Gradient g = read_gradient(e);
-  if (const Value made = kernel_softmax_gradient(e, g.grad, g.output, g.dim, /*logarithm=*/false))
-    return finish(e, made);
-  const Value product = b.multiply(g.grad, g.output);
-  const Value sum = spread(b, b.reduce_sum(product, {g.dim}), product, g.dim);
-  return finish(e, b.subtract(product, b.multiply(g.output, sum)));
-}
-
-// The sums over the classes of a gradient that has one number a row, as cross-entropy's. With them nothing of
-// it needs to be in memory: the compiler makes it where it is used.
-Value sum_at_labels(Emit& e, const Gradient& g) {
-  const Fusions* const fusions = e.fusions();
-  if (fusions == nullptr || g.dim != 1) return {};
-  const auto found = fusions->at_labels.find(g.grad.id());
-  return found == fusions->at_labels.end() ? Value{} : found->second;
-}
-
-Values log_softmax_backward(Emit& e) {
-  Builder& b = e.b;
-  const Gradient g = read_gradient(e);
-  Value sum = sum_at_labels(e, g);
-  if (!sum) {
-    if (const Value made = kernel_softmax_gradient(e, g.grad, g.output, g.dim, /*logarithm=*/true))
-      return finish(e, made);
-    sum = b.reduce_sum(g.grad, {g.dim});
-  }
-  sum = spread(b, sum, g.grad, g.dim);
-  return finish(e, b.subtract(g.grad, b.multiply(b.exp(g.output), sum)));
+  constexpr std::string_view kName = stablehlo::composites::kSoftmaxGradient;
+  return finish(e, marked(b, kName, {g.grad, g.output}, g.dim, logarithm, [&] {
+                  const Value product = logarithm ? g.grad : b.multiply(g.grad, g.output);
+                  const Value sum = spread(b, b.reduce_sum(product, {g.dim}), product, g.dim);
+                  return b.subtract(product, b.multiply(logarithm ? b.exp(g.output) : g.output, sum));
+                }));
 }
 
 constexpr Row kRows[] = {
-    {.name = "aten::_softmax", .emit = softmax},
-    {.name = "aten::_softmax_backward_data", .emit = softmax_backward},
-    {.name = "aten::_log_softmax", .emit = log_softmax},
-    {.name = "aten::_log_softmax_backward_data", .emit = log_softmax_backward},
+    {.name = "aten::_softmax", .emit = softmax<false>},
+    {.name = "aten::_softmax_backward_data", .emit = softmax_backward<false>},
+    {.name = "aten::_log_softmax", .emit = softmax<true>},
+    {.name = "aten::_log_softmax_backward_data", .emit = softmax_backward<true>},
 };
 
 }  // namespace

@@ -23,11 +23,7 @@ class TestSlots : public Slots {
   Value replica_id() override { return builder_.parameter({DType::kS32, {}}); }
   Site next_site() override { return {}; }
   bool over_replicas() const override { return false; }
-  const stablehlo::KernelLibrary* kernels() const override { return library; }
-  Fusions* fusions() override { return notes; }
 
-  const stablehlo::KernelLibrary* library = nullptr;
-  Fusions* notes = nullptr;
   std::vector<std::pair<size_t, DType>> asked;
   Replicas world;
 

@@ -78,7 +78,7 @@ Attributes& Attributes::ints(std::string_view attribute, std::span<const int64_t
   text_ += values.empty() ? "array<i64" : "array<i64: ";
   append_list(text_, values);
   text_ += '>';
-  return *this;
+  return note(attribute, Dims(values.begin(), values.end()));
 }
 
 Attributes& Attributes::flags(std::string_view attribute, const std::vector<bool>& values) {

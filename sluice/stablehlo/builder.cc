@@ -1,7 +1,8 @@
-// The core of the builder: types, values, blocks, and how an operation is written.
+// The core of the builder: types, values, blocks, and how an operation is added.
 #include "sluice/stablehlo/builder.h"
 
-#include <charconv>
+#include <algorithm>
+#include <array>
 #include <functional>
 
 #include "sluice/base/check.h"
@@ -9,11 +10,6 @@
 
 namespace sluice::stablehlo {
 namespace {
-
-void append_number(std::string& text, int64_t value) {
-  char digits[24];
-  text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
 
 unsigned kind_of(DType dtype) {
   if (is_float(dtype)) return kFloats;
@@ -34,7 +30,22 @@ std::string kinds_text(unsigned kinds) {
   return base::join(names, " or ");
 }
 
+// Other replicas wait for it.
+bool is_collective(std::string_view op) {
+  constexpr std::array kCollectives = {kAllReduce, kReduceScatter, std::string_view("stablehlo.all_gather"),
+                                       std::string_view("stablehlo.all_to_all"),
+                                       std::string_view("stablehlo.collective_permute")};
+  return std::find(kCollectives.begin(), kCollectives.end(), op) != kCollectives.end();
+}
+
 }  // namespace
+
+bool all_removable(const std::vector<Block>& bodies) {
+  return std::all_of(bodies.begin(), bodies.end(), [](const Block& body) {
+    return std::all_of(body.operations.begin(), body.operations.end(),
+                       [](const auto& op) { return op->removable; });
+  });
+}
 
 size_t TypeHash::operator()(const Type& type) const noexcept {
   size_t hash = static_cast<size_t>(type.dtype) + 1;
@@ -53,7 +64,8 @@ const Type& Builder::type_of(int32_t id) const {
 size_t Builder::operations() const { return impl_->operations; }
 
 void Builder::set_location(std::string_view name) {
-  impl_->location = name.empty() ? std::string() : " loc(" + quoted(name) + ")";
+  std::string text = name.empty() ? std::string() : " loc(" + quoted(name) + ")";
+  if (impl_->locations.back() != text) impl_->locations.push_back(std::move(text));
 }
 
 void Builder::set_precision(Precision precision) { impl_->precision = precision; }
@@ -125,30 +137,23 @@ Value Builder::Impl::add(std::string_view op, std::span<const Value> operands, c
   return add(op, operands, {}, attributes, std::span<const TypeEntry* const>(&result, 1)).front();
 }
 
-Values Builder::Impl::add(std::string_view op, std::span<const Value> operands, std::span<const Body> bodies,
+Values Builder::Impl::add(std::string_view op, std::span<const Value> operands, std::span<Body> bodies,
                           const Attributes& attributes, std::span<const TypeEntry* const> results) {
   if (finished) throw Error(Code::kFailedPrecondition, base::str(op, ": the program is finished already"));
   ++operations;
-  Values made;
-  made.reserve(results.size());
-  for (const TypeEntry* result : results) made.push_back(new_value(result, 'v', next_result++));
-  std::string& text = scopes.back().text;
-  append_indent(text);
-  append_names(text, made);
-  text += made.empty() ? "\"" : " = \"";
-  text += op;
-  text += "\"(";
-  append_names(text, operands);
-  text += ')';
-  for (size_t i = 0; i < bodies.size(); ++i) {
-    text += i == 0 ? " ({\n" : "}, {\n";
-    text += bodies[i].text;
-    append_indent(text);
-  }
-  if (!bodies.empty()) text += "})";
-  text += attributes.text();
-  append_signature(text, operands, results);
-  return made;
+  auto made = std::make_unique<Operation>();
+  made->name = op;
+  made->operands.assign(operands.begin(), operands.end());
+  for (const TypeEntry* result : results) made->results.push_back(new_value(result, 'v', next_result++));
+  for (Body& body : bodies) made->bodies.push_back(std::move(body.block));
+  made->removable = !is_collective(op) && all_removable(made->bodies);
+  made->attributes = attributes;
+  // A reduction's body needs no names: its operation has one.
+  made->named = scopes.size() == 1 || !scopes.back().isolated;
+  made->location = static_cast<int>(locations.size()) - 1;
+  Values values = made->results;
+  scopes.back().block.operations.push_back(std::move(made));
+  return values;
 }
 
 Builder::Impl::Body Builder::Impl::region(std::string_view op, bool isolated,
@@ -166,27 +171,30 @@ Builder::Impl::Body Builder::Impl::region(std::string_view op, bool isolated,
   inputs.reserve(arguments.size());
   for (const TypeEntry* argument : arguments) inputs.push_back(new_value(argument, 'b', next_argument++));
 
-  const Values results = body(*owner, inputs);
+  Values results = body(*owner, inputs);
   use(op, results);
   Body made;
-  if (!inputs.empty()) {
-    made.text.append(2 * scopes.size(), ' ');
-    made.text += "^bb0(";
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (i > 0) made.text += ", ";
-      append_name(made.text, inputs[i]);
-      made.text += ": ";
-      made.text += arguments[i]->text;
-    }
-    made.text += "):\n";
-  }
-  made.text += scopes.back().text;
-  append_indent(made.text);
-  made.text += "\"stablehlo.return\"(";
-  append_names(made.text, results);
-  made.text += ')';
-  append_signature(made.text, results, {});
   for (Value v : results) made.results.push_back(entry(v));
+  made.block = std::move(scopes.back().block);
+  made.block.arguments = std::move(inputs);
+  made.block.results = std::move(results);
+  made.block.named = !isolated;
+  made.block.location = static_cast<int>(locations.size()) - 1;
+  return made;
+}
+
+Values Builder::composite(std::string_view name, const Values& operands, const CallAttributes& attributes,
+                          const std::function<Values()>& body) {
+  if (impl_->scopes.size() != 1) return body();
+  const auto place = [this] { return impl_->scopes.back().block.operations.size(); };
+  const size_t begin = place();
+  const auto first = static_cast<int32_t>(impl_->values.size());
+  Values made = body();
+  // Nothing to mark where a result was there before: it has another meaning too.
+  if (made.empty() || std::any_of(made.begin(), made.end(), [&](Value v) { return v.id() < first; }))
+    return made;
+  const int location = static_cast<int>(impl_->locations.size()) - 1;
+  impl_->composites.push_back({std::string(name), operands, made, attributes, begin, place(), location});
   return made;
 }
 
@@ -206,46 +214,6 @@ Builder::Impl::Body Builder::Impl::reducer(std::string_view op, std::span<const 
   Body made = region(op, true, arguments, body);
   check_results(op, "its body", made, scalars);
   return made;
-}
-
-void Builder::Impl::append_name(std::string& text, Value v) const {
-  const ValueInfo& found = info(v);
-  text += found.kind == 'p' ? "%arg" : found.kind == 'b' ? "%b" : "%";
-  append_number(text, found.number);
-}
-
-void Builder::Impl::append_names(std::string& text, std::span<const Value> list) const {
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (i > 0) text += ", ";
-    append_name(text, list[i]);
-  }
-}
-
-void Builder::Impl::append_types(std::string& text, std::span<const TypeEntry* const> list) const {
-  text += '(';
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += list[i]->text;
-  }
-  text += ')';
-}
-
-void Builder::Impl::append_signature(std::string& text, std::span<const Value> operands,
-                                     std::span<const TypeEntry* const> results) const {
-  text += " : (";
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += entry(operands[i])->text;
-  }
-  text += ") -> ";
-  if (results.size() == 1) {
-    text += results[0]->text;
-  } else {
-    append_types(text, results);
-  }
-  // A reduction's body needs no names: its operation has one.
-  if (scopes.size() == 1 || !scopes.back().isolated) text += location;
-  text += '\n';
 }
 
 }  // namespace sluice::stablehlo

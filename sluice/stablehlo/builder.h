@@ -214,19 +214,9 @@ class Builder {
   // NumPy's rule: dims aligned at the right, 1s stretched. Returns x itself when it has these dims already.
   Value broadcast(Value x, const Dims& dims);
   Value reshape(Value x, const Dims& dims);  // x itself when dims are the same
-  // What reshape() made x from. Else empty.
-  Value reshaped_from(Value x);
   Value transpose(Value x, const Dims& permutation);
-  // What transpose() made x from, by this permutation. Else empty.
-  Value transposed_from(Value x, const Dims& permutation);
-  // `x` with its last two dimensions swapped, if transpose() made it from a tensor whose last dimension is
-  // its last but one: so without what would tear that dimension apart in memory. Else empty.
-  Value with_rows_together(Value x);
   Value slice(Value x, const Dims& start, const Dims& limit, const Dims& strides = {});
   Value slice_dim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);
-  // What slice() or slice_dim() made x from, where x begins at `start` there and leaves nothing out. Else
-  // empty.
-  Value sliced_from(Value x, const Dims& start);
   Value pad(Value x, Value scalar, const Dims& low, const Dims& high, const Dims& interior = {});
   Value concatenate(std::span<const Value> parts, int64_t dim);
   Value reverse(Value x, const Dims& dims);
@@ -285,6 +275,13 @@ class Builder {
                      const std::vector<Type>& results, const CallAttributes& attributes,
                      const CallOptions& options = {});
 
+  // Runs `body`, whose results it returns, and marks what it adds as one operation of a higher level, for
+  // patterns that know a better way to make it ("composite" in the specification, but the text has the body
+  // alone). Nothing else may use what the body makes, but for its results and constants. `operands`: what the
+  // result follows from, empty values where there is none. In a region's body nothing is marked.
+  Values composite(std::string_view name, const Values& operands, const CallAttributes& attributes,
+                   const std::function<Values()>& body);
+
   // The rest.
   std::pair<Value, Value> rng_bits(Value state,
                                    const Type& type);  // (new state, bits); THREE_FRY, state tensor<2xui64>
@@ -299,6 +296,7 @@ class Builder {
   size_t operations() const;  // so far
 
  private:
+  friend class Rewriter;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

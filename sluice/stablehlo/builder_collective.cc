@@ -65,7 +65,7 @@ Value Builder::all_reduce(Value x, const ReplicaGroups& groups, const Region& bo
   impl_->use(kOp, x);
   check_group_list(kOp, groups);
   const TypeEntry* scalar = impl_->intern({x.dtype(), {}});
-  const Impl::Body made = impl_->reducer(kOp, {&scalar, 1}, body);
+  Impl::Body made = impl_->reducer(kOp, {&scalar, 1}, body);
   const TypeEntry* result = impl_->entry(x);
   return impl_->add(kOp, {&x, 1}, {&made, 1}, groups_attribute(groups), {&result, 1}).front();
 }
@@ -96,7 +96,7 @@ Value Builder::reduce_scatter(Value x, int64_t dim, const ReplicaGroups& groups,
   Type part = x.type();
   part.dims[static_cast<size_t>(dim)] /= size;
   const TypeEntry* scalar = impl_->intern({x.dtype(), {}});
-  const Impl::Body made = impl_->reducer(kOp, {&scalar, 1}, body);
+  Impl::Body made = impl_->reducer(kOp, {&scalar, 1}, body);
   const TypeEntry* result = impl_->intern(part);
   Attributes attributes = groups_attribute(groups);
   return impl_->add(kOp, {&x, 1}, {&made, 1}, attributes.number("scatter_dimension", dim), {&result, 1})

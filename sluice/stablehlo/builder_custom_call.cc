@@ -105,7 +105,11 @@ Values Builder::custom_call(std::string_view target, std::span<const Value> oper
         .raw("result_layouts", layouts_text(results, options.result_layouts));
   }
   if (options.in_place) made.raw("output_operand_aliases", aliases_text(types.size()));
-  return impl_->add(kOp, operands, {}, made, types);
+  Values values = impl_->add(kOp, operands, {}, made, types);
+  impl_->last().target = target;
+  impl_->last().call = attributes;
+  impl_->last().removable = options.pure;
+  return values;
 }
 
 }  // namespace sluice::stablehlo

@@ -65,8 +65,10 @@ Value Builder::Impl::extreme(std::string_view op, Value a, Value b, Compare wins
   if (!spell_out_nan(a) || info(b).constant) return binary(op, a, b, kAnything);
   if (info(a).constant) return binary(op, b, a, kAnything);
   check_same(op, a, b);
-  const Value first = owner->or_(owner->compare(a, b, wins), owner->compare(a, a, Compare::kNe));
-  return owner->select(first, a, b);
+  return owner->composite(op, {a, b}, {}, [&] {
+    const Value first = owner->or_(owner->compare(a, b, wins), owner->compare(a, a, Compare::kNe));
+    return Values{owner->select(first, a, b)};
+  })[0];
 }
 
 Value Builder::abs(Value x) {

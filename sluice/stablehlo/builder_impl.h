@@ -1,7 +1,6 @@
-// The inside of a builder: types, values, scopes and the text of operations. Internal to this room.
+// The inside of a builder: types, values, scopes and the list of operations. Internal to this room.
 //
-// Operations are written to text as they are added; nothing else of them is kept. Every check comes before
-// the first character, so a call that throws leaves the program as it was.
+// Every check comes before an operation is added, so a call that throws leaves the program as it was.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/stablehlo/builder.h"
+#include "sluice/stablehlo/operation.h"
 
 namespace sluice::stablehlo {
 
@@ -30,8 +30,6 @@ struct TypeHash {
   size_t operator()(const Type& type) const noexcept;
 };
 
-using Padding = std::vector<std::pair<int64_t, int64_t>>;
-
 // Throws the error of an operation whose operands do not fit: "stablehlo.add: message".
 template <typename... Pieces>
 [[noreturn]] void reject(std::string_view op, const Pieces&... pieces) {
@@ -44,24 +42,8 @@ std::string padding_text(const Padding& padding);
 // The string as MLIR quotes it, quotation marks included.
 std::string quoted(std::string_view text);
 
-// The attribute dictionary of an operation, as text.
-class Attributes {
- public:
-  Attributes& raw(std::string_view name, std::string_view text);
-  Attributes& number(std::string_view name, int64_t value);  // i64
-  Attributes& flag(std::string_view name, bool value);
-  Attributes& ints(std::string_view name, std::span<const int64_t> values);   // array<i64: …>
-  Attributes& flags(std::string_view name, const std::vector<bool>& values);  // array<i1: …>
-  // dense<[[…], …]> : tensor<NxMxi64>; rows of one length.
-  Attributes& table(std::string_view name, const std::vector<std::vector<int64_t>>& rows, size_t columns);
-  Attributes& pairs(std::string_view name, const Padding& pairs);
-  // "" or " {name = text, …}"
-  std::string text() const { return text_.empty() ? text_ : " {" + text_ + "}"; }
-
- private:
-  void name(std::string_view name);
-  std::string text_;
-};
+// Whether nothing in them does more than make its results.
+bool all_removable(const std::vector<Block>& bodies);
 
 // The operations whose bodies must be one operation that plugins know.
 constexpr std::string_view kAllReduce = "stablehlo.all_reduce";
@@ -100,18 +82,26 @@ struct Builder::Impl {
       return std::hash<const void*>()(key.type) ^ (key.bits * 0x9E3779B97F4A7C15u);
     }
   };
-  // A block that is being written: main's, or a region's. An isolated one sees nothing from outside.
+  // A block that is being built: main's, or a region's. An isolated one sees nothing from outside.
   struct Scope {
     int32_t id;
     bool isolated;
     std::string_view op;  // of the region's operation; lives as long as the scope
-    std::string text;
+    Block block;
     std::unordered_map<SplatKey, Value, SplatHash> splats;
   };
   // A finished region.
   struct Body {
-    std::string text;
+    Block block;
     std::vector<const TypeEntry*> results;
+  };
+  // What composite() marks: operations [begin, end) of main.
+  struct Composite {
+    std::string name;
+    Values operands, results;
+    CallAttributes attributes;
+    size_t begin, end;
+    int location;
   };
 
   const TypeEntry* intern(const Type& type);
@@ -134,15 +124,17 @@ struct Builder::Impl {
   void check_dtype(std::string_view op, Value v, unsigned allowed) const;
   void check_same(std::string_view op, Value a, Value b) const;
 
-  // Writes an operation; its operands must have been checked with use().
+  // Adds an operation; its operands must have been checked with use().
   Value add(std::string_view op, std::span<const Value> operands, const Attributes& attributes,
             const TypeEntry* result);
   Value add(std::string_view op, std::initializer_list<Value> operands, const Attributes& attributes,
             const Type& result) {
     return add(op, std::span<const Value>(operands.begin(), operands.size()), attributes, intern(result));
   }
-  Values add(std::string_view op, std::span<const Value> operands, std::span<const Body> bodies,
+  Values add(std::string_view op, std::span<const Value> operands, std::span<Body> bodies,
              const Attributes& attributes, std::span<const TypeEntry* const> results);
+  // The operation that was added last.
+  Operation& last() { return *scopes.back().block.operations.back(); }
 
   // Runs a region's body with arguments of these types in a block of its own.
   Body region(std::string_view op, bool isolated, std::span<const TypeEntry* const> arguments,
@@ -162,33 +154,25 @@ struct Builder::Impl {
   std::string precision_text() const;
 
   // Text.
+  void append_block(std::string& text, const Block& block, size_t depth) const;
+  void append_operation(std::string& text, const Operation& op, size_t depth) const;
   void append_name(std::string& text, Value v) const;
   void append_names(std::string& text, std::span<const Value> list) const;
   void append_types(std::string& text, std::span<const TypeEntry* const> types) const;
-  void append_indent(std::string& text) const { text.append(2 + 2 * scopes.size(), ' '); }
   void append_signature(std::string& text, std::span<const Value> operands,
-                        std::span<const TypeEntry* const> results) const;
+                        std::span<const Value> results) const;
   Value new_value(const TypeEntry* type, char kind, int32_t number);
 
   Builder* owner;
   std::unordered_map<Type, TypeEntry, TypeHash> types;
-  struct Transpose {
-    Value operand;
-    Dims permutation;
-  };
-  std::unordered_map<int32_t, Transpose> transposes;  // by the result's id
-  std::unordered_map<int32_t, Value> reshapes;        // what they were made from, likewise
-  struct Slice {
-    Value operand;
-    Dims start;
-  };
-  std::unordered_map<int32_t, Slice> slices;  // with strides of 1, likewise
   std::vector<ValueInfo> values;
   std::vector<Value> parameters;
-  std::deque<Scope> scopes;  // the last one is being written
+  std::deque<Scope> scopes;  // the last one is being built
+  std::vector<Composite> composites;
   int32_t next_scope = 0, next_result = 0, next_argument = 0;
   size_t operations = 0;
-  std::string location;  // ` loc("name")`, or empty
+  std::vector<std::string> locations = {
+      ""};  // ` loc("name")`, or empty; the last one is that of new operations
   Precision precision = Precision::kDefault;
   bool explicit_nan = true;
   bool finished = false;

@@ -201,7 +201,7 @@ Value Builder::scatter(Value x, Value indices, Value updates, const ScatterDims&
     }
   }
   const TypeEntry* scalar = impl_->intern({x.dtype(), {}});
-  const Impl::Body made = impl_->reducer(kOp, {&scalar, 1}, body);
+  Impl::Body made = impl_->reducer(kOp, {&scalar, 1}, body);
   const std::string numbers = Numbers("scatter")
                                   .list("update_window_dims", dims.update_window_dims)
                                   .list("inserted_window_dims", dims.inserted_window_dims)

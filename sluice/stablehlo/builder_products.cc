@@ -124,6 +124,10 @@ Value Builder::dot_general(Value a, Value b, const DotDims& dims, std::optional<
   return impl_->add(kOp, {a, b},
                     Attributes()
                         .raw("dot_dimension_numbers", dot_text(dims))
+                        .note("lhs_batch", dims.lhs_batch)
+                        .note("rhs_batch", dims.rhs_batch)
+                        .note("lhs_contract", dims.lhs_contract)
+                        .note("rhs_contract", dims.rhs_contract)
                         .raw("precision_config", impl_->precision_text()),
                     result);
 }

@@ -104,7 +104,7 @@ Values Builder::reduce(std::span<const Value> operands, std::span<const Value> i
     scalars.push_back(impl_->entry(inits[i]));
     results.push_back(impl_->intern({operands[i].dtype(), left}));
   }
-  const Impl::Body made = impl_->reducer(kOp, scalars, body);
+  Impl::Body made = impl_->reducer(kOp, scalars, body);
   return impl_->add(kOp, joined(operands, inits), {&made, 1}, Attributes().ints("dimensions", dims), results);
 }
 
@@ -182,7 +182,7 @@ Values Builder::reduce_window(std::span<const Value> operands, std::span<const V
     scalars.push_back(impl_->entry(inits[i]));
     results.push_back(impl_->intern({operands[i].dtype(), places}));
   }
-  const Impl::Body made = impl_->reducer(kOp, scalars, body);
+  Impl::Body made = impl_->reducer(kOp, scalars, body);
   return impl_->add(kOp, joined(operands, inits), {&made, 1},
                     Attributes()
                         .ints("window_dimensions", full.sizes)
@@ -245,7 +245,7 @@ Values Builder::sort(std::span<const Value> operands, int64_t dim, bool stable, 
     results.push_back(impl_->entry(v));
   }
   const TypeEntry* predicate = impl_->intern({DType::kPred, {}});
-  const Impl::Body made = impl_->region(kOp, true, arguments, comparator);
+  Impl::Body made = impl_->region(kOp, true, arguments, comparator);
   impl_->check_results(kOp, "its comparator", made, {&predicate, 1});
   return impl_->add(kOp, operands, {&made, 1},
                     Attributes().number("dimension", dim).flag("is_stable", stable), results);

@@ -71,14 +71,7 @@ Value Builder::reshape(Value x, const Dims& dims) {
     reject(kOp, "the number of elements must stay the same, found ", x.type().str(), " (", x.type().numel(),
            ") and ", result->text, " (", result->type.numel(), ")");
   }
-  const Value made = impl_->add(kOp, std::span<const Value>(&x, 1), {}, result);
-  impl_->reshapes[made.id()] = x;
-  return made;
-}
-
-Value Builder::reshaped_from(Value x) {
-  const auto found = impl_->reshapes.find(x.id());
-  return found == impl_->reshapes.end() ? Value() : found->second;
+  return impl_->add(kOp, std::span<const Value>(&x, 1), {}, result);
 }
 
 Value Builder::transpose(Value x, const Dims& permutation) {
@@ -92,25 +85,7 @@ Value Builder::transpose(Value x, const Dims& permutation) {
   if (is_iota(permutation)) return x;
   Type result{x.dtype(), {}};
   for (int64_t from : permutation) result.dims.push_back(x.dim(from));
-  const Value made = impl_->add(kOp, {x}, Attributes().ints("permutation", permutation), result);
-  impl_->transposes[made.id()] = {x, permutation};
-  return made;
-}
-
-Value Builder::transposed_from(Value x, const Dims& permutation) {
-  const auto found = impl_->transposes.find(x.id());
-  return found == impl_->transposes.end() || found->second.permutation != permutation ? Value()
-                                                                                      : found->second.operand;
-}
-
-Value Builder::with_rows_together(Value x) {
-  const auto found = impl_->transposes.find(x.id());
-  if (found == impl_->transposes.end()) return {};
-  auto [operand, permutation] = found->second;
-  int64_t& last_but_one = permutation[permutation.size() - 2];
-  if (last_but_one != operand.rank() - 1) return {};
-  std::swap(last_but_one, permutation.back());
-  return transpose(operand, permutation);
+  return impl_->add(kOp, {x}, Attributes().ints("permutation", permutation), result);
 }
 
 Value Builder::slice(Value x, const Dims& start, const Dims& limit, const Dims& strides) {
@@ -129,17 +104,9 @@ Value Builder::slice(Value x, const Dims& start, const Dims& limit, const Dims& 
     result.dims.push_back((limit[i] - start[i] + steps[i] - 1) / steps[i]);
   }
   if (result.dims == x.dims()) return x;
-  const Value made = impl_->add(
+  return impl_->add(
       kOp, {x}, Attributes().ints("start_indices", start).ints("limit_indices", limit).ints("strides", steps),
       result);
-  if (std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; }))
-    impl_->slices[made.id()] = {x, start};
-  return made;
-}
-
-Value Builder::sliced_from(Value x, const Dims& start) {
-  const auto found = impl_->slices.find(x.id());
-  return found == impl_->slices.end() || found->second.start != start ? Value() : found->second.operand;
 }
 
 Value Builder::slice_dim(Value x, int64_t dim, int64_t start, int64_t limit, int64_t stride) {

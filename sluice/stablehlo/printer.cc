@@ -1,6 +1,7 @@
-// The module around main's operations.
+// Operations as text, and the module around them.
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 #include "sluice/stablehlo/builder_impl.h"
 
@@ -19,7 +20,97 @@ void check_module_name(std::string_view name) {
   }
 }
 
+void append_number(std::string& text, int64_t value) {
+  char digits[24];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
 }  // namespace
+
+void Builder::Impl::append_name(std::string& text, Value v) const {
+  const ValueInfo& found = info(v);
+  text += found.kind == 'p' ? "%arg" : found.kind == 'b' ? "%b" : "%";
+  append_number(text, found.number);
+}
+
+void Builder::Impl::append_names(std::string& text, std::span<const Value> list) const {
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (i > 0) text += ", ";
+    append_name(text, list[i]);
+  }
+}
+
+void Builder::Impl::append_types(std::string& text, std::span<const TypeEntry* const> list) const {
+  text += '(';
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += list[i]->text;
+  }
+  text += ')';
+}
+
+void Builder::Impl::append_signature(std::string& text, std::span<const Value> operands,
+                                     std::span<const Value> results) const {
+  const auto append = [&](std::span<const Value> list) {
+    text += '(';
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (i > 0) text += ", ";
+      text += entry(list[i])->text;
+    }
+    text += ')';
+  };
+  text += " : ";
+  append(operands);
+  text += " -> ";
+  if (results.size() == 1) {
+    text += entry(results[0])->text;
+  } else {
+    append(results);
+  }
+}
+
+void Builder::Impl::append_operation(std::string& text, const Operation& op, size_t depth) const {
+  text.append(2 * depth, ' ');
+  append_names(text, op.results);
+  text += op.results.empty() ? "\"" : " = \"";
+  text += op.name;
+  text += "\"(";
+  append_names(text, op.operands);
+  text += ')';
+  for (size_t i = 0; i < op.bodies.size(); ++i) {
+    text += i == 0 ? " ({\n" : "}, {\n";
+    append_block(text, op.bodies[i], depth);
+    text.append(2 * depth, ' ');
+  }
+  if (!op.bodies.empty()) text += "})";
+  text += op.attributes.text();
+  append_signature(text, op.operands, op.results);
+  if (op.named) text += locations[static_cast<size_t>(op.location)];
+  text += '\n';
+}
+
+// A region's block inside an operation of this depth.
+void Builder::Impl::append_block(std::string& text, const Block& block, size_t depth) const {
+  if (!block.arguments.empty()) {
+    text.append(2 * depth, ' ');
+    text += "^bb0(";
+    for (size_t i = 0; i < block.arguments.size(); ++i) {
+      if (i > 0) text += ", ";
+      append_name(text, block.arguments[i]);
+      text += ": ";
+      text += entry(block.arguments[i])->text;
+    }
+    text += "):\n";
+  }
+  for (const auto& op : block.operations) append_operation(text, *op, depth + 1);
+  text.append(2 * depth + 2, ' ');
+  text += "\"stablehlo.return\"(";
+  append_names(text, block.results);
+  text += ')';
+  append_signature(text, block.results, {});
+  if (block.named) text += locations[static_cast<size_t>(block.location)];
+  text += '\n';
+}
 
 std::string Builder::finish(std::span<const Value> results, std::span<const Donation> donations,
                             int num_replicas, std::string_view module_name) {
@@ -53,9 +144,9 @@ std::string Builder::finish(std::span<const Value> results, std::span<const Dona
   }
   self.finished = true;
 
-  const std::string& body = self.scopes.back().text;
+  const Operations& body = self.scopes.back().block.operations;
   std::string text;
-  text.reserve(body.size() + 256 + 64 * (self.parameters.size() + 2 * results.size()));
+  text.reserve(128 * (body.size() + self.parameters.size() + results.size()) + 256);
   text += base::str("module @", module_name, " attributes {mhlo.num_replicas = ", num_replicas,
                     " : i32, mhlo.num_partitions = 1 : i32} {\n  func.func public @main(");
   for (size_t i = 0; i < self.parameters.size(); ++i) {
@@ -76,7 +167,7 @@ std::string Builder::finish(std::span<const Value> results, std::span<const Dona
   for (Value v : results) types.push_back(self.entry(v));
   self.append_types(text, types);
   text += " {\n";
-  text += body;
+  for (const auto& op : body) self.append_operation(text, *op, 2);
   text += "    \"func.return\"(";
   self.append_names(text, results);
   text += ") : ";

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
-ROOMS = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "device", "replica", "data",
+ROOMS = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "patterns", "device", "replica", "data",
          "models", "session", "train", "pod", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
@@ -14,16 +14,17 @@ HIDDEN_ROOMS = {
     "estimate": ["cloud"],
     "collectives": ["cloud", "estimate"],
     "kernels": ["cloud", "estimate", "collectives"],
+    "patterns": ["cloud", "pjrt", "estimate", "collectives", "kernels"],
     "ops": ["cloud", "pjrt", "estimate", "collectives", "kernels"],
     "device": ["cloud", "estimate"],
     "replica": ["cloud", "estimate", "kernels"],
-    "data": ["stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "device", "replica"],
-    "models": ["cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "device", "replica", "data"],
-    "session": ["estimate", "collectives", "kernels", "ops"],
-    "train": ["estimate", "collectives", "kernels", "ops"],
-    "pod": ["stablehlo", "pjrt", "collectives", "kernels", "ops", "device", "replica", "data", "models", "session", "train"],
+    "data": ["stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
+    "models": ["cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
+    "session": ["estimate", "collectives", "kernels", "patterns", "ops"],
+    "train": ["estimate", "collectives", "kernels", "patterns", "ops"],
+    "pod": ["stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "session", "train"],
 }
-WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "data", "pod"]
+WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "data", "pod"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of

@@ -1,15 +1,12 @@
-#include "sluice/ops/kernel_calls.h"
-
+// What single rows become for a target with kernels.
 #include <gmock/gmock.h>
 
 #include "sluice/base/error.h"
-#include "sluice/ops/fusions.h"
-#include "sluice/ops/test_library.h"
+#include "sluice/patterns/testing/library.h"
 
-namespace sluice::ops {
+namespace sluice::patterns {
 namespace {
 
-using enum DType;
 using ::testing::HasSubstr;
 
 struct ConvolutionCall : TestCall {
@@ -20,7 +17,7 @@ struct ConvolutionCall : TestCall {
   }
 };
 
-TEST(KernelCalls, AConvolutionIsCalledWhereThereIsAKernel) {
+TEST(Calls, AConvolutionIsCalledWhereThereIsAKernel) {
   ConvolutionCall call(kF32), again(kF32), rough(kBF16);
   const TestLibrary all(true), none(false);
   const std::string text = text_of(call, all);
@@ -34,7 +31,7 @@ TEST(KernelCalls, AConvolutionIsCalledWhereThereIsAKernel) {
   EXPECT_THAT(text_of(rough, all), HasSubstr("stablehlo.convolution"));
 }
 
-TEST(KernelCalls, AProductTakesATransposedOperandAsItLies) {
+TEST(Calls, AProductTakesATransposedOperandAsItLies) {
   const TestLibrary all(true);
   TestCall call("aten::mm");
   call.tensor("self", {kF32, {64, 32}});
@@ -50,14 +47,14 @@ TEST(KernelCalls, AProductTakesATransposedOperandAsItLies) {
   EXPECT_TRUE(all.product.transposed_b);
 }
 
-TEST(KernelCalls, DimensionsThatDoNotFitAreTheCompilersError) {
+TEST(Calls, DimensionsThatDoNotFitAreTheCompilersError) {
   const TestLibrary all(true);
   TestCall call("aten::mm");
   call.tensor("self", {kF32, {64, 32}}).tensor("mat2", {kF32, {33, 48}});
   EXPECT_THROW((void)text_of(call, all), Error);
 }
 
-TEST(KernelCalls, ABatchWhoseRowsLieTogetherIsNotTornApart) {
+TEST(Calls, ABatchWhoseRowsLieTogetherIsNotTornApart) {
   const TestLibrary all(true);
   TestCall call("aten::bmm");
   call.tensor("self", {kF32, {8, 64, 32}});
@@ -72,7 +69,7 @@ TEST(KernelCalls, ABatchWhoseRowsLieTogetherIsNotTornApart) {
   EXPECT_EQ(all.product.k, 32);
 }
 
-TEST(KernelCalls, SumsOverTheFirstDimensionsAreAKernels) {
+TEST(Calls, SumsOverTheFirstDimensionsAreAKernels) {
   const TestLibrary all(true);
   const auto text = [&](const Dims& dims, const Dims& over) {
     TestCall call("aten::sum.dim_IntList");
@@ -97,7 +94,7 @@ std::string attention_text(const TestLibrary& library, Type q, Type k, bool back
   return text_of(call, library);
 }
 
-TEST(KernelCalls, AttentionIsAKernelsOnTensorsAsModelsMakeThem) {
+TEST(Calls, AttentionIsAKernelsOnTensorsAsModelsMakeThem) {
   const TestLibrary all(true), none(false);
   const Type q{kF32, {2, 4, 64, 64}}, k{kF32, {2, 4, 96, 64}};
   const std::string text = attention_text(all, q, k, false), backward = attention_text(all, q, k, true);
@@ -117,7 +114,7 @@ TEST(KernelCalls, AttentionIsAKernelsOnTensorsAsModelsMakeThem) {
   EXPECT_THAT(attention_text(all, small, small, false), Not(HasSubstr("sluice_attention")));
 }
 
-TEST(KernelCalls, AttentionReadsWhatOneLayerMadeAsItLies) {
+TEST(Calls, AttentionReadsWhatOneLayerMadeAsItLies) {
   const TestLibrary all(true);
   // q, k and v: these heads of a tensor [2, 64, 12 × 64], or of another one for each.
   const auto text = [&](const std::vector<int64_t>& first_heads, bool backward, bool one_tensor = true) {
@@ -148,14 +145,14 @@ TEST(KernelCalls, AttentionReadsWhatOneLayerMadeAsItLies) {
   EXPECT_THAT(text({0, 4, 8}, false, false), Not(HasSubstr(one_operand))) << "of three tensors";
 }
 
-TEST(KernelCalls, AttentionRefusesWhatDoesNotFit) {
+TEST(Calls, AttentionRefusesWhatDoesNotFit) {
   const TestLibrary none(false);
   const Type q{kF32, {2, 4, 5, 8}}, other_heads{kF32, {2, 2, 5, 8}}, flat{kF32, {8, 5, 8}};
   EXPECT_THROW((void)attention_text(none, q, other_heads, false), Error);
   EXPECT_THROW((void)attention_text(none, flat, flat, false), Error);
 }
 
-TEST(KernelCalls, SoftmaxAlongTheLastDimensionIsAKernels) {
+TEST(Calls, SoftmaxAlongTheLastDimensionIsAKernels) {
   const TestLibrary all(true);
   const auto text = [&](const char* op, const Dims& dims, int64_t dim) {
     TestCall call(op);
@@ -168,7 +165,7 @@ TEST(KernelCalls, SoftmaxAlongTheLastDimensionIsAKernels) {
   EXPECT_THAT(text("aten::_softmax", {128, 10}, 1), Not(HasSubstr("sluice_softmax"))) << "small";
 }
 
-TEST(KernelCalls, GeluIsAKernels) {
+TEST(Calls, GeluIsAKernels) {
   const TestLibrary all(true);
   const auto text = [&](const Type& x, const char* approximate, bool backward) {
     TestCall call(backward ? "aten::gelu_backward" : "aten::gelu");
@@ -184,12 +181,10 @@ TEST(KernelCalls, GeluIsAKernels) {
   EXPECT_THAT(text({kBF16, {128, 256}}, "none", true), Not(HasSubstr("sluice_gelu")));
 }
 
-TEST(KernelCalls, AProductTakesItsBias) {
+TEST(Calls, AProductTakesItsBias) {
   const TestLibrary all(true);
   const auto text = [&](const Dims& bias, double alpha) {
     TestCall call("aten::addmm");
-    Fusions notes;
-    call.slots.notes = &notes;
     call.tensor("self", {kF32, bias}).tensor("mat1", {kF32, {40, 48}}).tensor("mat2", {kF32, {48, 64}});
     return text_of(call.number("beta", 1, /*constant=*/true).number("alpha", alpha, alpha == 1), all);
   };
@@ -201,43 +196,7 @@ TEST(KernelCalls, AProductTakesItsBias) {
   EXPECT_THAT(text({1}, 1), HasSubstr("stablehlo.add"));
 }
 
-TEST(KernelCalls, AReluIsPartOfAProductThatNothingElseReads) {
-  const TestLibrary all(true);
-  Fusions notes;
-  TestCall call("aten::relu");
-  call.slots.library = &all;
-  call.slots.notes = &notes;
-  const auto parameter = [&](const Dims& dims) { return call.builder.parameter({kF32, dims}); };
-  Emit e = call.emit();
-  const Value product = kernel_product(e, parameter({40, 48}), parameter({48, 64}));
-  const Value seen = e.b.reshape(e.b.reshape(product, {40 * 64}), {8, 5, 64});
-  const Value bias = parameter({64}), biased = kernel_added(e, seen, bias);
-  ASSERT_TRUE(static_cast<bool>(biased));
-  EXPECT_EQ(biased.dims(), (Dims{8, 5, 64}));
-  EXPECT_FALSE(static_cast<bool>(kernel_rectified_product(e, product))) << "it has no bias";
-  EXPECT_FALSE(static_cast<bool>(kernel_added(e, biased, bias))) << "it has one";
-  EXPECT_FALSE(static_cast<bool>(kernel_added(e, biased, parameter({5, 64})))) << "neither a row nor all";
-  const Value sum = kernel_added(e, biased, parameter({8, 5, 64}));
-  ASSERT_TRUE(static_cast<bool>(sum));
-  EXPECT_EQ(sum.dims(), biased.dims());
-  EXPECT_FALSE(static_cast<bool>(kernel_rectified_product(e, sum)));
-  EXPECT_FALSE(static_cast<bool>(kernel_gated_product(e, biased, seen))) << "it has a bias";
-  EXPECT_FALSE(static_cast<bool>(kernel_gated_product(e, seen, product))) << "the gate has other dims";
-  const Value gated = kernel_gated_product(e, seen, biased);
-  ASSERT_TRUE(static_cast<bool>(gated));
-  EXPECT_EQ(gated.dims(), seen.dims());
-  notes.readers[biased.id()] = 1;
-  const Value rectified = kernel_rectified_product(e, biased);
-  ASSERT_TRUE(static_cast<bool>(rectified));
-  EXPECT_EQ(rectified.dims(), biased.dims());
-  notes.readers[biased.id()] = 2;
-  EXPECT_FALSE(static_cast<bool>(kernel_rectified_product(e, biased)));
-  notes.readers[product.id()] = 2;
-  EXPECT_FALSE(static_cast<bool>(kernel_added(e, seen, bias)));
-  EXPECT_FALSE(static_cast<bool>(kernel_gated_product(e, seen, biased)));
-}
-
-TEST(KernelCalls, LayerNormalizationIsAKernels) {
+TEST(Calls, LayerNormalizationIsAKernels) {
   const TestLibrary all(true);
   const auto text = [&](const Type& input, bool weight, bool bias) {
     TestCall call("aten::native_layer_norm");
@@ -259,7 +218,7 @@ TEST(KernelCalls, LayerNormalizationIsAKernels) {
   EXPECT_THAT(text({kBF16, {64, 32, 8}}, false, false), Not(HasSubstr("sluice_layer_norm")));
 }
 
-TEST(KernelCalls, TheGradientOfLayerNormalizationIsAKernels) {
+TEST(Calls, TheGradientOfLayerNormalizationIsAKernels) {
   const TestLibrary all(true);
   const auto text = [&](DType dtype, int64_t rows, bool weight, const Dims& mask) {
     TestCall call("aten::native_layer_norm_backward");
@@ -279,4 +238,4 @@ TEST(KernelCalls, TheGradientOfLayerNormalizationIsAKernels) {
 }
 
 }  // namespace
-}  // namespace sluice::ops
+}  // namespace sluice::patterns

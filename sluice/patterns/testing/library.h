@@ -1,11 +1,16 @@
-// For tests: a library of kernels without kernels.
+// For tests: a library of kernels without kernels, and programs rewritten for it.
 #pragma once
 
 #include <string>
 
 #include "sluice/ops/test_call.h"
+#include "sluice/patterns/patterns.h"
 
-namespace sluice::ops {
+namespace sluice::patterns {
+
+// The tests rewrite rows.
+using namespace ops;
+using enum stablehlo::DType;
 
 // Has a kernel for everything that it is asked for, or for nothing.
 struct TestLibrary : stablehlo::KernelLibrary {
@@ -29,14 +34,19 @@ struct TestLibrary : stablehlo::KernelLibrary {
   mutable stablehlo::AttentionCall attention;
 };
 
-// The program of a row's results.
+// The program of these results, for a target with these kernels.
+inline std::string rewritten(Builder& b, const Values& results, const TestLibrary& library,
+                             const std::vector<stablehlo::Donation>& donations = {}) {
+  return b.finish(rewrite(b, results, donations, &library), donations);
+}
+
+// The program of a row's results, likewise.
 inline std::string text_of(TestCall& call, const TestLibrary& library) {
-  call.slots.library = &library;
   Emit e = call.emit();
   Values results;
   for (const Value value : find_row(e.op())->emit(e))
     if (value) results.push_back(value);
-  return call.builder.finish(results, {});
+  return rewritten(call.builder, results, library);
 }
 
-}  // namespace sluice::ops
+}  // namespace sluice::patterns

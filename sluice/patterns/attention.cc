@@ -1,0 +1,98 @@
+// Matches the composites attention and attention_gradient, for which the target has a kernel.
+// Makes "sluice_attention" and "sluice_attention_gradient" (stablehlo/kernel_library.h). Where q, k and v are
+// parts of one tensor, as one linear layer makes them (packed QKV), the calls read that tensor and write its
+// gradient as a whole. Their operands have positions before heads, as models make them, so that XLA drops
+// both transposes, theirs and this one. (A layout that says the same leaves copies behind.)
+#include <utility>
+
+#include "sluice/patterns/calls.h"
+#include "sluice/patterns/table.h"
+#include "sluice/stablehlo/composites.h"
+
+namespace sluice::patterns {
+namespace {
+
+namespace composites = stablehlo::composites;
+using stablehlo::AttentionCall;
+
+const Dims kPositionsFirst = {0, 2, 1, 3};  // also the way back
+Dims positions_first(const Dims& dims) {
+  return dims.size() == 4 ? Dims{dims[0], dims[2], dims[1], dims[3]} : dims;
+}
+Value positions_first(Builder& b, Value x) { return x.rank() == 4 ? b.transpose(x, kPositionsFirst) : x; }
+
+// The tensor [batch, positions, 3 heads size] whose parts q, k and v are. Else empty.
+Value packed_qkv(Rewriter& r, Value q, Value k, Value v) {
+  const int64_t heads = q.dim(1), positions = q.dim(2), size = q.dim(3);
+  const Dims all = {q.dim(0), positions, 3 * heads, size};
+  Value whole;
+  int64_t first = 0;
+  for (const Value part : {q, k, v}) {
+    const Operation* const transpose = r.made_by(part, "stablehlo.transpose");
+    if (transpose == nullptr || transpose->attributes.list("permutation") != kPositionsFirst) return {};
+    const Value rows = transpose->operands[0];
+    const Operation* const slice = r.made_by(rows, "stablehlo.slice");
+    if (slice == nullptr || slice->attributes.list("start_indices") != Dims{0, 0, first, 0}) return {};
+    if (slice->attributes.list("strides") != Dims{1, 1, 1, 1}) return {};
+    if (slice->operands[0].dims() != all || rows.dim(2) != heads) return {};
+    const Value from = r.before_reshapes(slice->operands[0]);
+    if (whole && from != whole) return {};
+    whole = from;
+    first += heads;
+  }
+  return r.b.reshape(whole, {all[0], positions, 3 * heads * size});
+}
+
+Values call(Rewriter& r, std::string_view target, Values operands, std::vector<Type> results,
+            const Operation& op) {
+  for (Value& operand : operands) operand = positions_first(r.b, operand);
+  for (Type& result : results) result.dims = positions_first(result.dims);
+  Values made = call_on_rows(r.b, target, operands, results,
+                             {{"causal", op.number("causal")}, {"scale", op.real("scale")}});
+  for (Value& value : made) value = positions_first(r.b, value);
+  return made;
+}
+
+bool takes(const KernelLibrary& kernels, Value q, Value k, Value v) {
+  return all_f32({q, k, v}) && !is_small(q) &&
+         kernels.has(
+             {.batch = q.dim(0), .heads = q.dim(1), .queries = q.dim(2), .keys = k.dim(2), .size = q.dim(3)});
+}
+
+Values forward(Rewriter& r, const KernelLibrary& kernels, const Operation& op) {
+  const Value q = op.operands[0], k = op.operands[1], v = op.operands[2];
+  if (!takes(kernels, q, k, v)) return {};
+  const Value whole = packed_qkv(r, q, k, v);
+  const Dims rows(q.dims().begin(), q.dims().begin() + 3);
+  return call(r, AttentionCall::kTarget, whole ? Values{whole} : Values{q, k, v},
+              {q.type(), {DType::kF32, rows}}, op);
+}
+
+Values gradient(Rewriter& r, const KernelLibrary& kernels, const Operation& op) {
+  const Value grad = op.operands[0], q = op.operands[1], k = op.operands[2], v = op.operands[3];
+  const Value output = op.operands[4], logsumexp = op.operands[5];
+  if (!takes(kernels, q, k, v) || !all_f32({grad, output, logsumexp})) return {};
+  constexpr std::string_view kTarget = AttentionCall::kGradientTarget;
+  const Value whole = packed_qkv(r, q, k, v);
+  if (!whole) return call(r, kTarget, {grad, q, k, v, output, logsumexp}, {q.type(), k.type(), v.type()}, op);
+  const Value grad_qkv = call(r, kTarget, {grad, whole, output, logsumexp}, {whole.type()}, op)[0];
+  const int64_t columns = whole.dim(2) / 3;
+  Values parts;
+  for (int64_t first = 0; first < whole.dim(2); first += columns) {
+    const Value part = r.b.slice_dim(grad_qkv, 2, first, first + columns);
+    parts.push_back(positions_first(r.b, r.b.reshape(part, positions_first(q.dims()))));
+  }
+  return parts;
+}
+
+}  // namespace
+
+void attention(Rewriter& r, const KernelLibrary& kernels) {
+  r.each([&](const Operation& op) -> Values {
+    if (op.is_composite(composites::kAttention)) return forward(r, kernels, op);
+    if (op.is_composite(composites::kAttentionGradient)) return gradient(r, kernels, op);
+    return {};
+  });
+}
+
+}  // namespace sluice::patterns

@@ -1,0 +1,58 @@
+#include "sluice/patterns/calls.h"
+
+#include <algorithm>
+
+namespace sluice::patterns {
+namespace {
+
+Values call(Builder& b, std::string_view target, const Values& operands, const std::vector<Type>& results,
+            const CallAttributes& attributes, Dims (*layout)(int64_t rank), bool in_place) {
+  stablehlo::CallOptions options{.in_place = in_place, .pure = true};
+  for (const Value v : operands) options.operand_layouts.push_back(layout(v.rank()));
+  for (const Type& type : results) options.result_layouts.push_back(layout(type.rank()));
+  return b.custom_call(target, operands, results, attributes, options);
+}
+
+}  // namespace
+
+Dims rows_layout(int64_t rank) {
+  Dims layout;
+  for (int64_t d = rank - 1; d >= 0; --d) layout.push_back(d);
+  return layout;
+}
+
+Dims channels_last_layout(int64_t rank) {
+  Dims layout = {1};
+  for (int64_t d = rank - 1; d >= 2; --d) layout.push_back(d);
+  layout.push_back(0);
+  return layout;
+}
+
+bool all_f32(const Values& values) {
+  return std::all_of(values.begin(), values.end(), [](Value v) { return !v || v.dtype() == DType::kF32; });
+}
+bool all_f32(std::initializer_list<Value> values) { return all_f32(Values(values)); }
+
+Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
+                    const std::vector<Type>& results, const CallAttributes& attributes, bool in_place) {
+  return call(b, target, operands, results, attributes, rows_layout, in_place);
+}
+
+Values call_on_activations(Builder& b, std::string_view target, const Values& operands,
+                           const std::vector<Type>& results, const CallAttributes& attributes,
+                           bool in_place) {
+  const auto layout = [](int64_t rank) { return rank > 1 ? channels_last_layout(rank) : rows_layout(rank); };
+  return call(b, target, operands, results, attributes, layout, in_place);
+}
+
+Values call_in_layouts(Builder& b, std::string_view target, const Values& operands,
+                       const std::vector<Type>& results, const CallAttributes& attributes,
+                       const std::vector<Dims>& layouts) {
+  stablehlo::CallOptions options{.pure = true};
+  const auto middle = layouts.begin() + static_cast<int64_t>(operands.size());
+  options.operand_layouts.assign(layouts.begin(), middle);
+  options.result_layouts.assign(middle, layouts.end());
+  return b.custom_call(target, operands, results, attributes, options);
+}
+
+}  // namespace sluice::patterns

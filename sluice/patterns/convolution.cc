@@ -1,0 +1,79 @@
+// Matches the composites of convolutions for which the target has a kernel; both gradients of one at once
+// where they are wanted and there is a kernel, else each of them alone.
+// Makes "sluice_convolution" (stablehlo/kernel_library.h). With both gradients in one call nothing reads the
+// weights after their gradient is there, so that an update of theirs needs no copy.
+#include <utility>
+
+#include "sluice/patterns/calls.h"
+#include "sluice/patterns/table.h"
+#include "sluice/stablehlo/composites.h"
+
+namespace sluice::patterns {
+namespace {
+
+namespace composites = stablehlo::composites;
+using stablehlo::ConvolutionCall;
+using Kind = ConvolutionCall::Kind;
+
+ConvolutionCall call_of(const Operation& op, Kind kind, Value x, Value w, Value y) {
+  return {kind,
+          x.dims(),
+          w.dims(),
+          y.dims(),
+          op.ints("stride"),
+          op.ints("padding"),
+          op.ints("dilation"),
+          op.number("groups")};
+}
+
+Values call(Rewriter& r, const KernelLibrary& kernels, const ConvolutionCall& call, const Operation& op) {
+  if (!all_f32(op.operands) || !all_f32(op.results) || !kernels.has(call)) return {};
+  const int64_t rank = op.operands[0].rank();
+  // What is not a weight is an activation, with its channels last.
+  const Dims activation = channels_last_layout(rank), weight = rows_layout(rank);
+  std::vector<Dims> layouts;
+  switch (call.kind) {
+    case Kind::kForward:
+    case Kind::kData:
+      layouts = {activation, weight, activation};
+      break;
+    case Kind::kWeights:
+      layouts = {activation, activation, weight};
+      break;
+    case Kind::kBackward:
+      layouts = {activation, weight, activation, activation, weight};
+      break;
+  }
+  std::vector<Type> results;
+  for (const Value result : op.results) results.push_back(result.type());
+  return call_in_layouts(r.b, ConvolutionCall::kTarget, op.operands, results,
+                         {{"kind", static_cast<int64_t>(call.kind)},
+                          {"stride", call.stride},
+                          {"padding", call.padding},
+                          {"dilation", call.dilation},
+                          {"groups", call.groups}},
+                         layouts);
+}
+
+}  // namespace
+
+void convolution(Rewriter& r, const KernelLibrary& kernels) {
+  r.each([&](const Operation& op) -> Values {
+    if (!op.is_composite(composites::kConvolutionGradients)) return {};
+    const Values& in = op.operands;
+    return call(r, kernels, call_of(op, Kind::kBackward, in[0], in[1], in[2]), op);
+  });
+  r.open(composites::kConvolutionGradients);
+  r.each([&](const Operation& op) -> Values {
+    const Values &in = op.operands, &out = op.results;
+    if (op.is_composite(composites::kConvolution))
+      return call(r, kernels, call_of(op, Kind::kForward, in[0], in[1], out[0]), op);
+    if (op.is_composite(composites::kConvolutionOfX))
+      return call(r, kernels, call_of(op, Kind::kData, out[0], in[1], in[0]), op);
+    if (op.is_composite(composites::kConvolutionOfW))
+      return call(r, kernels, call_of(op, Kind::kWeights, in[0], out[0], in[1]), op);
+    return {};
+  });
+}
+
+}  // namespace sluice::patterns

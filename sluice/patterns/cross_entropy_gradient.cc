@@ -1,0 +1,27 @@
+// Matches the gradient of log_softmax(x), along the classes, of the gradient of nll_loss: cross-entropy's.
+// Its sum over a row's classes is that row's one number, so it is that number that is used, and the gradient
+// of nll_loss is never in memory as a whole: the compiler makes it where it is used. For every target.
+#include "sluice/patterns/calls.h"
+#include "sluice/patterns/table.h"
+#include "sluice/stablehlo/composites.h"
+
+namespace sluice::patterns {
+
+namespace composites = stablehlo::composites;
+
+void cross_entropy_gradient(Rewriter& r) {
+  r.each([&](const Operation& op) -> Values {
+    if (!op.is_composite(composites::kSoftmaxGradient) || op.number("logarithm") != 1 ||
+        op.number("dim") != 1)
+      return {};
+    const Value grad = op.operands[0], output = op.operands[1];
+    const Operation* const loss = r.composite(grad, composites::kNllGradient);
+    if (loss == nullptr || grad.rank() != 2 || loss->operands[0].dtype() != grad.dtype()) return {};
+    Builder& b = r.b;
+    const Value of_rows = b.reshape(loss->operands[0], {grad.dim(0)});
+    const Value sum = b.broadcast_in_dim(of_rows, grad.dims(), {0});
+    return {b.subtract(grad, b.multiply(b.exp(output), sum))};
+  });
+}
+
+}  // namespace sluice::patterns

@@ -1,0 +1,110 @@
+// Each pattern from text to text: a program before it and after it, in golden/NAME.before.mlir and
+// golden/NAME.after.mlir.
+//
+// SLUICE_UPDATE_GOLDEN=1 rewrites the files; look at the difference before committing it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "sluice/patterns/table.h"
+#include "sluice/patterns/testing/rows.h"
+
+namespace sluice::patterns {
+namespace {
+
+const Dims kImages = {8, 4, 32, 32}, kRows = {128, 256};
+
+// The results of a small program in which the pattern has something to do.
+Values program_of(const std::string& pattern, Rows& r) {
+  const auto linear = [&] {
+    return r.add(r.mm(r.parameter({40, 48}), r.parameter({48, 64})), r.parameter({64}));
+  };
+  if (pattern == "attention") return r.attention(r.parameter({2, 4, 64, 64}));
+  if (pattern == "convolution") return {r.convolution(r.parameter(kImages), r.parameter({8, 4, 3, 3}))};
+  if (pattern == "max_pooling") return {r.max_pooling(r.parameter(kImages))};
+  if (pattern == "batch_norm_statistics" || pattern == "relu_of_batch_norm")
+    return {r.relu(r.add(r.normalize(r.parameter(kImages))[0], r.parameter(kImages)))};
+  if (pattern == "batch_norm_gradient") {
+    const Value x = r.parameter(kImages);
+    const Values y = r.normalize(x);
+    return r.normalization_gradient(r.relu_gradient(r.parameter(kImages), r.relu(y[0])), x, y);
+  }
+  if (pattern == "layer_norm") return r.layer_norm(r.parameter(kRows));
+  if (pattern == "softmax") return {r.softmax(r.parameter(kRows))};
+  if (pattern == "gelu") return {r.gelu(r.parameter(kRows))};
+  if (pattern == "sum_of_rows") return {r.b.reduce_sum(r.parameter(kRows), {0})};
+  if (pattern == "product")
+    return {r.mm(r.parameter({40, 48}), r.b.transpose(r.parameter({64, 48}), {1, 0}))};
+  if (pattern == "bias_of_product") return {linear()};
+  if (pattern == "relu_of_product") return {r.relu(linear())};
+  if (pattern == "residual_of_product") return {r.add(linear(), r.parameter({40, 64}))};
+  if (pattern == "relu_gradient_of_product")
+    return {r.relu_gradient(r.mm(r.parameter({40, 48}), r.parameter({48, 64})), r.parameter({40, 64}))};
+  if (pattern == "optimizer_update") {
+    const Value p = r.parameter({256, 256}), rate = r.b.parameter({DType::kF32, {1}});
+    const Value step = r.b.broadcast(r.b.reshape(rate, {}), p.dims());
+    return {r.b.subtract(p, r.b.multiply(r.parameter({256, 256}), step))};
+  }
+  if (pattern == "cross_entropy_gradient") return {r.cross_entropy_gradient(r.parameter(kRows))};
+  return {};
+}
+
+void compare(const std::string& name, const std::string& text) {
+  const std::filesystem::path path = std::filesystem::path(SLUICE_GOLDEN_DIR) / (name + ".mlir");
+  const char* wish = std::getenv("SLUICE_UPDATE_GOLDEN");
+  if (wish != nullptr && std::string(wish) == "1") {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return;
+  }
+  std::ifstream file(path);
+  ASSERT_TRUE(file) << path << " is missing; SLUICE_UPDATE_GOLDEN=1 writes it";
+  std::stringstream recorded;
+  recorded << file.rdbuf();
+  EXPECT_EQ(text, recorded.str()) << "SLUICE_UPDATE_GOLDEN=1 rewrites " << path;
+}
+
+// Rewrites by the table as far as this pattern.
+std::string after(const std::string& pattern) {
+  Rows r;
+  const TestLibrary all(true);
+  std::vector<stablehlo::Donation> donations;
+  const Values results = program_of(pattern, r);
+  if (pattern == "optimizer_update") {
+    donations.resize(3);
+    donations[0] = {stablehlo::Donation::Kind::kAliasOutput, 0};
+  }
+  Rewriter rewriter(r.b, results, donations);
+  if (pattern == "cross_entropy_gradient") {
+    cross_entropy_gradient(rewriter);
+  } else {
+    for (const Pattern& p : kernel_patterns()) {
+      p.apply(rewriter, all);
+      if (p.name == pattern) break;
+    }
+  }
+  return r.b.finish(rewriter.finish(), donations);
+}
+
+void check(const std::string& pattern) {
+  Rows r;
+  const Values results = program_of(pattern, r);
+  ASSERT_FALSE(results.empty()) << "no program for the pattern " << pattern << ": add one to program_of()";
+  compare(pattern + ".before", r.b.finish(results, {}));
+  compare(pattern + ".after", after(pattern));
+}
+
+TEST(Golden, EachPatternIsFromTextToText) {
+  for (const Pattern& pattern : kernel_patterns()) {
+    SCOPED_TRACE(pattern.name);
+    check(std::string(pattern.name));
+  }
+  check("cross_entropy_gradient");
+}
+
+}  // namespace
+}  // namespace sluice::patterns

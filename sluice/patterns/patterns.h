@@ -1,0 +1,18 @@
+// Patterns: what is made in a better way than its operations say, for the target at hand.
+#pragma once
+
+#include <vector>
+
+#include "sluice/stablehlo/builder.h"
+#include "sluice/stablehlo/kernel_library.h"
+
+namespace sluice::patterns {
+
+// Rewrites the operations that the builder has, by the table in table.cc. results: what main will return;
+// donations: one entry a parameter, or empty. kernels: those of the target, null where the compiler makes
+// everything. Returns what main is to return, for Builder::finish(). Threads: the builder's.
+stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
+                          const std::vector<stablehlo::Donation>& donations,
+                          const stablehlo::KernelLibrary* kernels);
+
+}  // namespace sluice::patterns

@@ -1,0 +1,43 @@
+#include "sluice/patterns/table.h"
+
+#include "sluice/patterns/patterns.h"
+
+namespace sluice::patterns {
+namespace {
+
+// An order where it matters: the gradient of batch normalization looks for ReLUs that are not calls yet, what
+// is part of a product comes after products, and residual sums come after updates, which they are not to take
+// a weight's decay from.
+constexpr Pattern kPatterns[] = {
+    {"attention", attention},
+    {"convolution", convolution},
+    {"max_pooling", max_pooling},
+    {"batch_norm_gradient", batch_norm_gradient},
+    {"batch_norm_statistics", batch_norm_statistics},
+    {"relu_of_batch_norm", relu_of_batch_norm},
+    {"layer_norm", layer_norm},
+    {"softmax", softmax},
+    {"gelu", gelu},
+    {"sum_of_rows", sum_of_rows},
+    {"product", product},
+    {"bias_of_product", bias_of_product},
+    {"relu_of_product", relu_of_product},
+    {"relu_gradient_of_product", relu_gradient_of_product},
+    {"optimizer_update", optimizer_update},
+    {"residual_of_product", residual_of_product},
+};
+
+}  // namespace
+
+std::span<const Pattern> kernel_patterns() { return kPatterns; }
+
+stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
+                          const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels) {
+  Rewriter r(b, std::move(results), donations);
+  cross_entropy_gradient(r);
+  if (kernels != nullptr)
+    for (const Pattern& pattern : kPatterns) pattern.apply(r, *kernels);
+  return r.finish();
+}
+
+}  // namespace sluice::patterns

@@ -1,0 +1,44 @@
+// All patterns. Each has a file of its name, whose first lines say what it matches and what it makes of it.
+// Internal to this room.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "sluice/stablehlo/kernel_library.h"
+#include "sluice/stablehlo/rewriter.h"
+
+namespace sluice::patterns {
+
+using stablehlo::KernelLibrary;
+using stablehlo::Rewriter;
+
+// For every target.
+void cross_entropy_gradient(Rewriter& r);
+
+// For targets with kernels.
+void attention(Rewriter& r, const KernelLibrary& kernels);
+void batch_norm_gradient(Rewriter& r, const KernelLibrary& kernels);
+void batch_norm_statistics(Rewriter& r, const KernelLibrary& kernels);
+void bias_of_product(Rewriter& r, const KernelLibrary& kernels);
+void convolution(Rewriter& r, const KernelLibrary& kernels);
+void gelu(Rewriter& r, const KernelLibrary& kernels);
+void layer_norm(Rewriter& r, const KernelLibrary& kernels);
+void max_pooling(Rewriter& r, const KernelLibrary& kernels);
+void optimizer_update(Rewriter& r, const KernelLibrary& kernels);
+void product(Rewriter& r, const KernelLibrary& kernels);
+void relu_gradient_of_product(Rewriter& r, const KernelLibrary& kernels);
+void relu_of_batch_norm(Rewriter& r, const KernelLibrary& kernels);
+void relu_of_product(Rewriter& r, const KernelLibrary& kernels);
+void residual_of_product(Rewriter& r, const KernelLibrary& kernels);
+void softmax(Rewriter& r, const KernelLibrary& kernels);
+void sum_of_rows(Rewriter& r, const KernelLibrary& kernels);
+
+struct Pattern {
+  std::string_view name;
+  void (*apply)(Rewriter& r, const KernelLibrary& kernels);
+};
+// Those for targets with kernels, in the order in which they are applied.
+std::span<const Pattern> kernel_patterns();
+
+}  // namespace sluice::patterns

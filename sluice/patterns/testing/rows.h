@@ -1,0 +1,186 @@
+// For tests: several rows in one program, and what its text says of calls.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/patterns/testing/library.h"
+
+namespace sluice::patterns {
+
+// Several rows, one after the other in one program, on tensors of f32.
+class Rows {
+ public:
+  Value parameter(const Dims& dims) { return b.parameter({kF32, dims}); }
+
+  Values normalize(Value x, bool affine = true) {
+    const Value of_channels = parameter({x.dim(1)});
+    return emit("aten::native_batch_norm", {{"input", tensor(x)},
+                                            {"weight", affine ? tensor(of_channels) : Arg{}},
+                                            {"bias", affine ? tensor(of_channels) : Arg{}},
+                                            {"running_mean", Arg{}},
+                                            {"running_var", Arg{}},
+                                            {"training", flag(true)},
+                                            {"momentum", number(0.1)},
+                                            {"eps", number(1e-5)}});
+  }
+  Value mm(Value x, Value y) { return emit("aten::mm", {{"self", tensor(x)}, {"mat2", tensor(y)}})[0]; }
+  Value gelu(Value x) {
+    Arg none;
+    none.kind = Arg::Kind::kText;
+    none.text = "none";
+    return emit("aten::gelu", {{"self", tensor(x)}, {"approximate", none}})[0];
+  }
+  Value relu(Value x) { return emit("aten::relu", {{"self", tensor(x)}})[0]; }
+  Value add(Value a, Value b, double alpha = 1) {
+    return emit("aten::add.Tensor", {{"self", tensor(a)}, {"other", tensor(b)}, {"alpha", number(alpha)}})[0];
+  }
+  Value relu_gradient(Value g, Value y) {
+    return emit("aten::threshold_backward",
+                {{"grad_output", tensor(g)}, {"self", tensor(y)}, {"threshold", number(0)}})[0];
+  }
+  Values normalization_gradient(Value g, Value x, const Values& normalized) {
+    return emit("aten::native_batch_norm_backward", {{"grad_out", tensor(g)},
+                                                     {"input", tensor(x)},
+                                                     {"weight", tensor(parameter({x.dim(1)}))},
+                                                     {"running_mean", Arg{}},
+                                                     {"running_var", Arg{}},
+                                                     {"save_mean", tensor(normalized[1])},
+                                                     {"save_invstd", tensor(normalized[2])},
+                                                     {"train", flag(true)},
+                                                     {"eps", number(1e-5)},
+                                                     {"output_mask", ints({1, 1, 1})}});
+  }
+
+  Values attention(Value x) {
+    return emit("aten::_scaled_dot_product_flash_attention_for_cpu", {{"query", tensor(x)},
+                                                                      {"key", tensor(x)},
+                                                                      {"value", tensor(x)},
+                                                                      {"dropout_p", number(0)},
+                                                                      {"is_causal", flag(false)},
+                                                                      {"attn_mask", Arg{}},
+                                                                      {"scale", Arg{}}});
+  }
+  Value convolution(Value x, Value w) {
+    return emit("aten::convolution_overrideable", {{"input", tensor(x)},
+                                                   {"weight", tensor(w)},
+                                                   {"bias", Arg{}},
+                                                   {"stride", ints({1, 1})},
+                                                   {"padding", ints({1, 1})},
+                                                   {"dilation", ints({1, 1})},
+                                                   {"transposed", flag(false)},
+                                                   {"output_padding", ints({0, 0})},
+                                                   {"groups", integer(1)}})[0];
+  }
+  Value max_pooling(Value x) {
+    return emit("aten::max_pool2d_with_indices", {{"self", tensor(x)},
+                                                  {"kernel_size", ints({2, 2})},
+                                                  {"stride", ints({2, 2})},
+                                                  {"padding", ints({0, 0})},
+                                                  {"dilation", ints({1, 1})},
+                                                  {"ceil_mode", flag(false)}})[0];
+  }
+  Values layer_norm(Value x) {
+    return emit("aten::native_layer_norm", {{"input", tensor(x)},
+                                            {"normalized_shape", ints({x.dims().back()})},
+                                            {"weight", tensor(parameter({x.dims().back()}))},
+                                            {"bias", Arg{}},
+                                            {"eps", number(1e-5)}});
+  }
+  Value softmax(Value x) {
+    return emit("aten::_softmax",
+                {{"self", tensor(x)}, {"dim", integer(1)}, {"half_to_float", flag(false)}})[0];
+  }
+
+  // Of scores [N, C] whose logarithms of the softmax are given.
+  Value cross_entropy_gradient(Value logarithms) {
+    const Type number_type{kF32, {}}, labels{kS64, {logarithms.dim(0)}};
+    const Value g = emit("aten::nll_loss_backward", {{"grad_output", tensor(b.parameter(number_type))},
+                                                     {"self", tensor(logarithms)},
+                                                     {"target", tensor(b.parameter(labels))},
+                                                     {"weight", Arg{}},
+                                                     {"reduction", integer(1)},
+                                                     {"ignore_index", integer(-100)},
+                                                     {"total_weight", tensor(b.parameter(number_type))}})[0];
+    return log_softmax_gradient(g, logarithms);
+  }
+  Value log_softmax_gradient(Value g, Value logarithms) {
+    Arg dtype;
+    dtype.kind = Arg::Kind::kDType;
+    dtype.dtype = kF32;
+    return emit("aten::_log_softmax_backward_data", {{"grad_output", tensor(g)},
+                                                     {"output", tensor(logarithms)},
+                                                     {"dim", integer(1)},
+                                                     {"input_dtype", dtype}})[0];
+  }
+
+  // The program for a target that has all kernels.
+  std::string finish(const Values& results) { return rewritten(b, results, library_); }
+
+  Builder b;
+
+ private:
+  static Arg tensor(Value value) {
+    Arg arg;
+    arg.kind = Arg::Kind::kTensor;
+    arg.value = value;
+    return arg;
+  }
+  static Arg flag(bool value) {
+    Arg arg;
+    arg.kind = Arg::Kind::kBool;
+    arg.ints = {value};
+    return arg;
+  }
+  static Arg integer(int64_t value) {
+    Arg arg;
+    arg.kind = Arg::Kind::kInt;
+    arg.ints = {value};
+    return arg;
+  }
+  static Arg ints(Dims values) {
+    Arg arg;
+    arg.kind = Arg::Kind::kInts;
+    arg.ints = std::move(values);
+    return arg;
+  }
+  static Arg number(double value) {
+    Arg arg;
+    arg.kind = Arg::Kind::kScalar;
+    arg.constant = true;
+    arg.number = value;
+    return arg;
+  }
+  Values emit(std::string_view op, const std::vector<std::pair<std::string, Arg>>& arguments) {
+    std::vector<std::string> names;
+    std::vector<Arg> args;
+    for (const auto& [name, arg] : arguments) {
+      names.push_back(name);
+      args.push_back(arg);
+    }
+    Emit e(b, op, names, args, slots_);
+    return find_row(op)->emit(e);
+  }
+
+  const TestLibrary library_{true};
+  TestSlots slots_{b};
+};
+
+// The line of the call of this kernel; "" when there is none.
+inline std::string line_of(const std::string& text, std::string_view target) {
+  const size_t found = text.find("call_target_name = \"" + std::string(target) + "\"");
+  if (found == std::string::npos) return "";
+  const size_t begin = text.rfind('\n', found) + 1;
+  return text.substr(begin, text.find('\n', found) - begin);
+}
+
+inline size_t operands_of(const std::string& line) {
+  const size_t open = line.find('('), close = line.find(')', open);
+  return line.empty() ? 0
+                      : 1 + static_cast<size_t>(std::count(line.begin() + static_cast<int64_t>(open),
+                                                           line.begin() + static_cast<int64_t>(close), ','));
+}
+
+}  // namespace sluice::patterns

@@ -1,0 +1,56 @@
+// The names of composites (Builder::composite): what rows say that they make, and patterns look for.
+//
+// Operands → results; attributes. An operand that is not there is an empty value. All are of the type that
+// the row computes in.
+#pragma once
+
+#include <string_view>
+
+namespace sluice::stablehlo::composites {
+
+// x → max(x, 0); the result's gradient, x or the result → x's gradient.
+inline constexpr std::string_view kRelu = "relu", kReluGradient = "relu_gradient";
+// x → x Φ(x) with the normal distribution's Φ; the result's gradient, x → x's gradient.
+inline constexpr std::string_view kGelu = "gelu", kGeluGradient = "gelu_gradient";
+// a, b → the larger one; a NaN wins. (The name is that of the operation that some compilers have for it.)
+inline constexpr std::string_view kMaximum = "stablehlo.maximum";
+
+// x → its softmax along dim, or the softmax's logarithm; the result's gradient, the result → x's gradient.
+// dim, logarithm (0 or 1).
+inline constexpr std::string_view kSoftmax = "softmax", kSoftmaxGradient = "softmax_gradient";
+// The gradient of each row's loss [N, 1, …] → that of the scores [N, C, …], 0 but at each row's label.
+inline constexpr std::string_view kNllGradient = "nll_gradient";
+
+// Of each channel of x [N, C, …]. x, momentum, running mean, running variance → mean, biased variance,
+// 1 / sqrt(variance + eps) and, where momentum is there, both running statistics after this batch. eps.
+inline constexpr std::string_view kBatchNormStatistics = "batch_norm_statistics";
+// x [N, C, …], mean, inverse deviation, weight, bias [C] → (x - mean) inverse weight + bias.
+inline constexpr std::string_view kBatchNorm = "batch_norm";
+// The result's gradient g, x, mean, inverse → Σ g and Σ g (x - mean) inverse of each channel.
+inline constexpr std::string_view kBatchNormSums = "batch_norm_sums";
+// g, x, mean, inverse, weight, the means of g and of g (x - mean) inverse of each channel → x's gradient.
+inline constexpr std::string_view kBatchNormGradient = "batch_norm_gradient";
+
+// x, weight, bias [columns…] → the result, and of each row the mean and 1 / sqrt(variance + eps). columns,
+// eps.
+inline constexpr std::string_view kLayerNorm = "layer_norm";
+// The result's gradient, x, mean, inverse, weight → the gradients of x and, where these are 1, of weight and
+// bias. columns, weight, bias.
+inline constexpr std::string_view kLayerNormGradient = "layer_norm_gradient";
+
+// q, k, v [batch, heads, positions, size] → softmax(scale q k^T) v, and the logarithms of the softmax's sums.
+// causal, scale. The first result's gradient, q, k, v, both results → the gradients of q, k and v.
+inline constexpr std::string_view kAttention = "attention", kAttentionGradient = "attention_gradient";
+
+// x [N, C, in…], w [O, C / groups, k…] → y [N, O, out…]; y's gradient, w → x's; x, y's gradient → w's;
+// x, w, y's gradient → x's and w's, made of the two before. stride, padding (in front), dilation (one entry a
+// spatial dimension), groups.
+inline constexpr std::string_view kConvolution = "convolution", kConvolutionOfX = "convolution_gradient_of_x",
+                                  kConvolutionOfW = "convolution_gradient_of_w",
+                                  kConvolutionGradients = "convolution_gradients";
+
+// x [(N,) C, in…] → the maximum of each window; x, the result's gradient → x's gradient. kernel, stride,
+// padding, dilation (one entry a spatial dimension).
+inline constexpr std::string_view kMaxPooling = "max_pooling", kMaxPoolingGradient = "max_pooling_gradient";
+
+}  // namespace sluice::stablehlo::composites
