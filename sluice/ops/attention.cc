@@ -58,12 +58,12 @@ Values attention(Emit& e, const Operands& in) {
   Builder& b = e.b;
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(e, in);
-  const Value most = b.reduce_max(scores, {3}, /*nan_wins=*/false);
-  const Value exp = b.exp(b.subtract(scores, spread(b, most, scores.dims())));
+  const Value largest = b.reduce_max(scores, {3}, /*nan_wins=*/false);
+  const Value exp = b.exp(b.subtract(scores, spread(b, largest, scores.dims())));
   const Value sum = b.reduce_sum(exp, {3});
   // Divided after the product, where there is less to divide.
   const Value output = b.dot_general(to(b, exp, dtype), in.v, kKeys, compute);
-  return {to(b, b.divide(output, spread(b, sum, output.dims())), dtype), b.add(most, b.log(sum))};
+  return {to(b, b.divide(output, spread(b, sum, output.dims())), dtype), b.add(largest, b.log(sum))};
 }
 
 Values attention(Emit& e) {

@@ -125,8 +125,8 @@ Values cauchy(Emit& e) {
   Builder& b = e.b;
   const Type type = e.tensor("self").type();
   Value u = Source(e).uniform(compute_type(type.dtype), type.dims);
-  Value turned = b.multiply(b.subtract(u, number_like(b, 0.5, u)), number_like(b, std::numbers::pi, u));
-  Value x = b.multiply(e.scalar("sigma", u.dtype(), type.dims), b.chlo("tan", turned));
+  Value angle = b.multiply(b.subtract(u, number_like(b, 0.5, u)), number_like(b, std::numbers::pi, u));
+  Value x = b.multiply(e.scalar("sigma", u.dtype(), type.dims), b.chlo("tan", angle));
   return {to(b, b.add(x, e.scalar("median", u.dtype(), type.dims)), type.dtype)};
 }
 
