@@ -275,7 +275,7 @@ Values gelu(Emit& e) {
     Value gate = by_tanh ? o.b.tanh(gelu_inner(o, x)) : o.b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2));
     return Values{o.b.multiply(o.times(x, 0.5), o.plus(gate, 1))};
   };
-  return o.result((by_tanh ? value() : o.b.composite(composites::kGelu, {x}, {}, value))[0]);
+  return o.result((by_tanh ? value() : o.b.composite(composites::kGelu, {e.tensor("self")}, {}, value))[0]);
 }
 
 Values gelu_backward(Emit& e) {
@@ -293,7 +293,8 @@ Values gelu_backward(Emit& e) {
     Value pdf = o.times(b.exp(o.times(square, -0.5)), 1 / std::sqrt(2 * std::numbers::pi));
     return Values{b.multiply(o.v[0], b.add(cdf, b.multiply(x, pdf)))};
   };
-  return o.result(b.composite(composites::kGeluGradient, o.v, {}, gradient)[0]);
+  return o.result(
+      b.composite(composites::kGeluGradient, {e.tensor("grad_output"), e.tensor("self")}, {}, gradient)[0]);
 }
 
 // ---- gated linear unit ----

@@ -107,24 +107,31 @@ Value moved(Builder& b, Value old, Value value, Value factor) {
 BatchStatistics batch_statistics(Emit& e, Value x, const Dims& reduced) {
   Builder& b = e.b;
   const Value old_mean = e.tensor_or_empty("running_mean"), old_var = e.tensor_or_empty("running_var");
-  const bool both = old_mean && old_var;
   const Value momentum = old_mean || old_var ? e.scalar("momentum", x.dtype()) : Value();
-  // Mean, variance, inverse deviation; the running statistics that there are.
-  const auto statistics = [&]() -> Values {
+  const auto of_batch = [&] {
     const Moments m = moments(b, x, reduced, [&e](Value local) { return synced_means(e, {local})[0]; });
-    Values made = {m.mean, m.variance, inverse_deviation(e, m.variance)};
+    return Values{m.mean, m.variance, inverse_deviation(e, m.variance)};
+  };
+  const auto add_running = [&](Values& made) {
     const auto count = static_cast<double>(elements(x, reduced) * (synced(e) ? e.replicas().count : 1));
-    const Value unbiased = b.multiply(m.variance, number_like(b, count / (count - 1), m.variance));
-    if (old_mean) made.push_back(moved(b, old_mean, m.mean, momentum));
+    const Value unbiased = b.multiply(made[1], number_like(b, count / (count - 1), made[1]));
+    if (old_mean) made.push_back(moved(b, old_mean, made[0], momentum));
     if (old_var) made.push_back(moved(b, old_var, unbiased, momentum));
+  };
+  // Marked with the running statistics where these are of the type that is computed in.
+  const bool with_running =
+      old_mean && old_var && old_mean.dtype() == x.dtype() && old_var.dtype() == x.dtype();
+  const auto statistics = [&] {
+    Values made = of_batch();
+    if (with_running) add_running(made);
     return made;
   };
-  Values made;
-  if (synced(e) || (!both && momentum))
-    made = statistics();
-  else
-    made = b.composite(composites::kBatchNormStatistics, {x, momentum, old_mean, old_var},
-                       {{"eps", e.number("eps")}}, statistics);
+  const Values operands =
+      with_running ? Values{x, momentum, old_mean, old_var} : Values{x, Value(), Value(), Value()};
+  Values made = synced(e) ? statistics()
+                          : b.composite(composites::kBatchNormStatistics, operands,
+                                        {{"eps", e.number("eps")}}, statistics);
+  if (!with_running) add_running(made);
   return {made[0], made[2], old_mean ? made[3] : Value(), old_var ? made.back() : Value()};
 }
 

@@ -21,33 +21,48 @@ const Dims kImages = {8, 4, 32, 32}, kRows = {128, 256};
 // The results of a small program in which the pattern has something to do.
 Values program_of(const std::string& pattern, Rows& r) {
   const auto linear = [&] {
-    return r.add(r.mm(r.parameter({40, 48}), r.parameter({48, 64})), r.parameter({64}));
+    const Values p = r.parameters({{40, 48}, {48, 64}, {64}});
+    return r.add(r.mm(p[0], p[1]), p[2]);
   };
+  const auto two = [&](const Dims& x, const Dims& y) { return r.parameters({x, y}); };
   if (pattern == "attention") return r.attention(r.parameter({2, 4, 64, 64}));
-  if (pattern == "convolution") return {r.convolution(r.parameter(kImages), r.parameter({8, 4, 3, 3}))};
+  if (pattern == "convolution") {
+    const Values p = two(kImages, {8, 4, 3, 3});
+    return {r.convolution(p[0], p[1])};
+  }
   if (pattern == "max_pooling") return {r.max_pooling(r.parameter(kImages))};
-  if (pattern == "batch_norm_statistics" || pattern == "relu_of_batch_norm")
-    return {r.relu(r.add(r.normalize(r.parameter(kImages))[0], r.parameter(kImages)))};
+  if (pattern == "batch_norm_statistics" || pattern == "relu_of_batch_norm") {
+    const Values p = two(kImages, kImages);
+    return {r.relu(r.add(r.normalize(p[0])[0], p[1]))};
+  }
   if (pattern == "batch_norm_gradient") {
-    const Value x = r.parameter(kImages);
-    const Values y = r.normalize(x);
-    return r.normalization_gradient(r.relu_gradient(r.parameter(kImages), r.relu(y[0])), x, y);
+    const Values p = two(kImages, kImages);
+    const Values y = r.normalize(p[0]);
+    const Value gradient = r.relu_gradient(p[1], r.relu(y[0]));
+    return r.normalization_gradient(gradient, p[0], y);
   }
   if (pattern == "layer_norm") return r.layer_norm(r.parameter(kRows));
   if (pattern == "softmax") return {r.softmax(r.parameter(kRows))};
   if (pattern == "gelu") return {r.gelu(r.parameter(kRows))};
   if (pattern == "sum_of_rows") return {r.b.reduce_sum(r.parameter(kRows), {0})};
-  if (pattern == "product")
-    return {r.mm(r.parameter({40, 48}), r.b.transpose(r.parameter({64, 48}), {1, 0}))};
+  if (pattern == "product") {
+    const Values p = two({40, 48}, {64, 48});
+    return {r.mm(p[0], r.b.transpose(p[1], {1, 0}))};
+  }
   if (pattern == "bias_of_product") return {linear()};
   if (pattern == "relu_of_product") return {r.relu(linear())};
-  if (pattern == "residual_of_product") return {r.add(linear(), r.parameter({40, 64}))};
-  if (pattern == "relu_gradient_of_product")
-    return {r.relu_gradient(r.mm(r.parameter({40, 48}), r.parameter({48, 64})), r.parameter({40, 64}))};
+  if (pattern == "residual_of_product") {
+    const Value x = linear();
+    return {r.add(x, r.parameter({40, 64}))};
+  }
+  if (pattern == "relu_gradient_of_product") {
+    const Values p = r.parameters({{40, 48}, {48, 64}, {40, 64}});
+    return {r.relu_gradient(r.mm(p[0], p[1]), p[2])};
+  }
   if (pattern == "optimizer_update") {
-    const Value p = r.parameter({256, 256}), rate = r.b.parameter({DType::kF32, {1}});
-    const Value step = r.b.broadcast(r.b.reshape(rate, {}), p.dims());
-    return {r.b.subtract(p, r.b.multiply(r.parameter({256, 256}), step))};
+    const Values p = r.parameters({{256, 256}, {1}, {256, 256}});
+    const Value rate = r.b.broadcast(r.b.reshape(p[1], {}), p[0].dims());
+    return {r.b.subtract(p[0], r.b.multiply(p[2], rate))};
   }
   if (pattern == "cross_entropy_gradient") return {r.cross_entropy_gradient(r.parameter(kRows))};
   return {};

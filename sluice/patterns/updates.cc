@@ -41,9 +41,11 @@ struct Source {
 // A run-time scalar: one element of a vector of f32, without dimensions.
 std::optional<Source> number_of(const Rewriter& r, Value v) {
   const Operation* const reshape = r.made_by(v, "stablehlo.reshape");
-  const Operation* const slice =
-      reshape == nullptr ? nullptr : r.made_by(reshape->operands[0], "stablehlo.slice");
-  if (slice == nullptr || slice->operands[0].rank() != 1 || v.rank() != 0) return {};
+  if (reshape == nullptr || v.rank() != 0) return {};
+  const Value element = reshape->operands[0];
+  if (r.parameter(element) >= 0 && element.rank() == 1) return Source{Source::Kind::kNumber, element, 0};
+  const Operation* const slice = r.made_by(element, "stablehlo.slice");
+  if (slice == nullptr || slice->operands[0].rank() != 1) return {};
   return Source{Source::Kind::kNumber, slice->operands[0], slice->attributes.list("start_indices")[0]};
 }
 

@@ -13,6 +13,12 @@ namespace sluice::patterns {
 // Several rows, one after the other in one program, on tensors of f32.
 class Rows {
  public:
+  // In the order given (that of arguments is the compiler's).
+  Values parameters(const std::vector<Dims>& all) {
+    Values made;
+    for (const Dims& dims : all) made.push_back(parameter(dims));
+    return made;
+  }
   Value parameter(const Dims& dims) { return b.parameter({kF32, dims}); }
 
   Values normalize(Value x, bool affine = true) {
