@@ -6,5 +6,5 @@
 int main(int argc, char** argv) {
   setenv("TF_CPP_MIN_LOG_LEVEL", "1",
          /*overwrite=*/0);  // XLA's plugins announce themselves on stderr otherwise
-  return sluice::cli::run(argc, argv);
+  return sluice::cli::run_command_line(argc, argv);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plot_run.py METRICS.CSV PICTURE: draws the curves of a run of `sluice train` (needs matplotlib).
+"""plot_run.py METRICS.CSV FIGURE: draws the curves of a run of `sluice train` (needs matplotlib).
 
 Left the loss of the training's lines and of the tests, right the accuracy in percent, both over the steps of all epochs.
 """

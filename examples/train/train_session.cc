@@ -8,7 +8,7 @@
 
 namespace F = torch::nn::functional;
 
-// A small convolutional net for 32 × 32 pictures.
+// A small convolutional net for 32 × 32 images.
 struct Net : torch::nn::Module {
   explicit Net(int64_t classes) {
     conv1 =

@@ -15,8 +15,8 @@ namespace sluice::cli {
 
 struct BenchCase {
   std::string name;
-  bool adam = false;      // else SGD with momentum 0.9
-  bool pictures = false;  // the input may be channels_last
+  bool adam = false;    // else SGD with momentum 0.9
+  bool images = false;  // the input may be channels_last
   std::function<models::ModelPtr()> model;
   std::function<torch::Tensor(int64_t batch)> input;  // on the CPU
   int64_t classes = 10;

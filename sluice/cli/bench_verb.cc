@@ -14,6 +14,7 @@
 #include "sluice/cli/bench_model.h"
 #include "sluice/cli/foreign_program.h"
 #include "sluice/cli/other_side.h"
+#include "sluice/cli/train_flags.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/device/device.h"
 #include "sluice/device/runtime.h"
@@ -22,6 +23,7 @@ namespace sluice::cli {
 namespace {
 
 struct StepFlags {
+  CLI::App* app = nullptr;  // whose these are
   std::string model = "resnet50";
   int64_t batch_size = 128;
   int64_t image_size = 32;
@@ -32,7 +34,7 @@ struct StepFlags {
   int devices = 0;
   bool eager = true;
   bool cpu_kernels = true;
-  std::string precision = "f32";
+  train::Precision precision = train::Precision::kF32;
   std::string against;
   std::vector<std::string> beside;
   std::string plugin;
@@ -138,7 +140,7 @@ nlohmann::json measure(const StepFlags& flags) {
   };
   if (bench.only_products) add_products("xla_ms", torch::Device(torch::kXLA, 0));
   if (bench.only_products && flags.eager) add_products("eager_ms", torch::kCPU);
-  const bool bf16 = flags.precision == "bf16";
+  const bool bf16 = flags.precision == train::Precision::kBf16;
   BenchStep ours(bench, flags.batch_size, torch::Device(torch::kXLA, 0), torch::MemoryFormat::Contiguous,
                  bf16);
   wait();
@@ -152,7 +154,7 @@ nlohmann::json measure(const StepFlags& flags) {
   if (flags.eager) {
     eager["eager contiguous"] = std::make_unique<BenchStep>(bench, flags.batch_size, torch::kCPU,
                                                             torch::MemoryFormat::Contiguous, bf16);
-    if (bench.pictures) {
+    if (bench.images) {
       eager["eager channels_last"] = std::make_unique<BenchStep>(bench, flags.batch_size, torch::kCPU,
                                                                  torch::MemoryFormat::ChannelsLast, bf16);
     }
@@ -201,7 +203,7 @@ nlohmann::json measure(const StepFlags& flags) {
       {"batch_size", flags.batch_size},
       {"device", describe_device()},
       {"devices", replicas()},
-      {"precision", flags.precision},
+      {"precision", train::name_of(flags.precision)},
       {"rounds", flags.rounds},
       {"steps", flags.steps},
       {"threads", torch::get_num_threads()},
@@ -231,52 +233,53 @@ nlohmann::json measure(const StepFlags& flags) {
   return result;
 }
 
+void add_step_flags(CLI::App& app, StepFlags& flags) {
+  flags.app = &app;
+  app.add_option("--model", flags.model, base::str("One of ", base::join(bench_case_names(), ", ")));
+  app.add_option("--batch-size", flags.batch_size, "Samples a step, per replica")->check(CLI::PositiveNumber);
+  app.add_option("--image-size", flags.image_size, "Side of the images, in pixels")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--rounds", flags.rounds, "Each round times every side once; medians are reported")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--steps", flags.steps,
+                 "Steps that are timed together, with one wait at their end, as a training loop does it")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--warmup", flags.warmup, "Steps before the first round")->check(CLI::PositiveNumber);
+  app.add_option("--devices", flags.devices,
+                 "Replicas, each with a batch of its own; gradients are averaged. 0: all devices of a TPU or "
+                 "GPU, 1 of a CPU")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", flags.threads, "LibTorch's threads; 0: its default");
+  app.add_flag("--eager,!--no-eager", flags.eager,
+               "LibTorch eager on the CPU beside it, in each memory format");
+  app.add_option("--against", flags.against,
+                 "A StableHLO file (bench/jax_step.py writes them) to run beside it with the same plugin");
+  app.add_option("--beside", flags.beside,
+                 "A command that runs the same step (bench/torch_step.py), timed in turns with ours; may "
+                 "be given again; "
+                 "sluice/cli/other_side.h says how it is spoken to");
+  add_flags(app, {{"Options", "--precision", choice("--precision", flags.precision), "",
+                   "Of the forward pass (autocast)"},
+                  {"Options", "--cpu-kernels", OnOffValue{&flags.cpu_kernels}, "",
+                   "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN"}});
+  app.add_option("--plugin", flags.plugin, kPluginHelp);
+}
+
 }  // namespace
 
-void add_bench_verb(CLI::App& program, Action& action) {
-  CLI::App* bench = program.add_subcommand("bench", "Measure this machine")->require_subcommand(1);
-  CLI::App* verb = bench->add_subcommand(
-      "step", "Time one training step on xla:0 beside LibTorch eager, in one run; prints JSON");
+Verb bench_verb() {
   auto flags = std::make_shared<StepFlags>();
-  verb->add_option("--model", flags->model, base::str("One of ", base::join(bench_case_names(), ", ")));
-  verb->add_option("--batch-size", flags->batch_size, "Samples a step, per replica")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--image-size", flags->image_size, "Side of the pictures, in pixels")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--rounds", flags->rounds, "Each round times every side once; medians are reported")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--steps", flags->steps,
-                   "Steps that are timed together, with one wait at their end, as a training loop does it")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--warmup", flags->warmup, "Steps before the first round")->check(CLI::PositiveNumber);
-  verb->add_option(
-          "--devices", flags->devices,
-          "Replicas, each with a batch of its own; gradients are averaged. 0: all devices of a TPU or "
-          "GPU, 1 of a CPU")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--threads", flags->threads, "LibTorch's threads; 0: its default");
-  verb->add_flag("--eager,!--no-eager", flags->eager,
-                 "LibTorch eager on the CPU beside it, in each memory format");
-  verb->add_option("--against", flags->against,
-                   "A StableHLO file (bench/jax_step.py writes them) to run beside it with the same plugin");
-  verb->add_option("--beside", flags->beside,
-                   "A command that runs the same step (bench/torch_step.py), timed in turns with ours; may "
-                   "be given again; "
-                   "sluice/cli/other_side.h says how it is spoken to");
-  verb->add_option("--precision", flags->precision, "f32, or bf16 for the forward pass (autocast)")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  verb->add_option("--cpu-kernels", flags->cpu_kernels,
-                   "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN")
-      ->option_text("on|off");
-  verb->add_option("--plugin", flags->plugin, kPluginHelp);
-  verb->callback([verb, flags, &action] {
-    if (verb->count("--cpu-kernels") == 0)
-      flags->cpu_kernels = base::environment_flag("SLUICE_CPU_KERNELS", flags->cpu_kernels);
-    action = [flags] {
-      std::printf("%s\n", measure(*flags).dump(2).c_str());
-      return 0;
-    };
-  });
+  Verb step = {.name = "step",
+               .help = "Time one training step on xla:0 beside LibTorch eager, in one run; prints JSON",
+               .add_flags = [flags](CLI::App& app) { add_step_flags(app, *flags); },
+               .run =
+                   [flags] {
+                     if (flags->app->count("--cpu-kernels") == 0)
+                       flags->cpu_kernels = base::environment_flag("SLUICE_CPU_KERNELS", flags->cpu_kernels);
+                     std::printf("%s\n", measure(*flags).dump(2).c_str());
+                     return 0;
+                   }};
+  return {.name = "bench", .help = "Measure this machine", .verbs = {std::move(step)}};
 }
 
 }  // namespace sluice::cli

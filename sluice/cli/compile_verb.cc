@@ -8,6 +8,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/cli/bench_model.h"
 #include "sluice/cli/step_program.h"
+#include "sluice/cli/train_flags.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/estimate/slice_report.h"
 
@@ -17,7 +18,7 @@ namespace {
 struct Flags {
   std::vector<std::string> slices;
   StepRecipe recipe;
-  std::string precision = "f32";
+  train::Precision precision = train::Precision::kF32;
   std::string program, dump;
   std::vector<std::string> command;  // a program of the user's own
   estimate::SliceOptions options;
@@ -71,14 +72,14 @@ estimate::StepSource source_of(const Flags& flags) {
 std::string what_of(const Flags& flags) {
   if (!flags.program.empty()) return flags.program;
   if (!flags.command.empty()) return base::join(flags.command, " ");
-  const int64_t side = picture_size(flags.recipe);
-  const bool pictures = bench_case(flags.recipe.model, side).pictures;
-  return base::str(flags.recipe.model, pictures ? base::str(" at ", side, "×", side) : std::string(),
-                   ", batch ", flags.options.batch, " a device, ", flags.precision);
+  const int64_t side = image_size_of(flags.recipe);
+  const bool has_images = bench_case(flags.recipe.model, side).images;
+  return base::str(flags.recipe.model, has_images ? base::str(" at ", side, "×", side) : std::string(),
+                   ", batch ", flags.options.batch, " a device, ", train::name_of(flags.precision));
 }
 
 std::vector<estimate::SliceResult> compile_all(Flags& flags) {
-  flags.recipe.bf16 = flags.precision == "bf16";
+  flags.recipe.bf16 = flags.precision == train::Precision::kBf16;
   flags.options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "compile-worker"};
   const estimate::StepSource source = source_of(flags);
   std::vector<estimate::SliceResult> results;
@@ -98,28 +99,25 @@ int status_of(const std::vector<estimate::SliceResult>& results) {
   return status;
 }
 
-void add_common_flags(CLI::App* verb, const std::shared_ptr<Flags>& flags, const char* slices) {
-  verb->add_option(
-          slices, flags->slices,
-          "TPU slices by their names, with commas: v3-32, v4-8, v5litepod-16, v6e-8, tpu7x-8, …; all: one "
-          "host of each generation")
+void add_common_flags(CLI::App& app, Flags& flags, const char* slices) {
+  app.add_option(
+         slices, flags.slices,
+         "TPU slices by their names, with commas: v3-32, v4-8, v5litepod-16, v6e-8, tpu7x-8, …; all: one "
+         "host of each generation")
       ->delimiter(',')
       ->required();
-  verb->add_option("--model", flags->recipe.model, "A model of `sluice bench step` or `sluice train`");
-  verb->add_option("--batch-size", flags->options.batch, "Samples on each device")
+  app.add_option("--model", flags.recipe.model, "A model of `sluice bench step` or `sluice train`");
+  app.add_option("--batch-size", flags.options.batch, "Samples on each device")->check(CLI::PositiveNumber);
+  app.add_option("--image-size", flags.recipe.image_size,
+                 "Side of the images in pixels; 0: 224 for ResNets, 32 for models of small images");
+  add_flags(app,
+            {{"Options", "--precision", choice("--precision", flags.precision), "", "Of the forward pass"}});
+  app.add_option("--batch-multiple", flags.options.multiple, "The largest batch is a multiple of this")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--image-size", flags->recipe.image_size,
-                   "Side of the pictures in pixels; 0: 224 for ResNets, 32 for models of small pictures");
-  verb->add_option("--precision", flags->precision, "f32, or bf16 for the forward pass")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  verb->add_option("--batch-multiple", flags->options.multiple, "The largest batch is a multiple of this")
+  app.add_option("--deadline", flags.options.deadline_seconds, "Seconds after which one compile is given up")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--deadline", flags->options.deadline_seconds,
-                   "Seconds after which one compile is given up")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--largest", flags->options.largest,
-                   "How many tensors to list when a program does not fit");
-  verb->add_flag("--json", flags->json, "As one JSON object");
+  app.add_option("--largest", flags.options.largest, "How many tensors to list when a program does not fit");
+  app.add_flag("--json", flags.json, "As one JSON object");
 }
 
 int compile(Flags& flags) {
@@ -163,46 +161,59 @@ int estimate(Flags& flags) {
 
 }  // namespace
 
-void add_compile_verb(CLI::App& program, Action& action) {
-  CLI::App* verb =
-      program.add_subcommand("compile", "Compile a training step for TPU slices that are not here");
+Verb compile_verb() {
   auto flags = std::make_shared<Flags>();
-  add_common_flags(verb, flags, "--topology");
-  verb->add_flag("--max-batch", flags->options.max_batch, "Also find the largest batch that fits");
-  verb->add_option("--program", flags->program,
-                   "A file of StableHLO (SLUICE_DUMP writes them) instead of a model")
-      ->check(CLI::ExistingFile);
-  verb->add_option("--dump", flags->dump, "Write the program's StableHLO to this file");
-  verb->callback([flags, &action] { action = [flags] { return compile(*flags); }; });
+  return {.name = "compile",
+          .help = "Compile a training step for TPU slices that are not here",
+          .add_flags =
+              [flags](CLI::App& app) {
+                add_common_flags(app, *flags, "--topology");
+                app.add_flag("--max-batch", flags->options.max_batch,
+                             "Also find the largest batch that fits");
+                app.add_option("--program", flags->program,
+                               "A file of StableHLO (SLUICE_DUMP writes them) instead of a model")
+                    ->check(CLI::ExistingFile);
+                app.add_option("--dump", flags->dump, "Write the program's StableHLO to this file");
+              },
+          .run = [flags] { return compile(*flags); }};
 }
 
-void add_estimate_verb(CLI::App& program, Action& action, std::vector<std::string> command) {
-  CLI::App* verb = program.add_subcommand(
-      "estimate", "What fits on TPU slices, how quick a step can be at most, and what it costs");
+Verb estimate_verb(std::vector<std::string> command) {
   auto flags = std::make_shared<Flags>();
   flags->options.max_batch = true;
-  add_common_flags(verb, flags, "--slices");
-  verb->add_flag("--max-batch,!--no-max-batch", flags->options.max_batch, "Find the largest batch that fits");
-  verb->add_option("--samples", flags->samples, "Samples of an epoch (ImageNet's)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--prices", flags->prices, "A TOML file of prices instead of the list: docs/compile.md")
-      ->check(CLI::ExistingFile);
-  verb->footer(
-      "\nInstead of a model: sluice estimate --slices v3-32 -- PROGRAM ARGUMENTS… records the second step of "
-      "a "
-      "program of your own; SLUICE_ESTIMATE=v3-32 PROGRAM ARGUMENTS… does the same. Nothing runs.");
   flags->command = std::move(command);
-  verb->callback([flags, &action] { action = [flags] { return estimate(*flags); }; });
+  return {
+      .name = "estimate",
+      .help = "What fits on TPU slices, how quick a step can be at most, and what it costs",
+      .footer =
+          "\nInstead of a model: sluice estimate --slices v3-32 -- PROGRAM ARGUMENTS… records the second "
+          "step "
+          "of a program of your own; SLUICE_ESTIMATE=v3-32 PROGRAM ARGUMENTS… does the same. Nothing runs.",
+      .add_flags =
+          [flags](CLI::App& app) {
+            add_common_flags(app, *flags, "--slices");
+            app.add_flag("--max-batch,!--no-max-batch", flags->options.max_batch,
+                         "Find the largest batch that fits");
+            app.add_option("--samples", flags->samples, "Samples of an epoch (ImageNet's)")
+                ->check(CLI::PositiveNumber);
+            app.add_option("--prices", flags->prices,
+                           "A TOML file of prices instead of the list: docs/compile.md")
+                ->check(CLI::ExistingFile);
+          },
+      .run = [flags] { return estimate(*flags); }};
 }
 
-void add_compile_worker(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("compile-worker", "")->group("");
+Verb compile_worker_verb() {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
-  verb->add_option("REQUEST", paths->first)->required();
-  verb->add_option("REPORT", paths->second)->required();
-  verb->callback([paths, &action] {
-    action = [paths] { return estimate::run_ahead_worker(paths->first, paths->second); };
-  });
+  return {.name = "compile-worker",
+          .help = "",
+          .add_flags =
+              [paths](CLI::App& app) {
+                app.add_option("REQUEST", paths->first)->required();
+                app.add_option("REPORT", paths->second)->required();
+              },
+          .run = [paths] { return estimate::run_ahead_worker(paths->first, paths->second); },
+          .hidden = true};
 }
 
 }  // namespace sluice::cli

@@ -1,4 +1,5 @@
-// Flags from the environment and from a TOML file.
+#include "sluice/cli/config.h"
+
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/old_flags.h"
-#include "sluice/cli/verbs.h"
+#include "sluice/cli/verb.h"
 
 namespace sluice::cli {
 namespace {

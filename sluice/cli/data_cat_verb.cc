@@ -1,5 +1,4 @@
 // sluice data cat
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -147,33 +146,42 @@ class Cat {
 
 }  // namespace
 
-void add_cat_verb(CLI::App& noun, int& exit_status) {
+Verb cat_verb() {
   auto options = std::make_shared<CatOptions>();
-  auto* verb = noun.add_subcommand("cat", "Show samples: their parts, as files, or images on one sheet");
-  verb->footer(
-      "Without further flags, the parts of the first sample. Examples:\n"
-      "  sluice data cat shards/train-0000.tar --key 0000017\n"
-      "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >image.jpg\n"
-      "  sluice data cat shards/train-0000.tar --count 10 --out samples\n"
-      "  sluice data cat 'shards/train-*.tar' --count 64 --sheet sheet.png");
-  verb->add_option("SHARDS", options->shards, kShardsHelp)->required();
-  verb->add_option("--key", options->keys, "The sample with this key (may be repeated)")
-      ->allow_extra_args(false);
-  verb->add_option("--skip", options->skip, "Samples passed over first")->check(CLI::NonNegativeNumber);
-  verb->add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")
-      ->check(CLI::PositiveNumber);
-  auto* part = verb->add_option("--part", options->part, "Only this part, as it is, to standard output");
-  auto* folder = verb->add_option("--out", options->folder, "Write the parts into this folder as files");
-  verb->add_option("--sheet", options->sheet, "Write a PNG file with the images, their keys and classes")
-      ->excludes(part)
-      ->excludes(folder);
-  verb->add_option("--columns", options->columns, "Images in a row of the sheet")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  verb->add_option("--side", options->side, "Height and width of an image on the sheet, in pixels")
-      ->check(CLI::Range(16, 1024))
-      ->capture_default_str();
-  verb->callback(guarded("cat", exit_status, [options] { return Cat(*options).run(); }));
+  return {
+      .name = "cat",
+      .help = "Show samples: their parts, as files, or images on one sheet",
+      .footer =
+          "Without further flags, the parts of the first sample. Examples:\n"
+          "  sluice data cat shards/train-0000.tar --key 0000017\n"
+          "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >image.jpg\n"
+          "  sluice data cat shards/train-0000.tar --count 10 --out samples\n"
+          "  sluice data cat 'shards/train-*.tar' --count 64 --sheet sheet.png",
+      .add_flags =
+          [options](CLI::App& app) {
+            app.add_option("SHARDS", options->shards, kShardsHelp)->required();
+            app.add_option("--key", options->keys, "The sample with this key (may be repeated)")
+                ->allow_extra_args(false);
+            app.add_option("--skip", options->skip, "Samples passed over first")
+                ->check(CLI::NonNegativeNumber);
+            app.add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")
+                ->check(CLI::PositiveNumber);
+            auto* part =
+                app.add_option("--part", options->part, "Only this part, as it is, to standard output");
+            auto* folder =
+                app.add_option("--out", options->folder, "Write the parts into this folder as files");
+            app.add_option("--sheet", options->sheet,
+                           "Write a PNG file with the images, their keys and classes")
+                ->excludes(part)
+                ->excludes(folder);
+            app.add_option("--columns", options->columns, "Images in a row of the sheet")
+                ->check(CLI::Range(1, 100))
+                ->capture_default_str();
+            app.add_option("--side", options->side, "Height and width of an image on the sheet, in pixels")
+                ->check(CLI::Range(16, 1024))
+                ->capture_default_str();
+          },
+      .run = guarded("cat", [options] { return Cat(*options).run(); })};
 }
 
 }  // namespace sluice::cli

@@ -44,16 +44,16 @@ void Progress::clear() {
   shown_ = false;
 }
 
-std::function<void()> guarded(std::string verb, int& exit_status, std::function<base::Status()> body) {
-  return [verb = std::move(verb), &exit_status, body = std::move(body)] {
+std::function<int()> guarded(std::string verb, std::function<base::Status()> body) {
+  return [verb = std::move(verb), body = std::move(body)] {
     try {
       const auto status = body();
-      exit_status = status ? 0 : 1;
-      if (!status) std::fprintf(stderr, "sluice data %s: %s\n", verb.c_str(), status.error().what());
+      if (status) return 0;
+      std::fprintf(stderr, "sluice data %s: %s\n", verb.c_str(), status.error().what());
     } catch (const std::exception& error) {
-      exit_status = 1;
       std::fprintf(stderr, "sluice data %s: %s\n", verb.c_str(), error.what());
     }
+    return 1;
   };
 }
 

@@ -9,10 +9,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/result.h"
-
-namespace CLI {
-class App;
-}
+#include "sluice/cli/verb.h"
 
 namespace sluice::cli {
 
@@ -39,17 +36,24 @@ class Progress {
   bool shown_ = false;
 };
 
-// A verb's body as CLI11's callback: errors become a message and the exit status.
-std::function<void()> guarded(std::string verb, int& exit_status, std::function<base::Status()> body);
+// A verb's body with the exit status 0, or 1 with the error on standard error.
+std::function<int()> guarded(std::string verb, std::function<base::Status()> body);
 
 // The shards that the arguments stand for.
 base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::string>& arguments);
 
-// One file each: data_pack_verbs.cc, data_list_verbs.cc, …
-void add_pack_verbs(CLI::App& noun, int& exit_status);
-void add_list_verbs(CLI::App& noun, int& exit_status);
-void add_cat_verb(CLI::App& noun, int& exit_status);
-void add_index_verb(CLI::App& noun, int& exit_status);
-void add_stats_verb(CLI::App& noun, int& exit_status);
+// data_pack_verbs.cc
+Verb pack_verb();
+Verb digits_verb();
+Verb cifar10_verb();
+Verb idx_verb();
+// data_list_verbs.cc
+Verb ls_verb();
+Verb verify_verb();
+// One file each.
+Verb cat_verb();
+Verb index_verb();
+Verb stats_verb();
+Verb cp_verb();
 
 }  // namespace sluice::cli

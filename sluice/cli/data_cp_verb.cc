@@ -1,15 +1,12 @@
-#include "sluice/cli/data_cp_verb.h"
-
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "sluice/cli/data_common.h"
 #include "sluice/data/shards/urls.h"
 #include "sluice/data/tools/copy.h"
 
@@ -65,31 +62,30 @@ base::Status copy(CpFlags& flags) {
 
 }  // namespace
 
-void add_data_cp(CLI::App& noun, int& exit_status) {
+Verb cp_verb() {
   auto flags = std::make_shared<CpFlags>();
-  auto* verb = noun.add_subcommand("cp", "Copy files to, from and between buckets");
-  verb->footer(
-      "SOURCE: paths and gs:// names with braces and globs, http(s)://, @file (a list). TARGET: a name, or a "
-      "folder when there\n"
-      "are several sources or it ends in a slash. Each file appears when it is whole; copies from and to a "
-      "bucket are compared\n"
-      "by their crc32c.\n"
-      "Example: sluice data cp 'shards/train-*.tar' gs://bucket/set/");
-  verb->add_option("SOURCE TARGET", flags->places, "What to copy, and where to")->required()->expected(2, -1);
-  verb->add_flag("--overwrite", flags->options.overwrite, "Replace what is there");
-  verb->add_option("--workers", flags->options.workers, "Files at a time")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb->callback([flags, &exit_status] {
-    try {
-      const auto status = copy(*flags);
-      exit_status = status ? 0 : 1;
-      if (!status) std::fprintf(stderr, "sluice data cp: %s\n", status.error().what());
-    } catch (const std::exception& error) {
-      exit_status = 1;
-      std::fprintf(stderr, "sluice data cp: %s\n", error.what());
-    }
-  });
+  return {.name = "cp",
+          .help = "Copy files to, from and between buckets",
+          .footer =
+              "SOURCE: paths and gs:// names with braces and globs, http(s)://, @file (a list). TARGET: a "
+              "name, or a "
+              "folder when there\n"
+              "are several sources or it ends in a slash. Each file appears when it is whole; copies from "
+              "and to a "
+              "bucket are compared\n"
+              "by their crc32c.\n"
+              "Example: sluice data cp 'shards/train-*.tar' gs://bucket/set/",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("SOURCE TARGET", flags->places, "What to copy, and where to")
+                    ->required()
+                    ->expected(2, -1);
+                app.add_flag("--overwrite", flags->options.overwrite, "Replace what is there");
+                app.add_option("--workers", flags->options.workers, "Files at a time")
+                    ->check(CLI::PositiveNumber)
+                    ->capture_default_str();
+              },
+          .run = guarded("cp", [flags] { return copy(*flags); })};
 }
 
 }  // namespace sluice::cli

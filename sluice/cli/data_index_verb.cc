@@ -1,5 +1,4 @@
 // sluice data index
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -78,20 +77,25 @@ base::Status index_shards(const IndexOptions& options) {
 
 }  // namespace
 
-void add_index_verb(CLI::App& noun, int& exit_status) {
+Verb index_verb() {
   auto options = std::make_shared<IndexOptions>();
-  auto* verb = noun.add_subcommand("index", "Write index files and sizes.json beside shards");
-  verb->footer(
-      "An index file (train-0000.idx, as DALI's wds2idx makes it) lets a reader begin in the middle of a "
-      "shard;\n"
-      "sizes.json says how many samples each shard of a folder has, so that nothing need be counted.\n"
-      "Example: sluice data index 'shards/train-*.tar'");
-  verb->add_option("SHARDS", options->shards, kShardsHelp)->required();
-  verb->add_option("--workers", options->workers, "Shards read at a time (0: one for each core)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb->add_flag("--json", options->json, "One JSON document instead of a line");
-  verb->callback(guarded("index", exit_status, [options] { return index_shards(*options); }));
+  return {
+      .name = "index",
+      .help = "Write index files and sizes.json beside shards",
+      .footer =
+          "An index file (train-0000.idx, as DALI's wds2idx makes it) lets a reader begin in the middle of a "
+          "shard;\n"
+          "sizes.json says how many samples each shard of a folder has, so that nothing need be counted.\n"
+          "Example: sluice data index 'shards/train-*.tar'",
+      .add_flags =
+          [options](CLI::App& app) {
+            app.add_option("SHARDS", options->shards, kShardsHelp)->required();
+            app.add_option("--workers", options->workers, "Shards read at a time (0: one for each core)")
+                ->check(CLI::NonNegativeNumber)
+                ->capture_default_str();
+            app.add_flag("--json", options->json, "One JSON document instead of a line");
+          },
+      .run = guarded("index", [options] { return index_shards(*options); })};
 }
 
 }  // namespace sluice::cli

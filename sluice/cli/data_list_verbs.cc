@@ -1,5 +1,4 @@
 // sluice data ls, verify
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -62,14 +61,22 @@ base::Status list_shards(const LsOptions& options) {
   return {};
 }
 
-void add_ls(CLI::App& noun, int& exit_status) {
+}  // namespace
+
+Verb ls_verb() {
   auto options = std::make_shared<LsOptions>();
-  auto* verb = noun.add_subcommand("ls", "List shards: samples, sizes and members of each");
-  verb->add_option("SHARDS", options->shards, kShardsHelp)->required();
-  verb->add_flag("--keys", options->keys, "The key of every sample too");
-  verb->add_flag("--json", options->json, "One JSON document instead of lines");
-  verb->callback(guarded("ls", exit_status, [options] { return list_shards(*options); }));
+  return {.name = "ls",
+          .help = "List shards: samples, sizes and members of each",
+          .add_flags =
+              [options](CLI::App& app) {
+                app.add_option("SHARDS", options->shards, kShardsHelp)->required();
+                app.add_flag("--keys", options->keys, "The key of every sample too");
+                app.add_flag("--json", options->json, "One JSON document instead of lines");
+              },
+          .run = guarded("ls", [options] { return list_shards(*options); })};
 }
+
+namespace {
 
 struct VerifyFlags {
   std::vector<std::string> shards;
@@ -96,48 +103,48 @@ void print_problems(const data::VerifyReport& report, bool json) {
               report.failures() == 0 ? "all sound" : (grouped(report.failures()) + " problem(s)").c_str());
 }
 
-void add_verify(CLI::App& noun, int& exit_status) {
-  auto flags = std::make_shared<VerifyFlags>();
-  auto* verb =
-      noun.add_subcommand("verify", "Read shards completely, decode everything, and report all problems");
-  verb->footer(
-      "Checks headers, ends and checksums of the archives, the grouping into samples, images, numbers, "
-      "text, JSON and\n"
-      "npy arrays. Exit status 1 when anything is wrong, with every problem in the report.\n"
-      "Example: sluice data verify 'shards/train-{0000..0009}.tar' --require 'jpg;png' --require cls "
-      "--classes 10");
-  verb->add_option("SHARDS", flags->shards, kShardsHelp)->required();
-  verb->add_option(
-          "--require", flags->options.fields,
-          "A member that every sample must have, such as cls or 'jpg;png' (default: what the first sample of "
-          "each shard has)")
-      ->allow_extra_args(false);
-  verb->add_option("--classes", flags->options.classes, "Labels must be below this number (0: any)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb->add_option("--workers", flags->options.workers, "Shards read at a time (0: one for each core)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb->add_flag("--json", flags->json, "One JSON document instead of lines");
-  verb->callback(guarded("verify", exit_status, [flags]() -> base::Status {
-    Progress progress;
-    SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
-    flags->options.progress = [&](std::int64_t done, std::int64_t total) {
-      progress.show("shards", done, total);
-    };
-    SLUICE_TRY(const auto report, data::verify(flags->options));
-    progress.clear();
-    print_problems(report, flags->json);
-    if (report.failures() == 0) return {};
-    return base::fail(Code::kDataLoss, report.failures(), " problem(s) in ", report.shards, " shard(s)");
-  }));
-}
-
 }  // namespace
 
-void add_list_verbs(CLI::App& noun, int& exit_status) {
-  add_ls(noun, exit_status);
-  add_verify(noun, exit_status);
+Verb verify_verb() {
+  auto flags = std::make_shared<VerifyFlags>();
+  return {
+      .name = "verify",
+      .help = "Read shards completely, decode everything, and report all problems",
+      .footer =
+          "Checks headers, ends and checksums of the archives, the grouping into samples, images, numbers, "
+          "text, JSON and\n"
+          "npy arrays. Exit status 1 when anything is wrong, with every problem in the report.\n"
+          "Example: sluice data verify 'shards/train-{0000..0009}.tar' --require 'jpg;png' --require cls "
+          "--classes 10",
+      .add_flags =
+          [flags](CLI::App& app) {
+            app.add_option("SHARDS", flags->shards, kShardsHelp)->required();
+            app.add_option("--require", flags->options.fields,
+                           "A member that every sample must have, such as cls or 'jpg;png' (default: what "
+                           "the first sample of "
+                           "each shard has)")
+                ->allow_extra_args(false);
+            app.add_option("--classes", flags->options.classes, "Labels must be below this number (0: any)")
+                ->check(CLI::NonNegativeNumber)
+                ->capture_default_str();
+            app.add_option("--workers", flags->options.workers,
+                           "Shards read at a time (0: one for each core)")
+                ->check(CLI::NonNegativeNumber)
+                ->capture_default_str();
+            app.add_flag("--json", flags->json, "One JSON document instead of lines");
+          },
+      .run = guarded("verify", [flags]() -> base::Status {
+        Progress progress;
+        SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
+        flags->options.progress = [&](std::int64_t done, std::int64_t total) {
+          progress.show("shards", done, total);
+        };
+        SLUICE_TRY(const auto report, data::verify(flags->options));
+        progress.clear();
+        print_problems(report, flags->json);
+        if (report.failures() == 0) return {};
+        return base::fail(Code::kDataLoss, report.failures(), " problem(s) in ", report.shards, " shard(s)");
+      })};
 }
 
 }  // namespace sluice::cli

@@ -1,5 +1,4 @@
 // sluice data pack, digits, cifar10, idx
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -35,146 +34,176 @@ std::function<void(std::int64_t, std::int64_t)> count_packed(Progress& progress)
   return [&progress](std::int64_t done, std::int64_t total) { progress.show("packed", done, total); };
 }
 
-void add_pack(CLI::App& noun, int& exit_status) {
+}  // namespace
+
+Verb pack_verb() {
   auto options = std::make_shared<data::PackOptions>();
-  auto* verb = noun.add_subcommand("pack", "Pack images into shards");
-  verb->footer(
-      "INPUT is a folder with one folder of images for each class (classes are numbered in alphabetical "
-      "order, and\n"
-      "their names are written to OUT/classes.txt), or a list:\n"
-      "  list.txt    an image and its class on each line, separated by a tab, a comma or a space\n"
-      "  list.csv    the same as CSV, with or without a line that names the columns file and class\n"
-      "  list.jsonl  {\"file\": …, \"class\": …, …} on each line; what else it says goes into a member json\n"
-      "Shards appear when the whole set is written. A run that was stopped goes on when it is started "
-      "again.\n"
-      "Examples: sluice data pack photos/train shards --prefix train --shard-size 1000\n"
-      "          sluice data pack train.jsonl shards");
-  verb->add_option("INPUT", options->input, "Folder of classes, or list file")->required();
-  add_set_options(*verb, options->shards);
-  verb->add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
-  verb->add_flag("!--no-shuffle", options->shuffle, "Keep the order of the list, or class by class");
-  verb->add_flag("!--no-check", options->check, "Do not decode each image while packing");
-  verb->add_option("--workers", options->shards.workers, "Shards written at a time (0: one for each core)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb->add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
-  verb->callback(guarded("pack", exit_status, [options]() -> base::Status {
-    Progress progress;
-    options->shards.progress = count_packed(progress);
-    SLUICE_TRY(const auto report, data::pack(*options));
-    progress.clear();
-    print_set(report.shards);
-    if (report.shards.continued > 0)
-      std::printf("%s of the shards were there from a run that was stopped\n",
-                  grouped(report.shards.continued).c_str());
-    if (!report.classes.empty())
-      std::printf("%zu classes: %s/classes.txt\n", report.classes.size(), options->shards.folder.c_str());
-    if (report.left_out > 0)
-      std::printf("%s file(s) left out because they are no images, the first being %s\n",
-                  grouped(report.left_out).c_str(), report.first_left_out.c_str());
-    return {};
-  }));
+  return {
+      .name = "pack",
+      .help = "Pack images into shards",
+      .footer =
+          "INPUT is a folder with one folder of images for each class (classes are numbered in alphabetical "
+          "order, and\n"
+          "their names are written to OUT/classes.txt), or a list:\n"
+          "  list.txt    an image and its class on each line, separated by a tab, a comma or a space\n"
+          "  list.csv    the same as CSV, with or without a line that names the columns file and class\n"
+          "  list.jsonl  {\"file\": …, \"class\": …, …} on each line; what else it says goes into a member "
+          "json\n"
+          "Shards appear when the whole set is written. A run that was stopped goes on when it is started "
+          "again.\n"
+          "Examples: sluice data pack photos/train shards --prefix train --shard-size 1000\n"
+          "          sluice data pack train.jsonl shards",
+      .add_flags =
+          [options](CLI::App& app) {
+            app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
+            add_set_options(app, options->shards);
+            app.add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
+            app.add_flag("!--no-shuffle", options->shuffle, "Keep the order of the list, or class by class");
+            app.add_flag("!--no-check", options->check, "Do not decode each image while packing");
+            app.add_option("--workers", options->shards.workers,
+                           "Shards written at a time (0: one for each core)")
+                ->check(CLI::NonNegativeNumber)
+                ->capture_default_str();
+            app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
+          },
+      .run = guarded("pack", [options]() -> base::Status {
+        Progress progress;
+        options->shards.progress = count_packed(progress);
+        SLUICE_TRY(const auto report, data::pack(*options));
+        progress.clear();
+        print_set(report.shards);
+        if (report.shards.continued > 0)
+          std::printf("%s of the shards were there from a run that was stopped\n",
+                      grouped(report.shards.continued).c_str());
+        if (!report.classes.empty())
+          std::printf("%zu classes: %s/classes.txt\n", report.classes.size(), options->shards.folder.c_str());
+        if (report.left_out > 0)
+          std::printf("%s file(s) left out because they are no images, the first being %s\n",
+                      grouped(report.left_out).c_str(), report.first_left_out.c_str());
+        return {};
+      })};
 }
 
-void add_digits(CLI::App& noun, int& exit_status) {
+Verb digits_verb() {
   auto options = std::make_shared<data::DigitsOptions>();
-  auto* verb = noun.add_subcommand("digits", "Make shards of scikit-learn's handwritten digits");
-  verb->footer(
-      "CSV is digits.csv.gz as scikit-learn's package holds it (sklearn/datasets/data/digits.csv.gz): 1,797 "
-      "images of\n"
-      "8×8. Writes OUT/train-*.tar and OUT/test-*.tar, split by class with the seed.");
-  verb->add_option("CSV", options->csv, "digits.csv.gz, or the same unpacked")->required();
-  verb->add_option("OUT", options->folder, "Folder for the shards (made when missing)")->required();
-  verb->add_option("--side", options->side, "Height and width of the images, in pixels")
-      ->check(CLI::Range(8, 1024))
-      ->capture_default_str();
-  verb->add_option("--test-share", options->test_share, "Part of each class that is held out for the test")
-      ->check(CLI::Range(0.01, 0.99))
-      ->capture_default_str();
-  verb->add_option("--seed", options->seed, "Seed of the split and the order")->capture_default_str();
-  verb->add_option("--shard-size", options->shard_size, "Samples in a shard")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb->add_flag("--overwrite", options->overwrite, "Replace train and test shards that are there");
-  verb->callback(guarded("digits", exit_status, [options]() -> base::Status {
-    SLUICE_TRY(const auto report, data::pack_digits(*options));
-    print_set(report.train);
-    print_set(report.test);
-    return {};
-  }));
+  return {
+      .name = "digits",
+      .help = "Make shards of scikit-learn's handwritten digits",
+      .footer =
+          "CSV is digits.csv.gz as scikit-learn's package holds it (sklearn/datasets/data/digits.csv.gz): "
+          "1,797 "
+          "images of\n"
+          "8×8. Writes OUT/train-*.tar and OUT/test-*.tar, split by class with the seed.",
+      .add_flags =
+          [options](CLI::App& app) {
+            app.add_option("CSV", options->csv, "digits.csv.gz, or the same unpacked")->required();
+            app.add_option("OUT", options->folder, "Folder for the shards (made when missing)")->required();
+            app.add_option("--side", options->side, "Height and width of the images, in pixels")
+                ->check(CLI::Range(8, 1024))
+                ->capture_default_str();
+            app.add_option("--test-share", options->test_share,
+                           "Part of each class that is held out for the test")
+                ->check(CLI::Range(0.01, 0.99))
+                ->capture_default_str();
+            app.add_option("--seed", options->seed, "Seed of the split and the order")->capture_default_str();
+            app.add_option("--shard-size", options->shard_size, "Samples in a shard")
+                ->check(CLI::PositiveNumber)
+                ->capture_default_str();
+            app.add_flag("--overwrite", options->overwrite, "Replace train and test shards that are there");
+          },
+      .run = guarded("digits", [options]() -> base::Status {
+        SLUICE_TRY(const auto report, data::pack_digits(*options));
+        print_set(report.train);
+        print_set(report.test);
+        return {};
+      })};
 }
+
+namespace {
 
 struct Cifar10Flags {
   std::vector<std::string> places;  // [SOURCE] DIR
   data::Cifar10Options options;
 };
 
-void add_cifar10(CLI::App& noun, int& exit_status) {
+}  // namespace
+
+Verb cifar10_verb() {
   auto flags = std::make_shared<Cifar10Flags>();
-  auto& options = flags->options;
-  auto* verb = noun.add_subcommand("cifar10", "Make shards of the published CIFAR-10 archive");
-  verb->footer(base::str(
-      "SOURCE is cifar-10-binary.tar.gz on this disk, its address, or the data set's\n"
-      "home page; without it the archive is downloaded from ",
-      data::kCifar10Page, ".\n",
-      "The archive's MD5 sum must be the published one. Writes OUT/train-*.tar, OUT/test-*.tar and\n"
-      "OUT/classes.txt.\n"
-      "Examples: sluice data cifar10 shards\n"
-      "          sluice data cifar10 ~/cifar-10-binary.tar.gz shards"));
-  verb->add_option("[SOURCE] OUT", flags->places, "The archive, and the folder for the shards")
-      ->required()
-      ->expected(1, 2);
-  verb->add_option("--md5", options.md5, "Expected MD5 sum of an archive other than the published one");
-  verb->add_option("--seed", options.seed, "Seed of the training samples' order")->capture_default_str();
-  verb->add_option("--shard-size", options.shard_size, "Samples in a shard")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb->add_flag("--overwrite", options.overwrite, "Replace train and test shards that are there");
-  verb->callback(guarded("cifar10", exit_status, [flags]() -> base::Status {
-    Progress progress;
-    if (flags->places.size() == 2) flags->options.source = flags->places.front();
-    flags->options.folder = flags->places.back();
-    flags->options.progress = [&](const std::string& what, std::int64_t done, std::int64_t total) {
-      progress.show(what, done, total);
-    };
-    SLUICE_TRY(const auto report, data::pack_cifar10(flags->options));
-    progress.clear();
-    print_set(report.train);
-    print_set(report.test);
-    return {};
-  }));
+  return {.name = "cifar10",
+          .help = "Make shards of the published CIFAR-10 archive",
+          .footer = base::str(
+              "SOURCE is cifar-10-binary.tar.gz on this disk, its address, or the data set's\n"
+              "home page; without it the archive is downloaded from ",
+              data::kCifar10Page, ".\n",
+              "The archive's MD5 sum must be the published one. Writes OUT/train-*.tar, OUT/test-*.tar and\n"
+              "OUT/classes.txt.\n"
+              "Examples: sluice data cifar10 shards\n"
+              "          sluice data cifar10 ~/cifar-10-binary.tar.gz shards"),
+          .add_flags =
+              [flags](CLI::App& app) {
+                auto& options = flags->options;
+
+                app.add_option("[SOURCE] OUT", flags->places, "The archive, and the folder for the shards")
+                    ->required()
+                    ->expected(1, 2);
+                app.add_option("--md5", options.md5,
+                               "Expected MD5 sum of an archive other than the published one");
+                app.add_option("--seed", options.seed, "Seed of the training samples' order")
+                    ->capture_default_str();
+                app.add_option("--shard-size", options.shard_size, "Samples in a shard")
+                    ->check(CLI::PositiveNumber)
+                    ->capture_default_str();
+                app.add_flag("--overwrite", options.overwrite,
+                             "Replace train and test shards that are there");
+              },
+          .run = guarded("cifar10", [flags]() -> base::Status {
+            Progress progress;
+            if (flags->places.size() == 2) flags->options.source = flags->places.front();
+            flags->options.folder = flags->places.back();
+            flags->options.progress = [&](const std::string& what, std::int64_t done, std::int64_t total) {
+              progress.show(what, done, total);
+            };
+            SLUICE_TRY(const auto report, data::pack_cifar10(flags->options));
+            progress.clear();
+            print_set(report.train);
+            print_set(report.test);
+            return {};
+          })};
 }
 
+namespace {
+
 // MNIST's four files are two pairs of this kind.
-void add_idx(CLI::App& noun, int& exit_status) {
-  auto options = std::make_shared<data::IdxOptions>();
-  auto* verb = noun.add_subcommand("idx", "Make shards of IDX files, as MNIST and its relatives come in");
-  verb->footer(
-      "IMAGES and LABELS are IDX files of unsigned bytes, plain or gzip. Images become grey PNG files.\n"
-      "Example: sluice data idx train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz mnist --prefix train");
-  verb->add_option("IMAGES", options->images, "Images: N × height × width")->required();
-  verb->add_option("LABELS", options->labels, "Classes: N")->required();
-  add_set_options(*verb, options->shards);
-  verb->add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
-  verb->add_flag("!--no-shuffle", options->shuffle, "Keep the order of the files");
-  verb->add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
-  verb->callback(guarded("idx", exit_status, [options]() -> base::Status {
-    Progress progress;
-    options->shards.progress = count_packed(progress);
-    SLUICE_TRY(const auto report, data::pack_idx(*options));
-    progress.clear();
-    print_set(report);
-    return {};
-  }));
-}
 
 }  // namespace
 
-void add_pack_verbs(CLI::App& noun, int& exit_status) {
-  add_pack(noun, exit_status);
-  add_digits(noun, exit_status);
-  add_cifar10(noun, exit_status);
-  add_idx(noun, exit_status);
+Verb idx_verb() {
+  auto options = std::make_shared<data::IdxOptions>();
+  return {
+      .name = "idx",
+      .help = "Make shards of IDX files, as MNIST and its relatives come in",
+      .footer =
+          "IMAGES and LABELS are IDX files of unsigned bytes, plain or gzip. Images become grey PNG files.\n"
+          "Example: sluice data idx train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz mnist --prefix "
+          "train",
+      .add_flags =
+          [options](CLI::App& app) {
+            app.add_option("IMAGES", options->images, "Images: N × height × width")->required();
+            app.add_option("LABELS", options->labels, "Classes: N")->required();
+            add_set_options(app, options->shards);
+            app.add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
+            app.add_flag("!--no-shuffle", options->shuffle, "Keep the order of the files");
+            app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
+          },
+      .run = guarded("idx", [options]() -> base::Status {
+        Progress progress;
+        options->shards.progress = count_packed(progress);
+        SLUICE_TRY(const auto report, data::pack_idx(*options));
+        progress.clear();
+        print_set(report);
+        return {};
+      })};
 }
 
 }  // namespace sluice::cli

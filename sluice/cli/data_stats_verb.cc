@@ -1,5 +1,4 @@
 // sluice data stats
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -80,37 +79,43 @@ void print_stats(const data::DatasetStatistics& stats) {
 
 }  // namespace
 
-void add_stats_verb(CLI::App& noun, int& exit_status) {
+Verb stats_verb() {
   auto flags = std::make_shared<StatsFlags>();
-  auto* verb = noun.add_subcommand("stats", "Classes, sizes, and the flags for normalising");
-  verb->footer(
-      "Decodes every image. Means and standard deviations are those of all pixels, in 0 … 1.\n"
-      "Example: sluice data stats 'shards/train-*.tar'");
-  verb->add_option("SHARDS", flags->shards, kShardsHelp)->required();
-  verb->add_option("--images", flags->options.images, "Extensions of the image in a sample")
-      ->capture_default_str();
-  verb->add_option("--labels", flags->options.labels, "Extension of the class number")->capture_default_str();
-  verb->add_flag("--gray", flags->gray, "One channel, as --channels 1 trains");
-  verb->add_option("--workers", flags->options.workers, "Shards read at a time (0: one for each core)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  verb->add_flag("--json", flags->json, "One JSON document instead of lines");
-  verb->callback(guarded("stats", exit_status, [flags]() -> base::Status {
-    Progress progress;
-    if (flags->gray) flags->options.model = data::ColorModel::kGray;
-    SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
-    flags->options.progress = [&](std::int64_t done, std::int64_t total) {
-      progress.show("shards", done, total);
-    };
-    SLUICE_TRY(const auto stats, data::dataset_statistics(flags->options));
-    progress.clear();
-    if (flags->json) {
-      print_json(stats_json(stats));
-    } else {
-      print_stats(stats);
-    }
-    return {};
-  }));
+  return {.name = "stats",
+          .help = "Classes, sizes, and the flags for normalising",
+          .footer =
+              "Decodes every image. Means and standard deviations are those of all pixels, in 0 … 1.\n"
+              "Example: sluice data stats 'shards/train-*.tar'",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("SHARDS", flags->shards, kShardsHelp)->required();
+                app.add_option("--images", flags->options.images, "Extensions of the image in a sample")
+                    ->capture_default_str();
+                app.add_option("--labels", flags->options.labels, "Extension of the class number")
+                    ->capture_default_str();
+                app.add_flag("--gray", flags->gray, "One channel, as --channels 1 trains");
+                app.add_option("--workers", flags->options.workers,
+                               "Shards read at a time (0: one for each core)")
+                    ->check(CLI::NonNegativeNumber)
+                    ->capture_default_str();
+                app.add_flag("--json", flags->json, "One JSON document instead of lines");
+              },
+          .run = guarded("stats", [flags]() -> base::Status {
+            Progress progress;
+            if (flags->gray) flags->options.model = data::ColorModel::kGray;
+            SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
+            flags->options.progress = [&](std::int64_t done, std::int64_t total) {
+              progress.show("shards", done, total);
+            };
+            SLUICE_TRY(const auto stats, data::dataset_statistics(flags->options));
+            progress.clear();
+            if (flags->json) {
+              print_json(stats_json(stats));
+            } else {
+              print_stats(stats);
+            }
+            return {};
+          })};
 }
 
 }  // namespace sluice::cli

@@ -1,21 +1,13 @@
-#include "sluice/cli/data_verbs.h"
-
-#include <CLI/CLI.hpp>
-
 #include "sluice/cli/data_common.h"
-#include "sluice/cli/data_cp_verb.h"
+#include "sluice/cli/verbs.h"
 
 namespace sluice::cli {
 
-void add_data_verbs(CLI::App& app, int& exit_status) {
-  auto* noun = app.add_subcommand("data", "Make, list and check WebDataset shards");
-  noun->require_subcommand(1);
-  add_pack_verbs(*noun, exit_status);
-  add_list_verbs(*noun, exit_status);
-  add_cat_verb(*noun, exit_status);
-  add_index_verb(*noun, exit_status);
-  add_stats_verb(*noun, exit_status);
-  add_data_cp(*noun, exit_status);
+Verb data_verb() {
+  return {.name = "data",
+          .help = "Make, list and check WebDataset shards",
+          .verbs = {pack_verb(), digits_verb(), cifar10_verb(), idx_verb(), ls_verb(), verify_verb(),
+                    cat_verb(), index_verb(), stats_verb(), cp_verb()}};
 }
 
 }  // namespace sluice::cli

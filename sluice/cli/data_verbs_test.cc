@@ -1,15 +1,12 @@
-#include "sluice/cli/data_verbs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/cli/verbs.h"
 #include "sluice/data/decode/image.h"
 #include "sluice/data/test_support.h"
 
@@ -23,19 +20,17 @@ struct Outcome {
   std::string out, err;
 };
 
-// `sluice ARGUMENTS…`, with the exit status as the program's main function makes it.
+// `sluice ARGUMENTS…`
 Outcome sluice_program(std::vector<std::string> arguments) {
-  CLI::App app{"sluice"};
+  CLI::App app("", "sluice");
+  arguments.insert(arguments.begin(), "sluice");
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
   Outcome outcome;
-  add_data_verbs(app, outcome.status);
-  std::reverse(arguments.begin(), arguments.end());
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    outcome.status = app.exit(error) == 0 ? 0 : 2;
-  }
+  outcome.status = parse_and_run(app, {data_verb()}, static_cast<int>(arguments.size()), words.data());
   outcome.out = testing::internal::GetCapturedStdout();
   outcome.err = testing::internal::GetCapturedStderr();
   return outcome;

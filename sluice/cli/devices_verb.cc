@@ -101,15 +101,18 @@ int show_devices(const DevicesFlags& flags) {
 
 }  // namespace
 
-void add_devices_verb(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand(
-      "devices", "Show what accelerators the machine has, who holds them, and the plugin with its devices");
+Verb devices_verb() {
   auto flags = std::make_shared<DevicesFlags>();
-  verb->add_option("--plugin", flags->plugin, kPluginHelp);
-  verb->add_option("--devices", flags->devices, "Number of virtual devices of the cpu plugin")
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", flags->json, "As one JSON object");
-  verb->callback([flags, &action] { action = [flags] { return show_devices(*flags); }; });
+  return {.name = "devices",
+          .help = "Show what accelerators the machine has, who holds them, and the plugin with its devices",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("--plugin", flags->plugin, kPluginHelp);
+                app.add_option("--devices", flags->devices, "Number of virtual devices of the cpu plugin")
+                    ->check(CLI::PositiveNumber);
+                app.add_flag("--json", flags->json, "As one JSON object");
+              },
+          .run = [flags] { return show_devices(*flags); }};
 }
 
 }  // namespace sluice::cli

@@ -16,12 +16,13 @@ struct Rule {
 };
 
 std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::string>& given) {
-  const bool schedule_divides = o.lr_schedule == "step" || o.lr_schedule == "WarmupAndExponentialDecay";
+  const bool schedule_divides = o.lr_schedule == train::LrSchedule::kStep ||
+                                o.lr_schedule == train::LrSchedule::kWarmupAndExponentialDecay;
   return {
       {{"--train-size", "--test-size", "--image-size"},
        !o.fake_data,
        {"--train", "--test"},
-       "it describes the pictures of --fake-data; shards say themselves what they hold"},
+       "it describes the images of --fake-data; shards say themselves what they hold"},
       {{"--train",
         "--test",
         "--images",
@@ -59,15 +60,16 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
        {"--original-workers"},
        "the order of --original-workers has neither streams nor a remainder"},
       {{"--momentum"},
-       o.optimizer != "sgd",
+       o.optimizer != train::OptimizerKind::kSgd,
        {"--optimizer"},
-       base::str("--optimizer ", o.optimizer, " has none")},
+       base::str("--optimizer ", train::name_of(o.optimizer), " has none")},
       {{"--lr-every-epochs", "--lr-divisor"},
        !schedule_divides,
        {"--lr-schedule"},
-       base::str("--lr-schedule ", o.lr_schedule, " divides nothing: step and WarmupAndExponentialDecay do")},
+       base::str("--lr-schedule ", train::name_of(o.lr_schedule),
+                 " divides nothing: step and WarmupAndExponentialDecay do")},
       {{"--min-lr"},
-       o.lr_schedule == "constant",
+       o.lr_schedule == train::LrSchedule::kConstant,
        {"--lr-schedule"},
        "--lr-schedule constant never goes down"},
       {{"--batch-size"},
@@ -80,7 +82,7 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
        "there is no test set: give it with --test"},
       {{"--devices"}, given.count("--device-ids") > 0, {"--device-ids"}, "--device-ids names them: give one"},
       {{"--plugin", "--cpu-kernels", "--strict", "--sync-batch-norm", "--check-replicas", "--report"},
-       o.device == "cpu",
+       o.device == train::DeviceKind::kCpu,
        {"--device"},
        "--device cpu is LibTorch's own; this is for --device xla"},
   };

@@ -1,14 +1,15 @@
 // sluice run
-#include "sluice/cli/run_verb.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/cli/verbs.h"
 #include "sluice/estimate/tpu_slice.h"
 #include "sluice/pod/client.h"
 #include "sluice/pod/environment.h"
@@ -35,7 +36,7 @@ struct RunFlags {
 
 struct FindFlags {
   std::string name;
-  int worker = -1;
+  std::optional<int> worker;
   bool follow = false, json = false;
 };
 
@@ -232,7 +233,7 @@ void choose_folder(pod::Job& job) {
   if (job.folder.starts_with("~/")) job.folder.erase(0, 2);
 }
 
-int run(RunFlags& flags) {
+int start_job(RunFlags& flags) {
   pod::Job& job = flags.job;
   if (job.command.empty()) throw Usage("which command? sluice run --processes 4 -- COMMAND…");
   place_workers(flags);
@@ -251,62 +252,65 @@ int run(RunFlags& flags) {
   return base::value_or_throw(pod::run_job(std::move(job)));
 }
 
-CLI::App& add_finder(CLI::App& noun, const char* name, const char* help, FindFlags& flags, bool takes_run) {
-  CLI::App* verb = noun.add_subcommand(name, help);
-  if (takes_run) verb->add_option("RUN", flags.name, "Name of the run or its beginning; default: the latest");
-  return *verb;
+using Find = std::function<base::Result<int>(const FindFlags&)>;
+
+// A verb that finds a run again. `add_more`: its flags beside the run's name.
+Verb finder(std::string name, std::string help, Find find,
+            std::function<void(CLI::App&, FindFlags&)> add_more) {
+  auto flags = std::make_shared<FindFlags>();
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .add_flags = [flags, add_more = std::move(add_more)](CLI::App& app) { add_more(app, *flags); },
+          .run = [flags, find = std::move(find)] { return base::value_or_throw(find(*flags)); }};
 }
 
-void add_finders(CLI::App& noun, Action& action) {
-  auto flags = std::make_shared<FindFlags>();
-  CLI::App& ls = add_finder(noun, "ls", "List runs, the latest first", *flags, false);
-  ls.add_flag("--json", flags->json, "As one JSON array");
-  ls.callback(
-      [flags, &action] { action = [flags] { return base::value_or_throw(pod::show_runs(flags->json)); }; });
+void add_name(CLI::App& app, FindFlags& flags) {
+  app.add_option("RUN", flags.name, "Name of the run or its beginning; default: the latest");
+}
 
-  CLI::App& attach =
-      add_finder(noun, "attach", "Show a run's output from now on; Ctrl-C ends the run", *flags, true);
-  attach.callback(
-      [flags, &action] { action = [flags] { return base::value_or_throw(pod::attach_run(flags->name)); }; });
-
-  CLI::App& logs = add_finder(noun, "logs", "Print what the workers wrote", *flags, true);
-  CLI::Option* worker = logs.add_option("--worker", flags->worker, "Of this worker alone, without a prefix");
-  worker->default_str("all, merged");
-  logs.add_flag("--follow", flags->follow, "Go on until the run ends; Ctrl-C leaves the run alone");
-  logs.callback([flags, worker, &action] {
-    action = [flags, worker] {
-      const auto number = worker->count() > 0 ? std::optional(flags->worker) : std::nullopt;
-      return base::value_or_throw(pod::show_logs(flags->name, number, flags->follow));
-    };
-  });
-
-  CLI::App& stop = add_finder(
-      noun, "stop", "End a run: SIGINT first, SIGKILL in the end; twice kills at once", *flags, true);
-  stop.callback(
-      [flags, &action] { action = [flags] { return base::value_or_throw(pod::stop_run(flags->name)); }; });
+std::vector<Verb> finders() {
+  return {finder(
+              "ls", "List runs, the latest first", [](const FindFlags& f) { return pod::show_runs(f.json); },
+              [](CLI::App& app, FindFlags& f) { app.add_flag("--json", f.json, "As one JSON array"); }),
+          finder(
+              "attach", "Show a run's output from now on; Ctrl-C ends the run",
+              [](const FindFlags& f) { return pod::attach_run(f.name); }, add_name),
+          finder(
+              "logs", "Print what the workers wrote",
+              [](const FindFlags& f) { return pod::show_logs(f.name, f.worker, f.follow); },
+              [](CLI::App& app, FindFlags& f) {
+                add_name(app, f);
+                app.add_option("--worker", f.worker, "Of this worker alone, without a prefix")
+                    ->default_str("all, merged");
+                app.add_flag("--follow", f.follow, "Go on until the run ends; Ctrl-C leaves the run alone");
+              }),
+          finder(
+              "stop", "End a run: SIGINT first, SIGKILL in the end; twice kills at once",
+              [](const FindFlags& f) { return pod::stop_run(f.name); }, add_name)};
 }
 
 }  // namespace
 
-void add_run_verb(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("run", "Run a command on many processes or hosts");
-  verb->footer(
-      "sluice run --processes 4 -- COMMAND…            on this machine\n"
-      "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
-      "sluice run ls | attach | logs | stop [RUN]      find a run again\n"
-      "Exit status: that of the worker that failed first, 0 done, 1 a worker hung or was lost, 2 wrong "
-      "usage, 130 "
-      "Ctrl-C,\n143 terminated. Under Slurm, `srun COMMAND` needs no launcher.");
+Verb run_verb() {
   auto flags = std::make_shared<RunFlags>();
   flags->job.sync_exclude = {".git"};
-  where_flags(*verb, *flags);
-  what_flags(*verb, *flags);
-  end_flags(*verb, *flags);
-  add_finders(*verb, action);
-  verb->callback([verb, flags, &action] {
-    if (!verb->get_subcommands().empty()) return;
-    action = [flags] { return run(*flags); };
-  });
+  return {
+      .name = "run",
+      .help = "Run a command on many processes or hosts",
+      .footer =
+          "sluice run --processes 4 -- COMMAND…            on this machine\n"
+          "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
+          "sluice run ls | attach | logs | stop [RUN]      find a run again\n"
+          "Exit status: that of the worker that failed first, 0 done, 1 a worker hung or was lost, 2 wrong "
+          "usage, 130 Ctrl-C,\n143 terminated. Under Slurm, `srun COMMAND` needs no launcher.",
+      .add_flags =
+          [flags](CLI::App& app) {
+            where_flags(app, *flags);
+            what_flags(app, *flags);
+            end_flags(app, *flags);
+          },
+      .run = [flags] { return start_job(*flags); },
+      .verbs = finders()};
 }
 
 }  // namespace sluice::cli

@@ -61,7 +61,7 @@ std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf1
 
 }  // namespace
 
-int64_t picture_size(const StepRecipe& recipe) {
+int64_t image_size_of(const StepRecipe& recipe) {
   if (recipe.image_size > 0) return recipe.image_size;
   return base::starts_with(recipe.model, "resnet") && recipe.model != "resnet18_cifar" ? 224 : 32;
 }
@@ -89,7 +89,7 @@ std::string record_command(const std::vector<std::string>& command, int replicas
 
 estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
   init(for_recording().xla);
-  const BenchCase bench = bench_case(recipe.model, picture_size(recipe));
+  const BenchCase bench = bench_case(recipe.model, image_size_of(recipe));
   return averaged_or_not(record(bench, batch, replicas, recipe.bf16), replicas);
 }
 

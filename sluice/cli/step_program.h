@@ -11,7 +11,7 @@ namespace sluice::cli {
 
 struct StepRecipe {
   std::string model = "resnet50";
-  int64_t image_size = 0;  // pixels; 0: 224 for ResNets, 32 for models of small pictures
+  int64_t image_size = 0;  // pixels; 0: 224 for ResNets, 32 for models of small images
   bool bf16 = false;       // the forward pass under autocast
 };
 
@@ -23,7 +23,7 @@ estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int rep
 // words when it ends before.
 estimate::StepText step_of_command(const std::vector<std::string>& command, int replicas,
                                    double deadline_seconds);
-// The recipe's pictures, with 0 replaced by the model's own size.
-int64_t picture_size(const StepRecipe& recipe);
+// The recipe's images, with 0 replaced by the model's own size.
+int64_t image_size_of(const StepRecipe& recipe);
 
 }  // namespace sluice::cli

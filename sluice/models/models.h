@@ -54,7 +54,7 @@ ModelPtr resnet152(int64_t classes = 1000, int64_t channels = 3);
 ModelPtr cifar_resnet(int64_t depth, int64_t classes = 10, int64_t channels = 3);
 
 // Linear layers with ReLU between; the input is flattened to batch × inputs.
-ModelPtr mlp(int64_t inputs, std::vector<int64_t> hidden = {512, 512}, int64_t classes = 10);
+ModelPtr mlp(int64_t inputs, std::vector<int64_t> hidden = {1024, 1024}, int64_t classes = 10);
 // Two 5×5 convolutions with max-pooling, three linear layers.
 ModelPtr lenet(const Shape& shape = {10, 1, 28});
 

@@ -33,7 +33,7 @@ std::map<std::string, Maker> make_table() {
       {"resnet152", [](const Shape& s) { return resnet152(s.classes, s.channels); }},
       {"mlp",
        [](const Shape& s) {
-         return mlp(s.channels * s.image_size * s.image_size, {512, 512}, s.classes);
+         return mlp(s.channels * s.image_size * s.image_size, {1024, 1024}, s.classes);
        }},
       {"lenet", [](const Shape& s) { return lenet(s); }},
       {"transformer", image_transformer},

@@ -15,7 +15,7 @@
 #include "sluice/device/ahead.h"
 #include "sluice/pjrt/machine/choose_plugin.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace ahead_detail {
 
 [[noreturn]] void become_estimate(const std::string& slices) {
@@ -74,4 +74,4 @@ Options compile_instead_of_running(const Options& options) {
   return chosen;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

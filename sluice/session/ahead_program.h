@@ -3,7 +3,7 @@
 
 #include "sluice/session/session.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // Called when a session starts, with what it asks for; returns what it gets: one device while recording.
 //
@@ -15,4 +15,4 @@ namespace sluice::train {
 // running them, writes the second one's StableHLO to FILE and ends.
 Options compile_instead_of_running(const Options& options);
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -6,7 +6,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 bool Pending::ready() const { return host_.defined() || fetch_.ready(); }
 
@@ -77,4 +77,4 @@ DeviceTimes Backend::times() const {
   return {now.busy_seconds, now.compile_seconds, now.idle_compile_seconds};
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

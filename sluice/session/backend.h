@@ -11,7 +11,7 @@
 
 #include "sluice/device/device.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // A value on its way to the host. Copies share it.
 class Pending {
@@ -69,4 +69,4 @@ class Backend {
   int processes_ = 1;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -12,7 +12,7 @@
 #include "sluice/base/thread.h"
 #include "sluice/session/save.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace checkpoint_detail {
 
 constexpr int kFormat = 1;
@@ -221,23 +221,23 @@ base::Status CheckpointWriter::wait() {
   return running_.get();
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions
 
 namespace sluice {
 
 void save(const torch::nn::Module& model, const std::string& path) {
-  train::NamedTensors tensors;
-  for (const auto& [name, tensor] : train::module_tensors(model))
+  sessions::NamedTensors tensors;
+  for (const auto& [name, tensor] : sessions::module_tensors(model))
     tensors.emplace_back(name, tensor.detach().cpu());
   const bool python =
       base::ends_with(path, ".pt") || base::ends_with(path, ".pth") || base::ends_with(path, ".bin");
-  base::value_or_throw(python ? train::write_torch_file(path, tensors)
-                              : train::write_safetensors(path, tensors));
+  base::value_or_throw(python ? sessions::write_torch_file(path, tensors)
+                              : sessions::write_safetensors(path, tensors));
 }
 
 void load(torch::nn::Module& model, const std::string& path) {
-  auto tensors = base::value_or_throw(train::read_tensors(path));
-  base::value_or_throw(train::load_module(model, tensors, path));
+  auto tensors = base::value_or_throw(sessions::read_tensors(path));
+  base::value_or_throw(sessions::load_module(model, tensors, path));
 }
 
 }  // namespace sluice

@@ -19,7 +19,7 @@
 #include "sluice/session/backend.h"
 #include "sluice/session/tensor_file.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // Where a run stands: the next batch to train is `batch` of `epoch`.
 struct Progress {
@@ -89,4 +89,4 @@ class CheckpointWriter {
   std::future<base::Status> running_;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

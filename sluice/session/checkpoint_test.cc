@@ -9,7 +9,7 @@
 #include "sluice/base/file.h"
 #include "sluice/session/save.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace {
 
 std::shared_ptr<torch::nn::SequentialImpl> net(int64_t width = 4) {
@@ -177,4 +177,4 @@ TEST(Save, BothKindsOfFilesAndHolders) {
 }
 
 }  // namespace
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -9,7 +9,7 @@
 
 #include "sluice/base/error.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace deliveries_detail {
 
 bool is_mean(at::ScalarType dtype) { return at::isFloatingType(dtype); }
@@ -33,7 +33,7 @@ void Deliveries::add(const std::vector<at::Tensor>& values, Function function, b
   deliveries_.push_back(std::move(delivery));
 }
 
-void Deliveries::run(bool wait) {
+void Deliveries::deliver(bool wait) {
   try {
     while (!deliveries_.empty() && complete(deliveries_.front(), wait)) {
       const Delivery due = std::move(deliveries_.front());
@@ -104,4 +104,4 @@ std::vector<at::Tensor> Deliveries::results(const Delivery& delivery) const {
   return all;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -12,7 +12,7 @@
 #include "sluice/replica/processes.h"
 #include "sluice/session/backend.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // Values that differ between the replicas are put together over all processes: their mean for floating-point
 // types, their sum for others (counts). A process whose values are there never waits for the others' unless
@@ -29,7 +29,7 @@ class Deliveries {
   void add(const std::vector<at::Tensor>& values, Function function, bool alone = false);
   // Calls what is due, in order; with `wait` everything, which all processes do at the same place. After an
   // error nothing is left; without `wait` it ends the run for all processes.
-  void run(bool wait);
+  void deliver(bool wait);
 
  private:
   struct Value {
@@ -56,4 +56,4 @@ class Deliveries {
   std::deque<Delivery> deliveries_;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -6,7 +6,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace {
 
 int whole_number(const std::string& what, std::string_view text, int least) {
@@ -52,4 +52,4 @@ DeviceList parse_devices(const std::string& what, const std::string& text) {
   return list;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

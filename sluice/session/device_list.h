@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 struct DeviceList {
   int count = 0;         // 0: DeviceOptions' default
@@ -17,4 +17,4 @@ DeviceList parse_devices(const std::string& what, const std::string& text);
 // "5", "[5]", "0,1,4": the numbers of devices, each once. Throws as parse_devices does.
 std::vector<int> parse_device_ids(const std::string& what, const std::string& text);
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

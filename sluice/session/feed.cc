@@ -9,7 +9,7 @@
 #include "sluice/session/feed_state.h"
 
 namespace sluice {
-namespace train {
+namespace sessions {
 
 std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool padded) {
   const int64_t rows = batch.size() / replicas;
@@ -23,14 +23,14 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
   const double scale = batch.count > 0 ? batch.weight / static_cast<double>(batch.count) : 0;
   std::vector<HostBatch> result;
   for (int r = 0; r < replicas; ++r) {
-    auto run = [&](const at::Tensor& all) { return all.defined() ? all.narrow(0, r * rows, rows) : all; };
+    auto rows_of = [&](const at::Tensor& all) { return all.defined() ? all.narrow(0, r * rows, rows) : all; };
     HostBatch part;
-    for (const auto& column : columns) part.columns.push_back(run(column));
-    part.image = run(image);
-    part.label = run(label);
-    part.mask = run(mask);
-    const bool* mask_run = batch.mask.data<bool>() + r * rows;
-    part.count = std::count(mask_run, mask_run + rows, true);
+    for (const auto& column : columns) part.columns.push_back(rows_of(column));
+    part.image = rows_of(image);
+    part.label = rows_of(label);
+    part.mask = rows_of(mask);
+    const bool* own_mask = batch.mask.data<bool>() + r * rows;
+    part.count = std::count(own_mask, own_mask + rows, true);
     part.weight = static_cast<float>(static_cast<double>(part.count) * scale * replicas);
     result.push_back(std::move(part));
   }
@@ -56,13 +56,13 @@ DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, i
   return source;
 }
 
-}  // namespace train
+}  // namespace sessions
 
 namespace feed_detail {
 
 // One column of all replicas, on the device; undefined when the source has none.
 template <typename Column>
-at::Tensor upload(const train::Backend& backend, const std::vector<train::HostBatch>& group,
+at::Tensor upload(const sessions::Backend& backend, const std::vector<sessions::HostBatch>& group,
                   const Column& column) {
   std::vector<at::Tensor> parts;
   for (const auto& batch : group) {
@@ -79,12 +79,13 @@ at::Tensor upload(const train::Backend& backend, const std::vector<train::HostBa
   return backend.upload(parts);
 }
 
-Batch to_device(const train::Backend& backend, const std::vector<train::HostBatch>& group, int64_t index) {
+Batch to_device(const sessions::Backend& backend, const std::vector<sessions::HostBatch>& group,
+                int64_t index) {
   Batch result;
   result.index = index;
   for (size_t i = 0; i < group[0].columns.size(); ++i)
     result.columns.push_back(
-        upload(backend, group, [i](const train::HostBatch& b) { return b.columns.at(i); }));
+        upload(backend, group, [i](const sessions::HostBatch& b) { return b.columns.at(i); }));
   // The image and the label are columns: the same memory goes to the device once.
   auto pick = [&](auto member) {
     for (size_t i = 0; i < group[0].columns.size(); ++i) {
@@ -93,21 +94,21 @@ Batch to_device(const train::Backend& backend, const std::vector<train::HostBatc
       if (wanted.defined() && wanted.data_ptr() == group[0].columns[i].data_ptr() && wanted.numel() > 0)
         return result.columns[i];
     }
-    return upload(backend, group, [&](const train::HostBatch& b) { return b.*member; });
+    return upload(backend, group, [&](const sessions::HostBatch& b) { return b.*member; });
   };
-  result.image = pick(&train::HostBatch::image);
-  result.label = pick(&train::HostBatch::label);
-  result.mask = upload(backend, group, [](const train::HostBatch& b) { return b.mask; });
+  result.image = pick(&sessions::HostBatch::image);
+  result.label = pick(&sessions::HostBatch::label);
+  result.mask = upload(backend, group, [](const sessions::HostBatch& b) { return b.mask; });
   if (result.mask.defined())
-    result.weight = upload(backend, group,
-                           [](const train::HostBatch& b) { return at::scalar_tensor(b.weight, at::kFloat); });
+    result.weight = upload(
+        backend, group, [](const sessions::HostBatch& b) { return at::scalar_tensor(b.weight, at::kFloat); });
   for (const auto& batch : group) result.count += batch.count;
   return result;
 }
 
 }  // namespace feed_detail
 
-Feed::State::State(std::shared_ptr<const train::Backend> used, train::HostSource source,
+Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::HostSource source,
                    const FeedOptions& options, std::function<void(int64_t)> on_batch,
                    std::function<data::Statistics()> statistics)
     : backend(std::move(used)),

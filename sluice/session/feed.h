@@ -23,7 +23,7 @@ namespace sluice {
 
 // One batch on the device. N is the batch size of one replica.
 struct Batch {
-  torch::Tensor image;   // the first column; f32 [N, C, H, W] when it was made of pictures
+  torch::Tensor image;   // the first column; f32 [N, C, H, W] when it was made of images
   torch::Tensor label;   // the second column, or what the dataset calls the label; int64 [N]
   torch::Tensor mask;    // bool [N], true for a sample; only when the dataset pads, else undefined
   torch::Tensor weight;  // f32, 0-dim: this replica's part of the global mean; as mask
@@ -39,7 +39,7 @@ struct FeedOptions {
   // What WebDataset::state() gave when the epoch was left at `skip`: an error when the order of the samples
   // is another one now. Empty: not checked.
   std::string state;
-  bool normalize = true;  // uint8 pictures become f32, (pixel / 255 − mean) / deviation, on the device
+  bool normalize = true;  // uint8 images become f32, (pixel / 255 − mean) / deviation, on the device
 };
 
 // Where the time of a feed went. Shares are of the time since the feed was made.
@@ -52,7 +52,7 @@ struct FeedStatistics {
   const char* narrowest = "input";  // the busiest stage: "read", "decode" or "upload"
 };
 
-namespace train {
+namespace sessions {
 class Backend;
 
 // One replica's batch on the host.
@@ -66,7 +66,7 @@ struct HostBatch {
 };
 // The next batches, one for each replica; an empty list at the end. Called from the feeding thread.
 using HostSource = std::function<std::vector<HostBatch>()>;
-}  // namespace train
+}  // namespace sessions
 
 // Batches in their order. One pass; a background thread reads and uploads ahead. Each increment ends the
 // graph when work is pending. Threads: that of the session. Errors of the source are thrown where the batch
@@ -110,7 +110,7 @@ class Feed {
   std::unique_ptr<State> state_;
 };
 
-namespace train {
+namespace sessions {
 
 // The columns of what a range yields: a tensor, a vector or tuple of tensors, an example, or a vector of
 // examples.
@@ -183,7 +183,7 @@ class RangeSource {
   int64_t skip_;
 };
 
-}  // namespace train
+}  // namespace sessions
 
 // auto [image, label] = batch;
 template <std::size_t kIndex>

@@ -17,14 +17,15 @@ namespace sluice {
 struct Feed::State {
   // Starts the thread that calls `source` and uploads. `on_batch` hears the samples of each batch that is
   // handed out.
-  State(std::shared_ptr<const train::Backend> backend, train::HostSource source, const FeedOptions& options,
-        std::function<void(int64_t)> on_batch, std::function<data::Statistics()> statistics = nullptr);
+  State(std::shared_ptr<const sessions::Backend> backend, sessions::HostSource source,
+        const FeedOptions& options, std::function<void(int64_t)> on_batch,
+        std::function<data::Statistics()> statistics = nullptr);
   ~State();
 
   void set_normalization(const std::vector<float>& mean, const std::vector<float>& deviation);
   void apply_normalization(Batch& batch) const;
 
-  std::shared_ptr<const train::Backend> backend;
+  std::shared_ptr<const sessions::Backend> backend;
   std::function<void(int64_t)> on_batch;
   bool normalize = false;
   at::Tensor scale, shift;  // f32 [1, C, 1, 1] on the device, or undefined: only divide by 255
@@ -37,9 +38,9 @@ struct Feed::State {
   std::thread thread;
 };
 
-namespace train {
+namespace sessions {
 
-// The rows of each replica: R equal runs of a batch of R × rows. `padded`: with mask and weight.
+// The rows of each replica: R equal parts of a batch of R × rows. `padded`: with mask and weight.
 std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool padded);
 // One epoch of a dataset, for the `replicas` of process `part` of `parts`.
 struct DatasetSource {
@@ -49,5 +50,5 @@ struct DatasetSource {
 DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
                              const FeedOptions& options);
 
-}  // namespace train
+}  // namespace sessions
 }  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 Heartbeat::Heartbeat() : file_(base::environment("SLUICE_HEARTBEAT_FILE")) {}
 
@@ -22,4 +22,4 @@ void Heartbeat::beat() {
   close(fd);
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // Touches the file that SLUICE_HEARTBEAT_FILE names, at most once a second; does nothing without it.
 class Heartbeat {
@@ -18,4 +18,4 @@ class Heartbeat {
   double last_ = 0;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

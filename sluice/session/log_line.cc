@@ -5,7 +5,7 @@
 
 #include "sluice/base/strings.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 std::string fixed(double value, int digits) {
   std::ostringstream out;
@@ -21,4 +21,4 @@ std::string text_of(const LogLine& line) {
                           " GlobalRate=", fixed(line.rates.global_rate, 2), " Time=", line.time);
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -10,7 +10,7 @@
 
 #include "sluice/session/rate.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 struct LogLine {
   at::Device device;
@@ -26,4 +26,4 @@ std::string text_of(const LogLine& line);
 // With so many digits behind the point.
 std::string fixed(double value, int digits);
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

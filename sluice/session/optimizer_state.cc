@@ -5,7 +5,7 @@
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/session.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace optimizer_detail {
 
 using torch::optim::AdagradParamState;
@@ -183,10 +183,10 @@ NamedTensors create_missing_state(torch::optim::Optimizer& optimizer) {
   return created;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions
 
 namespace sluice {
 
-void create_state(torch::optim::Optimizer& optimizer) { train::create_missing_state(optimizer); }
+void create_state(torch::optim::Optimizer& optimizer) { sessions::create_missing_state(optimizer); }
 
 }  // namespace sluice

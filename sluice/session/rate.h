@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // Both are of one replica (a core).
 struct Rates {
@@ -43,4 +43,4 @@ class RateTracker {
   double rate_ = 0;  // of all of these replicas
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

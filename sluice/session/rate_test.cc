@@ -5,7 +5,7 @@
 #include "sluice/session/log_line.h"
 #include "sluice/session/step_meter.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace {
 
 // 4 replicas of this process take 400 examples a second, then 800: a replica 100 and 200.
@@ -59,4 +59,4 @@ TEST(LogLine, IsTheLineOfTheOriginal) {
 }
 
 }  // namespace
-}  // namespace sluice::train
+}  // namespace sluice::sessions

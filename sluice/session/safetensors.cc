@@ -8,7 +8,7 @@
 #include "sluice/base/file.h"
 #include "sluice/session/tensor_file.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace safetensors_detail {
 
 struct TypeName {
@@ -164,4 +164,4 @@ base::Result<NamedTensors> read_tensors(const std::string& path) {
   return read_safetensors(path);
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -35,10 +35,6 @@ std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimize
   return result;
 }
 
-}  // namespace session_detail
-
-namespace session_detail {
-
 // The processes that the options or the environment name; null when this is the only one.
 std::shared_ptr<replica::Processes> join_others(const Options& options) {
   replica::Placement placement{options.process_index, options.process_count, options.coordinator,
@@ -56,15 +52,15 @@ std::shared_ptr<replica::Processes> join_others(const Options& options) {
   return base::value_or_throw(replica::Processes::join(placement));
 }
 
-std::shared_ptr<const train::Backend> open_backend(const Options& options,
-                                                   const std::shared_ptr<replica::Processes>& processes) {
-  if (processes == nullptr) return std::make_shared<train::Backend>(options.device, options.xla);
+std::shared_ptr<const sessions::Backend> open_backend(const Options& options,
+                                                      const std::shared_ptr<replica::Processes>& processes) {
+  if (processes == nullptr) return std::make_shared<sessions::Backend>(options.device, options.xla);
   DeviceOptions xla = options.xla;
   xla.processes = processes->count();
   xla.process_index = processes->index();
   replica::connect_device(processes);
   try {
-    return std::make_shared<train::Backend>(options.device, xla);
+    return std::make_shared<sessions::Backend>(options.device, xla);
   } catch (const std::exception& error) {
     processes->fail(error.what());  // or the others would wait for this one's devices
     throw;
@@ -87,15 +83,15 @@ Session::State::~State() {
     return;
   }
   try {
-    deliveries.run(/*wait=*/true);
+    deliveries.deliver(/*wait=*/true);
   } catch (const std::exception& error) {
     base::error("while the session ended: ", error.what());
   }
 }
 
 std::function<void(int64_t)> Session::State::count_batches(int64_t epoch) {
-  auto source = std::make_shared<const train::StepMeter::Source>(
-      train::StepMeter::Source{epoch, base::monotonic_seconds()});
+  auto source = std::make_shared<const sessions::StepMeter::Source>(
+      sessions::StepMeter::Source{epoch, base::monotonic_seconds()});
   return [this, source](int64_t examples) { meter.hand_out(source, examples); };
 }
 
@@ -103,7 +99,7 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
                                 bool from_leader) {
   if (!prepared.insert(&optimizer).second) return;
   const std::vector<torch::Tensor> parameters = session_detail::parameters_of(optimizer);
-  replica::NamedTensors tensors = train::create_missing_state(optimizer);
+  replica::NamedTensors tensors = sessions::create_missing_state(optimizer);
   if (backend->replicas() > 1) {
     tensors.insert(tensors.end(), others.begin(), others.end());
     for (size_t i = 0; i < parameters.size(); ++i)
@@ -127,8 +123,8 @@ Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) 
   int64_t& next = state_->epochs[&dataset];
   if (chosen.epoch < 0) chosen.epoch = next;
   next = chosen.epoch + 1;
-  auto source = train::dataset_source(dataset, local_replicas(), first_replica() / local_replicas(),
-                                      processes(), chosen);
+  auto source = sessions::dataset_source(dataset, local_replicas(), first_replica() / local_replicas(),
+                                         processes(), chosen);
   auto feed = std::make_unique<Feed::State>(
       state_->backend, std::move(source.next), chosen,
       [state = state_, count = state_->count_batches(chosen.epoch)](int64_t examples) { count(examples); },
@@ -137,7 +133,7 @@ Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) 
   return Feed(std::move(feed));
 }
 
-Feed Session::feed_source(train::HostSource source, const FeedOptions& options) {
+Feed Session::feed_source(sessions::HostSource source, const FeedOptions& options) {
   auto feed = std::make_unique<Feed::State>(
       state_->backend, std::move(source), options,
       [state = state_, count = state_->count_batches(options.epoch)](int64_t examples) { count(examples); });
@@ -154,7 +150,7 @@ std::vector<torch::Tensor> Session::read(const torch::Tensor& tensor) {
   return state_->backend->fetch(tensor).get();
 }
 
-const train::Backend& Session::backend() const { return *state_->backend; }
+const sessions::Backend& Session::backend() const { return *state_->backend; }
 
 void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimizers,
                             const StepOptions& options) {
@@ -234,7 +230,7 @@ void Session::check_replicas(const torch::nn::Module& model) {
 void Session::sync(const char* what) {
   state_->heartbeat.beat();
   state_->backend->cut(what);
-  state_->deliveries.run(/*wait=*/false);
+  state_->deliveries.deliver(/*wait=*/false);
 }
 
 void Session::barrier() {
@@ -250,12 +246,12 @@ void Session::after_step(std::vector<torch::Tensor> values,
 
 void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values) {
   if (n <= 0 || state_->steps == 0 || state_->steps % n != 0) return;
-  train::LogLine line{.device = device(),
-                      .process = process_index(),
-                      .epoch = state_->meter.epoch(),
-                      .step = state_->steps,
-                      .rates = state_->meter.take(base::monotonic_seconds()),
-                      .time = base::local_time()};
+  sessions::LogLine line{.device = device(),
+                         .process = process_index(),
+                         .epoch = state_->meter.epoch(),
+                         .step = state_->steps,
+                         .rates = state_->meter.take(base::monotonic_seconds()),
+                         .time = base::local_time()};
   std::vector<torch::Tensor> tensors;
   std::vector<bool> on_host;
   for (const auto& [name, value] : values) {
@@ -270,7 +266,7 @@ void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, 
     size_t next = 0;
     for (size_t i = 0; i < on_host.size(); ++i)
       if (!on_host[i]) line.values[i].second = host[next++].item().toDouble();
-    std::printf("%s\n", train::text_of(line).c_str());
+    std::printf("%s\n", sessions::text_of(line).c_str());
     std::fflush(stdout);
   });
 }
@@ -284,7 +280,7 @@ void Session::print_line(const std::string& text) const {
 void Session::finish() {
   sync();
   state_->backend->wait();
-  state_->deliveries.run(/*wait=*/true);
+  state_->deliveries.deliver(/*wait=*/true);
 }
 
 void Session::name(const torch::nn::Module& model) {
@@ -296,9 +292,10 @@ void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& o
   name(model);
   replica::NamedTensors tensors = session_detail::named_tensors(model);
   // What a checkpoint has brought.
-  for (auto& [name, tensor] : train::optimizer_tensors(optimizer, model)) tensors.emplace_back(name, tensor);
+  for (auto& [name, tensor] : sessions::optimizer_tensors(optimizer, model))
+    tensors.emplace_back(name, tensor);
   state_->hold_equal(optimizer, tensors, options.from_leader);
-  state_->backend->label(train::optimizer_tensors(optimizer, model));
+  state_->backend->label(sessions::optimizer_tensors(optimizer, model));
 }
 
 std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {

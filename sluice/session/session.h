@@ -88,16 +88,16 @@ class Session {
   bool is_leader() const;  // the process that prints and saves
   int64_t steps() const;   // so far
 
-  // One epoch of batches on the device: prefetched, split by replica, pictures normalised there.
+  // One epoch of batches on the device: prefetched, split by replica, images normalised there.
   Feed feed(const data::WebDataset& dataset, const FeedOptions& options = {});
   // Any range of host tensors, vectors, pairs or tuples of them, torch::data::Example<> or vectors of these,
   // such as *torch::data::make_data_loader(…); each item is one replica's batch. An lvalue range must outlive
   // the feed.
   template <typename Range>
-  requires requires(Range& range) { train::columns_of(*std::begin(range)); }
+  requires requires(Range& range) { sessions::columns_of(*std::begin(range)); }
   Feed feed(Range&& range, const FeedOptions& options = {}) {
-    return feed_source(train::RangeSource<Range>(std::forward<Range>(range), local_replicas(), options.skip),
-                       options);
+    return feed_source(
+        sessions::RangeSource<Range>(std::forward<Range>(range), local_replicas(), options.skip), options);
   }
 
   // The gradients' mean over all replicas, the update, the end of the graph. Releases the gradients.
@@ -157,13 +157,13 @@ class Session {
 
   // The parts that feed, upload and read are made of: a source of host batches; one host tensor a replica as
   // one tensor on the device; a device tensor's value on each local replica (waits).
-  Feed feed_source(train::HostSource source, const FeedOptions& options);
+  Feed feed_source(sessions::HostSource source, const FeedOptions& options);
   torch::Tensor upload(const std::vector<torch::Tensor>& one_per_replica);
   std::vector<torch::Tensor> read(const torch::Tensor& tensor);
 
   struct State;
   explicit Session(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  const train::Backend& backend() const;
+  const sessions::Backend& backend() const;
 
  private:
   friend class Accumulate;

@@ -28,9 +28,9 @@ struct Session::State {
   void hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others, bool from_leader);
 
   std::shared_ptr<replica::Processes> processes;  // null when there is one
-  std::shared_ptr<const train::Backend> backend;
-  train::Deliveries deliveries;
-  train::Heartbeat heartbeat;
+  std::shared_ptr<const sessions::Backend> backend;
+  sessions::Deliveries deliveries;
+  sessions::Heartbeat heartbeat;
   int64_t stop_calls = 0;
   const int exceptions = std::uncaught_exceptions();  // when the session began
   int64_t steps = 0;
@@ -39,7 +39,7 @@ struct Session::State {
   bool reduced = false;  // gradients were averaged since the last step
   bool warned_of_equal_gradients = false;
   std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
-  train::StepMeter meter;
+  sessions::StepMeter meter;
 };
 
 }  // namespace sluice

@@ -75,32 +75,43 @@ TEST(Session, FeedsLibTorchsDataLoaders) {
   EXPECT_EQ(seen, (std::vector<double>{5, 50}));
 }
 
-// A range that counts how far it was read.
+// A range that notes how far it is read ahead of the loop that it feeds.
 struct Counting {
   struct Iterator {
     Counting* range;
     int at;
-    torch::Tensor operator*() const { return torch::full({1}, at); }
+    torch::Tensor operator*() const {
+      range->taken = at + 1;
+      range->furthest = std::max<int>(range->furthest, at + 1 - range->seen);
+      return torch::full({1}, at);
+    }
     Iterator& operator++() {
-      range->taken = ++at;
+      ++at;
       return *this;
     }
     bool operator!=(const Iterator& other) const { return at != other.at; }
   };
   Iterator begin() { return {this, 0}; }
   Iterator end() { return {this, 1000}; }
-  std::atomic<int> taken{0};
+  std::atomic<int> taken{0}, seen{0}, furthest{0};  // `seen`: what the loop has got
 };
 
 TEST(Session, FeedStaysABoundedWayAheadAndCanBeLeft) {
   auto session = cpu_session();
   Counting range;
-  for (auto& batch : session.feed(range)) {
-    if (batch.index < 3) continue;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    EXPECT_LE(range.taken, 3 + 2 + 3);
-    break;
+  constexpr int kPrefetch = 2;
+  FeedOptions options;
+  options.prefetch = kPrefetch;
+  for (auto& batch : session.feed(range, options)) {
+    range.seen = static_cast<int>(batch.index) + 1;
+    // Without being asked it goes on until its queue is full and one more is in its hand.
+    while (batch.index < 10 && range.taken < range.seen + kPrefetch + 1) std::this_thread::yield();
+    if (batch.index == 100) break;
   }
+  // And one that the loop has taken from the queue, but not counted yet.
+  EXPECT_GE(range.furthest, kPrefetch + 1);
+  EXPECT_LE(range.furthest, kPrefetch + 2);
+  EXPECT_LT(range.taken, 1000);
 }
 
 struct Failing {
@@ -143,7 +154,7 @@ TEST(Session, SplitsABatchByReplica) {
   batch.columns[0].array = batch.image;
   batch.columns[1].array = batch.label;
   batch.count = batch.global_count = 4;
-  auto parts = train::split_batch(batch, 2, /*padded=*/true);
+  auto parts = sessions::split_batch(batch, 2, /*padded=*/true);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_TRUE(torch::equal(parts[1].label, torch::tensor({3, 4, 5}, torch::kLong)));
   EXPECT_EQ(parts[0].count, 3);

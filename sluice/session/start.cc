@@ -20,7 +20,7 @@ const std::vector<std::string>& flags() {
 }
 
 void set_devices(Options& options, const std::string& what, const std::string& text) {
-  train::DeviceList list = train::parse_devices(what, text);
+  sessions::DeviceList list = sessions::parse_devices(what, text);
   options.xla.devices = list.count;
   options.xla.device_ids = std::move(list.ids);
 }
@@ -98,7 +98,7 @@ void warn_of_idle_variables(const Session& session) {
 }  // namespace start_detail
 
 Session start(const Options& options) {
-  Session session(std::make_shared<Session::State>(train::compile_instead_of_running(options)));
+  Session session(std::make_shared<Session::State>(sessions::compile_instead_of_running(options)));
   start_detail::warn_of_idle_variables(session);
   return session;
 }

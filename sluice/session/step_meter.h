@@ -6,7 +6,7 @@
 
 #include "sluice/session/rate.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // A step counts the batch that was handed out last. So batches that no step follows, those of an evaluation,
 // do not count. The feed of that batch is the epoch, which began when the feed was made. Threads: one.
@@ -45,4 +45,4 @@ class StepMeter {
   RateTracker rates_;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -12,7 +12,7 @@
 
 #include "sluice/base/result.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -36,4 +36,4 @@ base::Status write_tensors(const std::string& path, const NamedTensors& tensors)
 // Either kind, told apart by its first bytes.
 base::Result<NamedTensors> read_tensors(const std::string& path);
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

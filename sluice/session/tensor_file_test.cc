@@ -9,7 +9,7 @@
 
 #include "sluice/base/file.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace {
 
 // Files that Python's own packages wrote (tests/python/tensor_files_oracle.py).
@@ -132,4 +132,4 @@ TEST(TensorFile, WrongHeadersNameTheTensor) {
 }
 
 }  // namespace
-}  // namespace sluice::train
+}  // namespace sluice::sessions

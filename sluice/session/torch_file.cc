@@ -11,7 +11,7 @@
 #include "sluice/session/tensor_file.h"
 #include "sluice/session/unpickle.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace torch_file_detail {
 
 struct StorageType {
@@ -179,4 +179,4 @@ base::Status write_torch_file(const std::string& path, const NamedTensors& tenso
   return file.commit();
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
-namespace sluice::train::pickle {
+namespace sluice::sessions::pickle {
 
 const char* name_of(Kind kind) {
   constexpr const char* kNames[] = {"None",     "a bool",  "an integer", "a float", "a string",
@@ -333,4 +333,4 @@ base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects&
   return Machine(bytes, path, objects).run();
 }
 
-}  // namespace sluice::train::pickle
+}  // namespace sluice::sessions::pickle

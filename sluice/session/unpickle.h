@@ -12,7 +12,7 @@
 
 #include "sluice/base/result.h"
 
-namespace sluice::train::pickle {
+namespace sluice::sessions::pickle {
 
 enum class Kind {
   kNone,
@@ -56,4 +56,4 @@ class Objects {
 // The object that a pickle (protocols 2 to 5) holds. Errors name `path` and the byte's offset.
 base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects);
 
-}  // namespace sluice::train::pickle
+}  // namespace sluice::sessions::pickle

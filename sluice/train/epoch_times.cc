@@ -32,7 +32,8 @@ int EpochTimes::trace_percent() const {
   return std::min(epoch_times_detail::percent(trace, seconds()), 100 - input_percent());
 }
 
-EpochTimes epoch_times(double wall, const DeviceTimes& begin, const DeviceTimes& end, double starving) {
+EpochTimes epoch_times(double wall, const sessions::DeviceTimes& begin, const sessions::DeviceTimes& end,
+                       double starving) {
   EpochTimes times;
   times.compiling = end.compiling - begin.compiling;
   const double idle_compiling = end.compiling_idle - begin.compiling_idle;

@@ -25,7 +25,8 @@ struct EpochTimes {
 };
 
 // Of an epoch that took `wall` seconds. `starving`: for a batch, with no program on the device.
-EpochTimes epoch_times(double wall, const DeviceTimes& begin, const DeviceTimes& end, double starving);
+EpochTimes epoch_times(double wall, const sessions::DeviceTimes& begin, const sessions::DeviceTimes& end,
+                       double starving);
 // The same for a device without programs, where an operation is over when its call returns: all that is not
 // waiting is the device's.
 EpochTimes eager_epoch_times(double wall, double starving);

@@ -7,6 +7,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/data/shards/tar_writer.h"
+#include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"
 
 namespace sluice::train {
@@ -51,20 +52,15 @@ TEST(EpochTimes, TheProcessWhoseDeviceWaitedMostCounts) {
 }
 
 TrainOptions one_epoch(const std::string& logdir) {
-  TrainOptions options;
-  options.model = "mlp";
+  TrainOptions options = small_training_on_xla(logdir);
   options.classes = 2;
-  options.fake_data = true;
-  options.image_size = 8;
+  options.channels = 3;
   options.train_size = 20;
   options.test_size = 1;
   options.batch_size = 2;
   options.epochs = 1;
   options.lr = 0.01;
-  options.lr_schedule = "constant";
-  options.device = "xla";
-  options.plugin = "cpu";
-  options.logdir = logdir;
+  options.log_steps = 20;
   return options;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "sluice/base/error.h"
 #include "sluice/base/random.h"
@@ -12,7 +11,7 @@
 namespace sluice::train {
 namespace input_detail {
 
-// Pictures of one set: noise around a pattern of the class, so that a model can learn them.
+// Images of one set: noise around a pattern of the class, so that a model can learn them.
 class FakeBatches {
  public:
   // For the session's replicas of this process, out of all.
@@ -28,8 +27,8 @@ class FakeBatches {
         batches_(batches),
         at_(skip) {}
 
-  std::vector<HostBatch> operator()() {
-    std::vector<HostBatch> group;
+  std::vector<sessions::HostBatch> operator()() {
+    std::vector<sessions::HostBatch> group;
     if (at_ >= batches_) return group;
     for (int r = 0; r < local_; ++r) group.push_back(make(at_ * replicas_ + first_ + r));
     ++at_;
@@ -37,10 +36,10 @@ class FakeBatches {
   }
 
  private:
-  HostBatch make(int64_t number) const {
+  sessions::HostBatch make(int64_t number) const {
     const int64_t side = options_.image_size;
     base::Random random({options_.seed, training_ ? 1u : 2u, static_cast<uint64_t>(number)});
-    HostBatch batch;
+    sessions::HostBatch batch;
     batch.image = at::empty({rows_, options_.channels, side, side}, at::kByte);
     batch.label = at::empty({rows_}, at::kLong);
     auto* pixels = batch.image.data_ptr<uint8_t>();
@@ -107,9 +106,7 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   if (options.workers > 0) dataset.workers(options.workers);
   dataset.prefetch(64).prefetch_memory(options.prefetch << 20);
   if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
-  const std::map<std::string, data::OnError> policies = {
-      {"stop", data::OnError::kStop}, {"skip", data::OnError::kSkip}, {"retry", data::OnError::kRetry}};
-  dataset.on_error(policies.at(options.on_error)).max_bad(max_bad_of(options.max_bad));
+  dataset.on_error(options.on_error).max_bad(max_bad_of(options.max_bad));
   if (training && options.shard_size > 0) dataset.shard_size(options.shard_size);
   return dataset;
 }
@@ -119,9 +116,9 @@ void set_order(const TrainOptions& options, data::WebDataset& dataset) {
   dataset.shuffle(options.shuffle).interleave(options.streams);
   if (options.original_workers > 0) {
     dataset.original(options.original_workers, options.original_samples);
-  } else if (options.remainder == "carry") {
+  } else if (options.remainder == Remainder::kCarry) {
     dataset.carry();
-  } else if (options.remainder == "pad") {
+  } else if (options.remainder == Remainder::kPad) {
     dataset.pad();
   } else {
     dataset.drop_last();
@@ -157,7 +154,7 @@ void Input::look_at_first() {
   data::WebDataset probe = *dataset_;
   auto first = probe.batch(1).keep().workers(1).prefetch(1).open()->next();
   if (!first || !first->image.defined() || first->image.shape().size() != 4)
-    throw Error(Code::kInvalidArgument, base::str("no picture with one of the extensions ", options_.images,
+    throw Error(Code::kInvalidArgument, base::str("no image with one of the extensions ", options_.images,
                                                   " in ", training_ ? options_.train : options_.test));
   if (!first->label.defined())
     throw Error(Code::kInvalidArgument, base::str("no label with the extension ", options_.labels, " in ",
@@ -176,9 +173,9 @@ std::string Input::describe_remainder() const {
   const int64_t together = rows_ * replicas_, rest = samples_ % together;
   if (dataset_ && dataset_->original_order()) return "the original order, workers' last batches are smaller";
   if (rest == 0) return "no remainder";
-  if (dataset_ && dataset_->remainder() == data::Remainder::kCarry)
+  if (dataset_ && dataset_->remainder() == Remainder::kCarry)
     return base::str(rest, " samples of the first epoch are carried over into the next");
-  if (dataset_ && dataset_->remainder() == data::Remainder::kPad)
+  if (dataset_ && dataset_->remainder() == Remainder::kPad)
     return base::str("the last batch has ", rest, " samples and is padded to ", together);
   return base::str(rest, " samples are left out of each epoch");
 }

@@ -1,4 +1,4 @@
-// The trainer's data: shards as the options describe them, or random pictures.
+// The trainer's data: shards as the options describe them, or random images.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Input {
   int64_t samples() const { return samples_; }
   int64_t batches() const { return batches_; }  // in epoch 0; the last test batch is filled up
   int64_t batches(int64_t epoch) const;         // with a carried-over remainder, epochs may differ by one
-  // Of the first picture, as the model gets it.
+  // Of the first image, as the model gets it.
   int64_t channels() const { return channels_; }
   int64_t image_size() const { return image_size_; }
 

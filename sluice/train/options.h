@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
+#include "sluice/train/choices.h"
 
 SLUICE_API_BEGIN
 
@@ -17,39 +18,39 @@ struct TrainOptions {
   // The model: a name that models::create() takes.
   std::string model;
   int64_t classes = 0;
-  std::string weights;  // to start from: what read_weights takes (train/weights.h)
+  std::string weights;  // to start from: what read_weights takes (session/weights.h)
 
   // The data: shards as data::WebDataset takes them.
   std::string train;
   std::string test;
   std::string images = "jpg;jpeg;png;ppm";
   std::string labels = "cls";
-  int64_t channels = 3;            // 3: colour, 1: grey
-  int64_t shuffle = 10000;         // samples in the shuffle buffers of all processes together
-  int64_t streams = 64;            // that an epoch is dealt to: a multiple of the replicas
-  std::string remainder = "drop";  // what does not fill a batch: drop, carry (into the next epoch) or pad
-  int64_t original_workers = 0;    // above 0: the order of PyTorch's DataLoader with so many workers
-  int64_t original_samples = 0;    // what an epoch is believed to have there; 0: counted
-  int64_t shard_size = 0;          // samples in each training shard; 0: counted
-  std::string on_error = "stop";   // bad shards and samples: stop, skip or retry
-  std::string max_bad = "0.1%";    // bad samples of an epoch that are left out at most
-  int64_t prefetch = 256;          // batches ahead on the host [MiB]
-  std::string cache;               // folder that keeps remote shards; empty: none
-  int64_t cache_size = 100;        // of them at most [GiB]
-  int64_t resize = 0;              // pixels of the shorter side; 0: as it is
-  int64_t crop = 0;                // side of a random crop in training, of a centre crop in the test; 0: none
+  int64_t channels = 3;                    // 3: colour, 1: grey
+  int64_t shuffle = 10000;                 // samples in the shuffle buffers of all processes together
+  int64_t streams = 64;                    // that an epoch is dealt to: a multiple of the replicas
+  Remainder remainder = Remainder::kDrop;  // what becomes of samples that do not fill a batch
+  int64_t original_workers = 0;            // above 0: the order of PyTorch's DataLoader with so many workers
+  int64_t original_samples = 0;            // what an epoch is believed to have there; 0: counted
+  int64_t shard_size = 0;                  // samples in each training shard; 0: counted
+  OnError on_error = OnError::kStop;       // of shards and samples
+  std::string max_bad = "0.1%";            // bad samples of an epoch that are left out at most
+  int64_t prefetch = 256;                  // batches ahead on the host [MiB]
+  std::string cache;                       // folder that keeps remote shards; empty: none
+  int64_t cache_size = 100;                // of them at most [GiB]
+  int64_t resize = 0;                      // pixels of the shorter side; 0: as it is
+  int64_t crop = 0;  // side of a random crop in training, of a centre crop in the test; 0: none
   int64_t crop_padding = 4;
-  // Side of RandomResizedCrop in training; the test's pictures are resized to 8/7 of it and cut to their
+  // Side of RandomResizedCrop in training; the test's images are resized to 8/7 of it and cut to their
   // middle. 0: none.
   int64_t random_resized_crop = 0;
-  // Mixes the pictures and the losses of neighbours in a batch: the alpha of the Beta distribution of their
+  // Mixes the images and the losses of neighbours in a batch: the alpha of the Beta distribution of their
   // shares; 0: not at all. With both, each row gets one of the two.
   double mixup = 0, cutmix = 0;
   bool flip = false;
   std::vector<float> mean;       // of the channels, in 0…1; empty: 0.5 each
   std::vector<float> deviation;  // empty: 0.25 each
   int workers = 0;               // decoding threads; 0: one for each core, at most 8
-  bool fake_data = false;        // random pictures instead of shards
+  bool fake_data = false;        // random images instead of shards
   int64_t image_size = 32;       // of fake data, pixels
   int64_t train_size = 12800;    // of fake data, samples
   int64_t test_size = 1280;
@@ -60,14 +61,14 @@ struct TrainOptions {
   int64_t test_batch_size = 0;    // per replica; 0: as in training
   int64_t accumulate = 1;         // batches for one update
   int64_t epochs = 18;
-  int64_t steps_per_epoch = 0;    // 0: the whole training set
-  std::string optimizer = "sgd";  // sgd, adam or adamw
+  int64_t steps_per_epoch = 0;  // 0: the whole training set
+  OptimizerKind optimizer = OptimizerKind::kSgd;
   double lr = 0.1;
   double momentum = 0.9;
   double weight_decay = 1e-4;
   double label_smoothing = 0;
   double clip_norm = 0;  // 0: no clipping
-  std::string lr_schedule = "cosine";
+  LrSchedule lr_schedule = LrSchedule::kCosine;
   double warmup_epochs = -1;
   double lr_every_epochs = 20;
   double lr_divisor = 5;
@@ -76,20 +77,19 @@ struct TrainOptions {
   double target_accuracy = 0;  // percent
 
   // The machine.
-  std::string device = "xla";
+  DeviceKind device = DeviceKind::kXla;
   std::string plugin;  // see DeviceOptions
   int devices = 0;     // 0: all of a TPU or GPU, 1 of a CPU
   std::vector<int> device_ids;
-  std::string precision = "f32";            // f32 or bf16
+  Precision precision = Precision::kF32;
   std::optional<bool> cpu_kernels, strict;  // see DeviceOptions
   bool sync_batch_norm = false;             // statistics over all replicas' batches
   int64_t check_replicas = 0;  // compare the parameters on all replicas every so many steps; 0: never
 
   // What is written.
   std::string logdir = "sluice-run";
-  int64_t log_steps = 20;  // a line every so many steps of an epoch
-  // Who prints them: leader (means over all replicas), or all (each process those of its own).
-  std::string log_workers = "leader";
+  int64_t log_steps = 20;                        // a line every so many steps of an epoch
+  LogWorkers log_workers = LogWorkers::kLeader;  // whose
   int64_t save_steps = 0;  // a checkpoint every so many steps of an epoch, and at its end
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
@@ -118,7 +118,7 @@ struct TrainResult {
 };
 
 // Throws sluice::Error for options that are wrong whatever the data and the machine are: an unknown model,
-// optimizer or schedule (with the nearest known one), a missing or senseless number.
+// (with the nearest known one), a missing or senseless number.
 void check(const TrainOptions& options);
 // Checks, then trains as the options say. Throws sluice::Error.
 TrainResult train(const TrainOptions& options);

@@ -12,17 +12,13 @@
 #include "sluice/base/thread.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/storage.h"
+#include "sluice/session/remote_checkpoint.h"
 
 namespace sluice::train {
 namespace {
 
 constexpr std::chrono::seconds kEvery{30};
 constexpr char kPrefix[] = "checkpoint-";
-
-std::string without_slash(std::string url) {
-  while (base::ends_with(url, "/")) url.pop_back();
-  return url;
-}
 
 base::Status upload(const std::string& path, const std::string& url) {
   SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
@@ -31,64 +27,17 @@ base::Status upload(const std::string& path, const std::string& url) {
   return {};
 }
 
-// A small object's text without the white space around it; "" when there is none.
-base::Result<std::string> text_of(const std::string& url) {
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
-  const auto text = storage->read_text(name);
-  if (text) return std::string(base::trim(*text));
-  if (text.error().code() == Code::kNotFound) return std::string();
-  return tl::unexpected<Error>(text.error());
-}
-
-base::Result<bool> exists(const std::string& url) {
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
-  const auto facts = storage->stat(name);
-  if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
-  return facts.has_value();
-}
-
-// The folder with the files that `url` leads to.
-base::Result<std::string> resolve(const std::string& url) {
-  SLUICE_TRY(const bool itself, exists(url + "/state.json"));
-  if (itself) return url;
-  const std::string name = url.substr(url.rfind('/') + 1);
-  if (name == "last" || name == "best") {
-    SLUICE_TRY(const std::string target, text_of(url));
-    if (!target.empty()) return url.substr(0, url.rfind('/') + 1) + target;
-  }
-  SLUICE_TRY(const std::string target, text_of(url + "/last"));
-  if (!target.empty()) return url + "/" + target;
-  return base::fail(Code::kNotFound, "there is no checkpoint in ", url, " (expected the object ", url,
-                    "/last, or ", url, "/state.json)");
-}
-
-// The object with the weights that `url` leads to.
-base::Result<std::string> resolve_weights(const std::string& url) {
-  const std::string name = url.substr(url.rfind('/') + 1);
-  if (name != "last" && name != "best") {
-    SLUICE_TRY(const bool itself, exists(url));
-    if (itself) return url;
-  }
-  const auto folder = resolve(url);
-  if (folder) return *folder + "/model.safetensors";
-  if (folder.error().code() != Code::kNotFound) return tl::unexpected<Error>(folder.error());
-  return base::fail(Code::kNotFound, "there is neither a file of weights nor a checkpoint at ", url,
-                    " (expected this object, ", url, "/last, or ", url, "/state.json)");
-}
-
 }  // namespace
 
 bool RemoteFolder::is_remote(const std::string& url) { return cloud::is_gs(url); }
 
 base::Result<std::unique_ptr<RemoteFolder>> RemoteFolder::open(const std::string& url, bool leader) {
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(without_slash(url)));
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(sessions::without_slash(url)));
   if (name.object.empty())
     return base::fail(Code::kInvalidArgument, "--logdir ", url, ": expected a folder in the bucket, such as ",
                       url, base::ends_with(url, "/") ? "" : "/", "run");
   SLUICE_TRY(auto local, base::TemporaryDirectory::create("sluice-run"));
-  std::unique_ptr<RemoteFolder> folder(new RemoteFolder(without_slash(url), std::move(local)));
+  std::unique_ptr<RemoteFolder> folder(new RemoteFolder(sessions::without_slash(url), std::move(local)));
   if (!leader) return folder;
   for (const char* file : {"metrics.csv", "metrics.jsonl"}) {
     const auto status = cloud::download(folder->url_ + "/" + file, base::join_path(folder->local(), file));
@@ -147,7 +96,7 @@ base::Status RemoteFolder::upload_changes() {
   return {};
 }
 
-base::Result<bool> RemoteFolder::has_checkpoint() const { return exists(url_ + "/last"); }
+base::Result<bool> RemoteFolder::has_checkpoint() const { return sessions::object_exists(url_ + "/last"); }
 
 base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
   const auto now = static_cast<std::int64_t>(base::wall_seconds() * 1e3);
@@ -168,7 +117,7 @@ base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
 base::Status RemoteFolder::remove_old_checkpoints() {
   std::set<std::string> kept;
   for (const char* pointer : {"last", "best"}) {
-    SLUICE_TRY(const std::string name, text_of(url_ + "/" + pointer));
+    SLUICE_TRY(const std::string name, sessions::object_text(url_ + "/" + pointer));
     kept.insert(name);
   }
   SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
@@ -180,27 +129,6 @@ base::Status RemoteFolder::remove_old_checkpoints() {
     SLUICE_OK(storage->remove({root.bucket, object.name}, object.generation));
   }
   return {};
-}
-
-base::Status fetch_checkpoint(const std::string& url, const std::string& folder) {
-  SLUICE_TRY(const std::string from, resolve(without_slash(url)));
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName root, cloud::parse_gs(from + "/"));
-  SLUICE_TRY(const auto objects, storage->list(root.bucket, root.object, /*flat=*/true));
-  for (const auto& object : objects)
-    SLUICE_OK(cloud::download(cloud::GsName{root.bucket, object.name}.url(),
-                              base::join_path(folder, object.name.substr(root.object.size()))));
-  return {};
-}
-
-base::Result<std::string> fetch_weights(const std::string& url, const std::string& folder) {
-  std::string from = url;
-  if (cloud::is_gs(url)) {
-    SLUICE_TRY(from, resolve_weights(without_slash(url)));
-  }
-  const std::string path = base::join_path(folder, "weights");
-  SLUICE_OK(cloud::download(from, path));
-  return path;
 }
 
 }  // namespace sluice::train

@@ -57,11 +57,4 @@ class RemoteFolder {
   std::thread thread_;
 };
 
-// The files of a checkpoint into a local folder. `url`: a run's folder (its last checkpoint), its last or
-// best, or a checkpoint's own folder.
-base::Status fetch_checkpoint(const std::string& url, const std::string& folder);
-// The file of weights that `url` leads to into a local folder; returns its path there. `url`: gs://… of a
-// file or of a checkpoint, as above, or http(s)://… of a file.
-base::Result<std::string> fetch_weights(const std::string& url, const std::string& folder);
-
 }  // namespace sluice::train

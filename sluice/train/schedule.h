@@ -2,18 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/train/choices.h"
 
 namespace sluice::train {
 
 struct ScheduleOptions {
-  // "constant"; "step": divided by `divisor` every `every_epochs`; "cosine": half a cosine down to min_lr at
-  // the end of the run; "WarmupAndExponentialDecay": "step" with a warm-up of 0.9 epochs unless another one
-  // is set.
-  std::string kind = "constant";
+  LrSchedule kind = LrSchedule::kConstant;
   double lr = 0.1;
   double warmup_epochs = -1;  // linear from 0; -1: none (0.9 for WarmupAndExponentialDecay)
   double every_epochs = 20;
@@ -23,9 +19,7 @@ struct ScheduleOptions {
   double steps_per_epoch = 1;  // above 0
 };
 
-// The names that ScheduleOptions::kind takes.
-const std::vector<std::string>& schedule_names();
-// An error that says what is wrong with the options, with the nearest known name.
+// An error that says which number is senseless.
 base::Status check(const ScheduleOptions& options);
 // The rate for optimizer step `step`, counted from 0 over the whole run.
 double learning_rate(const ScheduleOptions& options, int64_t step);

@@ -5,8 +5,7 @@
 
 #include "sluice/base/log.h"
 #include "sluice/models/models.h"
-#include "sluice/train/optimizers.h"
-#include "sluice/train/run.h"
+#include "sluice/train/training.h"
 
 namespace sluice::train {
 namespace trainer_detail {
@@ -44,17 +43,15 @@ void check_options(const TrainOptions& options, bool named) {
   at_least("--epochs", options.epochs, 0);
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
-  if (options.log_workers != "leader" && options.log_workers != "all")
-    throw Error(Code::kInvalidArgument,
-                base::str("--log-workers is leader or all, not \"", options.log_workers, "\""));
   at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
-  if (options.device != "xla" && options.device != "cpu")
-    throw Error(Code::kInvalidArgument, base::str("--device is xla or cpu, not \"", options.device,
-                                                  "\" (a plugin of xla is chosen by --plugin)"));
-  if (options.precision != "f32" && options.precision != "bf16")
-    throw Error(Code::kInvalidArgument,
-                base::str("--precision is f32 or bf16, not \"", options.precision, "\""));
+  check_choice("--device", options.device);
+  check_choice("--remainder", options.remainder);
+  check_choice("--on-error", options.on_error);
+  check_choice("--optimizer", options.optimizer);
+  check_choice("--lr-schedule", options.lr_schedule);
+  check_choice("--precision", options.precision);
+  check_choice("--log-workers", options.log_workers);
   if (options.channels != 1 && options.channels != 3)
     throw Error(Code::kInvalidArgument,
                 base::str("--channels is 3 (colour) or 1 (grey), not ", options.channels));
@@ -62,9 +59,7 @@ void check_options(const TrainOptions& options, bool named) {
     if (!numbers->empty() && static_cast<int64_t>(numbers->size()) != options.channels)
       throw Error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
                                                     options.channels, " channels, not ", numbers->size()));
-  make_optimizer(options, {torch::zeros({1})});
   ScheduleOptions schedule;
-  schedule.kind = options.lr_schedule;
   schedule.lr = options.lr;
   schedule.every_epochs = options.lr_every_epochs;
   schedule.divisor = options.lr_divisor;
@@ -74,14 +69,14 @@ void check_options(const TrainOptions& options, bool named) {
 Session start_session(const TrainOptions& options) {
   check_options(options, /*named=*/false);
   Options session;
-  session.device = options.device;
+  session.device = name_of(options.device);
   session.xla.plugin = options.plugin;
   session.xla.devices = options.devices;
   session.xla.device_ids = options.device_ids;
   session.xla.cpu_kernels = options.cpu_kernels;
   session.xla.strict = options.strict;
   Session started = start(session);
-  if (options.device == "xla") set_sync_batch_norm(options.sync_batch_norm);
+  if (options.device == DeviceKind::kXla) set_sync_batch_norm(options.sync_batch_norm);
   return started;
 }
 
@@ -111,9 +106,9 @@ Session& Trainer::session() { return state_->session; }
 int64_t Trainer::channels() const { return state_->train.channels(); }
 int64_t Trainer::image_size() const { return state_->train.image_size(); }
 
-TrainResult Trainer::run(torch::nn::Module& model, const Forward& forward) {
-  return Run(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr, model,
-             forward)();
+TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
+  return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
+                  model, forward)();
 }
 
 void check(const TrainOptions& options) { trainer_detail::check_options(options, /*named=*/true); }
@@ -124,7 +119,7 @@ TrainResult train(const TrainOptions& options) {
   torch::manual_seed(options.seed);
   auto model = models::create(options.model, {options.classes, trainer.channels(), trainer.image_size()});
   TrainResult result = trainer.fit(model);
-  if (options.report && options.device == "xla") std::printf("%s\n", metrics_report().c_str());
+  if (options.report && options.device == DeviceKind::kXla) std::printf("%s\n", metrics_report().c_str());
   return result;
 }
 

@@ -34,13 +34,13 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   Session& session();
-  // Channels and side of the pictures as the model gets them, pixels.
+  // Channels and side of the images as the model gets them, pixels.
   int64_t channels() const;
   int64_t image_size() const;
 
   template <typename Model>
   TrainResult fit(const std::shared_ptr<Model>& model) {
-    return run(*model, [model](torch::Tensor x) { return model->forward(x); });
+    return train(*model, [model](torch::Tensor x) { return model->forward(x); });
   }
   template <typename Model>
   TrainResult fit(torch::nn::ModuleHolder<Model>& model) {
@@ -50,7 +50,7 @@ class Trainer {
   struct State;
 
  private:
-  TrainResult run(torch::nn::Module& model, const Forward& forward);
+  TrainResult train(torch::nn::Module& model, const Forward& forward);
   std::unique_ptr<State> state_;
 };
 

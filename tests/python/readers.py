@@ -35,9 +35,9 @@ def read(work):
     class Net(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.fc1 = torch.nn.Linear(weights["fc1.weight"].shape[1], 512)
-            self.fc2 = torch.nn.Linear(512, 512)
-            self.fc = torch.nn.Linear(512, 3)
+            self.fc1 = torch.nn.Linear(weights["fc1.weight"].shape[1], 1024)
+            self.fc2 = torch.nn.Linear(1024, 1024)
+            self.fc = torch.nn.Linear(1024, 3)
 
     net = Net()
     net.load_state_dict(weights)

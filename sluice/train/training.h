@@ -1,4 +1,4 @@
-// One training run: the epochs, their logs, evaluation and checkpoints.
+// One training: the epochs, their logs, evaluation and checkpoints.
 #pragma once
 
 #include <torch/torch.h>
@@ -26,10 +26,10 @@ namespace sluice::train {
 // The batch of one replica that the options ask for. Throws when a global batch size does not divide.
 int64_t rows_per_replica(const TrainOptions& options, int replicas);
 
-class Run {
+class Training {
  public:
-  Run(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-      torch::nn::Module& model, Trainer::Forward forward);
+  Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
+           torch::nn::Module& model, Trainer::Forward forward);
   // Trains to the end, or to a signal.
   TrainResult operator()();
 
@@ -39,6 +39,7 @@ class Run {
   void prepare();
   void announce();
 
+  // training_epoch.cc
   bool train_epoch();  // false: a signal came
   // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
   void report_times(double wall);
@@ -49,18 +50,22 @@ class Run {
   torch::Tensor train_batch(Batch& batch);
   void after_update(const torch::Tensor& loss, int64_t steps, bool stop);
   // A line without its loss, which comes later.
-  void report(double loss, LogLine line, int64_t step, double lr, bool log);
-  void report_own(double loss, LogLine line, int64_t step, double lr);
-  Measurement measurement(const LogLine& line, int64_t step, double lr) const;
+  void report(double loss, sessions::LogLine line, int64_t step, double lr, bool log);
+  void report_own(double loss, sessions::LogLine line, int64_t step, double lr);
+  Measurement measurement(const sessions::LogLine& line, int64_t step, double lr) const;
   void end_of_epoch();
   bool test_epoch();
+  void write(const Measurement& row);
+  double learning_rate_now() const;
+
   void save(bool best);
   TrainResult end();
   TrainResult stopped();
+  TrainResult result_so_far() const;
 
   // A signal came; with several processes, and all of them stop here.
   bool interrupted() { return session_.agree_to_stop(SignalGuard::pending() != 0); }
-  bool all_workers_log() const { return options_.log_workers == "all"; }
+  bool all_workers_log() const { return options_.log_workers == LogWorkers::kAll; }
   // Where this process prints what each worker has to say.
   Console& worker_console() { return own_console_ ? *own_console_ : console_; }
   // Of all processes in this epoch: examples a second, and examples.
@@ -74,8 +79,6 @@ class Run {
   std::string shown(const char* name) const { return base::join_path(options_.logdir, name); }
   // Where --resume points to, as a folder of this machine; "" for a fresh start.
   std::string find_start();
-  void write(const Measurement& row);
-  double learning_rate_now() const;
 
   const TrainOptions& options_;
   Session& session_;
@@ -90,12 +93,12 @@ class Run {
   std::optional<MetricsWriter> metrics_;
   std::unique_ptr<RemoteFolder> remote_;             // of --logdir gs://…
   std::optional<base::TemporaryDirectory> fetched_;  // the checkpoint of --resume gs://…
-  CheckpointWriter writer_;
+  sessions::CheckpointWriter writer_;
   SignalGuard signals_;
-  std::optional<Checkpoint> restored_;
-  Progress progress_;
-  std::optional<RateTracker> rate_;  // of this epoch
-  DeviceTimes epoch_began_;
+  std::optional<sessions::Checkpoint> restored_;
+  sessions::Progress progress_;
+  std::optional<sessions::RateTracker> rate_;  // of this epoch
+  sessions::DeviceTimes epoch_began_;
   FeedStatistics fed_;        // of this epoch's training batches
   double opening_input_ = 0;  // seconds until the epoch's feed was there
   torch::Tensor correct_;     // int64 [1], a count on each replica; undefined: nothing counted

@@ -1,21 +1,16 @@
-// The session and the trainer on the device "xla", through the real CPU plugin, against LibTorch on the CPU.
+// The session on the device "xla", through the real CPU plugin, against LibTorch on the CPU.
+#include "sluice/session/session.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 
 #include "sluice/base/file.h"
-#include "sluice/models/models.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/save.h"
-#include "sluice/session/session.h"
-#include "sluice/train/optimizers.h"
-#include "sluice/train/testing/small_run.h"
-#include "sluice/train/trainer.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace {
 
 Session xla_session() {
@@ -157,76 +152,5 @@ TEST(SessionOnXla, ASnapshotIsNotChangedByLaterSteps) {
   EXPECT_FALSE(torch::equal(model->weight.cpu(), before));
 }
 
-// The whole trainer: the losses of both devices agree, and nothing compiles after the first epoch.
-TEST(TrainerOnXla, AgreesWithTheCpuAndCompilesTwoPrograms) {
-  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  TrainOptions options;
-  options.model = "lenet";
-  options.classes = 4;
-  options.fake_data = true;
-  options.image_size = 12;
-  options.train_size = 96;
-  options.test_size = 40;
-  options.batch_size = 16;
-  options.epochs = 3;
-  options.lr = 0.05;
-  options.warmup_epochs = 1;
-  options.log_steps = 1;
-  options.strict = true;
-  options.plugin = "cpu";
-  std::vector<TrainResult> results;
-  int64_t programs = 0, fallbacks = 0;
-  for (const char* device : {"cpu", "xla"}) {
-    options.device = device;
-    options.logdir = folder.path(device);
-    if (is_initialized()) shutdown();  // the options differ
-    programs = counters().programs;
-    fallbacks = counters().fallbacks;
-    testing::internal::CaptureStdout();
-    results.push_back(train(options));
-    testing::internal::GetCapturedStdout();
-  }
-  EXPECT_NEAR(results[0].loss, results[1].loss, 1e-3 * std::abs(results[0].loss) + 1e-4);
-  EXPECT_EQ(results[0].accuracy, results[1].accuracy);
-  EXPECT_EQ(counters().programs - programs, 2);  // the step, the test
-  EXPECT_EQ(counters().fallbacks - fallbacks, 0);
-}
-
-// Products in bf16, everything that is kept in f32.
-TEST(TrainerOnXla, Bf16IsOfTheProductsAlone) {
-  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  TrainOptions options = small_run(folder.path("run"));
-  options.device = "xla";
-  options.plugin = "cpu";
-  options.precision = "bf16";
-  options.cpu_kernels = false;  // products are the program's own operations
-  if (is_initialized()) shutdown();
-  ::setenv("SLUICE_DUMP", folder.path("programs").c_str(), 1);
-  testing::internal::CaptureStdout();
-  const TrainResult result = train(options);
-  EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::HasSubstr(" weights on xla:0, bf16; "));
-  ::unsetenv("SLUICE_DUMP");
-  EXPECT_GT(result.best_accuracy, 80);  // as on the CPU in f32: trainer_test.cc
-  int products = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder.path("programs"))) {
-    const std::string text = base::value_or_throw(base::read_file(file.path().string()));
-    for (const std::string& line : base::split(text, '\n')) {
-      if (line.find("stablehlo.dot_general") == std::string::npos) continue;
-      EXPECT_THAT(line, testing::ContainsRegex(" : \\(tensor<[0-9x]*xbf16>, tensor<[0-9x]*xbf16>\\) -> "))
-          << file.path();
-      ++products;
-    }
-  }
-  EXPECT_GE(products, 8);  // three layers in training, and in the test
-  const Checkpoint last = base::value_or_throw(read_checkpoint(folder.path("run/last")));
-  EXPECT_EQ(last.model.size(), 6u);
-  for (const auto& [name, value] : last.model) EXPECT_EQ(value.scalar_type(), at::kFloat) << name;
-  for (const auto& [name, value] : last.state) {
-    if (name.find("momentum") == std::string::npos) continue;
-    EXPECT_EQ(value.scalar_type(), at::kFloat) << name;
-  }
-  shutdown();
-}
-
 }  // namespace
-}  // namespace sluice::train
+}  // namespace sluice::sessions

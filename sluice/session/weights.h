@@ -6,10 +6,10 @@
 #include "sluice/base/result.h"
 #include "sluice/session/tensor_file.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 // `from`: a file that read_tensors reads, a checkpoint's folder, gs://… of either or of a run's log folder,
 // or http(s)://… of a file. What is elsewhere is downloaded to a temporary file first. Errors name `from`.
 base::Result<NamedTensors> read_weights(const std::string& from);
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

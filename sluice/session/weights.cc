@@ -1,13 +1,13 @@
-#include "sluice/train/weights.h"
+#include "sluice/session/weights.h"
 
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/storage.h"
 #include "sluice/session/checkpoint.h"
-#include "sluice/train/export.h"
-#include "sluice/train/remote_folder.h"
+#include "sluice/session/export_weights.h"
+#include "sluice/session/remote_checkpoint.h"
 
-namespace sluice::train {
+namespace sluice::sessions {
 namespace weights_detail {
 
 bool is_elsewhere(const std::string& from) {
@@ -54,4 +54,4 @@ ExportReport export_weights(const std::string& from, const std::string& to) {
   return report;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

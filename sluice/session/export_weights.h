@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sluice::train {
+namespace sluice::sessions {
 
 struct ExportReport {
   int64_t tensors = 0;
@@ -15,4 +15,4 @@ struct ExportReport {
 // torch.load(weights_only=True), anything else for safetensors; also gs://…. Throws sluice::Error.
 ExportReport export_weights(const std::string& from, const std::string& to);
 
-}  // namespace sluice::train
+}  // namespace sluice::sessions

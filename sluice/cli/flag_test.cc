@@ -1,0 +1,154 @@
+#include "sluice/cli/flag.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/base/error.h"
+#include "sluice/base/file.h"
+#include "sluice/cli/config.h"
+#include "sluice/cli/flags_page.h"
+#include "sluice/cli/verb.h"
+
+namespace sluice::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// One flag of each kind.
+struct Values {
+  std::string text = "a", resume = "", size = "small";
+  int workers = 3;
+  std::int64_t batch = 128;
+  std::uint64_t seed = 42;
+  double lr = 0.1;
+  bool flip = false, kernels = true;
+};
+
+std::vector<Flag> rows(Values& v) {
+  return {{"Data", "--text", &v.text, "", "A text"},
+          {"Data", "--workers", &v.workers, "", "Threads"},
+          {"Data", "--batch-size", &v.batch, "samples", "Per replica", {1, 1000}},
+          {"Data", "--flip", &v.flip, "", "Mirror"},
+          {"Recipe", "--seed", &v.seed, "", "Of all"},
+          {"Recipe", "--lr", &v.lr, "", "Learning rate"},
+          {"Recipe", "--size",
+           ChoiceValue{{"small", "large"},
+                       v.size,
+                       [&v](const std::string& text) {
+                         if (text != "small" && text != "large")
+                           throw Error(Code::kInvalidArgument, "--size is small or large, not " + text);
+                         v.size = text;
+                       }},
+           "", "How large"},
+          {"Recipe", "--kernels", OnOffValue{&v.kernels}, "", "Libraries"},
+          {"Recipe", "--resume", OptionalText{&v.resume}, "", "Go on"}};
+}
+
+class Flags : public testing::Test {
+ protected:
+  // The status of `sluice make ARGUMENTS…`; what it writes is in out_ and err_.
+  int parse(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"sluice", "make"});
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    CLI::App program("", "sluice");
+    program.option_defaults()->always_capture_default();
+    CLI::App* verb = nullptr;
+    std::string config;
+    const Verb make = {.name = "make",
+                       .help = "Make it",
+                       .add_flags =
+                           [&](CLI::App& app) {
+                             verb = &app;
+                             add_flags(app, rows(values_));
+                             app.add_option("--config", config, "A file");
+                           },
+                       .run =
+                           [&] {
+                             if (!config.empty()) apply_config(*verb, config);
+                             text_ = verb->config_to_str(/*default_also=*/true);
+                             return 0;
+                           }};
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = parse_and_run(program, {make}, static_cast<int>(arguments.size()), words.data());
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    if (verb != nullptr) page_ = flags_page(program);
+    return status;
+  }
+
+  Values values_;
+  std::string out_, err_, text_, page_;
+};
+
+TEST_F(Flags, FillTheirValues) {
+  EXPECT_EQ(parse({"--text", "b", "--workers", "4", "--batch-size=16", "--flip", "--seed", "7", "--lr",
+                   "1e-3", "--size", "large", "--kernels", "off", "--resume", "there"}),
+            0)
+      << err_;
+  EXPECT_EQ(values_.text, "b");
+  EXPECT_EQ(values_.workers, 4);
+  EXPECT_EQ(values_.batch, 16);
+  EXPECT_EQ(values_.seed, 7u);
+  EXPECT_DOUBLE_EQ(values_.lr, 1e-3);
+  EXPECT_TRUE(values_.flip);
+  EXPECT_EQ(values_.size, "large");
+  EXPECT_FALSE(values_.kernels);
+  EXPECT_EQ(values_.resume, "there");
+}
+
+TEST_F(Flags, LeaveTheDefaultsAndShowThem) {
+  EXPECT_EQ(parse({}), 0) << err_;
+  EXPECT_EQ(values_.size, "small");
+  EXPECT_TRUE(values_.kernels);
+  EXPECT_THAT(text_, HasSubstr("batch-size=128\n"));
+  EXPECT_EQ(parse({"--help"}), 0);
+  for (const char* line :
+       {"--batch-size INT in [1 - 1000]=128", "Per replica [samples]", "--size small|large=small",
+        "--kernels on|off=on", "--lr FLOAT=0.1", "\nRecipe:\n"})
+    EXPECT_THAT(out_, HasSubstr(line));
+}
+
+TEST_F(Flags, WrongValuesAreWrongUsage) {
+  EXPECT_EQ(parse({"--batch-size", "0"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--batch-size"));
+  EXPECT_EQ(parse({"--size", "huge"}), 2);
+  EXPECT_THAT(err_, HasSubstr("sluice: --size is small or large, not huge"));
+  EXPECT_EQ(parse({"--bach-size", "3"}), 2);
+  EXPECT_THAT(err_, HasSubstr("did you mean --batch-size?"));
+}
+
+TEST_F(Flags, ComeFromAFileWhereTheCommandLineIsSilent) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("flags.toml");
+  base::value_or_throw(base::write_file_atomically(
+      path, "batch_size = 32\nsize = \"large\"\n[make]\nlr = 0.5\nflip = true\nseed = 9\n"));
+  EXPECT_EQ(parse({"--config", path, "--seed", "10"}), 0) << err_;
+  EXPECT_EQ(values_.batch, 32);
+  EXPECT_EQ(values_.size, "large");
+  EXPECT_DOUBLE_EQ(values_.lr, 0.5);
+  EXPECT_TRUE(values_.flip);
+  EXPECT_EQ(values_.seed, 10u);
+  base::value_or_throw(base::write_file_atomically(path, "size = \"huge\"\n"));
+  EXPECT_EQ(parse({"--config", path}), 2);
+  EXPECT_THAT(err_, HasSubstr(path + ": --size is small or large, not huge"));
+  base::value_or_throw(base::write_file_atomically(path, "bach_size = 3\n"));
+  EXPECT_EQ(parse({"--config", path}), 2);
+  EXPECT_THAT(err_, HasSubstr("unknown key bach_size; did you mean batch-size?"));
+}
+
+TEST_F(Flags, HaveALineOnThePage) {
+  parse({});
+  EXPECT_THAT(page_, HasSubstr("\n## sluice make\n\nMake it.\n"));
+  EXPECT_THAT(page_, HasSubstr("\n### Data (make)\n"));
+  EXPECT_THAT(
+      page_, HasSubstr("| `--batch-size` | `batch_size` | whole number in [1 - 1000] | `128` | samples | Per "
+                       "replica |\n"));
+  EXPECT_THAT(page_, HasSubstr("| `--size` | `size` | `small` or `large` | `small` |  | How large |\n"));
+  EXPECT_THAT(page_, HasSubstr("| `--flip` | `flip` |  |  |  | Mirror |\n"));
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,95 @@
+#include "sluice/cli/train_flags.h"
+
+#include "sluice/base/strings.h"
+#include "sluice/cli/verb.h"
+
+namespace sluice::cli {
+namespace {
+
+// The largest number of GiB and MiB that is a number of bytes.
+constexpr std::int64_t kMaxSize = 1 << 20;
+
+}  // namespace
+
+// clang-format off
+std::vector<Flag> train_flags(TrainFlags& flags) {
+  train::TrainOptions& o = flags.options;
+  return {
+      // group, flag, value, unit, help
+      {"Recipe", "--model", &o.model, "", "resnet18, resnet50, cifar_resnet20, mlp, lenet, transformer, …"},
+      {"Recipe", "--weights", &o.weights, "", "Start from these: safetensors, a state dict of Python's torch.save, or a checkpoint; also gs://… and https://…"},
+      {"Recipe", "--batch-size", &o.batch_size, "samples", "Per replica"},
+      {"Recipe", "--global-batch-size", &o.global_batch_size, "samples", "All replicas and accumulated batches together, 0: not used"},
+      {"Recipe", "--test-batch-size", &o.test_batch_size, "samples", "Per replica, 0: as --batch-size"},
+      {"Recipe", "--accumulate", &o.accumulate, "batches", "Batches for one update"},
+      {"Recipe", "--epochs", &o.epochs, "", "Passes over the training set"},
+      {"Recipe", "--steps-per-epoch", &o.steps_per_epoch, "", "Updates in an epoch, 0: the whole training set"},
+      {"Recipe", "--optimizer", choice("--optimizer", o.optimizer), "", "What updates the weights"},
+      {"Recipe", "--lr", &o.lr, "", "Learning rate; never scaled by the number of replicas"},
+      {"Recipe", "--momentum", &o.momentum, "", "Of sgd"},
+      {"Recipe", "--weight-decay", &o.weight_decay, "", "Of all weights"},
+      {"Recipe", "--label-smoothing", &o.label_smoothing, "", "Share of each label spread over all classes"},
+      {"Recipe", "--clip-norm", &o.clip_norm, "", "Largest norm of the gradients, 0: no limit"},
+      {"Recipe", "--lr-schedule", choice("--lr-schedule", o.lr_schedule), "", "How the learning rate goes down"},
+      {"Recipe", "--warmup-epochs", &o.warmup_epochs, "epochs", "Linear rise from 0; -1: the schedule's own"},
+      {"Recipe", "--lr-every-epochs", &o.lr_every_epochs, "epochs", "step, WarmupAndExponentialDecay: divide so often"},
+      {"Recipe", "--lr-divisor", &o.lr_divisor, "", "step, WarmupAndExponentialDecay: divide by this"},
+      {"Recipe", "--min-lr", &o.min_lr, "", "The schedule goes no lower"},
+      {"Recipe", "--seed", &o.seed, "", "Of weights, order, augmentation and dropout"},
+      {"Recipe", "--target-accuracy", &o.target_accuracy, "%", "Exit with status 21 below this, 0: no target"},
+
+      {"Data", "--train", &o.train, "", "Training shards: paths, {0000..0639} and {a,b} braces, globs, :: lists, @file"},
+      {"Data", "--test", &o.test, "", "Test shards; without them nothing is evaluated"},
+      {"Data", "--classes", &o.classes, "", "Number of classes"},
+      {"Data", "--images", &o.images, "", "Extensions of the image in a sample"},
+      {"Data", "--labels", &o.labels, "", "Extension of the class number in a sample"},
+      {"Data", "--channels", &o.channels, "", "3: colour, 1: grey"},
+      {"Data", "--shuffle", &o.shuffle, "samples", "Shuffle buffers of all processes together"},
+      {"Data", "--streams", &o.streams, "", "Streams that an epoch is dealt to, a multiple of the replicas; the order depends on it"},
+      {"Data", "--remainder", choice("--remainder", o.remainder), "", "Samples that do not fill a batch; carry: into the next epoch"},
+      {"Data", "--shard-size", &o.shard_size, "samples", "In each training shard, 0: counted"},
+      {"Data", "--original-workers", &o.original_workers, "", "The order of PyTorch's DataLoader over webdataset with so many workers, 0: the default order"},
+      {"Data", "--original-samples", &o.original_samples, "samples", "What an epoch is believed to have with --original-workers, 0: counted"},
+      {"Data", "--on-error", choice("--on-error", o.on_error), "", "Bad shards and samples; retry: read again, then skip"},
+      {"Data", "--max-bad", &o.max_bad, "", "Bad samples left out of an epoch at most: 0.1% or a number"},
+      {"Data", "--resize", &o.resize, "pixels", "Shorter side after resizing, 0: as it is"},
+      {"Data", "--crop", &o.crop, "pixels", "Random crop in training, centre crop in the test, 0: none"},
+      {"Data", "--crop-padding", &o.crop_padding, "pixels", "Border of zeros before the random crop"},
+      {"Data", "--mixup", &o.mixup, "", "Alpha of mixup in training, such as 0.2; 0: none"},
+      {"Data", "--cutmix", &o.cutmix, "", "Alpha of CutMix in training, such as 1.0; 0: none"},
+      {"Data", "--random-resized-crop", &o.random_resized_crop, "pixels", "Random part in training, resized to this side; in the test the middle; 0: none"},
+      {"Data", "--flip", &o.flip, "", "Mirror half of the training images"},
+      {"Data", "--mean", &flags.mean, "", "Of the channels, in 0…1, such as 0.49,0.48,0.45; empty: 0.5 each"},
+      {"Data", "--std", &flags.deviation, "", "Of the channels, in 0…1; empty: 0.25 each"},
+      {"Data", "--workers", &o.workers, "", "Decoding threads, 0: one for each core, at most 8"},
+      {"Data", "--cache", &o.cache, "", "Folder that keeps shards from buckets and web servers"},
+      {"Data", "--cache-size", &o.cache_size, "GiB", "Bytes in it at most", {1, kMaxSize}},
+      {"Data", "--prefetch", &o.prefetch, "MiB", "Batches ahead on the host", {1, kMaxSize}},
+      {"Data", "--fake-data", &o.fake_data, "", "Random images instead of shards"},
+      {"Data", "--image-size", &o.image_size, "pixels", "Of fake data"},
+      {"Data", "--train-size", &o.train_size, "samples", "Of fake data"},
+      {"Data", "--test-size", &o.test_size, "samples", "Of fake data"},
+
+      {"Machine", "--device", choice("--device", o.device), "", "xla, or cpu for LibTorch's own CPU (eager); --plugin chooses what xla is"},
+      {"Machine", "--plugin", &o.plugin, "", base::str("PJRT plugin of xla: ", kPluginHelp)},
+      {"Machine", "--devices", &flags.devices, "", "Number of devices, all, or a list of them: [5] or 5,; empty: all of a TPU or GPU, 1 of a CPU"},
+      {"Machine", "--device-ids", &flags.device_ids, "", "These devices: 5 or 0,1,4"},
+      {"Machine", "--precision", choice("--precision", o.precision), "", "Of products in the forward and backward pass (weights stay f32)"},
+      {"Machine", "--sync-batch-norm", &o.sync_batch_norm, "", "BatchNorm's statistics over the batches of all replicas"},
+      {"Machine", "--check-replicas", &o.check_replicas, "steps", "Compare the weights on all replicas so often (slow), 0: never"},
+      {"Machine", "--cpu-kernels", OnOffValue{&flags.cpu_kernels}, "", "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN"},
+      {"Machine", "--strict", &flags.strict, "", "An operation that xla cannot do, or a read within a step, is an error"},
+
+      {"Output", "--logdir", &o.logdir, "", "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder"},
+      {"Output", "--log-steps", &o.log_steps, "steps", "How often a line, counted within the epoch; of a shorter epoch at its end"},
+      {"Output", "--log-workers", choice("--log-workers", o.log_workers), "", "Whose lines: leader prints the mean over all replicas, all: each process that of its own"},
+      {"Output", "--save-steps", &o.save_steps, "steps", "How often a checkpoint, counted within the epoch, and after each epoch; 0: only then"},
+      {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder or gs://…; without a value: from LOGDIR/last, if there"},
+      {"Output", "--report", &o.report, "", "Print what the device did at the end"},
+      {"Output", "--json", &o.json, "", "JSON lines on standard output, everything else on standard error"},
+      {"Output", "--config", &flags.config, "", "TOML file with any of these flags; the command line wins"},
+  };
+}
+// clang-format on
+
+}  // namespace sluice::cli

@@ -1,0 +1,31 @@
+// The flags of `sluice train`: the table from which its help, the keys of --config, docs/flags.md and the
+// shells' completion are made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/cli/flag.h"
+#include "sluice/train/options.h"
+
+namespace sluice::cli {
+
+// What the flags fill: the options, and texts that need a second look.
+struct TrainFlags {
+  train::TrainOptions options;
+  std::string devices, device_ids, config;
+  std::string mean, deviation;
+  bool cpu_kernels = true, strict = false;
+};
+
+// The table, over these values; they must outlive what is made of it.
+std::vector<Flag> train_flags(TrainFlags& flags);
+
+// One of the values of an enumeration of TrainOptions. The value must outlive it.
+template <typename Choice>
+ChoiceValue choice(const std::string& flag, Choice& value) {
+  return {train::choice_names<Choice>(), train::name_of(value),
+          [flag, &value](const std::string& text) { value = train::parse_choice<Choice>(flag, text); }};
+}
+
+}  // namespace sluice::cli

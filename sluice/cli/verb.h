@@ -1,0 +1,55 @@
+// What a verb of the program is, and how the list of them becomes a command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sluice::cli {
+
+// A mistake in the command line that CLI11 cannot see.
+class Usage : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// `sluice NAME`, or `sluice NOUN NAME` for a verb of a noun.
+struct Verb {
+  std::string name;
+  std::string help;         // one line
+  std::string footer = {};  // what --help says behind the flags
+  // Adds the flags and positional arguments, which fill what `run` holds.
+  std::function<void(CLI::App&)> add_flags = {};
+  // Its result is the exit status. It may throw sluice::Error (status 1) or Usage (2). Empty for a noun, of
+  // which one verb must be given.
+  std::function<int()> run = {};
+  std::vector<Verb> verbs = {};
+  bool hidden = false;  // not for people
+};
+
+// What the chosen verb does; empty until one was parsed.
+using Action = std::function<int()>;
+
+// Adds the verbs to the program (or to a noun). Parsing sets the action; both must live as long as the
+// parsing.
+void add_verbs(CLI::App& program, const std::vector<Verb>& verbs, Action& action);
+
+// Parses the command line and does what the chosen verb does. Returns the exit status: the verb's, 1 after an
+// error, 2 for wrong usage. Errors are one line on standard error.
+int parse_and_run(CLI::App& program, const std::vector<Verb>& verbs, int argc, char** argv);
+
+// The verb that the command line chose, at any depth.
+const CLI::App& chosen_verb(const CLI::App& app);
+// The verbs that people see.
+std::vector<const CLI::App*> shown_verbs(const CLI::App& app);
+// "--epochs" for "--epoch": the long flag of `app` nearest to an unknown one, or "".
+std::string nearest_flag(const CLI::App& app, const std::string& flag);
+
+// What --plugin means wherever it is.
+inline constexpr const char* kPluginHelp =
+    "auto (a TPU if the machine has one, else a GPU, else the CPU), cpu, tpu, cuda or a path; empty: "
+    "$SLUICE_PLUGIN, else auto";
+
+}  // namespace sluice::cli

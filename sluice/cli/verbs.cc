@@ -1,0 +1,66 @@
+#include "sluice/cli/verbs.h"
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+
+#include "sluice/cli/completion.h"
+#include "sluice/cli/flags_page.h"
+
+namespace sluice::cli {
+namespace {
+
+// Does something with the whole program's command line.
+int with_program(const std::function<std::string(const CLI::App&)>& text_of) {
+  CLI::App program("", "sluice");
+  program.option_defaults()->always_capture_default();
+  program.set_version_flag("--version", "");
+  Action none;
+  add_verbs(program, all_verbs({}), none);
+  std::fputs(text_of(program).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+Verb completion_verb() {
+  auto shell = std::make_shared<std::string>();
+  return {.name = "completion",
+          .help = "Print the completion of sluice's verbs and flags for a shell",
+          .footer =
+              "`make install` puts it where the shells look for it. Otherwise, for this user:\n"
+              "  eval \"$(sluice completion bash)\"        in ~/.bashrc\n"
+              "  eval \"$(sluice completion zsh)\"         in ~/.zshrc, behind compinit\n"
+              "  sluice completion fish | source         in ~/.config/fish/config.fish",
+          .add_flags =
+              [shell](CLI::App& app) {
+                app.add_option("SHELL", *shell, "bash, zsh or fish")
+                    ->required()
+                    ->type_name("bash|zsh|fish")
+                    ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
+              },
+          .run =
+              [shell] {
+                return with_program([&](const CLI::App& program) {
+                  return *shell == "bash"  ? bash_completion(program)
+                         : *shell == "zsh" ? zsh_completion(program)
+                                           : fish_completion(program);
+                });
+              }};
+}
+
+Verb flags_page_verb() {
+  return {.name = "flags-page",
+          .help = "Write docs/flags.md",
+          .run = [] { return with_program(flags_page); },
+          .hidden = true};
+}
+
+std::vector<Verb> all_verbs(std::vector<std::string> command) {
+  return {
+      train_verb(),          export_verb(),  bench_verb(), compile_verb(), estimate_verb(std::move(command)),
+      compile_worker_verb(), devices_verb(), run_verb(),   data_verb(),    completion_verb(),
+      flags_page_verb()};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,86 @@
+#include "sluice/session/remote_checkpoint.h"
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/cloud/object_reader.h"
+#include "sluice/cloud/storage.h"
+
+namespace sluice::sessions {
+
+std::string without_slash(std::string url) {
+  while (base::ends_with(url, "/")) url.pop_back();
+  return url;
+}
+
+base::Result<std::string> object_text(const std::string& url) {
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  const auto text = storage->read_text(name);
+  if (text) return std::string(base::trim(*text));
+  if (text.error().code() == Code::kNotFound) return std::string();
+  return tl::unexpected<Error>(text.error());
+}
+
+base::Result<bool> object_exists(const std::string& url) {
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  const auto facts = storage->stat(name);
+  if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
+  return facts.has_value();
+}
+
+namespace {
+
+// The folder with the files that `url` leads to.
+base::Result<std::string> resolve(const std::string& url) {
+  SLUICE_TRY(const bool itself, object_exists(url + "/state.json"));
+  if (itself) return url;
+  const std::string name = url.substr(url.rfind('/') + 1);
+  if (name == "last" || name == "best") {
+    SLUICE_TRY(const std::string target, object_text(url));
+    if (!target.empty()) return url.substr(0, url.rfind('/') + 1) + target;
+  }
+  SLUICE_TRY(const std::string target, object_text(url + "/last"));
+  if (!target.empty()) return url + "/" + target;
+  return base::fail(Code::kNotFound, "there is no checkpoint in ", url, " (expected the object ", url,
+                    "/last, or ", url, "/state.json)");
+}
+
+// The object with the weights that `url` leads to.
+base::Result<std::string> resolve_weights(const std::string& url) {
+  const std::string name = url.substr(url.rfind('/') + 1);
+  if (name != "last" && name != "best") {
+    SLUICE_TRY(const bool itself, object_exists(url));
+    if (itself) return url;
+  }
+  const auto folder = resolve(url);
+  if (folder) return *folder + "/model.safetensors";
+  if (folder.error().code() != Code::kNotFound) return tl::unexpected<Error>(folder.error());
+  return base::fail(Code::kNotFound, "there is neither a file of weights nor a checkpoint at ", url,
+                    " (expected this object, ", url, "/last, or ", url, "/state.json)");
+}
+
+}  // namespace
+
+base::Status fetch_checkpoint(const std::string& url, const std::string& folder) {
+  SLUICE_TRY(const std::string from, resolve(without_slash(url)));
+  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::GsName root, cloud::parse_gs(from + "/"));
+  SLUICE_TRY(const auto objects, storage->list(root.bucket, root.object, /*flat=*/true));
+  for (const auto& object : objects)
+    SLUICE_OK(cloud::download(cloud::GsName{root.bucket, object.name}.url(),
+                              base::join_path(folder, object.name.substr(root.object.size()))));
+  return {};
+}
+
+base::Result<std::string> fetch_weights(const std::string& url, const std::string& folder) {
+  std::string from = url;
+  if (cloud::is_gs(url)) {
+    SLUICE_TRY(from, resolve_weights(without_slash(url)));
+  }
+  const std::string path = base::join_path(folder, "weights");
+  SLUICE_OK(cloud::download(from, path));
+  return path;
+}
+
+}  // namespace sluice::sessions

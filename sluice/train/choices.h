@@ -1,0 +1,97 @@
+// What TrainOptions chooses from: a type for each closed set, with the names by which flags, TOML files and
+// messages call its values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sluice/base/export.h"
+#include "sluice/data/dataset.h"
+
+SLUICE_API_BEGIN
+
+namespace sluice::train {
+
+enum class DeviceKind { kXla, kCpu };  // kCpu: LibTorch's own CPU, eager
+using data::OnError;
+using data::Remainder;  // but for kKeep: a smaller last batch would be a program of its own
+enum class OptimizerKind { kSgd, kAdam, kAdamW };
+// step: divided every so many epochs; cosine: half a cosine down to the end of the run;
+// WarmupAndExponentialDecay: step with a warm-up of 0.9 epochs unless another one is set.
+enum class LrSchedule { kConstant, kStep, kCosine, kWarmupAndExponentialDecay };
+enum class Precision { kF32, kBf16 };  // kBf16: products in bf16, weights stay f32
+// Who prints the lines of a run: the leader (means over all replicas), or each process those of its own.
+enum class LogWorkers { kLeader, kAll };
+
+template <typename Choice>
+struct NamedChoice {
+  Choice value;
+  const char* name;
+};
+
+// The values with their names, in the order in which they are shown.
+template <typename Choice>
+inline constexpr std::array<NamedChoice<Choice>, 0> kChoices{};
+template <>
+inline constexpr auto kChoices<DeviceKind> =
+    std::to_array<NamedChoice<DeviceKind>>({{DeviceKind::kXla, "xla"}, {DeviceKind::kCpu, "cpu"}});
+template <>
+inline constexpr auto kChoices<OnError> = std::to_array<NamedChoice<OnError>>({{OnError::kStop, "stop"},
+                                                                               {OnError::kSkip, "skip"},
+                                                                               {OnError::kRetry, "retry"}});
+template <>
+inline constexpr auto kChoices<Remainder> = std::to_array<NamedChoice<Remainder>>(
+    {{Remainder::kDrop, "drop"}, {Remainder::kCarry, "carry"}, {Remainder::kPad, "pad"}});
+template <>
+inline constexpr auto kChoices<OptimizerKind> = std::to_array<NamedChoice<OptimizerKind>>(
+    {{OptimizerKind::kSgd, "sgd"}, {OptimizerKind::kAdam, "adam"}, {OptimizerKind::kAdamW, "adamw"}});
+template <>
+inline constexpr auto kChoices<LrSchedule> = std::to_array<NamedChoice<LrSchedule>>(
+    {{LrSchedule::kConstant, "constant"},
+     {LrSchedule::kStep, "step"},
+     {LrSchedule::kCosine, "cosine"},
+     {LrSchedule::kWarmupAndExponentialDecay, "WarmupAndExponentialDecay"}});
+template <>
+inline constexpr auto kChoices<Precision> =
+    std::to_array<NamedChoice<Precision>>({{Precision::kF32, "f32"}, {Precision::kBf16, "bf16"}});
+template <>
+inline constexpr auto kChoices<LogWorkers> =
+    std::to_array<NamedChoice<LogWorkers>>({{LogWorkers::kLeader, "leader"}, {LogWorkers::kAll, "all"}});
+
+template <typename Choice>
+std::vector<std::string> choice_names() {
+  std::vector<std::string> names;
+  for (const auto& choice : kChoices<Choice>) names.emplace_back(choice.name);
+  return names;
+}
+
+// "bf16"; "" for a value that is none of these.
+template <typename Choice>
+std::string name_of(Choice value) {
+  for (const auto& choice : kChoices<Choice>)
+    if (choice.value == value) return choice.name;
+  return "";
+}
+
+// The place of `text` in `names`. Throws sluice::Error (kInvalidArgument) that begins with `what` and says
+// which are known and which is the nearest.
+std::size_t find_choice(const std::string& what, const std::string& text,
+                        const std::vector<std::string>& names);
+
+// The value called `text`. Throws as find_choice does.
+template <typename Choice>
+Choice parse_choice(const std::string& what, const std::string& text) {
+  return kChoices<Choice>[find_choice(what, text, choice_names<Choice>())].value;
+}
+
+// Throws sluice::Error for a value that has no name, such as Remainder::kKeep.
+template <typename Choice>
+void check_choice(const std::string& what, Choice value) {
+  if (name_of(value).empty()) find_choice(what, "another value", choice_names<Choice>());
+}
+
+}  // namespace sluice::train
+
+SLUICE_API_END

@@ -1,0 +1,218 @@
+#include "sluice/train/training.h"
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/base/log.h"
+#include "sluice/session/log_line.h"
+#include "sluice/session/remote_checkpoint.h"
+#include "sluice/session/weights.h"
+#include "sluice/train/optimizers.h"
+
+namespace sluice::train {
+int64_t rows_per_replica(const TrainOptions& options, int replicas) {
+  if (options.global_batch_size == 0) return options.batch_size;
+  const int64_t parts = replicas * options.accumulate;
+  if (options.global_batch_size % parts != 0)
+    throw Error(Code::kInvalidArgument,
+                base::str("--global-batch-size ", options.global_batch_size, " is no multiple of ", replicas,
+                          " replicas × accumulate ", options.accumulate, " = ", parts));
+  return options.global_batch_size / parts;
+}
+
+Training::Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
+                   torch::nn::Module& model, Trainer::Forward forward)
+    : options_(options),
+      session_(session),
+      train_(train),
+      test_(test),
+      model_(model),
+      forward_(std::move(forward)),
+      console_(!session.is_leader() ? ConsoleMode::kSilent
+               : options.json       ? ConsoleMode::kJson
+                                    : ConsoleMode::kText),
+      steps_per_epoch_(train.batches() / options.accumulate),
+      started_(base::monotonic_seconds()) {
+  if (options.steps_per_epoch > 0) steps_per_epoch_ = std::min(steps_per_epoch_, options.steps_per_epoch);
+  if (steps_per_epoch_ == 0)
+    throw Error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
+                                                  " batches, less than --accumulate ", options.accumulate));
+  schedule_ = {options.lr_schedule,
+               options.lr,
+               options.warmup_epochs,
+               options.lr_every_epochs,
+               options.lr_divisor,
+               options.min_lr,
+               static_cast<double>(options.epochs),
+               static_cast<double>(steps_per_epoch_)};
+  base::value_or_throw(check(schedule_));
+  if (all_workers_log() && !session.is_leader())
+    own_console_.emplace(options.json ? ConsoleMode::kJson : ConsoleMode::kText);
+  progress_.model = options.model;
+  progress_.config = options.config;
+  if (RemoteFolder::is_remote(options.logdir)) {
+    remote_ = base::value_or_throw(RemoteFolder::open(options.logdir, session.is_leader()));
+    writer_.set_publish(
+        [this](const std::vector<std::string>& folders) { return remote_->publish(folders); });
+  }
+}
+
+std::string Training::folder(const char* name) const {
+  return base::join_path(remote_ ? remote_->local() : options_.logdir, name);
+}
+
+std::string Training::find_start() {
+  std::string from = options_.resume;
+  if (from == "auto" && remote_) {
+    from = base::value_or_throw(remote_->has_checkpoint()) ? options_.logdir : "";
+  } else if (from == "auto") {
+    from = sessions::find_checkpoint(folder("last"));
+  }
+  if (!RemoteFolder::is_remote(from)) return from;
+  fetched_ = base::value_or_throw(base::TemporaryDirectory::create("sluice-resume"));
+  base::value_or_throw(sessions::fetch_checkpoint(from, fetched_->path()));
+  return fetched_->path();
+}
+double Training::learning_rate_now() const { return learning_rate(schedule_, progress_.step); }
+
+void Training::restore() {
+  const std::string from = find_start();
+  if (!from.empty()) {
+    restored_ = base::value_or_throw(sessions::read_checkpoint(from));
+    base::value_or_throw(sessions::load_module(model_, restored_->model, from));
+    const std::string name = progress_.model, config = progress_.config;
+    progress_ = restored_->progress;
+    progress_.model = name;
+    progress_.config = config;
+    earlier_seconds_ = progress_.seconds;
+    console_.line(base::str("Going on from ",
+                            fetched_ ? options_.resume == "auto" ? options_.logdir : options_.resume : from,
+                            ": epoch ", progress_.epoch + 1, ", step ", progress_.step));
+    return;
+  }
+  if (remote_ ? base::value_or_throw(remote_->has_checkpoint())
+              : !sessions::find_checkpoint(folder("last")).empty())
+    base::warn(shown("last"),
+               " is a checkpoint of an earlier run and will be replaced: --resume would go on from it");
+  if (!options_.weights.empty()) {
+    base::value_or_throw(sessions::load_module(
+        model_, base::value_or_throw(sessions::read_weights(options_.weights)), options_.weights));
+  }
+}
+
+void Training::prepare() {
+  model_.to(session_.device());
+  optimizer_ = make_optimizer(options_, model_.parameters());
+  if (restored_) {
+    base::value_or_throw(sessions::load_optimizer(*optimizer_, model_, restored_->state, options_.resume));
+    sessions::restore_random(*restored_);
+    restored_.reset();
+    fetched_.reset();
+  }
+  session_.prepare(model_, *optimizer_);
+  if (session_.is_leader())
+    metrics_ = base::value_or_throw(
+        MetricsWriter::create(remote_ ? remote_->local() : options_.logdir, progress_.step));
+}
+
+void Training::announce() {
+  console_.line(base::str(session_.backend().is_xla() ? describe_device() : "LibTorch's own CPU", "; ",
+                          session_.replicas(), session_.replicas() == 1 ? " replica" : " replicas", " in ",
+                          session_.processes(), session_.processes() == 1 ? " process" : " processes"));
+  const int64_t rows = rows_per_replica(options_, session_.replicas());
+  console_.line(base::str("batch ", rows, " × ", session_.replicas(), " replicas × accumulate ",
+                          options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate));
+  int64_t weights = 0;
+  for (const auto& parameter : model_.parameters()) weights += parameter.numel();
+  console_.line(base::str("model ", options_.model, ": ", weights, " weights on ", session_.device(), ", ",
+                          name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
+                          test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ",
+                          options_.epochs, " epochs; ", train_.describe_remainder()));
+}
+
+TrainResult Training::operator()() {
+  restore();
+  prepare();
+  announce();
+  while (progress_.epoch < options_.epochs) {
+    if (!train_epoch()) return stopped();
+    end_of_epoch();
+    session_.sync_buffers(model_);
+    const double before = progress_.best_accuracy;
+    if (!test_epoch()) return stopped();
+    save(progress_.best_accuracy > before);
+  }
+  return end();
+}
+
+void Training::save(bool best) {
+  if (!session_.is_leader()) return;
+  progress_.seconds = earlier_seconds_ + base::monotonic_seconds() - started_;
+  progress_.input = train_.state(session_, progress_.epoch, progress_.batch * options_.accumulate);
+  sessions::Snapshot snapshot = sessions::take_snapshot(session_.backend(), model_, *optimizer_, progress_);
+  std::vector<std::string> folders = {folder("last")};
+  if (best) folders.push_back(folder("best"));
+  base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
+}
+
+TrainResult Training::result_so_far() const {
+  TrainResult result;
+  result.steps = progress_.step;
+  result.accuracy = last_accuracy_;
+  result.best_accuracy = progress_.best_accuracy;
+  result.loss = last_loss_;
+  return result;
+}
+
+TrainResult Training::stopped() {
+  const int signal = SignalGuard::pending();
+  session_.sync_buffers(model_);
+  session_.finish();
+  save(false);
+  base::value_or_throw(writer_.wait());
+  if (remote_) base::value_or_throw(remote_->finish());
+  session_.barrier();
+  console_.line(base::str(signal == SIGINT ? "Interrupted" : "Terminated", ": saved ", shown("last"),
+                          " at epoch ", progress_.epoch + 1, ", step ", progress_.step,
+                          ". Go on with --resume."));
+  TrainResult result = result_so_far();
+  result.exit_status = signal == SIGINT ? kInterrupted : kTerminated;
+  return result;
+}
+
+TrainResult Training::end() {
+  base::value_or_throw(writer_.wait());
+  if (remote_) base::value_or_throw(remote_->finish());
+  session_.barrier();  // the checkpoint is complete before any process ends
+  TrainResult result = result_so_far();
+  if (progress_.rated_epochs > 0)
+    result.examples_per_second = progress_.global_rates / static_cast<double>(progress_.rated_epochs);
+  const double seconds = earlier_seconds_ + base::monotonic_seconds() - started_;
+  console_.line(base::str("Total Train Time: ", base::duration_text_whole(seconds)));
+  if (test_ != nullptr)
+    console_.line(base::str("Max Accuracy: ", sessions::fixed(progress_.best_accuracy, 2), "%"));
+  console_.line(base::str("Avg. Global Rate: ", sessions::fixed(result.examples_per_second, 2),
+                          " examples per second"));
+  console_.line(
+      base::str("Checkpoints: ", shown("last"), test_ ? base::str(" and ", shown("best")) : std::string(),
+                "; metrics: ", shown("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
+  if (test_ != nullptr && options_.target_accuracy > 0 &&
+      progress_.best_accuracy < options_.target_accuracy) {
+    console_.line(
+        base::str("The target accuracy of ", sessions::fixed(options_.target_accuracy, 2), "% was missed."));
+    result.exit_status = kTargetMissed;
+  }
+  nlohmann::json summary = {{"event", "end"},
+                            {"steps", result.steps},
+                            {"seconds", seconds},
+                            {"best_accuracy", result.best_accuracy},
+                            {"examples_per_second", result.examples_per_second},
+                            {"checkpoint", shown("last")},
+                            {"exit_status", result.exit_status}};
+  console_.json(summary.dump());
+  return result;
+}
+
+}  // namespace sluice::train
