@@ -1,7 +1,7 @@
 // jemalloc's settings, which it reads when the process starts. They belong to a program, never to the
 // library: docs/install.md has them as advice for programs of others.
 //
-// XLA's CPU plugin takes the memory of a program's intermediate values anew for each launch, and LibTorch
+// XLA's CPU plugin takes the memory of a program's intermediate values again for each launch, and LibTorch
 // that of each result: what was freed stays the process's, large blocks too, and comes in huge pages:
 // neighbouring rows of an image lie pages apart. (With a limit of ten seconds LibTorch's own operations took
 // a third longer.)

@@ -13,7 +13,7 @@
 namespace sluice::base {
 namespace {
 
-constexpr size_t kMostBytes = 10;  // of an id: 20 digits tell any two builds apart
+constexpr size_t kMaxBytes = 10;  // of an id: 20 digits tell any two builds apart
 
 // The build id among the notes of a segment; "" when there is none.
 std::string id_in_notes(const char* notes, size_t size) {
@@ -25,7 +25,7 @@ std::string id_in_notes(const char* notes, size_t size) {
     const size_t end = value_at + padded(note.n_descsz);
     if (end > size) break;
     if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name_at, "GNU", 4) == 0)
-      return hexadecimal({notes + value_at, std::min<size_t>(note.n_descsz, kMostBytes)});
+      return hexadecimal({notes + value_at, std::min<size_t>(note.n_descsz, kMaxBytes)});
     notes += end;
     size -= end;
   }

@@ -7,7 +7,7 @@
 namespace sluice::base {
 namespace {
 
-constexpr size_t kMostHosts = 100'000;
+constexpr size_t kMaxHosts = 100'000;
 
 // At commas that stand outside brackets. Nothing when a bracket is left open or closed twice.
 std::optional<std::vector<std::string>> split_outside_brackets(std::string_view list) {
@@ -36,7 +36,7 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
     const std::string first_text = range.substr(0, dash);
     const auto first = number_of<size_t>(first_text);
     const auto last = dash == std::string::npos ? first : number_of<size_t>(range.substr(dash + 1));
-    if (!first || !last || *last < *first || *last - *first >= kMostHosts)
+    if (!first || !last || *last < *first || *last - *first >= kMaxHosts)
       return fail(Code::kInvalidArgument, "\"", range, "\" in [", ranges,
                   "] is no range: expected numbers such as 01-03 or 7");
     for (size_t value = *first; value <= *last; ++value) {
@@ -55,8 +55,8 @@ Result<std::vector<std::string>> expand_name(std::string_view name) {
   const size_t close = name.find(']');
   SLUICE_TRY(const auto numbers, expand_ranges(name.substr(open + 1, close - open - 1)));
   SLUICE_TRY(const auto endings, expand_name(name.substr(close + 1)));
-  if (numbers.size() * endings.size() > kMostHosts)
-    return fail(Code::kInvalidArgument, "more than ", kMostHosts, " hosts in \"", name, "\"");
+  if (numbers.size() * endings.size() > kMaxHosts)
+    return fail(Code::kInvalidArgument, "more than ", kMaxHosts, " hosts in \"", name, "\"");
   std::vector<std::string> names;
   for (const std::string& number : numbers)
     for (const std::string& ending : endings) names.push_back(str(name.substr(0, open), number, ending));
@@ -76,8 +76,8 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view list) {
     if (name.empty()) return fail(Code::kInvalidArgument, "an empty host name in \"", list, "\"");
     SLUICE_TRY(const auto names, expand_name(name));
     hosts.insert(hosts.end(), names.begin(), names.end());
-    if (hosts.size() > kMostHosts)
-      return fail(Code::kInvalidArgument, "more than ", kMostHosts, " hosts in the list");
+    if (hosts.size() > kMaxHosts)
+      return fail(Code::kInvalidArgument, "more than ", kMaxHosts, " hosts in the list");
   }
   return hosts;
 }

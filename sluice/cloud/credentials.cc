@@ -49,7 +49,7 @@ base::Result<Token> post_form(Http& http, const std::string& uri, const std::str
 
 tl::unexpected<Error> lacks(const std::string& path, const char* name) {
   return base::fail(Code::kInvalidArgument, "the credentials ", path, " lack the text '", name,
-                    "': make them anew, for example with gcloud auth application-default login");
+                    "': make them again, for example with gcloud auth application-default login");
 }
 
 base::Result<std::shared_ptr<Credentials>> of_user(std::shared_ptr<Http> http, const std::string& path,

@@ -28,7 +28,7 @@ class Credentials {
   // The "Authorization: …" line for a request; empty when anonymous. A token is replaced 225 s before it
   // expires (at half of its time, if that is later); should that fail while it is good, it is used.
   base::Result<std::string> header();
-  // The server refused this line (status 401): the next header() fetches anew.
+  // The server refused this line (status 401): the next header() fetches again.
   void reject(const std::string& header);
 
   bool anonymous() const { return !fetch_; }

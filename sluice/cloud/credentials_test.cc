@@ -203,7 +203,7 @@ TEST(Credentials, NobodyElsewhere) {
   EXPECT_EQ(found->header().value_or("?"), "");
 }
 
-TEST(Credentials, ARefusedTokenIsFetchedAnewOnce) {
+TEST(Credentials, ARefusedTokenIsFetchedAgainOnce) {
   std::atomic<int> tokens{0};
   std::string good = "t2";
   Server server([&](const Request& request) {

@@ -16,8 +16,8 @@
 namespace sluice::cloud {
 namespace {
 
-constexpr std::size_t kMostOfAnError = 64 << 10;
-constexpr long kReceiveBytes = 256 << 10;  // stays in a core's second-level cache
+constexpr std::size_t kMaxOfAnError = 64 << 10;
+constexpr long kReceiveBytes = 256 << 10;  // stays in a core's L2 cache
 
 constexpr double kSlowest = 1000;  // bytes a second
 
@@ -67,7 +67,7 @@ std::size_t on_bytes(char* bytes, std::size_t size, std::size_t count, void* con
     response.body.append(bytes, total);
   else
     response.body.append(bytes,
-                         std::min(total, kMostOfAnError - std::min(kMostOfAnError, response.body.size())));
+                         std::min(total, kMaxOfAnError - std::min(kMaxOfAnError, response.body.size())));
   return total;
 }
 

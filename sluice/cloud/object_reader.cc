@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kReadAhead = 512 * kMiB;  // of all readers together
 constexpr std::uint64_t kLargestRange = 16 * kMiB;
-constexpr std::uint64_t kMostRanges = 8, kMostThreads = 32;
+constexpr std::uint64_t kMaxRanges = 8, kMaxThreads = 32;
 std::atomic<std::uint64_t> open_readers{0};
 
 // A part of the object, filled by a thread of the pool.
@@ -48,7 +48,7 @@ struct Transfers {
 
 // The threads of all readers; never ended, because a reader's destructor waits for its own transfers.
 base::ThreadPool& pool() {
-  static auto& threads = *new base::ThreadPool("sluice-get", kMostThreads);
+  static auto& threads = *new base::ThreadPool("sluice-get", kMaxThreads);
   return threads;
 }
 
@@ -206,7 +206,7 @@ class RangeReader : public ObjectReader {
     const std::uint64_t share = kReadAhead / std::max<std::uint64_t>(open_readers, 1);
     bytes = options_.range_bytes > 0 ? options_.range_bytes : std::clamp(share / 4, kMiB, kLargestRange);
     count = options_.ranges > 0 ? static_cast<std::uint64_t>(options_.ranges)
-                                : std::clamp<std::uint64_t>(share / bytes, 2, kMostRanges);
+                                : std::clamp<std::uint64_t>(share / bytes, 2, kMaxRanges);
   }
 
   void schedule() {

@@ -39,7 +39,7 @@ struct Access {
   std::shared_ptr<Credentials> credentials;  // null: none at all
   bool direct = false;                       // never through a proxy
 
-  // Http::once and Http::send with the token. On 401 the token is fetched anew, and the request sent again,
+  // Http::once and Http::send with the token. On 401 the token is fetched again, and the request sent again,
   // once.
   base::Result<HttpResponse> once(HttpRequest request) const;
   base::Result<HttpResponse> send(HttpRequest request, const std::string& what) const;

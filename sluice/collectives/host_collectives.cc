@@ -49,16 +49,16 @@ base::Status HostCollectives::configure(HostCollectivesConfig config) {
   }
   std::lock_guard lock(mutex_);
   config_ = std::move(config);
-  start_anew();
+  start_again();
   return {};
 }
 
 void HostCollectives::reset() {
   std::lock_guard lock(mutex_);
-  start_anew();
+  start_again();
 }
 
-void HostCollectives::start_anew() {
+void HostCollectives::start_again() {
   if (meeting_ != nullptr) meeting_->failed = true;
   meeting_.reset();
   changed_.notify_all();

@@ -76,7 +76,7 @@ class HostCollectives {
   base::Status join(int device, const Contribution& mine);
   base::Status wait_for_others(std::unique_lock<std::mutex>& lock, const Meeting& meeting,
                                const Contribution& mine);
-  void start_anew();
+  void start_again();
   std::string missing(const Meeting& meeting) const;
   base::Status fail(std::unique_lock<std::mutex>& lock, const Error& error);
 

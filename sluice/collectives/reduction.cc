@@ -11,7 +11,7 @@
 namespace sluice::collectives {
 namespace {
 
-// Elements that are combined at once; what they are combined in stays in the first-level cache. Loops of
+// Elements that are combined at once; what they are combined in stays in the L1 cache. Loops of
 // this fixed length are compiled to vector instructions.
 constexpr size_t kBlock = 1024;
 

@@ -11,7 +11,7 @@
 namespace sluice::pod {
 namespace {
 
-constexpr size_t kMostMessages = 16 << 10;
+constexpr size_t kMaxMessages = 16 << 10;
 
 // Appends what can be read; false at the end of the stream.
 bool read_some(int descriptor, std::string& text, size_t most) {
@@ -65,7 +65,7 @@ void Link::take_line(const std::string& line) {
   std::string mark, word;
   words >> mark >> word;
   if (mark != "sluice-worker") {
-    if (messages_.size() < kMostMessages) messages_ += line + "\n";
+    if (messages_.size() < kMaxMessages) messages_ += line + "\n";
     return;
   }
   if (word == "up") up_ = true;

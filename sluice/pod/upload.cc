@@ -15,14 +15,14 @@ namespace {
 
 constexpr size_t kBlock = 256 << 10;
 constexpr int kBlocksAtOnce = 16;  // others have their turn, and signals are looked for
-constexpr size_t kMostText = 1 << 20;
+constexpr size_t kMaxText = 1 << 20;
 
 // Appends what can be read; false at the end of the stream.
 bool read_text(int descriptor, std::string& text) {
   char block[4096];
   ssize_t count;
   while ((count = ::read(descriptor, block, sizeof block)) > 0)
-    if (text.size() < kMostText) text.append(block, static_cast<size_t>(count));
+    if (text.size() < kMaxText) text.append(block, static_cast<size_t>(count));
   return count < 0 && (errno == EAGAIN || errno == EINTR);
 }
 

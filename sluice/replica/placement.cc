@@ -58,7 +58,7 @@ class Reader {
   std::string launcher_, remedy_;
 };
 
-constexpr int kMostProcesses = 1'000'000;
+constexpr int kMaxProcesses = 1'000'000;
 
 bool any(const Getter& get, const std::vector<const char*>& names) {
   for (const char* name : names)
@@ -86,8 +86,8 @@ Found from_sluice(const Getter& get) {
   const Reader read(get, "sluice run",
                     "Start the processes with `sluice run`, or set SLUICE_PROCESS_ID, SLUICE_PROCESS_COUNT "
                     "and SLUICE_COORDINATOR_ADDRESS, or none of them for a single process.");
-  SLUICE_TRY(const int count, read.number({"SLUICE_PROCESS_COUNT"}, 1, kMostProcesses));
-  SLUICE_TRY(const int id, read.number({"SLUICE_PROCESS_ID"}, 0, kMostProcesses));
+  SLUICE_TRY(const int count, read.number({"SLUICE_PROCESS_COUNT"}, 1, kMaxProcesses));
+  SLUICE_TRY(const int id, read.number({"SLUICE_PROCESS_ID"}, 0, kMaxProcesses));
   SLUICE_TRY(const std::string coordinator, read.text({"SLUICE_COORDINATOR_ADDRESS"}));
   if (port_of(coordinator) == 0)
     return read.wrong("SLUICE_COORDINATOR_ADDRESS is \"", coordinator, "\": expected host:port");
@@ -101,14 +101,14 @@ Found from_slurm(const Getter& get) {
       get, "Slurm",
       "Start the program with `srun PROGRAM` inside the job; for a single process without srun, "
       "unset SLURM_PROCID.");
-  SLUICE_TRY(const int processes, read.number({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, 1, kMostProcesses));
+  SLUICE_TRY(const int processes, read.number({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, 1, kMaxProcesses));
   if (!get("SLURM_STEP_ID")) {
     if (processes == 1) return {};
     return read.wrong("the job has ", processes,
                       " tasks, but this process was started by the job's script itself (SLURM_STEP_ID is not "
                       "set), so that there is only one of it");
   }
-  SLUICE_TRY(const int id, read.number({"SLURM_PROCID"}, 0, kMostProcesses));
+  SLUICE_TRY(const int id, read.number({"SLURM_PROCID"}, 0, kMaxProcesses));
   SLUICE_TRY(const int job, read.number({"SLURM_JOB_ID"}, 0, 2'000'000'000));
   // Steps other than srun's have numbers near 2^32.
   SLUICE_TRY(const std::string step_text, read.text({"SLURM_STEP_ID"}));
@@ -125,8 +125,8 @@ int64_t product_of(const std::string& bounds) {
   int64_t product = 1;
   for (const std::string& item : items_of(bounds)) {
     const int number = base::number_of<int>(item).value_or(0);
-    if (number < 1 || number > kMostProcesses) return 0;
-    product = std::min<int64_t>(kMostProcesses, product) * number;
+    if (number < 1 || number > kMaxProcesses) return 0;
+    product = std::min<int64_t>(kMaxProcesses, product) * number;
   }
   return product;
 }
@@ -148,7 +148,7 @@ Found from_tpu_processes(const Getter& get) {
       "CLOUD_TPU_TASK_ID (from 0) and TPU_PROCESS_ADDRESSES (host:port of all processes, separated "
       "by commas), or none of the TPU_PROCESS_ variables for one process per host.");
   SLUICE_TRY(const std::string list, read.text({"TPU_PROCESS_ADDRESSES"}));
-  SLUICE_TRY(const int id, read.number({"CLOUD_TPU_TASK_ID"}, 0, kMostProcesses));
+  SLUICE_TRY(const int id, read.number({"CLOUD_TPU_TASK_ID"}, 0, kMaxProcesses));
   const auto addresses = items_of(list);
   const int count = static_cast<int>(addresses.size());
   std::vector<std::string> hosts;
@@ -182,7 +182,7 @@ Found from_tpu(const Getter& get) {
                     "TPU_WORKER_HOSTNAMES (all workers, separated by commas), or none of them for a single "
                     "process.");
   SLUICE_TRY(const std::string names, read.text({"TPU_WORKER_HOSTNAMES"}));
-  SLUICE_TRY(const int id, read.number({"TPU_WORKER_ID"}, 0, kMostProcesses));
+  SLUICE_TRY(const int id, read.number({"TPU_WORKER_ID"}, 0, kMaxProcesses));
   auto hosts = items_of(names);
   for (std::string& host : hosts) {
     if (host.empty()) return read.wrong("TPU_WORKER_HOSTNAMES is \"", names, "\", which has an empty name");
@@ -200,8 +200,8 @@ Found from_torchrun(const Getter& get) {
   const Reader read(get, "torchrun",
                     "Start the processes with torchrun or `sluice run`, or unset RANK and WORLD_SIZE for a "
                     "single process.");
-  SLUICE_TRY(const int count, read.number({"WORLD_SIZE"}, 1, kMostProcesses));
-  SLUICE_TRY(const int id, read.number({"RANK"}, 0, kMostProcesses));
+  SLUICE_TRY(const int count, read.number({"WORLD_SIZE"}, 1, kMaxProcesses));
+  SLUICE_TRY(const int id, read.number({"RANK"}, 0, kMaxProcesses));
   SLUICE_TRY(const std::string host, read.text({"MASTER_ADDR"}));
   SLUICE_TRY(int port, read.number({"MASTER_PORT"}, 1, 65535));
   if (get("TORCHELASTIC_USE_AGENT_STORE") == "True") port = port < 65535 ? port + 1 : port - 1;

@@ -149,17 +149,17 @@ class SharedTransport : public collectives::Transport {
 
   base::Status all_reduce(std::span<const HostSpan> spans, DType dtype,
                           collectives::Reduction reduction) override {
-    const size_t size = stablehlo::dtype_size(dtype), most = kPiece / size;
+    const size_t size = stablehlo::dtype_size(dtype), at_once = kPiece / size;
     Cursor in{spans}, out{spans};
     while (true) {
-      const size_t elements = in.walk(most, size, [&](void* here, size_t at, size_t bytes) {
+      const size_t elements = in.walk(at_once, size, [&](void* here, size_t at, size_t bytes) {
         std::memcpy(said_by(me()) + at, here, bytes);
       });
       if (elements == 0) return {};
       SLUICE_OK(meet());
       combine(elements, size, dtype, reduction);
       SLUICE_OK(meet());
-      out.walk(most, size,
+      out.walk(at_once, size,
                [&](void* here, size_t at, size_t bytes) { std::memcpy(here, results() + at, bytes); });
       ++piece_;
     }

@@ -39,7 +39,7 @@ TEST(StepMeter, CountsTheBatchesOfSteps) {
   EXPECT_EQ(meter.epoch(), 7);
   EXPECT_DOUBLE_EQ(meter.take(14).global_rate, 96 / 4.0 / 2);
 
-  // The next epoch begins anew; a feed without a number is the one after.
+  // The next epoch begins again; a feed without a number is the one after.
   meter.hand_out(std::make_shared<const StepMeter::Source>(StepMeter::Source{-1, 20}), 32);
   meter.step();
   EXPECT_EQ(meter.epoch(), 8);

@@ -1,10 +1,9 @@
-"""check_words.py ROOT [--rooms]: the project's files say things in the field's own words.
+"""check_words.py ROOT: the project's files say things in the field's own words.
 
 No leftovers, no paths of one machine, no hosts of package registries, and none of the home-made words of WORDS, in prose
-and in identifiers. --rooms counts the home-made words of each folder and says how many there are, no more.
+and in identifiers.
 """
 
-import collections
 import re
 import subprocess
 import sys
@@ -91,30 +90,20 @@ def self_test():
     assert not list(faults_of("a.cc", "int todo = 0;  // a/home/b"))
 
 
-def room_of(name):
-    parts = name.split("/")
-    return "/".join(parts[:2]) if parts[0] in ("sluice", "tests") and len(parts) > 2 else (parts[0] if len(parts) > 1 else ".")
-
-
-def main(root, only_count):
+def main(root):
     self_test()
     names = [name for name in files_of(root) if Path(name).name != Path(__file__).name]
     if len(names) < 10:
         sys.exit(f"only {len(names)} files under {root}: is this the project's root?")
-    texts = {name: (root / name).read_text(errors="replace") for name in names}
-    words = {name: [fault for _, fault in home_made(name, text)] for name, text in texts.items()}
-    faults = [fault for name, text in texts.items() for fault in faults_of(name, text)]
-    if only_count:
-        rooms = collections.Counter()
-        for name, found in words.items():
-            rooms[room_of(name)] += len(found)
-            print("\n".join(found), end="\n" if found else "")
-        print("\n".join(f"{count:5} {room}" for room, count in rooms.most_common() if count))
-        print(f"{rooms.total()} home-made words")
+    faults = []
+    for name in names:
+        text = (root / name).read_text(errors="replace")
+        faults += faults_of(name, text)
+        faults += (fault for _, fault in home_made(name, text))
     print("\n".join(faults))
     print(f"{len(names)} files, {len(faults)} faults")
     sys.exit(bool(faults))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), "--rooms" in sys.argv)
+    main(Path(sys.argv[1]).resolve())

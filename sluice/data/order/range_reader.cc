@@ -162,7 +162,7 @@ base::Status RangeReader::try_read(std::int64_t in_shard, RawSample& sample) {
     if (!found)
       return base::fail(Code::kDataLoss, url(), ": it ends after ", at_, " samples: expected ", expected,
                         " as its index, sizes.json or the given size says; if the shard is right, make the "
-                        "index anew with 'sluice data index'");
+                        "index again with 'sluice data index'");
     ++at_;
   }
   if (in_shard + 1 < segment().first + segment().count) return {};
@@ -183,7 +183,7 @@ base::Status RangeReader::expect_end() {
   SLUICE_TRY(const bool found, advance(more, false));
   if (!found) return {};
   return base::fail(Code::kDataLoss, url(), ": it has more than the ", at_,
-                    " samples that its index, sizes.json or the given size says: make the index anew with "
+                    " samples that its index, sizes.json or the given size says: make the index again with "
                     "'sluice data index'");
 }
 

@@ -133,7 +133,7 @@ base::Result<ShardIndex> parse_index(std::string_view text, const std::string& n
   if (version != kVersion || !parse_number(count_word, count))
     return base::fail(Code::kDataLoss, name, ": expected an index file that begins with '", kVersion,
                       " SAMPLES', found '", version.substr(0, 40), " ", count_word.substr(0, 40),
-                      "': make it anew with 'sluice data index'");
+                      "': make it again with 'sluice data index'");
   ShardIndex index;
   for (std::uint64_t line = 2; !text.empty(); ++line) {
     SLUICE_TRY(auto members, parse_sample(take_line(text), base::str(name, ", line ", line)));
@@ -141,7 +141,7 @@ base::Result<ShardIndex> parse_index(std::string_view text, const std::string& n
   }
   if (index.samples.size() != count)
     return base::fail(Code::kDataLoss, name, ": expected ", count, " samples as its first line says, found ",
-                      index.samples.size(), ": make it anew with 'sluice data index'");
+                      index.samples.size(), ": make it again with 'sluice data index'");
   return index;
 }
 

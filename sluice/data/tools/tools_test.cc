@@ -160,7 +160,7 @@ TEST(Pack, AStoppedRunGoesOn) {
     EXPECT_EQ(*base::read_file(folder.path(std::string("out/") + name)),
               *base::read_file(folder.path(std::string("whole/") + name)));
   EXPECT_EQ(base::list_directory(folder.path("out"))->size(), 4u);
-  // Another set is begun anew.
+  // Another set is begun again.
   leave("two");
   produced = 0;
   options.overwrite = true;

@@ -91,11 +91,11 @@ void expect_definition(const Attention& a, const Tensors& t) {
     for (size_t i = 0; i < a.queries; ++i) {
       const size_t row = of_q + i * step, seen = a.causal ? std::min(a.keys, i + 1) : a.keys;
       std::vector<double> p(seen), of_p(seen);
-      double most = -INFINITY, sum = 0, delta = 0;
+      double largest = -INFINITY, sum = 0, delta = 0;
       for (size_t j = 0; j < seen; ++j)
-        most = std::max(most, p[j] = a.scale * product(t.q, row, t.k, of_k + j * step, a.size));
-      for (double& value : p) sum += value = std::exp(value - most);
-      logsumexp[i] = most + std::log(sum);
+        largest = std::max(largest, p[j] = a.scale * product(t.q, row, t.k, of_k + j * step, a.size));
+      for (double& value : p) sum += value = std::exp(value - largest);
+      logsumexp[i] = largest + std::log(sum);
       for (size_t j = 0; j < seen; ++j) {
         p[j] /= sum;
         of_p[j] = product(t.grad_output, row, t.v, of_k + j * step, a.size);
