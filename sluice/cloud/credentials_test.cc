@@ -74,11 +74,20 @@ TEST(Credentials, AreRenewedBeforeTheyExpire) {
 }
 
 TEST(Credentials, ManyThreadsFetchOnce) {
-  Server server([&](const Request&) { return token("abc"); });
+  std::atomic<int> asking{0}, good{0};
+  // The token is there only when all of them ask for it.
+  Server server([&](const Request&) {
+    while (asking < 8) std::this_thread::yield();
+    return token("abc");
+  });
   const auto user = must(credentials_of_json(std::make_shared<Http>(), "adc.json", user_json(server)));
   std::vector<std::thread> threads;
-  std::atomic<int> good{0};
-  for (int i = 0; i < 8; ++i) threads.emplace_back([&] { good += user->header() ? 1 : 0; });
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      ++asking;
+      good += user->header() ? 1 : 0;
+    });
+  }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(good, 8);
   EXPECT_EQ(server.requests(), 1);

@@ -1,6 +1,5 @@
 #include "sluice/cloud/http.h"
 
-#include "sluice/base/log.h"
 #include "sluice/cloud/certificates.h"
 #include "sluice/cloud/test_support.h"
 
@@ -82,9 +81,8 @@ TEST(Http, GivesUpInTheEnd) {
   Server server([](const Request&) { return Reply{503, {}, R"({"error":{"message":"backend down"}})"}; });
   test::FakeTime time;
   Http http(test::options_with(time));
-  base::set_log_level(base::Level::kError);
+  const test::Quiet quiet;
   const auto response = http.send(get(server), "a request");
-  base::set_log_level(base::Level::kInfo);
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Code::kUnavailable);
   EXPECT_NE(std::string(response.error().what())

@@ -1,37 +1,24 @@
 #include "sluice/cloud/object_reader.h"
 
 #include "sluice/base/crc32c.h"
-#include "sluice/base/log.h"
 #include "sluice/cloud/test_support.h"
 
 namespace sluice::cloud {
 namespace {
 
-using test::Bucket;
 using test::Reply;
 using test::Request;
-using test::Server;
 
 bool is_media(const Request& request) { return request.parameter("alt") == "media"; }
 
-// A bucket behind a server whose answers `fault` may replace, and time that does not pass by itself.
-class ObjectReaderTest : public testing::Test {
+class ObjectReaderTest : public test::BucketTest {
  protected:
-  using Fault = std::function<std::optional<Reply>(const Request&)>;
-
-  void SetUp() override { base::set_log_level(base::Level::kError); }
-  void TearDown() override { base::set_log_level(base::Level::kInfo); }
-
   base::Result<Remote> find(const std::string& name) {
     HttpOptions options = test::options_with(time_);
     options.stall_timeout = 0.2;
     storage_.emplace(server_.address(),
                      Access{std::make_shared<Http>(options), anonymous_credentials(), true});
     return find_object(*storage_, GsName{"b", name});
-  }
-  void set_fault(Fault fault) {
-    const std::lock_guard lock(mutex_);
-    fault_ = std::move(fault);
   }
   // What reading "x" with small ranges gives.
   base::Result<std::string> read(const ReadOptions& options = small()) {
@@ -50,19 +37,6 @@ class ObjectReaderTest : public testing::Test {
     return result.error().what();
   }
 
-  Bucket bucket_;
-  std::mutex mutex_;
-  Fault fault_;
-  Server server_{[this](const Request& request) {
-    Fault fault;
-    {
-      const std::lock_guard lock(mutex_);
-      fault = fault_;
-    }
-    auto reply = fault ? fault(request) : std::nullopt;
-    return reply ? *reply : bucket_(request);
-  }};
-  test::FakeTime time_;
   std::optional<Storage> storage_;
 };
 

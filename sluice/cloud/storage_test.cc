@@ -9,23 +9,11 @@
 namespace sluice::cloud {
 namespace {
 
-using test::Bucket;
 using test::Reply;
 using test::Request;
-using test::Server;
 
-class StorageTest : public testing::Test {
+class StorageTest : public test::BucketTest {
  protected:
-  void SetUp() override { base::set_log_level(base::Level::kError); }
-  void TearDown() override { base::set_log_level(base::Level::kInfo); }
-
-  Bucket bucket_;
-  std::function<std::optional<Reply>(const Request&)> fault_;  // set between the requests only
-  Server server_{[this](const Request& request) {
-    auto reply = fault_ ? fault_(request) : std::nullopt;
-    return reply ? *reply : bucket_(request);
-  }};
-  test::FakeTime time_;
   Storage storage_{server_.address(),
                    Access{std::make_shared<Http>(test::options_with(time_)), anonymous_credentials(), true}};
 };
@@ -140,14 +128,14 @@ TEST_F(StorageTest, UploadsSurviveFailures) {
     for (const bool taken : {false, true}) {
       if (broken == 0 && taken) continue;  // only begins a session that is not used
       int count = 0;
-      fault_ = [&](const Request& request) -> std::optional<Reply> {
+      set_fault([&](const Request& request) -> std::optional<Reply> {
         if (request.method == "DELETE" || count++ != broken) return std::nullopt;
         if (!taken) return Reply{503};
         (void)bucket_(request);
         Reply reply{200, {}, "lost"};
         reply.cut_after = 0;
         return reply;
-      };
+      });
       const auto facts = storage_.upload_text(bytes, {"b", "x"}, options);
       if (broken == 3 && taken) {
         // The answer to the last chunk was lost and the session is gone with it: begun again.
@@ -161,14 +149,14 @@ TEST_F(StorageTest, UploadsSurviveFailures) {
 TEST_F(StorageTest, AChunkThatIsTakenInPartIsContinued) {
   const std::string bytes = test::random_bytes(600'000);
   bool cut = false;
-  fault_ = [&](const Request& request) -> std::optional<Reply> {
+  set_fault([&](const Request& request) -> std::optional<Reply> {
     if (request.method != "PUT" || cut) return std::nullopt;
     cut = true;
     Request part = request;
     part.body = request.body.substr(0, 262'144);
     part.headers["content-range"] = "bytes 0-262143/*";
     return bucket_(part);
-  };
+  });
   const auto facts = storage_.upload_text(bytes, {"b", "x"});
   ASSERT_TRUE(facts) << facts.error().what();
   EXPECT_TRUE(bucket_.get("x")->bytes == bytes);
@@ -203,12 +191,12 @@ TEST_F(StorageTest, CopiesAndRemoves) {
 }
 
 TEST_F(StorageTest, AnotherRegionIsOneWarning) {
-  fault_ = [](const Request& request) -> std::optional<Reply> {
+  set_fault([](const Request& request) -> std::optional<Reply> {
     if (request.path == "/computeMetadata/v1/instance/zone")
       return Reply{200, {}, "projects/1/zones/us-central2-b"};
     if (request.path == "/storage/v1/b/far") return Reply{200, {}, R"({"location":"EUROPE-WEST4"})"};
     return std::nullopt;
-  };
+  });
   const test::Environment host("GCE_METADATA_HOST", server_.address().substr(7));
   base::set_log_level(base::Level::kInfo);
   testing::internal::CaptureStderr();

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sluice/base/log.h"
 #include "sluice/base/random.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/test_server.h"
@@ -50,11 +54,49 @@ class FakeTime {
   std::vector<double> sleeps_;
 };
 
+// While it lives, warnings (about what is tried again) are not written.
+class Quiet {
+ public:
+  Quiet() { base::set_log_level(base::Level::kError); }
+  ~Quiet() { base::set_log_level(base::Level::kInfo); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+};
+
 inline HttpOptions options_with(FakeTime& time) {
   HttpOptions options;
   options.clock = time.clock();
   return options;
 }
+
+// A bucket behind a server whose answers `fault` may replace, and time that does not pass by itself.
+class BucketTest : public ::testing::Test {
+ protected:
+  using Fault = std::function<std::optional<Reply>(const Request&)>;
+
+  void set_fault(Fault fault) {
+    const std::lock_guard lock(mutex_);
+    fault_ = std::move(fault);
+  }
+
+ private:
+  Quiet quiet_;
+  std::mutex mutex_;
+  Fault fault_;
+
+ protected:
+  Bucket bucket_;
+  Server server_{[this](const Request& request) {
+    Fault fault;
+    {
+      const std::lock_guard lock(mutex_);
+      fault = fault_;
+    }
+    auto reply = fault ? fault(request) : std::nullopt;
+    return reply ? *reply : bucket_(request);
+  }};
+  FakeTime time_;
+};
 
 // Environment variables for one test.
 class Environment {

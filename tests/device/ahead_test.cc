@@ -76,17 +76,9 @@ TEST(Ahead, ValuesAreRefused) {
     Ahead ahead(4);
     const torch::Tensor input = ahead.input({2}, torch::kFloat);
     const torch::Tensor sum = (input + 1).sum();
-    for (const bool pending : {true, false}) {
-      try {
-        if (pending)
-          (input * 2).cpu();
-        else
-          input.cpu();
-        ADD_FAILURE() << "read";
-      } catch (const std::exception& error) {
-        EXPECT_THAT(error.what(), HasSubstr("only compiled ahead of time"));
-      }
-    }
+    const std::string no_value = "only compiled ahead of time";
+    EXPECT_THAT(thrown([&] { (input * 2).cpu(); }), HasSubstr(no_value));
+    EXPECT_THAT(thrown([&] { input.cpu(); }), HasSubstr(no_value));
     const Fetch never = fetch(input);
     EXPECT_FALSE(never.ready());
     EXPECT_THROW(never.get(), Error);

@@ -62,10 +62,7 @@ struct Network {
 
 // How often a program's text names this kernel.
 int64_t calls_of(const std::string& target, const std::filesystem::path& program) {
-  const std::string text = base::value_or_throw(base::read_file(program));
-  int64_t calls = 0;
-  for (size_t at = text.find(target); at != std::string::npos; at = text.find(target, at + 1)) ++calls;
-  return calls;
+  return static_cast<int64_t>(count_of(target, base::value_or_throw(base::read_file(program))));
 }
 
 // A fresh device, which writes its programs to a folder that is there as long as this.

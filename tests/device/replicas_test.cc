@@ -42,17 +42,6 @@ class Replicas : public testing::Test {
     for (int r = 0; r < kReplicas; ++r) all.push_back(on_replica(tensor, r));
     return all;
   }
-  template <typename Call>
-  static std::string message_of(const Call& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    } catch (const std::exception& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  }
 };
 
 TEST_F(Replicas, ReductionsEqualTheHostsInAllTypes) {
@@ -101,15 +90,15 @@ TEST_F(Replicas, GroupsWorkAmongThemselves) {
   expect_same(on_all(reduce_scatter(device, 0, groups)),
               {outer.narrow(0, 0, 2), inner.narrow(0, 2, 2), inner.narrow(0, 0, 2), outer.narrow(0, 2, 2)},
               1e-6, "scatter");
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(thrown([&] {
                 all_reduce(device, Reduce::kSum, {{0, 1}, {2}});
               }),
               HasSubstr("groups of one size"));
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(thrown([&] {
                 all_reduce(device, Reduce::kSum, {{0, 1}});
               }),
               HasSubstr("replica 2 is in no group"));
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(thrown([&] {
                 all_reduce(device, Reduce::kSum, {{0, 9}});
               }),
               HasSubstr("there is no replica 9"));
@@ -173,16 +162,16 @@ TEST_F(Replicas, ReadingADifferingValueIsAnErrorThatHelps) {
   torch::Tensor weight = torch::randn({5, 2}).to(test_device());
   name_tensors({{"fc.weight", weight}});
   const torch::Tensor y = upload(values({3, 5})).mm(weight).relu();
-  const std::string message = message_of([&] { y.sum().item<float>(); });
+  const std::string message = thrown([&] { y.sum().item<float>(); });
   EXPECT_THAT(
       message,
       HasSubstr(".item(): the value differs between the 4 replicas (different since aten::mm in layer "
                 "fc.weight)"));
   EXPECT_THAT(message, HasSubstr("sluice::mean(tensor)"));
   EXPECT_THAT(message, HasSubstr("sluice::on_replica(tensor, 0)"));
-  EXPECT_THAT(message_of([&] { torch::equal(y, y + 1); }), HasSubstr("differs between the 4 replicas"));
+  EXPECT_THAT(thrown([&] { torch::equal(y, y + 1); }), HasSubstr("differs between the 4 replicas"));
   EXPECT_TRUE(std::isfinite(sluice::mean(y.sum()).item<float>()));
-  EXPECT_THAT(message_of([&] { on_replica(y, 4); }), HasSubstr("there is no replica 4; this process has 4"));
+  EXPECT_THAT(thrown([&] { on_replica(y, 4); }), HasSubstr("there is no replica 4; this process has 4"));
 }
 
 TEST_F(Replicas, TheForgottenAverageIsCaught) {
@@ -192,7 +181,7 @@ TEST_F(Replicas, TheForgottenAverageIsCaught) {
   auto session = start(session_options());
   session.prepare(*model, optimizer);
   model->forward(upload(values({3, 5}))).pow(2).mean().backward();
-  const std::string message = message_of([&] { optimizer.step(); });
+  const std::string message = thrown([&] { optimizer.step(); });
   EXPECT_THAT(message,
               HasSubstr("the parameter 'weight' would get a value that differs between the replicas"));
   EXPECT_THAT(message, HasSubstr("different since aten::addmm"));
@@ -246,8 +235,7 @@ TEST_F(Replicas, FallbacksRunOnceForEachReplica) {
   EXPECT_GT(counters().fallbacks, before) << "linalg_inv has a row now: choose another operation";
   const auto signs = upload({torch::tensor({1.F, -1.F}), torch::tensor({1.F, 1.F}), torch::tensor({1.F, 1.F}),
                              torch::tensor({-1.F, -1.F})});
-  EXPECT_THAT(message_of([&] { torch::nonzero(signs.gt(0)); }),
-              HasSubstr("different shapes on the replicas"));
+  EXPECT_THAT(thrown([&] { torch::nonzero(signs.gt(0)); }), HasSubstr("different shapes on the replicas"));
 }
 
 // A small net with BatchNorm, trained on `replicas` devices that share the batch.

@@ -14,12 +14,6 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string warned(const std::function<void()>& work) {
-  testing::internal::CaptureStderr();
-  work();
-  return testing::internal::GetCapturedStderr();
-}
-
 class Report : public testing::Test {
  protected:
   void SetUp() override {
@@ -86,9 +80,7 @@ TEST_F(Report, RecompilesWithoutEndAreOnlyCounted) {
       sync("step");
     }
   });
-  size_t warnings = 0;
-  for (size_t at = 0; (at = lines.find("recompile: ", at)) != std::string::npos; ++at) ++warnings;
-  EXPECT_EQ(warnings, 8u) << lines;  // programs 3 to 10
+  EXPECT_EQ(count_of("recompile: ", lines), 8u) << lines;  // programs 3 to 10
   EXPECT_THAT(lines, AllOf(HasSubstr("(its number 10)"), HasSubstr("; later ones are only counted\n")));
   EXPECT_THAT(metrics_report(), HasSubstr("  - 12 recompiles after the second program of a boundary"));
 }

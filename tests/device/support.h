@@ -9,6 +9,7 @@
 #include <torch/torch.h>
 
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,36 @@ inline void cut() {
 inline int rounds(int count) {
   const char* text = std::getenv("SLUICE_TEST_ROUNDS");
   return text == nullptr ? count : count * std::max(1, std::atoi(text));
+}
+
+// Small positive and negative multiples of `scale`.
+inline torch::Tensor ramp(std::vector<int64_t> sizes, double scale = 0.25) {
+  int64_t count = 1;
+  for (int64_t size : sizes) count *= size;
+  return ((torch::arange(count, torch::kFloat) * 7).remainder(11) - 5).mul(scale).reshape(sizes);
+}
+
+// The message of what the call throws; "" when it throws nothing.
+inline std::string thrown(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// What is written to stderr meanwhile.
+inline std::string warned(const std::function<void()>& work) {
+  testing::internal::CaptureStderr();
+  work();
+  return testing::internal::GetCapturedStderr();
+}
+
+inline size_t count_of(const std::string& part, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
 }
 
 // "" when the tensors (of any devices) have one shape and type and agree within the tolerance.

@@ -4,6 +4,7 @@ to and from gs://, resume, a process that is killed while it fills the cache. Ru
 import contextlib
 import filecmp
 import functools
+import http.client
 import http.server
 import os
 import signal
@@ -166,20 +167,57 @@ class FileServer:
         self.server.server_close()
 
 
-def kill_while_caching(run, work):
-    if "--cache" not in run("train", "--help"):
-        return
+class Gate:
+    """Stands before the emulator: lets the first bytes of each shard through and holds the others."""
+
+    def __init__(self, port, first_bytes):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as emulator:
+                    emulator.request("GET", self.path, headers=dict(self.headers))
+                    reply = emulator.getresponse()
+                    body = reply.read()
+                self.send_response_only(reply.status)
+                for name, value in reply.getheaders():
+                    if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                        self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                held = "alt=media" in self.path and ".tar" in self.path
+                self.wfile.write(body[:first_bytes] if held else body)
+                if held:
+                    self.rfile.read(1)  # until the client is gone
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.address = f"127.0.0.1:{self.server.server_port}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def kill_while_caching(run, port, work):
     cache = work / "cache"
     command = [run.path, "train", "--model", "mlp", "--train", f"gs://{BUCKET}/set/train-*.tar", "--classes", "3", "--crop",
                "12", "--batch-size", "16", "--device", "cpu", "--epochs", "1", "--logdir", str(work / "cached"), "--cache",
                str(cache)]
-    for _ in range(3):
-        victim = subprocess.Popen(command, env=run.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 120
-        while time.monotonic() < end and victim.poll() is None and not (cache.exists() and any(cache.glob("*.part"))):
-            time.sleep(0.001)
-        victim.send_signal(signal.SIGKILL)
-        victim.wait()
+    for first_bytes in (0, 1000, 20000):
+        with contextlib.closing(Gate(port, first_bytes)) as gate:
+            victim = subprocess.Popen(command, env=dict(run.environment, STORAGE_EMULATOR_HOST=gate.address),
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            parts, end = f"*.{victim.pid}-*.part", time.monotonic() + 120
+            while time.monotonic() < end and victim.poll() is None and not any(cache.glob(parts)):
+                time.sleep(0.001)
+            victim.send_signal(signal.SIGKILL)
+            check(victim.wait() == -signal.SIGKILL, "the run ended before it was killed:", victim.returncode)
+            check(any(cache.glob(parts)), "no object was half in the cache when the run was killed")
     # Whatever remained, a full run is right, and a second one finds everything whole.
     for _ in range(2):
         run(*command[1:])
@@ -200,7 +238,7 @@ def main(program):
         pack_and_copy(run, work)
         train(run, work)
         weights(run, work)
-        kill_while_caching(run, work)
+        kill_while_caching(run, port, work)
     print(f"{len(failures)} failures" if failures else "passed")
     sys.exit(bool(failures))
 

@@ -32,11 +32,20 @@ make_shards() {
 
 # Waits until a file is there.
 await() {
-  for _ in $(seq 600); do
+  for _ in $(seq 6000); do
     [[ -e $1 ]] && return 0
-    sleep 0.1
+    sleep 0.01
   done
   fail "$1 did not appear"
+}
+
+# Waits until a file is there that is newer than another.
+await_newer() {
+  for _ in $(seq 6000); do
+    [[ $1 -nt $2 ]] && return 0
+    sleep 0.01
+  done
+  fail "$1 did not appear, or stayed as it was"
 }
 
 finish() {

@@ -91,10 +91,13 @@ TEST(Pod, TheFirstProcessEndsWithItsClientOpen) {
   EXPECT_THAT(outcomes[1].output, HasSubstr("worker 0 has ended"));
 }
 
-TEST(Pod, AProcessThatComesLate) { expect_all_well(run_pod("late", 2, 1, {{"SLUICE_POD_LATE", "1"}})); }
+TEST(Pod, AProcessThatComesLate) {
+  expect_all_well(run_pod("late", 2, 1, {{"SLUICE_POD_LATE", "launched"}}));
+}
 
 TEST(Pod, AProcessThatComesTooLate) {
-  const auto outcomes = run_pod("late", 2, 1, {{"SLUICE_POD_LATE", "3"}, {"EMULATED_POD_TIMEOUT", "2"}});
+  const auto outcomes =
+      run_pod("late", 2, 1, {{"SLUICE_POD_LATE", "gave up"}, {"EMULATED_POD_TIMEOUT", "2"}});
   expect_failure(outcomes, "DEADLINE_EXCEEDED: worker 0 launched @mean");
   expect_failure(outcomes, "worker 1 did not within 2 s");
 }

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/file.h"
 #include "sluice/pjrt/testing/programs.h"
 #include "tests/pjrt/programs.h"
 
@@ -211,23 +212,36 @@ void leave(const Worker& worker) {
   if (worker.index() != 1) run_one(worker, "train");
 }
 
-// Worker 1 comes after SLUICE_POD_LATE seconds.
-void late(const Worker& worker) {
-  const Part part(worker, mean_program(worker.devices, 4), worker.all(), {f32({4})});
-  if (worker.index() == 1) {
-    const double seconds = std::atof(std::getenv("SLUICE_POD_LATE"));
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  }
-  auto values = part.put(input);
-  base::value_or_throw(part.run(values).done[0].await());
+// What one worker tells another: a file in the pod's folder.
+std::string mark_of(const std::string& what) { return str(std::getenv("EMULATED_POD_DIR"), "/", what); }
+void tell(const std::string& what) { base::value_or_throw(base::write_file_atomically(mark_of(what), "")); }
+void await_told(const std::string& what) {
+  while (!base::path_exists(mark_of(what))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Worker 0 leaves at once, the others still compute by themselves.
+// Worker 1 comes when worker 0 has told SLUICE_POD_LATE: that it "launched", or that it "gave up" waiting.
+void late(const Worker& worker) {
+  const Part part(worker, mean_program(worker.devices, 4), worker.all(), {f32({4})});
+  if (worker.index() == 1) await_told(std::getenv("SLUICE_POD_LATE"));
+  auto values = part.put(input);
+  const auto launch = part.run(values);
+  if (worker.index() == 0) tell("launched");
+  const auto status = launch.done[0].await();
+  if (worker.index() == 0 && !status) tell("gave up");
+  base::value_or_throw(status);
+}
+
+// Worker 0 leaves at once. The others still compute by themselves when they know it.
 void alone(const Worker& worker) {
+  if (worker.index() == 0) return;
+  try {
+    run_one(worker, "train");
+    wrong("a launch with a worker that has left went well");
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnavailable) throw;
+  }
   std::vector<int> own;
   for (const Device* device : worker.client->devices()) own.push_back(device->id());
-  if (worker.index() == 0) return;
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   check_collectives(worker, own, false);
 }
 
