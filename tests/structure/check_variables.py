@@ -23,7 +23,7 @@ GETENV = re.compile(r"\b(?:secure_)?getenv\s*\(")
 # `make dist` packs for minutes: its only use is too slow to be tried.
 UNTESTED = {"SLUICE_DIST_LEVEL"}
 # Of CMake, of the sources, and of the tests.
-OTHERS = re.compile(r"SLUICE_(TRY|OK|TORCH|TESTS|JEMALLOC|WERROR|SANITIZE|TEST_\w+)$")
+OTHERS = re.compile(r"SLUICE_(TRY|OK|TORCH|TESTS|JEMALLOC|WERROR|SANITIZE|UPDATE_GOLDEN|TEST_\w+)$")
 
 
 def is_test(path):
