@@ -14,6 +14,7 @@
 #include "sluice/device/settings.h"
 #include "sluice/device/value.h"
 #include "sluice/pjrt/client.h"
+#include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::device {
 
