@@ -55,7 +55,7 @@ const char* kIntroduction =
     "wrappers, the optimizers and many more) needs no row. Views, creation without values, copies between "
     "host "
     "and device and `.item()` are the device's own "
-    "([sluice/device/without_rows.cc](../sluice/device/without_rows.cc)).\n"
+    "([sluice/device/operators/without_rows.cc](../sluice/device/operators/without_rows.cc)).\n"
     "- Everything else runs on the CPU, with one warning that names it ([device.md](device.md#fallback)).\n"
     "- A number argument (`Scalar`, `float`) is an input of the program: changing it does not recompile. "
     "Those "

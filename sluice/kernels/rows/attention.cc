@@ -368,7 +368,7 @@ class HeadGradient {
 void attend(const Attention& attention, const float* q, const float* k, const float* v, float* output,
             float* logsumexp) {
   // Few heads are shared by several threads, each of which packs keys and values again. Every so many panels:
-  // with `causal` the last ones see the max keys.
+  // with `causal` the last ones see the most keys.
   const size_t heads = attention.batch * attention.heads, panels = panels_of_queries(attention);
   const auto parts = static_cast<size_t>(kMaxPartsPerThread * threads_of_a_call());
   const size_t shares = std::min(panels, (parts + heads - 1) / heads);

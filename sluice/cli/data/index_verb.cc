@@ -8,7 +8,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/thread.h"
-#include "sluice/cli/data_common.h"
+#include "sluice/cli/data/common.h"
 #include "sluice/data/shards/shard_index.h"
 
 namespace sluice::cli {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/strings.h"
-#include "sluice/cli/data_common.h"
+#include "sluice/cli/data/common.h"
 #include "sluice/data/tools/inspect.h"
 
 namespace sluice::cli {

@@ -6,7 +6,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
-#include "sluice/cli/data_common.h"
+#include "sluice/cli/data/common.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/tools/sheet.h"

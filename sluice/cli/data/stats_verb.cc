@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/strings.h"
-#include "sluice/cli/data_common.h"
+#include "sluice/cli/data/common.h"
 #include "sluice/data/tools/dataset_statistics.h"
 
 namespace sluice::cli {

@@ -1,4 +1,4 @@
-#include "sluice/cli/data_common.h"
+#include "sluice/cli/data/common.h"
 
 #include <unistd.h>
 

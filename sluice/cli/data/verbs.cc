@@ -1,5 +1,5 @@
-#include "sluice/cli/data_common.h"
 #include "sluice/cli/verbs.h"
+#include "sluice/cli/data/common.h"
 
 namespace sluice::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
-#include "sluice/cli/data_common.h"
+#include "sluice/cli/data/common.h"
 #include "sluice/data/shards/urls.h"
 #include "sluice/data/tools/copy.h"
 

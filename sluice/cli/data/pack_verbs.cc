@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "sluice/base/strings.h"
-#include "sluice/cli/data_common.h"
+#include "sluice/cli/data/common.h"
 #include "sluice/data/tools/cifar10.h"
 #include "sluice/data/tools/digits.h"
 #include "sluice/data/tools/idx.h"
