@@ -1,5 +1,5 @@
 module @sluice attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 : i32} {
-  func.func public @main(%arg0: tensor<8x4x32x32xf32>, %arg1: tensor<4xf32>, %arg2: tensor<8x4x32x32xf32>, %arg3: tensor<4xf32>) -> (tensor<8x4x32x32xf32>, tensor<4xf32>, tensor<4xf32>) {
+  func.func public @main(%arg0: tensor<8x4x32x32xf32>, %arg1: tensor<8x4x32x32xf32>, %arg2: tensor<4xf32>, %arg3: tensor<4xf32>) -> (tensor<8x4x32x32xf32>, tensor<4xf32>, tensor<4xf32>) {
     %0 = "stablehlo.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
     %2 = "stablehlo.reduce"(%arg0, %0) ({
     ^bb0(%b0: tensor<f32>, %b1: tensor<f32>):
@@ -23,19 +23,19 @@ module @sluice attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 
     %14 = "stablehlo.rsqrt"(%13) : (tensor<4xf32>) -> tensor<4xf32>
     %15 = "stablehlo.constant"() {value = dense<1.0001221> : tensor<4xf32>} : () -> tensor<4xf32>
     %16 = "stablehlo.multiply"(%10, %15) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %17 = "stablehlo.multiply"(%14, %arg1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %17 = "stablehlo.multiply"(%14, %arg2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     %18 = "stablehlo.broadcast_in_dim"(%17) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
     %19 = "stablehlo.broadcast_in_dim"(%4) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
     %20 = "stablehlo.subtract"(%arg0, %19) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
     %21 = "stablehlo.multiply"(%20, %18) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %22 = "stablehlo.broadcast_in_dim"(%arg1) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %22 = "stablehlo.broadcast_in_dim"(%arg2) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
     %23 = "stablehlo.add"(%21, %22) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
     %24 = "stablehlo.constant"() {value = dense<0.0> : tensor<8x4x32x32xf32>} : () -> tensor<8x4x32x32xf32>
     %25 = "stablehlo.maximum"(%23, %24) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
     %26 = "stablehlo.constant"() {value = dense<1.0> : tensor<8x4x32x32xf32>} : () -> tensor<8x4x32x32xf32>
     %27 = "stablehlo.broadcast_in_dim"(%0) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<8x4x32x32xf32>
     %28 = "stablehlo.compare"(%25, %27) {comparison_direction = #stablehlo<comparison_direction LE>} : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xi1>
-    %29 = "stablehlo.select"(%28, %24, %arg2) : (tensor<8x4x32x32xi1>, tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %29 = "stablehlo.select"(%28, %24, %arg1) : (tensor<8x4x32x32xi1>, tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
     %30 = "stablehlo.broadcast_in_dim"(%14) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
     %31 = "stablehlo.broadcast_in_dim"(%4) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
     %32 = "stablehlo.subtract"(%arg0, %31) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>

@@ -1,6 +1,6 @@
 module @sluice attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 : i32} {
-  func.func public @main(%arg0: tensor<64x48xf32>, %arg1: tensor<40x48xf32>) -> (tensor<40x64xf32>) {
-    %2 = "stablehlo.custom_call"(%arg1, %arg0) {call_target_name = "sluice_product", api_version = 4 : i32, has_side_effect = false, backend_config = {transposed_a = 0 : i64, transposed_b = 1 : i64}, operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<40x48xf32>, tensor<64x48xf32>) -> tensor<40x64xf32>
+  func.func public @main(%arg0: tensor<40x48xf32>, %arg1: tensor<64x48xf32>) -> (tensor<40x64xf32>) {
+    %2 = "stablehlo.custom_call"(%arg0, %arg1) {call_target_name = "sluice_product", api_version = 4 : i32, has_side_effect = false, backend_config = {transposed_a = 0 : i64, transposed_b = 1 : i64}, operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<40x48xf32>, tensor<64x48xf32>) -> tensor<40x64xf32>
     "func.return"(%2) : (tensor<40x64xf32>) -> ()
   }
 }
