@@ -106,7 +106,7 @@ TEST_F(Flags, LeaveTheDefaultsAndShowThem) {
   EXPECT_THAT(text_, HasSubstr("batch-size=128\n"));
   EXPECT_EQ(parse({"--help"}), 0);
   for (const char* line :
-       {"--batch-size INT in [1 - 1000]=128", "Per replica [samples]", "--size small|large=small",
+       {"--batch-size INT:INT in [1 - 1000]=128", "Per replica [samples]", "--size small|large=small",
         "--kernels on|off=on", "--lr FLOAT=0.1", "\nRecipe:\n"})
     EXPECT_THAT(out_, HasSubstr(line));
 }

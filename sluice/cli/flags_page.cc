@@ -48,8 +48,11 @@ std::string type_text(const CLI::Option& option) {
     return base::str(base::join(choices, ", "), " or ", last);
   }
   static const std::pair<const char*, const char*> kWords[] = {
-      {"UINT", "whole number"},   {"INT", "whole number"},         {"FLOAT", "number"},  {"TEXT", "text"},
-      {":POSITIVE", ", above 0"}, {":NONNEGATIVE", ", 0 or more"}, {":FILE", ", a file"}};
+      {":INT in ", " in "},       {":FLOAT in ", " in "},
+      {"UINT", "whole number"},   {"INT", "whole number"},
+      {"FLOAT", "number"},        {"TEXT", "text"},
+      {":POSITIVE", ", above 0"}, {":NONNEGATIVE", ", 0 or more"},
+      {":FILE", ", a file"}};
   std::string text = option.get_type_name();
   for (const auto& [from, to] : kWords)
     if (const std::size_t at = text.find(from); at != std::string::npos)
