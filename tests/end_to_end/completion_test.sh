@@ -36,7 +36,7 @@ for shell in bash zsh fish; do
   "$shell" -n "$work/sluice.$shell" || fail "$shell finds a mistake in its file"
   proposes "$shell" train tr
   proposes "$shell" 'ls' data l
-  proposes "$shell" --precision train --pre
+  proposes "$shell" '--precision --prefetch' train --pre
   proposes "$shell" 'bf16 f32' train --precision ''
   proposes "$shell" --topology compile --top
 done

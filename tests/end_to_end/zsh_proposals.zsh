@@ -22,4 +22,4 @@ _arguments() {
 source $source_file
 words=("$@")
 CURRENT=$#
-_sluice
+_sluice || true  # its status is that of the last proposal that did not fit
