@@ -4,14 +4,11 @@
 // SLUICE_UPDATE_GOLDEN=1 rewrites the files; look at the difference before committing it.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <sstream>
 
 #include "sluice/patterns/table.h"
 #include "sluice/patterns/testing/rows.h"
+#include "sluice/stablehlo/testing/golden.h"
 
 namespace sluice::patterns {
 namespace {
@@ -69,18 +66,7 @@ Values program_of(const std::string& pattern, Rows& r) {
 }
 
 void compare(const std::string& name, const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(SLUICE_GOLDEN_DIR) / (name + ".mlir");
-  const char* wish = std::getenv("SLUICE_UPDATE_GOLDEN");
-  if (wish != nullptr && std::string(wish) == "1") {
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return;
-  }
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path << " is missing; SLUICE_UPDATE_GOLDEN=1 writes it";
-  std::stringstream recorded;
-  recorded << file.rdbuf();
-  EXPECT_EQ(text, recorded.str()) << "SLUICE_UPDATE_GOLDEN=1 rewrites " << path;
+  stablehlo::testing::expect_golden(std::filesystem::path(SLUICE_GOLDEN_DIR) / (name + ".mlir"), text);
 }
 
 // Rewrites by the table as far as this pattern.

@@ -158,11 +158,12 @@ void Rewriter::settle() {
     for (Value v : op->results) makers_[static_cast<size_t>(v.id())] = op.get();
     // What a composite says of its operands counts, not how often its body reads them.
     if (op->name == kComposite) {
-      for (Value v : op->operands)
-        if (v) ++readers_[static_cast<size_t>(v.id())];
       std::unordered_set<int32_t> known;
-      for (Value v : op->operands)
-        if (v) known.insert(v.id());
+      for (Value v : op->operands) {
+        if (!v) continue;
+        ++readers_[static_cast<size_t>(v.id())];
+        known.insert(v.id());
+      }
       for_operands(*op, [&](Value v) {
         if (known.insert(v.id()).second) ++readers_[static_cast<size_t>(v.id())];
       });

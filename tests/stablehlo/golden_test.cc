@@ -3,41 +3,20 @@
 // SLUICE_UPDATE_GOLDEN=1 rewrites the files; look at the difference before committing it.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "case.h"
+#include "sluice/stablehlo/testing/golden.h"
 
 namespace sluice::stablehlo::testing {
 namespace {
 
-std::filesystem::path golden_path(const std::string& name) {
-  return std::filesystem::path(SLUICE_GOLDEN_DIR) / (name + ".mlir");
-}
-
-bool updating() {
-  const char* wish = std::getenv("SLUICE_UPDATE_GOLDEN");
-  return wish != nullptr && std::string(wish) == "1";
-}
-
 class Golden : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Golden, TextIsAsRecorded) {
-  const std::string text = program_of(GetParam());
-  const std::filesystem::path path = golden_path(GetParam().name);
-  if (updating()) {
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return;
-  }
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path << " is missing; SLUICE_UPDATE_GOLDEN=1 writes it";
-  std::stringstream recorded;
-  recorded << file.rdbuf();
-  EXPECT_EQ(text, recorded.str()) << "SLUICE_UPDATE_GOLDEN=1 rewrites " << path;
+  expect_golden(std::filesystem::path(SLUICE_GOLDEN_DIR) / (GetParam().name + std::string(".mlir")),
+                program_of(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, ::testing::ValuesIn(all_cases()),
