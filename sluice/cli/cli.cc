@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "sluice/base/build_id.h"
 #include "sluice/base/strings.h"
@@ -36,7 +37,8 @@ int run_command_line(int argc, char** argv) {
       return 2;
     }
   }
-  return parse_and_run(program, all_verbs(take_command(argc, argv)), argc, argv);
+  std::vector<std::string> command = take_command(argc, argv);  // changes argc
+  return parse_and_run(program, all_verbs(std::move(command)), argc, argv);
 }
 
 }  // namespace sluice::cli
