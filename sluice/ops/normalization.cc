@@ -282,14 +282,17 @@ Values layer_norm_backward(Emit& e) {
     if (mask.at(2) != 0) made.push_back(to(b, b.reduce_sum(grad, kept), parameters));
     return made;
   };
-  const Values made =
-      mask.at(0) == 0
-          ? gradients()
-          : b.composite(
-                composites::kLayerNormGradient,
-                {e.tensor("grad_out"), input, e.tensor("mean"), e.tensor("rstd"), weight},
-                {{"columns", e.ints("normalized_shape")}, {"weight", mask.at(1)}, {"bias", mask.at(2)}},
-                gradients);
+  const auto marked = [&] {
+    return b.composite(
+        composites::kLayerNormGradient,
+        {e.tensor("grad_out"), input, e.tensor("mean"), e.tensor("rstd"), weight},
+        {{"columns", e.ints("normalized_shape")}, {"weight", mask.at(1)}, {"bias", mask.at(2)}}, gradients);
+  };
+  Values made;
+  if (mask.at(0) != 0)
+    made = marked();
+  else
+    made = gradients();
   Values results(3);
   auto next = made.begin();
   for (size_t i = 0; i < results.size(); ++i)
