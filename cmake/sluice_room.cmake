@@ -62,15 +62,19 @@ function(sluice_linker_names result)
   set(${result} ${names} PARENT_SCOPE)
 endfunction()
 
-# A GoogleTest binary. LABELS: fast (the default), slow or perf. TIMEOUT in seconds (default 600).
+# A GoogleTest binary. LABELS: fast (the default), slow or perf. TIMEOUT in seconds (default 600). UNOPTIMIZED: its own
+# code does little but call LibTorch, whose headers are dear to optimise.
 function(sluice_test name)
-  cmake_parse_arguments(test "" "LABELS;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(test "UNOPTIMIZED" "LABELS;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   find_package(GTest REQUIRED)
   if(NOT test_LABELS)
     set(test_LABELS fast)
   endif()
   add_executable(${name} ${test_SOURCES})
   sluice_compile_options(${name})
+  if(test_UNOPTIMIZED)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT test_TIMEOUT)

@@ -37,6 +37,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_BUILD_BUDGET",
       "SLUICE_CACHE",
       "SLUICE_CACHE_DIR",
+      "SLUICE_CHECK",
       "SLUICE_CLOUD_RETRY",
       "SLUICE_COLLECTIVE_TIMEOUT",
       "SLUICE_COORDINATOR_ADDRESS",

@@ -35,6 +35,7 @@ Ahead::Ahead(int replicas, bool explicit_nan) {
   rt.world = World();
   rt.world.local_replicas = replicas;
   rt.world.explicit_nan = explicit_nan;
+  rt.world.check_values = world_.check_values;
   rt.ahead = [this](std::string_view what, std::string text) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;
     cut.text = std::move(text);
@@ -86,7 +87,7 @@ void lower_ahead(Runtime& rt, Trace& trace, std::string_view what) {
   if (what == kHostRead) refuse_value();
   std::vector<uint32_t> output_of;
   const Plan plan = make_plan(trace, rt.world, output_of);
-  rt.ahead(what, lower(trace, plan, rt.world, rt.options.donate));
+  rt.ahead(what, lower(trace, plan, rt.world, rt.options.donate).text);
   std::vector<DataPtr> results;
   for (const Ref output : plan.outputs) {
     const Operand value = trace.result(output.node, output.output);

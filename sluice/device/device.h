@@ -44,6 +44,8 @@ struct DeviceOptions {
   // XLA's CPU plugin calls oneDNN where that is faster (SLUICE_CPU_KERNELS; on).
   std::optional<bool> cpu_kernels;
   std::optional<bool> cache;  // keep compiled programs on disk (SLUICE_CACHE; on)
+  // A position outside its dimension, or a label that is no class, is an error (SLUICE_CHECK; on).
+  std::optional<bool> check;
   double gpu_memory = 0;  // of a GPU's memory at most this part, in 0…1; 0: $SLUICE_GPU_MEMORY, else the
                           // plugin's default
   std::optional<bool> gpu_preallocate;  // take it at the start (SLUICE_GPU_PREALLOCATE; on)

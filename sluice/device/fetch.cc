@@ -7,6 +7,7 @@
 #include "sluice/device/device.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
+#include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
@@ -87,6 +88,8 @@ std::vector<at::Tensor> Fetch::get() const {
     if (auto status = event.await(); !status)
       device::throw_read_error(status.error(), "copying a value to the host");
   }
+  auto trace = device::lock_trace();
+  device::check_found_values(state_->data->launch);
   return state_->hosts;
 }
 

@@ -112,8 +112,9 @@ class LoweredSlots : public ops::Slots {
     if (world.needs_base()) next_[static_cast<size_t>(ScalarClass::kI64)] = 1;
   }
 
-  void begin(const Instance& instance) {
+  void begin(const Instance& instance, uint32_t layer) {
     instance_ = &instance;
+    layer_ = layer;
     for (size_t k = 0; k < kScalarClasses; ++k) base_[k] = next_[k];
     for (Slot slot : instance.slots) ++next_[static_cast<size_t>(slot.kind)];
   }
@@ -157,6 +158,21 @@ class LoweredSlots : public ops::Slots {
 
   bool over_replicas() const override { return instance_->over_replicas; }
 
+  void expect(const ops::Expectation& expectation) override {
+    if (!world_.check_values) return;
+    // A gradient reads the positions of its forward pass.
+    for (const ops::Expectation& known : expectations)
+      if (known.values == expectation.values && known.low <= expectation.low &&
+          known.high <= expectation.high)
+        return;
+    expectations.push_back(expectation);
+    checks.push_back({std::string(instance_->row->name), std::string(expectation.argument), layer_,
+                      expectation.low, expectation.high, expectation.except});
+  }
+
+  std::vector<ops::Expectation> expectations;
+  std::vector<ValueCheck> checks;  // the same in words
+
  private:
   stablehlo::Value load(Slot slot) {
     int64_t position[kScalarClasses];
@@ -176,6 +192,7 @@ class LoweredSlots : public ops::Slots {
   const World& world_;
   const stablehlo::Value* vectors_;
   const Instance* instance_ = nullptr;
+  uint32_t layer_ = 0;
   int64_t base_[kScalarClasses] = {};
   int64_t next_[kScalarClasses] = {};
   Site site_;
@@ -183,7 +200,7 @@ class LoweredSlots : public ops::Slots {
 
 }  // namespace
 
-std::string lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
+Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
   stablehlo::Builder b;
   b.set_explicit_nan(world.explicit_nan);
   std::vector<stablehlo::Donation> donations;
@@ -208,7 +225,7 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const Instance& instance = *node.instance;
-    slots.begin(instance);
+    slots.begin(instance, node.name);
     const std::string& layer = Names::name(node.name);
     location.assign(layer);
     if (!layer.empty()) location += '/';
@@ -227,9 +244,14 @@ std::string lower(const Trace& trace, const Plan& plan, const World& world, bool
   }
   std::vector<stablehlo::Value> outputs;
   for (Ref ref : plan.outputs) outputs.push_back(value_of(ref));
+  if (!slots.checks.empty()) {
+    b.set_location("checks of values");
+    outputs.push_back(emit_value_checks(b, slots.expectations));
+  }
   outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels);
-  return b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas,
-                  "sluice");
+  return {
+      b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice"),
+      std::move(slots.checks)};
 }
 
 uint64_t canonical_hash(const Trace& trace, const Plan& plan) {

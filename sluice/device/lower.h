@@ -7,6 +7,7 @@
 
 #include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
+#include "sluice/device/value_checks.h"
 
 namespace sluice::device {
 
@@ -25,8 +26,13 @@ struct Plan {
 // The caller holds the lock.
 Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& output_of);
 
+struct Lowered {
+  std::string text;
+  std::vector<ValueCheck> checks;  // where there are any, the program's last result is what they found
+};
+
 // The program's text. Its parameters: the leaves, then for each scalar class in use one vector.
-std::string lower(const Trace& trace, const Plan& plan, const World& world, bool donate);
+Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool donate);
 
 // The run-time scalars of the cut, in the program's order.
 struct Scalars {

@@ -144,6 +144,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   const bool cpu = rt->client->platform_name() == "cpu";
   world.processes = options.processes;
   world.explicit_nan = cpu;
+  world.check_values = options.check;
   world.spans_processes = !cpu && options.processes > 1;
 
   std::vector<int> local;

@@ -90,7 +90,8 @@ void dump(const std::string& text, std::string_view what) {
 Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   Runtime& rt = runtime();
   const double start = base::monotonic_seconds(), busy = BusyClock::get().seconds();
-  const std::string text = lower(trace, plan, rt.world, rt.options.donate);
+  Lowered made = lower(trace, plan, rt.world, rt.options.donate);
+  const std::string& text = made.text;
   const double lowered = base::monotonic_seconds();
   dump(text, what);
   pjrt::CompileOptions options;
@@ -104,6 +105,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   }
   Program program;
   program.canonical = canonical_hash(trace, plan);
+  program.checks = std::move(made.checks);
   if (auto estimate = stablehlo::estimate_memory(text)) program.estimate = std::move(*estimate);
   auto executable = rt.client->compile(text, options);
   if (!executable)

@@ -22,6 +22,7 @@ struct Program {
   std::shared_ptr<pjrt::Executable> executable;
   std::vector<uint32_t> instances;     // of its nodes, to say what changed when the next one differs
   uint64_t canonical = 0;              // the same in every process
+  std::vector<ValueCheck> checks;      // where there are any, its last result is what they found
   stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
   mutable int64_t launches = 0;        // so far
   mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch

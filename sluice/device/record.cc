@@ -1,6 +1,5 @@
 #include "sluice/device/record.h"
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/resize.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -14,8 +13,11 @@
 #include "sluice/base/strings.h"
 #include "sluice/device/backward.h"
 #include "sluice/device/fallback.h"
+#include "sluice/device/overlap.h"
+#include "sluice/device/overrides.h"
 #include "sluice/device/random.h"
 #include "sluice/device/report/metrics.h"
+#include "sluice/device/result_strides.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/signature.h"
 #include "sluice/device/trace.h"
@@ -30,12 +32,8 @@ enum class Variant : uint8_t { kFunctional, kInPlace, kOut, kFactoryOut };
 // Writes a result into an existing tensor: in its element type, its shape checked.
 void write_result(const ops::Row& row, const at::Tensor& target, Operand value) {
   const auto dtype = to_dtype(target.scalar_type());
-  if (at::has_internal_overlap(target) == at::MemOverlap::Yes && !base::starts_with(row.name, "aten::fill") &&
-      row.name != "aten::zero") {
-    throw Error(Code::kInvalidArgument,
-                base::str(row.name, ": several elements of the tensor to write to, ", target.sizes(),
-                          ", are one place in memory (it was expanded); clone() it first"));
-  }
+  if (!base::starts_with(row.name, "aten::fill") && row.name != "aten::zero")
+    check_internal_overlap(row.name, target);
   if (value.type->type.dtype != dtype) {
     if (!c10::canCast(value.type->scalar_type, target.scalar_type())) {
       throw Error(Code::kInvalidArgument,
@@ -100,6 +98,7 @@ class Recorder final : public c10::OperatorKernel {
     const c10::ArrayRef<c10::IValue> inputs =
         variant_ == Variant::kFactoryOut ? completed : arguments.slice(0, count - outputs_);
 
+    if (variant_ != Variant::kFunctional) check_overlap(arguments);
     Call call;
     const Instance* instance = nullptr;
     const bool shared = signature_->row->random && draws_shared(arguments);
@@ -126,11 +125,22 @@ class Recorder final : public c10::OperatorKernel {
     const uint32_t node = trace.add(*instance, call.operands, numbers);
     if (signature_->row->random && !shared && replicas_in_world() > 1)
       trace.set_sameness(node, Sameness::kDifferent);
-    finish(op, stack, arguments, node);
+    finish(op, stack, arguments, node, call.strided);
     if (runtime_options().eager) cut(signature_->row->name);
   }
 
  private:
+  // The tensor that an in-place form writes, or the last one of an out form, against what the call reads.
+  void check_overlap(c10::ArrayRef<c10::IValue> arguments) const {
+    const c10::IValue& target = variant_ == Variant::kInPlace ? arguments.front() : arguments.back();
+    if (!target.isTensor() || !on_device(target.toTensor())) return;
+    const size_t inputs = arguments.size() - outputs_;
+    for (size_t i = 0; i < inputs; ++i) {
+      if (arguments[i].isTensor() && on_device(arguments[i].toTensor()))
+        check_partial_overlap(signature_->row->name, target.toTensor(), arguments[i].toTensor());
+    }
+  }
+
   // Weights that are initialised on the device must stay equal, so they draw the same numbers on all
   // replicas.
   bool draws_shared(c10::ArrayRef<c10::IValue> arguments) const {
@@ -151,7 +161,7 @@ class Recorder final : public c10::OperatorKernel {
 
   // Puts the results where the variant wants them, and the side results into their arguments.
   void finish(const c10::OperatorHandle& op, torch::jit::Stack* stack, c10::ArrayRef<c10::IValue> arguments,
-              uint32_t node) {
+              uint32_t node, bool strided) {
     Trace& trace = Trace::get();
     const Instance& instance = *trace.nodes[node].instance;
     const size_t results = instance.results.size() - signature_->writes.size();
@@ -160,11 +170,15 @@ class Recorder final : public c10::OperatorKernel {
       if (target.isNone() || !target.toTensor().defined() || !instance.results[results + i]) continue;
       write_result(*instance.row, target.toTensor(), trace.result(node, static_cast<uint16_t>(results + i)));
     }
+    const auto* strides =
+        strided && variant_ == Variant::kFunctional ? &result_strides(op, arguments, instance) : nullptr;
     c10::SmallVector<at::Tensor, 4> returned;
     for (size_t i = 0; i < results; ++i) {
       if (variant_ == Variant::kFunctional) {
-        returned.push_back(instance.results[i] ? make_tensor(trace.result(node, static_cast<uint16_t>(i)))
-                                               : at::Tensor());
+        const auto given = strides ? c10::IntArrayRef((*strides)[i]) : c10::IntArrayRef();
+        returned.push_back(instance.results[i]
+                               ? make_tensor(trace.result(node, static_cast<uint16_t>(i)), given)
+                               : at::Tensor());
         continue;
       }
       const at::Tensor target = variant_ == Variant::kInPlace
@@ -269,7 +283,9 @@ void register_rows() {
 }
 
 void register_kernels() {
+  check_overrides();
   install_backward_engine();
+  register_hooks();
   register_hand_written_kernels();
   register_rows();
   register_attention();

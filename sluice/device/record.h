@@ -8,9 +8,10 @@ namespace sluice::device {
 // LibTorch.
 void register_kernels();
 
-// Its parts (the hand-written kernels are in kernels.cc).
+// Its parts (the hand-written kernels are in operators/without_rows.cc).
 void register_rows();
 void register_hand_written_kernels();
+void register_hooks();
 void register_fallback();
 void register_attention();
 void register_autocast();

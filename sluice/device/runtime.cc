@@ -78,6 +78,13 @@ const Settings& runtime_options() { return runtime().options; }
 int replicas_in_world() { return runtime().world.replicas(); }
 bool sync_batch_norm() { return runtime().sync_batch_norm; }
 
+namespace {
+void check_found(Runtime::Flight& flight) {
+  if (flight.found.empty()) return;
+  flight.found.check(flight.program->checks, base::str("program ", flight.number, " ('", flight.what, "')"));
+}
+}  // namespace
+
 void wait_for_flights(size_t in_flight) {
   Runtime& rt = runtime();
   while (rt.flights.size() > in_flight) {
@@ -89,7 +96,13 @@ void wait_for_flights(size_t in_flight) {
                         flight.program);
       }
     }
+    check_found(flight);
   }
+}
+
+void check_found_values(int64_t launch) {
+  for (Runtime::Flight& flight : runtime().flights)
+    if (flight.number <= launch) check_found(flight);
 }
 
 namespace {
@@ -194,8 +207,9 @@ std::vector<DataPtr> make_results(Runtime& rt, const Trace& trace, const Plan& p
 
 // Gives the pending storages their results.
 void settle(Trace& trace, const std::vector<uint32_t>& output_of, std::vector<DataPtr>& results,
-            pjrt::Launch& launched) {
+            pjrt::Launch& launched, int64_t launch) {
   for (size_t i = 0; i < results.size(); ++i) {
+    results[i]->launch = launch;
     results[i]->buffers = std::move(launched.outputs[i]);
     note_alive(*results[i]);
   }
@@ -249,7 +263,8 @@ void cut(std::string_view what) {
     // registered after them is called before.
     if (++program.launches == 1) std::atexit(wait_at_exit);
     thread_local const WaitAtThreadEnd also_before;
-    settle(trace, output_of, results, launched);
+    settle(trace, output_of, results, launched, flight.number);
+    if (!program.checks.empty()) flight.found = FoundValues(std::move(launched.outputs.back()));
     flight.done = std::move(launched.done);
     for (DataPtr& leaf : trace.leaves) {
       if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
@@ -266,6 +281,8 @@ void cut(std::string_view what) {
     }
     trace.clear();
     if (rt.options.eager) wait_for_flights(0);
+  } catch (const WrongValue&) {
+    throw;
   } catch (const std::exception& error) {
     lose_pending(trace, error.what());
     throw;

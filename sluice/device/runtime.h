@@ -13,6 +13,7 @@
 #include "sluice/device/device.h"
 #include "sluice/device/settings.h"
 #include "sluice/device/value.h"
+#include "sluice/device/value_checks.h"
 #include "sluice/pjrt/client.h"
 #include "sluice/stablehlo/kernel_library.h"
 
@@ -28,7 +29,8 @@ struct World {
   int local_replicas = 1;
   // True where the plugin's programs span processes: they then have all replicas, else the local ones.
   bool spans_processes = false;
-  bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
+  bool explicit_nan = true;   // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
+  bool check_values = false;  // programs look for positions outside their dimension (value_checks.h)
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   const stablehlo::KernelLibrary* kernels =
       nullptr;            // of this machine's CPU; null: the compiler makes everything
@@ -54,6 +56,7 @@ struct Runtime {
     // program (seen with XLA's CPU plugin), so they go when it has finished.
     std::vector<DataPtr> inputs;
     std::vector<std::shared_ptr<std::vector<pjrt::Buffer>>> scalars;
+    FoundValues found;
     std::string what;
     int64_t number = 0;
     const Program* program = nullptr;  // kept until shutdown()
@@ -100,6 +103,11 @@ struct Peers {
 void set_peers(Peers peers);
 // Called before each launch, under the trace's lock; throws to refuse it. Empty: no check.
 void set_launch_check(std::function<void(const LaunchRecord&)> check);
+
+// Throws when the program of this launch, or of one before it, found a value that may not be
+// (value_checks.h). For launches that have ended: it waits for their copies. The caller holds the trace's
+// lock.
+void check_found_values(int64_t launch);
 
 // Waits until at most `in_flight` launched programs are left; throws the error of one that failed. Releases
 // nothing.

@@ -41,6 +41,7 @@ Settings settings_of(const DeviceOptions& options) {
   settings.run_ahead = options.run_ahead;
   settings.cpu_kernels = chosen(options.cpu_kernels, "SLUICE_CPU_KERNELS", settings.cpu_kernels);
   settings.cache = chosen(options.cache, "SLUICE_CACHE", settings.cache);
+  settings.check = chosen(options.check, "SLUICE_CHECK", settings.check);
   settings.gpu_memory = options.gpu_memory > 0 ? options.gpu_memory : gpu_memory_of_environment();
   settings.gpu_preallocate =
       chosen(options.gpu_preallocate, "SLUICE_GPU_PREALLOCATE", settings.gpu_preallocate);

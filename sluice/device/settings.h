@@ -21,6 +21,7 @@ struct Settings {
   int run_ahead = 2;
   bool cpu_kernels = true;
   bool cache = true;
+  bool check = true;
   double gpu_memory = 0;
   bool gpu_preallocate = true;
   bool operator==(const Settings&) const = default;

@@ -83,6 +83,7 @@ void add_tensor(const Signature& signature, size_t index, const at::Tensor& tens
   const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
   if (on_device(tensor)) {
     Operand operand = read(tensor);
+    call.strided = call.strided || !tensor.is_contiguous();
     call.key.push_back(reinterpret_cast<uintptr_t>(operand.type) | (wrapped ? 1 : 0));
     call.types.push_back(operand.type);
     call.operands.push_back(operand);

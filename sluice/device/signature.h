@@ -49,6 +49,7 @@ struct Call {
   c10::SmallVector<TypeRef, 8> types;
   // The numbers of the arguments, by argument (only those that may become slots are set).
   c10::SmallVector<Number, 8> numbers;
+  bool strided = false;  // some tensor on the device is not row-major
 };
 // Reads the arguments into the call: records reads of tensors, uploads nothing but host tensors inside
 // optional lists (indices). Throws on host tensors with dimensions. The caller holds the trace's lock.

@@ -7,6 +7,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/offsets.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {
@@ -54,8 +55,10 @@ Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
 
 bool same(c10::IntArrayRef a, c10::IntArrayRef b) { return a.equals(b); }
 
-// The attributes of a view row: how the value lies in the storage, and which strided part of it is meant.
-std::vector<int64_t> view_attributes(const LazyStorage& storage, const c10::TensorImpl& tensor) {
+// A view row of this operand, and of the operands behind it: how the value lies in the storage, and which
+// strided part of it is meant.
+Operand record_view(const char* row, c10::ArrayRef<Operand> operands, const LazyStorage& storage,
+                    const c10::TensorImpl& tensor) {
   std::vector<int64_t> ints;
   ints.push_back(static_cast<int64_t>(storage.strides.size()));
   ints.insert(ints.end(), storage.strides.begin(), storage.strides.end());
@@ -63,7 +66,14 @@ std::vector<int64_t> view_attributes(const LazyStorage& storage, const c10::Tens
   ints.insert(ints.end(), tensor.sizes().begin(), tensor.sizes().end());
   ints.insert(ints.end(), tensor.strides().begin(), tensor.strides().end());
   ints.push_back(tensor.storage_offset());
-  return ints;
+  Trace& trace = Trace::get();
+  if (const Instance* known = known_internal(row, operands, ints))
+    return trace.result(trace.add(*known, operands, {}), 0);
+  if (tensor.numel() == 0 ||
+      !Offsets::get().moves(row, operands[0].type, c10::IntArrayRef(ints).slice(0, ints.size() - 1)))
+    return record_internal(row, operands, ints);
+  ints.back() = 0;
+  return record_internal(row, operands, ints, stablehlo::DType::kPred, tensor.storage_offset());
 }
 
 void check_element_type(const c10::TensorImpl& tensor, TypeRef stored) {
@@ -79,7 +89,10 @@ void check_element_type(const c10::TensorImpl& tensor, TypeRef stored) {
 
 LazyStorage::LazyStorage(size_t bytes)
     : c10::StorageImpl(use_byte_size_t(), static_cast<int64_t>(bytes),
-                       c10::DataPtr(nullptr, c10::Device(c10::kXLA, 0)), &no_memory, /*resizable=*/true) {}
+                       c10::DataPtr(nullptr, c10::Device(c10::kXLA, 0)), &no_memory, /*resizable=*/true) {
+  // Who asks for its memory is answered in overrides.cc.
+  release_data_and_set_meta_custom_data_ptr_error_msg_(std::nullopt);
+}
 
 void LazyStorage::release_resources() {
   if (state == State::kPending) {
@@ -102,9 +115,11 @@ at::Tensor make_empty(c10::IntArrayRef sizes, c10::ScalarType type) {
   return tensor;
 }
 
-at::Tensor make_tensor(const Operand& value) {
+at::Tensor make_tensor(const Operand& value, c10::IntArrayRef strides) {
   at::Tensor tensor = make_empty(value.type->type.dims, value.type->scalar_type);
-  set_pending(*LazyStorage::of(tensor), value);
+  if (!strides.empty()) tensor.unsafeGetTensorImpl()->set_sizes_and_strides(value.type->type.dims, strides);
+  set_pending(*LazyStorage::of(tensor), value,
+              tensor.is_contiguous() ? std::vector<int64_t>() : strides.vec());
   return tensor;
 }
 
@@ -123,7 +138,7 @@ Operand read(const at::Tensor& tensor) {
   const bool full = impl.storage_offset() == 0 && same(impl.sizes(), value.type->type.dims);
   if (full && storage.strides.empty() && impl.is_contiguous()) return value;
   if (full && !storage.strides.empty() && same(impl.strides(), storage.strides)) return value;
-  return record_internal("sluice::view", value, view_attributes(storage, impl));
+  return record_view("sluice::view", value, storage, impl);
 }
 
 void write(const at::Tensor& tensor, const Operand& value) {
@@ -137,8 +152,7 @@ void write(const at::Tensor& tensor, const Operand& value) {
   if (impl.numel() == 0) return;
   const Operand whole_value = whole(storage, c10::typeMetaToScalarType(impl.dtype()), impl.itemsize());
   check_element_type(impl, whole_value.type);
-  set_pending(storage,
-              record_internal("sluice::view_write", {whole_value, value}, view_attributes(storage, impl)),
+  set_pending(storage, record_view("sluice::view_write", {whole_value, value}, storage, impl),
               storage.strides);
 }
 

@@ -60,8 +60,8 @@ struct Operand {
 
 // A new tensor on the device, row-major, with no value yet.
 at::Tensor make_empty(c10::IntArrayRef sizes, c10::ScalarType type);
-// A new row-major tensor that holds this value.
-at::Tensor make_tensor(const Operand& value);
+// A new tensor that holds this value, with these strides, which are dense; empty: row-major.
+at::Tensor make_tensor(const Operand& value, c10::IntArrayRef strides = {});
 at::Tensor make_tensor(DataPtr data);
 
 // The tensor's value with its own sizes, through its strides.

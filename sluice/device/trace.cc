@@ -83,27 +83,35 @@ void Trace::clear() {
 
 namespace {
 
-// The instance of one of the device's own rows for these operands. `kind` and `ints` are its constants;
-// `fill` gives a new one its arguments.
-template <typename Fill>
-const Instance& own_instance(const char* row, const std::vector<std::string>& names, uint64_t kind,
-                             c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints, const Fill& fill) {
+// What identifies a call of one of the device's own rows. `kind` and `ints` are its constants.
+InstanceKey own_key(const char* row, uint64_t kind, c10::ArrayRef<Operand> operands,
+                    c10::ArrayRef<int64_t> ints) {
   InstanceKey key;
   key.push_back(reinterpret_cast<uintptr_t>(row));
   key.push_back(kind);
-  c10::SmallVector<TypeRef, 2> types;
-  for (const Operand& operand : operands) {
-    key.push_back(reinterpret_cast<uintptr_t>(operand.type));
-    types.push_back(operand.type);
-  }
+  for (const Operand& operand : operands) key.push_back(reinterpret_cast<uintptr_t>(operand.type));
   for (int64_t i : ints) key.push_back(static_cast<uint64_t>(i));
-  return find_instance(key, types, [&](Instance& made) {
+  return key;
+}
+
+// The instance of that call; `fill` gives a new one its arguments.
+template <typename Fill>
+const Instance& own_instance(const char* row, const std::vector<std::string>& names, uint64_t kind,
+                             c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints, const Fill& fill) {
+  c10::SmallVector<TypeRef, 2> types;
+  for (const Operand& operand : operands) types.push_back(operand.type);
+  return find_instance(own_key(row, kind, operands, ints), types, [&](Instance& made) {
     made.row = ops::find_row(row);
     SLUICE_CHECK(made.row != nullptr, row);
     made.names = &names;
     made.args.resize(names.size());
     fill(made.args);
   });
+}
+
+// With a run-time offset a call is another one.
+uint64_t internal_kind(stablehlo::DType dtype, bool offset) {
+  return static_cast<uint64_t>(dtype) * 2 + (offset ? 1 : 0);
 }
 
 }  // namespace
@@ -129,19 +137,30 @@ std::vector<Operand> record_list(const char* row, c10::ArrayRef<Operand> operand
 }
 
 Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints,
-                        stablehlo::DType dtype) {
-  static const std::vector<std::string> names = {"self", "other", "ints", "dtype"};
-  const Instance& instance = own_instance(row, names, static_cast<uint64_t>(dtype), operands, ints,
-                                          [&](std::vector<ops::Arg>& args) {
+                        stablehlo::DType dtype, std::optional<int64_t> offset) {
+  static const std::vector<std::string> names = {"self", "other", "ints", "dtype", "offset"};
+  const Instance& instance = own_instance(row, names, internal_kind(dtype, offset.has_value()), operands,
+                                          ints, [&](std::vector<ops::Arg>& args) {
                                             for (size_t i = 0; i < operands.size(); ++i)
                                               args[i].kind = ops::Arg::Kind::kTensor;
                                             args[2].kind = ops::Arg::Kind::kInts;
                                             args[2].ints = ints.vec();
                                             args[3].kind = ops::Arg::Kind::kDType;
                                             args[3].dtype = dtype;
+                                            if (!offset) return;
+                                            args[4].kind = ops::Arg::Kind::kScalar;
+                                            args[4].category = ops::Category::kInt;
                                           });
   Trace& trace = Trace::get();
-  return trace.result(trace.add(instance, operands, {}), 0);
+  if (!offset) return trace.result(trace.add(instance, operands, {}), 0);
+  const Number number{static_cast<double>(*offset), *offset};
+  return trace.result(trace.add(instance, operands, number), 0);
+}
+
+const Instance* known_internal(const char* row, c10::ArrayRef<Operand> operands,
+                               c10::ArrayRef<int64_t> ints) {
+  const InstanceKey key = own_key(row, internal_kind(stablehlo::DType::kPred, false), operands, ints);
+  return detail::lookup(key, detail::hash_key(key));
 }
 
 namespace {

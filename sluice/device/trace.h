@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -82,9 +83,13 @@ class Trace {
 using TraceLock = std::unique_lock<std::recursive_mutex>;
 inline TraceLock lock_trace() { return TraceLock(Trace::get().mutex); }
 
-// Records one of the device's own operations (rows of ops/view.cc): operands, then one list of integers.
+// Records one of the device's own operations (rows of ops/view.cc): operands, then one list of integers, and
+// where a part of a storage begins when that is a run-time number.
 Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints,
-                        stablehlo::DType dtype = stablehlo::DType::kPred);
+                        stablehlo::DType dtype = stablehlo::DType::kPred,
+                        std::optional<int64_t> offset = std::nullopt);
+// The instance of such a call without an offset and with kPred, if there was one before.
+const Instance* known_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints);
 
 // Records one of the device's rows over a list of tensors (rows of ops/collective.cc). The results, one for
 // each operand, are this much the same.

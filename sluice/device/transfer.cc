@@ -131,6 +131,10 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
     check_has_value(*data);
   }
   at::Tensor host = read_replica(*data, static_cast<size_t>(replica), what);
+  {
+    TraceLock lock = lock_trace();
+    check_found_values(data->launch);
+  }
   note_host_read(what, base::monotonic_seconds() - start, static_cast<int64_t>(data->type->type.bytes()));
   return host;
 }
@@ -144,6 +148,8 @@ std::vector<at::Tensor> download_all(const at::Tensor& tensor) {
   std::vector<at::Tensor> hosts;
   for (size_t r = 0; r < data->buffers.size(); ++r)
     hosts.push_back(read_replica(*data, r, "copy to the host"));
+  TraceLock lock = lock_trace();
+  check_found_values(data->launch);
   return hosts;
 }
 

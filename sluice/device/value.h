@@ -38,7 +38,8 @@ struct Data : c10::intrusive_ptr_target {
   // For errors about memory (alive.h): the operation that made it, no row when it came from the host; the
   // name of the parameter or the optimizer's state that holds it, 0 without.
   Origin made_by;
-  uint32_t name = 0;  // in Names
+  uint32_t name = 0;   // in Names
+  int64_t launch = 0;  // of the program that made it; 0 when it came from the host
   bool alive = false;
   Data *previous_alive = nullptr, *next_alive = nullptr;
 

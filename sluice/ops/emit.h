@@ -63,6 +63,15 @@ struct Replicas {
   bool by_host = false;
 };
 
+// What a program expects of values that only the device knows: each in [low, high), or else equal to
+// `except`. LibTorch's CPU throws where they are not, and CUDA asserts.
+struct Expectation {
+  std::string_view argument;  // whose values these are
+  Value values;               // integers
+  int64_t low = 0, high = 0;
+  std::optional<int64_t> except = {};
+};
+
 // Where run-time scalars and random keys come from: parameters while types are inferred, slots of the
 // program's scalar vector while it is lowered.
 class Slots {
@@ -84,6 +93,8 @@ class Slots {
   virtual Site next_site() = 0;
   // Statistics are taken over all replicas in this call (see Row::statistics).
   virtual bool over_replicas() const = 0;
+  // A program that finds other values reports the call when it runs.
+  virtual void expect(const Expectation&) {}
 };
 
 class Emit {
@@ -128,6 +139,7 @@ class Emit {
   Value replica_id() const { return slots_.replica_id(); }
   Slots::Site next_site() const { return slots_.next_site(); }
   bool over_replicas() const { return slots_.over_replicas(); }
+  void expect(const Expectation& expectation) const { slots_.expect(expectation); }
 
   // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
   // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts

@@ -18,16 +18,18 @@ Value at_least_1d(Builder& b, Value x) { return x.rank() == 0 ? b.reshape(x, {1}
 
 int64_t read_dim(Emit& e) { return wrap_dim(e.integer("dim"), e.tensor("self").rank()); }
 
-Value read_index(Emit& e, int64_t size) {
+// `lowest` is -size where positions may be counted from the end.
+Value read_index(Emit& e, int64_t size, int64_t lowest = 0) {
   const Value index = e.tensor("index");
   e.check(stablehlo::is_integer(index.dtype()),
           base::str("expected integer positions, found ", index.type().str()));
+  e.expect({.argument = "index", .values = index, .low = lowest, .high = size});
   return narrow_index(e.b, index, size);
 }
 
 // One-dimensional positions along `dim`.
-Value read_index_vector(Emit& e, int64_t size) {
-  const Value index = at_least_1d(e.b, read_index(e, size));
+Value read_index_vector(Emit& e, int64_t size, int64_t lowest = 0) {
+  const Value index = at_least_1d(e.b, read_index(e, size, lowest));
   e.check(index.rank() == 1,
           base::str("expected positions of at most one dimension, found ", index.type().str()));
   return index;
@@ -190,7 +192,7 @@ Values index_copy(Emit& e) {
 
 Values index_fill(Emit& e) {
   const int64_t size = indexed_size(e);
-  const Value index = wrap_index(e.b, read_index_vector(e, size), size);
+  const Value index = wrap_index(e.b, read_index_vector(e, size, -size), size);
   return put_slices(e, index, e.operand("value", e.tensor("self").dtype()), replace_by_update());
 }
 
@@ -201,7 +203,7 @@ Value flat(Builder& b, Value x) { return b.reshape(x, {x.type().numel()}); }
 Values take(Emit& e) {
   Builder& b = e.b;
   const Value x = flat(b, e.tensor("self"));
-  return {take_along(b, x, 0, wrap_index(b, read_index(e, x.dim(0)), x.dim(0)))};
+  return {take_along(b, x, 0, wrap_index(b, read_index(e, x.dim(0), -x.dim(0)), x.dim(0)))};
 }
 
 Values put(Emit& e) {
@@ -210,7 +212,7 @@ Values put(Emit& e) {
   const bool accumulate = e.boolean("accumulate");
   const DType compute = accumulate ? compute_type(self.dtype()) : self.dtype();
   const Value x = flat(b, to(b, self, compute));
-  const Value index = flat(b, wrap_index(b, read_index(e, x.dim(0)), x.dim(0)));
+  const Value index = flat(b, wrap_index(b, read_index(e, x.dim(0), -x.dim(0)), x.dim(0)));
   const Value updates = flat(b, to(b, read_source(e), compute));
   const Value result =
       scatter_slices(b, x, 0, index, updates, accumulate ? add_update() : replace_by_update());

@@ -45,6 +45,7 @@ Indices read(Emit& e, Value x) {
     e.check(stablehlo::is_integer(list[d].dtype()),
             base::str("expected integer indices, found ", list[d].type().str()));
     const auto dim = static_cast<int64_t>(d);
+    e.expect({.argument = "indices", .values = list[d], .low = -x.dim(dim), .high = x.dim(dim)});
     r.indexed.push_back(dim);
     parts.push_back(wrap_index(b, narrow_index(b, list[d], x.dim(dim)), x.dim(dim)));
   }

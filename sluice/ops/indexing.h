@@ -1,8 +1,8 @@
 // Gathers and scatters along dimensions, as the index, pooling, loss and resampling families use them.
 //
-// Positions are s32 wherever they are computed; a dimension of 2^31 elements or more is refused. LibTorch
-// raises on a position outside its dimension (on the CPU); a compiled program cannot: a gather reads the
-// nearest element inside, a scatter drops the element.
+// Positions are s32 wherever they are computed; a dimension of 2^31 elements or more is refused. A
+// position outside its dimension is reported by what reads it (Emit::expect), for a compiled program cannot
+// stop there: a gather reads the nearest element inside, a scatter drops the element.
 #pragma once
 
 #include "sluice/ops/common.h"

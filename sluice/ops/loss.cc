@@ -84,6 +84,10 @@ Value picked(Builder& b, const Labels& l) {
 Values nll_loss_forward(Emit& e) {
   Builder& b = e.b;
   const Labels l = read_labels(e);
+  e.expect({.argument = "target",
+            .values = e.tensor("target"),
+            .high = l.scores.dim(1),
+            .except = e.integer("ignore_index")});
   const Value self = e.tensor("self"), none = zeros(b, l.weight.type());
   Value loss = b.select(l.counted, b.negate(b.multiply(l.weight, picked(b, l))), none);
   loss = b.select(l.known, loss, number_like(b, std::numeric_limits<double>::quiet_NaN(), loss));

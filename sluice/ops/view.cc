@@ -186,15 +186,34 @@ Value write_part(Builder& b, Value flat, Value part, Geometry g) {
   return box.padded == elements ? written : b.slice(written, {0}, {elements});
 }
 
+// The elements from a part's first to its last one.
+int64_t span(const Geometry& g) {
+  int64_t last = 0;
+  for (size_t d = 0; d < g.sizes.size(); ++d) last += (g.sizes[d] - 1) * g.strides[d];
+  return last + 1;
+}
+
+// Where the part begins when that is a run-time number (its geometry then has offset 0).
+Values run_time_offset(Emit& e) { return {e.scalar("offset", DType::kS64)}; }
+
 Values emit_read(Emit& e) {
   const Geometry g = decode(e.ints("ints"));
-  return {read_part(e.b, flatten(e.b, e.tensor("self"), g.value_strides), g)};
+  Value flat = flatten(e.b, e.tensor("self"), g.value_strides);
+  if (e.has("offset")) flat = e.b.dynamic_slice(flat, run_time_offset(e), {span(g)});
+  return {read_part(e.b, flat, g)};
 }
 
 Values emit_write(Emit& e) {
   const Geometry g = decode(e.ints("ints"));
-  Value whole = e.tensor("self");
-  Value written = write_part(e.b, flatten(e.b, whole, g.value_strides), e.tensor("other"), g);
+  const Value whole = e.tensor("self"), flat = flatten(e.b, whole, g.value_strides);
+  Value written;
+  if (e.has("offset")) {
+    const Values from = run_time_offset(e);
+    const Value window = e.b.dynamic_slice(flat, from, {span(g)});
+    written = e.b.dynamic_update_slice(flat, write_part(e.b, window, e.tensor("other"), g), from);
+  } else {
+    written = write_part(e.b, flat, e.tensor("other"), g);
+  }
   return {unflatten(e.b, written, whole.dims(), g.value_strides)};
 }
 

@@ -158,6 +158,7 @@ bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference
   bool refused = !open.expected.error.empty();
   bool whole = true;
   for (const at::Tensor& result : like) whole = whole && result.defined();
+  if (view != View::kPlain) compare_all_strides(open, reference);
   make_dense(open.found.results);
   make_dense(open.found.gradients);
   bool writes = false;
@@ -193,6 +194,17 @@ void Checker::record_forms(const Sample& sample, const Op& op, const Inputs& inp
     open.found = call_out(*out, inputs, {device_, false, false}, like, shaped);
     ++report_.calls;
     open_.push_back(std::move(open));
+  }
+}
+
+void Checker::compare_all_strides(const Open& open, const Op& reference) {
+  const auto& only = open.sample->results;
+  const size_t count = std::min(open.found.results.size(), open.expected.results.size());
+  if (!open.sample->reference.empty() || reference.schema().is_mutable()) return;
+  for (size_t i = 0; i < count; ++i) {
+    if (!only.empty() && std::find(only.begin(), only.end(), static_cast<int64_t>(i)) == only.end()) continue;
+    const std::string message = compare_strides(open.expected.results[i], open.found.results[i]);
+    if (!message.empty()) fail(*open.sample, open.what, "result " + std::to_string(i) + ": " + message);
   }
 }
 

@@ -53,6 +53,8 @@ class Checker {
   void record(const Sample& sample);
   // Returns whether the call wrote into an argument.
   bool record_run(const Sample& sample, const Op& op, const Op& reference, const RunTypes& types, View view);
+  // Of operands that are views: results lie in their storages as LibTorch's own ones do.
+  void compare_all_strides(const Open& open, const Op& reference);
   void record_forms(const Sample& sample, const Op& op, const Inputs& inputs, const std::string& what,
                     const std::vector<at::Tensor>& like, View view);
   Open open(const Sample& sample, const Inputs& inputs, const std::string& what) const;

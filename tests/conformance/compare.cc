@@ -47,6 +47,18 @@ std::array<double, 4> statistics(const at::Tensor& tensor) {
 
 }  // namespace
 
+std::string compare_strides(const at::Tensor& expected, const at::Tensor& found) {
+  if (!expected.defined() || !found.defined() || expected.sizes() != found.sizes() || expected.numel() == 0)
+    return "";
+  for (int64_t d = 0; d < expected.dim(); ++d) {
+    if (expected.size(d) == 1 || expected.stride(d) == found.stride(d)) continue;
+    std::ostringstream out;
+    out << "expected strides " << expected.strides() << ", found " << found.strides();
+    return out.str();
+  }
+  return "";
+}
+
 std::string compare_kind(const at::Tensor& expected, const at::Tensor& found) {
   std::ostringstream out;
   if (expected.defined() != found.defined()) {

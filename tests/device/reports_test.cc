@@ -76,7 +76,7 @@ TEST_F(Report, RecompilesWithoutEndAreOnlyCounted) {
   const torch::Tensor x = torch::ones({20, 3}).to(test_device());
   const std::string lines = warned([&] {
     for (int64_t i = 0; i < 14; ++i) {
-      const torch::Tensor y = x.slice(0, i, i + 1) * 2;
+      const torch::Tensor y = x.slice(0, 0, i + 1) * 2;
       sync("step");
     }
   });

@@ -44,6 +44,7 @@ constexpr Switch kSwitches[] = {
     {"SLUICE_DONATE", &DeviceOptions::donate, &Settings::donate, true},
     {"SLUICE_CPU_KERNELS", &DeviceOptions::cpu_kernels, &Settings::cpu_kernels, true},
     {"SLUICE_CACHE", &DeviceOptions::cache, &Settings::cache, true},
+    {"SLUICE_CHECK", &DeviceOptions::check, &Settings::check, true},
     {"SLUICE_GPU_PREALLOCATE", &DeviceOptions::gpu_preallocate, &Settings::gpu_preallocate, true},
 };
 

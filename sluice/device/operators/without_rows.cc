@@ -7,6 +7,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/overlap.h"
 #include "sluice/device/record.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
@@ -123,12 +124,15 @@ at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
 // copy_ from self to dst, one of them on the device.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_blocking*/) {
   if (on_device(self) && on_device(dst)) {
+    check_internal_overlap("aten::copy_", dst);
+    check_partial_overlap("aten::copy_", dst, self);
     TraceLock lock = lock_trace();
     copy_value(dst, self);
     if (runtime_options().eager) cut("aten::copy_");
     return dst;
   }
   if (on_device(dst)) {
+    check_internal_overlap("aten::copy_", dst);
     // The host converts and broadcasts first, so that no more than the tensor travels. It is the value of
     // this moment: later writes to the host tensor must not show.
     at::Tensor host = self.to(dst.scalar_type()).expand(dst.sizes()).contiguous();
@@ -157,6 +161,11 @@ bool equal(const at::Tensor& self, const at::Tensor& other) {
     return true;
   }
   return at::all(at::eq(self, other)).item<bool>();
+}
+
+bool is_set_to(const at::Tensor& self, const at::Tensor& other) {
+  return on_device(other) && self.is_alias_of(other) && self.storage_offset() == other.storage_offset() &&
+         self.sizes().equals(other.sizes()) && self.strides().equals(other.strides());
 }
 
 at::Tensor view(const at::Tensor& self, at::IntArrayRef size) { return at::native::view(self, size); }
@@ -201,6 +210,7 @@ void register_hand_written_kernels() {
   library->impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
   library->impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
   library->impl("equal", TORCH_FN(equal));
+  library->impl("is_set_to", TORCH_FN(is_set_to));
   library->impl("view", TORCH_FN(view));
   library->impl("as_strided", TORCH_FN(as_strided));
   library->impl("as_strided_", TORCH_FN(as_strided_in_place));

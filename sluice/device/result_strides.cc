@@ -1,0 +1,154 @@
+#include "sluice/device/result_strides.h"
+
+#include <ATen/TensorIterator.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "sluice/device/storage.h"
+
+namespace sluice::device {
+namespace {
+
+using Strides = std::vector<std::vector<int64_t>>;
+
+// Calls `visit` with each tensor of the arguments that is defined.
+template <typename Visit>
+void for_each_tensor(c10::ArrayRef<c10::IValue> arguments, const Visit& visit) {
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isTensor()) {
+      if (argument.toTensor().defined()) visit(argument.toTensor());
+    } else if (argument.isTensorList() || argument.isOptionalTensorList()) {
+      for (const c10::IValue& item : argument.toListRef())
+        if (item.isTensor() && item.toTensor().defined()) visit(item.toTensor());
+    }
+  }
+}
+
+std::vector<uint64_t> key_of(c10::ArrayRef<c10::IValue> arguments, const Instance& instance) {
+  std::vector<uint64_t> key = {instance.id};
+  for_each_tensor(arguments, [&](const at::Tensor& tensor) {
+    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+  });
+  return key;
+}
+
+at::Tensor as_meta(const at::Tensor& tensor) {
+  if (!on_device(tensor)) return tensor;
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+}
+
+c10::IValue as_meta(const c10::IValue& argument) {
+  if (argument.isTensor()) return as_meta(argument.toTensor());
+  if (argument.isDevice()) return at::Device(at::kMeta);
+  if (argument.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : argument.toTensorList()) list.push_back(as_meta(tensor));
+    return list;
+  }
+  if (argument.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor>& tensor : argument.toOptionalTensorList())
+      list.push_back(tensor ? std::optional(as_meta(*tensor)) : std::nullopt);
+    return list;
+  }
+  return argument;
+}
+
+bool fits(const at::Tensor& tensor, TypeRef type) {
+  return tensor.defined() && type != nullptr && tensor.sizes().equals(type->type.dims) &&
+         tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense();
+}
+
+// Made by LibTorch as row-major tensors whatever the operands are.
+constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
+                                          "aten::smooth_l1_loss_backward",
+                                          "aten::huber_loss_backward",
+                                          "aten::native_layer_norm",
+                                          "aten::native_layer_norm_backward",
+                                          "aten::_scaled_dot_product_flash_attention_for_cpu",
+                                          "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
+// Made in the order of the first operand's channels (Tensor::suggest_memory_format), and without a meta
+// kernel.
+constexpr std::string_view kAsImages[] = {"aten::convolution_overrideable", "aten::native_batch_norm",
+                                          "aten::native_batch_norm_backward"};
+
+template <size_t n>
+bool lists(const std::string_view (&names)[n], std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+// What LibTorch's own inference says; nothing where an operation has none.
+std::optional<Strides> by_meta_kernel(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments,
+                                      const Instance& instance) {
+  if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
+  torch::jit::Stack stack;
+  for (const c10::IValue& argument : arguments) stack.push_back(as_meta(argument));
+  try {
+    at::AutoDispatchBelowAutograd below;
+    op.callBoxed(stack);
+  } catch (const std::exception&) {
+    return std::nullopt;  // a kernel that asks for values
+  }
+  Strides strides(instance.results.size());
+  for (size_t i = 0; i < stack.size() && i < strides.size(); ++i) {
+    if (stack[i].isTensor() && fits(stack[i].toTensor(), instance.results[i]))
+      strides[i] = stack[i].toTensor().strides().vec();
+  }
+  return strides;
+}
+
+// An operation on elements goes through LibTorch's TensorIterator, whose rule is asked for directly.
+std::vector<int64_t> by_elements(c10::ArrayRef<c10::IValue> arguments, TypeRef result) {
+  at::TensorIteratorConfig config;
+  config.check_all_same_dtype(false).set_check_mem_overlap(false).declare_static_dtype_and_device(
+      result->scalar_type, at::kMeta);
+  config.add_owned_output(at::Tensor());
+  for_each_tensor(arguments, [&](const at::Tensor& tensor) {
+    if (on_device(tensor)) config.add_owned_const_input(as_meta(tensor));
+  });
+  try {
+    const at::Tensor output = config.build().output();
+    if (fits(output, result)) return output.strides().vec();
+  } catch (const std::exception&) {
+    // The shapes are no broadcast of each other: an operation of another kind.
+  }
+  return {};
+}
+
+std::vector<int64_t> as_image(const at::Tensor& image, TypeRef result) {
+  const auto format = image.suggest_memory_format();
+  if (format == at::MemoryFormat::Contiguous || result->type.dims.size() != static_cast<size_t>(image.dim()))
+    return {};
+  return at::empty(result->type.dims, at::TensorOptions().device(at::kMeta).memory_format(format))
+      .strides()
+      .vec();
+}
+
+std::vector<int64_t> strides_of(c10::ArrayRef<c10::IValue> arguments, const ops::Row& row, TypeRef result) {
+  if (result == nullptr || lists(kRowMajor, row.name)) return {};
+  if (lists(kAsImages, row.name)) return as_image(arguments[0].toTensor(), result);
+  return by_elements(arguments, result);
+}
+
+}  // namespace
+
+const Strides& result_strides(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments,
+                              const Instance& instance) {
+  static auto& known = *new std::map<std::vector<uint64_t>, Strides>();
+  const auto [found, is_new] = known.try_emplace(key_of(arguments, instance));
+  Strides& strides = found->second;
+  if (!is_new) return strides;
+  if (auto inferred = by_meta_kernel(op, arguments, instance)) return strides = std::move(*inferred);
+  for (const TypeRef result : instance.results)
+    strides.push_back(strides_of(arguments, *instance.row, result));
+  return strides;
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,74 @@
+#include "sluice/device/value_checks.h"
+
+#include "sluice/base/result.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+namespace {
+
+using stablehlo::Builder;
+using stablehlo::Compare;
+using stablehlo::DType;
+using stablehlo::Value;
+
+// Whether one operand's values are as expected, and the one furthest outside. 0-d.
+struct Found {
+  Value good, value;
+};
+
+Found look_at(Builder& b, const ops::Expectation& expected) {
+  Value x = b.convert(expected.values, DType::kS64);
+  if (expected.except) {
+    const Value excepted = b.compare(x, b.splat(*expected.except, x.type()), Compare::kEq);
+    x = b.select(excepted, b.splat(expected.low, x.type()), x);
+  }
+  stablehlo::Dims all;
+  for (int64_t d = 0; d < x.rank(); ++d) all.push_back(d);
+  const Value largest = b.reduce_max(x, all), smallest = b.reduce_min(x, all);
+  const Value below = b.compare(smallest, b.splat(expected.low, smallest.type()), Compare::kLt);
+  const Value above = b.compare(largest, b.splat(expected.high, largest.type()), Compare::kGe);
+  return {b.not_(b.or_(below, above)), b.select(above, largest, smallest)};
+}
+
+std::string message(const ValueCheck& check, int64_t found, const std::string& program) {
+  const std::string& layer = Names::name(check.layer);
+  return base::str(check.operation, layer.empty() ? "" : base::str(" (layer ", layer, ")"), ": ",
+                   check.argument, " holds ", found, ", expected values from ", check.low, " to ",
+                   check.high - 1, check.except ? base::str(", or ", *check.except) : "", "; ", program,
+                   " found it and went on with another value (SLUICE_CHECK=0 does not look)");
+}
+
+}  // namespace
+
+Value emit_value_checks(Builder& b, const std::vector<ops::Expectation>& expectations) {
+  const stablehlo::Type number{DType::kS64, {}};
+  Value which = b.splat(0, number), value = which;
+  for (size_t i = expectations.size(); i-- > 0;) {
+    if (expectations[i].values.type().numel() == 0) continue;
+    const Found found = look_at(b, expectations[i]);
+    which = b.select(found.good, which, b.splat(static_cast<int64_t>(i + 1), number));
+    value = b.select(found.good, value, found.value);
+  }
+  const Value parts[] = {b.reshape(which, {1}), b.reshape(value, {1})};
+  return b.concatenate(parts, 0);
+}
+
+FoundValues::FoundValues(std::vector<pjrt::Buffer> results)
+    : results_(std::move(results)), host_(results_.size()) {
+  for (size_t r = 0; r < results_.size(); ++r)
+    copied_.push_back(base::value_or_throw(results_[r].to_host(host_[r].data(), sizeof host_[r])));
+}
+
+void FoundValues::check(const std::vector<ValueCheck>& checks, const std::string& program) {
+  std::vector<pjrt::Event> copied;
+  copied.swap(copied_);
+  for (size_t r = 0; r < copied.size(); ++r) {
+    if (auto status = copied[r].await(); !status) throw status.error();
+    const auto [which, value] = host_[r];
+    if (which == 0) continue;
+    throw WrongValue(message(checks.at(static_cast<size_t>(which - 1)), value, program));
+  }
+}
+
+}  // namespace sluice::device

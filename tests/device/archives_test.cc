@@ -1,0 +1,265 @@
+// torch::save, torch::load, TorchScript's archives and pickles with values on the device.
+#include <caffe2/serialize/inline_container.h>
+#include <torch/script.h>
+
+#include <sstream>
+
+#include "tests/device/support.h"
+
+namespace sluice::tests {
+namespace {
+
+namespace nn = torch::nn;
+
+nn::Sequential small_model() {
+  return nn::Sequential(nn::Linear(3, 4), nn::BatchNorm1d(4), nn::Linear(4, 2));
+}
+
+template <typename Value>
+std::string saved(const Value& value) {
+  std::ostringstream stream;
+  torch::save(value, stream);
+  return stream.str();
+}
+
+template <typename Value>
+void load(Value& value, const std::string& bytes, std::optional<torch::Device> device = std::nullopt) {
+  std::istringstream stream(bytes);
+  torch::load(value, stream, device);
+}
+
+void expect_same_modules(nn::Module& found, nn::Module& expected) {
+  expect_same(found.parameters(), expected.parameters(), 0);
+  expect_same(found.buffers(), expected.buffers(), 0);
+}
+
+TEST(Archives, ATensorGoesThroughAFileBothWays) {
+  torch::Tensor x = ramp({3, 4});
+  torch::Tensor found;
+  load(found, saved(x.to(test_device())));
+  EXPECT_TRUE(found.device().is_cpu());  // so that every other program reads the file, too
+  expect_same(found, x, 0);
+  torch::Tensor back;
+  load(back, saved(x), test_device());
+  EXPECT_EQ(back.device(), test_device());
+  expect_same(back, x, 0);
+  torch::Tensor there = torch::zeros({3, 4}, test_device());
+  load(there, saved(x));
+  EXPECT_EQ(there.device(), test_device());
+  expect_same(there, x, 0);
+  // A view, of which the whole storage is written.
+  load(found, saved(x.to(test_device()).t().slice(0, 1, 3)));
+  expect_same(found, x.t().slice(0, 1, 3), 0);
+}
+
+TEST(Archives, AVectorOfTensors) {
+  const std::vector<torch::Tensor> x = {ramp({3}), ramp({2, 2}).to(torch::kLong), torch::empty({0, 2})};
+  std::vector<torch::Tensor> there, found;
+  for (const torch::Tensor& tensor : x) there.push_back(tensor.to(test_device()));
+  load(found, saved(there));
+  expect_same(found, x, 0);
+  found.clear();
+  load(found, saved(x), test_device());
+  EXPECT_EQ(found[1].device(), test_device());
+  expect_same(found, x, 0);
+}
+
+TEST(Archives, AModuleStaysWhereItIs) {
+  nn::Sequential here = small_model(), there = small_model(), other = small_model();
+  there->to(test_device());
+  torch::Tensor weight = there->parameters()[0];
+  load(there, saved(here));
+  EXPECT_EQ(weight.device(), test_device());
+  EXPECT_TRUE(weight.requires_grad());
+  EXPECT_TRUE(there->parameters()[0].is_same(weight));
+  expect_same_modules(*there, *here);
+  there->forward(ramp({5, 3}).to(test_device())).sum().backward();
+  EXPECT_TRUE(weight.grad().defined());
+  load(other, saved(there));
+  EXPECT_TRUE(other->parameters()[0].device().is_cpu());
+  expect_same_modules(*other, *there);
+}
+
+template <typename Optimizer, typename Options>
+void expect_optimizer_resumes(const Options& options) {
+  auto train = [](nn::Sequential& model, torch::optim::Optimizer& optimizer, int steps) {
+    const torch::Device device = model->parameters()[0].device();
+    torch::Tensor x = ramp({5, 3}).to(device), y = ramp({5, 2}).to(device);
+    for (int step = 0; step < steps; ++step) {
+      optimizer.step([&] {
+        optimizer.zero_grad();
+        torch::Tensor loss = nn::functional::mse_loss(model->forward(x), y);
+        loss.backward();
+        return loss;
+      });
+    }
+  };
+  auto make = [] { return nn::Sequential(nn::Linear(3, 4), nn::Tanh(), nn::Linear(4, 2)); };
+  nn::Sequential expected = make(), first = make(), second = make();
+  load(first, saved(expected));
+  first->to(test_device());
+  second->to(test_device());
+  Optimizer one(expected->parameters(), options), two(first->parameters(), options),
+      three(second->parameters(), options);
+  train(expected, one, 5);
+  train(first, two, 3);
+  load(second, saved(first));
+  load(three, saved(two));
+  train(second, three, 2);
+  expect_same(second->parameters(), expected->parameters(), 2e-4);
+  // And on the CPU.
+  nn::Sequential fourth = make();
+  Optimizer four(fourth->parameters(), options);
+  load(fourth, saved(first));
+  load(four, saved(two));
+  train(fourth, four, 2);
+  expect_same(fourth->parameters(), expected->parameters(), 2e-4);
+}
+
+TEST(Archives, OptimizersResumeOnTheDeviceAndOnTheCpu) {
+  torch::manual_seed(3);
+  expect_optimizer_resumes<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9));
+  expect_optimizer_resumes<torch::optim::Adam>(torch::optim::AdamOptions(0.01).amsgrad(true));
+  expect_optimizer_resumes<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01));
+  expect_optimizer_resumes<torch::optim::RMSprop>(
+      torch::optim::RMSpropOptions(0.01).momentum(0.5).centered(true));
+  expect_optimizer_resumes<torch::optim::Adagrad>(torch::optim::AdagradOptions(0.05));
+}
+
+torch::jit::Module script() {
+  torch::jit::Module module("m");
+  module.register_parameter("weight", ramp({3, 2}).requires_grad_(), false);
+  module.register_buffer("shift", ramp({2}));
+  module.define("def forward(self, x):\n  return torch.relu(torch.mm(x, self.weight) + self.shift) + 0.5\n");
+  return module;
+}
+
+torch::jit::Module load_script(const std::string& bytes, std::optional<torch::Device> device = std::nullopt) {
+  std::istringstream stream(bytes);
+  return torch::jit::load(stream, device);
+}
+
+std::string saved(const torch::jit::Module& module) {
+  std::ostringstream stream;
+  module.save(stream);
+  return stream.str();
+}
+
+TEST(Archives, ScriptsAreLoadedOntoTheDeviceSavedAndFrozen) {
+  torch::jit::Module here = script();
+  torch::Tensor x = ramp({4, 3});
+  const torch::Tensor expected = here.forward({x}).toTensor();
+  torch::jit::Module there = load_script(saved(here), test_device());
+  EXPECT_EQ(there.attr("weight").toTensor().device(), test_device());
+  EXPECT_TRUE(there.attr("weight").toTensor().requires_grad());
+  expect_same(there.forward({x.to(test_device())}).toTensor(), expected);
+  torch::jit::Module back = load_script(saved(there));
+  EXPECT_TRUE(back.attr("weight").toTensor().device().is_cpu());
+  expect_same(back.forward({x}).toTensor(), expected);
+  there.eval();
+  torch::jit::Module frozen = torch::jit::freeze(there);
+  expect_same(frozen.forward({x.to(test_device())}).toTensor(), expected);
+  torch::jit::Module again = load_script(saved(frozen), test_device());
+  expect_same(again.forward({x.to(test_device())}).toTensor(), expected);
+}
+
+TEST(Archives, PicklesHoldTensorsOfTheDevice) {
+  c10::Dict<std::string, torch::Tensor> dict;
+  dict.insert("a", ramp({2, 3}).to(test_device()));
+  dict.insert("b", ramp({4}).to(test_device()).slice(0, 1, 3));
+  const auto found = torch::pickle_load(torch::pickle_save(dict)).toGenericDict();
+  expect_same(found.at("a").toTensor(), ramp({2, 3}), 0);
+  expect_same(found.at("b").toTensor(), ramp({4}).slice(0, 1, 3), 0);
+  EXPECT_TRUE(found.at("a").toTensor().device().is_cpu());
+}
+
+// The archive as PyTorch/XLA writes it: its tensors are said to be on xla:0.
+std::vector<char> marked_as_xla(const std::vector<char>& bytes) {
+  std::istringstream in(std::string(bytes.begin(), bytes.end()));
+  caffe2::serialize::PyTorchStreamReader reader(&in);
+  std::ostringstream out;
+  {
+    caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, size_t size) {
+      out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+      return size;
+    });
+    for (const std::string& name : reader.getAllRecords()) {
+      if (name == "version" || name == ".data/serialization_id" || name == "byteorder") continue;
+      const auto [data, size] = reader.getRecord(name);
+      std::string record(static_cast<const char*>(data.get()), size);
+      const std::string cpu("X\3\0\0\0cpu", 8), xla("X\5\0\0\0xla:0", 10);
+      for (size_t at = record.find(cpu); at != std::string::npos; at = record.find(cpu, at + 1))
+        record.replace(at, cpu.size(), xla);
+      writer.writeRecord(name, record.data(), record.size());
+    }
+    writer.writeEndOfFile();
+  }
+  const std::string text = out.str();
+  return {text.begin(), text.end()};
+}
+
+TEST(Archives, FilesOfPyTorchXlaComeBackToTheDevice) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const std::vector<char> bytes = marked_as_xla(torch::pickle_save(ramp({2, 3})));
+  const torch::Tensor found = torch::pickle_load(bytes).toTensor();
+  EXPECT_EQ(found.device(), test_device());
+  expect_same(found, ramp({2, 3}), 0);
+}
+
+TEST(RawMemory, WhoAsksForItIsToldToCopyFirst) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  torch::Tensor x = ramp({2, 3}).to(test_device());
+  const char* told = "lives on xla:0";
+  EXPECT_THAT(thrown([&] { x.data_ptr<float>(); }), testing::HasSubstr(told));
+  EXPECT_THAT(thrown([&] { x.const_data_ptr<float>(); }), testing::HasSubstr(told));
+  EXPECT_THAT(thrown([&] { x.mutable_data_ptr(); }), testing::HasSubstr(told));
+  EXPECT_THAT(thrown([&] { x.data_ptr(); }), testing::HasSubstr(told));
+  EXPECT_THAT(thrown([&] { x.accessor<float, 2>(); }), testing::HasSubstr(told));
+  EXPECT_THAT(thrown([&] { x.storage().data(); }), testing::HasSubstr(told));
+  torch::Tensor host = x.cpu();
+  EXPECT_FLOAT_EQ((host.accessor<float, 2>()[1][2]), ramp({2, 3})[1][2].item<float>());
+}
+
+TEST(RawMemory, WhatIsAskedOfATensorIsAnswered) {
+  torch::Tensor x = ramp({2, 3}).to(test_device());
+  EXPECT_EQ(x.storage().nbytes(), 24u);
+  EXPECT_EQ(x.storage().use_count(), 1u);
+  EXPECT_EQ(x.nbytes(), 24u);
+  EXPECT_EQ(x.options().device(), test_device());
+  std::ostringstream text;
+  text << x.options();
+  EXPECT_THAT(text.str(), testing::HasSubstr(on_cpu() ? "device=cpu" : "device=xla:0"));
+  EXPECT_FALSE(x.is_pinned());
+  EXPECT_TRUE(x.is_set_to(x));
+  EXPECT_TRUE(x.is_set_to(x.detach()));
+  EXPECT_FALSE(x.is_set_to(x.clone()));
+  EXPECT_FALSE(x.is_set_to(x.t()));
+  EXPECT_TRUE(x.is_alias_of(x.t()));
+}
+
+TEST(RawMemory, HostMemoryIsCopiedNotTaken) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  float values[4] = {1, 2, 3, 4};
+  const auto on_device = torch::TensorOptions().device(test_device());
+  EXPECT_THAT(thrown([&] { torch::from_blob(values, {4}, on_device); }), testing::HasSubstr(".to(xla:0)"));
+  expect_same(torch::from_blob(values, {4}).to(test_device()), torch::tensor({1.f, 2.f, 3.f, 4.f}), 0);
+  // Pinned memory is ordinary memory here.
+  torch::Tensor pinned = ramp({3}).pin_memory();
+  EXPECT_TRUE(pinned.device().is_cpu());
+  expect_same(pinned.to(test_device(), /*non_blocking=*/true), ramp({3}), 0);
+}
+
+TEST(Generators, TheDeviceDrawsFromTheGeneratorsOfTheHost) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  torch::Generator one = at::globalContext().defaultGenerator(test_device());
+  EXPECT_EQ(one, at::detail::getDefaultCPUGenerator());
+  auto draw = [](uint64_t seed) {
+    torch::Generator own = at::detail::createCPUGenerator(seed);
+    return torch::randn({4}, own, torch::TensorOptions().device(test_device())).cpu();
+  };
+  expect_same(draw(3), draw(3), 0);
+  EXPECT_FALSE(torch::equal(draw(3), draw(4)));
+}
+
+}  // namespace
+}  // namespace sluice::tests

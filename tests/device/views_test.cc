@@ -1,0 +1,125 @@
+// Views whose places change, and the strides of results.
+#include "tests/device/support.h"
+
+namespace sluice::tests {
+namespace {
+
+int64_t programs() { return counters().programs; }
+
+TEST(ChangingPlaces, AreOneProgramAfterTheFirstFew) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  restart();
+  const torch::Tensor host = ramp({50, 3, 2});
+  torch::Tensor images = host.to(test_device());
+  int64_t before = programs();
+  for (int64_t i = 0; i < 50; ++i) expect_same(images[i], host[i], 0, c10::str("image ", i));
+  EXPECT_LE(programs() - before, 6);
+  before = programs();
+  for (int64_t i = 0; i + 10 <= 50; ++i) expect_same(images.slice(0, i, i + 10), host.slice(0, i, i + 10), 0);
+  EXPECT_LE(programs() - before, 6);
+  // Parts that do not lie together: every second column of a row of planes.
+  const torch::Tensor planes = ramp({40, 4, 6});
+  torch::Tensor there = planes.to(test_device());
+  auto part = [](const torch::Tensor& x, int64_t i) { return x.select(0, i).t().slice(0, 1, 6, 2); };
+  before = programs();
+  for (int64_t i = 0; i < 40; ++i) expect_same(part(there, i), part(planes, i), 0, c10::str("plane ", i));
+  EXPECT_LE(programs() - before, 6);
+}
+
+TEST(ChangingPlaces, AreWrittenByOneProgram) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  restart();
+  torch::Tensor cache = torch::zeros({30, 4}, test_device()), expected = torch::zeros({30, 4});
+  torch::Tensor columns = torch::zeros({4, 30}, test_device());
+  const int64_t before = programs();
+  for (int64_t i = 0; i < 30; ++i) {
+    const torch::Tensor row = ramp({4}, 0.1 * static_cast<double>(i + 1));
+    cache[i].copy_(row);
+    columns.select(1, i).add_(row.to(test_device()));
+    expected[i].copy_(row);
+    sync("step");
+  }
+  EXPECT_LE(programs() - before, 8);
+  expect_same(cache, expected, 0);
+  expect_same(columns, expected.t(), 0);
+}
+
+TEST(Strides, OfResultsAreLibTorchsOwn) {
+  const std::pair<const char*, std::function<torch::Tensor(torch::Tensor)>> cases[] = {
+      {"add", [](auto x) { return x + 1; }},
+      {"relu", [](auto x) { return torch::relu(x); }},
+      {"flip", [](auto x) { return x.flip(0); }},
+      {"sigmoid", [](auto x) { return torch::sigmoid(x); }},
+      {"binary", [](auto x) { return x * x.clone(); }},
+      {"broadcast", [](auto x) { return x + torch::ones({x.size(-1)}, x.options()); }},
+      {"clone", [](auto x) { return x.clone(); }},
+      {"contiguous", [](auto x) { return x.contiguous(); }},
+      {"zeros_like", [](auto x) { return torch::zeros_like(x); }},
+      {"where", [](auto x) { return torch::where(x > 0, x, -x); }},
+      {"sum", [](auto x) { return x.sum(0, true); }},
+  };
+  const torch::Tensor x = ramp({4, 6}),
+                      image = ramp({2, 3, 4, 5}).contiguous(torch::MemoryFormat::ChannelsLast);
+  const std::vector<torch::Tensor> inputs = {x.t(), x.slice(1, 0, 6, 2),
+                                             x.view({4, 3, 2}).permute({2, 0, 1})};
+  for (const auto& [name, call] : cases) {
+    for (const torch::Tensor& input : inputs) {
+      const torch::Tensor there =
+          x.to(test_device()).as_strided(input.sizes(), input.strides(), input.storage_offset());
+      const torch::Tensor expected = call(input), found = call(there);
+      EXPECT_EQ(found.strides(), expected.strides()) << name << " of strides " << input.strides();
+      expect_same(found, expected, 1e-6, name);
+    }
+  }
+  // Convolution, normalization and pooling keep the order of an image's channels.
+  const torch::Tensor there = image.to(test_device());
+  EXPECT_TRUE(there.is_contiguous(torch::MemoryFormat::ChannelsLast));
+  torch::nn::Conv2d convolution(torch::nn::Conv2dOptions(3, 4, 3));
+  torch::nn::BatchNorm2d norm(4);
+  auto network = [&](const torch::Tensor& input) {
+    return torch::max_pool2d(torch::relu(norm->forward(convolution->forward(input))), 2);
+  };
+  const torch::Tensor expected = network(image);
+  convolution->to(test_device());
+  norm = torch::nn::BatchNorm2d(4);
+  norm->to(test_device());
+  const torch::Tensor found = network(there);
+  EXPECT_EQ(found.strides(), expected.strides());
+  expect_same(found, expected, 1e-4);
+}
+
+TEST(Strides, DecideWhatAWriteThroughAViewChanges) {
+  auto run = [](torch::Device device) {
+    torch::Tensor a = ramp({3, 4}).to(device);
+    torch::Tensor flipped = a.t().flip(0);
+    flipped.flatten().zero_();  // a copy, for the flipped tensor keeps the strides of a transpose
+    return flipped;
+  };
+  expect_same(run(test_device()), run(torch::kCPU), 0);
+}
+
+TEST(Overlap, WritesThatLibTorchRefusesAreRefused) {
+  auto expect_refused = [](const char* words, const std::function<void(torch::Tensor)>& call) {
+    EXPECT_THAT(thrown([&] { call(ramp({4, 4})); }), testing::HasSubstr(words));
+    EXPECT_THAT(thrown([&] { call(ramp({4, 4}).to(test_device())); }), testing::HasSubstr(words));
+  };
+  const char* one_place = "more than one element of the written-to tensor refers to a single memory location";
+  const char* partly =
+      "some elements of the input tensor and the written-to tensor refer to a single memory location";
+  expect_refused(one_place, [](torch::Tensor x) { x.select(0, 0).expand({3, 4}).add_(1); });
+  expect_refused(one_place, [](torch::Tensor x) { x.select(0, 0).expand({3, 4}).copy_(ramp({3, 4})); });
+  expect_refused(partly, [](torch::Tensor x) { x.copy_(x.t()); });
+  expect_refused(partly, [](torch::Tensor x) { x.add_(x.t()); });
+  expect_refused(partly, [](torch::Tensor x) { x.slice(0, 1).copy_(x.slice(0, 0, 3)); });
+  auto allowed = [](torch::Device device) {
+    torch::Tensor x = ramp({4, 4}).to(device);
+    x.add_(x);
+    x.slice(0, 0, 2).copy_(x.slice(0, 2));
+    x.select(1, 0).mul_(x.select(1, 2));
+    return x;
+  };
+  expect_same(allowed(test_device()), allowed(torch::kCPU), 0);
+}
+
+}  // namespace
+}  // namespace sluice::tests

@@ -1,0 +1,46 @@
+// Small programs in the style of public tutorials: written for any device, which is their only argument.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice::tests {
+
+// What a program prints step by step: the losses, as a tutorial reads them, and how many programs the device
+// had compiled by then.
+class Curve {
+ public:
+  void add(const torch::Tensor& loss);
+  const std::vector<double>& losses() const { return losses_; }
+  // Compiled behind the third step: what follows a step's last read is cut with the next one.
+  int64_t later_programs() const;
+
+ private:
+  std::vector<double> losses_;
+  std::vector<int64_t> programs_;
+};
+
+struct TutorialProgram {
+  std::string name;
+  void (*run)(torch::Device device, Curve& curve);
+  double tolerance = 2e-3;  // of the losses, relative
+};
+
+std::vector<TutorialProgram> image_programs();
+std::vector<TutorialProgram> generative_programs();
+std::vector<TutorialProgram> sequence_programs();
+std::vector<TutorialProgram> other_programs();
+
+inline constexpr int kSteps = 6;
+
+// Made on the CPU, so that every device gets the same numbers.
+inline torch::Tensor images(int64_t count, int64_t channels, int64_t size, torch::Device device) {
+  return torch::rand({count, channels, size, size}).to(device);
+}
+inline torch::Tensor labels(int64_t count, int64_t classes, torch::Device device) {
+  return torch::randint(classes, {count}, torch::kLong).to(device);
+}
+
+}  // namespace sluice::tests
