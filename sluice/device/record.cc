@@ -272,13 +272,18 @@ void add_row(torch::Library& library, const ops::Row& row,
 }  // namespace
 
 void register_rows() {
-  static auto* library =
-      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::XLA, __FILE__, __LINE__);
+  const auto library = [](const char* space) {
+    return new torch::Library(torch::Library::IMPL, space, c10::DispatchKey::XLA, __FILE__, __LINE__);
+  };
+  static auto *aten = library("aten"), *own = library("sluice");
   std::multimap<std::string, c10::OperatorName> names;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames())
     names.emplace(name.name, name);
   for (const ops::Row& row : ops::rows()) {
-    if (base::starts_with(row.name, "aten::")) add_row(*library, row, names);
+    if (base::starts_with(row.name, "aten::"))
+      add_row(*aten, row, names);
+    else if (names.contains(std::string(row.name)))  // most of the device's own are recorded without a schema
+      add_row(*own, row, names);
   }
 }
 
@@ -287,6 +292,7 @@ void register_kernels() {
   install_backward_engine();
   register_hooks();
   register_hand_written_kernels();
+  register_recurrent();
   register_rows();
   register_attention();
   register_fallback();

@@ -14,6 +14,8 @@ void register_hand_written_kernels();
 void register_hooks();
 void register_fallback();
 void register_attention();
+// Before the rows: it defines the operations of recurrent layers that have rows.
+void register_recurrent();
 void register_autocast();
 
 }  // namespace sluice::device

@@ -30,6 +30,7 @@ const Family kFamilies[] = {
     {"Normalization", normalization_rows},
     {"Softmax", softmax_rows},
     {"Attention", attention_rows},
+    {"Recurrent layers", recurrent_rows},
     {"Losses", loss_rows},
     {"Indexing, gathering and scattering", index_rows},
     {"Upsampling and grids", resample_rows},
@@ -56,6 +57,11 @@ const char* kIntroduction =
     "host "
     "and device and `.item()` are the device's own "
     "([sluice/device/operators/without_rows.cc](../sluice/device/operators/without_rows.cc)).\n"
+    "- Recurrent layers (`lstm`, `gru`, `rnn_tanh`, `rnn_relu`, of packed sequences too) are a product and a "
+    "loop "
+    "for each layer and direction ([recurrent.cc](../sluice/ops/recurrent.cc)), so that a program does not "
+    "grow with its sequences. LibTorch takes an LSTM with projections apart. A second derivative is an "
+    "error.\n"
     "- Everything else runs on the CPU, with one warning that names it ([device.md](device.md#fallback)).\n"
     "- A number argument (`Scalar`, `float`) is an input of the program: changing it does not recompile. "
     "Those "
