@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/graph_task.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -207,13 +208,15 @@ class Recorder final : public c10::OperatorKernel {
   size_t outputs_;
 };
 
-// The schema's arguments without `out` ones, and whether self is written.
+// The schema's arguments without `out` ones, and whether self is written. What the row names in `writes` is
+// an argument like others.
 struct Form {
   std::vector<std::string> types;
   size_t outputs = 0;
   bool writes_self = false;
 };
-Form form_of(const c10::FunctionSchema& schema) {
+Form form_of(const ops::Row& row, const c10::FunctionSchema& schema) {
+  const std::vector<std::string> kept = base::split(row.writes, ' ');
   Form form;
   for (const c10::Argument& argument : schema.arguments()) {
     const bool written = argument.alias_info() && argument.alias_info()->isWrite();
@@ -223,7 +226,7 @@ Form form_of(const c10::FunctionSchema& schema) {
     }
     if (written && form.types.empty())
       form.writes_self = true;
-    else if (written)
+    else if (written && std::find(kept.begin(), kept.end(), argument.name()) == kept.end())
       form.outputs = 1000;  // writes something else: no variant of ours
     form.types.push_back(argument.real_type()->str());
   }
@@ -239,7 +242,7 @@ void add_row(torch::Library& library, const ops::Row& row,
   const auto functional = dispatcher.findSchema({base, overload});
   if (!functional)
     throw Error(Code::kInternal, base::str("row ", row.name, ": this LibTorch has no such operation"));
-  const Form wanted = form_of(functional->schema());
+  const Form wanted = form_of(row, functional->schema());
   auto signature = std::make_shared<const Signature>(make_signature(row, functional->schema()));
 
   auto add = [&](const c10::OperatorName& name, Variant variant, size_t outputs) {
@@ -250,12 +253,15 @@ void add_row(torch::Library& library, const ops::Row& row,
   add({base, overload}, wanted.writes_self ? Variant::kInPlace : Variant::kFunctional, 0);
   // "normal_functional" is the functional form of "normal_".
   const std::string stem = base::ends_with(base, "_functional") ? base.substr(0, base.size() - 11) : base;
-  for (const std::string& name : {base, stem + "_"}) {
+  // "__lshift__" in place is "__ilshift__".
+  const std::string in_place =
+      base::starts_with(base, "aten::__") ? "aten::__i" + base.substr(8) : stem + "_";
+  for (const std::string& name : {base, in_place}) {
     auto [first, last] = names.equal_range(name);
     for (; first != last; ++first) {
       const auto other = dispatcher.findSchema(first->second);
       if (!other) continue;
-      const Form form = form_of(other->schema());
+      const Form form = form_of(row, other->schema());
       std::vector<std::string> factory = form.types;
       factory.insert(factory.end(), kFactoryOptions.begin(), kFactoryOptions.end());
       if (form.outputs == 1 && !form.writes_self && factory == wanted.types)
@@ -295,6 +301,7 @@ void register_kernels() {
   register_recurrent();
   register_rows();
   register_attention();
+  register_composites();
   register_fallback();
   register_autocast();
 }

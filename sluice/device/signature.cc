@@ -108,6 +108,15 @@ void add_tensor(const Signature& signature, size_t index, const at::Tensor& tens
                 "' ", tensor.sizes(), " on ", tensor.device().str(), "; move it with .to(device)"));
 }
 
+void check_numbers(const Signature& signature, c10::ArrayRef<c10::IValue> arguments) {
+  const std::string problem = signature.row->numbers([&](std::string_view name) {
+    for (size_t i = 0; i < signature.names.size(); ++i)
+      if (signature.names[i] == name) return scalar_of(arguments[i]).number.real;
+    throw Error(Code::kInternal, base::str(signature.row->name, " has no argument '", name, "'"));
+  });
+  if (!problem.empty()) throw Error(Code::kInvalidArgument, base::str(signature.row->name, ": ", problem));
+}
+
 }  // namespace
 
 Signature make_signature(const ops::Row& row, const c10::FunctionSchema& functional) {
@@ -133,6 +142,7 @@ Signature make_signature(const ops::Row& row, const c10::FunctionSchema& functio
 }
 
 void read_arguments(const Signature& signature, c10::ArrayRef<c10::IValue> arguments, Call& call) {
+  if (signature.row->numbers != nullptr) check_numbers(signature, arguments);
   call.key.push_back(reinterpret_cast<uintptr_t>(signature.row));
   call.numbers.resize(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -2,7 +2,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "sluice/ops/common.h"
+#include "sluice/base/strings.h"
+#include "sluice/ops/random.h"
 #include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
@@ -151,6 +152,21 @@ Values hardshrink_backward(Emit& e) {
   return o.result(o.b.select(inside_of_lambd(e, o, o.v[1]), o.zero, o.v[0]));
 }
 
+// Training: each element that is not above 0 times a random slope, which is kept in `noise`.
+Values rrelu(Emit& e) {
+  const Operands o = prepare(e, {"self"});
+  const double lower = e.number("lower"), upper = e.number("upper");
+  e.check(lower <= upper,
+          base::str("expected a lower bound of at most the upper bound, found ", lower, " and ", upper));
+  const Value x = o.v[0], positive = compare_with(o, x, Compare::kGt, o.zero);
+  const DType noise = e.tensor("noise").dtype();
+  if (!e.boolean("training"))
+    return {to(o.b, o.b.select(positive, x, o.times(x, (lower + upper) / 2)), o.dtype), Value()};
+  const Value drawn = o.plus(o.times(Source(e).uniform(x.dtype(), x.dims()), upper - lower), lower);
+  const Value slope = o.b.select(compare_with(o, x, Compare::kLe, o.zero), drawn, o.one);
+  return {to(o.b, o.b.multiply(x, slope), o.dtype), to(o.b, slope, noise)};
+}
+
 // ---- exponential ----
 
 Values elu(Emit& e) {
@@ -272,7 +288,7 @@ Values gelu(Emit& e) {
   Value x = o.v[0];
   const bool by_tanh = gelu_by_tanh(e);
   const auto value = [&] {
-    Value gate = by_tanh ? o.b.tanh(gelu_inner(o, x)) : o.b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2));
+    Value gate = by_tanh ? o.b.tanh(gelu_inner(o, x)) : erf(o.b, o.times(x, std::numbers::sqrt2 / 2));
     return Values{o.b.multiply(o.times(x, 0.5), o.plus(gate, 1))};
   };
   return o.result((by_tanh ? value() : o.b.composite(composites::kGelu, {e.tensor("self")}, {}, value))[0]);
@@ -289,7 +305,7 @@ Values gelu_backward(Emit& e) {
     return o.result(b.multiply(o.v[0], b.add(o.times(o.plus(t, 1), 0.5), bend)));
   }
   const auto gradient = [&] {
-    Value cdf = o.times(o.plus(b.chlo("erf", o.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
+    Value cdf = o.times(o.plus(erf(b, o.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
     Value pdf = o.times(b.exp(o.times(square, -0.5)), 1 / std::sqrt(2 * std::numbers::pi));
     return Values{b.multiply(o.v[0], b.add(cdf, b.multiply(x, pdf)))};
   };
@@ -351,6 +367,11 @@ const Row kRows[] = {
     {.name = "aten::_prelu_kernel", .emit = prelu},
     {.name = "aten::_prelu_kernel_backward", .emit = prelu_backward},
     {.name = "aten::relu", .emit = relu},
+    {.name = "aten::rrelu_with_noise",
+     .emit = rrelu,
+     .constants = "lower upper",
+     .writes = "noise",
+     .random = true},
     {.name = "aten::sigmoid_backward", .emit = sigmoid_backward},
     {.name = "aten::silu", .emit = silu},
     {.name = "aten::silu_backward", .emit = silu_backward},

@@ -1,5 +1,6 @@
 #include "sluice/ops/common.h"
 
+#include <cmath>
 #include <limits>
 
 namespace sluice::ops {
@@ -78,6 +79,38 @@ double largest_finite(DType dtype) {
     default:
       return std::numeric_limits<double>::max();
   }
+}
+
+double smallest_normal(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return 0x1p-14;
+    case DType::kBF16:
+    case DType::kF32:
+      return std::numeric_limits<float>::min();
+    default:
+      return std::numeric_limits<double>::min();
+  }
+}
+
+Value erf(Builder& b, Value x) {
+  Value value = b.chlo("erf", x);
+  if (x.dtype() == DType::kF64) return value;
+  // XLA's polynomial ends at 1 - 1.8e-7.
+  constexpr double kOneFrom = 3.8325069;
+  Value is_one = b.compare(b.abs(x), number_like(b, kOneFrom, x), Compare::kGe);
+  return b.select(is_one, b.sign(x), value);
+}
+
+Value p_norm(Builder& b, Value x, double p, const Dims& dims) {
+  Value size = b.abs(x);
+  if (p == 0) return b.reduce_sum(to(b, b.compare(x, number_like(b, 0, x), Compare::kNe), x.dtype()), dims);
+  if (p == INFINITY) return b.reduce_max(size, dims);
+  if (p == -INFINITY) return b.reduce_min(size, dims);
+  if (p == 1) return b.reduce_sum(size, dims);
+  if (p == 2) return b.sqrt(b.reduce_sum(b.multiply(x, x), dims));
+  Value total = b.reduce_sum(b.power(size, number_like(b, p, size)), dims);
+  return b.power(total, number_like(b, 1 / p, total));
 }
 
 Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim, const Combine& combine) {

@@ -34,8 +34,13 @@ Value sign_bit(Builder& b, Value x);
 Value truncate(Builder& b, Value x);  // towards zero; x a float
 // min(max(x, 0) …) and so on with constants.
 Value clamp_between(Builder& b, Value x, double low, double high);
-// The largest finite number of an element type.
+// The largest finite and the smallest normal number of an element type.
 double largest_finite(DType dtype);
+double smallest_normal(DType dtype);
+// The error function; ±1 where the nearest number of x's type is that.
+Value erf(Builder& b, Value x);
+// (sum of |x|^p over dims)^(1/p), in x's type, a compute type; p may be 0 (which counts) or ±infinity.
+Value p_norm(Builder& b, Value x, double p, const Dims& dims);
 
 // Combines along `dim` from its start: result[i] = x[0] ∘ … ∘ x[i], in log2(n) steps. `fill` holds the
 // neutral element of each operand; combine(earlier…, later…) -> combined…

@@ -35,12 +35,30 @@ Value read_index_vector(Emit& e, int64_t size, int64_t lowest = 0) {
   return index;
 }
 
+// Nothing can be read from an empty dimension.
+void check_not_out_of_range(Emit& e, Value index, int64_t dim, int64_t size) {
+  e.check(size > 0 || index.type().numel() == 0,
+          base::str("expected no positions in dimension ", dim, ", which is empty, found ",
+                    index.type().numel(), ": index out of range"));
+}
+
 Values index_select(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), x = at_least_1d(b, self);
   const int64_t dim = read_dim(e);
-  const Value result = take_along(b, x, dim, read_index_vector(e, x.dim(dim)));
+  const Value index = read_index_vector(e, x.dim(dim));
+  check_not_out_of_range(e, index, dim, x.dim(dim));
+  const Value result = take_along(b, x, dim, index);
   return {self.rank() == 0 ? b.reshape(result, {}) : result};
+}
+
+// The positions have the rank of `x` and, but for `dim`, no size above its sizes.
+void check_fits(Emit& e, Value index, std::string_view name, Value x, std::optional<int64_t> dim) {
+  bool fits = index.rank() == x.rank();
+  for (int64_t d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.dim(d) <= x.dim(d);
+  e.check(fits, base::str("expected an index of ", x.rank(), " dimensions, no larger than '", name, "' ",
+                          x.type().str(), dim ? base::str(" apart from dimension ", *dim) : "", ", found ",
+                          index.type().str()));
 }
 
 Values gather(Emit& e) {
@@ -50,8 +68,8 @@ Values gather(Emit& e) {
   const Value index = read_index(e, x.dim(dim));
   if (index.type().numel() == 0) return {zeros(b, Type{x.dtype(), index.dims()})};
   const Value where = at_least_1d(b, index);
-  e.check(where.rank() == x.rank(),
-          base::str("expected positions of ", x.rank(), " dimensions, found ", index.type().str()));
+  check_fits(e, where, "self", x, dim);
+  check_not_out_of_range(e, where, dim, x.dim(dim));
   return {b.reshape(gather_elements(b, x, dim, where), index.dims())};
 }
 
@@ -62,14 +80,12 @@ Value scatter_into(Emit& e, Value target, Value updates, const Region& body) {
   const int64_t dim = read_dim(e);
   const Value index = at_least_1d(b, read_index(e, x.dim(dim)));
   if (index.type().numel() == 0) return target;
-  e.check(index.rank() == x.rank(),
-          base::str("expected positions of ", x.rank(), " dimensions, found ", index.type().str()));
+  check_fits(e, index, "self", x, dim);
   updates = to(b, updates, x.dtype());
   if (updates.rank() == 0) {
     updates = b.broadcast(updates, index.dims());
   } else {
-    e.check(updates.rank() == x.rank(),
-            base::str("expected updates of ", x.rank(), " dimensions, found ", updates.type().str()));
+    check_fits(e, index, "src", updates, {});
     updates = b.slice(updates, Dims(index.dims().size(), 0), index.dims());
   }
   return b.reshape(scatter_elements(b, x, dim, index, updates, body), target.dims());
@@ -148,10 +164,11 @@ Values scatter_reduce(Emit& e) {
 
 // ---- Slices along a dimension ----
 
-// `updates` (with self's other dims) combined into self's slices at `index`.
-Values put_slices(Emit& e, Value index, Value updates, const Region& body) {
+// `updates` (with target's other dims) combined into target's slices at `index`, in the updates' element
+// type.
+Value put_into(Emit& e, Value target, Value index, Value updates, const Region& body) {
   Builder& b = e.b;
-  const Value self = e.tensor("self"), x = at_least_1d(b, self);
+  const Value x = at_least_1d(b, target);
   const int64_t dim = read_dim(e);
   Dims dims = x.dims();
   dims[static_cast<size_t>(dim)] = index.dim(0);
@@ -161,7 +178,12 @@ Values put_slices(Emit& e, Value index, Value updates, const Region& body) {
           base::str("expected a source of ", Type{x.dtype(), dims}.str(), ", found ", updates.type().str()));
   const DType compute = updates.dtype();
   const Value result = scatter_slices(b, to(b, x, compute), dim, index, b.reshape(updates, dims), body);
-  return {b.reshape(to(b, result, self.dtype()), self.dims())};
+  return b.reshape(result, target.dims());
+}
+
+Values put_slices(Emit& e, Value index, Value updates, const Region& body) {
+  const Value self = e.tensor("self");
+  return {to(e.b, put_into(e, self, index, updates, body), self.dtype())};
 }
 
 int64_t indexed_size(Emit& e) {
@@ -196,14 +218,36 @@ Values index_fill(Emit& e) {
   return put_slices(e, index, e.operand("value", e.tensor("self").dtype()), replace_by_update());
 }
 
+Values index_reduce(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self"), given = read_source(e);
+  const std::string_view reduce = e.text("reduce");
+  e.check(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+          base::str("expected 'prod', 'mean', 'amax' or 'amin', found '", reduce, "'"));
+  const Value index = read_index_vector(e, indexed_size(e));
+  const Value source = to(b, given, compute_type(given.dtype()));
+  const Reduction reduction = scatter_reduction(e, source.dtype());
+  const bool include_self = e.boolean("include_self");
+  const Value x = to(b, self, source.dtype());
+  const Value start = include_self ? x : put_into(e, x, index, reduction.start, replace_by_update());
+  Value result = put_into(e, start, index, source, reduction.body);
+  if (reduce == "mean") {
+    const Value counted = b.splat(include_self ? 1 : 0, x.type());
+    const Value count = put_into(e, counted, index, b.splat(1, Type{x.dtype(), {}}), add_update());
+    result = divide_down(b, result, b.maximum(count, number_like(b, 1, count)));
+  }
+  return {to(b, result, self.dtype())};
+}
+
 // ---- Positions in the flattened tensor ----
 
 Value flat(Builder& b, Value x) { return b.reshape(x, {x.type().numel()}); }
 
 Values take(Emit& e) {
   Builder& b = e.b;
-  const Value x = flat(b, e.tensor("self"));
-  return {take_along(b, x, 0, wrap_index(b, read_index(e, x.dim(0), -x.dim(0)), x.dim(0)))};
+  const Value x = flat(b, e.tensor("self")), index = read_index(e, x.dim(0), -x.dim(0));
+  check_not_out_of_range(e, index, 0, x.dim(0));
+  return {take_along(b, x, 0, wrap_index(b, index, x.dim(0)))};
 }
 
 Values put(Emit& e) {
@@ -255,6 +299,7 @@ constexpr Row kRows[] = {
     {.name = "aten::scatter_reduce.two", .emit = scatter_reduce},
     {.name = "aten::index_add", .emit = index_add, .constant_if_one = "alpha"},
     {.name = "aten::index_copy", .emit = index_copy},
+    {.name = "aten::index_reduce", .emit = index_reduce},
     {.name = "aten::index_fill.int_Scalar", .emit = index_fill},
     {.name = "aten::index_fill.int_Tensor", .emit = index_fill},
     {.name = "aten::index.Tensor", .emit = index::advanced_get},
@@ -263,6 +308,21 @@ constexpr Row kRows[] = {
     {.name = "aten::take", .emit = take},
     {.name = "aten::put", .emit = put},
     {.name = "aten::embedding_dense_backward", .emit = embedding_backward},
+    {.name = "aten::masked_scatter", .emit = index::masked_scatter},
+    {.name = "aten::masked_scatter_backward", .emit = index::masked_scatter_backward},
+    {.name = "aten::_embedding_bag", .emit = index::embedding_bag},
+    {.name = "aten::_embedding_bag_forward_only", .emit = index::embedding_bag},
+    {.name = "aten::_embedding_bag_backward", .emit = index::embedding_bag_backward},
+    {.name = "aten::_embedding_bag_dense_backward", .emit = index::embedding_bag_backward},
+    {.name = "aten::_embedding_bag_per_sample_weights_backward",
+     .emit = index::embedding_bag_weights_backward},
+    {.name = "aten::embedding_renorm", .emit = index::embedding_renorm, .constants = "norm_type"},
+    {.name = "aten::segment_reduce", .emit = index::segment_reduce, .constants = "initial"},
+    {.name = "aten::_segment_reduce_backward",
+     .emit = index::segment_reduce_backward,
+     .constants = "initial"},
+    {.name = "aten::mode", .emit = index::mode},
+    {.name = "aten::histc", .emit = index::histc, .constants = "min max"},
     {.name = "aten::sort.stable", .emit = index::sort},
     {.name = "aten::topk", .emit = index::topk},
     {.name = "aten::kthvalue", .emit = index::kthvalue},

@@ -1,7 +1,9 @@
 // x[i, :, j]: one gather or scatter for any combination of index tensors and full slices.
 //
-// A boolean mask would give a result whose shape depends on values, which a compiled program cannot have: it
-// is left to the CPU (kUnimplemented). Writing one value under a mask is a select.
+// Reading through a boolean mask would give a result whose shape depends on values, which a compiled program
+// cannot have: it is left to the CPU (kUnimplemented). Writing under a mask is a select: each chosen place
+// takes the value that has its number among the chosen ones. LibTorch raises when there are fewer values;
+// here the last value is taken again.
 #include <algorithm>
 
 #include "sluice/base/error.h"
@@ -51,6 +53,9 @@ Indices read(Emit& e, Value x) {
   }
   if (parts.empty()) return r;
   parts = broadcast_together(b, parts);
+  for (int64_t d : r.indexed)
+    e.check(x.dim(d) > 0 || parts[0].type().numel() == 0,
+            base::str("an index is out of bounds for dimension ", d, " of ", x.type().str()));
   const Dims common = parts[0].dims();
   for (Value& part : parts) {
     Dims column = common;
@@ -71,15 +76,47 @@ Indices read(Emit& e, Value x) {
   return r;
 }
 
-// Where a boolean mask selects, `value` (or old + value) instead of x.
-Value put_masked(Emit& e, Value x, Value mask, int64_t first_dim, Value value) {
+// For each element of a mask, how many chosen ones stand before it, s32; [n].
+Value numbers_of_chosen(Builder& b, Value mask) {
+  const Value flat = to(b, b.reshape(mask, {mask.type().numel()}), DType::kS32);
+  const Values sums = scan(b, {flat}, {b.splat(0, Type{DType::kS32, {}})}, 0,
+                           [](Builder& body, const Values& earlier, const Values& later) {
+                             return Values{body.add(earlier[0], later[0])};
+                           });
+  return b.subtract(sums[0], flat);
+}
+
+// values, [before…, chosen, after…], as x has its dims: each place with the value of its number. The mask
+// takes the place of the dims between.
+Value spread_over_mask(Emit& e, Value x, Value mask, int64_t first_dim, Value values) {
+  Builder& b = e.b;
+  const int64_t behind = x.rank() - first_dim - mask.rank(), rank = first_dim + 1 + behind;
+  e.check(values.rank() <= rank,
+          base::str("expected values of at most ", rank, " dimensions, found ", values.type().str()));
+  Dims dims(at(rank - values.rank()), 1);
+  dims.insert(dims.end(), values.dims().begin(), values.dims().end());
+  const int64_t chosen = dims[at(first_dim)];
+  Dims wanted(x.dims().begin(), x.dims().begin() + first_dim);
+  wanted.push_back(chosen);
+  wanted.insert(wanted.end(), x.dims().end() - behind, x.dims().end());
+  const Value all = b.broadcast(b.reshape(values, dims), wanted);
+  const Value number = numbers_of_chosen(b, mask);
+  return b.reshape(take_along(b, all, first_dim, chosen == 1 ? zeros(b, number.type()) : number), x.dims());
+}
+
+// Where a boolean mask selects, a value (or old + value) instead of x.
+Value put_masked(Emit& e, Value x, Value mask, int64_t first_dim, Value values) {
   Builder& b = e.b;
   Dims dims;
   for (int64_t d = 0; d < mask.rank(); ++d) dims.push_back(first_dim + d);
-  e.check(first_dim + mask.rank() <= x.rank(),
-          base::str("expected a mask that fits ", x.type().str(), ", found ", mask.type().str()));
-  const Value chosen = b.broadcast_in_dim(to(b, mask, DType::kPred), x.dims(), dims);
-  Value written = b.broadcast(b.reshape(value, {}), x.dims());
+  bool fits = first_dim + mask.rank() <= x.rank();
+  for (int64_t d = 0; fits && d < mask.rank(); ++d) fits = mask.dim(d) == x.dim(first_dim + d);
+  e.check(fits, base::str("expected a mask that fits ", x.type().str(), " from dimension ", first_dim,
+                          ", found ", mask.type().str()));
+  if (x.type().numel() == 0 || values.type().numel() == 0) return x;
+  const Value truth = to(b, mask, DType::kPred), chosen = b.broadcast_in_dim(truth, x.dims(), dims);
+  Value written = values.type().numel() == 1 ? b.broadcast(b.reshape(values, {}), x.dims())
+                                             : spread_over_mask(e, x, truth, first_dim, values);
   if (e.boolean("accumulate")) written = b.add(x, written);
   return b.select(chosen, written, x);
 }
@@ -115,7 +152,7 @@ Values advanced_put(Emit& e) {
   const auto given = [](Value index) { return static_cast<bool>(index); };
   const auto first = std::find_if(list.begin(), list.end(), given);
   if (first != list.end() && is_mask(*first)) {
-    if (std::count_if(list.begin(), list.end(), given) != 1 || values.type().numel() != 1) refuse_mask(e);
+    if (std::count_if(list.begin(), list.end(), given) != 1) refuse_mask(e);
     return {to(b, put_masked(e, x, *first, first - list.begin(), updates), self.dtype())};
   }
   const Indices r = read(e, x);
@@ -132,6 +169,34 @@ Values advanced_put(Emit& e) {
                                   .index_vector_dim = r.vectors.rank() - 1},
                                  accumulate ? add_update() : replace_by_update());
   return {to(b, result, self.dtype())};
+}
+
+// The values of `source`, one after another, where the mask is true.
+Values masked_scatter(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self"), mask = e.tensor("mask"), source = e.tensor("source");
+  e.check(mask.dtype() == DType::kPred, base::str("expected a mask of bool, found ", mask.type().str()));
+  e.check(source.dtype() == self.dtype(), base::str("expected a source of the tensor's element type, found ",
+                                                    source.type().str(), " for ", self.type().str()));
+  const Values v = broadcast_together(b, {self, mask});
+  if (v[0].type().numel() == 0 || source.type().numel() == 0) return {v[0]};
+  const Value values = b.reshape(source, {source.type().numel()});
+  const Value read = take_along(b, values, 0, numbers_of_chosen(b, v[1]));
+  return {b.select(v[1], b.reshape(read, v[0].dims()), v[0])};
+}
+
+// The gradient of its source: what lies under the mask, one after another, filled up with zeros.
+Values masked_scatter_backward(Emit& e) {
+  Builder& b = e.b;
+  const Values v = broadcast_together(b, {e.tensor("grad_output"), e.tensor("mask")});
+  const Value source = zeros(b, Type{v[0].dtype(), e.ints("sizes")});
+  const int64_t count = source.type().numel(), all = v[0].type().numel();
+  if (count == 0 || all == 0) return {source};
+  const Value number = numbers_of_chosen(b, v[1]);
+  const Value place = b.select(b.reshape(v[1], {all}), number, b.splat(count, number.type()));
+  const Value made =
+      scatter_slices(b, b.reshape(source, {count}), 0, place, b.reshape(v[0], {all}), replace_by_update());
+  return {b.reshape(made, source.dims())};
 }
 
 }  // namespace sluice::ops::index

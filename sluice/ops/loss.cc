@@ -3,6 +3,8 @@
 // A class label outside [0, classes) that is not ignore_index raises in LibTorch; a compiled program cannot
 // raise, so it makes the loss NaN (the data rooms check labels before that). Its gradient is that of a class
 // without a weight: 0.
+#include "sluice/ops/loss.h"
+
 #include <limits>
 
 #include "sluice/base/strings.h"
@@ -12,7 +14,9 @@
 namespace sluice::ops {
 namespace {
 
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+using loss::kMean;
+using loss::kNone;
+using loss::kSum;
 
 Dims all_dims(Value x) {
   Dims dims;
@@ -127,11 +131,11 @@ Values nll_loss_backward(Emit& e) {
 // A loss of each element: the arguments in the compute type, broadcast together.
 using Pointwise = Value (*)(Emit& e, Value self, Value target);
 
-template <Pointwise loss>
+template <Pointwise kLoss>
 Values pair_loss(Emit& e) {
   const DType dtype = e.promote({"self", "target"});
   const Values v = operands(e, compute_type(dtype), {"self", "target"});
-  return {to(e.b, reduced(e, loss(e, v[0], v[1])), dtype)};
+  return {to(e.b, reduced(e, kLoss(e, v[0], v[1])), dtype)};
 }
 
 // grad_output times the loss's derivative by `self`, over the number of elements for the mean.
@@ -223,6 +227,14 @@ constexpr Row kRows[] = {
     {.name = "aten::binary_cross_entropy", .emit = pair_loss<binary_cross_entropy>},
     {.name = "aten::binary_cross_entropy_backward",
      .emit = pair_loss_backward<binary_cross_entropy_derivative>},
+    {.name = "aten::multi_margin_loss", .emit = loss::multi_margin, .constants = "p"},
+    {.name = "aten::multi_margin_loss_backward", .emit = loss::multi_margin_backward, .constants = "p"},
+    {.name = "aten::multilabel_margin_loss_forward", .emit = loss::multilabel_margin},
+    {.name = "aten::multilabel_margin_loss_backward", .emit = loss::multilabel_margin_backward},
+    {.name = "aten::_ctc_loss", .emit = loss::ctc},
+    {.name = "aten::_ctc_loss.Tensor", .emit = loss::ctc},
+    {.name = "aten::_ctc_loss_backward", .emit = loss::ctc_backward},
+    {.name = "aten::_ctc_loss_backward.Tensor", .emit = loss::ctc_backward},
 };
 
 }  // namespace

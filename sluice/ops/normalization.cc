@@ -282,17 +282,14 @@ Values layer_norm_backward(Emit& e) {
     if (mask.at(2) != 0) made.push_back(to(b, b.reduce_sum(grad, kept), parameters));
     return made;
   };
-  const auto marked = [&] {
-    return b.composite(
+  Values made;
+  if (mask.at(0) == 0)
+    made = gradients();
+  else
+    made = b.composite(
         composites::kLayerNormGradient,
         {e.tensor("grad_out"), input, e.tensor("mean"), e.tensor("rstd"), weight},
         {{"columns", e.ints("normalized_shape")}, {"weight", mask.at(1)}, {"bias", mask.at(2)}}, gradients);
-  };
-  Values made;
-  if (mask.at(0) != 0)
-    made = marked();
-  else
-    made = gradients();
   Values results(3);
   auto next = made.begin();
   for (size_t i = 0; i < results.size(); ++i)
@@ -360,6 +357,11 @@ Values group_norm_backward(Emit& e) {
 
 constexpr Row kRows[] = {
     {.name = "aten::native_batch_norm",
+     .emit = batch_norm,
+     .constants = "eps",
+     .writes = "running_mean running_var",
+     .statistics = true},
+    {.name = "aten::_native_batch_norm_legit",
      .emit = batch_norm,
      .constants = "eps",
      .writes = "running_mean running_var",

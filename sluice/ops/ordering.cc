@@ -97,6 +97,69 @@ Values median(Emit& e) {
   return results;
 }
 
+// The value that occurs most often, the smallest of several, and where it stands last.
+Values mode(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self"), x = at_least_1d(b, self);
+  const int64_t dim = wrap_dim(e.integer("dim"), self.rank()), size = x.dim(dim);
+  e.check(size > 0, "expected a dimension that is not empty");
+  const Sorted s = sort_along(b, x, dim, false);
+  // At the end of a run of equal values: its length. The run begins behind the last change before it.
+  const Value place = positions(b, x.dims(), dim);
+  const auto neighbour = [&](int64_t by) {
+    return gather_elements(
+        b, s.values, dim,
+        clamp_between(b, b.add(place, b.splat(by, place.type())), 0, static_cast<double>(size - 1)));
+  };
+  const auto differs_from = [&](Value other) { return b.compare(s.values, other, Compare::kNe); };
+  const Value begins = b.or_(differs_from(neighbour(-1)), is_equal(b, place, 0));
+  const Value ends = b.or_(differs_from(neighbour(1)), is_equal(b, place, static_cast<double>(size - 1)));
+  const Values starts =
+      scan(b, {b.select(begins, place, zeros(b, place.type()))}, {b.splat(0, Type{DType::kS32, {}})}, dim,
+           [](Builder& body, const Values& earlier, const Values& later) {
+             return Values{body.maximum(earlier[0], later[0])};
+           });
+  const Value length = b.select(ends, b.subtract(place, starts[0]), b.splat(-1, place.type()));
+  const Value kept_longest = b.reshape(b.reduce_max(length, {dim}), without_dim(x.dims(), dim, true));
+  const Value longest = b.compare(length, b.broadcast(kept_longest, x.dims()), Compare::kEq);
+  const Value first = b.reshape(b.reduce_min(b.select(longest, place, b.splat(size, place.type())), {dim}),
+                                without_dim(x.dims(), dim, true));
+  const Dims dims = self.rank() == 0 ? Dims{} : without_dim(x.dims(), dim, e.boolean("keepdim"));
+  return finish(b, gather_elements(b, s.values, dim, first), gather_elements(b, s.positions, dim, first),
+                dims);
+}
+
+// The number of elements in each of `bins` intervals of one width between min and max, the last one closed;
+// what lies outside is left out. With min equal to max: between the smallest and the largest element.
+Values histc(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self");
+  const int64_t bins = e.integer("bins"), count = self.type().numel();
+  const double low = e.number("min"), high = e.number("max");
+  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", self.type().str()));
+  e.check(bins > 0, base::str("expected bins above 0, found ", bins));
+  e.check(low <= high, base::str("expected max to be larger than min, found ", high, " and ", low));
+  const DType compute = compute_type(self.dtype());
+  const Value x = b.reshape(to(b, self, compute), {count}), none = zeros(b, Type{compute, {bins}});
+  if (count == 0) return {to(b, none, self.dtype())};
+  Value first = b.splat(low, Type{compute, {}}), last = b.splat(high, Type{compute, {}});
+  if (low == high) {
+    first = b.reduce_min(x, {0});
+    last = b.reduce_max(x, {0});
+    const Value flat = b.compare(first, last, Compare::kEq), one = number_like(b, 1, first);
+    first = b.select(flat, b.subtract(first, one), first);
+    last = b.select(flat, b.add(last, one), last);
+  }
+  const auto all = [&](Value v) { return b.broadcast(v, {count}); };
+  const Value inside = b.and_(b.compare(x, all(first), Compare::kGe), b.compare(x, all(last), Compare::kLe));
+  const Value scaled =
+      b.divide(b.multiply(b.subtract(x, all(first)), b.splat(bins, x.type())), all(b.subtract(last, first)));
+  const Value place =
+      b.minimum(b.convert(scaled, DType::kS32), b.splat(bins - 1, Type{DType::kS32, {count}}));
+  const Value index = b.select(inside, place, b.splat(bins, place.type()));
+  return {to(b, scatter_slices(b, none, 0, index, number_like(b, 1, x), add_update()), self.dtype())};
+}
+
 namespace {
 
 // For each element of `values` the number of boundaries (the last dim of `boundaries`) below it, or up to it.

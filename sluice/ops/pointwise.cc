@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {
@@ -13,11 +14,15 @@ Value exp2(Builder& b, Value x) { return b.power(number_like(b, 2, x), x); }
 Value log2(Builder& b, Value x) { return b.multiply(b.log(x), number_like(b, 1 / std::numbers::ln2, x)); }
 Value log10(Builder& b, Value x) { return b.multiply(b.log(x), number_like(b, 1 / std::numbers::ln10, x)); }
 Value reciprocal(Builder& b, Value x) { return b.divide(number_like(b, 1, x), x); }
-Value erf(Builder& b, Value x) { return b.chlo("erf", x); }
 Value erfc(Builder& b, Value x) { return b.chlo("erfc", x); }
 Value erfinv(Builder& b, Value x) { return b.chlo("erf_inv", x); }
 Value lgamma(Builder& b, Value x) { return b.chlo("lgamma", x); }
-Value digamma(Builder& b, Value x) { return b.chlo("digamma", x); }
+// At ±0 the pole has a side.
+Value digamma(Builder& b, Value x) {
+  Value infinity = number_like(b, INFINITY, x);
+  Value pole = b.select(sign_bit(b, x), infinity, b.negate(infinity));
+  return b.select(is_equal(b, x, 0), pole, b.chlo("digamma", x));
+}
 Value acos(Builder& b, Value x) { return b.chlo("acos", x); }
 Value asin(Builder& b, Value x) { return b.chlo("asin", x); }
 Value atan(Builder& b, Value x) { return b.chlo("atan", x); }
@@ -225,12 +230,26 @@ Value logaddexp2(Builder& b, Value x, Value y) {
   return b.select(same_infinity, x, sum);
 }
 
+// Subnormal numbers count as 0: compilers for accelerators, and XLA's for CPUs, make 0 of them.
 Value hypot(Builder& b, Value x, Value y) {
-  Value large = b.maximum(b.abs(x), b.abs(y)), small = b.minimum(b.abs(x), b.abs(y));
+  x = b.abs(x);
+  y = b.abs(y);
+  Value large = b.maximum(x, y), small = b.minimum(x, y), infinity = number_like(b, INFINITY, x);
   Value ratio = b.divide(small, large);
   Value root = b.multiply(large, b.sqrt(b.add(number_like(b, 1, x), b.multiply(ratio, ratio))));
-  Value plain = b.or_(is_equal(b, large, 0), is_equal(b, large, INFINITY));
-  return b.select(plain, large, root);
+  root = b.select(is_less(b, large, smallest_normal(x.dtype())), large, root);
+  // Infinite beside a NaN too.
+  return b.select(b.or_(is_equal(b, x, INFINITY), is_equal(b, y, INFINITY)), infinity, root);
+}
+
+// x with ±0 in place of subnormal numbers.
+Value without_subnormal(Builder& b, Value x) {
+  Value zero = b.select(sign_bit(b, x), number_like(b, -0.0, x), number_like(b, 0, x));
+  return b.select(is_less(b, b.abs(x), smallest_normal(x.dtype())), zero, x);
+}
+
+Value atan2(Builder& b, Value y, Value x) {
+  return b.atan2(without_subnormal(b, y), without_subnormal(b, x));
 }
 
 // NaN only where both are.
@@ -297,6 +316,11 @@ Values polygamma(Emit& e) {
   Value x = e.operand("self", compute_type(dtype));
   Value result =
       n == 0 ? digamma(e.b, x) : e.b.chlo("polygamma", number_like(e.b, static_cast<double>(n), x), x);
+  if (n > 0) {
+    const double pole = n % 2 == 1 ? INFINITY : -INFINITY;
+    result = e.b.select(is_equal(e.b, x, INFINITY), number_like(e.b, 0, x), result);
+    result = e.b.select(is_equal(e.b, x, 0), number_like(e.b, pole, x), result);
+  }
   return {to(e.b, result, dtype)};
 }
 
@@ -365,7 +389,11 @@ Values clamp_max(Emit& e) {
 
 Values where(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
-  Value condition = to(e.b, e.tensor("condition"), DType::kPred);
+  Value condition = e.tensor("condition");
+  e.check(condition.dtype() == DType::kPred || condition.dtype() == DType::kU8,
+          base::str("expected a condition of bool (or u8), found ", condition.type().str(),
+                    "; compare it with 0 first"));
+  condition = to(e.b, condition, DType::kPred);
   const Values v = broadcast_together(e.b, {condition, e.operand("self", dtype), e.operand("other", dtype)});
   return {e.b.select(v[0], v[1], v[2])};
 }
@@ -389,7 +417,7 @@ const Row kRows[] = {
     {.name = "aten::asin", .emit = float_unary<asin>},
     {.name = "aten::asinh", .emit = float_unary<asinh>},
     {.name = "aten::atan", .emit = float_unary<atan>},
-    {.name = "aten::atan2", .emit = float_binary<&Builder::atan2>},
+    {.name = "aten::atan2", .emit = float_binary<atan2>},
     {.name = "aten::atanh", .emit = float_unary<atanh>},
     {.name = "aten::bitwise_and.Tensor", .emit = binary<&Builder::and_>},
     {.name = "aten::bitwise_left_shift.Tensor", .emit = binary<&Builder::shift_left>},

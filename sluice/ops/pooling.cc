@@ -272,6 +272,12 @@ constexpr Row kRows[] = {
     {.name = "aten::adaptive_max_pool2d_backward", .emit = adaptive_maximum_backward},
     {.name = "aten::adaptive_max_pool3d", .emit = adaptive_maximum},
     {.name = "aten::adaptive_max_pool3d_backward", .emit = adaptive_maximum_backward},
+    {.name = "aten::max_unpool2d", .emit = unpool},
+    {.name = "aten::max_unpool3d", .emit = unpool},
+    {.name = "aten::fractional_max_pool2d", .emit = fractional_maximum},
+    {.name = "aten::fractional_max_pool2d_backward", .emit = fractional_maximum_backward},
+    {.name = "aten::fractional_max_pool3d", .emit = fractional_maximum},
+    {.name = "aten::fractional_max_pool3d_backward", .emit = fractional_maximum_backward},
 };
 }  // namespace
 

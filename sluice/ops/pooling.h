@@ -53,6 +53,11 @@ Values adaptive_average_backward(Emit& e);
 Values adaptive_maximum(Emit& e);
 Values adaptive_maximum_backward(Emit& e);
 
+// The inverse of max pooling, and fractional max pooling (pooling_unpool.cc).
+Values unpool(Emit& e);
+Values fractional_maximum(Emit& e);
+Values fractional_maximum_backward(Emit& e);
+
 // 1, 2 or 3, from the digit before the "d" in the operation's name.
 int64_t spatial_count(const Emit& e);
 

@@ -1,73 +1,11 @@
 // Random numbers. Each call draws from its own state (see Emit::random_state), so results do not depend on
 // what else runs in the program.
-#include <cmath>
-#include <numbers>
+#include "sluice/ops/random.h"
 
-#include "sluice/ops/common.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::ops {
 namespace {
-
-// Draws bits of one call, one batch after another.
-class Source {
- public:
-  explicit Source(Emit& e) : b_(e.b), state_(e.random_state()) {}
-
-  Value bits(DType dtype, const Dims& dims) {
-    const auto [state, bits] = b_.rng_bits(state_, Type{dtype, dims});
-    state_ = state;
-    return bits;
-  }
-
-  // Uniform in [0, 1) with as many bits as `dtype` holds exactly; computed and returned in its compute type.
-  Value uniform(DType dtype, const Dims& dims) {
-    const DType compute = compute_type(dtype);
-    const int digits = digits_of(dtype);
-    return b_.multiply(to(b_, whole(compute, digits, dims), compute),
-                       b_.splat(std::ldexp(1.0, -digits), {compute, dims}));
-  }
-
-  // Standard normal, in the compute type, by the inverse of the normal distribution.
-  Value normal(DType dtype, const Dims& dims) {
-    const DType compute = compute_type(dtype);
-    const int digits = digits_of(compute);
-    // Odd multiples of 2^-digits in (-1, 1): never an end of the interval, exact in the compute type.
-    Value centred = b_.subtract(signed_whole(compute, digits, dims),
-                                b_.splat(int64_t{1} << (digits - 1), {signed_type(compute), dims}));
-    Value odd = b_.add(b_.convert(centred, compute), b_.splat(0.5, {compute, dims}));
-    Value x = b_.multiply(odd, b_.splat(std::ldexp(1.0, 1 - digits), {compute, dims}));
-    return b_.multiply(b_.chlo("erf_inv", x), b_.splat(std::numbers::sqrt2, {compute, dims}));
-  }
-
-  static int digits_of(DType dtype) {
-    switch (dtype) {
-      case DType::kBF16:
-        return 8;
-      case DType::kF16:
-        return 11;
-      case DType::kF64:
-        return 53;
-      default:
-        return 24;
-    }
-  }
-
- private:
-  static DType signed_type(DType compute) { return compute == DType::kF64 ? DType::kS64 : DType::kS32; }
-
-  // Integers of [0, 2^digits), unsigned.
-  Value whole(DType compute, int digits, const Dims& dims) {
-    const Type type{compute == DType::kF64 ? DType::kU64 : DType::kU32, dims};
-    const int width = compute == DType::kF64 ? 64 : 32;
-    return b_.shift_right_logical(bits(type.dtype, dims), b_.splat(width - digits, type));
-  }
-  Value signed_whole(DType compute, int digits, const Dims& dims) {
-    return b_.convert(whole(compute, digits, dims), signed_type(compute));
-  }
-
-  Builder& b_;
-  Value state_;
-};
 
 // ---- uniform, normal and what follows from them ----
 
@@ -216,7 +154,7 @@ uint64_t default_count(DType dtype) {
   }
 }
 
-Values random(Emit& e) {
+Values random_of_all(Emit& e) {
   const Type type = e.tensor("self").type();
   return whole_numbers(e, type, 0, default_count(type.dtype));
 }
@@ -300,34 +238,73 @@ Values multinomial(Emit& e) {
   return {to(e.b, index, DType::kS64)};
 }
 
+// ---- numbers that no distribution has ----
+
+std::string unless(bool right, std::string_view expected, double found) {
+  return right ? "" : base::str("expected ", expected, ", found ", found);
+}
+
+std::string probability(const NumberOf& number) {
+  const double p = number("p");
+  return unless(p >= 0 && p <= 1, "a probability p in [0, 1]", p);
+}
+std::string probability_inside(const NumberOf& number) {
+  const double p = number("p");
+  return unless(p > 0 && p < 1, "a probability p in (0, 1)", p);
+}
+std::string deviation(const NumberOf& number) {
+  return unless(number("std") >= 0, "std >= 0", number("std"));
+}
+std::string positive_deviation(const NumberOf& number) {
+  return unless(number("std") > 0, "std > 0", number("std"));
+}
+std::string rate(const NumberOf& number) {
+  return unless(number("lambd") > 0, "lambda > 0", number("lambd"));
+}
+std::string width(const NumberOf& number) {
+  return unless(number("sigma") > 0, "sigma > 0", number("sigma"));
+}
+std::string interval(const NumberOf& number) {
+  return unless(number("from") <= number("to"), base::str("`from` of at most `to` ", number("to")),
+                number("from"));
+}
+
 const Row kRows[] = {
     {.name = "aten::bernoulli", .emit = bernoulli_of_self, .random = true},
     {.name = "aten::bernoulli.p",
      .emit = bernoulli,
      .constant_if_zero = "p",
      .constant_if_one = "p",
-     .random = true},
+     .random = true,
+     .numbers = probability},
     {.name = "aten::bernoulli.Tensor", .emit = bernoulli, .random = true},
-    {.name = "aten::cauchy", .emit = cauchy, .random = true},
-    {.name = "aten::exponential", .emit = exponential, .random = true},
-    {.name = "aten::geometric", .emit = geometric, .random = true},
-    {.name = "aten::log_normal", .emit = log_normal, .random = true},
+    {.name = "aten::binomial", .emit = random::binomial, .random = true},
+    {.name = "aten::_dirichlet_grad", .emit = random::dirichlet_gradient},
+    {.name = "aten::poisson", .emit = random::poisson, .random = true},
+    {.name = "aten::_sample_dirichlet", .emit = random::dirichlet, .random = true},
+    {.name = "aten::_standard_gamma", .emit = random::standard_gamma, .random = true},
+    {.name = "aten::_standard_gamma_grad", .emit = random::standard_gamma_gradient},
+    {.name = "aten::cauchy", .emit = cauchy, .random = true, .numbers = width},
+    {.name = "aten::exponential", .emit = exponential, .random = true, .numbers = rate},
+    {.name = "aten::geometric", .emit = geometric, .random = true, .numbers = probability_inside},
+    {.name = "aten::log_normal", .emit = log_normal, .random = true, .numbers = positive_deviation},
     {.name = "aten::multinomial", .emit = multinomial, .random = true},
     {.name = "aten::native_dropout",
      .emit = native_dropout,
      .constant_if_zero = "p",
      .constant_if_one = "p",
-     .random = true},
+     .random = true,
+     .numbers = probability},
     {.name = "aten::native_dropout_backward", .emit = native_dropout_backward},
     {.name = "aten::normal.Tensor_Tensor", .emit = normal_of_tensors, .random = true},
-    {.name = "aten::normal.Tensor_float", .emit = normal_of_tensors, .random = true},
+    {.name = "aten::normal.Tensor_float", .emit = normal_of_tensors, .random = true, .numbers = deviation},
     {.name = "aten::normal.float_Tensor", .emit = normal_of_tensors, .random = true},
-    {.name = "aten::normal_functional", .emit = normal, .random = true},
-    {.name = "aten::random", .emit = random, .random = true},
+    {.name = "aten::normal_functional", .emit = normal, .random = true, .numbers = deviation},
+    {.name = "aten::random", .emit = random_of_all, .random = true},
     {.name = "aten::random.from", .emit = random_between, .random = true},
     {.name = "aten::random.to", .emit = random_until, .random = true},
     {.name = "aten::randperm", .emit = randperm, .random = true},
-    {.name = "aten::uniform", .emit = uniform, .random = true},
+    {.name = "aten::uniform", .emit = uniform, .random = true, .numbers = interval},
 };
 
 }  // namespace

@@ -242,17 +242,6 @@ Values std_mean(Emit& e) {
 
 // ---- norms ----
 
-Value p_norm(Builder& b, Value x, double p, const Dims& dims) {
-  Value size = b.abs(x);
-  if (p == 0) return b.reduce_sum(to(b, b.compare(x, number_like(b, 0, x), Compare::kNe), x.dtype()), dims);
-  if (p == INFINITY) return b.reduce_max(size, dims);
-  if (p == -INFINITY) return b.reduce_min(size, dims);
-  if (p == 1) return b.reduce_sum(size, dims);
-  if (p == 2) return b.sqrt(b.reduce_sum(b.multiply(x, x), dims));
-  Value total = b.reduce_sum(b.power(size, number_like(b, p, size)), dims);
-  return b.power(total, number_like(b, 1 / p, total));
-}
-
 Values norm_of(Emit& e, double p, const Dims& dims) {
   Builder& b = e.b;
   Value x = e.tensor("self");

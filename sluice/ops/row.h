@@ -5,7 +5,9 @@
 // and the list of test samples.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sluice/ops/emit.h"
@@ -15,6 +17,11 @@ namespace sluice::ops {
 // Emits the operation; returns one value for each result of the schema (an empty Value for an undefined
 // tensor), then one for each name in Row::writes.
 using EmitFn = stablehlo::Values (*)(Emit& e);
+
+// The value of a number argument, by its name.
+using NumberOf = std::function<double(std::string_view)>;
+// What was expected of the numbers of a call and what was found; "" when they are right.
+using CheckNumbers = std::string (*)(const NumberOf& number);
 
 struct Row {
   std::string_view name;  // the functional schema's name and overload: "aten::add.Tensor"
@@ -30,6 +37,8 @@ struct Row {
   bool random = false;  // may call Emit::random_state()
   // Takes statistics of a batch: of all replicas' batches where the program asks for it (SyncBatchNorm).
   bool statistics = false;
+  // Refuses a call by its numbers. They are inputs of the program, so the emit function does not see them.
+  CheckNumbers numbers = nullptr;
 };
 
 // All rows, in the order of their families. Names are unique (checked by a test).
@@ -55,6 +64,8 @@ std::span<const Row> shape_rows();
 std::span<const Row> view_rows();
 std::span<const Row> create_rows();
 std::span<const Row> random_rows();
+std::span<const Row> distance_rows();
+std::span<const Row> quantize_rows();
 std::span<const Row> resample_rows();
 std::span<const Row> patches_rows();
 std::span<const Row> collective_rows();

@@ -33,11 +33,13 @@ const Family kFamilies[] = {
     {"Recurrent layers", recurrent_rows},
     {"Losses", loss_rows},
     {"Indexing, gathering and scattering", index_rows},
+    {"Distances", distance_rows},
     {"Upsampling and grids", resample_rows},
     {"Patches", patches_rows},
     {"Creation", create_rows},
     {"Shape and layout", shape_rows},
     {"Random numbers", random_rows},
+    {"Fake quantization", quantize_rows},
     {"Views and conversions", view_rows},
     {"Across replicas", collective_rows},
 };

@@ -1,0 +1,99 @@
+// Fake quantization: floats rounded to the numbers that integers with a scale and a zero point stand for, and
+// where the gradient passes (not where a number was cut off at the ends).
+#include "sluice/base/strings.h"
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+// scale and zero_point have x's dims; x is in its compute type. A zero point that is no integer counts before
+// the number is rounded.
+Values quantize(Emit& e, Value x, Value scale, Value zero_point, bool whole_zero_point = true) {
+  Builder& b = e.b;
+  const int64_t least = e.integer("quant_min"), most = e.integer("quant_max");
+  e.check(least <= most, base::str("expected quant_min of at most quant_max, found ", least, " and ", most));
+  const Value low = b.splat(least, x.type()), high = b.splat(most, x.type());
+  const Value inverse = b.divide(number_like(b, 1, x), scale);
+  const Value scaled = b.multiply(x, inverse);
+  const Value whole =
+      whole_zero_point ? b.add(b.round_even(scaled), zero_point) : b.round_even(b.add(scaled, zero_point));
+  const Value inside = b.and_(b.compare(whole, low, Compare::kGe), b.compare(whole, high, Compare::kLe));
+  // A NaN becomes the least number, as LibTorch's conversion to an integer makes it.
+  const Value number = b.select(is_nan(b, whole), low, b.minimum(b.maximum(whole, low), high));
+  return {b.multiply(b.subtract(number, zero_point), scale), inside};
+}
+
+Value read_self(Emit& e) {
+  const Value self = e.tensor("self");
+  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", self.type().str()));
+  return to(e.b, self, compute_type(self.dtype()));
+}
+
+Values per_tensor(Emit& e) {
+  Builder& b = e.b;
+  const Value x = read_self(e);
+  const int64_t zero_point = e.integer("zero_point");
+  e.check(zero_point >= e.integer("quant_min") && zero_point <= e.integer("quant_max"),
+          base::str("expected zero_point between quant_min and quant_max, found ", zero_point));
+  const Values made = quantize(e, x, e.scalar("scale", x.dtype(), x.dims()), b.splat(zero_point, x.type()));
+  return {to(b, made[0], e.tensor("self").dtype()), made[1]};
+}
+
+// scale and zero_point are tensors of one element; without fake_quant_enabled x passes as it is.
+Values per_tensor_of_tensors(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self"), x = read_self(e);
+  const auto one = [&](std::string_view name) {
+    const Value given = e.tensor(name);
+    e.check(given.type().numel() == 1,
+            base::str("expected '", name, "' of one element, found ", given.type().str()));
+    return b.reshape(given, {});
+  };
+  const auto all = [&](std::string_view name) { return b.broadcast(to(b, one(name), x.dtype()), x.dims()); };
+  const Values made = quantize(e, x, all("scale"), all("zero_point"));
+  const Value enabled = b.not_(is_equal(b, one("fake_quant_enabled"), 0));
+  return {b.select(enabled, to(b, made[0], self.dtype()), self),
+          b.select(enabled, made[1], b.splat(1, made[1].type()))};
+}
+
+Values per_channel(Emit& e) {
+  Builder& b = e.b;
+  const Value x = read_self(e);
+  const int64_t axis = e.integer("axis");
+  e.check(axis >= 0 && axis < x.rank(),
+          base::str("expected an axis from 0 to ", x.rank() - 1, ", found ", axis));
+  const auto along_axis = [&](std::string_view name) {
+    const Value given = e.tensor(name);
+    e.check(given.dims() == Dims{x.dim(axis)},
+            base::str("expected '", name, "' with one number for each of ", x.dim(axis), " channels, found ",
+                      given.type().str()));
+    return b.broadcast_in_dim(to(b, given, x.dtype()), x.dims(), {axis});
+  };
+  const bool whole_zero_point = stablehlo::is_integer(e.tensor("zero_point").dtype());
+  const Values made = quantize(e, x, along_axis("scale"), along_axis("zero_point"), whole_zero_point);
+  return {to(b, made[0], e.tensor("self").dtype()), made[1]};
+}
+
+Values backward(Emit& e) {
+  Builder& b = e.b;
+  const Value grad = e.tensor("grad"), mask = e.tensor("mask");
+  e.check(mask.dtype() == DType::kPred && mask.dims() == grad.dims(),
+          base::str("expected a bool mask of the gradient's shape, found ", mask.type().str(), " for ",
+                    grad.type().str()));
+  return {b.multiply(grad, to(b, mask, grad.dtype()))};
+}
+
+constexpr Row kRows[] = {
+    {.name = "aten::fake_quantize_per_tensor_affine_cachemask", .emit = per_tensor},
+    {.name = "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+     .emit = per_tensor_of_tensors},
+    {.name = "aten::fake_quantize_per_tensor_affine_cachemask_backward", .emit = backward},
+    {.name = "aten::fake_quantize_per_channel_affine_cachemask", .emit = per_channel},
+    {.name = "aten::fake_quantize_per_channel_affine_cachemask_backward", .emit = backward},
+};
+
+}  // namespace
+
+std::span<const Row> quantize_rows() { return kRows; }
+
+}  // namespace sluice::ops

@@ -1,0 +1,12 @@
+// The part of the resampling family that has a file of its own.
+#pragma once
+
+#include "sluice/ops/common.h"
+
+namespace sluice::ops::resample {
+
+// grid.cc: images at the points of a grid, in 2 and 3 dimensions.
+Values grid_sampler(Emit& e);
+Values grid_sampler_backward(Emit& e);
+
+}  // namespace sluice::ops::resample
