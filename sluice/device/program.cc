@@ -55,12 +55,19 @@ std::string difference(const Program& before, const Trace& trace, const Plan& pl
                    plan.outputs.size(), " results)");
 }
 
+constexpr int kManyReads = 50;
+
 void report_recompile(const Trace& trace, const Plan& plan, std::string_view what) {
   auto& boundary = programs().boundaries.try_emplace(std::string(what)).first->second;
+  ++boundary.count;
+  if (what == kHostRead && boundary.count == kManyReads && !runtime_options().eager) {
+    base::warn(kManyReads,
+               " programs were compiled for values that the host reads, one for each kind of value; ",
+               "metrics_report() names the places; copy one tensor that holds them all (torch::stack)");
+  }
   // The first two are expected: the first step creates the optimizer's state. Each host read has its own
   // program.
-  if (++boundary.count <= 2 || boundary.last == nullptr || what == kHostRead || runtime_options().eager)
-    return;
+  if (boundary.count <= 2 || boundary.last == nullptr || what == kHostRead || runtime_options().eager) return;
   std::string text = base::str("'", what, "' needs a new program (its number ", boundary.count,
                                "): ", difference(*boundary.last, trace, plan));
   // A program that never settles would flood the log; the report keeps counting.

@@ -139,16 +139,29 @@ Values add(Emit& e) {
   return {to(e.b, e.b.add(v[0], scaled_by_alpha(e, v[1])), dtype)};
 }
 
+// Also where the other operand makes the result a number.
+void check_no_bool(Emit& e) {
+  const bool self = e.promote({"self"}) == DType::kPred, other = e.promote({"other"}) == DType::kPred;
+  e.check(
+      !self || !other,
+      "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+      "operator instead.");
+  e.check(!self && !other,
+          "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+          "mask, "
+          "use the `~` or `logical_not()` operator instead.");
+}
+
 Values sub(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
-  e.check(dtype != DType::kPred, "subtraction of bool is not defined; use logical_xor");
+  check_no_bool(e);
   const Values v = operands(e, compute_type(dtype), {"self", "other"});
   return {to(e.b, e.b.subtract(v[0], scaled_by_alpha(e, v[1])), dtype)};
 }
 
 Values rsub(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
-  e.check(dtype != DType::kPred, "subtraction of bool is not defined; use logical_xor");
+  check_no_bool(e);
   const Values v = operands(e, compute_type(dtype), {"self", "other"});
   return {to(e.b, e.b.subtract(v[1], scaled_by_alpha(e, v[0])), dtype)};
 }

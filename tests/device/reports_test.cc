@@ -85,6 +85,14 @@ TEST_F(Report, RecompilesWithoutEndAreOnlyCounted) {
   EXPECT_THAT(metrics_report(), HasSubstr("  - 12 recompiles after the second program of a boundary"));
 }
 
+TEST_F(Report, ManyProgramsForHostReadsAreWarnedOfOnce) {
+  const torch::Tensor x = torch::ones({80, 2}).to(test_device());
+  const std::string lines = warned([&] {
+    for (int64_t i = 0; i < 60; ++i) x.slice(0, 0, i + 1).cpu();
+  });
+  EXPECT_EQ(count_of("50 programs were compiled for values that the host reads", lines), 1u) << lines;
+}
+
 TEST_F(Report, FindsNothingInAGoodRun) {
   torch::Tensor x = torch::ones({3}).to(test_device());
   for (int i = 0; i < 10; ++i) {
