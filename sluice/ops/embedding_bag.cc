@@ -207,10 +207,10 @@ Values embedding_renorm(Emit& e) {
   const Value named = scatter_slices(b, b.splat(0, Type{DType::kPred, {x.dim(0)}}), 0, index,
                                      b.splat(1, Type{DType::kPred, index.dims()}), replace_by_update());
   const Value norm = p_norm(b, x, e.number("norm_type"), {1});
-  const Value most = e.scalar("max_norm", x.dtype(), norm.dims());
+  const Value largest = e.scalar("max_norm", x.dtype(), norm.dims());
   // LibTorch's own guard against a norm of 0.
-  const Value factor = b.divide(most, b.add(norm, number_like(b, 1e-7, norm)));
-  const Value scaled = b.and_(named, b.compare(norm, most, Compare::kGt));
+  const Value factor = b.divide(largest, b.add(norm, number_like(b, 1e-7, norm)));
+  const Value scaled = b.and_(named, b.compare(norm, largest, Compare::kGt));
   const Value result =
       b.select(for_rows(b, scaled, x.dim(1)), b.multiply(x, for_rows(b, factor, x.dim(1))), x);
   return {to(b, result, self.dtype())};

@@ -10,15 +10,16 @@ namespace {
 // the number is rounded.
 Values quantize(Emit& e, Value x, Value scale, Value zero_point, bool whole_zero_point = true) {
   Builder& b = e.b;
-  const int64_t least = e.integer("quant_min"), most = e.integer("quant_max");
-  e.check(least <= most, base::str("expected quant_min of at most quant_max, found ", least, " and ", most));
-  const Value low = b.splat(least, x.type()), high = b.splat(most, x.type());
+  const int64_t lowest = e.integer("quant_min"), highest = e.integer("quant_max");
+  e.check(lowest <= highest,
+          base::str("expected quant_min of at most quant_max, found ", lowest, " and ", highest));
+  const Value low = b.splat(lowest, x.type()), high = b.splat(highest, x.type());
   const Value inverse = b.divide(number_like(b, 1, x), scale);
   const Value scaled = b.multiply(x, inverse);
   const Value whole =
       whole_zero_point ? b.add(b.round_even(scaled), zero_point) : b.round_even(b.add(scaled, zero_point));
   const Value inside = b.and_(b.compare(whole, low, Compare::kGe), b.compare(whole, high, Compare::kLe));
-  // A NaN becomes the least number, as LibTorch's conversion to an integer makes it.
+  // A NaN becomes the lowest number, as LibTorch's conversion to an integer makes it.
   const Value number = b.select(is_nan(b, whole), low, b.minimum(b.maximum(whole, low), high));
   return {b.multiply(b.subtract(number, zero_point), scale), inside};
 }
