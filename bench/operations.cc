@@ -3,42 +3,24 @@
 //   bench_operations [rounds [operation…]]
 //
 // Prints JSON: for each shape both medians in milliseconds, and eager's divided by the device's. Each round
-// runs one side after the other. SLUICE_CPU_KERNELS=0 leaves the device to XLA's own code; eager is the same
-// then and makes the two runs comparable.
+// runs one side after the other; the first run, which compiles, is apart. SLUICE_CPU_KERNELS=0 leaves the
+// device to XLA's own code; eager is the same then and makes the two runs comparable.
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/clock.h"
+#include "bench/against_eager.h"
 #include "sluice/device/device.h"
 
-namespace sluice {
+namespace sluice::bench {
 namespace {
 
 namespace functional = torch::nn::functional;
-using torch::Tensor;
-
-// Times that a side does the operation in a round.
-constexpr int kTogether = 4;
-constexpr int kWarmUp = 3;
-constexpr double kWarmSeconds = 0.1;
-constexpr int kThreads = 2;
-
-// One operation on one device. The inputs whose gradients are wanted are parameters.
-struct Case {
-  std::vector<Tensor> parameters;
-  std::function<Tensor()> operation;
-};
-using MakeCase = std::function<Case(torch::Device)>;
-
-Tensor random_parameter(torch::IntArrayRef dims, torch::Device device) {
-  return torch::randn(dims).to(device).requires_grad_();
-}
 
 // From [batch, positions, heads * size], as models make queries, keys and values.
 MakeCase attention(int64_t batch, int64_t heads, int64_t positions, int64_t size, bool causal) {
@@ -99,59 +81,33 @@ MakeCase gelu(int64_t rows, int64_t columns) {
   };
 }
 
-// A side's inputs, and the gradient that its results are given.
-class Side {
- public:
-  Side(const MakeCase& make, torch::Device device) : case_(make(device)), device_(device) {
-    torch::NoGradGuard no_grad;
-    gradient_ = torch::randn(case_.operation().sizes()).to(device);
-    for (int i = 0; i < kWarmUp; ++i) run();
-  }
-
-  // Of one operation. Untimed ones come first: the threads of the other side look for work for a while after
-  // it and would share the cores.
-  double milliseconds() {
-    const base::Stopwatch warming;
-    do {
-      run();
-    } while (warming.seconds() < kWarmSeconds);
-    const base::Stopwatch watch;
-    run();
-    return watch.seconds() * 1000 / kTogether;
-  }
-
- private:
-  void run() {
-    torch::AutoGradMode with_gradients(true);
-    for (int i = 0; i < kTogether; ++i) {
-      for (Tensor& parameter : case_.parameters) parameter.mutable_grad() = Tensor();
-      result_ = case_.operation();
-      result_.backward(gradient_);
-      if (!device_.is_cpu()) sync();
-    }
-    if (!device_.is_cpu()) wait();
-  }
-
-  Case case_;
-  torch::Device device_;
-  Tensor gradient_, result_;
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+// A layer of torch::nn on [steps, batch, features], for its output.
+template <typename Module>
+MakeCase recurrent(Module module, int64_t steps, int64_t batch) {
+  return [=](torch::Device device) {
+    Case made;
+    auto model = std::dynamic_pointer_cast<typename Module::ContainedType>(module->clone(device));
+    made.parameters = model->parameters();
+    const Tensor x = torch::randn({steps, batch, model->options_base.input_size()}).to(device);
+    made.operation = [model, x] { return std::get<0>(model->forward(x)); };
+    return made;
+  };
 }
 
-nlohmann::json compare(const MakeCase& make, int rounds) {
-  torch::manual_seed(1);
-  Side device(make, torch::Device("xla:0")), eager(make, torch::kCPU);
-  std::vector<double> device_ms, eager_ms;
-  for (int i = 0; i < rounds; ++i) {
-    device_ms.push_back(device.milliseconds());
-    eager_ms.push_back(eager.milliseconds());
-  }
-  const double of_device = median(device_ms), of_eager = median(eager_ms);
-  return {{"device_ms", of_device}, {"eager_ms", of_eager}, {"eager_by_device", of_eager / of_device}};
+MakeCase lstm(int64_t features, int64_t hidden, int64_t layers, bool both, int64_t steps, int64_t batch) {
+  return recurrent(
+      torch::nn::LSTM(torch::nn::LSTMOptions(features, hidden).num_layers(layers).bidirectional(both)), steps,
+      batch);
+}
+
+MakeCase gru(int64_t features, int64_t hidden, int64_t layers, bool both, int64_t steps, int64_t batch) {
+  return recurrent(
+      torch::nn::GRU(torch::nn::GRUOptions(features, hidden).num_layers(layers).bidirectional(both)), steps,
+      batch);
+}
+
+MakeCase plain_rnn(int64_t features, int64_t hidden, int64_t layers, int64_t steps, int64_t batch) {
+  return recurrent(torch::nn::RNN(torch::nn::RNNOptions(features, hidden).num_layers(layers)), steps, batch);
 }
 
 int run(int argc, char** argv) {
@@ -172,8 +128,16 @@ int run(int argc, char** argv) {
         {"2048 x 256 of 30000", embedding(2048, 256, 30000)},
         {"8192 x 768 of 1000", embedding(8192, 768, 1000)}}},
       {"gelu", {{"2048 x 1024", gelu(2048, 1024)}}},
+      {"lstm",
+       {{"28 steps of 100 x 28, 2 layers of 128", lstm(28, 128, 2, false, 28, 100)},
+        {"28 steps of 100 x 28, 2 layers of 128, both directions", lstm(28, 128, 2, true, 28, 100)},
+        {"100 steps of 32 x 256, 1 layer of 256", lstm(256, 256, 1, false, 100, 32)}}},
+      {"gru",
+       {{"28 steps of 100 x 28, 2 layers of 128", gru(28, 128, 2, false, 28, 100)},
+        {"28 steps of 100 x 28, 2 layers of 128, both directions", gru(28, 128, 2, true, 28, 100)}}},
+      {"rnn", {{"28 steps of 100 x 28, 2 layers of 128", plain_rnn(28, 128, 2, 28, 100)}}},
   };
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
+  const Rounds rounds{.count = argc > 1 ? std::atoi(argv[1]) : 15};
   const std::vector<std::string> chosen(argv + std::min(argc, 2), argv + argc);
   torch::set_num_threads(kThreads);
   init();
@@ -187,6 +151,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace sluice
+}  // namespace sluice::bench
 
-int main(int argc, char** argv) { return sluice::run(argc, argv); }
+int main(int argc, char** argv) { return sluice::bench::run(argc, argv); }

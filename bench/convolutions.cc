@@ -1,0 +1,134 @@
+// Convolutions of random shapes and their gradients, on the device beside LibTorch eager on the same cores.
+//
+//   bench_convolutions [shapes [seed [rounds]]]
+//
+// Prints JSON, a list of shapes, those on which the device does worst first: both medians in milliseconds,
+// eager's divided by the device's, and how long the first run took. Some shapes of published models stand
+// before the random ones.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/against_eager.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/device.h"
+
+namespace sluice::bench {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Shape {
+  Ints x;       // [N, C, in…]
+  int64_t out;  // channels
+  int64_t kernel, stride, padding, dilation, groups;
+  bool transposed;
+
+  std::string text() const {
+    return base::str(transposed ? "transposed " : "", base::join(x, "x"), " to ", out, ", kernel ", kernel,
+                     ", stride ", stride, ", padding ", padding, ", dilation ", dilation, ", groups ",
+                     groups);
+  }
+  size_t spatial() const { return x.size() - 2; }
+  Ints each(int64_t number) const { return Ints(spatial(), number); }
+  Ints weight() const {
+    Ints dims = {transposed ? x[1] : out, (transposed ? out : x[1]) / groups};
+    dims.resize(x.size(), kernel);
+    return dims;
+  }
+  // Of the result along one dimension.
+  int64_t out_size(int64_t in) const {
+    const int64_t reach = dilation * (kernel - 1) + 1;
+    return transposed ? (in - 1) * stride - 2 * padding + reach : (in + 2 * padding - reach) / stride + 1;
+  }
+  // Multiplications of the forward pass.
+  double work() const {
+    double count = static_cast<double>(x[0] * x[1] * out / groups);
+    for (size_t d = 2; d < x.size(); ++d)
+      count *= static_cast<double>(kernel * (transposed ? x[d] : out_size(x[d])));
+    return count;
+  }
+};
+
+MakeCase convolution(const Shape& s) {
+  return [s](torch::Device device) {
+    Case made;
+    made.parameters = {random_parameter(s.x, device), random_parameter(s.weight(), device),
+                       random_parameter({s.out}, device)};
+    made.operation = [s, p = made.parameters] {
+      return torch::convolution(p[0], p[1], p[2], s.each(s.stride), s.each(s.padding), s.each(s.dilation),
+                                s.transposed, s.each(0), s.groups);
+    };
+    return made;
+  };
+}
+
+// DCGAN's generator, fully convolutional networks for segmentation (32 and 16 times up), a decoder of
+// volumes, depthwise and dilated layers.
+const std::vector<Shape> kPublished = {
+    {{16, 100, 1, 1}, 256, 4, 1, 0, 1, 1, true},  {{16, 128, 16, 16}, 64, 4, 2, 1, 1, 1, true},
+    {{1, 21, 8, 8}, 21, 64, 32, 16, 1, 1, true},  {{1, 21, 16, 16}, 21, 32, 16, 8, 1, 1, true},
+    {{1, 9, 28, 28, 28}, 3, 5, 3, 0, 1, 1, true}, {{4, 16, 12, 12, 12}, 8, 4, 2, 1, 1, 1, true},
+    {{8, 96, 28, 28}, 96, 3, 2, 1, 1, 96, false}, {{4, 64, 33, 33}, 64, 3, 1, 12, 12, 1, false},
+    {{8, 3, 96, 96}, 64, 7, 2, 3, 1, 1, false},   {{8, 1, 8000}, 64, 80, 16, 0, 1, 1, false},
+    {{8, 64, 500}, 64, 16, 8, 4, 1, 1, true},     {{2, 8, 16, 56, 56}, 8, 3, 1, 1, 1, 8, false},
+};
+
+template <typename T>
+T pick(std::mt19937& random, const std::vector<T>& from) {
+  return from[random() % from.size()];
+}
+
+// Of a size that eager does in some milliseconds.
+Shape random_shape(std::mt19937& random) {
+  while (true) {
+    Shape s{};
+    const auto spatial = 1 + random() % 3;
+    const int64_t channels = pick<int64_t>(random, {1, 3, 4, 8, 12, 16, 21, 32, 48, 64});
+    s.out = pick<int64_t>(random, {1, 3, 4, 8, 12, 16, 21, 32, 48, 64});
+    s.groups = pick<int64_t>(random, {1, 1, 1, 2, 4, channels});
+    s.x = {pick<int64_t>(random, {1, 2, 4, 8}), channels};
+    for (size_t d = 0; d < spatial; ++d)
+      s.x.push_back(spatial == 1 ? pick<int64_t>(random, {64, 250, 1000, 4000})
+                                 : pick<int64_t>(random, {5, 8, 13, 16, 28, 56}));
+    s.kernel = pick<int64_t>(random, {1, 2, 3, 3, 4, 5, 7, 11});
+    s.stride = pick<int64_t>(random, {1, 1, 2, 2, 3, 4, 8});
+    s.dilation = pick<int64_t>(random, {1, 1, 1, 2, 3});
+    s.transposed = random() % 2 == 0;
+    s.padding = static_cast<int64_t>(random() % static_cast<unsigned>(s.kernel));
+    const bool fits = std::all_of(s.x.begin() + 2, s.x.end(), [&](int64_t in) { return s.out_size(in) > 0; });
+    if (channels % s.groups == 0 && s.out % s.groups == 0 && fits && s.work() > 2e6 && s.work() < 3e8)
+      return s;
+  }
+}
+
+int run(int argc, char** argv) {
+  const auto argument = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
+  std::mt19937 random(static_cast<unsigned>(argument(2, 1)));
+  std::vector<Shape> shapes = kPublished;
+  for (int i = argument(1, 40); i > 0; --i) shapes.push_back(random_shape(random));
+  torch::set_num_threads(kThreads);
+  init();
+  std::vector<nlohmann::json> found;
+  for (const Shape& shape : shapes) {
+    nlohmann::json times =
+        compare(convolution(shape), {.count = argument(3, 5), .together = 1, .seconds = 10});
+    times["shape"] = shape.text();
+    found.push_back(std::move(times));
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a["eager_by_device"] < b["eager_by_device"]; });
+  std::cout << nlohmann::json{{"convolutions", found}}.dump(2) << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace sluice::bench
+
+int main(int argc, char** argv) { return sluice::bench::run(argc, argv); }
