@@ -3,6 +3,7 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
 
 #include <algorithm>
@@ -72,8 +73,16 @@ constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
                                           "aten::huber_loss_backward",
                                           "aten::native_layer_norm",
                                           "aten::native_layer_norm_backward",
+                                          "aten::log_sigmoid_forward",
+                                          "aten::cummax",
+                                          "aten::cummin",
+                                          "aten::logcumsumexp",
+                                          "aten::roll",
+                                          "aten::channel_shuffle",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
+// Made as the first operand lies (empty_like), and without a meta kernel.
+constexpr std::string_view kLikeFirst[] = {"aten::fake_quantize_per_channel_affine_cachemask"};
 // Made in the order of the first operand's channels (Tensor::suggest_memory_format), and without a meta
 // kernel.
 constexpr std::string_view kAsImages[] = {"aten::convolution_overrideable", "aten::native_batch_norm",
@@ -132,7 +141,8 @@ std::vector<int64_t> as_image(const at::Tensor& image, TypeRef result) {
 }
 
 std::vector<int64_t> strides_of(c10::ArrayRef<c10::IValue> arguments, const ops::Row& row, TypeRef result) {
-  if (result == nullptr || lists(kRowMajor, row.name)) return {};
+  if (result == nullptr) return {};
+  if (lists(kLikeFirst, row.name)) return at::empty_like(as_meta(arguments[0].toTensor())).strides().vec();
   if (lists(kAsImages, row.name)) return as_image(arguments[0].toTensor(), result);
   return by_elements(arguments, result);
 }
@@ -145,9 +155,11 @@ const Strides& result_strides(const c10::OperatorHandle& op, c10::ArrayRef<c10::
   const auto [found, is_new] = known.try_emplace(key_of(arguments, instance));
   Strides& strides = found->second;
   if (!is_new) return strides;
-  if (auto inferred = by_meta_kernel(op, arguments, instance)) return strides = std::move(*inferred);
+  const bool row_major = lists(kRowMajor, instance.row->name);
+  if (auto inferred = row_major ? std::nullopt : by_meta_kernel(op, arguments, instance))
+    return strides = std::move(*inferred);
   for (const TypeRef result : instance.results)
-    strides.push_back(strides_of(arguments, *instance.row, result));
+    strides.push_back(row_major ? std::vector<int64_t>() : strides_of(arguments, *instance.row, result));
   return strides;
 }
 
