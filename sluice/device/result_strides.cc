@@ -79,6 +79,7 @@ constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
                                           "aten::logcumsumexp",
                                           "aten::roll",
                                           "aten::channel_shuffle",
+                                          "aten::multilabel_margin_loss_forward",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
 // Made as the first operand lies (empty_like), and without a meta kernel.
