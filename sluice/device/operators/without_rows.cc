@@ -83,6 +83,7 @@ void grow(const at::Tensor& tensor, size_t bytes) {
     set_pending(storage,
                 record_internal("sluice::grow", old, {static_cast<int64_t>(bytes / tensor.itemsize())}));
   } else {
+    if (storage.state == LazyStorage::State::kPending) Trace::get().unlink(storage);
     storage.state = LazyStorage::State::kEmpty;
     storage.data.reset();
   }
