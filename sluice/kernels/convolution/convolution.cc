@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "sluice/kernels/convolution/algorithm.h"
+#include "sluice/kernels/convolution/columns.h"
 #include "sluice/kernels/convolution/convolution_kernel.h"
+#include "sluice/kernels/convolution/depthwise.h"
 #include "sluice/kernels/convolution/direct.h"
 #include "sluice/kernels/convolution/few_pixels.h"
 #include "sluice/kernels/convolution/pointwise.h"
@@ -65,7 +67,9 @@ std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
     case Algorithm::kDirect:
       break;
   }
-  return make_direct(c);
+  // The library generates code for few shapes that are transposed, dilated or of uneven channels.
+  if (auto kernel = make_direct(c)) return kernel;
+  return is_depthwise(c) ? make_depthwise(c) : make_columns(c);
 }
 
 // For any kind but kBackward.
