@@ -8,6 +8,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/call_arguments.h"
 #include "sluice/device/record.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
@@ -18,21 +19,19 @@
 namespace sluice::device {
 namespace {
 
-// Calls `visit` with each tensor on the device in a value, which may be a list.
+// Calls `visit` with each tensor of an argument that is on the device.
 template <typename Visit>
-void for_each_tensor(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor() && on_device(value.toTensor())) visit(value.toTensor());
-  if (!value.isTensorList() && !value.isOptionalTensorList()) return;
-  for (const c10::IValue& item : value.toListRef()) {
-    if (item.isTensor() && on_device(item.toTensor())) visit(item.toTensor());
-  }
+void for_each_on_device(const c10::IValue& argument, const Visit& visit) {
+  for_each_tensor(argument, [&](const at::Tensor& tensor) {
+    if (on_device(tensor)) visit(tensor);
+  });
 }
 
 bool any_differs(c10::ArrayRef<c10::IValue> arguments) {
   TraceLock lock = lock_trace();
   bool differs = false;
   for (const c10::IValue& argument : arguments)
-    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+    for_each_on_device(argument, [&](const at::Tensor& tensor) {
       differs = differs || read(tensor).sameness == Sameness::kDifferent;
     });
   return differs;
@@ -42,23 +41,9 @@ using Hosts = std::unordered_map<const c10::TensorImpl*, std::vector<at::Tensor>
 
 // The argument as one replica sees it on the CPU.
 c10::IValue on_host(const c10::IValue& value, const Hosts& hosts, size_t replica) {
-  auto host = [&](const at::Tensor& tensor) {
+  return on_other_device(value, c10::kCPU, [&](const at::Tensor& tensor) {
     return on_device(tensor) ? hosts.at(tensor.unsafeGetTensorImpl())[replica] : tensor;
-  };
-  if (value.isTensor()) return host(value.toTensor());
-  if (value.isDevice()) return c10::Device(c10::kCPU);
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorList()) list.push_back(host(tensor));
-    return list;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList())
-      list.push_back(tensor ? std::optional(host(*tensor)) : std::nullopt);
-    return list;
-  }
-  return value;
+  });
 }
 
 // The replicas' results as one value on the device.
@@ -108,7 +93,7 @@ void fall_back_by_replica(const c10::OperatorHandle& op, torch::jit::Stack* stac
   const std::vector<c10::IValue> arguments = torch::jit::last(*stack, schema.arguments().size()).vec();
   Hosts hosts;
   for (const c10::IValue& argument : arguments)
-    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+    for_each_on_device(argument, [&](const at::Tensor& tensor) {
       if (!hosts.contains(tensor.unsafeGetTensorImpl()))
         hosts[tensor.unsafeGetTensorImpl()] = download_all(tensor);
     });
@@ -121,7 +106,7 @@ void fall_back_by_replica(const c10::OperatorHandle& op, torch::jit::Stack* stac
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto* alias = schema.arguments()[i].alias_info();
     if (alias == nullptr || !alias->isWrite()) continue;
-    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+    for_each_on_device(arguments[i], [&](const at::Tensor& tensor) {
       const at::Tensor result = joined(name, hosts.at(tensor.unsafeGetTensorImpl()));
       if (result.sizes() != tensor.sizes()) tensor.resize_(result.sizes());
       write(tensor, read(result));

@@ -163,7 +163,7 @@ class LoweredSlots : public ops::Slots {
     // A gradient reads the positions of its forward pass.
     for (const ops::Expectation& known : expectations)
       if (known.values == expectation.values && known.low <= expectation.low &&
-          known.high <= expectation.high)
+          known.high <= expectation.high && (!known.except || known.except == expectation.except))
         return;
     expectations.push_back(expectation);
     checks.push_back({std::string(instance_->row->name), std::string(expectation.argument), layer_,

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sluice/device/call_arguments.h"
 #include "sluice/device/storage.h"
 
 namespace sluice::device {
@@ -19,47 +20,18 @@ namespace {
 
 using Strides = std::vector<std::vector<int64_t>>;
 
-// Calls `visit` with each tensor of the arguments that is defined.
-template <typename Visit>
-void for_each_tensor(c10::ArrayRef<c10::IValue> arguments, const Visit& visit) {
-  for (const c10::IValue& argument : arguments) {
-    if (argument.isTensor()) {
-      if (argument.toTensor().defined()) visit(argument.toTensor());
-    } else if (argument.isTensorList() || argument.isOptionalTensorList()) {
-      for (const c10::IValue& item : argument.toListRef())
-        if (item.isTensor() && item.toTensor().defined()) visit(item.toTensor());
-    }
-  }
-}
-
 std::vector<uint64_t> key_of(c10::ArrayRef<c10::IValue> arguments, const Instance& instance) {
   std::vector<uint64_t> key = {instance.id};
-  for_each_tensor(arguments, [&](const at::Tensor& tensor) {
-    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
-  });
+  for (const c10::IValue& argument : arguments)
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+    });
   return key;
 }
 
 at::Tensor as_meta(const at::Tensor& tensor) {
   if (!on_device(tensor)) return tensor;
   return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
-}
-
-c10::IValue as_meta(const c10::IValue& argument) {
-  if (argument.isTensor()) return as_meta(argument.toTensor());
-  if (argument.isDevice()) return at::Device(at::kMeta);
-  if (argument.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : argument.toTensorList()) list.push_back(as_meta(tensor));
-    return list;
-  }
-  if (argument.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : argument.toOptionalTensorList())
-      list.push_back(tensor ? std::optional(as_meta(*tensor)) : std::nullopt);
-    return list;
-  }
-  return argument;
 }
 
 bool fits(const at::Tensor& tensor, TypeRef type) {
@@ -99,7 +71,8 @@ std::optional<Strides> by_meta_kernel(const c10::OperatorHandle& op, c10::ArrayR
                                       const Instance& instance) {
   if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
   torch::jit::Stack stack;
-  for (const c10::IValue& argument : arguments) stack.push_back(as_meta(argument));
+  for (const c10::IValue& argument : arguments)
+    stack.push_back(on_other_device(argument, at::kMeta, as_meta));
   try {
     at::AutoDispatchBelowAutograd below;
     op.callBoxed(stack);
@@ -120,9 +93,10 @@ std::vector<int64_t> by_elements(c10::ArrayRef<c10::IValue> arguments, TypeRef r
   config.check_all_same_dtype(false).set_check_mem_overlap(false).declare_static_dtype_and_device(
       result->scalar_type, at::kMeta);
   config.add_owned_output(at::Tensor());
-  for_each_tensor(arguments, [&](const at::Tensor& tensor) {
-    if (on_device(tensor)) config.add_owned_const_input(as_meta(tensor));
-  });
+  for (const c10::IValue& argument : arguments)
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      if (on_device(tensor)) config.add_owned_const_input(as_meta(tensor));
+    });
   try {
     const at::Tensor output = config.build().output();
     if (fits(output, result)) return output.strides().vec();

@@ -148,8 +148,7 @@ void check_no_bool(Emit& e) {
       "operator instead.");
   e.check(!self && !other,
           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
-          "mask, "
-          "use the `~` or `logical_not()` operator instead.");
+          "mask, use the `~` or `logical_not()` operator instead.");
 }
 
 Values sub(Emit& e) {

@@ -60,6 +60,14 @@ TEST(ValueChecks, AReadSaysWhatWasFoundWhere) {
   EXPECT_EQ(thrown([&] { x.index({numbers({-4, 3})}).sum().item<float>(); }), "");
 }
 
+TEST(ValueChecks, WhatALossIgnoresIsNoPosition) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  torch::Tensor x = ramp({2, 3}).to(test_device()), labels = numbers({0, -100});
+  torch::Tensor loss = torch::cross_entropy_loss(x, labels);
+  EXPECT_THAT(thrown([&] { (loss + x.index_select(1, labels).sum()).item<float>(); }),
+              HasSubstr("aten::index_select: index holds -100"));
+}
+
 TEST(ValueChecks, ATrainingIsStoppedByAWrongLabelAndNamesItsLayer) {
   if (on_cpu()) GTEST_SKIP() << "needs the device";
   torch::Device device = test_device();

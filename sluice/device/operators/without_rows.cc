@@ -154,19 +154,16 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 
 at::Scalar local_scalar_dense(const at::Tensor& self) { return download(self, ".item()").item(); }
 
-bool equal(const at::Tensor& self, const at::Tensor& other) {
-  if (!self.sizes().equals(other.sizes())) return false;
-  // Attention asks whether query, key and value are one tensor: that needs no look at the device.
-  if (self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl() &&
-      self.storage_offset() == other.storage_offset() && self.strides().equals(other.strides())) {
-    return true;
-  }
-  return at::all(at::eq(self, other)).item<bool>();
-}
-
 bool is_set_to(const at::Tensor& self, const at::Tensor& other) {
   return on_device(other) && self.is_alias_of(other) && self.storage_offset() == other.storage_offset() &&
          self.sizes().equals(other.sizes()) && self.strides().equals(other.strides());
+}
+
+bool equal(const at::Tensor& self, const at::Tensor& other) {
+  if (!self.sizes().equals(other.sizes())) return false;
+  // Attention asks whether query, key and value are one tensor: that needs no look at the device.
+  if (is_set_to(self, other)) return true;
+  return at::all(at::eq(self, other)).item<bool>();
 }
 
 at::Tensor view(const at::Tensor& self, at::IntArrayRef size) { return at::native::view(self, size); }
