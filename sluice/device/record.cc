@@ -273,6 +273,7 @@ void register_kernels() {
   register_hand_written_kernels();
   register_rows();
   register_attention();
+  register_linear_algebra();
   register_fallback();
   register_autocast();
 }

@@ -13,6 +13,7 @@ void register_rows();
 void register_hand_written_kernels();
 void register_fallback();
 void register_attention();
+void register_linear_algebra();
 void register_autocast();
 
 }  // namespace sluice::device

@@ -55,10 +55,10 @@ Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
 bool same(c10::IntArrayRef a, c10::IntArrayRef b) { return a.equals(b); }
 
 // The attributes of a view row: how the value lies in the storage, and which strided part of it is meant.
-std::vector<int64_t> view_attributes(const LazyStorage& storage, const c10::TensorImpl& tensor) {
+std::vector<int64_t> view_attributes(const std::vector<int64_t>& strides, const c10::TensorImpl& tensor) {
   std::vector<int64_t> ints;
-  ints.push_back(static_cast<int64_t>(storage.strides.size()));
-  ints.insert(ints.end(), storage.strides.begin(), storage.strides.end());
+  ints.push_back(static_cast<int64_t>(strides.size()));
+  ints.insert(ints.end(), strides.begin(), strides.end());
   ints.push_back(tensor.dim());
   ints.insert(ints.end(), tensor.sizes().begin(), tensor.sizes().end());
   ints.insert(ints.end(), tensor.strides().begin(), tensor.strides().end());
@@ -66,9 +66,24 @@ std::vector<int64_t> view_attributes(const LazyStorage& storage, const c10::Tens
   return ints;
 }
 
-void check_element_type(const c10::TensorImpl& tensor, TypeRef stored) {
+// The value of the whole storage, and how it lies there.
+struct Stored {
+  Operand value;
+  std::vector<int64_t> strides;
+};
+
+// The storage's value with the tensor's element type: complex numbers can be seen as pairs of real ones, and
+// the other way around (view_as_real, view_as_complex).
+Stored stored_as(const c10::TensorImpl& tensor, LazyStorage& storage) {
   const auto type = c10::typeMetaToScalarType(tensor.dtype());
-  if (stored->scalar_type == type) return;
+  const Operand value = whole(storage, type, tensor.itemsize());
+  const TypeRef stored = value.type;
+  if (stored->scalar_type == type) return {value, storage.strides};
+  const auto wanted = to_dtype(type), held = stored->type.dtype;
+  if (stablehlo::real_dtype(wanted) == stablehlo::real_dtype(held)) {
+    const char* row = stablehlo::is_complex(wanted) ? "sluice::as_complex" : "sluice::as_real";
+    return {record_internal(row, value, storage.strides), {}};
+  }
   throw Error(Code::kUnimplemented,
               base::str("the storage holds ", c10::toString(stored->scalar_type),
                         ", but the tensor views it as ", c10::toString(type),
@@ -114,19 +129,30 @@ at::Tensor make_tensor(DataPtr data) {
   return tensor;
 }
 
+namespace {
+
+// LibTorch's lazy conjugation and negation: between the storage's value and the tensor's, both ways.
+Operand with_lazy_bits(const at::Tensor& tensor, Operand value) {
+  if (tensor.is_conj()) value = record_internal("sluice::conjugate", value, {});
+  if (tensor.is_neg()) value = record_internal("sluice::negate", value, {});
+  return value;
+}
+
+}  // namespace
+
 Operand read(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   LazyStorage& storage = *LazyStorage::of(impl);
   if (storage.name != 0) Trace::get().layer = storage.name;
-  Operand value = whole(storage, c10::typeMetaToScalarType(impl.dtype()), impl.itemsize());
-  check_element_type(impl, value.type);
+  const auto [value, strides] = stored_as(impl, storage);
   const bool full = impl.storage_offset() == 0 && same(impl.sizes(), value.type->type.dims);
-  if (full && storage.strides.empty() && impl.is_contiguous()) return value;
-  if (full && !storage.strides.empty() && same(impl.strides(), storage.strides)) return value;
-  return record_internal("sluice::view", value, view_attributes(storage, impl));
+  if (full && strides.empty() && impl.is_contiguous()) return with_lazy_bits(tensor, value);
+  if (full && !strides.empty() && same(impl.strides(), strides)) return with_lazy_bits(tensor, value);
+  return with_lazy_bits(tensor, record_internal("sluice::view", value, view_attributes(strides, impl)));
 }
 
-void write(const at::Tensor& tensor, const Operand& value) {
+void write(const at::Tensor& tensor, const Operand& seen) {
+  const Operand value = with_lazy_bits(tensor, seen);
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   LazyStorage& storage = *LazyStorage::of(impl);
   if (storage.name != 0) Trace::get().layer = storage.name;
@@ -135,11 +161,9 @@ void write(const at::Tensor& tensor, const Operand& value) {
     return;
   }
   if (impl.numel() == 0) return;
-  const Operand whole_value = whole(storage, c10::typeMetaToScalarType(impl.dtype()), impl.itemsize());
-  check_element_type(impl, whole_value.type);
-  set_pending(storage,
-              record_internal("sluice::view_write", {whole_value, value}, view_attributes(storage, impl)),
-              storage.strides);
+  const auto [held, strides] = stored_as(impl, storage);
+  set_pending(storage, record_internal("sluice::view_write", {held, value}, view_attributes(strides, impl)),
+              strides);
 }
 
 void copy_value(const at::Tensor& to, const at::Tensor& from) {

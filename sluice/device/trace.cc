@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "sluice/base/check.h"
+#include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/report/metrics.h"
 
@@ -97,13 +98,16 @@ const Instance& own_instance(const char* row, const std::vector<std::string>& na
     types.push_back(operand.type);
   }
   for (int64_t i : ints) key.push_back(static_cast<uint64_t>(i));
-  return find_instance(key, types, [&](Instance& made) {
+  const Instance& instance = find_instance(key, types, [&](Instance& made) {
     made.row = ops::find_row(row);
     SLUICE_CHECK(made.row != nullptr, row);
     made.names = &names;
     made.args.resize(names.size());
     fill(made.args);
   });
+  if (!instance.unimplemented.empty())
+    throw Error(Code::kUnimplemented, base::str(row, ": ", instance.unimplemented));
+  return instance;
 }
 
 }  // namespace

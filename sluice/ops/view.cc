@@ -205,16 +205,44 @@ Values emit_convert(Emit& e) {
   Value x = e.tensor("self");
   const DType to = *e.dtype("dtype");
   if (to == DType::kPred) return {e.b.compare(x, e.b.splat(0, x.type()), Compare::kNe)};
+  if (!stablehlo::is_complex(to)) x = e.b.real(x);
   return {e.b.convert(x, to)};
 }
+
+// The elements of a storage of complex numbers as pairs of real ones, and back.
+Values emit_as_real(Emit& e) {
+  Builder& b = e.b;
+  Value flat = flatten(b, e.tensor("self"), e.ints("ints"));
+  const int64_t count = flat.dim(0);
+  const Value parts[] = {b.reshape(b.real(flat), {count, 1}), b.reshape(b.imaginary(flat), {count, 1})};
+  return {b.reshape(b.concatenate(parts, 1), {2 * count})};
+}
+Values emit_as_complex(Emit& e) {
+  Builder& b = e.b;
+  Value flat = flatten(b, e.tensor("self"), e.ints("ints"));
+  const int64_t count = flat.dim(0) / 2;
+  Value pairs = b.reshape(flat, {count, 2});
+  auto part = [&](int64_t i) { return b.reshape(b.slice_dim(pairs, 1, i, i + 1), {count}); };
+  return {b.complex(part(0), part(1))};
+}
+
+Values emit_conjugate(Emit& e) { return {e.b.conjugate(e.tensor("self"))}; }
+Values emit_negate(Emit& e) { return {e.b.negate(e.tensor("self"))}; }
 
 // The elements of a storage that has grown: zeros after the old ones.
 Values emit_grow(Emit& e) { return {pad_to(e.b, flatten(e.b, e.tensor("self"), {}), e.ints("ints")[0])}; }
 
 constexpr Row kRows[] = {
-    {.name = "sluice::view", .emit = emit_read},           {.name = "sluice::view_write", .emit = emit_write},
-    {.name = "sluice::zeros", .emit = emit_zeros},         {.name = "sluice::convert", .emit = emit_convert},
-    {.name = "sluice::broadcast", .emit = emit_broadcast}, {.name = "sluice::grow", .emit = emit_grow},
+    {.name = "sluice::view", .emit = emit_read},
+    {.name = "sluice::view_write", .emit = emit_write},
+    {.name = "sluice::zeros", .emit = emit_zeros},
+    {.name = "sluice::convert", .emit = emit_convert},
+    {.name = "sluice::broadcast", .emit = emit_broadcast},
+    {.name = "sluice::grow", .emit = emit_grow},
+    {.name = "sluice::as_real", .emit = emit_as_real},
+    {.name = "sluice::as_complex", .emit = emit_as_complex},
+    {.name = "sluice::conjugate", .emit = emit_conjugate},
+    {.name = "sluice::negate", .emit = emit_negate},
 };
 
 }  // namespace view
