@@ -10,7 +10,7 @@ namespace {
 
 base::Result<stablehlo::DType> dtype_of(const std::string& name) {
   using stablehlo::DType;
-  for (int d = 0; d <= static_cast<int>(DType::kF64); ++d) {
+  for (int d = 0; d < stablehlo::kDTypeCount; ++d) {
     if (name == stablehlo::dtype_name(static_cast<DType>(d))) return static_cast<DType>(d);
   }
   return base::fail(Code::kInvalidArgument, "expected an element type such as f32, found ", name);

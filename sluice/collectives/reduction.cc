@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "sluice/base/check.h"
+#include "sluice/base/error.h"
 
 namespace sluice::collectives {
 namespace {
@@ -173,7 +174,11 @@ void reduce(stablehlo::DType dtype, Reduction reduction, std::span<const void* c
       return run(float{});
     case DType::kF64:
       return run(double{});
+    case DType::kC64:
+    case DType::kC128:
+      break;
   }
+  throw Error(Code::kUnimplemented, "complex numbers are not combined across replicas; combine their parts");
 }
 
 }  // namespace sluice::collectives

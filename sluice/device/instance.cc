@@ -47,8 +47,20 @@ class InferredSlots : public ops::Slots {
   bool over_replicas_;
 };
 
+bool has_complex(const Instance& instance) {
+  const auto is_complex = [](DType dtype) { return stablehlo::is_complex(dtype); };
+  return std::any_of(instance.operands.begin(), instance.operands.end(),
+                     [&](TypeRef type) { return is_complex(type->type.dtype); }) ||
+         std::any_of(instance.args.begin(), instance.args.end(), [&](const ops::Arg& arg) {
+           return (arg.kind == ops::Arg::Kind::kDType && is_complex(arg.dtype)) ||
+                  (arg.kind == ops::Arg::Kind::kScalar && arg.category == ops::Category::kComplex);
+         });
+}
+
 // Runs the emit function on parameters, for the types alone.
 void infer(Instance& instance) {
+  if (has_complex(instance) && !ops::takes_complex(*instance.row))
+    throw Error(Code::kUnimplemented, "no complex numbers in its program");
   stablehlo::Builder builder;
   InferredSlots slots(builder, instance);
   std::vector<ops::Arg> args = instance.args;
@@ -93,6 +105,8 @@ std::string describe(const Instance& instance) {
     for (size_t i = 0; arg.kind == Kind::kTensors && i < arg.values.size(); ++i)
       add(arg.ints[i] ? instance.operands[operand++]->type.str() : std::string("none"));
     if (arg.kind == Kind::kScalar) add(arg.constant ? base::str(arg.number) : std::string("number"));
+    if (arg.kind == Kind::kScalar && arg.category == ops::Category::kComplex)
+      add(base::str(arg.imaginary, "i"));
     if (arg.kind == Kind::kInt || arg.kind == Kind::kBool || arg.kind == Kind::kInts)
       add(base::str("[", base::join(arg.ints, ","), "]"));
     if (arg.kind == Kind::kDoubles) add(base::str("[", base::join(arg.doubles, ","), "]"));

@@ -302,6 +302,7 @@ void register_kernels() {
   register_rows();
   register_attention();
   register_composites();
+  register_linear_algebra();
   register_fallback();
   register_autocast();
 }

@@ -17,6 +17,7 @@ void register_attention();
 // Before the rows: it defines the operations of recurrent layers that have rows.
 void register_recurrent();
 void register_composites();
+void register_linear_algebra();
 void register_autocast();
 
 }  // namespace sluice::device

@@ -56,22 +56,27 @@ int64_t saturated(double value) {
 struct ScalarArgument {
   ops::Category category = ops::Category::kFloat;
   Number number;
+  double imaginary = 0;
 };
 ScalarArgument scalar_of(const c10::IValue& value) {
   if (value.isDouble()) return {ops::Category::kFloat, {value.toDouble(), saturated(value.toDouble())}};
   if (value.isBool()) return {ops::Category::kBool, {value.toBool() ? 1.0 : 0.0, value.toBool()}};
   if (value.isInt()) return {ops::Category::kInt, {static_cast<double>(value.toInt()), value.toInt()}};
   const c10::Scalar scalar = value.toScalar();
-  if (scalar.isComplex()) throw Error(Code::kUnimplemented, "the xla device has no complex numbers");
+  if (scalar.isComplex()) {
+    const auto z = scalar.toComplexDouble();
+    return {ops::Category::kComplex, {z.real(), 0}, z.imag()};
+  }
   if (scalar.isFloatingPoint())
     return {ops::Category::kFloat, {scalar.toDouble(), saturated(scalar.toDouble())}};
   return {scalar.isBoolean() ? ops::Category::kBool : ops::Category::kInt,
           {scalar.toDouble(), scalar.toLong()}};
 }
 
-bool is_constant(const ArgumentRule& rule, const Number& number) {
-  return rule.constant || (rule.constant_if_zero && number.real == 0) ||
-         (rule.constant_if_one && number.real == 1);
+bool is_constant(const ArgumentRule& rule, const ScalarArgument& scalar) {
+  const double number = scalar.number.real;
+  return rule.constant || scalar.category == ops::Category::kComplex ||
+         (rule.constant_if_zero && number == 0) || (rule.constant_if_one && number == 1);
 }
 
 void add_tensor(const Signature& signature, size_t index, const at::Tensor& tensor, bool in_list,
@@ -84,6 +89,14 @@ void add_tensor(const Signature& signature, size_t index, const at::Tensor& tens
   if (on_device(tensor)) {
     Operand operand = read(tensor);
     call.strided = call.strided || !tensor.is_contiguous();
+    call.key.push_back(reinterpret_cast<uintptr_t>(operand.type) | (wrapped ? 1 : 0));
+    call.types.push_back(operand.type);
+    call.operands.push_back(operand);
+    return;
+  }
+  if (tensor.device().is_cpu() && tensor.dim() == 0 && tensor.is_complex()) {
+    // A run-time scalar is real.
+    Operand operand = Trace::get().leaf(upload_data({tensor.resolve_conj().resolve_neg().clone()}));
     call.key.push_back(reinterpret_cast<uintptr_t>(operand.type) | (wrapped ? 1 : 0));
     call.types.push_back(operand.type);
     call.operands.push_back(operand);
@@ -170,14 +183,15 @@ void read_arguments(const Signature& signature, c10::ArrayRef<c10::IValue> argum
       }
       case ArgumentKind::kNumber: {
         const ScalarArgument scalar = scalar_of(value);
-        const bool constant = is_constant(rule, scalar.number);
+        const bool constant = is_constant(rule, scalar);
         call.key.push_back(static_cast<uint64_t>(scalar.category) | (constant ? 0x100 : 0x200));
         if (constant)
-          call.key.push_back(scalar.category == ops::Category::kFloat
+          call.key.push_back(scalar.category >= ops::Category::kFloat
                                  ? bits(scalar.number.real)
                                  : static_cast<uint64_t>(scalar.number.integer));
         else
           call.numbers[i] = scalar.number;
+        if (scalar.category == ops::Category::kComplex) call.key.push_back(bits(scalar.imaginary));
         break;
       }
       case ArgumentKind::kInt:
@@ -234,7 +248,7 @@ void fill_instance(const Signature& signature, c10::ArrayRef<c10::IValue> argume
         if (!tensor.defined()) break;
         arg.kind = ops::Arg::Kind::kTensor;
         arg.wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-        arg.from_slot = !on_device(tensor);
+        arg.from_slot = !on_device(tensor) && !tensor.is_complex();
         arg.dtype = to_dtype(tensor.scalar_type());
         break;
       }
@@ -250,10 +264,11 @@ void fill_instance(const Signature& signature, c10::ArrayRef<c10::IValue> argume
         const ScalarArgument scalar = scalar_of(value);
         arg.kind = ops::Arg::Kind::kScalar;
         arg.category = scalar.category;
-        arg.constant = is_constant(rule, scalar.number);
+        arg.constant = is_constant(rule, scalar);
         if (arg.constant) {
           arg.number = scalar.number.real;
           arg.integer = scalar.number.integer;
+          arg.imaginary = scalar.imaginary;
         }
         break;
       }

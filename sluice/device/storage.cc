@@ -57,11 +57,11 @@ bool same(c10::IntArrayRef a, c10::IntArrayRef b) { return a.equals(b); }
 
 // A view row of this operand, and of the operands behind it: how the value lies in the storage, and which
 // strided part of it is meant.
-Operand record_view(const char* row, c10::ArrayRef<Operand> operands, const LazyStorage& storage,
+Operand record_view(const char* row, c10::ArrayRef<Operand> operands, const std::vector<int64_t>& strides,
                     const c10::TensorImpl& tensor) {
   std::vector<int64_t> ints;
-  ints.push_back(static_cast<int64_t>(storage.strides.size()));
-  ints.insert(ints.end(), storage.strides.begin(), storage.strides.end());
+  ints.push_back(static_cast<int64_t>(strides.size()));
+  ints.insert(ints.end(), strides.begin(), strides.end());
   ints.push_back(tensor.dim());
   ints.insert(ints.end(), tensor.sizes().begin(), tensor.sizes().end());
   ints.insert(ints.end(), tensor.strides().begin(), tensor.strides().end());
@@ -76,13 +76,19 @@ Operand record_view(const char* row, c10::ArrayRef<Operand> operands, const Lazy
   return record_internal(row, operands, ints, stablehlo::DType::kPred, tensor.storage_offset());
 }
 
-void check_element_type(const c10::TensorImpl& tensor, TypeRef stored) {
+// The value of the whole storage, and how it lies there.
+struct Stored {
+  Operand value;
+  std::vector<int64_t> strides;
+};
+
+// The storage's value with the tensor's element type, which may be another one than was written there:
+// complex numbers seen as pairs of real ones, the bits of an f32 as an i32.
+Stored stored_as(const c10::TensorImpl& tensor, LazyStorage& storage) {
   const auto type = c10::typeMetaToScalarType(tensor.dtype());
-  if (stored->scalar_type == type) return;
-  throw Error(Code::kUnimplemented,
-              base::str("the storage holds ", c10::toString(stored->scalar_type),
-                        ", but the tensor views it as ", c10::toString(type),
-                        "; views of another element type are not supported on xla: use .to(dtype)"));
+  const Operand value = whole(storage, type, tensor.itemsize());
+  if (value.type->scalar_type == type) return {value, storage.strides};
+  return {record_internal("sluice::as_type", value, storage.strides, to_dtype(type)), {}};
 }
 
 }  // namespace
@@ -129,19 +135,30 @@ at::Tensor make_tensor(DataPtr data) {
   return tensor;
 }
 
+namespace {
+
+// LibTorch's lazy conjugation and negation: between the storage's value and the tensor's, both ways.
+Operand with_lazy_bits(const at::Tensor& tensor, Operand value) {
+  if (tensor.is_conj()) value = record_internal("sluice::conjugate", value, {});
+  if (tensor.is_neg()) value = record_internal("sluice::negate", value, {});
+  return value;
+}
+
+}  // namespace
+
 Operand read(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   LazyStorage& storage = *LazyStorage::of(impl);
   if (storage.name != 0) Trace::get().layer = storage.name;
-  Operand value = whole(storage, c10::typeMetaToScalarType(impl.dtype()), impl.itemsize());
-  check_element_type(impl, value.type);
+  const auto [value, strides] = stored_as(impl, storage);
   const bool full = impl.storage_offset() == 0 && same(impl.sizes(), value.type->type.dims);
-  if (full && storage.strides.empty() && impl.is_contiguous()) return value;
-  if (full && !storage.strides.empty() && same(impl.strides(), storage.strides)) return value;
-  return record_view("sluice::view", value, storage, impl);
+  if (full && strides.empty() && impl.is_contiguous()) return with_lazy_bits(tensor, value);
+  if (full && !strides.empty() && same(impl.strides(), strides)) return with_lazy_bits(tensor, value);
+  return with_lazy_bits(tensor, record_view("sluice::view", value, strides, impl));
 }
 
-void write(const at::Tensor& tensor, const Operand& value) {
+void write(const at::Tensor& tensor, const Operand& seen) {
+  const Operand value = with_lazy_bits(tensor, seen);
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   LazyStorage& storage = *LazyStorage::of(impl);
   if (storage.name != 0) Trace::get().layer = storage.name;
@@ -150,10 +167,8 @@ void write(const at::Tensor& tensor, const Operand& value) {
     return;
   }
   if (impl.numel() == 0) return;
-  const Operand whole_value = whole(storage, c10::typeMetaToScalarType(impl.dtype()), impl.itemsize());
-  check_element_type(impl, whole_value.type);
-  set_pending(storage, record_view("sluice::view_write", {whole_value, value}, storage, impl),
-              storage.strides);
+  const auto [held, strides] = stored_as(impl, storage);
+  set_pending(storage, record_view("sluice::view_write", {held, value}, strides, impl), strides);
 }
 
 void copy_value(const at::Tensor& to, const at::Tensor& from) {

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "sluice/base/check.h"
+#include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/report/metrics.h"
 
@@ -100,13 +101,16 @@ const Instance& own_instance(const char* row, const std::vector<std::string>& na
                              c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints, const Fill& fill) {
   c10::SmallVector<TypeRef, 2> types;
   for (const Operand& operand : operands) types.push_back(operand.type);
-  return find_instance(own_key(row, kind, operands, ints), types, [&](Instance& made) {
+  const Instance& instance = find_instance(own_key(row, kind, operands, ints), types, [&](Instance& made) {
     made.row = ops::find_row(row);
     SLUICE_CHECK(made.row != nullptr, row);
     made.names = &names;
     made.args.resize(names.size());
     fill(made.args);
   });
+  if (!instance.unimplemented.empty())
+    throw Error(Code::kUnimplemented, base::str(row, ": ", instance.unimplemented));
+  return instance;
 }
 
 // With a run-time offset a call is another one.

@@ -36,13 +36,17 @@ stablehlo::DType to_dtype(c10::ScalarType type) {
       return DType::kF32;
     case c10::ScalarType::Double:
       return DType::kF64;
+    case c10::ScalarType::ComplexFloat:
+      return DType::kC64;
+    case c10::ScalarType::ComplexDouble:
+      return DType::kC128;
     default:
       break;
   }
-  throw Error(
-      Code::kUnimplemented,
-      std::string("the xla device holds bool, integers, f16, bf16, f32 and f64, found element type ") +
-          c10::toString(type) + "; convert the tensor first");
+  throw Error(Code::kUnimplemented,
+              std::string("the xla device holds bool, integers, f16, bf16, f32, f64 and complex numbers of "
+                          "two f32 or f64, found element type ") +
+                  c10::toString(type) + "; convert the tensor first");
 }
 
 c10::ScalarType to_scalar_type(DType dtype) {
@@ -73,6 +77,10 @@ c10::ScalarType to_scalar_type(DType dtype) {
       return c10::ScalarType::Float;
     case DType::kF64:
       return c10::ScalarType::Double;
+    case DType::kC64:
+      return c10::ScalarType::ComplexFloat;
+    case DType::kC128:
+      return c10::ScalarType::ComplexDouble;
   }
   return c10::ScalarType::Undefined;
 }
@@ -80,7 +88,8 @@ c10::ScalarType to_scalar_type(DType dtype) {
 bool is_supported(c10::ScalarType type) {
   return c10::isIntegralType(type, /*includeBool=*/true) || type == c10::ScalarType::Half ||
          type == c10::ScalarType::BFloat16 || type == c10::ScalarType::Float ||
-         type == c10::ScalarType::Double;
+         type == c10::ScalarType::Double || type == c10::ScalarType::ComplexFloat ||
+         type == c10::ScalarType::ComplexDouble;
 }
 
 TypeRef intern(DType dtype, c10::IntArrayRef dims) {

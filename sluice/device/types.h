@@ -10,7 +10,8 @@
 
 namespace sluice::device {
 
-// Throws sluice::Error(kUnimplemented) for types the device does not hold (complex, quantised, float8).
+// Throws sluice::Error(kUnimplemented) for types the device does not hold (quantised, float8, complex of two
+// f16).
 stablehlo::DType to_dtype(c10::ScalarType type);
 c10::ScalarType to_scalar_type(stablehlo::DType dtype);
 bool is_supported(c10::ScalarType type);

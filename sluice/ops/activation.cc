@@ -191,12 +191,14 @@ Values elu_backward(Emit& e) {
 
 Values sigmoid_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "output"});
-  return o.result(o.b.multiply(o.b.multiply(o.v[0], o.b.subtract(o.one, o.v[1])), o.v[1]));
+  Value y = o.b.conjugate(o.v[1]);
+  return o.result(o.b.multiply(o.b.multiply(o.v[0], o.b.subtract(o.one, y)), y));
 }
 
 Values tanh_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "output"});
-  return o.result(o.b.multiply(o.v[0], o.b.subtract(o.one, o.b.multiply(o.v[1], o.v[1]))));
+  Value y = o.b.conjugate(o.v[1]);
+  return o.result(o.b.multiply(o.v[0], o.b.subtract(o.one, o.b.multiply(y, y))));
 }
 
 Values logit_backward(Emit& e) {

@@ -3,15 +3,29 @@
 #include <cmath>
 #include <limits>
 
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+
 namespace sluice::ops {
 
 DType compute_type(DType dtype) {
   return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
-DType sum_type(DType dtype) { return stablehlo::is_float(dtype) ? dtype : DType::kS64; }
+DType sum_type(DType dtype) {
+  return stablehlo::is_float(dtype) || stablehlo::is_complex(dtype) ? dtype : DType::kS64;
+}
 
-Value to(Builder& b, Value x, DType dtype) { return x.dtype() == dtype ? x : b.convert(x, dtype); }
+Value to(Builder& b, Value x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  // Any part that is not zero makes a complex number true.
+  if (dtype == DType::kPred && stablehlo::is_complex(x.dtype())) return b.not_(is_equal(b, x, 0));
+  if (stablehlo::is_complex(x.dtype()) && !stablehlo::is_complex(dtype))
+    throw Error(Code::kInvalidArgument,
+                base::str("complex numbers do not fit elements of ", stablehlo::dtype_name(dtype),
+                          "; take torch::real or torch::abs of them"));
+  return b.convert(x, dtype);
+}
 
 Value number_like(Builder& b, double number, Value x) { return b.splat(number, x.type()); }
 
@@ -32,7 +46,8 @@ Values operands(Emit& e, DType dtype, std::initializer_list<std::string_view> na
 }
 
 Value is_nan(Builder& b, Value x) {
-  if (!stablehlo::is_float(x.dtype())) return b.splat(0, Type{DType::kPred, x.dims()});
+  if (!stablehlo::is_float(x.dtype()) && !stablehlo::is_complex(x.dtype()))
+    return b.splat(0, Type{DType::kPred, x.dims()});
   return b.compare(x, x, Compare::kNe);
 }
 

@@ -31,7 +31,12 @@ Values is_infinity(Emit& e, bool plus, bool minus) {
   if (plus && minus) return {is_equal(b, b.abs(x), INFINITY)};
   return {is_equal(b, x, plus ? INFINITY : -INFINITY)};
 }
-Values isinf(Emit& e) { return is_infinity(e, true, true); }
+Values isinf(Emit& e) {
+  Value x = e.tensor("self");
+  if (!stablehlo::is_complex(x.dtype())) return is_infinity(e, true, true);
+  auto infinite = [&](Value part) { return is_equal(e.b, e.b.abs(part), INFINITY); };
+  return {e.b.or_(infinite(e.b.real(x)), infinite(e.b.imaginary(x)))};
+}
 Values isposinf(Emit& e) { return is_infinity(e, true, false); }
 Values isneginf(Emit& e) { return is_infinity(e, false, true); }
 

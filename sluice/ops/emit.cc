@@ -14,12 +14,14 @@ struct PromotionState {
 };
 
 Category category_of(DType dtype) {
+  if (stablehlo::is_complex(dtype)) return Category::kComplex;
   if (stablehlo::is_float(dtype)) return Category::kFloat;
   return dtype == DType::kPred ? Category::kBool : Category::kInt;
 }
 
 // The type of a number on its own: C++'s double becomes the default float.
 DType number_dtype(Category category) {
+  if (category == Category::kComplex) return DType::kC64;
   if (category == Category::kFloat) return DType::kF32;
   return category == Category::kInt ? DType::kS64 : DType::kPred;
 }
@@ -46,6 +48,10 @@ void add_tensor(PromotionState& state, const Arg& arg) {
 
 DType promote_types(DType a, DType b) {
   if (a == b) return a;
+  if (stablehlo::is_complex(a) || stablehlo::is_complex(b)) {
+    const bool wide = stablehlo::real_dtype(a) == DType::kF64 || stablehlo::real_dtype(b) == DType::kF64;
+    return wide ? DType::kC128 : DType::kC64;
+  }
   if (stablehlo::is_float(a) || stablehlo::is_float(b)) {
     if (!stablehlo::is_float(a)) return b;
     if (!stablehlo::is_float(b)) return a;
@@ -91,7 +97,7 @@ Value Emit::tensor_or_empty(std::string_view name) const {
   if (a.kind == Arg::Kind::kScalar) return scalar(name, number_dtype(a.category));
   if (a.kind != Arg::Kind::kTensor)
     fail(base::str("expected a tensor for '", name, "', found something else"));
-  if (!a.value && a.from_slot) return slots_.scalar(index(name), a.dtype);
+  if (!a.value && a.from_slot) return slot(index(name), a.dtype);
   return a.value;
 }
 
@@ -103,7 +109,7 @@ const Values& Emit::tensors(std::string_view name) const {
 
 int64_t Emit::integer(std::string_view name) const {
   const Arg& a = arg(name);
-  if (a.kind == Arg::Kind::kScalar && a.constant && a.category != Category::kFloat) return a.integer;
+  if (a.kind == Arg::Kind::kScalar && a.constant && a.category < Category::kFloat) return a.integer;
   if ((a.kind != Arg::Kind::kInt && a.kind != Arg::Kind::kBool && a.kind != Arg::Kind::kInts) ||
       a.ints.size() != 1)
     fail(base::str("expected an integer for '", name, "'"));
@@ -152,20 +158,32 @@ Value Emit::scalar(std::string_view name, DType dtype) const {
   const Arg& a = args_[i];
   switch (a.kind) {
     case Arg::Kind::kScalar:
-      if (!a.constant) return slots_.scalar(i, dtype);
+      if (!a.constant) return slot(i, dtype);
+      if (a.category == Category::kComplex) {
+        if (!stablehlo::is_complex(dtype))
+          fail(base::str("the complex number of '", name, "' does not fit elements of ",
+                         stablehlo::dtype_name(dtype)));
+        return b.complex_splat(a.number, a.imaginary, Type{dtype, {}});
+      }
       if (a.category == Category::kFloat) return b.splat(a.number, Type{dtype, {}});
       return b.splat(a.integer, Type{dtype, {}});
     case Arg::Kind::kInt:
     case Arg::Kind::kBool:
       return b.splat(a.ints.at(0), Type{dtype, {}});
     case Arg::Kind::kTensor:
-      if (a.from_slot) return slots_.scalar(i, dtype);
+      if (a.from_slot) return slot(i, dtype);
       if (a.value && a.value.rank() == 0)
         return a.value.dtype() == dtype ? a.value : b.convert(a.value, dtype);
       [[fallthrough]];
     default:
       fail(base::str("expected a number for '", name, "'"));
   }
+}
+
+// Run-time scalars are real.
+Value Emit::slot(size_t index, DType dtype) const {
+  Value number = slots_.scalar(index, stablehlo::real_dtype(dtype));
+  return stablehlo::is_complex(dtype) ? b.convert(number, dtype) : number;
 }
 
 Value Emit::scalar(std::string_view name, DType dtype, const Dims& dims) const {
@@ -176,6 +194,9 @@ Value Emit::operand(std::string_view name, DType dtype) const {
   const Arg& a = arg(name);
   if (a.kind != Arg::Kind::kTensor || a.from_slot) return scalar(name, dtype);
   Value value = tensor(name);
+  if (stablehlo::is_complex(value.dtype()) && !stablehlo::is_complex(dtype))
+    fail(base::str("the complex numbers of '", name, "' do not fit elements of ",
+                   stablehlo::dtype_name(dtype)));
   return value.dtype() == dtype ? value : b.convert(value, dtype);
 }
 
@@ -185,13 +206,16 @@ double Emit::number(std::string_view name) const {
   if (a.kind != Arg::Kind::kScalar || !a.constant)
     fail(
         base::str("expected a constant number for '", name, "': the row has to list it among its constants"));
+  if (a.category == Category::kComplex)
+    fail(base::str("expected a real number for '", name, "', found a complex one"));
   return a.category == Category::kFloat ? a.number : static_cast<double>(a.integer);
 }
 
 bool Emit::is_constant(std::string_view name, double value) const {
   if (!has(name)) return false;
   const Arg& a = arg(name);
-  return a.kind == Arg::Kind::kScalar && a.constant && number(name) == value;
+  return a.kind == Arg::Kind::kScalar && a.constant && a.category != Category::kComplex &&
+         number(name) == value;
 }
 
 Category Emit::category(std::string_view name) const {
@@ -225,7 +249,7 @@ DType Emit::promote(std::initializer_list<std::string_view> names) const {
 
 DType Emit::promote_float(std::initializer_list<std::string_view> names) const {
   const DType dtype = promote(names);
-  return stablehlo::is_float(dtype) ? dtype : DType::kF32;
+  return stablehlo::is_float(dtype) || stablehlo::is_complex(dtype) ? dtype : DType::kF32;
 }
 
 void Emit::fail(const std::string& message) const {

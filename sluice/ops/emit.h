@@ -21,7 +21,7 @@ using stablehlo::Value;
 using stablehlo::Values;
 
 // The category of a C++ number in type promotion (PyTorch's "wrapped numbers").
-enum class Category : uint8_t { kBool, kInt, kFloat };
+enum class Category : uint8_t { kBool, kInt, kFloat, kComplex };
 
 // One argument of a call, without LibTorch's types.
 struct Arg {
@@ -48,7 +48,8 @@ struct Arg {
   Category category = Category::kFloat;  // kScalar
   bool constant = false;                 // kScalar
   double number = 0;                     // kScalar: its value when constant
-  int64_t integer = 0;                   // kScalar: its value when constant and category is not kFloat
+  int64_t integer = 0;                   // kScalar: its value when constant and category is kBool or kInt
+  double imaginary = 0;  // kScalar of category kComplex, which is always constant; the real part is `number`
   Dims ints;
   std::vector<double> doubles;
   std::string text;
@@ -143,9 +144,10 @@ class Emit {
 
   // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
   // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts
-  // only when its category (bool < integer < float) is higher.
+  // only when its category (bool < integer < float < complex) is higher.
   DType promote(std::initializer_list<std::string_view> names) const;
-  // `promote`, with integers and bool made the default float: for division, sqrt, sin and the like.
+  // `promote`, with integers and bool made the default float: for division, sqrt, sin and the like. Complex
+  // numbers stay.
   DType promote_float(std::initializer_list<std::string_view> names) const;
 
   // Throws sluice::Error(kInvalidArgument): "aten::mm: message".
@@ -157,6 +159,7 @@ class Emit {
  private:
   const Arg& arg(std::string_view name) const;
   size_t index(std::string_view name) const;
+  Value slot(size_t index, DType dtype) const;
   std::string_view op_;
   std::span<const std::string> names_;
   std::span<const Arg> args_;

@@ -73,6 +73,36 @@ TEST(Promotion, DimensionsBeforeZeroDimensionsAsTorchResultTypeSays) {
   }
 }
 
+TEST(Promotion, ComplexNumbersAreAboveFloats) {
+  const struct {
+    DType a, b, expected;
+  } cases[] = {{kC64, kF32, kC64},  {kC64, kF64, kC128},  {kF64, kC64, kC128}, {kC64, kS64, kC64},
+               {kC64, kBF16, kC64}, {kC128, kF16, kC128}, {kPred, kC64, kC64}};
+  for (const auto& c : cases) EXPECT_EQ(promote_types(c.a, c.b), c.expected) << Type{c.a, {}}.str();
+  TestCall number("aten::add.Tensor"), zero_dim("aten::add.Tensor");
+  number.tensor("self", {kF64, {3}}).number("other", 1, true, Category::kComplex);
+  EXPECT_EQ(number.emit().promote({"self", "other"}), kC128);
+  zero_dim.tensor("self", {kC64, {3}}).tensor("other", {kF64, {}});
+  EXPECT_EQ(zero_dim.emit().promote({"self", "other"}), kC64);
+  EXPECT_EQ(zero_dim.emit().promote_float({"self"}), kC64);
+}
+
+TEST(Emit, ComplexNumbersDoNotFitReals) {
+  TestCall call("aten::fill.Scalar");
+  call.tensor("self", {kF32, {2}}).number("value", 1, true, Category::kComplex);
+  EXPECT_THROW(call.types(), Error);
+  TestCall tensor("aten::fill.Tensor");
+  tensor.tensor("self", {kF32, {2}}).tensor("value", {kC64, {}});
+  EXPECT_THROW(tensor.types(), Error);
+}
+
+TEST(Emit, RunTimeNumbersAreRealAndBecomeComplex) {
+  TestCall call("aten::mul.Tensor");
+  call.tensor("self", {kC128, {2}}).number("other", 2);
+  EXPECT_THAT(call.types(), ElementsAre(Type{kC128, {2}}));
+  EXPECT_THAT(call.slots.asked, ElementsAre(Pair(1, kF64)));
+}
+
 TEST(Promotion, FloatsFromIntegers) {
   TestCall call("aten::div.Tensor");
   call.tensor("self", {kS64, {3}}).tensor("other", {kU8, {3}});

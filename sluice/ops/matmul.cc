@@ -76,14 +76,14 @@ Values addmv(Emit& e) {
                     product(e, e.tensor("mat"), e.tensor("vec"), {.lhs_contract = {1}, .rhs_contract = {0}}));
 }
 
-Values vector_product(Emit& e, std::string_view other) {
+Value vector_product(Emit& e, Value self, std::string_view other) {
   check_rank(e, "self", 1);
   check_rank(e, other, 1);
-  return {product(e, e.tensor("self"), e.tensor(other), {.lhs_contract = {0}, .rhs_contract = {0}})};
+  return product(e, self, e.tensor(other), {.lhs_contract = {0}, .rhs_contract = {0}});
 }
 
-Values dot(Emit& e) { return vector_product(e, "tensor"); }
-Values vdot(Emit& e) { return vector_product(e, "other"); }
+Values dot(Emit& e) { return {vector_product(e, e.tensor("self"), "tensor")}; }
+Values vdot(Emit& e) { return {vector_product(e, e.b.conjugate(e.tensor("self")), "other")}; }
 
 // int8 times int8 into int32.
 Values int_mm(Emit& e) {

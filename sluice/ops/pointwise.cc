@@ -39,8 +39,16 @@ Value sinc(Builder& b, Value x) {
 }
 
 Value angle(Builder& b, Value x) {
+  if (stablehlo::is_complex(x.dtype())) return b.atan2(b.imaginary(x), b.real(x));
   Value result = b.select(is_less(b, x, 0), number_like(b, std::numbers::pi, x), number_like(b, 0, x));
   return b.select(is_nan(b, x), x, result);
+}
+
+// A complex number's is real.
+Values angle_of(Emit& e) {
+  const DType dtype = e.promote_float({"self"});
+  Value result = angle(e.b, e.operand("self", compute_type(dtype)));
+  return {to(e.b, result, stablehlo::real_dtype(dtype))};
 }
 
 Value entropy(Builder& b, Value x) {
@@ -95,6 +103,11 @@ Values sign(Emit& e) {
   if (x.dtype() == DType::kPred) return {x};
   if (stablehlo::is_unsigned(x.dtype()))
     return {to(b, b.compare(x, number_like(b, 0, x), Compare::kNe), x.dtype())};
+  if (stablehlo::is_complex(x.dtype())) {
+    Value size = b.abs(x);
+    Value unit = b.divide(x, b.convert(size, x.dtype()));
+    return {b.select(is_equal(b, size, 0), number_like(b, 0, x), unit)};
+  }
   Value result = b.sign(x);
   if (stablehlo::is_float(x.dtype())) result = b.select(is_nan(b, x), number_like(b, 0, x), result);
   return {result};
@@ -294,7 +307,7 @@ Value constant_power(Emit& e, Value x, double exponent) {
   if (exponent == 1) return x;
   if (exponent == 2) return b.multiply(x, x);
   if (exponent == 3) return b.multiply(b.multiply(x, x), x);
-  if (!stablehlo::is_float(x.dtype())) {
+  if (stablehlo::is_integer(x.dtype()) || x.dtype() == DType::kPred) {
     e.check(exponent >= 0,
             "integers to negative integer powers are not allowed; convert the tensor to a float first");
     return b.power(x, number_like(b, exponent, x));
@@ -310,6 +323,8 @@ Value constant_power(Emit& e, Value x, double exponent) {
 Values pow_tensor_scalar(Emit& e) {
   const DType dtype = e.promote({"self", "exponent"});
   Value x = e.operand("self", compute_type(dtype));
+  if (e.category("exponent") == Category::kComplex)
+    return {e.b.power(x, e.scalar("exponent", x.dtype(), x.dims()))};
   return {to(e.b, constant_power(e, x, e.number("exponent")), dtype)};
 }
 
@@ -361,7 +376,7 @@ Values addcmul(Emit& e) {
 
 Values addcdiv(Emit& e) {
   const DType dtype = e.promote({"self", "tensor1", "tensor2"});
-  e.check(stablehlo::is_float(dtype),
+  e.check(stablehlo::is_float(dtype) || stablehlo::is_complex(dtype),
           "integer division is not supported; convert the tensors to a float first");
   Builder& b = e.b;
   const Values v = operands(e, compute_type(dtype), {"self", "tensor1", "tensor2"});
@@ -425,7 +440,7 @@ const Row kRows[] = {
     {.name = "aten::add.Scalar", .emit = add, .constant_if_one = "alpha"},
     {.name = "aten::addcdiv", .emit = addcdiv, .constant_if_one = "value"},
     {.name = "aten::addcmul", .emit = addcmul, .constant_if_one = "value"},
-    {.name = "aten::angle", .emit = float_unary<angle>},
+    {.name = "aten::angle", .emit = angle_of},
     {.name = "aten::asin", .emit = float_unary<asin>},
     {.name = "aten::asinh", .emit = float_unary<asinh>},
     {.name = "aten::atan", .emit = float_unary<atan>},

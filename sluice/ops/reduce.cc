@@ -52,7 +52,7 @@ Values mean_over(Emit& e, const Dims& dims) {
   Builder& b = e.b;
   Value x = e.tensor("self");
   const DType dtype = e.dtype("dtype").value_or(x.dtype());
-  e.check(stablehlo::is_float(dtype),
+  e.check(stablehlo::is_float(dtype) || stablehlo::is_complex(dtype),
           "the mean of integers needs a float dtype; pass dtype or convert the tensor");
   Value total = b.reduce_sum(to(b, to(b, x, dtype), compute_type(dtype)), dims);
   Value mean = b.divide(total, number_like(b, static_cast<double>(reduced_count(x, dims)), total));
@@ -245,7 +245,8 @@ Values std_mean(Emit& e) {
 Values norm_of(Emit& e, double p, const Dims& dims) {
   Builder& b = e.b;
   Value x = e.tensor("self");
-  const DType dtype = e.dtype("dtype").value_or(x.dtype());
+  const DType dtype = stablehlo::real_dtype(e.dtype("dtype").value_or(x.dtype()));
+  if (stablehlo::is_complex(x.dtype())) x = b.abs(x);  // all that a norm sees of them
   e.check(stablehlo::is_float(dtype), "the norm of integers needs a float dtype; convert the tensor");
   if (p == INFINITY) {
     // |x| is never below 0, and the norm of nothing is 0.

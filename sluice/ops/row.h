@@ -45,6 +45,9 @@ struct Row {
 std::span<const Row> rows();
 // nullptr when there is none.
 const Row* find_row(std::string_view name);
+// Whether the row is right for complex numbers too (the list is in complex.cc). Where it is not, a call that
+// has any runs on the CPU.
+bool takes_complex(const Row& row);
 
 // The families (one file each); table.cc joins them.
 std::span<const Row> pointwise_rows();
@@ -52,6 +55,7 @@ std::span<const Row> activation_rows();
 std::span<const Row> compare_rows();
 std::span<const Row> reduce_rows();
 std::span<const Row> matmul_rows();
+std::span<const Row> linear_algebra_rows();
 std::span<const Row> convolution_rows();
 std::span<const Row> pooling_rows();
 std::span<const Row> normalization_rows();
@@ -68,6 +72,8 @@ std::span<const Row> distance_rows();
 std::span<const Row> quantize_rows();
 std::span<const Row> resample_rows();
 std::span<const Row> patches_rows();
+std::span<const Row> complex_rows();
+std::span<const Row> fft_rows();
 std::span<const Row> collective_rows();
 
 }  // namespace sluice::ops

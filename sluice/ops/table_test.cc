@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "sluice/ops/complex.h"
 #include "sluice/ops/row.h"
 
 namespace sluice::ops {
@@ -21,6 +22,15 @@ TEST(Table, NamesAreUniqueAndFound) {
 TEST(Table, UnknownNamesHaveNoRow) {
   EXPECT_EQ(find_row("aten::add"), nullptr);
   EXPECT_EQ(find_row(""), nullptr);
+}
+
+TEST(Table, WhatTakesComplexNumbersIsARow) {
+  for (std::string_view name : names_of_complex_rows()) {
+    const Row* row = find_row(name);
+    ASSERT_NE(row, nullptr) << name;
+    EXPECT_TRUE(takes_complex(*row)) << name;
+  }
+  EXPECT_FALSE(takes_complex(*find_row("aten::relu")));
 }
 
 // Rows are matched by the names of functional operations: base names without the underscore of the in-place

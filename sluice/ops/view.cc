@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sluice/base/strings.h"
 #include "sluice/ops/row.h"
 
 namespace sluice::ops {
 namespace view {
 
 // How the storage's value lies in it, and the strided part that is meant (see device/storage.cc,
-// view_attributes).
+// record_view).
 struct Geometry {
   Dims value_strides;  // empty: row-major
   Dims sizes, strides;
@@ -224,16 +225,60 @@ Values emit_convert(Emit& e) {
   Value x = e.tensor("self");
   const DType to = *e.dtype("dtype");
   if (to == DType::kPred) return {e.b.compare(x, e.b.splat(0, x.type()), Compare::kNe)};
+  if (!stablehlo::is_complex(to)) x = e.b.real(x);
   return {e.b.convert(x, to)};
 }
+
+// Numbers of no more than one part, flat: a complex number is its two parts, a predicate a byte.
+Value as_plain(Builder& b, Value flat) {
+  if (flat.dtype() == DType::kPred) return b.convert(flat, DType::kU8);
+  if (!stablehlo::is_complex(flat.dtype())) return flat;
+  const int64_t count = flat.dim(0);
+  const Value parts[] = {b.reshape(b.real(flat), {count, 1}), b.reshape(b.imaginary(flat), {count, 1})};
+  return b.reshape(b.concatenate(parts, 1), {2 * count});
+}
+
+Value from_plain(Builder& b, Value flat, DType dtype) {
+  if (dtype == DType::kPred) return b.compare(flat, b.splat(0, flat.type()), Compare::kNe);
+  if (!stablehlo::is_complex(dtype)) return flat;
+  const int64_t count = flat.dim(0) / 2;
+  Value pairs = b.reshape(flat, {count, 2});
+  auto part = [&](int64_t i) { return b.reshape(b.slice_dim(pairs, 1, i, i + 1), {count}); };
+  return b.complex(part(0), part(1));
+}
+
+// The bytes of a storage as elements of another type, in the storage's order, flat.
+Values emit_as_type(Emit& e) {
+  Builder& b = e.b;
+  const DType to = *e.dtype("dtype");
+  const DType plain = to == DType::kPred ? DType::kU8 : stablehlo::real_dtype(to);
+  Value flat = as_plain(b, flatten(b, e.tensor("self"), e.ints("ints")));
+  const auto from_size = static_cast<int64_t>(dtype_size(flat.dtype()));
+  const auto to_size = static_cast<int64_t>(dtype_size(plain));
+  const int64_t bytes = flat.dim(0) * from_size, count = bytes / to_size;
+  e.check(bytes % static_cast<int64_t>(dtype_size(to)) == 0,
+          base::str("a storage of ", bytes, " bytes is viewed as ", dtype_name(to), ", elements of ",
+                    dtype_size(to), " bytes; expected a multiple of that"));
+  if (from_size < to_size) flat = b.reshape(flat, {count, to_size / from_size});
+  return {from_plain(b, b.reshape(b.bitcast_convert(flat, plain), {count}), to)};
+}
+
+Values emit_conjugate(Emit& e) { return {e.b.conjugate(e.tensor("self"))}; }
+Values emit_negate(Emit& e) { return {e.b.negate(e.tensor("self"))}; }
 
 // The elements of a storage that has grown: zeros after the old ones.
 Values emit_grow(Emit& e) { return {pad_to(e.b, flatten(e.b, e.tensor("self"), {}), e.ints("ints")[0])}; }
 
 constexpr Row kRows[] = {
-    {.name = "sluice::view", .emit = emit_read},           {.name = "sluice::view_write", .emit = emit_write},
-    {.name = "sluice::zeros", .emit = emit_zeros},         {.name = "sluice::convert", .emit = emit_convert},
-    {.name = "sluice::broadcast", .emit = emit_broadcast}, {.name = "sluice::grow", .emit = emit_grow},
+    {.name = "sluice::view", .emit = emit_read},
+    {.name = "sluice::view_write", .emit = emit_write},
+    {.name = "sluice::zeros", .emit = emit_zeros},
+    {.name = "sluice::convert", .emit = emit_convert},
+    {.name = "sluice::broadcast", .emit = emit_broadcast},
+    {.name = "sluice::grow", .emit = emit_grow},
+    {.name = "sluice::as_type", .emit = emit_as_type},
+    {.name = "sluice::conjugate", .emit = emit_conjugate},
+    {.name = "sluice::negate", .emit = emit_negate},
 };
 
 }  // namespace view

@@ -161,6 +161,8 @@ enum PJRT_Buffer_Type : unsigned {
   kF32 = 11,
   kF64 = 12,
   kBF16 = 13,
+  kC64 = 14,
+  kC128 = 15,
 };
 
 // How long the caller keeps the host memory of a transfer alive and unchanged.

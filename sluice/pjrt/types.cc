@@ -33,13 +33,17 @@ c::PJRT_Buffer_Type to_buffer_type(stablehlo::DType dtype) {
       return c::kF32;
     case stablehlo::DType::kF64:
       return c::kF64;
+    case stablehlo::DType::kC64:
+      return c::kC64;
+    case stablehlo::DType::kC128:
+      return c::kC128;
   }
   return c::kInvalid;
 }
 
 std::optional<stablehlo::DType> from_buffer_type(c::PJRT_Buffer_Type type) {
   using stablehlo::DType;
-  for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
+  for (int i = 0; i < stablehlo::kDTypeCount; ++i) {
     if (to_buffer_type(static_cast<DType>(i)) == type) return static_cast<DType>(i);
   }
   return std::nullopt;

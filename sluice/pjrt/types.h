@@ -9,7 +9,7 @@
 namespace sluice::pjrt {
 
 c::PJRT_Buffer_Type to_buffer_type(stablehlo::DType dtype);
-// Nothing for the types that Sluice does not have (complex numbers, 8-bit floats …).
+// Nothing for the types that Sluice does not have (8-bit floats …).
 std::optional<stablehlo::DType> from_buffer_type(c::PJRT_Buffer_Type type);
 
 // The one copy of a type for this process: equal types have equal addresses, and it is never freed. So

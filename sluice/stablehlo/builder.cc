@@ -13,6 +13,7 @@ namespace {
 
 unsigned kind_of(DType dtype) {
   if (is_float(dtype)) return kFloats;
+  if (is_complex(dtype)) return kComplex;
   if (dtype == DType::kPred) return kPredicates;
   return is_unsigned(dtype) ? kUnsigned : kSigned;
 }
@@ -27,6 +28,7 @@ std::string kinds_text(unsigned kinds) {
     if ((kinds & kUnsigned) != 0) names.emplace_back("unsigned integers");
   }
   if ((kinds & kFloats) != 0) names.emplace_back("floats");
+  if ((kinds & kComplex) != 0) names.emplace_back("complex numbers");
   return base::join(names, " or ");
 }
 
@@ -69,6 +71,8 @@ void Builder::set_location(std::string_view name) {
 }
 
 void Builder::set_precision(Precision precision) { impl_->precision = precision; }
+
+Precision Builder::precision() const { return impl_->precision; }
 
 void Builder::set_explicit_nan(bool on) { impl_->explicit_nan = on; }
 

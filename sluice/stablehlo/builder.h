@@ -81,6 +81,17 @@ struct ConvolutionWindow {
   int64_t feature_groups = 1, batch_groups = 1;
 };
 
+// What a Fourier transform of n numbers makes of what: n complex of n complex ones (and back), n / 2 + 1
+// complex ones of n real ones (and back).
+enum class Fft { kForward, kInverse, kRealForward, kRealInverse };
+
+struct TriangularSystem {
+  bool left = true;        // a X = b; else X a = b
+  bool lower = true;       // which triangle of a is read
+  bool unit = false;       // the diagonal is 1 and not read
+  bool transpose = false;  // aᵀ stands for a
+};
+
 struct GatherDims {
   Dims offset_dims = {}, collapsed_slice_dims = {}, start_index_map = {};
   int64_t index_vector_dim = 0;
@@ -139,6 +150,7 @@ class Builder {
   void set_location(std::string_view name);
   // The precision that products added from now on ask for; kDefault at first.
   void set_precision(Precision precision);
+  Precision precision() const;
   // Whether maximum, minimum, reduce_max and reduce_min are spelled out with comparisons, so that a NaN wins
   // also where the compiler drops one: XLA's CPU backend does that to the second operand's by default. True
   // at first; switch it off for a platform whose own maximum keeps every NaN (TPUs and GPUs do), where that
@@ -152,6 +164,8 @@ class Builder {
   Value splat(int64_t value, const Type& type);
   Value splat(int value, const Type& type) { return splat(static_cast<int64_t>(value), type); }
   Value constant(const Type& type, const void* data);
+  // One complex number everywhere.
+  Value complex_splat(double real, double imaginary, const Type& type);
   Value constant_i64(const Dims& values);  // a vector of i64
   Value iota(const Type& type, int64_t dim);
   // The extreme values of an element type: -inf / lowest, +inf / highest; for reductions' initial values.
@@ -187,7 +201,8 @@ class Builder {
   // Two operands of one float type; names: polygamma, zeta, next_after.
   Value chlo(std::string_view name, Value a, Value b);
   Value convert(Value x, DType dtype);
-  Value bitcast_convert(Value x, DType dtype);  // same width only
+  // The same bits. To a type of a k-th of the width: [..., k]; from one of a k-th: x is [..., k], and k goes.
+  Value bitcast_convert(Value x, DType dtype);
 
   // Element-wise, two operands of one type (no implicit broadcast here; see broadcast below).
   Value add(Value a, Value b);
@@ -208,6 +223,12 @@ class Builder {
   Value compare(Value a, Value b, Compare direction);
   Value select(Value predicate, Value on_true, Value on_false);  // predicate of the same dims, or a scalar
   Value clamp(Value low, Value x, Value high);                   // low and high of x's type, or scalars
+
+  // Complex numbers. The parts of what is real are itself and zeros.
+  Value complex(Value real, Value imaginary);  // both f32 or both f64
+  Value real(Value x);
+  Value imaginary(Value x);
+  Value conjugate(Value x);
 
   // Shapes.
   Value broadcast_in_dim(Value x, const Dims& dims, const Dims& broadcast_dimensions);
@@ -247,6 +268,16 @@ class Builder {
   Value dot_general(Value a, Value b, const DotDims& dims, std::optional<DType> result = std::nullopt);
   Value convolution(Value input, Value kernel, const ConvolutionDims& dims, const ConvolutionWindow& window,
                     std::optional<DType> result = std::nullopt);
+
+  // Linear algebra, on matrices in the last two dimensions.
+  // L with L Lᵀ = x (or U with Uᵀ U = x), of which one triangle is read. What stands in the other triangle of
+  // the result is undefined; a matrix that is not positive definite gives NaNs.
+  Value cholesky(Value x, bool lower);
+  // Solves a X = b (or X a = b), a triangular. a and b have the same batch dimensions.
+  Value triangular_solve(Value a, Value b, const TriangularSystem& system);
+
+  // The discrete Fourier transform along the last dimension; the inverse ones are divided by its length.
+  Value fft(Value x, Fft kind, int64_t length);
 
   // Control flow. Bodies may use values from outside.
   Values while_(std::span<const Value> init, const Region& condition, const Region& body);

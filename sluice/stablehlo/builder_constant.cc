@@ -8,6 +8,8 @@ constexpr std::string_view kConstant = "stablehlo.constant";
 }  // namespace
 
 Value Builder::Impl::splat_bits(const Type& wanted, uint64_t bits) {
+  if (is_complex(wanted.dtype))
+    reject(kConstant, "complex numbers are made of two constants, found ", wanted.str());
   const TypeEntry* result = intern_checked(kConstant, wanted);
   Value& shared = scopes.back().splats[{result, bits}];
   if (shared) return shared;
@@ -21,11 +23,18 @@ Value Builder::Impl::splat_bits(const Type& wanted, uint64_t bits) {
 }
 
 Value Builder::splat(double value, const Type& type) {
+  if (is_complex(type.dtype)) return complex_splat(value, 0, type);
   return impl_->splat_bits(type, literal::encode(value, type.dtype));
 }
 
 Value Builder::splat(int64_t value, const Type& type) {
+  if (is_complex(type.dtype)) return complex_splat(static_cast<double>(value), 0, type);
   return impl_->splat_bits(type, literal::encode(value, type.dtype));
+}
+
+Value Builder::complex_splat(double real, double imaginary, const Type& type) {
+  const Type part{real_dtype(type.dtype), type.dims};
+  return complex(splat(real, part), splat(imaginary, part));
 }
 
 Value Builder::lowest(DType dtype, const Dims& dims) {
@@ -38,6 +47,8 @@ Value Builder::highest(DType dtype, const Dims& dims) {
 
 Value Builder::constant(const Type& type, const void* data) {
   const TypeEntry* result = impl_->intern_checked(kConstant, type);
+  if (is_complex(type.dtype))
+    reject(kConstant, "complex numbers are made of two constants, found ", result->text);
   if (data == nullptr && type.numel() > 0)
     reject(kConstant, "the data of ", result->text, " is a null pointer");
   std::string dense;

@@ -62,6 +62,7 @@ bool Builder::Impl::spell_out_nan(Value v) const {
 // The first operand's NaN wins everywhere; the second one's does not on XLA's CPU backend.
 Value Builder::Impl::extreme(std::string_view op, Value a, Value b, Compare wins) {
   use(op, {a, b});
+  check_dtype(op, a, kAnything & ~kComplex);
   if (!spell_out_nan(a) || info(b).constant) return binary(op, a, b, kAnything);
   if (info(a).constant) return binary(op, b, a, kAnything);
   check_same(op, a, b);
@@ -74,33 +75,35 @@ Value Builder::Impl::extreme(std::string_view op, Value a, Value b, Compare wins
 Value Builder::abs(Value x) {
   impl_->use("stablehlo.abs", x);
   if (is_unsigned(x.dtype())) return x;
+  if (is_complex(x.dtype()))
+    return impl_->add("stablehlo.abs", {x}, {}, Type{real_dtype(x.dtype()), x.dims()});
   return impl_->unary("stablehlo.abs", x, kSigned | kFloats);
 }
 
 Value Builder::sign(Value x) {
   impl_->use("stablehlo.sign", x);
   if (is_unsigned(x.dtype())) return minimum(x, splat(1, x.type()));
-  return impl_->unary("stablehlo.sign", x, kSigned | kFloats);
+  return impl_->unary("stablehlo.sign", x, kSigned | kFractions);
 }
 
 Value Builder::cbrt(Value x) { return impl_->unary("stablehlo.cbrt", x, kFloats); }
 Value Builder::ceil(Value x) { return impl_->unary("stablehlo.ceil", x, kFloats); }
-Value Builder::cosine(Value x) { return impl_->unary("stablehlo.cosine", x, kFloats); }
-Value Builder::exp(Value x) { return impl_->unary("stablehlo.exponential", x, kFloats); }
-Value Builder::expm1(Value x) { return impl_->unary("stablehlo.exponential_minus_one", x, kFloats); }
+Value Builder::cosine(Value x) { return impl_->unary("stablehlo.cosine", x, kFractions); }
+Value Builder::exp(Value x) { return impl_->unary("stablehlo.exponential", x, kFractions); }
+Value Builder::expm1(Value x) { return impl_->unary("stablehlo.exponential_minus_one", x, kFractions); }
 Value Builder::floor(Value x) { return impl_->unary("stablehlo.floor", x, kFloats); }
-Value Builder::log(Value x) { return impl_->unary("stablehlo.log", x, kFloats); }
-Value Builder::log1p(Value x) { return impl_->unary("stablehlo.log_plus_one", x, kFloats); }
-Value Builder::logistic(Value x) { return impl_->unary("stablehlo.logistic", x, kFloats); }
+Value Builder::log(Value x) { return impl_->unary("stablehlo.log", x, kFractions); }
+Value Builder::log1p(Value x) { return impl_->unary("stablehlo.log_plus_one", x, kFractions); }
+Value Builder::logistic(Value x) { return impl_->unary("stablehlo.logistic", x, kFractions); }
 Value Builder::negate(Value x) { return impl_->unary("stablehlo.negate", x, kNumbers); }
 Value Builder::not_(Value x) { return impl_->unary("stablehlo.not", x, kPredicates | kIntegers); }
 Value Builder::popcount(Value x) { return impl_->unary("stablehlo.popcnt", x, kIntegers); }
 Value Builder::round_even(Value x) { return impl_->unary("stablehlo.round_nearest_even", x, kFloats); }
 Value Builder::round_afz(Value x) { return impl_->unary("stablehlo.round_nearest_afz", x, kFloats); }
-Value Builder::rsqrt(Value x) { return impl_->unary("stablehlo.rsqrt", x, kFloats); }
-Value Builder::sine(Value x) { return impl_->unary("stablehlo.sine", x, kFloats); }
-Value Builder::sqrt(Value x) { return impl_->unary("stablehlo.sqrt", x, kFloats); }
-Value Builder::tanh(Value x) { return impl_->unary("stablehlo.tanh", x, kFloats); }
+Value Builder::rsqrt(Value x) { return impl_->unary("stablehlo.rsqrt", x, kFractions); }
+Value Builder::sine(Value x) { return impl_->unary("stablehlo.sine", x, kFractions); }
+Value Builder::sqrt(Value x) { return impl_->unary("stablehlo.sqrt", x, kFractions); }
+Value Builder::tanh(Value x) { return impl_->unary("stablehlo.tanh", x, kFractions); }
 
 Value Builder::is_finite(Value x) {
   constexpr std::string_view kOp = "stablehlo.is_finite";
@@ -129,18 +132,28 @@ Value Builder::bitcast_convert(Value x, DType dtype) {
   constexpr std::string_view kOp = "stablehlo.bitcast_convert";
   impl_->use(kOp, x);
   if (x.dtype() == dtype) return x;
-  if (x.dtype() == DType::kPred || dtype == DType::kPred || dtype_size(x.dtype()) != dtype_size(dtype)) {
-    reject(kOp, "element types must have one width, found ", dtype_name(x.dtype()), " and ",
+  if (x.dtype() == DType::kPred || dtype == DType::kPred || is_complex(x.dtype()) || is_complex(dtype))
+    reject(kOp, "expected element types of whole bytes, not complex, found ", dtype_name(x.dtype()), " and ",
            dtype_name(dtype));
+  Dims dims = x.dims();
+  const auto from = static_cast<int64_t>(dtype_size(x.dtype())), to = static_cast<int64_t>(dtype_size(dtype));
+  if (from > to) dims.push_back(from / to);
+  if (from < to) {
+    if (dims.empty() || dims.back() != to / from)
+      reject(kOp, "an element of ", dtype_name(dtype), " is made of ", to / from, " of ",
+             dtype_name(x.dtype()), " in the last dimension, found ", x.type().str());
+    dims.pop_back();
   }
-  return impl_->add(kOp, {x}, {}, Type{dtype, x.dims()});
+  return impl_->add(kOp, {x}, {}, Type{dtype, dims});
 }
 
 Value Builder::add(Value a, Value b) { return impl_->binary("stablehlo.add", a, b, kAnything); }
 Value Builder::subtract(Value a, Value b) { return impl_->binary("stablehlo.subtract", a, b, kNumbers); }
 Value Builder::multiply(Value a, Value b) { return impl_->binary("stablehlo.multiply", a, b, kAnything); }
 Value Builder::divide(Value a, Value b) { return impl_->binary("stablehlo.divide", a, b, kNumbers); }
-Value Builder::remainder(Value a, Value b) { return impl_->binary("stablehlo.remainder", a, b, kNumbers); }
+Value Builder::remainder(Value a, Value b) {
+  return impl_->binary("stablehlo.remainder", a, b, kIntegers | kFloats);
+}
 Value Builder::power(Value a, Value b) { return impl_->binary("stablehlo.power", a, b, kNumbers); }
 Value Builder::maximum(Value a, Value b) { return impl_->extreme("stablehlo.maximum", a, b, Compare::kGe); }
 Value Builder::minimum(Value a, Value b) { return impl_->extreme("stablehlo.minimum", a, b, Compare::kLe); }
@@ -164,6 +177,8 @@ Value Builder::compare(Value a, Value b, Compare direction) {
   constexpr std::string_view kOp = "stablehlo.compare";
   impl_->use(kOp, {a, b});
   impl_->check_same(kOp, a, b);
+  if (is_complex(a.dtype()) && direction != Compare::kEq && direction != Compare::kNe)
+    reject(kOp, "complex numbers are equal or not, but have no order, found ", a.type().str());
   return impl_->add(kOp, {a, b}, Attributes().raw("comparison_direction", direction_text(direction)),
                     Type{DType::kPred, a.dims()});
 }

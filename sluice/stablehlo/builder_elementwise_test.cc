@@ -87,8 +87,10 @@ TEST(Elementwise, Conversions) {
   EXPECT_EQ(b.convert(f, DType::kBF16).type(), (Type{DType::kBF16, {2}}));
   EXPECT_EQ(b.bitcast_convert(f, DType::kU32).type(), u32({2}));
   EXPECT_EQ(b.bitcast_convert(p, DType::kPred), p);
-  EXPECT_THAT(rejection([&] { (void)b.bitcast_convert(f, DType::kF64); }),
-              HasSubstr("one width, found f32 and f64"));
+  EXPECT_EQ(b.bitcast_convert(f, DType::kF64).type(), (Type{DType::kF64, {}}));
+  EXPECT_EQ(b.bitcast_convert(f, DType::kU8).type(), (Type{DType::kU8, {2, 4}}));
+  EXPECT_THAT(rejection([&] { (void)b.bitcast_convert(b.parameter(f32({3})), DType::kF64); }),
+              HasSubstr("an element of f64 is made of 2 of f32"));
   EXPECT_NE(rejection([&] { (void)b.bitcast_convert(p, DType::kS8); }), "");
 }
 

@@ -50,9 +50,10 @@ constexpr std::string_view kAllReduce = "stablehlo.all_reduce";
 constexpr std::string_view kReduceScatter = "stablehlo.reduce_scatter";
 
 // The element types that an operation takes.
-enum DTypes : unsigned { kPredicates = 1, kSigned = 2, kUnsigned = 4, kFloats = 8 };
+enum DTypes : unsigned { kPredicates = 1, kSigned = 2, kUnsigned = 4, kFloats = 8, kComplex = 16 };
 constexpr unsigned kIntegers = kSigned | kUnsigned;
-constexpr unsigned kNumbers = kIntegers | kFloats;
+constexpr unsigned kNumbers = kIntegers | kFloats | kComplex;
+constexpr unsigned kFractions = kFloats | kComplex;
 constexpr unsigned kAnything = kNumbers | kPredicates;
 
 // The windows of reduce_window, select_and_scatter and convolution along one dimension: the number of places

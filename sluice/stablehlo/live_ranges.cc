@@ -29,7 +29,8 @@ int64_t bytes_of(std::string_view type) {
   const size_t digit = type.find_first_of("0123456789");
   int bits = 0;
   if (digit != std::string_view::npos) std::from_chars(type.data() + digit, type.data() + type.size(), bits);
-  return elements * ((bits + 7) / 8);
+  const int parts = base::starts_with(type, "complex") ? 2 : 1;
+  return elements * parts * ((bits + 7) / 8);
 }
 
 // All types of "tensor<…>, tensor<…>", with or without parentheses.

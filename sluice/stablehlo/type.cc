@@ -12,19 +12,21 @@ struct DTypeRow {
 };
 
 // In the order of DType.
-constexpr std::array<DTypeRow, 13> kDTypes = {{{"i1", 1},
-                                               {"i8", 1},
-                                               {"i16", 2},
-                                               {"i32", 4},
-                                               {"i64", 8},
-                                               {"ui8", 1},
-                                               {"ui16", 2},
-                                               {"ui32", 4},
-                                               {"ui64", 8},
-                                               {"f16", 2},
-                                               {"bf16", 2},
-                                               {"f32", 4},
-                                               {"f64", 8}}};
+constexpr std::array<DTypeRow, kDTypeCount> kDTypes = {{{"i1", 1},
+                                                        {"i8", 1},
+                                                        {"i16", 2},
+                                                        {"i32", 4},
+                                                        {"i64", 8},
+                                                        {"ui8", 1},
+                                                        {"ui16", 2},
+                                                        {"ui32", 4},
+                                                        {"ui64", 8},
+                                                        {"f16", 2},
+                                                        {"bf16", 2},
+                                                        {"f32", 4},
+                                                        {"f64", 8},
+                                                        {"complex<f32>", 8},
+                                                        {"complex<f64>", 16}}};
 
 }  // namespace
 

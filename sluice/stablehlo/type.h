@@ -8,16 +8,41 @@
 
 namespace sluice::stablehlo {
 
-enum class DType : uint8_t { kPred, kS8, kS16, kS32, kS64, kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64 };
+enum class DType : uint8_t {
+  kPred,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kC64,   // two f32: real and imaginary part
+  kC128,  // two f64
+};
+constexpr int kDTypeCount = static_cast<int>(DType::kC128) + 1;
 
-// "i1", "i8" … "ui8" … "bf16", "f32": as StableHLO's text writes them.
+// "i1", "i8" … "ui8" … "bf16", "f32", "complex<f32>": as StableHLO's text writes them.
 const char* dtype_name(DType dtype);
 // Bytes of one element in host memory (a predicate takes one byte).
 size_t dtype_size(DType dtype);
 
-constexpr bool is_float(DType d) { return d >= DType::kF16; }
+constexpr bool is_float(DType d) { return d >= DType::kF16 && d <= DType::kF64; }
+constexpr bool is_complex(DType d) { return d >= DType::kC64; }
 constexpr bool is_unsigned(DType d) { return d >= DType::kU8 && d <= DType::kU64; }
 constexpr bool is_integer(DType d) { return d > DType::kPred && d < DType::kF16; }
+
+// The element type of a complex number's parts; any other type itself.
+constexpr DType real_dtype(DType d) {
+  return d == DType::kC64 ? DType::kF32 : d == DType::kC128 ? DType::kF64 : d;
+}
+// The complex type with parts of this type: c128 for f64, else c64.
+constexpr DType complex_dtype(DType d) { return real_dtype(d) == DType::kF64 ? DType::kC128 : DType::kC64; }
 
 using Dims = std::vector<int64_t>;
 

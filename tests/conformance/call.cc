@@ -43,8 +43,8 @@ Placed place_on(const Inputs& inputs, const CallOptions& options) {
     bool widen = options.wide && low_precision(input.base.scalar_type());
     at::Tensor host = widen ? input.base.to(at::kDouble) : input.base.clone();
     at::Tensor base = host.to(options.device);
-    if (options.gradients && input.differentiable && at::isFloatingType(base.scalar_type()))
-      base.requires_grad_();
+    const bool fractions = at::isFloatingType(base.scalar_type()) || base.is_complex();
+    if (options.gradients && input.differentiable && fractions) base.requires_grad_();
     placed.bases.push_back(base);
     placed.arguments.push_back(look(base, input));
   }
@@ -116,8 +116,10 @@ void differentiate(const Inputs& inputs, const CallOptions& options, const Place
   at::Generator generator = at::detail::createCPUGenerator(inputs.seed + 1);
   for (const at::Tensor& result : outcome.results) {
     if (!result.defined() || !result.requires_grad()) continue;
-    at::Tensor gradient =
-        at::randn(result.sizes(), generator, at::kDouble).to(scalar_type(inputs.types.floating));
+    const bool complex = result.is_complex();
+    at::Tensor gradient = at::randn(result.sizes(), generator, complex ? at::kComplexDouble : at::kDouble);
+    const at::ScalarType type = scalar_type(inputs.types.floating);
+    gradient = gradient.to(complex ? c10::toComplexType(type) : type);
     outputs.push_back(result);
     gradients.push_back(gradient.to(result.scalar_type()).to(options.device));
   }

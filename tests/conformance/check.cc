@@ -45,6 +45,14 @@ void bring(std::vector<at::Tensor>& tensors, int replicas) {
   }
 }
 
+// Whether anything but a NaN changed.
+bool differs(const at::Tensor& a, const at::Tensor& b) {
+  const auto plain = [](const at::Tensor& t) {
+    return (t.is_complex() ? at::view_as_real(t) : t).nan_to_num();
+  };
+  return !at::equal(plain(a), plain(b));
+}
+
 void damage_first(std::vector<at::Tensor>& tensors, Break damage) {
   for (at::Tensor& tensor : tensors) {
     if (!tensor.defined() || tensor.numel() == 0) continue;
@@ -142,7 +150,7 @@ bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference
   Inputs inputs = make_inputs(sample, op.schema(), types, view);
   bool floats = false;
   for (const TensorInput& input : inputs.tensors)
-    floats = floats || at::isFloatingType(input.base.scalar_type());
+    floats = floats || at::isFloatingType(input.base.scalar_type()) || input.base.is_complex();
   std::string what = floats || types.integer == "i64" ? types.floating : types.floating + "," + types.integer;
   if (view != View::kPlain) what += std::string(", ") + view_name(view);
   bool gradients = !sample.nograd && floats && !op.schema().is_mutable();
@@ -163,7 +171,7 @@ bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference
   make_dense(open.found.gradients);
   bool writes = false;
   for (size_t i = 0; i < open.expected.bases.size(); ++i) {
-    writes = writes || !at::equal(open.expected.bases[i].nan_to_num(), inputs.tensors[i].base.nan_to_num());
+    writes = writes || differs(open.expected.bases[i], inputs.tensors[i].base);
   }
   open_.push_back(std::move(open));
   if (!refused && sample.reference.empty()) {

@@ -74,6 +74,9 @@ std::string compare_kind(const at::Tensor& expected, const at::Tensor& found) {
 
 std::string compare_values(const at::Tensor& expected, const at::Tensor& found, Tolerance tolerance) {
   if (!expected.defined() || expected.numel() == 0) return "";
+  if (expected.is_complex())
+    return compare_values(at::view_as_real(expected.resolve_conj()), at::view_as_real(found.resolve_conj()),
+                          tolerance);
   bool floating = at::isFloatingType(expected.scalar_type());
   // Integers above 2^53 do not survive the way through double.
   bool equal = expected.scalar_type() == found.scalar_type() && at::equal(expected, found);

@@ -14,9 +14,11 @@ namespace {
 }
 
 at::Tensor explicit_values(const TensorSpec& spec, int64_t count) {
-  std::vector<double> values(static_cast<size_t>(count));
+  std::vector<double> values(static_cast<size_t>(spec.kind == 'c' ? 2 * count : count));
   for (size_t i = 0; i < values.size(); ++i) values[i] = spec.values[i % spec.values.size()];
-  return at::tensor(values, at::kDouble);
+  if (spec.kind != 'c') return at::tensor(values, at::kDouble);
+  // Pairs: real and imaginary part.
+  return at::view_as_complex(at::tensor(values, at::kDouble).reshape({-1, 2}));
 }
 
 // The logical values, in the wanted element type.
@@ -29,6 +31,8 @@ at::Tensor random_values(const TensorSpec& spec, at::ScalarType type, const at::
   at::Tensor values;
   if (!spec.values.empty()) {
     values = explicit_values(spec, count);
+  } else if (spec.kind == 'c') {
+    values = at::randn({count}, generator, at::kComplexDouble);
   } else if (spec.kind == 'f') {
     values = at::randn({count}, generator, at::kDouble);
   } else if (spec.kind == 'i') {
@@ -120,6 +124,7 @@ class Maker {
     at::ScalarType type = spec.kind == 'b' && spec.dtype.empty()
                               ? at::kBool
                               : scalar_type(spec.dtype.empty() ? fallback : spec.dtype);
+    if (spec.kind == 'c') type = c10::toComplexType(type);
     inputs_.tensors.push_back(lay_out(random_values(spec, type, generator_), view_, spec.kind, generator_));
     return static_cast<int>(inputs_.tensors.size()) - 1;
   }
@@ -230,9 +235,9 @@ const char* view_name(View view) {
 
 at::ScalarType scalar_type(const std::string& name) {
   static const std::map<std::string, at::ScalarType> types = {
-      {"f32", at::kFloat}, {"f64", at::kDouble}, {"f16", at::kHalf},  {"bf16", at::kBFloat16},
-      {"i64", at::kLong},  {"i32", at::kInt},    {"i16", at::kShort}, {"i8", at::kChar},
-      {"u8", at::kByte},   {"bool", at::kBool}};
+      {"f32", at::kFloat}, {"f64", at::kDouble}, {"f16", at::kHalf},         {"bf16", at::kBFloat16},
+      {"i64", at::kLong},  {"i32", at::kInt},    {"i16", at::kShort},        {"i8", at::kChar},
+      {"u8", at::kByte},   {"bool", at::kBool},  {"c64", at::kComplexFloat}, {"c128", at::kComplexDouble}};
   return types.at(name);
 }
 

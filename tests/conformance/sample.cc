@@ -11,8 +11,8 @@
 namespace sluice::conformance {
 namespace {
 
-const std::vector<std::string> kDTypes = {"f32", "f64", "f16", "bf16", "i64",
-                                          "i32", "i16", "i8",  "u8",   "bool"};
+const std::vector<std::string> kDTypes = {"f32", "f64", "f16", "bf16", "i64", "i32",
+                                          "i16", "i8",  "u8",  "bool", "c64", "c128"};
 
 bool is_dtype(std::string_view text) {
   return std::find(kDTypes.begin(), kDTypes.end(), text) != kDTypes.end();
@@ -152,7 +152,7 @@ Value parse_value(std::string_view text) {
     value.kind = Value::Kind::kSame;
     value.integer = parse_integer(text.substr(1));
   } else if (text.size() > 2 && text[1] == '[' &&
-             std::string_view("fpuqdib").find(text[0]) != std::string_view::npos) {
+             std::string_view("fpuqdibc").find(text[0]) != std::string_view::npos) {
     value.kind = Value::Kind::kTensor;
     value.tensor = parse_tensor(text);
   } else {

@@ -98,6 +98,32 @@ TEST(Strides, DecideWhatAWriteThroughAViewChanges) {
   expect_same(run(test_device()), run(torch::kCPU), 0);
 }
 
+TEST(ElementTypes, OfViewsMayBeOthers) {
+  const torch::ScalarType types[] = {torch::kInt,  torch::kByte,   torch::kShort,       torch::kHalf,
+                                     torch::kLong, torch::kDouble, torch::kComplexFloat};
+  const torch::Tensor x = ramp({4, 6}).t().contiguous().t();  // stored as a transpose
+  const torch::Tensor there = x.to(test_device());
+  for (const torch::ScalarType type : types) {
+    expect_same(there.t().view(type), x.t().view(type), 0, c10::toString(type));
+    expect_same(there.t().slice(0, 1, 5, 2).view(type), x.t().slice(0, 1, 5, 2).view(type), 0);
+  }
+  const torch::Tensor mask = ramp({8}) > 0;
+  expect_same(mask.to(test_device()).view(torch::kByte), mask.view(torch::kByte), 0);
+  expect_same(mask.view(torch::kByte).to(test_device()).view(torch::kBool), mask, 0);
+  // A write through the view is seen by the tensor: the sign bit of each number is cleared.
+  auto absolute = [](const torch::Tensor& numbers) {
+    numbers.view(torch::kInt).bitwise_and_(0x7fffffff);
+    return numbers;
+  };
+  expect_same(absolute(ramp({3, 4}).to(test_device())), ramp({3, 4}).abs(), 0);
+  torch::Tensor bytes = torch::zeros({16}, torch::kByte), bytes_there = bytes.to(test_device());
+  for (torch::Tensor& b : {std::ref(bytes), std::ref(bytes_there)})
+    b.slice(0, 4, 12).view(torch::kFloat).fill_(1.5);
+  expect_same(bytes_there, bytes, 0);
+  EXPECT_THAT(thrown([&] { (void)torch::zeros({3}, test_device()).view(torch::kDouble); }),
+              testing::HasSubstr("must be divisible by"));
+}
+
 TEST(Overlap, WritesThatLibTorchRefusesAreRefused) {
   auto expect_refused = [](const char* words, const std::function<void(torch::Tensor)>& call) {
     EXPECT_THAT(thrown([&] { call(ramp({4, 4})); }), testing::HasSubstr(words));

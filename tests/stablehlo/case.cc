@@ -13,7 +13,7 @@ std::string program_of(const Case& c) {
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto& family : {elementwise_cases, constant_cases, shape_cases, index_cases, reduce_cases,
-                             product_cases, control_cases, collective_cases}) {
+                             product_cases, linear_algebra_cases, control_cases, collective_cases}) {
     std::vector<Case> cases = family();
     all.insert(all.end(), cases.begin(), cases.end());
   }

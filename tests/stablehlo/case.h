@@ -38,6 +38,7 @@ std::vector<Case> shape_cases();
 std::vector<Case> index_cases();
 std::vector<Case> reduce_cases();
 std::vector<Case> product_cases();
+std::vector<Case> linear_algebra_cases();
 std::vector<Case> control_cases();
 std::vector<Case> collective_cases();
 

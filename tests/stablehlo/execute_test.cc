@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 #include "case.h"
 #include "sluice/collectives/host_collectives.h"
@@ -58,6 +59,9 @@ double number_at(const char* at, DType dtype) {
       return read<float>(at);
     case DType::kF64:
       return read<double>(at);
+    case DType::kC64:
+    case DType::kC128:
+      throw std::logic_error("a case gives the parts of complex numbers");
     case DType::kF16:
       break;
   }

@@ -1,5 +1,6 @@
 // The kernels that are no rows: creation, views, copies between host and device, host reads.
 #include <ATen/NativeFunctions.h>
+#include <ATen/ops/_conj_physical.h>
 #include <ATen/ops/all.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/eq.h>
@@ -136,7 +137,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
     check_internal_overlap("aten::copy_", dst);
     // The host converts and broadcasts first, so that no more than the tensor travels. It is the value of
     // this moment: later writes to the host tensor must not show.
-    at::Tensor host = self.to(dst.scalar_type()).expand(dst.sizes()).contiguous();
+    at::Tensor host =
+        self.to(dst.scalar_type()).expand(dst.sizes()).contiguous().resolve_conj().resolve_neg();
     if (host.is_alias_of(self)) host = host.clone();
     DataPtr data = upload_data({host});
     TraceLock lock = lock_trace();
@@ -191,6 +193,17 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
   return dense(self) && dense(from);
 }
 
+// With LibTorch's lazy conjugation, an operation sees resolved operands: copies of them, and a copy is where
+// the conjugation itself is done (read() and write() in storage.cc).
+at::Tensor& conj_physical_out(const at::Tensor& self, at::Tensor& out) {
+  out.resize_(self.sizes());
+  return out.copy_(at::_conj_physical(self));
+}
+at::Tensor& conj_physical_in_place(at::Tensor& self) { return self.copy_(at::_conj_physical(self)); }
+
+at::Tensor view_as_real(const at::Tensor& self) { return at::native::view_as_real(self); }
+at::Tensor view_as_complex(const at::Tensor& self) { return at::native::view_as_complex(self); }
+
 void record_stream(at::Tensor&, at::Stream) {}
 
 }  // namespace
@@ -216,6 +229,14 @@ void register_hand_written_kernels() {
   library->impl("_reshape_alias", TORCH_FN(reshape_alias));
   library->impl("unfold", TORCH_FN(unfold));
   library->impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));
+  library->impl("conj_physical.out", TORCH_FN(conj_physical_out));
+  library->impl("conj_physical_", TORCH_FN(conj_physical_in_place));
+  for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}) {
+    auto* lazy = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+    lazy->impl("_copy_from", torch::CppFunction::makeFallthrough());
+  }
+  library->impl("view_as_real", TORCH_FN(view_as_real));
+  library->impl("view_as_complex", TORCH_FN(view_as_complex));
   library->impl("record_stream", TORCH_FN(record_stream));
 }
 
