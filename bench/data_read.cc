@@ -39,7 +39,7 @@ WebDataset dataset_of(const Arguments& arguments) {
   } else if (arguments.mode == "imagenet") {
     data.images("jpg;jpeg").labels("cls").random_resized_crop(224).flip();
   } else {
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 "expected tar, png, jpeg or imagenet, found '" + arguments.mode + "'");
   }
   data.batch(arguments.batch).keep().workers(arguments.threads);
@@ -73,7 +73,7 @@ nlohmann::json measure(const Arguments& arguments) {
 
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
-  if (argc < 3 || argc % 2 == 0) throw Error(Code::kInvalidArgument, "expected MODE SHARDS [--name value]…");
+  if (argc < 3 || argc % 2 == 0) throw_error(Code::kInvalidArgument, "expected MODE SHARDS [--name value]…");
   arguments.mode = argv[1];
   arguments.shards = argv[2];
   for (int i = 3; i < argc; i += 2) {
@@ -88,7 +88,7 @@ Arguments parse(int argc, char** argv) {
     } else if (name == "--shuffle") {
       arguments.shuffle = static_cast<std::int64_t>(value);
     } else {
-      throw Error(Code::kInvalidArgument, "no such option: " + name);
+      throw_error(Code::kInvalidArgument, "no such option: " + name);
     }
   }
   return arguments;

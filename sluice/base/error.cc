@@ -1,6 +1,30 @@
 #include "sluice/base/error.h"
 
+#include <atomic>
+#include <stdexcept>
+
 namespace sluice {
+
+namespace {
+
+class StandardError final : public Error, public std::runtime_error {
+ public:
+  explicit StandardError(const Error& error) : Error(error), std::runtime_error(error.what()) {}
+  const char* what() const noexcept override { return Error::what(); }
+};
+
+std::atomic<ErrorThrower> thrower = nullptr;
+
+}  // namespace
+
+void set_error_thrower(ErrorThrower own) { thrower = own; }
+
+void throw_error(const Error& error) {
+  if (const ErrorThrower own = thrower.load()) own(error);
+  throw StandardError(error);
+}
+
+void throw_error(Code code, const std::string& message) { throw_error(Error(code, message)); }
 
 const char* code_name(Code code) {
   switch (code) {

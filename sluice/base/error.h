@@ -1,8 +1,8 @@
 // Errors, as users and rooms see them.
 #pragma once
 
-#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "sluice/base/export.h"
 
@@ -32,16 +32,32 @@ enum class Code {
 // "INVALID_ARGUMENT" and so on.
 const char* code_name(Code code);
 
-// The one exception of the public interface. Rooms return it inside base::Result and throw it at the border.
-// what() says what was expected, what was found and what to do.
-class Error : public std::runtime_error {
+// The one error of the public interface. Rooms return it inside base::Result and throw it at the border, by
+// throw_error(): what is thrown is an Error and a std::exception, and in programs with the device a
+// c10::Error, LibTorch's own, too. what() says what was expected, what was found and what to do.
+class Error {
  public:
-  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  virtual ~Error() = default;
+  Error(const Error&) = default;
+  Error& operator=(const Error&) = default;
+  Error(Error&&) = default;
+  Error& operator=(Error&&) = default;
+
   Code code() const { return code_; }
+  virtual const char* what() const noexcept { return message_.c_str(); }
 
  private:
   Code code_;
+  std::string message_;
 };
+
+[[noreturn]] void throw_error(const Error& error);
+[[noreturn]] void throw_error(Code code, const std::string& message);
+
+// What throw_error() calls, in place of throwing a std::runtime_error. It must throw. Any thread may call it.
+using ErrorThrower = void (*)(const Error& error);
+void set_error_thrower(ErrorThrower thrower);
 
 }  // namespace sluice
 SLUICE_API_END

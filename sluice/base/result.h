@@ -33,7 +33,7 @@ tl::unexpected<Error> fail_at(const Result<T>& result, const Pieces&... where) {
 // The value, or the error thrown: for the public border only.
 template <typename T>
 T value_or_throw(Result<T> result) {
-  if (!result) throw result.error();
+  if (!result) throw_error(result.error());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 

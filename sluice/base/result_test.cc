@@ -25,6 +25,25 @@ Status check_even(int x) {
   return {};
 }
 
+TEST(Error, IsThrownAsAStandardException) {
+  EXPECT_THROW(throw_error(Code::kNotFound, "no such file"), Error);
+  try {
+    throw_error(Code::kNotFound, "no such file");
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(error.what(), "no such file");
+    const auto* own = dynamic_cast<const Error*>(&error);
+    ASSERT_NE(own, nullptr);
+    EXPECT_EQ(own->code(), Code::kNotFound);
+  }
+}
+
+TEST(Error, IsThrownAsTheProgramChooses) {
+  set_error_thrower([](const Error& error) { throw static_cast<int>(error.code()); });
+  EXPECT_THROW(throw_error(Code::kNotFound, "no such file"), int);
+  set_error_thrower(nullptr);
+  EXPECT_THROW(throw_error(Code::kNotFound, "no such file"), std::exception);
+}
+
 TEST(Result, ValueOrError) {
   EXPECT_EQ(*quarter(12), 3);
   auto failed = quarter(6);

@@ -36,7 +36,7 @@ std::vector<Flag> rows(Values& v) {
                        v.size,
                        [&v](const std::string& text) {
                          if (text != "small" && text != "large")
-                           throw Error(Code::kInvalidArgument, "--size is small or large, not " + text);
+                           throw_error(Code::kInvalidArgument, "--size is small or large, not " + text);
                          v.size = text;
                        }},
            "", "How large"},

@@ -80,7 +80,7 @@ std::string record_command(const std::vector<std::string>& command, int replicas
       command, {{"SLUICE_AHEAD", base::str(replicas, ":", path)}, {"SLUICE_ESTIMATE", std::nullopt}},
       deadline_seconds));
   if (const auto text = base::read_file(path)) return *text;
-  throw Error(Code::kFailedPrecondition,
+  throw_error(Code::kFailedPrecondition,
               base::str(command[0], " ended (", end.timed_out ? "stopped at the deadline" : end.status.text(),
                         ") before the second step of a session on the device xla: ", end.last_words()));
 }

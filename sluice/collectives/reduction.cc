@@ -178,7 +178,7 @@ void reduce(stablehlo::DType dtype, Reduction reduction, std::span<const void* c
     case DType::kC128:
       break;
   }
-  throw Error(Code::kUnimplemented, "complex numbers are not combined across replicas; combine their parts");
+  throw_error(Code::kUnimplemented, "complex numbers are not combined across replicas; combine their parts");
 }
 
 }  // namespace sluice::collectives

@@ -9,7 +9,7 @@
 namespace sluice::data {
 namespace {
 
-[[noreturn]] void misuse(const std::string& message) { throw Error(Code::kInvalidArgument, message); }
+[[noreturn]] void misuse(const std::string& message) { throw_error(Code::kInvalidArgument, message); }
 
 void demand(bool condition, const char* what, std::int64_t found, const char* expected) {
   if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));

@@ -15,7 +15,7 @@ DataPtr typed_data(TypeRef type, Sameness sameness) {
 }
 
 [[noreturn]] void refuse_value() {
-  throw Error(Code::kFailedPrecondition,
+  throw_error(Code::kFailedPrecondition,
               "a value was read while programs are only compiled ahead of time: nothing runs, so there is "
               "none (an operation without a row, which would run on the CPU, reads its operands too)");
 }
@@ -26,7 +26,7 @@ Ahead::Ahead(int replicas, bool explicit_nan) {
   auto lock = lock_trace();
   Runtime& rt = runtime();
   if (rt.ahead || Trace::get().first_pending() != nullptr || replicas < 1) {
-    throw Error(Code::kFailedPrecondition,
+    throw_error(Code::kFailedPrecondition,
                 base::str("recording ahead of time for ", replicas,
                           " replicas: expected one replica or more, nothing pending and no other of its "
                           "kind"));

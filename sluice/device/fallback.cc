@@ -50,7 +50,7 @@ c10::IValue on_host(const c10::IValue& value, const Hosts& hosts, size_t replica
 at::Tensor joined(const std::string& name, const std::vector<at::Tensor>& parts) {
   for (const at::Tensor& part : parts) {
     if (part.sizes() == parts[0].sizes() && part.scalar_type() == parts[0].scalar_type()) continue;
-    throw Error(
+    throw_error(
         Code::kInvalidArgument,
         base::str(name, ": the results have different shapes on the replicas (", parts[0].sizes(), " and ",
                   part.sizes(), "), and a program has one shape for all. Use a mask: ",
@@ -79,7 +79,7 @@ c10::IValue joined_result(const std::string& name, const std::vector<torch::jit:
   }
   for (const auto& stack : stacks) {
     if (stack[index] == first) continue;
-    throw Error(Code::kFailedPrecondition,
+    throw_error(Code::kFailedPrecondition,
                 base::str(name, ": the result is a value of the host, and the replicas have different ones; ",
                           "sluice::on_replica(tensor, 0) reads one replica's tensor"));
   }
@@ -133,7 +133,7 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::j
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why) {
   const std::string name = toString(op.schema().operator_name());
   if (runtime_options().strict) {
-    throw Error(Code::kUnimplemented,
+    throw_error(Code::kUnimplemented,
                 base::str("--strict: ", name, " has no program on xla (", why,
                           ") and would run on the CPU; replace it, or run without --strict"));
   }

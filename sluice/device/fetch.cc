@@ -28,7 +28,7 @@ struct Fetch::State {
     if (pending.defined()) {
       auto lock = device::lock_trace();
       auto& storage = *device::LazyStorage::of(pending);
-      if (storage.state == device::LazyStorage::State::kLost) throw Error(Code::kDataLoss, *storage.lost);
+      if (storage.state == device::LazyStorage::State::kLost) throw_error(Code::kDataLoss, *storage.lost);
       if (storage.state != device::LazyStorage::State::kData) return false;
       data = storage.data;
       pending.reset();
@@ -48,7 +48,7 @@ struct Fetch::State {
 Fetch fetch(const at::Tensor& tensor) {
   auto state = std::make_shared<Fetch::State>();
   if (!device::on_device(tensor)) {
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("fetch: expected a tensor on xla:0, found one on ", tensor.device().str()));
   }
   auto lock = device::lock_trace();
@@ -95,7 +95,7 @@ std::vector<at::Tensor> Fetch::get() const {
 
 at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) {
   if (one_per_replica.empty())
-    throw Error(Code::kInvalidArgument, "upload: expected one tensor for each replica, found none");
+    throw_error(Code::kInvalidArgument, "upload: expected one tensor for each replica, found none");
   return device::make_tensor(device::upload_data(one_per_replica));
 }
 

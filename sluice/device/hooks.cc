@@ -30,7 +30,7 @@ struct Hooks final : at::XLAHooksInterface {
   bool isPinnedPtr(const void*) const override { return false; }
 
   at::Device getDeviceFromPtr(void*) const override {
-    throw Error(
+    throw_error(
         Code::kInvalidArgument,
         "from_blob: a tensor on xla:0 cannot use memory of the program; make it on the CPU and copy it: "
         "torch::from_blob(data, sizes).to(xla:0)");

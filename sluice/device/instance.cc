@@ -60,7 +60,7 @@ bool has_complex(const Instance& instance) {
 // Runs the emit function on parameters, for the types alone.
 void infer(Instance& instance) {
   if (has_complex(instance) && !ops::takes_complex(*instance.row))
-    throw Error(Code::kUnimplemented, "no complex numbers in its program");
+    throw_error(Code::kUnimplemented, "no complex numbers in its program");
   stablehlo::Builder builder;
   InferredSlots slots(builder, instance);
   std::vector<ops::Arg> args = instance.args;

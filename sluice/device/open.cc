@@ -76,7 +76,7 @@ Agreement agree_with_others(const pjrt::Client& client, const Settings& options,
                             bool spans) {
   if (options.processes == 1) {
     if (client.processes() > 1)
-      throw Error(
+      throw_error(
           Code::kFailedPrecondition,
           base::str("this process was started alone, but the plugin (", versions(client), ") knows the ",
                     client.global_devices().size(), " devices of ", client.processes(),
@@ -85,7 +85,7 @@ Agreement agree_with_others(const pjrt::Client& client, const Settings& options,
     return {0, std::move(own)};
   }
   if (!peers().gather)
-    throw Error(
+    throw_error(
         Code::kFailedPrecondition,
         "DeviceOptions::processes is above 1, but nothing connects this process with the others: start a "
         "session (sluice::start)");
@@ -134,7 +134,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   rt->options = settings;
   const Settings& options = rt->options;
   if (options.devices < 0) {
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("expected one device or more, or 0 for the default, found ", options.devices));
   }
   auto plugin = base::value_or_throw(pjrt::open_plugin(options.plugin, options.processes));

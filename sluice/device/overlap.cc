@@ -9,7 +9,7 @@ namespace sluice::device {
 
 void check_internal_overlap(std::string_view operation, const at::Tensor& written) {
   if (at::has_internal_overlap(written) != at::MemOverlap::Yes) return;
-  throw Error(Code::kInvalidArgument,
+  throw_error(Code::kInvalidArgument,
               base::str(operation,
                         ": unsupported operation: more than one element of the written-to tensor refers to a "
                         "single memory location (its sizes are ",
@@ -25,7 +25,7 @@ void check_partial_overlap(std::string_view operation, const at::Tensor& written
   const int64_t first = written.storage_offset(), other = read.storage_offset();
   if (first + written.numel() <= other || other + read.numel() <= first) return;
   if (first == other && written.numel() == read.numel() && written.strides().equals(read.strides())) return;
-  throw Error(
+  throw_error(
       Code::kInvalidArgument,
       base::str(operation,
                 ": unsupported operation: some elements of the input tensor and the written-to tensor "

@@ -194,7 +194,7 @@ SLUICE_OVERRIDE bool c10::isSharedStorageAlias(const Storage& one, const Storage
 SLUICE_OVERRIDE void c10::StorageImpl::throw_data_ptr_access_error() const {
   static const auto next = sluice::device::original(&StorageImpl::throw_data_ptr_access_error);
   if (device_type() == c10::kXLA) {
-    throw sluice::Error(sluice::Code::kFailedPrecondition,
+    sluice::throw_error(sluice::Code::kFailedPrecondition,
                         "data_ptr: the tensor lives on xla:0 and has no memory that the host can reach; copy "
                         "it first: tensor.cpu()");
   }

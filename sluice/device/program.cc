@@ -116,7 +116,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   if (auto estimate = stablehlo::estimate_memory(text)) program.estimate = std::move(*estimate);
   auto executable = rt.client->compile(text, options);
   if (!executable)
-    throw explained(executable.error(), base::str("compiling the program for '", what, "'"), &program);
+    throw_error(explained(executable.error(), base::str("compiling the program for '", what, "'"), &program));
   program.executable = std::move(*executable);
   for (uint32_t node : plan.nodes) program.instances.push_back(trace.nodes[node].instance->id);
   const double done = base::monotonic_seconds();

@@ -21,6 +21,7 @@
 #include "sluice/device/result_strides.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/signature.h"
+#include "sluice/device/torch_error.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {
@@ -37,14 +38,14 @@ void write_result(const ops::Row& row, const at::Tensor& target, Operand value) 
     check_internal_overlap(row.name, target);
   if (value.type->type.dtype != dtype) {
     if (!c10::canCast(value.type->scalar_type, target.scalar_type())) {
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   base::str(row.name, ": a result of ", c10::toString(value.type->scalar_type),
                             " cannot be stored in a tensor of ", c10::toString(target.scalar_type())));
     }
     value = record_internal("sluice::convert", value, {}, dtype);
   }
   if (!target.sizes().equals(value.type->type.dims)) {
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str(row.name, ": the result has shape ", c10::IntArrayRef(value.type->type.dims),
                           ", the tensor to write it to ", target.sizes()));
   }
@@ -76,7 +77,7 @@ void check_thread(Trace& trace) {
     trace.owner = here;
     return;
   }
-  throw Error(
+  throw_error(
       Code::kFailedPrecondition,
       "a second thread uses the xla device while another one has operations pending; record on one thread, "
       "or end the other's graph first (session.step, sluice::sync)");
@@ -186,7 +187,7 @@ class Recorder final : public c10::OperatorKernel {
                                     ? arguments[0].toTensor()
                                     : arguments[arguments.size() - outputs_ + i].toTensor();
       if (!on_device(target)) {
-        throw Error(Code::kInvalidArgument,
+        throw_error(Code::kInvalidArgument,
                     base::str(instance.row->name, ": expected the output on xla:0, found it on ",
                               target.device().str()));
       }
@@ -241,7 +242,7 @@ void add_row(torch::Library& library, const ops::Row& row,
   auto& dispatcher = c10::Dispatcher::singleton();
   const auto functional = dispatcher.findSchema({base, overload});
   if (!functional)
-    throw Error(Code::kInternal, base::str("row ", row.name, ": this LibTorch has no such operation"));
+    throw_error(Code::kInternal, base::str("row ", row.name, ": this LibTorch has no such operation"));
   const Form wanted = form_of(row, functional->schema());
   auto signature = std::make_shared<const Signature>(make_signature(row, functional->schema()));
 
@@ -294,6 +295,7 @@ void register_rows() {
 }
 
 void register_kernels() {
+  throw_torch_errors();
   check_overrides();
   install_backward_engine();
   register_hooks();

@@ -92,8 +92,9 @@ void wait_for_flights(size_t in_flight) {
     rt.flights.pop_front();
     for (pjrt::Event& event : flight.done) {
       if (auto status = event.await(); !status) {
-        throw explained(status.error(), base::str("program ", flight.number, " ('", flight.what, "') failed"),
-                        flight.program);
+        throw_error(explained(status.error(),
+                              base::str("program ", flight.number, " ('", flight.what, "') failed"),
+                              flight.program));
       }
     }
     check_found(flight);
@@ -172,8 +173,8 @@ pjrt::Launch launch_explained(Runtime& rt, const Trace& trace, const Plan& plan,
   try {
     return launch(rt, trace, plan, program, scalars, flight);
   } catch (const Error& error) {
-    throw explained(error, base::str("launching program ", flight.number, " ('", flight.what, "')"),
-                    &program);
+    throw_error(
+        explained(error, base::str("launching program ", flight.number, " ('", flight.what, "')"), &program));
   }
 }
 
@@ -303,7 +304,7 @@ void init(const DeviceOptions& options) {
     return;
   }
   if (current->options != settings) {
-    throw Error(Code::kFailedPrecondition,
+    throw_error(Code::kFailedPrecondition,
                 "the xla device is open with other options; call sluice::shutdown() first, or start once");
   }
 }

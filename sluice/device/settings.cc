@@ -19,7 +19,7 @@ double gpu_memory_of_environment() {
   if (!text) return 0;
   const double fraction = base::number_of<double>(*text).value_or(0);
   if (!(fraction > 0 && fraction <= 1))
-    throw Error(Code::kInvalidArgument, base::str("SLUICE_GPU_MEMORY is \"", *text,
+    throw_error(Code::kInvalidArgument, base::str("SLUICE_GPU_MEMORY is \"", *text,
                                                   "\": expected a part of the GPU's memory, as 0.75"));
   return fraction;
 }

@@ -115,7 +115,7 @@ void add_tensor(const Signature& signature, size_t index, const at::Tensor& tens
     call.operands.push_back(operand);
     return;
   }
-  throw Error(
+  throw_error(
       Code::kInvalidArgument,
       base::str(signature.row->name, ": expected every tensor on xla:0, found '", signature.names[index],
                 "' ", tensor.sizes(), " on ", tensor.device().str(), "; move it with .to(device)"));
@@ -125,9 +125,9 @@ void check_numbers(const Signature& signature, c10::ArrayRef<c10::IValue> argume
   const std::string problem = signature.row->numbers([&](std::string_view name) {
     for (size_t i = 0; i < signature.names.size(); ++i)
       if (signature.names[i] == name) return scalar_of(arguments[i]).number.real;
-    throw Error(Code::kInternal, base::str(signature.row->name, " has no argument '", name, "'"));
+    throw_error(Code::kInternal, base::str(signature.row->name, " has no argument '", name, "'"));
   });
-  if (!problem.empty()) throw Error(Code::kInvalidArgument, base::str(signature.row->name, ": ", problem));
+  if (!problem.empty()) throw_error(Code::kInvalidArgument, base::str(signature.row->name, ": ", problem));
 }
 
 }  // namespace

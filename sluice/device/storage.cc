@@ -43,7 +43,7 @@ Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
     case LazyStorage::State::kData:
       return trace.leaf(storage.data);
     case LazyStorage::State::kLost:
-      throw Error(Code::kDataLoss, "the tensor's value was lost when its program failed: " + *storage.lost);
+      throw_error(Code::kDataLoss, "the tensor's value was lost when its program failed: " + *storage.lost);
     case LazyStorage::State::kEmpty:
       break;
   }
@@ -193,7 +193,7 @@ void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides) 
 void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t> strides) {
   Trace& trace = Trace::get();
   if (storage.keep_equal && value.sameness != Sameness::kGlobal) {
-    throw Error(
+    throw_error(
         Code::kFailedPrecondition,
         base::str("the parameter '", Names::name(storage.name),
                   "' would get a value that differs between the replicas (", since(trace.origin(value.ref)),

@@ -109,7 +109,7 @@ const Instance& own_instance(const char* row, const std::vector<std::string>& na
     fill(made.args);
   });
   if (!instance.unimplemented.empty())
-    throw Error(Code::kUnimplemented, base::str(row, ": ", instance.unimplemented));
+    throw_error(Code::kUnimplemented, base::str(row, ": ", instance.unimplemented));
   return instance;
 }
 

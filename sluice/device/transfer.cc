@@ -34,13 +34,13 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
     return data;
   }
   if (split && hosts.size() != rt->devices.size()) {
-    throw Error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
+    throw_error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
                                                   " replicas, found ", hosts.size()));
   }
   for (size_t r = 0; r < rt->devices.size(); ++r) {
     const at::Tensor& host = hosts[split ? r : 0];
     if (host.scalar_type() != type->scalar_type || !host.sizes().equals(type->type.dims)) {
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   base::str("expected the same shape and element type on every replica, found ", host.sizes(),
                             " on replica ", r, " and ", hosts[0].sizes(), " on replica 0"));
     }
@@ -53,10 +53,10 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
         small ? pjrt::HostCopy::kDuringCall : pjrt::HostCopy::kShare,
         small ? std::function<void()>() : [contiguous] {});
     if (!buffer) {
-      throw explained(
+      throw_error(explained(
           buffer.error(),
           base::str("copying a ", type->type.str(), " of the host to device ", rt->devices[r]->id()),
-          nullptr);
+          nullptr));
     }
     data->buffers.push_back(std::move(*buffer));
   }
@@ -86,12 +86,12 @@ void check_sameness(const at::Tensor& tensor, std::string_view what, Sameness wa
   if (value.sameness <= wanted) return;
   const World& world = runtime().world;
   if (value.sameness == Sameness::kProcess) {
-    throw Error(Code::kFailedPrecondition,
+    throw_error(Code::kFailedPrecondition,
                 base::str(what, ": the value came from the host, and the ", world.processes,
                           " processes may hold different ones; sluice::local(tensor) reads this process's, ",
                           "sluice::broadcast(tensor) makes them one"));
   }
-  throw Error(
+  throw_error(
       Code::kFailedPrecondition,
       base::str(what, ": the value differs between the ", world.replicas(), " replicas (",
                 since(Trace::get().origin(value.ref)),
@@ -117,14 +117,14 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
     Runtime& rt = runtime();
     if (rt.options.strict && !Trace::get().nodes.empty() && rt.launches > 0 &&
         wanted != Sameness::kDifferent) {
-      throw Error(Code::kFailedPrecondition,
+      throw_error(Code::kFailedPrecondition,
                   base::str("--strict: ", what,
                             " reads a value in the middle of a step and makes the host wait; "
                             "use session.log_every, or read after session.step"));
     }
     check_sameness(tensor, what, wanted);
     if (replica < 0 || replica >= rt.world.local_replicas) {
-      throw Error(Code::kOutOfRange, base::str("there is no replica ", replica, "; this process has ",
+      throw_error(Code::kOutOfRange, base::str("there is no replica ", replica, "; this process has ",
                                                rt.world.local_replicas, ", numbered from 0"));
     }
     data = materialize(tensor);

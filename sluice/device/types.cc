@@ -43,7 +43,7 @@ stablehlo::DType to_dtype(c10::ScalarType type) {
     default:
       break;
   }
-  throw Error(Code::kUnimplemented,
+  throw_error(Code::kUnimplemented,
               std::string("the xla device holds bool, integers, f16, bf16, f32, f64 and complex numbers of "
                           "two f32 or f64, found element type ") +
                   c10::toString(type) + "; convert the tensor first");

@@ -2,6 +2,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/torch_error.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {
@@ -64,10 +65,10 @@ void FoundValues::check(const std::vector<ValueCheck>& checks, const std::string
   std::vector<pjrt::Event> copied;
   copied.swap(copied_);
   for (size_t r = 0; r < copied.size(); ++r) {
-    if (auto status = copied[r].await(); !status) throw status.error();
+    if (auto status = copied[r].await(); !status) throw_error(status.error());
     const auto [which, value] = host_[r];
     if (which == 0) continue;
-    throw WrongValue(message(checks.at(static_cast<size_t>(which - 1)), value, program));
+    throw TorchError(WrongValue(message(checks.at(static_cast<size_t>(which - 1)), value, program)));
   }
 }
 

@@ -61,12 +61,12 @@ std::vector<std::string> names() {
 ModelPtr create(const std::string& name, const Shape& shape) {
   const auto& table = registry_detail::table();
   if (shape.classes < 1 || shape.channels < 1 || shape.image_size < 1)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("model ", name, ": classes, channels and image size must be at least 1,", " not ",
                           shape.classes, ", ", shape.channels, ", ", shape.image_size));
   if (auto found = table.find(name); found != table.end()) return found->second(shape);
   std::string near = base::nearest(name, names());
-  throw Error(Code::kNotFound,
+  throw_error(Code::kNotFound,
               base::str("there is no model \"", name, "\"",
                         near.empty() ? std::string() : base::str("; did you mean \"", near, "\"?"),
                         " Known models: ", base::join(names(), ", ")));

@@ -147,7 +147,7 @@ ModelPtr deep(std::vector<int64_t> blocks, bool bottleneck, int64_t classes, int
 ModelPtr resnet(const ResNetOptions& options) {
   auto positive = [](const char* what, int64_t value) {
     if (value < 1)
-      throw Error(Code::kInvalidArgument, base::str("resnet: ", what, " must be at least 1, not ", value));
+      throw_error(Code::kInvalidArgument, base::str("resnet: ", what, " must be at least 1, not ", value));
   };
   positive("classes", options.classes);
   positive("channels", options.channels);
@@ -176,7 +176,7 @@ ModelPtr resnet152(int64_t classes, int64_t channels) {
 
 ModelPtr cifar_resnet(int64_t depth, int64_t classes, int64_t channels) {
   if (depth < 8 || (depth - 2) % 6 != 0)
-    throw Error(
+    throw_error(
         Code::kInvalidArgument,
         base::str("cifar_resnet: the depth must be 6 n + 2 (8, 14, 20, 32, 44, 56, 110), not ", depth));
   ResNetOptions options;

@@ -35,7 +35,7 @@ class LeNet : public Model {
         conv2_(register_module("conv2", torch::nn::Conv2d(6, 16, 5))) {
     int64_t side = (shape.image_size / 2 - 4) / 2;
     if (side < 1)
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   base::str("lenet needs images of at least 12×12 pixels, not ", shape.image_size));
     fc1_ = register_module("fc1", torch::nn::Linear(16 * side * side, 120));
     fc2_ = register_module("fc2", torch::nn::Linear(120, 84));

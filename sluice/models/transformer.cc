@@ -82,10 +82,10 @@ class Transformer : public Model {
 
 ModelPtr transformer(const TransformerOptions& options) {
   if (options.heads < 1 || options.width % options.heads != 0)
-    throw Error(Code::kInvalidArgument, base::str("transformer: the width (", options.width,
+    throw_error(Code::kInvalidArgument, base::str("transformer: the width (", options.width,
                                                   ") must be a multiple of the heads (", options.heads, ")"));
   if (options.vocabulary <= 0 && (options.patch < 1 || options.image_size % options.patch != 0))
-    throw Error(Code::kInvalidArgument, base::str("transformer: the image size (", options.image_size,
+    throw_error(Code::kInvalidArgument, base::str("transformer: the image size (", options.image_size,
                                                   ") must be a multiple of the patch (", options.patch, ")"));
   return std::make_shared<transformer_detail::Transformer>(options);
 }

@@ -35,7 +35,7 @@ Operands read(Emit& e) {
           base::str("expected float tensors [batch, heads, positions, size] of one type, found ",
                     in.q.type().str(), ", ", in.k.type().str(), " and ", in.v.type().str()));
   if (e.has("attn_mask") || e.number("dropout_p") != 0)
-    throw Error(Code::kUnimplemented, base::str(e.op(), ": a mask or dropout"));
+    throw_error(Code::kUnimplemented, base::str(e.op(), ": a mask or dropout"));
   in.scale = e.has("scale") ? e.number("scale") : 1 / std::sqrt(static_cast<double>(q[3]));
   return in;
 }

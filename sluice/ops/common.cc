@@ -21,7 +21,7 @@ Value to(Builder& b, Value x, DType dtype) {
   // Any part that is not zero makes a complex number true.
   if (dtype == DType::kPred && stablehlo::is_complex(x.dtype())) return b.not_(is_equal(b, x, 0));
   if (stablehlo::is_complex(x.dtype()) && !stablehlo::is_complex(dtype))
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("complex numbers do not fit elements of ", stablehlo::dtype_name(dtype),
                           "; take torch::real or torch::abs of them"));
   return b.convert(x, dtype);

@@ -174,7 +174,7 @@ Values embedding_bag_backward(Emit& e) {
   Builder& b = e.b;
   const Value grad_output = e.tensor("grad"), grad = to(b, grad_output, compute_type(grad_output.dtype()));
   if (e.has("sparse") && e.boolean("sparse"))
-    throw Error(Code::kUnimplemented, base::str(e.op(), ": a sparse gradient"));
+    throw_error(Code::kUnimplemented, base::str(e.op(), ": a sparse gradient"));
   const int64_t rows = e.integer("num_weights");
   const Mode mode = read_mode(e);
   const Type table{grad.dtype(), {rows, grad.dim(1)}};

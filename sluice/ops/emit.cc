@@ -253,13 +253,13 @@ DType Emit::promote_float(std::initializer_list<std::string_view> names) const {
 }
 
 void Emit::fail(const std::string& message) const {
-  throw Error(Code::kInvalidArgument, base::str(op_, ": ", message));
+  throw_error(Code::kInvalidArgument, base::str(op_, ": ", message));
 }
 
 int64_t wrap_dim(int64_t dim, int64_t rank) {
   const int64_t range = std::max<int64_t>(rank, 1);
   if (dim < -range || dim >= range)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("expected a dimension from ", -range, " to ", range - 1, ", found ", dim));
   return dim < 0 ? dim + range : dim;
 }
@@ -273,7 +273,7 @@ Dims wrap_dims(const Dims& dims, int64_t rank, bool empty_is_all) {
   for (int64_t dim : dims) wrapped.push_back(wrap_dim(dim, rank));
   std::sort(wrapped.begin(), wrapped.end());
   if (std::adjacent_find(wrapped.begin(), wrapped.end()) != wrapped.end())
-    throw Error(Code::kInvalidArgument, "expected different dimensions, found one of them twice");
+    throw_error(Code::kInvalidArgument, "expected different dimensions, found one of them twice");
   if (rank == 0) wrapped.clear();
   return wrapped;
 }
@@ -287,7 +287,7 @@ Dims broadcast_dims(const Dims& a, const Dims& b) {
     int64_t& size = result[offset + i];
     if (size == shorter[i] || shorter[i] == 1) continue;
     if (size != 1)
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   base::str("shapes [", base::join(a, ", "), "] and [", base::join(b, ", "),
                             "] do not broadcast: sizes differ and neither is 1"));
     size = shorter[i];

@@ -27,7 +27,7 @@ struct Indices {
 };
 
 [[noreturn]] void refuse_mask(const Emit& e) {
-  throw Error(
+  throw_error(
       Code::kUnimplemented,
       base::str(e.op(),
                 ": the result's shape depends on the values of a boolean mask, which a compiled program "

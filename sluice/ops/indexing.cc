@@ -30,7 +30,7 @@ Dims all_dims(int64_t rank) {
 
 Value narrow_index(Builder& b, Value index, int64_t size) {
   if (size > std::numeric_limits<int32_t>::max())
-    throw Error(Code::kOutOfRange,
+    throw_error(Code::kOutOfRange,
                 base::str("expected a dimension of fewer than 2^31 elements, found ", size));
   return to(b, index, DType::kS32);
 }

@@ -33,7 +33,7 @@ Value square_matrices(Emit& e, std::string_view name) {
 
 void leave_checks_to_host(Emit& e) {
   if (e.boolean("check_errors"))
-    throw Error(Code::kUnimplemented,
+    throw_error(Code::kUnimplemented,
                 base::str(e.op(), ": a program cannot raise what check_errors asks for"));
 }
 
@@ -162,7 +162,7 @@ Values triangular_solve(Emit& e) {
 
 void check_pivot(Emit& e) {
   if (!e.boolean("pivot"))
-    throw Error(Code::kUnimplemented, base::str(e.op(), ": LU without pivoting is not stable"));
+    throw_error(Code::kUnimplemented, base::str(e.op(), ": LU without pivoting is not stable"));
 }
 
 Values lu_factor_ex(Emit& e) {

@@ -191,7 +191,7 @@ Value sum_repeats(Builder& b, Value x, int64_t dim, int64_t times) {
 Taps taps_for(Emit& e, Filter filter, const Axis& a, DType dtype) {
   const bool picks = filter == Filter::kNearest || filter == Filter::kNearestExact;
   if (!stablehlo::is_float(dtype) && !picks)
-    throw Error(Code::kUnimplemented, base::str(e.op(), ": expected a float tensor"));
+    throw_error(Code::kUnimplemented, base::str(e.op(), ": expected a float tensor"));
   return dtype == DType::kF64 ? make_taps<double>(filter, a) : make_taps<float>(filter, a);
 }
 

@@ -31,7 +31,7 @@ bool alone(const at::Tensor& tensor) { return !device::on_device(tensor) || worl
 
 void check_replica(const char* what, int replica) {
   if (replica < 0 || replica >= world_size())
-    throw Error(Code::kOutOfRange, base::str(what, ": there is no replica ", replica, "; there are ",
+    throw_error(Code::kOutOfRange, base::str(what, ": there is no replica ", replica, "; there are ",
                                              world_size(), ", numbered from 0"));
 }
 
@@ -41,18 +41,18 @@ Ints flat(const char* what, const Groups& groups) {
   std::vector<bool> seen(static_cast<size_t>(world_size()));
   for (const auto& group : groups) {
     if (group.empty() || group.size() != groups[0].size())
-      throw Error(Code::kInvalidArgument, base::str(what, ": expected groups of one size, found ",
+      throw_error(Code::kInvalidArgument, base::str(what, ": expected groups of one size, found ",
                                                     groups[0].size(), " and ", group.size(), " replicas"));
     for (int replica : group) {
       check_replica(what, replica);
       if (seen[static_cast<size_t>(replica)])
-        throw Error(Code::kInvalidArgument, base::str(what, ": replica ", replica, " is in two groups"));
+        throw_error(Code::kInvalidArgument, base::str(what, ": replica ", replica, " is in two groups"));
       seen[static_cast<size_t>(replica)] = true;
       ints.push_back(replica);
     }
   }
   if (!groups.empty() && std::find(seen.begin(), seen.end(), false) != seen.end())
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str(what, ": replica ", std::find(seen.begin(), seen.end(), false) - seen.begin(),
                           " is in no group; each of the ", world_size(), " must be in one"));
   return ints;
@@ -88,7 +88,7 @@ class AllReduce : public torch::autograd::Function<AllReduce> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const int64_t reduce = context->saved_data["reduce"].toInt();
     if (reduce > static_cast<int64_t>(Reduce::kMean))
-      throw Error(Code::kUnimplemented,
+      throw_error(Code::kUnimplemented,
                   "all_reduce: the maximum and the minimum over replicas have no gradient here");
     return {apply(gradients[0], reduce, context->saved_data["groups"].toIntVector()), {}, {}};
   }
@@ -163,13 +163,13 @@ bool is_global(const at::Tensor& tensor) {
 int64_t wrapped(const char* what, int64_t dim, const at::Tensor& tensor) {
   const int64_t rank = tensor.dim();
   if (dim < -rank || dim >= rank)
-    throw Error(Code::kOutOfRange, base::str(what, ": there is no dimension ", dim, " in ", tensor.sizes()));
+    throw_error(Code::kOutOfRange, base::str(what, ": there is no dimension ", dim, " in ", tensor.sizes()));
   return dim < 0 ? dim + rank : dim;
 }
 
 void check_divides(const char* what, const at::Tensor& tensor, int64_t dim, int64_t parts) {
   if (tensor.size(dim) % parts != 0)
-    throw Error(Code::kInvalidArgument, base::str(what, ": dimension ", dim, " of ", tensor.sizes(),
+    throw_error(Code::kInvalidArgument, base::str(what, ": dimension ", dim, " of ", tensor.sizes(),
                                                   " is no multiple of the ", parts, " replicas"));
 }
 
@@ -223,7 +223,7 @@ int64_t make_equal(const std::vector<at::Tensor>& tensors) {
 
 at::Tensor all_reduce(const at::Tensor& tensor, Reduce reduce, const Groups& groups) {
   if (reduce == Reduce::kMean && !tensor.is_floating_point())
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("the mean over replicas needs a floating-point type, found ", tensor.scalar_type(),
                           "; use sluice::sum, or .to(torch::kFloat) first"));
   if (replica::alone(tensor)) return tensor;
@@ -263,7 +263,7 @@ at::Tensor collective_permute(const at::Tensor& tensor, const std::vector<std::p
     replica::check_replica("collective_permute", to);
     for (size_t i = 0; i < list.size(); i += 2) {
       if (list[i] == from || list[i + 1] == to)
-        throw Error(Code::kInvalidArgument,
+        throw_error(Code::kInvalidArgument,
                     base::str("collective_permute: a replica sends once and receives once, found ", from,
                               " to ", to, " and ", list[i], " to ", list[i + 1]));
     }
@@ -283,7 +283,7 @@ at::Tensor replica_id() {
 
 at::Tensor split(const at::Tensor& host, int64_t dim) {
   if (device::on_device(host))
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("split: expected a tensor on the host, found one on ", host.device().str(),
                           "; narrow() by sluice::replica_id() is what the device can do"));
   dim = replica::wrapped("split", dim, host);

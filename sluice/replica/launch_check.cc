@@ -85,7 +85,7 @@ void LaunchCheck::operator()(const device::LaunchRecord& launch) {
   std::optional<Launched> asked;
   {
     std::scoped_lock lock(mutex_);
-    if (refused_) throw *refused_;
+    if (refused_) throw_error(*refused_);
     recent_[launched.number] = launched;
     if (recent_.size() > kRemembered) recent_.erase(recent_.begin());
     const auto found = recent_.find(asked_);
@@ -111,7 +111,7 @@ void LaunchCheck::compare(const Launched& launched, const std::string& operation
     const std::string first = all[p].substr(0, all[p].find('\n'));
     const Launched theirs = parse(first).value_or(Launched{});
     if (theirs.hash == launched.hash && theirs.boundary == launched.boundary) continue;
-    throw Error(Code::kFailedPrecondition,
+    throw_error(Code::kFailedPrecondition,
                 refusal(launched.number, launched.boundary, static_cast<int>(p), theirs.boundary) + ": " +
                     first_difference(operations, all[p].substr(first.size() + 1)) + kDoTheSame);
   }

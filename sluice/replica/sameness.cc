@@ -28,7 +28,7 @@ NamedTensors of_this_process(const NamedTensors& tensors) {
     if (!device::on_device(tensor) || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
     const device::Operand value = device::read(tensor);
     if (value.sameness == Sameness::kDifferent)
-      throw Error(
+      throw_error(
           Code::kFailedPrecondition,
           base::str("'", name, "' must be equal on all replicas when training begins, but it differs (",
                     device::since(device::Trace::get().origin(value.ref)),
@@ -71,7 +71,7 @@ void make_global(Processes* processes, const NamedTensors& tensors, bool from_le
     for (size_t i = 0; i < std::max(first.size(), theirs.size()); ++i) {
       if (i < first.size() && i < theirs.size() && first[i] == theirs[i]) continue;
       const std::string& which = i < first.size() ? first[i] : theirs[i];
-      throw Error(
+      throw_error(
           Code::kFailedPrecondition,
           base::str("'", which.substr(0, which.find(' ')), "' differs between process 0 and process ", p,
                     " when training begins. Seed all processes alike (torch::manual_seed), load the same ",

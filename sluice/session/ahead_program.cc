@@ -33,7 +33,7 @@ namespace ahead_detail {
   ::unsetenv("SLUICE_ESTIMATE");
   std::fflush(nullptr);
   ::execvp(pointers[0], pointers.data());
-  throw Error(
+  throw_error(
       Code::kNotFound,
       base::str("SLUICE_ESTIMATE needs the program `sluice` on PATH, or its path in SLUICE_PROGRAM: cannot "
                 "start ",
@@ -45,7 +45,7 @@ void record_for(const std::string& order, const DeviceOptions& device) {
   const size_t colon = order.find(':');
   std::from_chars(order.data(), order.data() + std::min(colon, order.size()), replicas);
   if (replicas < 1 || colon == std::string::npos)
-    throw Error(Code::kInvalidArgument, base::str("SLUICE_AHEAD: expected REPLICAS:FILE, found ", order));
+    throw_error(Code::kInvalidArgument, base::str("SLUICE_AHEAD: expected REPLICAS:FILE, found ", order));
   init(device);
   static auto* ahead = new device::Ahead(replicas);  // until the process ends
   ahead->on_cut([path = order.substr(colon + 1)](std::string_view what) {

@@ -18,13 +18,13 @@ std::vector<at::Tensor> Pending::get() const {
 Backend::Backend(const std::string& device, const DeviceOptions& options) : device_(at::kCPU) {
   if (device == "cpu") {
     if (options.devices > 1 || !options.device_ids.empty())
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   "the device \"cpu\" is LibTorch's own and has one replica; several replicas need the "
                   "device \"xla\"");
     return;
   }
   if (device != "xla")
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("there is no device \"", device,
                           "\": expected \"xla\" or \"cpu\" (a plugin is chosen apart, ",
                           "by --plugin or SLUICE_PLUGIN)"));

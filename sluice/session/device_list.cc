@@ -13,7 +13,7 @@ int whole_number(const std::string& what, std::string_view text, int least) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < least)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str(what, ": expected ",
                           least > 0 ? "a number of devices above 0, all, or a list of them"
                                     : "the numbers of devices",
@@ -32,7 +32,7 @@ std::vector<int> parse_device_ids(const std::string& what, const std::string& te
     if (number.empty()) continue;
     ids.push_back(whole_number(what, number, 0));
     if (std::count(ids.begin(), ids.end(), ids.back()) > 1)
-      throw Error(Code::kInvalidArgument, base::str(what, " names device ", ids.back(), " twice"));
+      throw_error(Code::kInvalidArgument, base::str(what, " names device ", ids.back(), " twice"));
   }
   return ids;
 }
@@ -48,7 +48,7 @@ DeviceList parse_devices(const std::string& what, const std::string& text) {
   list.ids = parse_device_ids(what, text);
   list.count = static_cast<int>(list.ids.size());
   if (list.ids.empty())
-    throw Error(Code::kInvalidArgument, base::str(what, ": the list of devices is empty"));
+    throw_error(Code::kInvalidArgument, base::str(what, ": the list of devices is empty"));
   return list;
 }
 

@@ -70,7 +70,7 @@ at::Tensor upload(const sessions::Backend& backend, const std::vector<sessions::
     if (!tensor.defined()) return {};
     if (!parts.empty() &&
         (tensor.sizes() != parts[0].sizes() || tensor.scalar_type() != parts[0].scalar_type()))
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   base::str("the replicas' batches differ: ", tensor.scalar_type(), " ", tensor.sizes(),
                             " and ", parts[0].scalar_type(), " ", parts[0].sizes(),
                             ". Feed batches of one shape (drop the last, smaller one)."));

@@ -38,7 +38,7 @@ Fields fields(const OptimizerParamState& state) {
             {"grad_avg", rms->grad_avg()}};
   if (auto* ada = dynamic_cast<const AdagradParamState*>(&state))
     return {{"step", count(ada->step())}, {"sum", ada->sum()}};
-  throw Error(
+  throw_error(
       Code::kUnimplemented,
       "checkpoints know the optimizers SGD, Adam, AdamW, RMSprop and Adagrad; this one has another state");
 }

@@ -46,7 +46,7 @@ std::shared_ptr<replica::Processes> join_others(const Options& options) {
   }
   if (placement.processes == 1) return nullptr;
   if (options.device != "xla")
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("the device \"", options.device, "\" trains in one process, and ", placement.source,
                           " started ", placement.processes, "; use the device \"xla\""));
   return base::value_or_throw(replica::Processes::join(placement));
@@ -220,7 +220,7 @@ void Session::check_replicas(const torch::nn::Module& model) {
       const auto bytes = static_cast<size_t>(parts[r].nbytes());
       if (bytes == 0 || std::memcmp(parts[r].const_data_ptr(), parts[0].const_data_ptr(), bytes) == 0)
         continue;
-      throw Error(Code::kInternal,
+      throw_error(Code::kInternal,
                   base::str("the parameter '", item.key(), "' differs between replica 0 and replica ", r,
                             " after step ", steps(), ", although it is marked as equal"));
     }

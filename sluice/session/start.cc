@@ -36,7 +36,7 @@ Options from_environment() {
 bool is_on(const std::string& flag, const std::string& value) {
   const auto on = value.empty() ? std::optional(true) : base::switch_of(value);
   if (!on)
-    throw Error(Code::kInvalidArgument, base::str(flag, ": expected on or off, found \"", value, "\""));
+    throw_error(Code::kInvalidArgument, base::str(flag, ": expected on or off, found \"", value, "\""));
   return *on;
 }
 
@@ -66,14 +66,14 @@ Options parse(int* argc, char** argv, bool remove) {
     const auto& known = flags();
     if (std::find(known.begin(), known.end(), flag) == known.end()) {
       std::string near = base::nearest(flag, known);
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   base::str("unknown flag ", flag,
                             near.empty() ? std::string() : base::str("; did you mean ", near, "?")));
     }
     std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
     const bool is_switch = flag == "--sluice-strict" || flag == "--sluice-eager";
     if (equals == std::string::npos && !is_switch) {
-      if (i + 1 >= *argc) throw Error(Code::kInvalidArgument, base::str(flag, " needs a value"));
+      if (i + 1 >= *argc) throw_error(Code::kInvalidArgument, base::str(flag, " needs a value"));
       value = argv[++i];
     }
     set(options, flag, value);

@@ -78,7 +78,7 @@ void Builder::set_explicit_nan(bool on) { impl_->explicit_nan = on; }
 
 Value Builder::parameter(const Type& type) {
   if (impl_->scopes.size() != 1 || impl_->finished) {
-    throw Error(Code::kFailedPrecondition,
+    throw_error(Code::kFailedPrecondition,
                 "a parameter belongs to main: it cannot be added inside a region's body "
                 "or to a finished program");
   }
@@ -143,7 +143,7 @@ Value Builder::Impl::add(std::string_view op, std::span<const Value> operands, c
 
 Values Builder::Impl::add(std::string_view op, std::span<const Value> operands, std::span<Body> bodies,
                           const Attributes& attributes, std::span<const TypeEntry* const> results) {
-  if (finished) throw Error(Code::kFailedPrecondition, base::str(op, ": the program is finished already"));
+  if (finished) throw_error(Code::kFailedPrecondition, base::str(op, ": the program is finished already"));
   ++operations;
   auto made = std::make_unique<Operation>();
   made->name = op;

@@ -33,7 +33,7 @@ struct TypeHash {
 // Throws the error of an operation whose operands do not fit: "stablehlo.add: message".
 template <typename... Pieces>
 [[noreturn]] void reject(std::string_view op, const Pieces&... pieces) {
-  throw Error(Code::kInvalidArgument, base::str(op, ": ", pieces...));
+  throw_error(Code::kInvalidArgument, base::str(op, ": ", pieces...));
 }
 
 // "[1, 2, 3]"

@@ -155,7 +155,7 @@ uint64_t encode(double value, DType dtype) {
   const double least = is_unsigned(dtype) ? 0 : -std::exp2(width - 1);
   const double beyond = std::exp2(is_unsigned(dtype) ? width : width - 1);
   if (!(whole >= least && whole < beyond)) {  // a NaN fails both
-    throw Error(Code::kInvalidArgument, base::str("stablehlo.constant: ", value,
+    throw_error(Code::kInvalidArgument, base::str("stablehlo.constant: ", value,
                                                   " does not fit the element type ", dtype_name(dtype)));
   }
   return low_bytes(

@@ -115,9 +115,9 @@ void Builder::Impl::append_block(std::string& text, const Block& block, size_t d
 std::string Builder::finish(std::span<const Value> results, std::span<const Donation> donations,
                             int num_replicas, std::string_view module_name) {
   Impl& self = *impl_;
-  if (self.finished) throw Error(Code::kFailedPrecondition, "finish: the program is finished already");
+  if (self.finished) throw_error(Code::kFailedPrecondition, "finish: the program is finished already");
   if (self.scopes.size() != 1) {
-    throw Error(Code::kFailedPrecondition, "finish: called inside a region's body");
+    throw_error(Code::kFailedPrecondition, "finish: called inside a region's body");
   }
   self.use("finish", results);
   check_module_name(module_name);

@@ -13,7 +13,7 @@ std::size_t find_choice(const std::string& what, const std::string& text,
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   const std::vector<std::string> first(names.begin(), names.end() - 1);
   const std::string near = base::nearest(text, names);
-  throw Error(Code::kInvalidArgument,
+  throw_error(Code::kInvalidArgument,
               base::str(what, " is ", base::join(first, ", "), " or ", names.back(), ", not \"", text, "\"",
                         near.empty() ? std::string() : base::str("; did you mean \"", near, "\"?")));
 }

@@ -78,7 +78,7 @@ double max_bad_of(const std::string& text) {
     used = 0;
   }
   if (used == 0 || used != number.size() || !(value >= 0) || (!percent && value != std::floor(value)))
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("--max-bad '", text, "': expected a share such as 0.1% or a number such as 25"));
   return percent ? std::min(value / 100, 0.999) : value;
 }
@@ -145,7 +145,7 @@ Input::Input(const TrainOptions& options, bool training, int64_t rows, int repli
   }
   batches_ = batches(0);
   if (training && batches_ == 0)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("the training set has ", samples_, " samples, less than one batch of ", together,
                           ": choose a smaller --batch-size"));
 }
@@ -154,10 +154,10 @@ void Input::look_at_first() {
   data::WebDataset probe = *dataset_;
   auto first = probe.batch(1).keep().workers(1).prefetch(1).open()->next();
   if (!first || !first->image.defined() || first->image.shape().size() != 4)
-    throw Error(Code::kInvalidArgument, base::str("no image with one of the extensions ", options_.images,
+    throw_error(Code::kInvalidArgument, base::str("no image with one of the extensions ", options_.images,
                                                   " in ", training_ ? options_.train : options_.test));
   if (!first->label.defined())
-    throw Error(Code::kInvalidArgument, base::str("no label with the extension ", options_.labels, " in ",
+    throw_error(Code::kInvalidArgument, base::str("no label with the extension ", options_.labels, " in ",
                                                   training_ ? options_.train : options_.test));
   channels_ = first->image.shape()[1];
   image_size_ = first->image.shape()[2];

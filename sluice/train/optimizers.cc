@@ -17,7 +17,7 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& opti
     case OptimizerKind::kAdamW:
       return std::make_unique<AdamW>(parameters, AdamWOptions(options.lr).weight_decay(decay));
   }
-  throw Error(Code::kInternal, "an optimizer without a case");
+  throw_error(Code::kInternal, "an optimizer without a case");
 }
 
 void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {

@@ -12,30 +12,30 @@ namespace trainer_detail {
 
 void at_least(const char* flag, int64_t value, int64_t least) {
   if (value < least)
-    throw Error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
+    throw_error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
 }
 
 // What can be said without looking at data or device.
 void check_options(const TrainOptions& options, bool named) {
   if (named && options.model.empty())
-    throw Error(Code::kInvalidArgument, base::str("the model is missing: give it with --model (",
+    throw_error(Code::kInvalidArgument, base::str("the model is missing: give it with --model (",
                                                   base::join(models::names(), ", "), ")"));
   const auto known = models::names();
   // create() has the message.
   if (named && std::find(known.begin(), known.end(), options.model) == known.end())
     models::create(options.model, {});
   if (!options.fake_data && options.train.empty())
-    throw Error(Code::kInvalidArgument, "no training data: give shards with --train, or --fake-data");
+    throw_error(Code::kInvalidArgument, "no training data: give shards with --train, or --fake-data");
   if (options.classes < 1)
-    throw Error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
+    throw_error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
   at_least("--random-resized-crop", options.random_resized_crop, 0);
   const bool mixes = options.mixup != 0 || options.cutmix != 0;
   if (!(options.mixup >= 0 && options.cutmix >= 0) || (mixes && options.fake_data))
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 "--mixup and --cutmix take a number above 0, such as 0.2, and need shards (no --fake-data)");
   if (options.random_resized_crop > 0 && (options.crop > 0 || options.resize > 0))
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 "--random-resized-crop stands for --resize and --crop: leave those out");
   at_least("--global-batch-size", options.global_batch_size, 0);
   at_least("--test-batch-size", options.test_batch_size, 0);
@@ -53,11 +53,11 @@ void check_options(const TrainOptions& options, bool named) {
   check_choice("--precision", options.precision);
   check_choice("--log-workers", options.log_workers);
   if (options.channels != 1 && options.channels != 3)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("--channels is 3 (colour) or 1 (grey), not ", options.channels));
   for (const auto* numbers : {&options.mean, &options.deviation})
     if (!numbers->empty() && static_cast<int64_t>(numbers->size()) != options.channels)
-      throw Error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
+      throw_error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
                                                     options.channels, " channels, not ", numbers->size()));
   ScheduleOptions schedule;
   schedule.lr = options.lr;

@@ -16,7 +16,7 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas) {
   if (options.global_batch_size == 0) return options.batch_size;
   const int64_t parts = replicas * options.accumulate;
   if (options.global_batch_size % parts != 0)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("--global-batch-size ", options.global_batch_size, " is no multiple of ", replicas,
                           " replicas × accumulate ", options.accumulate, " = ", parts));
   return options.global_batch_size / parts;
@@ -37,7 +37,7 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
       started_(base::monotonic_seconds()) {
   if (options.steps_per_epoch > 0) steps_per_epoch_ = std::min(steps_per_epoch_, options.steps_per_epoch);
   if (steps_per_epoch_ == 0)
-    throw Error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
+    throw_error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
                                                   " batches, less than --accumulate ", options.accumulate));
   schedule_ = {options.lr_schedule,
                options.lr,

@@ -36,7 +36,7 @@ bool Training::train_epoch() {
     for (int64_t i = 0; i < options_.accumulate; ++i) {
       auto batch = feed.next();
       if (!batch)
-        throw Error(Code::kDataLoss, "the training set ended before its epoch: did its shards change?");
+        throw_error(Code::kDataLoss, "the training set ended before its epoch: did its shards change?");
       std::optional<Accumulate> more;
       if (i + 1 < options_.accumulate) more.emplace(session_);
       loss = train_batch(*batch);
@@ -166,7 +166,7 @@ void Training::report(double loss, sessions::LogLine line, int64_t step, double 
   last_loss_ = loss;
   if (!std::isfinite(loss)) {
     const std::string last = sessions::find_checkpoint(folder("last"));
-    throw Error(Code::kOutOfRange,
+    throw_error(Code::kOutOfRange,
                 base::str("the loss is ", loss, " at step ", step, " (epoch ", line.epoch, ", batch ",
                           line.step, "). Try a smaller --lr (", lr, " now), --warmup-epochs or --clip-norm. ",
                           last.empty() ? std::string("There is no checkpoint yet.")

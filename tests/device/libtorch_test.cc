@@ -11,6 +11,32 @@ namespace {
 
 namespace nn = torch::nn;
 
+TEST(Errors, AreLibTorchsAndOurs) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const torch::Tensor there = ramp({2, 3}).to(test_device());
+  auto caught_by = [&](auto kind, const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const typename decltype(kind)::type& error) {
+      EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("Exception raised from")));
+      return true;
+    } catch (...) {
+    }
+    return false;
+  };
+  const std::function<void()> calls[] = {
+      [&] { (void)torch::mm(there, there); },  // while recording
+      [&] { (void)there.index_select(0, torch::full({1}, 7, torch::kLong).to(test_device())).cpu(); },
+      [&] { (void)there.accessor<float, 2>(); },     // its memory
+      [&] { (void)sluice::fetch(torch::ones(2)); },  // our own functions
+  };
+  for (const auto& call : calls) {
+    EXPECT_TRUE(caught_by(std::type_identity<c10::Error>(), call)) << &call - calls;
+    EXPECT_TRUE(caught_by(std::type_identity<sluice::Error>(), call)) << &call - calls;
+    EXPECT_TRUE(caught_by(std::type_identity<std::exception>(), call)) << &call - calls;
+  }
+}
+
 TEST(ModuleTo, KeepsTensorsAndWorksInAllDirections) {
   torch::Device device = test_device();
   nn::Linear module(3, 2);

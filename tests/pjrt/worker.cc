@@ -24,7 +24,7 @@ using namespace sluice::pjrt;
 using sluice::pjrt::testing::f32;
 
 // The error that ends a scenario; main prints it.
-[[noreturn]] void wrong(const std::string& what) { throw Error(Code::kInternal, "WRONG: " + what); }
+[[noreturn]] void wrong(const std::string& what) { throw_error(Code::kInternal, "WRONG: " + what); }
 
 struct Worker {
   std::shared_ptr<Client> client;
@@ -188,7 +188,7 @@ void run_one(const Worker& worker, const char* name) {
   const auto status = launch.done[0].await();
   if (!status) {
     if (after.done[0].await()) wrong("a launch on what has failed went well");
-    throw status.error();
+    throw_error(status.error());
   }
   base::value_or_throw(after.done[0].await());
 }

@@ -301,13 +301,13 @@ void PipelineStream::count_bad(const Work& work) {
                                              " bad samples in this epoch (the limit that max_bad() sets); "
                                              "the last: ",
                                              error.what()));
-      throw *error_;
+      throw_error(*error_);
     }
   }
 }
 
 std::optional<Batch> PipelineStream::next() {
-  if (error_) throw *error_;
+  if (error_) throw_error(*error_);
   std::unique_lock lock(mutex_);
   const base::Stopwatch waited;
   batch_ready_.wait(lock, [&] { return pending_.empty() ? ended_ : pending_.front()->finished; });
@@ -328,7 +328,7 @@ std::optional<Batch> PipelineStream::next() {
   room_.notify_one();
   if (!*work->result) {
     error_ = work->result->error();
-    throw *error_;
+    throw_error(*error_);
   }
   return std::move(**work->result);
 }

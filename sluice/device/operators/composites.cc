@@ -51,7 +51,7 @@ void register_copies_of_views(torch::Library& library) {
     const std::string name(view.substr(0, view.find('.')));
     const std::string overload = name.size() < view.size() ? std::string(view.substr(name.size() + 1)) : "";
     const auto found = c10::Dispatcher::singleton().findSchema({"aten::" + name, overload});
-    if (!found) throw Error(Code::kInternal, base::str("this LibTorch has no view aten::", view));
+    if (!found) throw_error(Code::kInternal, base::str("this LibTorch has no view aten::", view));
     const std::string copy = name + "_copy" + (overload.empty() ? "" : "." + overload);
     library.impl(copy.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Copied>(*found)));
   }
@@ -79,7 +79,7 @@ at::Tensor as_strided_scatter(const at::Tensor& self, const at::Tensor& src, at:
                               at::IntArrayRef stride, std::optional<int64_t> offset) {
   const at::Tensor result = clone_of_memory(self), place = result.as_strided(size, stride, offset);
   if (!place.sizes().equals(src.sizes()))
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("aten::as_strided_scatter: expected src to have a size equal to the "
                           "slice of self, ",
                           place.sizes(), ", found ", src.sizes()));
@@ -93,7 +93,7 @@ at::Tensor as_strided_scatter(const at::Tensor& self, const at::Tensor& src, at:
 void check_and_unscale(at::TensorList gradients, at::Tensor& found_inf, const at::Tensor& inv_scale) {
   for (const at::Tensor* number : {static_cast<const at::Tensor*>(&found_inf), &inv_scale})
     if (number->numel() != 1 || number->scalar_type() != at::kFloat)
-      throw Error(
+      throw_error(
           Code::kInvalidArgument,
           base::str("aten::_amp_foreach_non_finite_check_and_unscale_: expected found_inf and inv_scale of "
                     "one float, found ",
@@ -111,7 +111,7 @@ at::Tensor& update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at
                          double growth_factor, double backoff_factor, int64_t growth_interval) {
   if (growth_tracker.numel() != 1 || growth_tracker.scalar_type() != at::kInt || scale.numel() != 1 ||
       scale.scalar_type() != at::kFloat || found_inf.numel() != 1)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 "aten::_amp_update_scale_: expected a scale and found_inf of one float and a growth_tracker "
                 "of one int");
   const at::Tensor found = found_inf.reshape({}).ne(0), steps = growth_tracker.reshape({}) + 1;
@@ -145,7 +145,7 @@ at::Tensor ctc_loss_of_tensors(const at::Tensor& log_probs, const at::Tensor& ta
                                int64_t blank, int64_t reduction, bool zero_infinity) {
   for (const at::Tensor& lengths : {input_lengths, target_lengths})
     if (!c10::isIntegralType(lengths.scalar_type(), /*includeBool=*/false))
-      throw Error(Code::kInvalidArgument, base::str("aten::ctc_loss: expected lengths to be integral, found ",
+      throw_error(Code::kInvalidArgument, base::str("aten::ctc_loss: expected lengths to be integral, found ",
                                                     c10::toString(lengths.scalar_type())));
   const bool batched = log_probs.dim() == 3;
   const at::Tensor inputs = on_the_device(input_lengths, log_probs).reshape({-1}),
@@ -160,7 +160,7 @@ at::Tensor ctc_loss_of_tensors(const at::Tensor& log_probs, const at::Tensor& ta
 void check_lengths(std::string_view name, at::IntArrayRef lengths, int64_t most) {
   for (const int64_t length : lengths)
     if (length < 0 || length > most)
-      throw Error(Code::kInvalidArgument,
+      throw_error(Code::kInvalidArgument,
                   base::str("aten::ctc_loss: expected ", name, " from 0 to ", most, ", found ", length));
 }
 

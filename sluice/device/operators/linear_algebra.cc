@@ -29,7 +29,7 @@ using at::Tensor;
 
 void check_square(const char* op, const Tensor& a) {
   if (a.dim() >= 2 && a.size(-1) == a.size(-2)) return;
-  throw Error(Code::kInvalidArgument,
+  throw_error(Code::kInvalidArgument,
               base::str(op, ": expected square matrices for 'A', found a tensor of shape ", a.sizes()));
 }
 
@@ -45,7 +45,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> solve(const Tensor& a, const Tensor& 
   check_square("aten::_linalg_solve_ex", a);
   const bool vectors = is_vectors(a, b);
   if (vectors && !left)
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 "aten::_linalg_solve_ex: left=False needs matrices for 'B', found vectors");
   auto [lu, pivots, info] = at::linalg_lu_factor_ex(a);
   if (check_errors) at::_linalg_check_errors(info, "torch.linalg.solve_ex", a.dim() == 2);
@@ -86,14 +86,14 @@ Tensor pseudo_inverse(const Tensor& a, const std::optional<Tensor>& atol, const 
 void check_least_squares(const Tensor& a, const Tensor& b, std::string_view driver) {
   if (a.dim() < 2 || (b.dim() != a.dim() && b.dim() != a.dim() - 1) ||
       a.size(-2) != b.size(b.dim() == a.dim() ? -2 : -1)) {
-    throw Error(
+    throw_error(
         Code::kInvalidArgument,
         base::str(
             "aten::linalg_lstsq: expected matrices, and as many rows on the right side as they have, found ",
             a.sizes(), " and ", b.sizes()));
   }
   if (driver != "gels" && driver != "gelsy" && driver != "gelsd" && driver != "gelss") {
-    throw Error(
+    throw_error(
         Code::kInvalidArgument,
         base::str("aten::linalg_lstsq: expected a driver of gels, gelsy, gelsd or gelss, found ", driver));
   }

@@ -142,7 +142,7 @@ class StepsFunction : public torch::autograd::Function<StepsFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     if (at::GradMode::is_enabled())
-      throw Error(
+      throw_error(
           Code::kUnimplemented,
           "the xla device's recurrent layers have no second derivative (create_graph); build the layer "
           "of cells (torch::nn::LSTMCell and the like), which have one");
@@ -188,7 +188,7 @@ struct Network {
 
   template <typename... Pieces>
   [[noreturn]] void fail(const Pieces&... pieces) const {
-    throw Error(Code::kInvalidArgument, base::str(op, ": expected ", pieces...));
+    throw_error(Code::kInvalidArgument, base::str(op, ": expected ", pieces...));
   }
 };
 
@@ -336,7 +336,7 @@ Results run_packed(const Network& n, const Tensor& data, const Tensor& batch_siz
 
 void check_states(const char* op, at::TensorList hx) {
   if (hx.size() != 2)
-    throw Error(
+    throw_error(
         Code::kInvalidArgument,
         base::str(op, ": expected two tensors in 'hx', a hidden state and a cell, found ", hx.size()));
 }

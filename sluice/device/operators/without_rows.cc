@@ -20,7 +20,7 @@ namespace {
 
 void check_device(const std::optional<at::Device>& device) {
   if (device && device->has_index() && device->index() != 0) {
-    throw Error(
+    throw_error(
         Code::kInvalidArgument,
         base::str("there is one device, xla:0, which stands for all replicas of this process, found ",
                   device->str(), "; choose the number of replicas with --devices or sluice::DeviceOptions"));
@@ -106,7 +106,7 @@ const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size,
 at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef size,
                         at::IntArrayRef stride) {
   if (source.device().type() != c10::kXLA) {
-    throw Error(Code::kInvalidArgument,
+    throw_error(Code::kInvalidArgument,
                 base::str("set_: expected a storage on xla:0, found one on ", source.device().str()));
   }
   c10::TensorImpl* impl = self.unsafeGetTensorImpl();

@@ -93,7 +93,7 @@ void throw_read_error(const Error& error, std::string_view what) {
     TraceLock lock = lock_trace();
     wait_for_flights(0);
   }
-  throw Error(error.code(), base::str(what, ": ", error.what()));
+  throw_error(error.code(), base::str(what, ": ", error.what()));
 }
 
 }  // namespace sluice::device

@@ -1,0 +1,25 @@
+// Sluice's errors as LibTorch's: with the device, whoever catches c10::Error catches them too.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <utility>
+
+#include "sluice/base/error.h"
+
+namespace sluice::device {
+
+// What is thrown: a Kind (sluice::Error or derived of it) that is a c10::Error, without a backtrace.
+template <typename Kind>
+class TorchError final : public Kind, public c10::Error {
+ public:
+  explicit TorchError(Kind error) : Kind(std::move(error)), c10::Error(std::string(Kind::what())) {}
+  const char* what() const noexcept override { return Kind::what(); }
+};
+
+// From now on sluice::throw_error() throws a TorchError<sluice::Error>.
+inline void throw_torch_errors() {
+  set_error_thrower([](const sluice::Error& error) { throw TorchError<sluice::Error>(error); });
+}
+
+}  // namespace sluice::device
