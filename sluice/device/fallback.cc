@@ -3,6 +3,7 @@
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "sluice/base/error.h"
@@ -124,6 +125,30 @@ void fall_back_by_replica(const c10::OperatorHandle& op, torch::jit::Stack* stac
   }
 }
 
+// Operations whose results have shapes that depend on all their values: they can only run on the host, and
+// are counted and warned about as what they are, reads of values.
+constexpr std::string_view kReadValues[] = {"aten::nonzero",
+                                            "aten::nonzero.out",
+                                            "aten::_unique",
+                                            "aten::_unique2",
+                                            "aten::unique_consecutive",
+                                            "aten::unique_dim",
+                                            "aten::unique_dim_consecutive"};
+
+// Once a name.
+void count_and_warn(const std::string& name, const std::string& why) {
+  Metrics& metrics = Metrics::get();
+  int64_t count = 0;
+  {
+    std::scoped_lock lock(metrics.mutex);
+    ++metrics.counters.fallbacks;
+    count = ++metrics.fallbacks[name];
+  }
+  if (count == 1)
+    base::warn(name, " runs on the CPU (", why,
+               "): its operands are copied to the host each time; this is said once");
+}
+
 void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   fall_back(op, stack, "no row");
 }
@@ -132,21 +157,12 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::j
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why) {
   const std::string name = toString(op.schema().operator_name());
-  if (runtime_options().strict) {
-    throw_error(Code::kUnimplemented,
-                base::str("--strict: ", name, " has no program on xla (", why,
-                          ") and would run on the CPU; replace it, or run without --strict"));
-  }
-  Metrics& metrics = Metrics::get();
-  int64_t count = 0;
-  {
-    std::scoped_lock lock(metrics.mutex);
-    ++metrics.counters.fallbacks;
-    count = ++metrics.fallbacks[name];
-  }
-  if (count == 1) {
-    base::warn(name, " runs on the CPU (", why,
-               "): its operands are copied to the host each time; this is said once");
+  if (std::find(std::begin(kReadValues), std::end(kReadValues), name) == std::end(kReadValues)) {
+    if (runtime_options().strict)
+      throw_error(Code::kUnimplemented,
+                  base::str("--strict: ", name, " has no program on xla (", why,
+                            ") and would run on the CPU; replace it, or run without --strict"));
+    count_and_warn(name, why);
   }
   if (any_differs(torch::jit::last(*stack, op.schema().arguments().size())))
     fall_back_by_replica(op, stack);

@@ -162,12 +162,11 @@ class LoweredSlots : public ops::Slots {
     if (!world_.check_values) return;
     // A gradient reads the positions of its forward pass.
     for (const ops::Expectation& known : expectations)
-      if (known.values == expectation.values && known.low <= expectation.low &&
-          known.high <= expectation.high && (!known.except || known.except == expectation.except))
-        return;
+      if (known.implies(expectation)) return;
     expectations.push_back(expectation);
-    checks.push_back({std::string(instance_->row->name), std::string(expectation.argument), layer_,
-                      expectation.low, expectation.high, expectation.except});
+    const auto& e = expectation;
+    checks.push_back({std::string(instance_->row->name), std::string(e.argument), layer_, e.low, e.high,
+                      e.except, e.nonzero});
   }
 
   std::vector<ops::Expectation> expectations;

@@ -305,6 +305,7 @@ void register_kernels() {
   register_attention();
   register_composites();
   register_linear_algebra();
+  register_value_shapes();
   register_fallback();
   register_autocast();
 }

@@ -18,6 +18,7 @@ void register_attention();
 void register_recurrent();
 void register_composites();
 void register_linear_algebra();
+void register_value_shapes();
 void register_autocast();
 
 }  // namespace sluice::device

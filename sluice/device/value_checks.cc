@@ -1,5 +1,7 @@
 #include "sluice/device/value_checks.h"
 
+#include <numeric>
+
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/torch_error.h"
@@ -18,14 +20,23 @@ struct Found {
   Value good, value;
 };
 
+stablehlo::Dims all_dims(const Value& x) {
+  stablehlo::Dims all(static_cast<size_t>(x.rank()));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 Found look_at(Builder& b, const ops::Expectation& expected) {
   Value x = b.convert(expected.values, DType::kS64);
+  if (expected.nonzero) {
+    const Value zero = b.compare(x, b.splat(0, x.type()), Compare::kEq);
+    return {b.not_(b.reduce_or(zero, all_dims(x))), b.splat(0, {DType::kS64, {}})};
+  }
   if (expected.except) {
     const Value excepted = b.compare(x, b.splat(*expected.except, x.type()), Compare::kEq);
     x = b.select(excepted, b.splat(expected.low, x.type()), x);
   }
-  stablehlo::Dims all;
-  for (int64_t d = 0; d < x.rank(); ++d) all.push_back(d);
+  const stablehlo::Dims all = all_dims(x);
   const Value largest = b.reduce_max(x, all), smallest = b.reduce_min(x, all);
   const Value below = b.compare(smallest, b.splat(expected.low, smallest.type()), Compare::kLt);
   const Value above = b.compare(largest, b.splat(expected.high, largest.type()), Compare::kGe);
@@ -34,9 +45,12 @@ Found look_at(Builder& b, const ops::Expectation& expected) {
 
 std::string message(const ValueCheck& check, int64_t found, const std::string& program) {
   const std::string& layer = Names::name(check.layer);
+  const std::string expected = check.nonzero
+                                   ? "other integers"
+                                   : base::str("values from ", check.low, " to ", check.high - 1,
+                                               check.except ? base::str(", or ", *check.except) : "");
   return base::str(check.operation, layer.empty() ? "" : base::str(" (layer ", layer, ")"), ": ",
-                   check.argument, " holds ", found, ", expected values from ", check.low, " to ",
-                   check.high - 1, check.except ? base::str(", or ", *check.except) : "", "; ", program,
+                   check.argument, " holds ", found, ", expected ", expected, "; ", program,
                    " found it and went on with another value (SLUICE_CHECK=0 does not look)");
 }
 

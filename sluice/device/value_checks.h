@@ -1,4 +1,5 @@
-// Errors that only the device can find: a position outside its dimension, a label that is no class.
+// Errors that only the device can find: a position outside its dimension, a label that is no class, a
+// divisor that is 0.
 // LibTorch's CPU throws at the call and CUDA asserts; a compiled program goes on with other values. So each
 // program with such operands has one small result more, which says what it found first. It is copied to the
 // host behind the launch and looked at when the host next waits or reads, so nobody waits for it.
@@ -24,6 +25,7 @@ struct ValueCheck {
   uint32_t layer = 0;  // in Names
   int64_t low = 0, high = 0;
   std::optional<int64_t> except;
+  bool nonzero = false;
 };
 
 // The result of a program with these expectations, in the order of its operations: a vector of two s64, the

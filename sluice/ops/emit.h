@@ -65,12 +65,19 @@ struct Replicas {
 };
 
 // What a program expects of values that only the device knows: each in [low, high), or else equal to
-// `except`. LibTorch's CPU throws where they are not, and CUDA asserts.
+// `except`; or each other than 0. LibTorch's CPU throws where they are not, and CUDA asserts.
 struct Expectation {
   std::string_view argument;  // whose values these are
   Value values;               // integers
   int64_t low = 0, high = 0;
   std::optional<int64_t> except = {};
+  bool nonzero = false;  // in place of the range
+
+  // Where this holds, the other holds.
+  bool implies(const Expectation& other) const {
+    return values == other.values && nonzero == other.nonzero && low <= other.low && high <= other.high &&
+           (!except || except == other.except);
+  }
 };
 
 // Where run-time scalars and random keys come from: parameters while types are inferred, slots of the

@@ -214,12 +214,21 @@ Value floor_quotient(Builder& b, Value x, Value y) {
                                         : floor_quotient_of_integers(b, x, y);
 }
 
+// Integers have no quotient by zero.
+template <auto Fn>
+Values division(Emit& e) {
+  const DType dtype = e.promote({"self", "other"});
+  const Values v = operands(e, compute_type(dtype), {"self", "other"});
+  if (stablehlo::is_integer(v[1].dtype())) e.expect({.argument = "other", .values = v[1], .nonzero = true});
+  return {to(e.b, std::invoke(Fn, e.b, v[0], v[1]), dtype)};
+}
+
 Values div_mode(Emit& e) {
   const std::string_view mode = e.text("rounding_mode");
   if (mode.empty()) return float_binary<&Builder::divide>(e);
-  if (mode == "floor") return binary<floor_quotient>(e);
+  if (mode == "floor") return division<floor_quotient>(e);
   e.check(mode == "trunc", "expected a rounding_mode of None, \"trunc\" or \"floor\"");
-  return binary<[](Builder& b, Value x, Value y) {
+  return division<[](Builder& b, Value x, Value y) {
     Value quotient = b.divide(x, y);
     return stablehlo::is_float(x.dtype()) ? truncate(b, quotient) : quotient;
   }>(e);
@@ -478,10 +487,10 @@ const Row kRows[] = {
     {.name = "aten::exp2", .emit = float_unary<exp2>},
     {.name = "aten::expm1", .emit = float_unary<&Builder::expm1>},
     {.name = "aten::floor", .emit = round_to_whole<&Builder::floor>},
-    {.name = "aten::floor_divide", .emit = binary<floor_quotient>},
+    {.name = "aten::floor_divide", .emit = division<floor_quotient>},
     {.name = "aten::fmax", .emit = binary<fmax>},
     {.name = "aten::fmin", .emit = binary<fmin>},
-    {.name = "aten::fmod.Tensor", .emit = binary<&Builder::remainder>},
+    {.name = "aten::fmod.Tensor", .emit = division<&Builder::remainder>},
     {.name = "aten::frac", .emit = frac},
     {.name = "aten::heaviside", .emit = heaviside},
     {.name = "aten::hypot", .emit = binary<hypot>},
@@ -508,8 +517,8 @@ const Row kRows[] = {
     {.name = "aten::pow.Tensor_Scalar", .emit = pow_tensor_scalar, .constants = "exponent"},
     {.name = "aten::pow.Tensor_Tensor", .emit = pow},
     {.name = "aten::reciprocal", .emit = float_unary<reciprocal>},
-    {.name = "aten::remainder.Scalar_Tensor", .emit = binary<modulo>},
-    {.name = "aten::remainder.Tensor", .emit = binary<modulo>},
+    {.name = "aten::remainder.Scalar_Tensor", .emit = division<modulo>},
+    {.name = "aten::remainder.Tensor", .emit = division<modulo>},
     {.name = "aten::round", .emit = round_to_whole<&Builder::round_even>},
     {.name = "aten::round.decimals", .emit = round_decimals},
     {.name = "aten::rsqrt", .emit = float_unary<&Builder::rsqrt>},

@@ -49,6 +49,18 @@ TEST(ValueChecks, AReadSaysWhatWasFoundWhere) {
        [&] {
          return torch::cross_entropy_loss(x, numbers({0, 3, 1, -100}));
        }},
+      {"aten::floor_divide", "other holds 0, expected other integers",
+       [&] {
+         return numbers({5, 7}).floor_divide(numbers({2, 0}));
+       }},
+      {"aten::remainder", "other holds 0",
+       [&] {
+         return numbers({5, 7}).remainder(numbers({0, 3}));
+       }},
+      {"aten::fmod", "other holds 0",
+       [&] {
+         return numbers({5, 7}).fmod(0);
+       }},
   };
   for (const Case& row : cases) {
     SCOPED_TRACE(row.found);

@@ -1,0 +1,93 @@
+// Operations whose results have shapes that depend on values. A program has one shape, so the host must see
+// the values: it reads those that decide, once, and the rest stays on the device. (Those of which everything
+// decides, such as nonzero, are LibTorch's on the host: fallback.cc.)
+#include <ATen/ExpandUtils.h>
+#include <ATen/Functions.h>
+#include <torch/library.h>
+
+#include <algorithm>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/record.h"
+#include "sluice/device/storage.h"
+#include "sluice/device/trace.h"
+#include "sluice/device/transfer.h"
+
+namespace sluice::device {
+namespace {
+
+// The values, when all replicas hold the same.
+at::Tensor on_host(const at::Tensor& tensor, const char* op) {
+  return on_device(tensor) ? download(tensor, op, Sameness::kGlobal, 0) : tensor;
+}
+
+at::Tensor& put(const at::Tensor& result, at::Tensor& out) {
+  return out.resize_(result.sizes()).copy_(result);
+}
+
+at::Tensor masked_select(const at::Tensor& self, const at::Tensor& mask) {
+  if (mask.scalar_type() != at::kBool)
+    throw_error(Code::kInvalidArgument, base::str("aten::masked_select: expected a mask of bool, found ",
+                                                  c10::toString(mask.scalar_type())));
+  const auto [values, where] = at::expand_outplace(self, mask.to(self.device()));
+  return values->reshape({-1}).index_select(0, at::nonzero(where->reshape({-1})).squeeze(1));
+}
+
+at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at::Tensor& out) {
+  return put(masked_select(self, mask), out);
+}
+
+// Value i as often as repeats[i] says: place p of the result holds the first i whose running total is above
+// p.
+at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+  if (repeats.dim() != 1 || (repeats.scalar_type() != at::kLong && repeats.scalar_type() != at::kInt))
+    throw_error(Code::kInvalidArgument,
+                base::str("aten::repeat_interleave: expected repeats of one dimension of int or long, found ",
+                          repeats.sizes(), " of ", c10::toString(repeats.scalar_type())));
+  if (!output_size) {
+    const at::Tensor host = on_host(repeats, "aten::repeat_interleave");
+    return at::repeat_interleave(host).to(repeats.device());
+  }
+  return at::searchsorted(repeats.cumsum(0), at::arange(*output_size, repeats.options().dtype(at::kLong)),
+                          /*out_int32=*/false, /*right=*/true)
+      .to(repeats.scalar_type());
+}
+
+at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& weights, int64_t minlength) {
+  if (self.dim() != 1 || !c10::isIntegralType(self.scalar_type(), false))
+    throw_error(Code::kInvalidArgument,
+                base::str("aten::bincount: expected integers of one dimension, found ", self.sizes(), " of ",
+                          c10::toString(self.scalar_type())));
+  if (minlength < 0) throw_error(Code::kInvalidArgument, "aten::bincount: expected minlength of at least 0");
+  const bool weighted = weights.has_value() && weights->defined();
+  if (weighted && !weights->sizes().equals(self.sizes()))
+    throw_error(Code::kInvalidArgument, base::str("aten::bincount: expected one weight a value, found ",
+                                                  weights->sizes(), " for ", self.sizes()));
+  int64_t size = minlength;
+  if (self.numel() > 0) {
+    const auto [low, high] = at::aminmax(self);
+    const at::Tensor bounds = on_host(at::stack({low, high}).to(at::kLong), "aten::bincount");
+    if (bounds[0].item<int64_t>() < 0)
+      throw_error(Code::kInvalidArgument,
+                  base::str("aten::bincount: expected no negative value, found ", bounds[0].item<int64_t>()));
+    size = std::max(size, bounds[1].item<int64_t>() + 1);
+  }
+  const at::Tensor places = self.to(at::kLong);
+  const auto type = !weighted ? at::kLong : weights->scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
+  const at::Tensor counts = at::zeros({size}, self.options().dtype(type));
+  return counts.scatter_add(0, places, weighted ? weights->to(type) : at::ones_like(places));
+}
+
+}  // namespace
+
+void register_value_shapes() {
+  static auto* library =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::XLA, __FILE__, __LINE__);
+  library->impl("masked_select", TORCH_FN(masked_select));
+  library->impl("masked_select.out", TORCH_FN(masked_select_out));
+  library->impl("repeat_interleave.Tensor", TORCH_FN(repeat_interleave));
+  library->impl("bincount", TORCH_FN(bincount));
+}
+
+}  // namespace sluice::device
