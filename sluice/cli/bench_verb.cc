@@ -201,6 +201,7 @@ nlohmann::json measure(const StepFlags& flags) {
   nlohmann::json result = {
       {"model", bench.name},
       {"batch_size", flags.batch_size},
+      {"image_size", flags.image_size},
       {"device", describe_device()},
       {"devices", replicas()},
       {"precision", train::name_of(flags.precision)},
