@@ -17,7 +17,6 @@ Values topk(Emit& e);
 Values kthvalue(Emit& e);
 Values median(Emit& e);
 Values mode(Emit& e);
-Values histc(Emit& e);
 Values searchsorted(Emit& e);
 Values bucketize(Emit& e);
 Values isin(Emit& e);
@@ -27,6 +26,11 @@ Values embedding_bag(Emit& e);
 Values embedding_bag_backward(Emit& e);
 Values embedding_bag_weights_backward(Emit& e);
 Values embedding_renorm(Emit& e);
+
+// counting.cc: where elements lie between bounds, and which are not 0.
+Values histc(Emit& e);
+Values histogram(Emit& e);
+Values nonzero_static(Emit& e);
 
 // segment.cc: reductions of runs of rows.
 Values segment_reduce(Emit& e);

@@ -129,37 +129,6 @@ Values mode(Emit& e) {
                 dims);
 }
 
-// The number of elements in each of `bins` intervals of one width between min and max, the last one closed;
-// what lies outside is left out. With min equal to max: between the smallest and the largest element.
-Values histc(Emit& e) {
-  Builder& b = e.b;
-  const Value self = e.tensor("self");
-  const int64_t bins = e.integer("bins"), count = self.type().numel();
-  const double low = e.number("min"), high = e.number("max");
-  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", self.type().str()));
-  e.check(bins > 0, base::str("expected bins above 0, found ", bins));
-  e.check(low <= high, base::str("expected max to be larger than min, found ", high, " and ", low));
-  const DType compute = compute_type(self.dtype());
-  const Value x = b.reshape(to(b, self, compute), {count}), none = zeros(b, Type{compute, {bins}});
-  if (count == 0) return {to(b, none, self.dtype())};
-  Value first = b.splat(low, Type{compute, {}}), last = b.splat(high, Type{compute, {}});
-  if (low == high) {
-    first = b.reduce_min(x, {0});
-    last = b.reduce_max(x, {0});
-    const Value flat = b.compare(first, last, Compare::kEq), one = number_like(b, 1, first);
-    first = b.select(flat, b.subtract(first, one), first);
-    last = b.select(flat, b.add(last, one), last);
-  }
-  const auto all = [&](Value v) { return b.broadcast(v, {count}); };
-  const Value inside = b.and_(b.compare(x, all(first), Compare::kGe), b.compare(x, all(last), Compare::kLe));
-  const Value scaled =
-      b.divide(b.multiply(b.subtract(x, all(first)), b.splat(bins, x.type())), all(b.subtract(last, first)));
-  const Value place =
-      b.minimum(b.convert(scaled, DType::kS32), b.splat(bins - 1, Type{DType::kS32, {count}}));
-  const Value index = b.select(inside, place, b.splat(bins, place.type()));
-  return {to(b, scatter_slices(b, none, 0, index, number_like(b, 1, x), add_update()), self.dtype())};
-}
-
 namespace {
 
 // For each element of `values` the number of boundaries (the last dim of `boundaries`) below it, or up to it.

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/common.h"
+#include "sluice/ops/special.h"
 
 namespace sluice::ops {
 namespace {
@@ -492,8 +492,11 @@ const Row kRows[] = {
     {.name = "aten::fmin", .emit = binary<fmin>},
     {.name = "aten::fmod.Tensor", .emit = division<&Builder::remainder>},
     {.name = "aten::frac", .emit = frac},
+    {.name = "aten::gcd", .emit = special::gcd},
     {.name = "aten::heaviside", .emit = heaviside},
     {.name = "aten::hypot", .emit = binary<hypot>},
+    {.name = "aten::i0", .emit = special::bessel_i0},
+    {.name = "aten::lcm", .emit = special::lcm},
     {.name = "aten::lerp.Scalar", .emit = lerp},
     {.name = "aten::lerp.Tensor", .emit = lerp},
     {.name = "aten::lgamma", .emit = float_unary<lgamma>},
@@ -512,6 +515,7 @@ const Row kRows[] = {
     {.name = "aten::mul.Scalar", .emit = binary<&Builder::multiply>},
     {.name = "aten::nan_to_num", .emit = nan_to_num},
     {.name = "aten::neg", .emit = neg},
+    {.name = "aten::nextafter", .emit = special::next_after},
     {.name = "aten::polygamma", .emit = polygamma},
     {.name = "aten::pow.Scalar", .emit = pow},
     {.name = "aten::pow.Tensor_Scalar", .emit = pow_tensor_scalar, .constants = "exponent"},
@@ -532,6 +536,10 @@ const Row kRows[] = {
     {.name = "aten::sinc", .emit = float_unary<sinc>},
     {.name = "aten::sinh", .emit = float_unary<sinh>},
     {.name = "aten::special_entr", .emit = float_unary<entropy>},
+    {.name = "aten::special_i0e", .emit = special::bessel_i0e},
+    {.name = "aten::special_i1", .emit = special::bessel_i1},
+    {.name = "aten::special_i1e", .emit = special::bessel_i1e},
+    {.name = "aten::special_log_ndtr", .emit = special::log_normal_integral},
     {.name = "aten::special_xlog1py", .emit = float_binary<xlog1py>},
     {.name = "aten::special_zeta", .emit = float_binary<zeta>},
     {.name = "aten::sqrt", .emit = float_unary<&Builder::sqrt>},

@@ -39,6 +39,17 @@ TEST(Errors, SecondDeviceIsExplained) {
   EXPECT_THAT(thrown([] { torch::zeros({2}, torch::Device(torch::kXLA, 1)); }), HasSubstr("xla:0"));
 }
 
+// The storage of a pending value of no elements gets its memory, and waits for its next value once.
+TEST(Resize, AnEmptyPendingTensorGrows) {
+  torch::Device device = test_device();
+  torch::Tensor grown = torch::ones({0}, device), other = torch::ones({2}, device);
+  grown.resize_({3});
+  grown.fill_(2);
+  expect_same(grown + 1, torch::full({3}, 3.0f), 0);
+  expect_same(other, torch::ones({2}), 0);
+  expect_same(grown, torch::full({3}, 2.0f), 0);
+}
+
 TEST(Errors, AFailedCallLeavesTheDeviceUsable) {
   torch::Device device = test_device();
   torch::Tensor a = ramp({2, 3}).to(device), b = ramp({2, 3}).to(device);
