@@ -26,21 +26,22 @@ at::Tensor& put(const at::Tensor& result, at::Tensor& out) {
   return out.resize_(result.sizes()).copy_(result);
 }
 
-at::Tensor masked_select(const at::Tensor& self, const at::Tensor& mask) {
+at::Tensor select_by_mask(const at::Tensor& self, const at::Tensor& mask) {
   if (mask.scalar_type() != at::kBool)
     throw_error(Code::kInvalidArgument, base::str("aten::masked_select: expected a mask of bool, found ",
                                                   c10::toString(mask.scalar_type())));
-  const auto [values, where] = at::expand_outplace(self, mask.to(self.device()));
+  const at::Tensor there = mask.to(self.device());
+  const auto [values, where] = at::expand_outplace(self, there);
   return values->reshape({-1}).index_select(0, at::nonzero(where->reshape({-1})).squeeze(1));
 }
 
-at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at::Tensor& out) {
-  return put(masked_select(self, mask), out);
+at::Tensor& select_by_mask_out(const at::Tensor& self, const at::Tensor& mask, at::Tensor& out) {
+  return put(select_by_mask(self, mask), out);
 }
 
 // Value i as often as repeats[i] says: place p of the result holds the first i whose running total is above
 // p.
-at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+at::Tensor repeated_positions(const at::Tensor& repeats, std::optional<int64_t> output_size) {
   if (repeats.dim() != 1 || (repeats.scalar_type() != at::kLong && repeats.scalar_type() != at::kInt))
     throw_error(Code::kInvalidArgument,
                 base::str("aten::repeat_interleave: expected repeats of one dimension of int or long, found ",
@@ -54,7 +55,8 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> o
       .to(repeats.scalar_type());
 }
 
-at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& weights, int64_t minlength) {
+at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tensor>& weights,
+                            int64_t minlength) {
   if (self.dim() != 1 || !c10::isIntegralType(self.scalar_type(), false))
     throw_error(Code::kInvalidArgument,
                 base::str("aten::bincount: expected integers of one dimension, found ", self.sizes(), " of ",
@@ -84,10 +86,10 @@ at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& wei
 void register_value_shapes() {
   static auto* library =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::XLA, __FILE__, __LINE__);
-  library->impl("masked_select", TORCH_FN(masked_select));
-  library->impl("masked_select.out", TORCH_FN(masked_select_out));
-  library->impl("repeat_interleave.Tensor", TORCH_FN(repeat_interleave));
-  library->impl("bincount", TORCH_FN(bincount));
+  library->impl("masked_select", TORCH_FN(select_by_mask));
+  library->impl("masked_select.out", TORCH_FN(select_by_mask_out));
+  library->impl("repeat_interleave.Tensor", TORCH_FN(repeated_positions));
+  library->impl("bincount", TORCH_FN(counts_of_values));
 }
 
 }  // namespace sluice::device
