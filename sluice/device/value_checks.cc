@@ -4,7 +4,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
-#include "sluice/device/torch_error.h"
+#include "sluice/device/libtorch/torch_error.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 #include "sluice/ops/loss.h"
 
 namespace sluice::ops::loss {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops {
 namespace {

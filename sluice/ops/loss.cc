@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 #include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 #include "sluice/ops/loss.h"
 
 namespace sluice::ops::loss {

@@ -8,7 +8,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
-#include "sluice/device/overlap.h"
+#include "sluice/device/libtorch/overlap.h"
 #include "sluice/device/record.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"

@@ -1,4 +1,4 @@
-#include "sluice/device/overrides.h"
+#include "sluice/device/libtorch/overrides.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>

@@ -2,8 +2,8 @@
 // the first of the largest elements, and a column of zeros is left as it is.
 #include <algorithm>
 
-#include "sluice/ops/indexing.h"
-#include "sluice/ops/matrices.h"
+#include "sluice/ops/indexing/indexing.h"
+#include "sluice/ops/linear_algebra/matrices.h"
 
 namespace sluice::ops {
 namespace {

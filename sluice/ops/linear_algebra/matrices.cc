@@ -1,8 +1,8 @@
-#include "sluice/ops/matrices.h"
+#include "sluice/ops/linear_algebra/matrices.h"
 
 #include <algorithm>
 
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops {
 

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
-#include "sluice/ops/pooling.h"
-#include "sluice/ops/taps.h"
+#include "sluice/ops/images/pooling.h"
+#include "sluice/ops/images/taps.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops::pooling {
 namespace {

@@ -1,7 +1,7 @@
 // Householder's QR, column after column, with the signs of LAPACK's geqrf.
 #include <algorithm>
 
-#include "sluice/ops/matrices.h"
+#include "sluice/ops/linear_algebra/matrices.h"
 
 namespace sluice::ops {
 namespace {

@@ -8,8 +8,8 @@
 // select_and_scatter.
 #include <algorithm>
 
-#include "sluice/ops/indexing.h"
-#include "sluice/ops/pooling.h"
+#include "sluice/ops/images/pooling.h"
+#include "sluice/ops/indexing/indexing.h"
 #include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops::pooling {

@@ -1,8 +1,8 @@
-#include "sluice/ops/taps.h"
+#include "sluice/ops/images/taps.h"
 
 #include <algorithm>
 
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops {
 namespace {

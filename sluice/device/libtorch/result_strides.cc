@@ -1,4 +1,4 @@
-#include "sluice/device/result_strides.h"
+#include "sluice/device/libtorch/result_strides.h"
 
 #include <ATen/TensorIterator.h>
 #include <ATen/core/LegacyTypeDispatch.h>

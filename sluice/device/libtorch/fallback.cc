@@ -1,4 +1,4 @@
-#include "sluice/device/fallback.h"
+#include "sluice/device/libtorch/fallback.h"
 
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>

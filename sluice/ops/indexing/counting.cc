@@ -1,7 +1,7 @@
 // Histograms, and the places of the elements that are not 0.
 #include "sluice/base/strings.h"
-#include "sluice/ops/index.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/index.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops::index {
 namespace {

@@ -3,13 +3,13 @@
 // Max pooling computes values and positions separately: training needs the positions only when its windows
 // are dilated, and a value that nobody reads costs nothing. The gradient of undilated windows finds the
 // maxima again, by select_and_scatter.
-#include "sluice/ops/pooling.h"
+#include "sluice/ops/images/pooling.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 #include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {

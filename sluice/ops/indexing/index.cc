@@ -1,12 +1,12 @@
 // Selecting, gathering and scattering by tensors of positions. See indexing.h for positions out of range.
 //
 // What is summed in bf16 or f16 is summed in f32.
-#include "sluice/ops/index.h"
+#include "sluice/ops/indexing/index.h"
 
 #include <limits>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops {
 namespace {

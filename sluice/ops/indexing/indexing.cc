@@ -1,4 +1,4 @@
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/indexing.h"
 
 #include <limits>
 

@@ -8,8 +8,8 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
-#include "sluice/ops/matrices.h"
+#include "sluice/ops/indexing/indexing.h"
+#include "sluice/ops/linear_algebra/matrices.h"
 
 namespace sluice::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "sluice/device/overlap.h"
+#include "sluice/device/libtorch/overlap.h"
 
 #include <ATen/MemoryOverlap.h>
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/index.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/index.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops::index {
 namespace {

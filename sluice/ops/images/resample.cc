@@ -5,14 +5,14 @@
 // when the program is (taps.h). The gradient uses the same table transposed. Tables are computed in the
 // arithmetic of the tensor's compute type, as LibTorch does, so that a position near an integer rounds to the
 // same side.
-#include "sluice/ops/resample.h"
+#include "sluice/ops/images/resample.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
-#include "sluice/ops/taps.h"
+#include "sluice/ops/images/taps.h"
 
 namespace sluice::ops {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "sluice/base/strings.h"
-#include "sluice/ops/indexing.h"
-#include "sluice/ops/resample.h"
+#include "sluice/ops/images/resample.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops::resample {
 namespace {

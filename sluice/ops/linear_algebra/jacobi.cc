@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "sluice/ops/indexing.h"
-#include "sluice/ops/matrices.h"
+#include "sluice/ops/indexing/indexing.h"
+#include "sluice/ops/linear_algebra/matrices.h"
 
 namespace sluice::ops {
 namespace {

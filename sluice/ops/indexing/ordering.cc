@@ -2,8 +2,8 @@
 // stable. Searching compares with every boundary: boundaries are few where this is used, and it needs no
 // loop.
 #include "sluice/base/strings.h"
-#include "sluice/ops/index.h"
-#include "sluice/ops/indexing.h"
+#include "sluice/ops/indexing/index.h"
+#include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops::index {
 namespace {

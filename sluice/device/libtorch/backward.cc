@@ -1,4 +1,4 @@
-#include "sluice/device/backward.h"
+#include "sluice/device/libtorch/backward.h"
 
 #include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/engine.h>
