@@ -9,12 +9,6 @@
 namespace sluice::data {
 namespace {
 
-[[noreturn]] void misuse(const std::string& message) { throw_error(Code::kInvalidArgument, message); }
-
-void demand(bool condition, const char* what, std::int64_t found, const char* expected) {
-  if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));
-}
-
 // "JPG;png" → {"jpg", "png"}
 std::vector<std::string> split_extensions(const std::string& text) {
   std::vector<std::string> extensions;

@@ -9,12 +9,6 @@
 namespace sluice::data {
 namespace {
 
-[[noreturn]] void misuse(const std::string& message) { throw_error(Code::kInvalidArgument, message); }
-
-void demand(bool condition, const char* what, std::int64_t found, const char* expected) {
-  if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));
-}
-
 Wanted wanted_members(const DecodePlan& plan) {
   Wanted wanted{false, {}};
   for (const FieldPlan& field : plan.fields)

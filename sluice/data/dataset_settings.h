@@ -7,11 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/shard_facts.h"
 
 namespace sluice::data {
+
+// Wrong settings are errors of the call that gives them.
+[[noreturn]] inline void misuse(const std::string& message) { throw_error(Code::kInvalidArgument, message); }
+inline void demand(bool condition, const char* what, std::int64_t found, const char* expected) {
+  if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));
+}
 
 struct WebDataset::Settings {
   // Answers that copies of a dataset share.

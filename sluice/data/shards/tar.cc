@@ -9,18 +9,17 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kBlock = 512;
 constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
 constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not claim all memory at once
 
-std::uint64_t rounded_up(std::uint64_t size) { return (size + kBlock - 1) / kBlock * kBlock; }
+std::uint64_t rounded_up(std::uint64_t size) { return (size + kTarBlock - 1) / kTarBlock * kTarBlock; }
 
 // The sum of a block's bytes, eight at a time: four 16-bit sums in each of two words cannot overflow.
 std::uint64_t sum_of_bytes(const char* block) {
   constexpr std::uint64_t kEven = 0x00FF00FF00FF00FF;
   std::uint64_t even = 0, odd = 0, word = 0;
-  for (std::size_t i = 0; i < kBlock; i += 8) {
+  for (std::size_t i = 0; i < kTarBlock; i += 8) {
     std::memcpy(&word, block + i, 8);
     even += word & kEven;
     odd += word >> 8 & kEven;
@@ -65,7 +64,7 @@ bool checksum_matches(const char* block) {
   for (std::size_t i = 148; i < 156; ++i) plain -= static_cast<unsigned char>(block[i]);
   if (*stored == plain) return true;
   std::int64_t with_sign = 8 * ' ';  // some old writers added up signed characters
-  for (std::size_t i = 0; i < kBlock; ++i)
+  for (std::size_t i = 0; i < kTarBlock; ++i)
     if (i < 148 || i >= 156) with_sign += static_cast<signed char>(block[i]);
   return static_cast<std::int64_t>(*stored) == with_sign;
 }
@@ -74,7 +73,7 @@ bool checksum_matches(const char* block) {
 
 // One header block, already verified.
 struct TarReader::Header {
-  char block[kBlock];
+  char block[kTarBlock];
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
 
@@ -172,17 +171,17 @@ std::string TarReader::after() const {
 // A header, or false at a well-formed end.
 base::Result<bool> TarReader::read_header(Header& header) {
   header.offset = offset_;
-  SLUICE_TRY(const std::size_t got, fill(header.block, kBlock));
+  SLUICE_TRY(const std::size_t got, fill(header.block, kTarBlock));
   if (got == 0 && part_.ends_early) return false;
   if (got == 0 && header.offset == 0) return broken("the file is empty: expected a tar archive");
   if (got == 0)
     return broken("cut off at byte ", offset_, after(),
                   ": expected another member or the end marker (two blocks of ",
                   "zeros), found the end of the file");
-  if (got < kBlock)
+  if (got < kTarBlock)
     return broken("cut off inside the header at byte ", header.offset, after(),
                   ": expected 512 bytes, found ", got);
-  if (header.block[0] == 0 && all_zero(header.block, kBlock)) {
+  if (header.block[0] == 0 && all_zero(header.block, kTarBlock)) {
     SLUICE_OK(check_end());
     return false;
   }
@@ -197,18 +196,18 @@ base::Result<bool> TarReader::read_header(Header& header) {
 
 // After the first block of zeros.
 base::Status TarReader::check_end() {
-  char block[kBlock];
-  const std::uint64_t marker = offset_ - kBlock;
-  SLUICE_TRY(std::size_t got, fill(block, kBlock));
-  if (got < kBlock)
+  char block[kTarBlock];
+  const std::uint64_t marker = offset_ - kTarBlock;
+  SLUICE_TRY(std::size_t got, fill(block, kTarBlock));
+  if (got < kTarBlock)
     return broken("cut off inside the end marker at byte ", marker, ": expected two blocks of zeros, found ",
-                  kBlock + got, " bytes");
+                  kTarBlock + got, " bytes");
   while (got > 0) {
     if (!all_zero(block, got))
       return broken(
           "data follows the end marker at byte ", marker, ", near byte ", offset_ - got,
           ": archives that were joined are read only to the first end; pack their members into one archive");
-    SLUICE_TRY(got, fill(block, kBlock));
+    SLUICE_TRY(got, fill(block, kTarBlock));
   }
   return {};
 }

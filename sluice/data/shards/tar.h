@@ -2,9 +2,9 @@
 //
 // Stricter than most readers, because a shard that ends early must not pass for a short one:
 // - the checksum of every header is verified;
-// - the archive must end with two blocks of zeros, and only zeros may follow (their number does not matter,
-// so a file
-//   cut off inside this last padding is accepted: nothing of it is lost);
+// - the archive must end with two blocks of zeros, and only zeros may follow; their number does not matter,
+// so
+//   a file cut off inside this last padding is accepted: nothing of it is lost;
 // - sparse members and parts of multi-volume archives are refused.
 // Errors are kDataLoss (kUnimplemented for the refused kinds) and name shard, member and offset. Offsets
 // count from the archive's start, after unpacking.
@@ -21,6 +21,8 @@
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {
+
+constexpr std::size_t kTarBlock = 512;  // bytes; of these an archive is made
 
 enum class MemberKind { kFile, kFolder, kLink, kOther };
 

@@ -3,17 +3,18 @@
 #include <cstdio>
 #include <cstring>
 
+#include "sluice/data/shards/tar.h"
+
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kBlock = 512;
-constexpr std::size_t kRecord = 20 * kBlock;
+constexpr std::size_t kRecord = 20 * kTarBlock;
 constexpr std::size_t kFlushBytes = 1 << 20;
 constexpr std::uint64_t kMaxOctalSize = (std::uint64_t{1} << 33) - 1;  // 11 octal digits
 
 void append_padded(std::string& out, std::string_view bytes) {
   out += bytes;
-  out.append((kBlock - bytes.size() % kBlock) % kBlock, '\0');
+  out.append((kTarBlock - bytes.size() % kTarBlock) % kTarBlock, '\0');
 }
 
 // Where ustar splits a long name: prefix (≤ 155) / name (≤ 100); npos when it cannot.
@@ -26,7 +27,7 @@ std::size_t split_place(std::string_view name) {
 }
 
 std::string header(std::string_view prefix, std::string_view name, std::uint64_t size, char type) {
-  std::string block(kBlock, '\0');
+  std::string block(kTarBlock, '\0');
   const auto put = [&block](std::size_t at, std::string_view text) { block.replace(at, text.size(), text); };
   char octal[16];
   put(0, name);
@@ -86,7 +87,7 @@ std::string tar_member(std::string_view name, std::string_view payload) {
 }
 
 std::string tar_end(std::uint64_t size_so_far) {
-  const std::uint64_t with_marker = size_so_far + 2 * kBlock;
+  const std::uint64_t with_marker = size_so_far + 2 * kTarBlock;
   return std::string((with_marker + kRecord - 1) / kRecord * kRecord - size_so_far, '\0');
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kPixels = 64;
 constexpr std::int64_t kMaxValue = 16;
-constexpr std::uint64_t kSplit = 11, kTrainOrder = 12, kTestOrder = 13;  // set the random numbers apart
+constexpr std::uint64_t kSplit = 11, kDigitsTrainOrder = 12,
+                        kDigitsTestOrder = 13;  // set the random numbers apart
 
 base::Result<std::string> encode_digit(const Digit& digit, std::int64_t side) {
   Pixels pixels{8, 8, 1, {}};
@@ -87,8 +88,8 @@ base::Result<DigitsReport> pack_digits(const DigitsOptions& options) {
     test.insert(test.end(), rows.begin(), rows.begin() + held_out);
     train.insert(train.end(), rows.begin() + held_out, rows.end());
   }
-  base::Random({options.seed, kTrainOrder}).shuffle(train);
-  base::Random({options.seed, kTestOrder}).shuffle(test);
+  base::Random({options.seed, kDigitsTrainOrder}).shuffle(train);
+  base::Random({options.seed, kDigitsTestOrder}).shuffle(test);
   DigitsReport report;
   SLUICE_TRY(report.train, write_digits(*digits, train, "train", options));
   SLUICE_TRY(report.test, write_digits(*digits, test, "test", options));
