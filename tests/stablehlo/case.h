@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ std::vector<Case> control_cases();
 std::vector<Case> collective_cases();
 
 // Small helpers for the cases.
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline Type f32(const Dims& dims = {}) { return {DType::kF32, dims}; }
 inline Type s32(const Dims& dims = {}) { return {DType::kS32, dims}; }
 inline Type s64(const Dims& dims = {}) { return {DType::kS64, dims}; }

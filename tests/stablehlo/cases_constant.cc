@@ -3,13 +3,6 @@
 #include "case.h"
 
 namespace sluice::stablehlo::testing {
-namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
-
 std::vector<Case> constant_cases() {
   Case splats{"splats", {}, {}, {}, 0, 1, {}};
   splats.build = [](Builder& b, const Values&) {

@@ -1,15 +1,11 @@
 #include <algorithm>
 #include <cfenv>
 #include <cmath>
-#include <limits>
 
 #include "case.h"
 
 namespace sluice::stablehlo::testing {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 template <typename Function>
 std::vector<double> map(const std::vector<double>& x, Function f) {

@@ -43,7 +43,10 @@ size_t element_bytes(c::PJRT_Buffer_Type type) {
     case c::kS64:
     case c::kU64:
     case c::kF64:
+    case c::kC64:
       return 8;
+    case c::kC128:
+      return 16;
   }
   return 0;
 }
