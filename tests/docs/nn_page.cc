@@ -17,6 +17,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -615,7 +616,12 @@ constexpr const char* kIntroduction =
 std::string section(const char* title, const Cases& cases, std::string& rest) {
   std::string plain;
   for (const auto& [name, function] : cases) {
-    const Outcome outcome = run(function);
+    Outcome outcome;
+    try {
+      outcome = run(function);
+    } catch (const std::exception& error) {
+      throw std::runtime_error("torch::nn's " + name + ": " + error.what());
+    }
     if (outcome.on_the_cpu.empty() && outcome.reads == 0) {
       plain += (plain.empty() ? "`" : ", `") + name + "`";
       continue;
@@ -688,9 +694,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: sluice_nn_page [--check PAGE HEADERS]\n");
     return 2;
   }
-  torch::manual_seed(1);
-  sluice::init();
-  if (argc == 4) return check(argv[2], argv[3]);
-  std::fputs(page().c_str(), stdout);
-  return 0;
+  try {
+    torch::manual_seed(1);
+    sluice::init();
+    if (argc == 4) return check(argv[2], argv[3]);
+    std::fputs(page().c_str(), stdout);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sluice_nn_page: %s\n", error.what());
+    return 1;
+  }
 }
