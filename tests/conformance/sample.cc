@@ -186,12 +186,17 @@ std::vector<std::string> parse_types(std::string_view text) {
 }
 
 bool parse_flag(Sample& sample, std::string_view word) {
-  const std::pair<std::string_view, bool Sample::*> flags[] = {
-      {"bits", &Sample::bits},           {"nograd", &Sample::nograd},
-      {"noinplace", &Sample::noinplace}, {"noout", &Sample::noout},
-      {"noview", &Sample::noview},       {"random", &Sample::random},
-      {"throws", &Sample::throws},       {"norow", &Sample::norow},
-      {"fallback", &Sample::fallback},   {"gradfallback", &Sample::gradfallback}};
+  const std::pair<std::string_view, bool Sample::*> flags[] = {{"bits", &Sample::bits},
+                                                               {"nograd", &Sample::nograd},
+                                                               {"noinplace", &Sample::noinplace},
+                                                               {"noout", &Sample::noout},
+                                                               {"noview", &Sample::noview},
+                                                               {"random", &Sample::random},
+                                                               {"throws", &Sample::throws},
+                                                               {"norow", &Sample::norow},
+                                                               {"fallback", &Sample::fallback},
+                                                               {"gradfallback", &Sample::gradfallback},
+                                                               {"anystrides", &Sample::anystrides}};
   for (auto [name, member] : flags) {
     if (word == name) {
       sample.*member = true;

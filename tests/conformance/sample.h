@@ -52,6 +52,7 @@ struct Sample {
   double gradient_factor = 4;
   bool bits = false, nograd = false, noinplace = false, noout = false, noview = false;
   bool random = false, throws = false, norow = false, fallback = false, gradfallback = false;
+  bool anystrides = false;
   std::vector<int64_t> results;  // compare only these; empty means all
   std::string reference;         // the op that LibTorch computes, when another one
   std::vector<Argument> reference_arguments;

@@ -54,6 +54,8 @@ constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
                                           "aten::multilabel_margin_loss_forward",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
+// The same of complex numbers alone.
+constexpr std::string_view kRowMajorOfComplex[] = {"aten::angle"};
 // Made as the first operand lies (empty_like), and without a meta kernel.
 constexpr std::string_view kLikeFirst[] = {"aten::fake_quantize_per_channel_affine_cachemask"};
 // Made in the order of the first operand's channels (Tensor::suggest_memory_format), and without a meta
@@ -130,7 +132,9 @@ const Strides& result_strides(const c10::OperatorHandle& op, c10::ArrayRef<c10::
   const auto [found, is_new] = known.try_emplace(key_of(arguments, instance));
   Strides& strides = found->second;
   if (!is_new) return strides;
-  const bool row_major = lists(kRowMajor, instance.row->name);
+  const bool row_major =
+      lists(kRowMajor, instance.row->name) ||
+      (lists(kRowMajorOfComplex, instance.row->name) && arguments[0].toTensor().is_complex());
   if (auto inferred = row_major ? std::nullopt : by_meta_kernel(op, arguments, instance))
     return strides = std::move(*inferred);
   for (const TypeRef result : instance.results)

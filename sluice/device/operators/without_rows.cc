@@ -149,6 +149,20 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
   return dst;
 }
 
+// As LibTorch's own, which keeps strides only where Device::supports_as_strided says so; it does not for XLA.
+at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype,
+                   std::optional<at::Layout> layout, std::optional<at::Device> device,
+                   std::optional<bool> pin_memory, bool non_blocking,
+                   std::optional<at::MemoryFormat> memory_format) {
+  const bool preserve = memory_format.value_or(at::MemoryFormat::Preserve) == at::MemoryFormat::Preserve;
+  const bool stays = !device || device->type() == c10::kXLA;
+  if (!preserve || !stays || self.is_contiguous() || !self.is_non_overlapping_and_dense())
+    return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);
+  const at::Tensor result = at::empty_strided(self.sizes(), self.strides(),
+                                              self.options().dtype(dtype.value_or(self.scalar_type())));
+  return result.copy_(self, non_blocking);
+}
+
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
   dst.resize_(self.sizes());
   return copy_from(self, dst, false);
@@ -217,6 +231,7 @@ void register_hand_written_kernels() {
   library->impl("resize_", TORCH_FN(resize_));
   library->impl("set_.source_Storage_storage_offset", TORCH_FN(set_storage));
   library->impl("set_.source_Tensor", TORCH_FN(set_tensor));
+  library->impl("_to_copy", TORCH_FN(to_copy));
   library->impl("_copy_from", TORCH_FN(copy_from));
   library->impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
   library->impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
