@@ -37,6 +37,20 @@ TEST(Errors, AreLibTorchsAndOurs) {
   }
 }
 
+TEST(Errors, OtherKindsOfTensorsAreRefusedInWords) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const torch::Tensor there = ramp({4, 3}).to(test_device());
+  EXPECT_THAT(thrown([&] { (void)there.to_sparse(); }), testing::HasSubstr(".cpu().to_sparse()"));
+  nn::Embedding embedding(nn::EmbeddingOptions(5, 3).sparse(true));
+  embedding->to(test_device());
+  const torch::Tensor rows = torch::tensor({1, 2}, torch::kLong).to(test_device());
+  EXPECT_THAT(thrown([&] { embedding->forward(rows).sum().backward(); }),
+              testing::HasSubstr("sparse(false)"));
+  EXPECT_THAT(thrown([&] { (void)torch::quantize_per_tensor(there, 0.1, 0, torch::kQInt8); }),
+              testing::HasSubstr("fake_quantize"));
+  EXPECT_EQ(thrown([&] { (void)(there + 1).cpu(); }), "");
+}
+
 TEST(ModuleTo, KeepsTensorsAndWorksInAllDirections) {
   torch::Device device = test_device();
   nn::Linear module(3, 2);

@@ -514,8 +514,8 @@ Cases modules() {
       {"AdaptiveLogSoftmaxWithLoss",
        [] {
          auto module =
-             on_device(nn::AdaptiveLogSoftmaxWithLoss(nn::AdaptiveLogSoftmaxWithLossOptions(8, 12, {4, 8})));
-         return module(x({5, 8}), labels({5}, 12)).output;
+             on_device(nn::AdaptiveLogSoftmaxWithLoss(nn::AdaptiveLogSoftmaxWithLossOptions(16, 12, {4, 8})));
+         return module(x({5, 16}), labels({5}, 12)).output;
        }},
       {"CrossMapLRN2d",
        [] {

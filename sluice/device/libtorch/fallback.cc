@@ -153,6 +153,21 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::j
   fall_back(op, stack, "no row");
 }
 
+[[noreturn]] void refuse(const c10::OperatorHandle& op, const char* what) {
+  throw_error(Code::kUnimplemented, base::str(toString(op.schema().operator_name()), ": ", what));
+}
+void refuse_sparse(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  refuse(op,
+         "sparse tensors cannot be on xla:0, only dense ones; for the gradient of an embedding use "
+         "sparse(false), else make the sparse tensor of a copy: .cpu().to_sparse()");
+}
+void refuse_quantized(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  refuse(
+      op,
+      "quantized tensors cannot be on xla:0; fake_quantize_per_tensor_affine and its like train there, and "
+      ".cpu() before quantizing gives LibTorch's own");
+}
+
 }  // namespace
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why) {
@@ -174,6 +189,12 @@ void register_fallback() {
   static auto* library =
       new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::XLA, __FILE__, __LINE__);
   library->fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
+  const auto of = [](c10::DispatchKey key) {
+    return new torch::Library(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
+  };
+  static auto *sparse = of(c10::DispatchKey::SparseXLA), *quantized = of(c10::DispatchKey::QuantizedXLA);
+  sparse->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>());
+  quantized->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_quantized>());
 }
 
 }  // namespace sluice::device
