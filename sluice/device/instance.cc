@@ -78,6 +78,17 @@ void infer(Instance& instance) {
   }
 }
 
+// What is wrong with a call, in the call's words: it names the operation and what it was given, where a
+// message comes from further inside.
+std::string of_call(const Instance& instance, std::string_view message) {
+  if (base::starts_with(message, instance.row->name)) return std::string(message);
+  for (const std::string_view inside : {"stablehlo.", "chlo."})
+    if (base::starts_with(message, inside)) message.remove_prefix(message.find(": ") + 2);
+  std::vector<std::string> operands;
+  for (const TypeRef operand : instance.operands) operands.push_back(ops::in_words(operand->type));
+  return base::str(instance.row->name, " of ", base::join(operands, ", "), ": ", message);
+}
+
 struct Table {
   std::deque<Instance> instances;
   std::deque<InstanceKey> keys;
@@ -137,7 +148,7 @@ const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance) {
   try {
     infer(instance);
   } catch (const Error& error) {
-    if (error.code() != Code::kUnimplemented) throw;
+    if (error.code() != Code::kUnimplemented) throw_error(error.code(), of_call(instance, error.what()));
     instance.unimplemented = error.what();
   }
   instance.canonical = base::hash_text(describe(instance));

@@ -33,7 +33,7 @@ Operands read(Emit& e) {
   const bool one_type = in.q.dtype() == in.k.dtype() && in.q.dtype() == in.v.dtype();
   e.check(fit && one_type && stablehlo::is_float(in.q.dtype()),
           base::str("expected float tensors [batch, heads, positions, size] of one type, found ",
-                    in.q.type().str(), ", ", in.k.type().str(), " and ", in.v.type().str()));
+                    in_words(in.q), ", ", in_words(in.k), " and ", in_words(in.v)));
   if (e.has("attn_mask") || e.number("dropout_p") != 0)
     throw_error(Code::kUnimplemented, base::str(e.op(), ": a mask or dropout"));
   in.scale = e.has("scale") ? e.number("scale") : 1 / std::sqrt(static_cast<double>(q[3]));

@@ -15,7 +15,7 @@ Values parts(Emit& e, std::string_view first, std::string_view second) {
   Value x = e.tensor(first), y = e.tensor(second);
   e.check((x.dtype() == DType::kF32 || x.dtype() == DType::kF64) && x.dtype() == y.dtype(),
           base::str("expected '", first, "' and '", second, "' both of f32 or both of f64, found ",
-                    x.type().str(), " and ", y.type().str()));
+                    in_words(x), " and ", in_words(y)));
   return broadcast_together(e.b, {x, y});
 }
 

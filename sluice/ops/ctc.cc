@@ -34,9 +34,9 @@ Value read_lengths(Emit& e, std::string_view name, int64_t batch, int64_t most) 
               base::str("expected ", name, " from 0 to ", most, ", found ", length));
   }
   const Value lengths = is_list ? b.constant_i64(e.ints(name)) : e.tensor(name);
-  e.check(stablehlo::is_integer(lengths.dtype()) && lengths.dims() == Dims{batch},
-          base::str("expected ", name, " of size batch_size (", batch, "), integers, found ",
-                    lengths.type().str()));
+  e.check(
+      stablehlo::is_integer(lengths.dtype()) && lengths.dims() == Dims{batch},
+      base::str("expected ", name, " of size batch_size (", batch, "), integers, found ", in_words(lengths)));
   return narrow_index(b, lengths, most);
 }
 
@@ -84,15 +84,15 @@ Ctc read_ctc(Emit& e) {
   Builder& b = e.b;
   const Value log_probs = e.tensor("log_probs"), targets = e.tensor("targets");
   e.check(log_probs.rank() == 3 && stablehlo::is_float(log_probs.dtype()),
-          base::str("expected log_probs [time, batch, classes], floats, found ", log_probs.type().str()));
+          base::str("expected log_probs [time, batch, classes], floats, found ", in_words(log_probs)));
   Ctc c;
   c.time = log_probs.dim(0);
   c.batch = log_probs.dim(1);
   c.classes = log_probs.dim(2);
-  e.check(stablehlo::is_integer(targets.dtype()) &&
-              (targets.rank() == 1 || (targets.rank() == 2 && targets.dim(0) == c.batch)),
-          base::str("expected integer targets, one after another or [batch, labels], found ",
-                    targets.type().str()));
+  e.check(
+      stablehlo::is_integer(targets.dtype()) &&
+          (targets.rank() == 1 || (targets.rank() == 2 && targets.dim(0) == c.batch)),
+      base::str("expected integer targets, one after another or [batch, labels], found ", in_words(targets)));
   const int64_t blank = e.integer("blank");
   e.check(blank >= 0 && blank < c.classes,
           base::str("expected a blank in the label range 0 to ", c.classes - 1, ", found ", blank));
@@ -226,8 +226,8 @@ Values ctc_backward(Emit& e) {
   const Value loss = to(b, e.tensor("neg_log_likelihood"), compute);
   const Value alpha = b.transpose(to(b, e.tensor("log_alpha"), compute), {1, 0, 2});
   e.check(alpha.dims() == dims && loss.dims() == Dims{c.batch},
-          base::str("expected what aten::_ctc_loss returned, found ", loss.type().str(), " and ",
-                    e.tensor("log_alpha").type().str()));
+          base::str("expected what aten::_ctc_loss returned, found ", in_words(loss), " and ",
+                    in_words(e.tensor("log_alpha"))));
   const Value ways =
       b.add(b.subtract(b.add(alpha, log_beta(b, c)), c.of_label), b.broadcast_in_dim(loss, dims, {1}));
   // [batch, classes, time]: each state's share added to its label's.

@@ -42,8 +42,8 @@ Value norm_derivative(Builder& b, Value difference, Value distance, double p) {
 Value differences(Emit& e, Value x1, Value x2) {
   Builder& b = e.b;
   e.check(x1.rank() >= 2 && x2.rank() >= 2 && x1.dim(x1.rank() - 1) == x2.dim(x2.rank() - 1),
-          base::str("expected 'x1' [..., P, M] and 'x2' [..., R, M], found ", x1.type().str(), " and ",
-                    x2.type().str()));
+          base::str("expected 'x1' [..., P, M] and 'x2' [..., R, M], found ", in_words(x1), " and ",
+                    in_words(x2)));
   const auto with_dim = [&](Value x, int64_t before_last) {
     Dims dims = x.dims();
     dims.insert(dims.end() - before_last, 1);
@@ -84,7 +84,7 @@ Values cdist_backward(Emit& e) {
   const Value grad = e.operand("grad", compute), distance = e.operand("cdist", compute);
   e.check(grad.dims() == pairs && distance.dims() == pairs,
           base::str("expected 'grad' and 'cdist' of shape [", base::join(pairs, ", "), "], found ",
-                    grad.type().str(), " and ", distance.type().str()));
+                    in_words(grad), " and ", in_words(distance)));
   return {to(b, first_gradient(b, grad, difference, distance, read_p(e)), dtype)};
 }
 
@@ -103,7 +103,7 @@ Value places_of_pairs(Builder& b, int64_t n) {
 Value read_rows(Emit& e) {
   const Value self = e.tensor("self");
   e.check(self.rank() == 2 && stablehlo::is_float(self.dtype()),
-          base::str("expected a float matrix, found ", self.type().str()));
+          base::str("expected a float matrix, found ", in_words(self)));
   return to(e.b, self, compute_type(self.dtype()));
 }
 
@@ -130,8 +130,8 @@ Values pdist_backward(Emit& e) {
   // [n, n], symmetric, 0 on the diagonal.
   const auto square = [&](std::string_view name) {
     const Value given = e.operand(name, x.dtype());
-    e.check(given.dims() == Dims{n * (n - 1) / 2}, base::str("expected '", name, "' of ", n * (n - 1) / 2,
-                                                             " distances, found ", given.type().str()));
+    e.check(given.dims() == Dims{n * (n - 1) / 2},
+            base::str("expected '", name, "' of ", n * (n - 1) / 2, " distances, found ", in_words(given)));
     const Value upper = take_along(b, b.pad(given, b.splat(0, Type{x.dtype(), {}}), {0}, {1}), 0, places);
     return b.add(upper, b.transpose(upper, {1, 0}));
   };

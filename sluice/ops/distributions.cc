@@ -89,7 +89,7 @@ Gamma draw_gamma(Builder& b, Source& source, Value alpha) {
 Value read_floats(Emit& e, std::string_view name) {
   const Value x = e.tensor(name);
   e.check(stablehlo::is_float(x.dtype()),
-          base::str("expected '", name, "' to be a tensor of floats, found ", x.type().str()));
+          base::str("expected '", name, "' to be a tensor of floats, found ", in_words(x)));
   return to(e.b, x, compute_type(x.dtype()));
 }
 

@@ -1,6 +1,7 @@
 #include "sluice/ops/emit.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
@@ -250,6 +251,15 @@ DType Emit::promote(std::initializer_list<std::string_view> names) const {
 DType Emit::promote_float(std::initializer_list<std::string_view> names) const {
   const DType dtype = promote(names);
   return stablehlo::is_float(dtype) || stablehlo::is_complex(dtype) ? dtype : DType::kF32;
+}
+
+std::string in_words(const Type& type) {
+  // In the order of DType.
+  constexpr const char* kNames[] = {"Bool",     "Char",   "Short",  "Int",          "Long",
+                                    "Byte",     "UInt16", "UInt32", "UInt64",       "Half",
+                                    "BFloat16", "Float",  "Double", "ComplexFloat", "ComplexDouble"};
+  static_assert(std::size(kNames) == stablehlo::kDTypeCount);
+  return base::str(kNames[static_cast<size_t>(type.dtype)], "[", base::join(type.dims, ", "), "]");
 }
 
 void Emit::fail(const std::string& message) const {

@@ -20,6 +20,10 @@ using stablehlo::Type;
 using stablehlo::Value;
 using stablehlo::Values;
 
+// A type as LibTorch's users know it: "Float[2, 3]". For messages.
+std::string in_words(const Type& type);
+inline std::string in_words(const Value& value) { return in_words(value.type()); }
+
 // The category of a C++ number in type promotion (PyTorch's "wrapped numbers").
 enum class Category : uint8_t { kBool, kInt, kFloat, kComplex };
 

@@ -40,7 +40,7 @@ Value normalized(Emit& e, Value x, double n, double divided) {
 
 void check_complex(Emit& e, Value x) {
   e.check(stablehlo::is_complex(x.dtype()),
-          base::str("expected complex numbers for 'self', found ", x.type().str()));
+          base::str("expected complex numbers for 'self', found ", in_words(x)));
 }
 
 double count(Value x, const Dims& dims) {
@@ -68,7 +68,7 @@ Values r2c(Emit& e) {
   Builder& b = e.b;
   Value x = e.tensor("self");
   e.check(x.dtype() == DType::kF32 || x.dtype() == DType::kF64,
-          base::str("expected f32 or f64 for 'self', found ", x.type().str(), "; convert it with .to()"));
+          base::str("expected f32 or f64 for 'self', found ", in_words(x), "; convert it with .to()"));
   Dims dims = transformed_dims(e, x);
   e.check(!dims.empty(), "expected a dimension to transform");
   const double n = count(x, dims);
@@ -96,7 +96,7 @@ Values c2r(Emit& e) {
   const int64_t last = dims.back(), length = e.integer("last_dim_size"), half = length / 2 + 1;
   e.check(length >= 1 && x.dim(last) >= half,
           base::str("expected at least ", half, " elements along dimension ", last, " for a result of ",
-                    length, ", found ", x.type().str()));
+                    length, ", found ", in_words(x)));
   dims.pop_back();
   Dims result = x.dims();
   result[static_cast<size_t>(last)] = length;

@@ -52,13 +52,13 @@ Labels read_labels(Emit& e) {
   l.batched = l.planes || self.rank() == 2;
   e.check(l.planes ? self.rank() == 4 : self.rank() == 1 || self.rank() == 2,
           base::str("expected scores of ", l.planes ? "4 dimensions" : "1 or 2 dimensions", ", found ",
-                    self.type().str()));
+                    in_words(self)));
   const int64_t n = l.batched ? self.dim(0) : 1, classes = self.dim(l.batched ? 1 : 0);
   const int64_t positions = l.planes ? self.dim(2) * self.dim(3) : 1;
   const Value target = e.tensor("target");
   e.check(target.type().numel() == n * positions && stablehlo::is_integer(target.dtype()),
-          base::str("expected ", n * positions, " integer labels for scores ", self.type().str(), ", found ",
-                    target.type().str()));
+          base::str("expected ", n * positions, " integer labels for scores ", in_words(self), ", found ",
+                    in_words(target)));
   l.scores = b.reshape(to(b, self, compute_type(self.dtype())), {n, classes, positions});
   const Value label = b.reshape(to(b, target, DType::kS64), {n, positions});
   l.counted = b.compare(label, b.splat(e.integer("ignore_index"), label.type()), Compare::kNe);

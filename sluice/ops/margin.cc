@@ -19,11 +19,11 @@ struct Scores {
 Scores read_scores(Emit& e) {
   const Value self = e.tensor("self");
   e.check(self.rank() <= 2 && stablehlo::is_float(self.dtype()),
-          base::str("expected scores of at most 2 dimensions, floats, found ", self.type().str()));
+          base::str("expected scores of at most 2 dimensions, floats, found ", in_words(self)));
   Scores s;
   s.samples = self.rank() == 2 ? self.dim(0) : 1;
   s.classes = self.rank() == 0 ? 1 : self.dim(self.rank() - 1);
-  e.check(s.classes > 0, base::str("expected at least one class, found ", self.type().str()));
+  e.check(s.classes > 0, base::str("expected at least one class, found ", in_words(self)));
   s.x = e.b.reshape(to(e.b, self, compute_type(self.dtype())), {s.samples, s.classes});
   return s;
 }
@@ -68,7 +68,7 @@ MultiMargin read_multi_margin(Emit& e) {
   m.p = static_cast<int64_t>(e.number("p"));
   const Value target = e.tensor("target");
   e.check(target.type().numel() == m.s.samples && stablehlo::is_integer(target.dtype()),
-          base::str("expected ", m.s.samples, " integer labels, found ", target.type().str()));
+          base::str("expected ", m.s.samples, " integer labels, found ", in_words(target)));
   const Value given = b.reshape(target, {m.s.samples});
   const Value first = zeros(b, given.type()), last = b.splat(m.s.classes - 1, given.type());
   m.known = b.and_(b.compare(given, first, Compare::kGe), b.compare(given, last, Compare::kLe));
@@ -80,8 +80,8 @@ MultiMargin read_multi_margin(Emit& e) {
   m.violation = b.select(m.is_label, zero, b.maximum(b.add(b.subtract(margin, of_label), m.s.x), zero));
   m.weight = b.splat(1, Type{zero.dtype(), {m.s.samples}});
   if (const Value weight = e.tensor_or_empty("weight")) {
-    e.check(weight.type().numel() == m.s.classes, base::str("expected a weight for each of ", m.s.classes,
-                                                            " classes, found ", weight.type().str()));
+    e.check(weight.type().numel() == m.s.classes,
+            base::str("expected a weight for each of ", m.s.classes, " classes, found ", in_words(weight)));
     m.weight = take_along(b, to(b, b.reshape(weight, {m.s.classes}), zero.dtype()), 0, m.label);
   }
   m.weight = b.divide(m.weight, b.splat(m.s.classes, m.weight.type()));
@@ -130,8 +130,8 @@ MultiLabel read_multilabel(Emit& e) {
   m.s = read_scores(e);
   const Value self = e.tensor("self"), target = e.tensor("target");
   e.check(target.dims() == self.dims() && stablehlo::is_integer(target.dtype()),
-          base::str("expected integer labels of the scores' shape, found ", target.type().str(), " for ",
-                    self.type().str()));
+          base::str("expected integer labels of the scores' shape, found ", in_words(target), " for ",
+                    in_words(self)));
   m.label = b.reshape(narrow_index(b, target, m.s.classes), m.s.x.dims());
   const Values ends = scan(b, {is_less(b, m.label, 0)}, {b.splat(0, Type{DType::kPred, {}})}, 1,
                            [](Builder& body, const Values& earlier, const Values& later) {

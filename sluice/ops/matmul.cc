@@ -10,16 +10,23 @@ namespace {
 void check_rank(Emit& e, std::string_view name, int64_t rank) {
   const Value x = e.tensor(name);
   e.check(x.rank() == rank, base::str("expected ", rank, " dimensions for '", name, "', found ", x.rank(),
-                                      " (", x.type().str(), ")"));
+                                      " (", in_words(x), ")"));
 }
 
 void check_same_type(Emit& e, Value a, Value b) {
-  e.check(a.dtype() == b.dtype(), base::str("expected operands of one element type, found ", a.type().str(),
-                                            " and ", b.type().str(), "; convert one of them with .to()"));
+  e.check(a.dtype() == b.dtype(), base::str("expected operands of one element type, found ", in_words(a),
+                                            " and ", in_words(b), "; convert one of them with .to()"));
 }
 
 Value product(Emit& e, Value a, Value b, const stablehlo::DotDims& dims) {
   check_same_type(e, a, b);
+  const auto same = [&](const Dims& left, const Dims& right) {
+    for (size_t i = 0; i < left.size(); ++i)
+      if (a.dim(left[i]) != b.dim(right[i])) return false;
+    return true;
+  };
+  e.check(same(dims.lhs_batch, dims.rhs_batch) && same(dims.lhs_contract, dims.rhs_contract),
+          base::str("shapes cannot be multiplied: ", in_words(a), " and ", in_words(b)));
   return e.b.dot_general(a, b, dims);
 }
 
@@ -118,8 +125,8 @@ Values cross(Emit& e) {
   check_same_type(e, x, y);
   check_rank(e, "other", x.rank());
   const int64_t dim = wrap_dim(e.integer("dim"), x.rank());
-  e.check(x.dim(dim) == 3 && y.dim(dim) == 3, base::str("expected 3 elements in dimension ", dim, ", found ",
-                                                        x.type().str(), " and ", y.type().str()));
+  e.check(x.dim(dim) == 3 && y.dim(dim) == 3,
+          base::str("expected 3 elements in dimension ", dim, ", found ", in_words(x), " and ", in_words(y)));
   const Values v = operands(e, compute_type(x.dtype()), {"self", "other"});
   auto rotated = [&](Value value, int64_t by) {
     const Value parts[] = {b.slice_dim(value, dim, by, 3), b.slice_dim(value, dim, 0, by)};

@@ -72,7 +72,7 @@ Value scale_and_shift(Emit& e, Value x, const Dims& dims) {
 // ---- Batch normalization: statistics of each channel (dimension 1) ----
 
 Dims all_but_channels(Emit& e, Value x) {
-  e.check(x.rank() >= 2, base::str("expected an input of at least 2 dimensions, found ", x.type().str()));
+  e.check(x.rank() >= 2, base::str("expected an input of at least 2 dimensions, found ", in_words(x)));
   return other_dims(x.rank(), {1});
 }
 
@@ -236,7 +236,7 @@ Dims layer_dims(Emit& e, Value input) {
   const int64_t first = input.rank() - static_cast<int64_t>(shape.size());
   e.check(first >= 0 && std::equal(shape.begin(), shape.end(), input.dims().begin() + first),
           base::str("expected an input whose last dimensions are [", base::join(shape, ", "), "], found ",
-                    input.type().str()));
+                    in_words(input)));
   return other_dims(input.rank(), other_dims(first, {}));
 }
 
@@ -301,9 +301,9 @@ Values layer_norm_backward(Emit& e) {
 Dims group_dims(Emit& e, Value input) {
   const int64_t n = e.integer("N"), channels = e.integer("C"), positions = e.integer("HxW"),
                 groups = e.integer("group");
-  e.check(groups >= 1 && channels % groups == 0 && input.type().numel() == n * channels * positions,
-          base::str("expected ", channels, " channels that ", groups, " groups divide, found ",
-                    input.type().str()));
+  e.check(
+      groups >= 1 && channels % groups == 0 && input.type().numel() == n * channels * positions,
+      base::str("expected ", channels, " channels that ", groups, " groups divide, found ", in_words(input)));
   return {n, groups, channels / groups, positions};
 }
 

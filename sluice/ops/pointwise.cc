@@ -427,7 +427,7 @@ Values where(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
   Value condition = e.tensor("condition");
   e.check(condition.dtype() == DType::kPred || condition.dtype() == DType::kU8,
-          base::str("expected a condition of bool (or u8), found ", condition.type().str(),
+          base::str("expected a condition of bool (or u8), found ", in_words(condition),
                     "; compare it with 0 first"));
   condition = to(e.b, condition, DType::kPred);
   const Values v = broadcast_together(e.b, {condition, e.operand("self", dtype), e.operand("other", dtype)});

@@ -26,7 +26,7 @@ Values quantize(Emit& e, Value x, Value scale, Value zero_point, bool whole_zero
 
 Value read_self(Emit& e) {
   const Value self = e.tensor("self");
-  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", self.type().str()));
+  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", in_words(self)));
   return to(e.b, self, compute_type(self.dtype()));
 }
 
@@ -47,7 +47,7 @@ Values per_tensor_of_tensors(Emit& e) {
   const auto one = [&](std::string_view name) {
     const Value given = e.tensor(name);
     e.check(given.type().numel() == 1,
-            base::str("expected '", name, "' of one element, found ", given.type().str()));
+            base::str("expected '", name, "' of one element, found ", in_words(given)));
     return b.reshape(given, {});
   };
   const auto all = [&](std::string_view name) { return b.broadcast(to(b, one(name), x.dtype()), x.dims()); };
@@ -65,9 +65,8 @@ Values per_channel(Emit& e) {
           base::str("expected an axis from 0 to ", x.rank() - 1, ", found ", axis));
   const auto along_axis = [&](std::string_view name) {
     const Value given = e.tensor(name);
-    e.check(given.dims() == Dims{x.dim(axis)},
-            base::str("expected '", name, "' with one number for each of ", x.dim(axis), " channels, found ",
-                      given.type().str()));
+    e.check(given.dims() == Dims{x.dim(axis)}, base::str("expected '", name, "' with one number for each of ",
+                                                         x.dim(axis), " channels, found ", in_words(given)));
     return b.broadcast_in_dim(to(b, given, x.dtype()), x.dims(), {axis});
   };
   const bool whole_zero_point = stablehlo::is_integer(e.tensor("zero_point").dtype());
@@ -79,8 +78,8 @@ Values backward(Emit& e) {
   Builder& b = e.b;
   const Value grad = e.tensor("grad"), mask = e.tensor("mask");
   e.check(mask.dtype() == DType::kPred && mask.dims() == grad.dims(),
-          base::str("expected a bool mask of the gradient's shape, found ", mask.type().str(), " for ",
-                    grad.type().str()));
+          base::str("expected a bool mask of the gradient's shape, found ", in_words(mask), " for ",
+                    in_words(grad)));
   return {b.multiply(grad, to(b, mask, grad.dtype()))};
 }
 

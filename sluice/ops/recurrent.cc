@@ -34,8 +34,8 @@ Steps read(Emit& e, std::string_view sequence, int64_t parts, int64_t gates) {
   const bool fit = x.rank() == 3 && weight.rank() == 2 && weight.dim(0) == gates * weight.dim(1) &&
                    x.dim(2) == parts * weight.dim(1) && x.dim(0) >= 1;
   e.check(fit, base::str("expected '", sequence, "' [steps, batch, ", parts, " * hidden] and 'weight' [",
-                         gates, " * hidden, hidden], found ", x.type().str(), " and ", weight.type().str()));
-  e.check(stablehlo::is_float(x.dtype()), base::str("expected a float tensor, found ", x.type().str()));
+                         gates, " * hidden, hidden], found ", in_words(x), " and ", in_words(weight)));
+  e.check(stablehlo::is_float(x.dtype()), base::str("expected a float tensor, found ", in_words(x)));
   Steps s{.weight = weight, .batch_sizes = e.tensor_or_empty("batch_sizes")};
   s.count = x.dim(0), s.batch = x.dim(1), s.hidden = weight.dim(1);
   s.reverse = e.boolean("reverse");
@@ -48,7 +48,7 @@ Steps read(Emit& e, std::string_view sequence, int64_t parts, int64_t gates) {
 void check_state(Emit& e, const Steps& s, std::string_view name) {
   const Value state = e.tensor(name);
   e.check(state.dims() == Dims{s.batch, s.hidden} && stablehlo::is_float(state.dtype()),
-          base::str("expected '", name, "' [", s.batch, ", ", s.hidden, "], found ", state.type().str()));
+          base::str("expected '", name, "' [", s.batch, ", ", s.hidden, "], found ", in_words(state)));
 }
 
 Values starts_at(Builder& b, Value x, Value t) {

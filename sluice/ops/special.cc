@@ -136,8 +136,8 @@ Value least_multiple(Builder& b, Value x, Value y) {
 template <auto Fn>
 Values of_integers(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
-  e.check(stablehlo::is_integer(dtype), base::str("expected integers, found ", e.tensor("self").type().str(),
-                                                  " and ", e.tensor("other").type().str()));
+  e.check(stablehlo::is_integer(dtype), base::str("expected integers, found ", in_words(e.tensor("self")),
+                                                  " and ", in_words(e.tensor("other"))));
   const Values v = operands(e, dtype, {"self", "other"});
   return {Fn(e.b, v[0], v[1])};
 }

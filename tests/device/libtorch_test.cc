@@ -37,6 +37,20 @@ TEST(Errors, AreLibTorchsAndOurs) {
   }
 }
 
+TEST(Errors, ACallIsNamedWithItsArguments) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const torch::Tensor a = ramp({2, 3}).to(test_device()), b = ramp({4, 5}).to(test_device());
+  EXPECT_THAT(thrown([&] { (void)torch::mm(a, b); }),
+              testing::HasSubstr("aten::mm: shapes cannot be multiplied: Float[2, 3] and Float[4, 5]"));
+  EXPECT_THAT(thrown([&] { (void)(a + b); }), testing::AllOf(testing::HasSubstr("aten::add"),
+                                                             testing::HasSubstr("Float[2, 3], Float[4, 5]")));
+  EXPECT_THAT(thrown([&] {
+                (void)torch::cat({a, b});
+              }),
+              testing::AllOf(testing::HasSubstr("aten::cat"), testing::Not(testing::HasSubstr("stablehlo"))));
+  EXPECT_THAT(thrown([&] { (void)a.sum(5); }), testing::HasSubstr("aten::sum"));
+}
+
 TEST(Errors, OtherKindsOfTensorsAreRefusedInWords) {
   if (on_cpu()) GTEST_SKIP() << "needs the device";
   const torch::Tensor there = ramp({4, 3}).to(test_device());

@@ -40,10 +40,10 @@ Convolution read(Emit& e, Value input, Value weight) {
   Convolution c;
   c.spatial = weight.rank() - 2;
   e.check(c.spatial >= 1 && input.rank() == weight.rank(),
-          base::str("expected input and weight of the same rank, 3 or more, found ", input.type().str(),
-                    " and ", weight.type().str()));
+          base::str("expected input and weight of the same rank, 3 or more, found ", in_words(input), " and ",
+                    in_words(weight)));
   e.check(input.dtype() == weight.dtype(), base::str("expected input and weight of one element type, found ",
-                                                     input.type().str(), " and ", weight.type().str()));
+                                                     in_words(input), " and ", in_words(weight)));
   c.stride = one_for_each(e, "stride", c.spatial);
   c.padding = one_for_each(e, "padding", c.spatial);
   c.dilation = one_for_each(e, "dilation", c.spatial);
@@ -52,8 +52,8 @@ Convolution read(Emit& e, Value input, Value weight) {
   c.transposed = e.boolean("transposed");
   const int64_t channels = c.transposed ? weight.dim(0) : weight.dim(1) * c.groups;
   e.check(c.groups >= 1 && weight.dim(0) % c.groups == 0 && input.dim(1) == channels,
-          base::str("expected an input with ", channels, " channels for weight ", weight.type().str(),
-                    " and ", c.groups, " groups, found ", input.type().str()));
+          base::str("expected an input with ", channels, " channels for weight ", in_words(weight), " and ",
+                    c.groups, " groups, found ", in_words(input)));
   return c;
 }
 
@@ -170,7 +170,7 @@ Dims output_size(Emit& e, const Convolution& c, Value input, Value weight) {
     e.check(stride >= 1, base::str("expected a stride of 1 or more, found ", stride));
     e.check(c.transposed || padded >= 0,
             base::str("expected a padded input of at least ", kernel, " elements in spatial dimension ", i,
-                      ", found ", in + 2 * padding, " (", input.type().str(), ")"));
+                      ", found ", in + 2 * padding, " (", in_words(input), ")"));
     out.push_back(c.transposed ? (in - 1) * stride - 2 * padding + kernel + c.output_padding[at(i)]
                                : padded / stride + 1);
   }

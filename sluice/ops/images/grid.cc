@@ -209,8 +209,8 @@ void check_grid(Emit& e, Value input, Value grid, int64_t spatial) {
   e.check(right, base::str("expected float tensors ",
                            spatial == 2 ? "[N, C, H, W] and [N, H_out, W_out, 2]"
                                         : "[N, C, D, H, W] and [N, D_out, H_out, W_out, 3]",
-                           " of one element type, with no image of size 0, found ", input.type().str(),
-                           " and ", grid.type().str()));
+                           " of one element type, with no image of size 0, found ", in_words(input), " and ",
+                           in_words(grid)));
   const int64_t filter = e.integer("interpolation_mode"), padding = e.integer("padding_mode");
   e.check(filter >= 0 && filter <= (spatial == 2 ? 2 : 1) && padding >= 0 && padding <= 2,
           base::str("expected an interpolation mode of 0 to ", spatial == 2 ? 2 : 1,
@@ -267,7 +267,7 @@ Values grid_sampler_backward(Emit& e) {
   const Value grad_output = e.tensor("grad_output");
   const Dims result(s.windows.begin(), s.windows.begin() + s.spatial + 2);
   e.check(grad_output.dims() == result,
-          base::str("expected a gradient of the result's shape, found ", grad_output.type().str()));
+          base::str("expected a gradient of the result's shape, found ", in_words(grad_output)));
   const DType dtype = e.tensor("input").dtype();
   Dims kept;
   for (int64_t d = 0; d < s.spatial + 2; ++d) kept.push_back(d);

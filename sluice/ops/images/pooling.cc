@@ -121,9 +121,8 @@ Pool read_pool(Emit& e) {
   Pool p;
   p.spatial = spatial_count(e);
   const Value x = e.tensor("self");
-  e.check(
-      x.rank() == p.spatial + 1 || x.rank() == p.spatial + 2,
-      base::str("expected ", p.spatial + 1, " or ", p.spatial + 2, " dimensions, found ", x.type().str()));
+  e.check(x.rank() == p.spatial + 1 || x.rank() == p.spatial + 2,
+          base::str("expected ", p.spatial + 1, " or ", p.spatial + 2, " dimensions, found ", in_words(x)));
   p.in = spatial_sizes(x, p.spatial);
   p.kernel = expand_list(e, "kernel_size", p.spatial);
   p.stride = e.ints("stride").empty() ? p.kernel : expand_list(e, "stride", p.spatial);
@@ -137,7 +136,7 @@ Pool read_pool(Emit& e) {
                       p.kernel[i]));
     p.out.push_back(output_size(p, i, e.boolean("ceil_mode")));
     e.check(p.out[i] >= 1,
-            base::str("expected an input that holds at least one window, found ", x.type().str()));
+            base::str("expected an input that holds at least one window, found ", in_words(x)));
   }
   return p;
 }

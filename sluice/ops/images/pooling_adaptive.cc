@@ -20,13 +20,12 @@ Adaptive read(Emit& e, const Dims& out) {
   Adaptive a;
   a.spatial = spatial_count(e);
   const Value x = e.tensor("self");
-  e.check(
-      x.rank() == a.spatial + 1 || x.rank() == a.spatial + 2,
-      base::str("expected ", a.spatial + 1, " or ", a.spatial + 2, " dimensions, found ", x.type().str()));
+  e.check(x.rank() == a.spatial + 1 || x.rank() == a.spatial + 2,
+          base::str("expected ", a.spatial + 1, " or ", a.spatial + 2, " dimensions, found ", in_words(x)));
   a.in = spatial_sizes(x, a.spatial);
   a.out = out;
   e.check(std::none_of(a.in.begin(), a.in.end(), [](int64_t size) { return size == 0; }),
-          base::str("expected spatial dimensions that are not empty, found ", x.type().str()));
+          base::str("expected spatial dimensions that are not empty, found ", in_words(x)));
   return a;
 }
 

@@ -14,7 +14,7 @@ int64_t product(const Dims& dims) { return Type{DType::kS32, dims}.numel(); }
 
 void check_planes(Emit& e, Value x, int64_t spatial) {
   e.check(x.rank() == spatial + 1 || x.rank() == spatial + 2,
-          base::str("expected ", spatial + 1, " or ", spatial + 2, " dimensions, found ", x.type().str()));
+          base::str("expected ", spatial + 1, " or ", spatial + 2, " dimensions, found ", in_words(x)));
 }
 
 }  // namespace
@@ -26,8 +26,8 @@ Values unpool(Emit& e) {
   const Value self = e.tensor("self"), indices = e.tensor("indices");
   check_planes(e, self, spatial);
   e.check(indices.dtype() == DType::kS64 && indices.dims() == self.dims(),
-          base::str("expected int64 indices of the shape of 'self' ", self.type().str(), ", found ",
-                    indices.type().str()));
+          base::str("expected int64 indices of the shape of 'self' ", in_words(self), ", found ",
+                    in_words(indices)));
   const Dims size = expand_list(e, "output_size", spatial);
   Dims result(self.dims().begin(), self.dims().end() - spatial);
   const int64_t planes = product(result), inputs = product(spatial_sizes(self, spatial)),
@@ -82,9 +82,8 @@ Value begins(Builder& b, const Fractional& f, Value u, size_t i) {
 Value covered(Emit& e, const Fractional& f) {
   Builder& b = e.b;
   const Value samples = e.tensor("random_samples");
-  e.check(
-      samples.rank() == 3 && samples.dim(0) * samples.dim(1) == f.planes && samples.dim(2) == f.spatial,
-      base::str("expected random_samples [batch, channels, ", f.spatial, "], found ", samples.type().str()));
+  e.check(samples.rank() == 3 && samples.dim(0) * samples.dim(1) == f.planes && samples.dim(2) == f.spatial,
+          base::str("expected random_samples [batch, channels, ", f.spatial, "], found ", in_words(samples)));
   const Value u = b.reshape(to(b, samples, compute_type(samples.dtype())), {f.planes, f.spatial});
   Dims dims = {f.planes};
   dims.insert(dims.end(), f.out.begin(), f.out.end());

@@ -23,7 +23,7 @@ Values histc(Emit& e) {
   const Value self = e.tensor("self");
   const int64_t bins = e.integer("bins"), count = self.type().numel();
   const double low = e.number("min"), high = e.number("max");
-  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", self.type().str()));
+  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", in_words(self)));
   e.check(bins > 0, base::str("expected bins above 0, found ", bins));
   e.check(low <= high, base::str("expected max to be larger than min, found ", high, " and ", low));
   const DType compute = compute_type(self.dtype());
@@ -86,7 +86,7 @@ Values histogram(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self");
   const bool given = e.op().find("bins_tensor") != std::string_view::npos;
-  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", self.type().str()));
+  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", in_words(self)));
   const DType compute = compute_type(self.dtype());
   const int64_t count = self.type().numel();
   const Value x = b.reshape(to(b, self, compute), {count});
@@ -94,7 +94,7 @@ Values histogram(Emit& e) {
     const Value bins = e.tensor("bins");
     e.check(bins.rank() == 1 && bins.dim(0) > 1 && bins.dtype() == self.dtype(),
             base::str("expected 'bins' to be two or more edges of the tensor's element type, found ",
-                      bins.type().str()));
+                      in_words(bins)));
   }
   const Value edges = given ? to(b, e.tensor("bins"), compute) : even_edges(e, x);
   const int64_t bins = edges.dim(0) - 1;
@@ -111,7 +111,7 @@ Values histogram(Emit& e) {
   Value weight = number_like(b, 1, x);
   if (const Value weights = e.tensor_or_empty("weight")) {
     e.check(weights.dims() == self.dims(),
-            base::str("expected one weight for each element, found ", weights.type().str()));
+            base::str("expected one weight for each element, found ", in_words(weights)));
     weight = b.reshape(to(b, weights, compute), {count});
   }
   Value counts = scatter_slices(b, zeros(b, Type{compute, {bins}}), 0,

@@ -46,8 +46,8 @@ Bags read_bags(Emit& e, int64_t rows_of_table) {
   const Value indices = e.tensor("indices"), offsets = e.tensor("offsets");
   for (const Value given : {indices, offsets})
     e.check(given.rank() == 1 && stablehlo::is_integer(given.dtype()),
-            base::str("expected 'indices' and 'offsets' to be vectors of integers, found ",
-                      indices.type().str(), " and ", offsets.type().str()));
+            base::str("expected 'indices' and 'offsets' to be vectors of integers, found ", in_words(indices),
+                      " and ", in_words(offsets)));
   const bool last_is_end = e.boolean("include_last_offset");
   e.check(!last_is_end || offsets.dim(0) >= 1,
           "expected at least one offset with include_last_offset, found none");
@@ -89,9 +89,8 @@ Value with_sample_weights(Emit& e, Value rows, Mode mode) {
   const Value weights = e.tensor_or_empty("per_sample_weights");
   if (!weights) return rows;
   e.check(mode == kSum, "expected per_sample_weights only in the mode sum");
-  e.check(weights.dims() == Dims{rows.dim(0)},
-          base::str("expected one of per_sample_weights for each of ", rows.dim(0), " indices, found ",
-                    weights.type().str()));
+  e.check(weights.dims() == Dims{rows.dim(0)}, base::str("expected one of per_sample_weights for each of ",
+                                                         rows.dim(0), " indices, found ", in_words(weights)));
   return e.b.multiply(rows, for_rows(e.b, to(e.b, weights, rows.dtype()), rows.dim(1)));
 }
 
@@ -113,7 +112,7 @@ Value reduced_bags(Builder& b, const Bags& r, Value rows, Value sizes, Mode mode
 Values embedding_bag(Emit& e) {
   Builder& b = e.b;
   const Value weight = e.tensor("weight");
-  e.check(weight.rank() == 2, base::str("expected 'weight' to be a matrix, found ", weight.type().str()));
+  e.check(weight.rank() == 2, base::str("expected 'weight' to be a matrix, found ", in_words(weight)));
   const Mode mode = read_mode(e);
   const Bags r = read_bags(e, weight.dim(0));
   e.check(weight.dim(0) > 0 || r.index.dim(0) == 0, "expected no indices into an empty weight");
@@ -162,8 +161,8 @@ Bags kept_bags(Emit& e, Value grad, int64_t rows_of_table) {
   r.bags = grad.dim(0);
   r.index = narrow_index(b, e.tensor("indices"), rows_of_table);
   r.bag = narrow_index(b, e.tensor("offset2bag"), r.bags + 1);
-  e.check(r.bag.dims() == r.index.dims(), base::str("expected one bag for each index, found ",
-                                                    r.bag.type().str(), " and ", r.index.type().str()));
+  e.check(r.bag.dims() == r.index.dims(),
+          base::str("expected one bag for each index, found ", in_words(r.bag), " and ", in_words(r.index)));
   r.counted = counted_rows(e, r.index, r.bag, r.bags);
   return r;
 }
@@ -201,7 +200,7 @@ Values embedding_bag_weights_backward(Emit& e) {
 Values embedding_renorm(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), indices = e.tensor("indices");
-  e.check(self.rank() == 2, base::str("expected a matrix, found ", self.type().str()));
+  e.check(self.rank() == 2, base::str("expected a matrix, found ", in_words(self)));
   const Value x = to(b, self, compute_type(self.dtype()));
   const Value index = narrow_index(b, b.reshape(indices, {indices.type().numel()}), x.dim(0));
   const Value named = scatter_slices(b, b.splat(0, Type{DType::kPred, {x.dim(0)}}), 0, index,

@@ -22,7 +22,7 @@ int64_t read_dim(Emit& e) { return wrap_dim(e.integer("dim"), e.tensor("self").r
 Value read_index(Emit& e, int64_t size, int64_t lowest = 0) {
   const Value index = e.tensor("index");
   e.check(stablehlo::is_integer(index.dtype()),
-          base::str("expected integer positions, found ", index.type().str()));
+          base::str("expected integer positions, found ", in_words(index)));
   e.expect({.argument = "index", .values = index, .low = lowest, .high = size});
   return narrow_index(e.b, index, size);
 }
@@ -31,7 +31,7 @@ Value read_index(Emit& e, int64_t size, int64_t lowest = 0) {
 Value read_index_vector(Emit& e, int64_t size, int64_t lowest = 0) {
   const Value index = at_least_1d(e.b, read_index(e, size, lowest));
   e.check(index.rank() == 1,
-          base::str("expected positions of at most one dimension, found ", index.type().str()));
+          base::str("expected positions of at most one dimension, found ", in_words(index)));
   return index;
 }
 
@@ -57,8 +57,8 @@ void check_fits(Emit& e, Value index, std::string_view name, Value x, std::optio
   bool fits = index.rank() == x.rank();
   for (int64_t d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.dim(d) <= x.dim(d);
   e.check(fits, base::str("expected an index of ", x.rank(), " dimensions, no larger than '", name, "' ",
-                          x.type().str(), dim ? base::str(" apart from dimension ", *dim) : "", ", found ",
-                          index.type().str()));
+                          in_words(x), dim ? base::str(" apart from dimension ", *dim) : "", ", found ",
+                          in_words(index)));
 }
 
 Values gather(Emit& e) {
@@ -94,8 +94,8 @@ Value scatter_into(Emit& e, Value target, Value updates, const Region& body) {
 Value source(Emit& e) {
   const Value src = e.tensor("src");
   e.check(src.dtype() == e.tensor("self").dtype(),
-          base::str("expected updates of the tensor's element type, found ", src.type().str(), " for ",
-                    e.tensor("self").type().str()));
+          base::str("expected updates of the tensor's element type, found ", in_words(src), " for ",
+                    in_words(e.tensor("self"))));
   return src;
 }
 
@@ -175,7 +175,7 @@ Value put_into(Emit& e, Value target, Value index, Value updates, const Region& 
   if (updates.rank() == 0) updates = b.broadcast(updates, dims);
   updates = at_least_1d(b, updates);
   e.check(updates.type().numel() == Type{x.dtype(), dims}.numel(),
-          base::str("expected a source of ", Type{x.dtype(), dims}.str(), ", found ", updates.type().str()));
+          base::str("expected a source of ", Type{x.dtype(), dims}.str(), ", found ", in_words(updates)));
   const DType compute = updates.dtype();
   const Value result = scatter_slices(b, to(b, x, compute), dim, index, b.reshape(updates, dims), body);
   return b.reshape(result, target.dims());
@@ -194,8 +194,8 @@ int64_t indexed_size(Emit& e) {
 Value read_source(Emit& e) {
   const Value source = e.tensor("source");
   e.check(source.dtype() == e.tensor("self").dtype(),
-          base::str("expected a source of the tensor's element type, found ", source.type().str(), " for ",
-                    e.tensor("self").type().str()));
+          base::str("expected a source of the tensor's element type, found ", in_words(source), " for ",
+                    in_words(e.tensor("self"))));
   return source;
 }
 

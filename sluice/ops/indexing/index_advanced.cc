@@ -38,14 +38,14 @@ Indices read(Emit& e, Value x) {
   Builder& b = e.b;
   const Values& list = e.tensors("indices");
   e.check(static_cast<int64_t>(list.size()) <= x.rank(),
-          base::str("expected at most ", x.rank(), " indices for ", x.type().str(), ", found ", list.size()));
+          base::str("expected at most ", x.rank(), " indices for ", in_words(x), ", found ", list.size()));
   Indices r;
   Values parts;
   for (size_t d = 0; d < list.size(); ++d) {
     if (!list[d]) continue;
     if (is_mask(list[d])) refuse_mask(e);
     e.check(stablehlo::is_integer(list[d].dtype()),
-            base::str("expected integer indices, found ", list[d].type().str()));
+            base::str("expected integer indices, found ", in_words(list[d])));
     const auto dim = static_cast<int64_t>(d);
     e.expect({.argument = "indices", .values = list[d], .low = -x.dim(dim), .high = x.dim(dim)});
     r.indexed.push_back(dim);
@@ -55,7 +55,7 @@ Indices read(Emit& e, Value x) {
   parts = broadcast_together(b, parts);
   for (int64_t d : r.indexed)
     e.check(x.dim(d) > 0 || parts[0].type().numel() == 0,
-            base::str("an index is out of bounds for dimension ", d, " of ", x.type().str()));
+            base::str("an index is out of bounds for dimension ", d, " of ", in_words(x)));
   const Dims common = parts[0].dims();
   for (Value& part : parts) {
     Dims column = common;
@@ -92,7 +92,7 @@ Value spread_over_mask(Emit& e, Value x, Value mask, int64_t first_dim, Value va
   Builder& b = e.b;
   const int64_t behind = x.rank() - first_dim - mask.rank(), rank = first_dim + 1 + behind;
   e.check(values.rank() <= rank,
-          base::str("expected values of at most ", rank, " dimensions, found ", values.type().str()));
+          base::str("expected values of at most ", rank, " dimensions, found ", in_words(values)));
   Dims dims(at(rank - values.rank()), 1);
   dims.insert(dims.end(), values.dims().begin(), values.dims().end());
   const int64_t chosen = dims[at(first_dim)];
@@ -111,8 +111,8 @@ Value put_masked(Emit& e, Value x, Value mask, int64_t first_dim, Value values) 
   for (int64_t d = 0; d < mask.rank(); ++d) dims.push_back(first_dim + d);
   bool fits = first_dim + mask.rank() <= x.rank();
   for (int64_t d = 0; fits && d < mask.rank(); ++d) fits = mask.dim(d) == x.dim(first_dim + d);
-  e.check(fits, base::str("expected a mask that fits ", x.type().str(), " from dimension ", first_dim,
-                          ", found ", mask.type().str()));
+  e.check(fits, base::str("expected a mask that fits ", in_words(x), " from dimension ", first_dim,
+                          ", found ", in_words(mask)));
   if (x.type().numel() == 0 || values.type().numel() == 0) return x;
   const Value truth = to(b, mask, DType::kPred), chosen = b.broadcast_in_dim(truth, x.dims(), dims);
   Value written = values.type().numel() == 1 ? b.broadcast(b.reshape(values, {}), x.dims())
@@ -143,7 +143,7 @@ Values advanced_put(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), values = e.tensor("values");
   e.check(values.dtype() == self.dtype(), base::str("expected values of the tensor's element type, found ",
-                                                    values.type().str(), " for ", self.type().str()));
+                                                    in_words(values), " for ", in_words(self)));
   const bool accumulate = e.boolean("accumulate");
   const DType compute = accumulate ? compute_type(self.dtype()) : self.dtype();
   const Value x = to(b, self, compute), updates = to(b, values, compute);
@@ -175,9 +175,9 @@ Values advanced_put(Emit& e) {
 Values masked_scatter(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), mask = e.tensor("mask"), source = e.tensor("source");
-  e.check(mask.dtype() == DType::kPred, base::str("expected a mask of bool, found ", mask.type().str()));
+  e.check(mask.dtype() == DType::kPred, base::str("expected a mask of bool, found ", in_words(mask)));
   e.check(source.dtype() == self.dtype(), base::str("expected a source of the tensor's element type, found ",
-                                                    source.type().str(), " for ", self.type().str()));
+                                                    in_words(source), " for ", in_words(self)));
   const Values v = broadcast_together(b, {self, mask});
   if (v[0].type().numel() == 0 || source.type().numel() == 0) return {v[0]};
   const Value values = b.reshape(source, {source.type().numel()});

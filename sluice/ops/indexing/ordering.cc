@@ -164,7 +164,7 @@ Values searchsorted(Emit& e) {
   const Value values = e.operand("self", dtype);
   e.check(sequence.rank() == 1 || sequence.rank() == values.rank(),
           base::str("expected boundaries of one dimension or of the rank of the values, found ",
-                    sequence.type().str(), " and ", values.type().str()));
+                    in_words(sequence), " and ", in_words(values)));
   return count_boundaries(e, to(b, sequence, dtype), values, e.boolean("right") || e.text("side") == "right");
 }
 

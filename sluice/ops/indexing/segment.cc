@@ -48,7 +48,7 @@ Segments read_segments(Emit& e) {
   Builder& b = e.b;
   const Value data = e.tensor("data");
   e.check(stablehlo::is_float(data.dtype()) && data.rank() > 0,
-          base::str("expected a float tensor of at least one dimension, found ", data.type().str()));
+          base::str("expected a float tensor of at least one dimension, found ", in_words(data)));
   e.check(!e.has("indices"), "expected 'lengths' or 'offsets', found 'indices', which are not supported");
   e.check(e.has("lengths") || e.has("offsets"), "expected 'lengths' or 'offsets', found neither");
   const bool by_length = e.has("lengths");
@@ -56,12 +56,11 @@ Segments read_segments(Emit& e) {
   const int64_t axis = wrap_dim(e.integer("axis"), data.rank());
   e.check(stablehlo::is_integer(given.dtype()) && given.rank() == axis + 1,
           base::str("expected integer ", by_length ? "lengths" : "offsets", " of ", axis + 1,
-                    " dimensions for axis ", axis, ", found ", given.type().str()));
+                    " dimensions for axis ", axis, ", found ", in_words(given)));
   Segments s;
   for (int64_t d = 0; d < data.rank(); ++d) {
-    e.check(d >= axis || given.dim(d) == data.dim(d),
-            base::str("expected the same batch dimensions, found ", given.type().str(), " for ",
-                      data.type().str()));
+    e.check(d >= axis || given.dim(d) == data.dim(d), base::str("expected the same batch dimensions, found ",
+                                                                in_words(given), " for ", in_words(data)));
     if (d < axis) s.batch *= data.dim(d);
     if (d > axis) s.columns *= data.dim(d);
   }

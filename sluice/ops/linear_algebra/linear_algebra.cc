@@ -17,9 +17,9 @@ namespace {
 Value matrices(Emit& e, std::string_view name) {
   Value x = e.tensor(name);
   e.check(x.rank() >= 2, base::str("expected at least 2 dimensions for '", name, "', found ", x.rank(), " (",
-                                   x.type().str(), ")"));
+                                   in_words(x), ")"));
   e.check(x.dtype() == DType::kF32 || x.dtype() == DType::kF64,
-          base::str("expected f32 or f64 for '", name, "', found ", x.type().str(),
+          base::str("expected f32 or f64 for '", name, "', found ", in_words(x),
                     "; convert it with .to(torch::kFloat)"));
   return x;
 }
@@ -27,7 +27,7 @@ Value matrices(Emit& e, std::string_view name) {
 Value square_matrices(Emit& e, std::string_view name) {
   Value x = matrices(e, name);
   e.check(x.dim(x.rank() - 1) == x.dim(x.rank() - 2),
-          base::str("expected square matrices for '", name, "', found ", x.type().str()));
+          base::str("expected square matrices for '", name, "', found ", in_words(x)));
   return x;
 }
 
@@ -54,8 +54,8 @@ struct Pair {
   Dims batch;
 };
 Pair pair_of(Emit& e, Value a, Value x) {
-  e.check(a.dtype() == x.dtype(), base::str("expected matrices of one element type, found ", a.type().str(),
-                                            " and ", x.type().str(), "; convert one of them with .to()"));
+  e.check(a.dtype() == x.dtype(), base::str("expected matrices of one element type, found ", in_words(a),
+                                            " and ", in_words(x), "; convert one of them with .to()"));
   const Dims batch = broadcast_dims(batch_dims(a), batch_dims(x));
   auto wide = [&](Value value) {
     return collapse_batch(e.b, e.b.broadcast(value, with(batch, {rows_of(value), columns_of(value)})));
@@ -66,7 +66,7 @@ Pair pair_of(Emit& e, Value a, Value x) {
 void check_fits(Emit& e, Value a, Value x, bool left) {
   e.check((left ? rows_of(x) : columns_of(x)) == rows_of(a),
           base::str("expected as many ", left ? "rows" : "columns",
-                    " on the right side as the matrices have (", rows_of(a), "), found ", x.type().str()));
+                    " on the right side as the matrices have (", rows_of(a), "), found ", in_words(x)));
 }
 
 // ---- Cholesky ----
@@ -195,14 +195,14 @@ Values unpacked(Builder& b, Value lu) {
 Values lu_unpack(Emit& e) {
   Builder& b = e.b;
   Value lu = e.tensor("LU_data"), pivots = e.tensor("LU_pivots");
-  e.check(lu.rank() >= 2, base::str("expected at least 2 dimensions for 'LU_data', found ", lu.type().str()));
+  e.check(lu.rank() >= 2, base::str("expected at least 2 dimensions for 'LU_data', found ", in_words(lu)));
   e.check(pivots.dtype() == DType::kS32,
           base::str("expected pivots of i32, as linalg_lu_factor returns them, ", "for 'LU_pivots', found ",
-                    pivots.type().str()));
+                    in_words(pivots)));
   const Dims batch = batch_dims(lu);
   e.check(pivots.dims() == with(batch, {std::min(rows_of(lu), columns_of(lu))}),
-          base::str("expected one pivot a diagonal element for 'LU_pivots', found ", pivots.type().str(),
-                    " for ", lu.type().str()));
+          base::str("expected one pivot a diagonal element for 'LU_pivots', found ", in_words(pivots),
+                    " for ", in_words(lu)));
   Values results(3, nothing(e, lu.dtype()));
   if (e.boolean("unpack_pivots"))
     results[0] =
@@ -230,8 +230,8 @@ Values solve_by_lu(Emit& e) {
   const bool left = e.boolean("left");
   check_fits(e, lu, x, left);
   e.check(pivots.dtype() == DType::kS32 && pivots.dims() == with(batch_dims(lu), {rows_of(lu)}),
-          base::str("expected i32 pivots, one a row of 'LU', for 'pivots', found ", pivots.type().str(),
-                    " for ", lu.type().str()));
+          base::str("expected i32 pivots, one a row of 'LU', for 'pivots', found ", in_words(pivots), " for ",
+                    in_words(lu)));
   const Pair pair = pair_of(e, lu, x);
   if (pair.x.type().numel() == 0) return {restore_batch(b, pair.x, pair.batch)};
   Value wide = collapse_batch(b, b.broadcast(pivots, with(pair.batch, {rows_of(lu)})), 1);
@@ -284,7 +284,7 @@ QrFactors factors_of(Emit& e, std::string_view reflectors, std::string_view tau)
   e.check(t.rank() == a.rank() - 1 && t.dtype() == a.dtype() && batch_dims(t, 1) == batch_dims(a) &&
               t.dim(t.rank() - 1) <= columns_of(a) && columns_of(a) <= rows_of(a),
           base::str("expected '", reflectors, "' with at most as many columns as rows, and for '", tau,
-                    "' at most one number a column, found ", a.type().str(), " and ", t.type().str()));
+                    "' at most one number a column, found ", in_words(a), " and ", in_words(t)));
   return {collapse_batch(e.b, a), collapse_batch(e.b, t, 1)};
 }
 
@@ -298,10 +298,9 @@ Values ormqr(Emit& e) {
   const QrFactors factors = factors_of(e, "self", "input2");
   Value c = matrices(e, "input3");
   const bool left = e.boolean("left"), transpose = e.boolean("transpose");
-  e.check(
-      batch_dims(c) == batch_dims(e.tensor("self")) &&
-          (left ? rows_of(c) : columns_of(c)) == factors.a.dim(1),
-      base::str("expected 'input3' to fit Q of ", e.tensor("self").type().str(), ", found ", c.type().str()));
+  e.check(batch_dims(c) == batch_dims(e.tensor("self")) &&
+              (left ? rows_of(c) : columns_of(c)) == factors.a.dim(1),
+          base::str("expected 'input3' to fit Q of ", in_words(e.tensor("self")), ", found ", in_words(c)));
   Value x = collapse_batch(b, c);
   Value made = apply_reflectors(b, factors, left ? x : transposed(b, x), transpose == left);
   return {restore_batch(b, left ? made : transposed(b, made), batch_dims(c))};
@@ -412,7 +411,7 @@ Values matrix_exp(Emit& e) {
   Builder& b = e.b;
   Value x = e.tensor("self");
   e.check(x.rank() >= 2 && rows_of(x) == columns_of(x) && stablehlo::is_float(x.dtype()),
-          base::str("expected square matrices of floats, found ", x.type().str()));
+          base::str("expected square matrices of floats, found ", in_words(x)));
   if (x.type().numel() == 0) return {x};
   Value flat = collapse_batch(b, to(b, x, compute_type(x.dtype())));
   return {to(b, restore_batch(b, exponential(b, flat), batch_dims(x)), x.dtype())};
