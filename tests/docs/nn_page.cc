@@ -519,7 +519,7 @@ Cases modules() {
        }},
       {"CrossMapLRN2d",
        [] {
-         return on_device(nn::CrossMapLRN2d(2))(x({2, 4, 3, 3}));
+         return on_device(nn::CrossMapLRN2d(3))(x({2, 4, 3, 3}));
        }},
       {"Embedding (max_norm)",
        [] {
@@ -571,15 +571,6 @@ Cases modules() {
   };
 }
 
-// Why an operation of torch::nn has no program, and what to do instead.
-const std::map<std::string, std::string> kReasons = {
-    {"aten::nonzero", "the shape of its result follows from values; write it with `torch::where` and sums"},
-    {"aten::masked_select",
-     "the shape of its result follows from values; write it with `torch::where` and sums"},
-    {"aten::index.Tensor",
-     "a boolean index: the shape of its result follows from values; write it with `torch::where`"},
-};
-
 struct Outcome {
   std::vector<std::string> on_the_cpu;  // operations
   int64_t reads = 0;                    // values that the host waited for
@@ -626,13 +617,9 @@ std::string section(const char* title, const Cases& cases, std::string& rest) {
       plain += (plain.empty() ? "`" : ", `") + name + "`";
       continue;
     }
-    std::string what, why;
-    for (const std::string& op : outcome.on_the_cpu) {
-      const auto reason = kReasons.find(op);
-      what += (what.empty() ? "`" : ", `") + op + "`";
-      const std::string text = reason == kReasons.end() ? "no row" : reason->second;
-      if (why.find(text) == std::string::npos) why += (why.empty() ? "" : "; ") + text;
-    }
+    std::string what;
+    for (const std::string& op : outcome.on_the_cpu) what += (what.empty() ? "`" : ", `") + op + "`";
+    std::string why = what.empty() ? "" : "no row";
     if (outcome.reads > 0) why += (why.empty() ? "" : "; ") + std::string("reads values on the host");
     rest += "| `" + name + "` | " + what + " | " + why + " |\n";
   }
@@ -646,7 +633,8 @@ std::string page() {
           section("Images", images(), rest) + section("Modules", modules(), rest);
   if (!rest.empty())
     text +=
-        "\n## Not as a whole\n\nWhat runs on the CPU ([device.md](device.md#fallback)), and why.\n\n"
+        "\n## Not as a whole\n\nWhat runs on the CPU ([device.md](device.md#fallback)) or makes the host "
+        "wait, and why.\n\n"
         "| function or module | operations | why |\n| --- | --- | --- |\n" +
         rest;
   return text;

@@ -10,6 +10,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/call_arguments.h"
+#include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/record.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
@@ -172,6 +173,7 @@ void refuse_quantized(const c10::OperatorHandle& op, c10::DispatchKeySet, torch:
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why) {
   const std::string name = toString(op.schema().operator_name());
+  if (index_by_positions(op, stack)) return;
   if (std::find(std::begin(kReadValues), std::end(kReadValues), name) == std::end(kReadValues)) {
     if (runtime_options().strict)
       throw_error(Code::kUnimplemented,

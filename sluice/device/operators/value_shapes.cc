@@ -3,12 +3,14 @@
 // decides, such as nonzero, are LibTorch's on the host: fallback.cc.)
 #include <ATen/ExpandUtils.h>
 #include <ATen/Functions.h>
+#include <ATen/native/IndexingUtils.h>
 #include <torch/library.h>
 
 #include <algorithm>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/record.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
@@ -81,7 +83,30 @@ at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tens
   return counts.scatter_add(0, places, weighted ? weights->to(type) : at::ones_like(places));
 }
 
+bool is_mask(const at::Tensor& index) {
+  return index.defined() && (index.scalar_type() == at::kBool || index.scalar_type() == at::kByte);
+}
+
 }  // namespace
+
+bool index_by_positions(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  if (toString(op.schema().operator_name()) != "aten::index.Tensor") return false;
+  const auto indices = torch::jit::peek(*stack, 1, 2).toOptionalTensorList();
+  bool masked = false;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const std::optional<at::Tensor> index = indices.get(i);
+    masked = masked || (index && is_mask(*index));
+  }
+  if (!masked) return false;
+  const at::Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
+  c10::List<std::optional<at::Tensor>> positions;
+  for (const at::Tensor& index : at::native::expandTensors(self, indices))
+    positions.push_back(index.defined() ? std::optional(index) : std::nullopt);
+  torch::jit::drop(*stack, 2);
+  torch::jit::push(*stack, self, positions);
+  op.callBoxed(stack);
+  return true;
+}
 
 void register_value_shapes() {
   static auto* library =

@@ -1,0 +1,13 @@
+// Indexing with masks, whose results have shapes that depend on values.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+namespace sluice::device {
+
+// Calls aten::index.Tensor with positions in place of its masks of bool, which the host reads; false, and
+// nothing done, for any other call.
+bool index_by_positions(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+}  // namespace sluice::device
