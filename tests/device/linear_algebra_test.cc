@@ -23,9 +23,9 @@ void expect_orthogonal(const Tensor& q, double tolerance) {
 
 TEST(SingularValues, TheirFactorsMakeTheMatrix) {
   torch::manual_seed(1);
-  for (const std::vector<int64_t>& sizes :
-       {std::vector<int64_t>{40, 25}, {25, 40}, {33, 33}, {3, 7, 5}, {1, 6}, {6, 1}, {2, 2}}) {
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{24, 15}, {15, 24}, {3, 7, 5}, {1, 6}}) {
     for (const bool full : {false, true}) {
+      if (full == (sizes.size() == 3)) continue;  // each compiles a program for seconds
       const Tensor a = random(sizes);
       const auto [u, s, vh] = torch::linalg_svd(a.to(test_device()), full);
       const int64_t count = s.size(-1);
@@ -41,8 +41,10 @@ TEST(SingularValues, TheirFactorsMakeTheMatrix) {
 TEST(SingularValues, OfRankDeficientMatricesHaveOrthogonalVectors) {
   torch::manual_seed(2);
   const Tensor thin = random({20, 3});
-  for (const Tensor& a : {thin.matmul(random({3, 12})), torch::zeros({6, 4}, torch::kDouble),
-                          torch::ones({5, 5}, torch::kDouble), identity(8) * 1e-200, identity(4) * 1e200}) {
+  // Of one shape, so that they are one program.
+  for (const Tensor& a : {thin.matmul(random({3, 12})), torch::zeros({20, 12}, torch::kDouble),
+                          torch::ones({20, 12}, torch::kDouble), torch::eye(20, 12, torch::kDouble) * 1e-200,
+                          torch::eye(20, 12, torch::kDouble) * 1e200}) {
     const auto [u, s, vh] = torch::linalg_svd(a.to(test_device()), /*full_matrices=*/true);
     expect_same(s, torch::linalg_svdvals(a), 1e-10);
     expect_orthogonal(u, 1e-10);
@@ -52,8 +54,7 @@ TEST(SingularValues, OfRankDeficientMatricesHaveOrthogonalVectors) {
 
 TEST(Eigenvalues, TheirVectorsMakeTheMatrix) {
   torch::manual_seed(3);
-  for (const std::vector<int64_t>& sizes :
-       {std::vector<int64_t>{50, 50}, {17, 17}, {3, 4, 4}, {2, 2}, {1, 1}}) {
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{33, 33}, {3, 4, 4}, {1, 1}}) {
     Tensor a = random(sizes);
     a = a + a.mT();
     const auto [values, vectors] = torch::linalg_eigh(a.to(test_device()));
@@ -100,7 +101,7 @@ TEST(SingularValuesGradients, ThroughBothFactors) {
 
 TEST(LinearSystems, OfLargerMatrices) {
   torch::manual_seed(7);
-  const Tensor a = random({150, 150}), b = random({150, 3}), positive = a.matmul(a.mT()) + identity(150);
+  const Tensor a = random({100, 100}), b = random({100, 3}), positive = a.matmul(a.mT()) + identity(100);
   const torch::Device device = test_device();
   expect_same(torch::linalg_solve(a.to(device), b.to(device)), torch::linalg_solve(a, b), 1e-8);
   expect_same(torch::linalg_cholesky(positive.to(device)), torch::linalg_cholesky(positive), 1e-9);

@@ -44,8 +44,11 @@ bool is_users(const std::string& function, const std::string& line) {
         "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
     if (function.rfind(prefix, 0) == 0) return false;
   }
-  return line.find("/include/") == std::string::npos && line.find("libc-start") == std::string::npos &&
-         line.find("sanitizer_common") == std::string::npos;
+  // Functions of an unnamed namespace come without the names around it.
+  for (const char* part : {"/include/", "/sluice/device/", "libc-start", "sanitizer_common"}) {
+    if (line.find(part) != std::string::npos) return false;
+  }
+  return true;
 }
 
 Symbol resolve(void* address) {
