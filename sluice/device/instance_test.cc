@@ -85,7 +85,8 @@ TEST_F(Instances, AWrongCallIsRefusedEachTimeAndNotKept) {
         [&] {
           instance_of("aten::mm", {x, x});
         },
-        Refuses(Code::kInvalidArgument, "in tensor<2x3xf32> and tensor<2x3xf32>"));
+        Refuses(Code::kInvalidArgument,
+                "aten::mm: shapes cannot be multiplied: Float[2, 3] and Float[2, 3]"));
 }
 
 TEST_F(Instances, ACallThatTheRowDoesNotCoverIsKeptWithItsReason) {

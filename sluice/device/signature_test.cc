@@ -114,11 +114,15 @@ TEST_F(Arguments, NumbersOutsideOfTheIntegersSaturate) {
            {-2.75, -2}, {1e300, INT64_MAX}, {-infinity, INT64_MIN}, {std::nan(""), 0}}) {
     EXPECT_EQ(read_call("aten::add.Tensor", {x, y, real}).numbers[2].integer, integer) << real;
   }
-  EXPECT_THAT(
-      [&] {
-        read_call("aten::add.Tensor", {x, y, c10::Scalar(c10::complex<double>(1, 2))});
-      },
-      Refuses(Code::kUnimplemented, "complex"));
+}
+
+TEST_F(Arguments, AComplexNumberIsPartOfTheCall) {
+  const auto key = [&](double real, double imaginary) {
+    return read_call("aten::add.Tensor", {x, y, c10::Scalar(c10::complex<double>(real, imaginary))}).key;
+  };
+  EXPECT_EQ(key(1, 2), key(1, 2));
+  EXPECT_NE(key(1, 2), key(1, 3));
+  EXPECT_NE(key(1, 2), key(3, 2));
 }
 
 TEST_F(Arguments, FillAnInstanceWithConstantsAndPlaces) {
