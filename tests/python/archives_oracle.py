@@ -16,6 +16,8 @@ OPTIMIZERS = {
     "rmsprop": lambda p: torch.optim.RMSprop(p, 0.01, momentum=0.5, centered=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, 0.1, lr_decay=0.01),
 }
+
+
 def ramp(*sizes):
     count = 1
     for size in sizes:
@@ -66,9 +68,7 @@ def pairs_of(states, optimizer):
 
 
 def as_tensor(value):
-    if isinstance(value, torch.Tensor):
-        return value.float()
-    return torch.stack([as_tensor(v) for v in value]) if isinstance(value, list) else torch.tensor(float(value))
+    return value.float() if isinstance(value, torch.Tensor) else torch.tensor(float(value))
 
 
 def hand_over(name, source, target=None):
@@ -90,7 +90,7 @@ def hand_over(name, source, target=None):
         archive.bias.copy_(model.bias)
         for there, key, here in pairs_of(states_of(saved), optimizer):
             old = there._c.getattr(key)
-            there._c.setattr(key, here[key] if isinstance(old, (torch.Tensor, list)) else type(old)(here[key]))
+            there._c.setattr(key, here[key] if isinstance(old, torch.Tensor) else type(old)(here[key]))
     os.makedirs(target)
     archive.save(f"{target}/model.pt")
     saved.save(f"{target}/optimizer.pt")
