@@ -1,11 +1,10 @@
 #include "sluice/device/value_checks.h"
 
-#include <numeric>
-
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/libtorch/torch_error.h"
 #include "sluice/device/trace.h"
+#include "sluice/ops/common.h"
 
 namespace sluice::device {
 namespace {
@@ -20,23 +19,17 @@ struct Found {
   Value good, value;
 };
 
-stablehlo::Dims all_dims(const Value& x) {
-  stablehlo::Dims all(static_cast<size_t>(x.rank()));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 Found look_at(Builder& b, const ops::Expectation& expected) {
   Value x = b.convert(expected.values, DType::kS64);
   if (expected.nonzero) {
     const Value zero = b.compare(x, b.splat(0, x.type()), Compare::kEq);
-    return {b.not_(b.reduce_or(zero, all_dims(x))), b.splat(0, {DType::kS64, {}})};
+    return {b.not_(b.reduce_or(zero, ops::all_dims(x))), b.splat(0, {DType::kS64, {}})};
   }
   if (expected.except) {
     const Value excepted = b.compare(x, b.splat(*expected.except, x.type()), Compare::kEq);
     x = b.select(excepted, b.splat(expected.low, x.type()), x);
   }
-  const stablehlo::Dims all = all_dims(x);
+  const stablehlo::Dims all = ops::all_dims(x);
   const Value largest = b.reduce_max(x, all), smallest = b.reduce_min(x, all);
   const Value below = b.compare(smallest, b.splat(expected.low, smallest.type()), Compare::kLt);
   const Value above = b.compare(largest, b.splat(expected.high, largest.type()), Compare::kGe);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
@@ -144,6 +145,30 @@ Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim,
     result = combine(b, shifted, result);
   }
   return result;
+}
+
+Dims all_dims(const Value& x) {
+  Dims dims(static_cast<size_t>(x.rank()));
+  std::iota(dims.begin(), dims.end(), 0);
+  return dims;
+}
+
+Values repeat(Builder& b, int64_t count, const Values& state, const Step& step) {
+  if (count == 0) return state;
+  const Type number{DType::kS32, {}};
+  Values init = {b.splat(0, number)};
+  init.insert(init.end(), state.begin(), state.end());
+  Values end = b.while_(
+      init,
+      [&](Builder& b, std::span<const Value> in) {
+        return Values{b.compare(in[0], b.splat(count, number), Compare::kLt)};
+      },
+      [&](Builder& b, std::span<const Value> in) {
+        Values next = step(b, in[0], Values(in.begin() + 1, in.end()));
+        next.insert(next.begin(), b.add(in[0], b.splat(1, number)));
+        return next;
+      });
+  return {end.begin() + 1, end.end()};
 }
 
 }  // namespace sluice::ops

@@ -42,6 +42,13 @@ Value erf(Builder& b, Value x);
 // (sum of |x|^p over dims)^(1/p), in x's type, a compute type; p may be 0 (which counts) or ±infinity.
 Value p_norm(Builder& b, Value x, double p, const Dims& dims);
 
+// 0 … rank - 1.
+Dims all_dims(const Value& x);
+
+// For k = 0 … count - 1: state = step(k, state), as one loop of the program. k is a 0-d s32.
+using Step = std::function<Values(Builder&, Value k, const Values& state)>;
+Values repeat(Builder& b, int64_t count, const Values& state, const Step& step);
+
 // Combines along `dim` from its start: result[i] = x[0] ∘ … ∘ x[i], in log2(n) steps. `fill` holds the
 // neutral element of each operand; combine(earlier…, later…) -> combined…
 using Combine = std::function<Values(Builder&, const Values& earlier, const Values& later)>;

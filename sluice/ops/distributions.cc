@@ -42,8 +42,7 @@ using Propose = std::function<Draw(Builder& b, Source& source)>;
 // Draws until each element that `wanted` marks was accepted; the others are 0.
 Value draw_until_accepted(Builder& b, Source& source, Value wanted, DType dtype, const Propose& propose) {
   const Value none = zeros(b, Type{dtype, wanted.dims()});
-  Dims all;
-  for (int64_t d = 0; d < wanted.rank(); ++d) all.push_back(d);
+  const Dims all = all_dims(wanted);
   const Values init = {source.state(), wanted, none};
   const Values made = b.while_(
       init, [&](Builder& body, std::span<const Value> v) { return Values{body.reduce_or(v[1], all)}; },
@@ -367,8 +366,7 @@ Value stirling_rest(Builder& b, Value k) {
 // Knuth: how many uniform draws until their product is below exp(-rate).
 Value draw_small_poisson(Builder& b, Source& source, Value rate, Value wanted) {
   const Value none = zeros(b, rate.type());
-  Dims all;
-  for (int64_t d = 0; d < rate.rank(); ++d) all.push_back(d);
+  const Dims all = all_dims(rate);
   const Values init = {source.state(), wanted, none, none};
   const Values made = b.while_(
       init, [&](Builder& body, std::span<const Value> v) { return Values{body.reduce_or(v[1], all)}; },
@@ -434,8 +432,7 @@ namespace {
 // The number of geometric waiting times that fit into `count`.
 Value draw_small_binomial(Builder& b, Source& source, Value count, Value p, Value wanted) {
   const Value none = zeros(b, count.type()), scale = b.log1p(b.negate(p));
-  Dims all;
-  for (int64_t d = 0; d < count.rank(); ++d) all.push_back(d);
+  const Dims all = all_dims(count);
   const Values init = {source.state(), wanted, none, none};
   const Values made = b.while_(
       init, [&](Builder& body, std::span<const Value> v) { return Values{body.reduce_or(v[1], all)}; },

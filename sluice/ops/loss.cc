@@ -18,12 +18,6 @@ using loss::kMean;
 using loss::kNone;
 using loss::kSum;
 
-Dims all_dims(Value x) {
-  Dims dims;
-  for (int64_t d = 0; d < x.rank(); ++d) dims.push_back(d);
-  return dims;
-}
-
 // The loss of each element, reduced as the argument `reduction` says.
 Value reduced(Emit& e, Value loss) {
   const int64_t reduction = e.integer("reduction");

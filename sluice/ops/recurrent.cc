@@ -77,22 +77,10 @@ enum class Order { kReading, kGradient };
 using Body = std::function<Values(Builder&, Value t, std::span<const Value> carried)>;
 
 Values each_step(Builder& builder, const Steps& s, Order order, const Values& init, const Body& body) {
-  const Type number{DType::kS32, {}};
-  Values carried = {builder.splat(0, number)};
-  carried.insert(carried.end(), init.begin(), init.end());
-  const auto condition = [&](Builder& b, std::span<const Value> in) {
-    return Values{b.compare(in[0], b.splat(s.count, number), Compare::kLt)};
-  };
-  const auto turn = [&](Builder& b, std::span<const Value> in) {
-    const bool from_end = s.reverse != (order == Order::kGradient);
-    const Value t = from_end ? b.subtract(b.splat(s.count - 1, number), in[0]) : in[0];
-    Values next = body(b, t, in.subspan(1));
-    next.insert(next.begin(), b.add(in[0], b.splat(1, number)));
-    return next;
-  };
-  Values made = builder.while_(carried, condition, turn);
-  made.erase(made.begin());
-  return made;
+  const bool from_end = s.reverse != (order == Order::kGradient);
+  return repeat(builder, s.count, init, [&](Builder& b, Value k, const Values& carried) {
+    return body(b, from_end ? b.subtract(b.splat(s.count - 1, k.type()), k) : k, carried);
+  });
 }
 
 // x where the sequence of a batch has step t, else `otherwise`; both [batch, …].

@@ -112,8 +112,7 @@ Value log_ndtr(Builder& b, Value x) {
 Value greatest_divisor(Builder& b, Value x, Value y) {
   const auto size = [&](Value v) { return stablehlo::is_unsigned(v.dtype()) ? v : b.abs(v); };
   const Values init = {size(x), size(y)};
-  Dims all;
-  for (int64_t d = 0; d < x.rank(); ++d) all.push_back(d);
+  const Dims all = all_dims(x);
   return b.while_(
       init,
       [&](Builder& body, std::span<const Value> v) {

@@ -215,9 +215,6 @@ at::Tensor& conj_physical_out(const at::Tensor& self, at::Tensor& out) {
 }
 at::Tensor& conj_physical_in_place(at::Tensor& self) { return self.copy_(at::_conj_physical(self)); }
 
-at::Tensor view_as_real(const at::Tensor& self) { return at::native::view_as_real(self); }
-at::Tensor view_as_complex(const at::Tensor& self) { return at::native::view_as_complex(self); }
-
 void record_stream(at::Tensor&, at::Stream) {}
 
 }  // namespace
@@ -250,8 +247,8 @@ void register_hand_written_kernels() {
     auto* lazy = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
     lazy->impl("_copy_from", torch::CppFunction::makeFallthrough());
   }
-  library->impl("view_as_real", TORCH_FN(view_as_real));
-  library->impl("view_as_complex", TORCH_FN(view_as_complex));
+  library->impl("view_as_real", TORCH_FN(at::native::view_as_real));
+  library->impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
   library->impl("record_stream", TORCH_FN(record_stream));
 }
 

@@ -22,24 +22,6 @@ Value restore_batch(Builder& b, Value x, const Dims& batch) {
   return b.reshape(x, dims);
 }
 
-Values repeat(Builder& b, int64_t count, const Values& state, const Step& step) {
-  if (count == 0) return state;
-  const Type number{DType::kS32, {}};
-  Values init = {b.splat(0, number)};
-  init.insert(init.end(), state.begin(), state.end());
-  Values end = b.while_(
-      init,
-      [&](Builder& b, std::span<const Value> in) {
-        return Values{b.compare(in[0], b.splat(count, number), Compare::kLt)};
-      },
-      [&](Builder& b, std::span<const Value> in) {
-        Values next = step(b, in[0], Values(in.begin() + 1, in.end()));
-        next.insert(next.begin(), b.add(in[0], b.splat(1, number)));
-        return next;
-      });
-  return {end.begin() + 1, end.end()};
-}
-
 Value row_numbers(Builder& b, Value x) { return positions(b, x.dims(), 1); }
 Value column_numbers(Builder& b, Value x) { return positions(b, x.dims(), 2); }
 

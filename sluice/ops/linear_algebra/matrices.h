@@ -4,8 +4,6 @@
 // Pivots and signs are LAPACK's, so that values agree with LibTorch's.
 #pragma once
 
-#include <functional>
-
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {
@@ -15,10 +13,6 @@ Dims batch_dims(Value x, int64_t inner = 2);
 Value collapse_batch(Builder& b, Value x, int64_t inner = 2);
 // [batch, …] with these batch dimensions again.
 Value restore_batch(Builder& b, Value x, const Dims& batch);
-
-// For k = 0 … count - 1: state = step(k, state). k is a 0-d s32.
-using Step = std::function<Values(Builder&, Value k, const Values& state)>;
-Values repeat(Builder& b, int64_t count, const Values& state, const Step& step);
 
 // Products that are added while it lives are as exact as the element type; a TPU rounds f32 to bf16 else.
 class ExactProducts {
