@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "sluice/device/call_arguments.h"
 #include "sluice/device/storage.h"
@@ -56,6 +57,10 @@ constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
 // The same of complex numbers alone.
 constexpr std::string_view kRowMajorOfComplex[] = {"aten::angle"};
+// Made by LAPACK: matrices whose columns lie together, and the first result alone is one.
+constexpr std::string_view kColumnMajor[] = {"aten::_cholesky_solve_helper",     "aten::cholesky_inverse",
+                                             "aten::linalg_solve_triangular",    "aten::geqrf",
+                                             "aten::linalg_householder_product", "aten::ormqr"};
 // Made as the first operand lies (empty_like), and without a meta kernel.
 constexpr std::string_view kLikeFirst[] = {"aten::fake_quantize_per_channel_affine_cachemask"};
 // Made in the order of the first operand's channels (Tensor::suggest_memory_format), and without a meta
@@ -117,6 +122,11 @@ std::vector<int64_t> as_image(const at::Tensor& image, TypeRef result) {
       .vec();
 }
 
+std::vector<int64_t> column_major(stablehlo::Dims dims) {
+  std::swap(dims.back(), dims[dims.size() - 2]);
+  return at::empty(dims, at::TensorOptions().device(at::kMeta)).mT().strides().vec();
+}
+
 std::vector<int64_t> strides_of(c10::ArrayRef<c10::IValue> arguments, const ops::Row& row, TypeRef result) {
   if (result == nullptr) return {};
   if (lists(kLikeFirst, row.name)) return at::empty_like(as_meta(arguments[0].toTensor())).strides().vec();
@@ -132,6 +142,11 @@ const Strides& result_strides(const c10::OperatorHandle& op, c10::ArrayRef<c10::
   const auto [found, is_new] = known.try_emplace(key_of(arguments, instance));
   Strides& strides = found->second;
   if (!is_new) return strides;
+  if (lists(kColumnMajor, instance.row->name)) {
+    strides.resize(instance.results.size());
+    strides[0] = column_major(instance.results[0]->type.dims);
+    return strides;
+  }
   const bool row_major =
       lists(kRowMajor, instance.row->name) ||
       (lists(kRowMajorOfComplex, instance.row->name) && arguments[0].toTensor().is_complex());
