@@ -83,6 +83,10 @@ at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tens
   return counts.scatter_add(0, places, weighted ? weights->to(type) : at::ones_like(places));
 }
 
+// Their second argument are indices.
+constexpr std::string_view kIndexed[] = {"aten::index.Tensor", "aten::index.Tensor_out",
+                                         "aten::_index_put_impl_"};
+
 bool is_mask(const at::Tensor& index) {
   return index.defined() && (index.scalar_type() == at::kBool || index.scalar_type() == at::kByte);
 }
@@ -90,20 +94,21 @@ bool is_mask(const at::Tensor& index) {
 }  // namespace
 
 bool index_by_positions(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  if (toString(op.schema().operator_name()) != "aten::index.Tensor") return false;
-  const auto indices = torch::jit::peek(*stack, 1, 2).toOptionalTensorList();
+  const std::string name = toString(op.schema().operator_name());
+  if (std::find(std::begin(kIndexed), std::end(kIndexed), name) == std::end(kIndexed)) return false;
+  const size_t count = op.schema().arguments().size();
+  const auto indices = torch::jit::peek(*stack, 1, count).toOptionalTensorList();
   bool masked = false;
   for (size_t i = 0; i < indices.size(); ++i) {
     const std::optional<at::Tensor> index = indices.get(i);
     masked = masked || (index && is_mask(*index));
   }
   if (!masked) return false;
-  const at::Tensor self = torch::jit::peek(*stack, 0, 2).toTensor();
+  const at::Tensor self = torch::jit::peek(*stack, 0, count).toTensor();
   c10::List<std::optional<at::Tensor>> positions;
   for (const at::Tensor& index : at::native::expandTensors(self, indices))
     positions.push_back(index.defined() ? std::optional(index) : std::nullopt);
-  torch::jit::drop(*stack, 2);
-  torch::jit::push(*stack, self, positions);
+  torch::jit::peek(*stack, 1, count) = positions;
   op.callBoxed(stack);
   return true;
 }

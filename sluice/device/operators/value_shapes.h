@@ -6,8 +6,8 @@
 
 namespace sluice::device {
 
-// Calls aten::index.Tensor with positions in place of its masks of bool, which the host reads; false, and
-// nothing done, for any other call.
+// Calls an operation of indices (aten::index, index_put) with positions in place of its masks of bool, which
+// the host reads; false, and nothing done, for any other call.
 bool index_by_positions(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace sluice::device
