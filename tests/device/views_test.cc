@@ -88,6 +88,15 @@ TEST(Strides, OfResultsAreLibTorchsOwn) {
   expect_same(found, expected, 1e-4);
 }
 
+TEST(Strides, OfCopiesToTheDeviceAreKept) {
+  const torch::Tensor x = ramp({4, 6}).t(), there = x.to(test_device());
+  EXPECT_EQ(there.device(), test_device());
+  EXPECT_EQ(there.strides(), x.strides());
+  expect_same(there, x, 0);
+  EXPECT_EQ(there.to(torch::kDouble).strides(), x.strides());
+  EXPECT_EQ(there.cpu().strides(), x.strides());
+}
+
 TEST(Strides, DecideWhatAWriteThroughAViewChanges) {
   auto run = [](torch::Device device) {
     torch::Tensor a = ramp({3, 4}).to(device);

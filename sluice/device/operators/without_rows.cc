@@ -150,17 +150,17 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
 }
 
 // As LibTorch's own, which keeps strides only where Device::supports_as_strided says so; it does not for XLA.
+// LibTorch asks for it by the tensor's device and by the wanted one: one of them is XLA.
 at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype,
                    std::optional<at::Layout> layout, std::optional<at::Device> device,
                    std::optional<bool> pin_memory, bool non_blocking,
                    std::optional<at::MemoryFormat> memory_format) {
   const bool preserve = memory_format.value_or(at::MemoryFormat::Preserve) == at::MemoryFormat::Preserve;
-  const bool stays = !device || device->type() == c10::kXLA;
-  if (!preserve || !stays || self.is_contiguous() || !self.is_non_overlapping_and_dense())
+  const at::Device target = device.value_or(self.device());
+  if (!preserve || target.type() != c10::kXLA || self.is_contiguous() || !self.is_non_overlapping_and_dense())
     return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);
-  const at::Tensor result = at::empty_strided(self.sizes(), self.strides(),
-                                              self.options().dtype(dtype.value_or(self.scalar_type())));
-  return result.copy_(self, non_blocking);
+  const auto options = self.options().dtype(dtype.value_or(self.scalar_type())).device(target);
+  return at::empty_strided(self.sizes(), self.strides(), options).copy_(self, non_blocking);
 }
 
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
