@@ -35,8 +35,8 @@ test-pod: ## the recipe of docs/recipes at full size, on an emulated pod of 4 ho
 test-slurm: ## programs under a real Slurm on this machine (as root, with Debian's slurm-wlm and munge)
 	@scripts/setup
 	@cmake --preset dev >/dev/null
-	@cmake --build --preset dev --target sluice_print_placement
-	@tests/pod/slurm_test.sh build/dev/tests/pod/sluice_print_placement
+	@cmake --build --preset dev --target sluice_print_placement sluice_program
+	@tests/pod/slurm_test.sh build/dev/tests/pod/sluice_print_placement build/dev/apps/sluice
 
 install: ## install the program and the library (PREFIX=/usr/local)
 	@scripts/install "$(PREFIX)"

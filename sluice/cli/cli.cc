@@ -5,9 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/base/build_id.h"
-#include "sluice/base/strings.h"
 #include "sluice/cli/old_flags.h"
+#include "sluice/cli/program.h"
 #include "sluice/cli/verbs.h"
 
 namespace sluice::cli {
@@ -26,10 +25,6 @@ std::vector<std::string> take_command(int& argc, char** argv) {
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
-  CLI::App program("Trains LibTorch models on the xla device.", "sluice");
-  program.set_version_flag("--version", base::str("sluice ", SLUICE_VERSION, " build ", base::build_id()));
-  program.option_defaults()->always_capture_default();
-  program.get_formatter()->column_width(36);
   if (argc > 2 && std::string_view(argv[1]) == "train") {
     const std::string answer = answer_to_old_flags({argv + 2, argv + argc});
     if (!answer.empty()) {
@@ -38,7 +33,7 @@ int run_command_line(int argc, char** argv) {
     }
   }
   std::vector<std::string> command = take_command(argc, argv);  // changes argc
-  return parse_and_run(program, all_verbs(std::move(command)), argc, argv);
+  return run_program(all_verbs(std::move(command)), argc, argv);
 }
 
 }  // namespace sluice::cli

@@ -61,9 +61,12 @@ constexpr std::pair<const char*, const char*> kVariables[] = {{"--plugin", "SLUI
                                                               {"--device", "SLUICE_DEVICE"},
                                                               {"--devices", "SLUICE_DEVICES"},
                                                               {"--strict", "SLUICE_STRICT"},
+                                                              {"--detect-anomaly", "SLUICE_DETECT_ANOMALY"},
                                                               {"--cpu-kernels", "SLUICE_CPU_KERNELS"}};
 
-bool is_switch(std::string_view flag) { return flag == "--strict" || flag == "--cpu-kernels"; }
+bool is_switch(std::string_view flag) {
+  return flag == "--strict" || flag == "--detect-anomaly" || flag == "--cpu-kernels";
+}
 
 }  // namespace
 

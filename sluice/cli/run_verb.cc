@@ -12,6 +12,7 @@
 #include "sluice/cli/verbs.h"
 #include "sluice/estimate/tpu_slice.h"
 #include "sluice/pod/client.h"
+#include "sluice/pod/engines.h"
 #include "sluice/pod/environment.h"
 #include "sluice/pod/program.h"
 #include "sluice/pod/runs.h"
@@ -32,6 +33,10 @@ struct RunFlags {
   std::string hosts, coordinator, tpu_topology;
   std::vector<std::string> environment;
   bool dry_run = false;
+  // Of another engine's file.
+  bool sbatch = false, jobset = false;
+  int nodes = 0;
+  std::string tpu_type, image, name = "sluice";
 };
 
 struct FindFlags {
@@ -139,6 +144,20 @@ void end_flags(CLI::App& app, RunFlags& flags) {
       ->group("End");
 }
 
+void engine_flags(CLI::App& app, RunFlags& flags) {
+  app.add_flag("--sbatch", flags.sbatch, "Print a batch script for Slurm: sbatch runs it")->group("Engines");
+  app.add_flag("--jobset", flags.jobset,
+               "Print a JobSet for Kubernetes on GKE: kubectl apply -f runs it on TPU nodes")
+      ->group("Engines");
+  app.add_option("--nodes", flags.nodes, "Of the batch script, each with --processes-per-host tasks")
+      ->check(CLI::Range(1, 100'000))
+      ->group("Engines");
+  app.add_option("--tpu-type", flags.tpu_type, "Of the JobSet: the slice, as v5litepod-16")->group("Engines");
+  app.add_option("--image", flags.image, "Of the JobSet: the container that holds the command")
+      ->group("Engines");
+  app.add_option("--name", flags.name, "Of the script's job or the JobSet")->group("Engines");
+}
+
 template <typename T>
 T value_or_usage(base::Result<T> result) {
   if (!result) throw Usage(result.error().what());
@@ -233,9 +252,41 @@ void choose_folder(pod::Job& job) {
   if (job.folder.starts_with("~/")) job.folder.erase(0, 2);
 }
 
-int start_job(RunFlags& flags) {
+// The file for another engine. What only a launcher of our own can do is refused.
+std::string engine_file(const RunFlags& flags, const CLI::App& app) {
+  const std::string engine = flags.sbatch ? "--sbatch" : "--jobset";
+  if (flags.sbatch && flags.jobset) throw Usage("--sbatch and --jobset are for two engines: give one");
+  for (const char* flag : {"--hosts", "--processes", "--tpu-topology", "--coordinator", "--ssh-user",
+                           "--ssh-config", "--ssh-option", "--sync", "--program", "--heartbeat-timeout",
+                           "--lease", "--grace", "--detach", "--dry-run"}) {
+    if (app.count(flag) > 0)
+      throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
+                            " the engine finds hosts, copies and ends workers"));
+  }
+  if (flags.sbatch) {
+    if (flags.nodes == 0) throw Usage("on how many nodes? --sbatch --nodes 4 -- COMMAND…");
+    return value_or_usage(
+        pod::sbatch_script(flags.job, flags.name, flags.nodes, std::max(1, flags.per_host)));
+  }
+  if (flags.tpu_type.empty() || flags.image.empty())
+    throw Usage("a JobSet needs the slice and the container: --tpu-type v5litepod-16 --image IMAGE");
+  if (flags.per_host > 1) throw Usage("--processes-per-host: on GKE one process drives all chips of a host");
+  return value_or_usage(pod::jobset_manifest(
+      flags.job, flags.name, value_or_usage(estimate::find_tpu_slice(flags.tpu_type)), flags.image));
+}
+
+int start_job(RunFlags& flags, const CLI::App& app) {
   pod::Job& job = flags.job;
   if (job.command.empty()) throw Usage("which command? sluice run --processes 4 -- COMMAND…");
+  if (flags.sbatch || flags.jobset) {
+    for (const std::string& text : flags.environment)
+      job.environment.push_back(value_or_usage(pod::parse_variable(text)));
+    std::fputs(engine_file(flags, app).c_str(), stdout);
+    return 0;
+  }
+  for (const char* flag : {"--nodes", "--tpu-type", "--image", "--name"}) {
+    if (app.count(flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
+  }
   place_workers(flags);
   choose_folder(job);
   if (!job.program.path.empty()) {
@@ -294,22 +345,27 @@ std::vector<Verb> finders() {
 Verb run_verb() {
   auto flags = std::make_shared<RunFlags>();
   flags->job.sync_exclude = {".git"};
+  auto given = std::make_shared<const CLI::App*>();  // which flags the line has
   return {
       .name = "run",
       .help = "Run a command on many processes or hosts",
       .footer =
           "sluice run --processes 4 -- COMMAND…            on this machine\n"
           "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
+          "sluice run --sbatch --nodes 4 -- COMMAND…       a script for Slurm\n"
+          "sluice run --jobset --tpu-type v5litepod-16 --image IMAGE -- COMMAND…   for Kubernetes on GKE\n"
           "sluice run ls | attach | logs | stop [RUN]      find a run again\n"
           "Exit status: that of the worker that failed first, 0 done, 1 a worker hung or was lost, 2 wrong "
           "usage, 130 Ctrl-C,\n143 terminated. Under Slurm, `srun COMMAND` needs no launcher.",
       .add_flags =
-          [flags](CLI::App& app) {
+          [flags, given](CLI::App& app) {
+            *given = &app;
             where_flags(app, *flags);
             what_flags(app, *flags);
             end_flags(app, *flags);
+            engine_flags(app, *flags);
           },
-      .run = [flags] { return start_job(*flags); },
+      .run = [flags, given] { return start_job(*flags, **given); },
       .verbs = finders()};
 }
 

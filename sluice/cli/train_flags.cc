@@ -79,6 +79,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Machine", "--check-replicas", &o.check_replicas, "steps", "Compare the weights on all replicas so often (slow), 0: never"},
       {"Machine", "--cpu-kernels", OnOffValue{&flags.cpu_kernels}, "", "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN"},
       {"Machine", "--strict", &flags.strict, "", "An operation that xla cannot do, or a read within a step, is an error"},
+      {"Machine", "--detect-anomaly", &flags.detect_anomaly, "", "The first NaN is an error that names its operation and layer (slow)"},
 
       {"Output", "--logdir", &o.logdir, "", "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder"},
       {"Output", "--log-steps", &o.log_steps, "steps", "How often a line, counted within the epoch; of a shorter epoch at its end"},

@@ -15,7 +15,7 @@ struct TrainFlags {
   train::TrainOptions options;
   std::string devices, device_ids, config;
   std::string mean, deviation;
-  bool cpu_kernels = true, strict = false;
+  bool cpu_kernels = true, strict = false, detect_anomaly = false;
 };
 
 // The table, over these values; they must outlive what is made of it.

@@ -6,6 +6,7 @@
 
 #include "sluice/cli/completion.h"
 #include "sluice/cli/flags_page.h"
+#include "sluice/cli/program.h"
 
 namespace sluice::cli {
 namespace {
@@ -57,10 +58,13 @@ Verb flags_page_verb() {
 }
 
 std::vector<Verb> all_verbs(std::vector<std::string> command) {
-  return {
-      train_verb(),          export_verb(),  bench_verb(), compile_verb(), estimate_verb(std::move(command)),
-      compile_worker_verb(), devices_verb(), run_verb(),   data_verb(),    completion_verb(),
-      flags_page_verb()};
+  std::vector<Verb> verbs = {
+      train_verb(),          export_verb(), bench_verb(), compile_verb(), estimate_verb(std::move(command)),
+      compile_worker_verb(), devices_verb()};
+  for (const Verb& verb : plain_verbs()) verbs.push_back(verb);
+  verbs.push_back(completion_verb());
+  verbs.push_back(flags_page_verb());
+  return verbs;
 }
 
 }  // namespace sluice::cli

@@ -59,7 +59,8 @@ look_after_worker() {
     [ "$silent" -gt $((lease * 5)) ] && end lease INT
   fi
   if [ "$patience" -gt 0 ] && [ -e heartbeat ]; then
-    if [ ! -e seen ] || [ heartbeat -nt seen ]; then
+    # Another time, be it an earlier one: the host's clock may be set back.
+    if [ ! -e seen ] || [ heartbeat -nt seen ] || [ heartbeat -ot seen ]; then
       touch -r heartbeat seen
       still=0
     else
@@ -169,7 +170,8 @@ connect() {
     [ -e "$folder/supervisor" ] || sleep 0.1
   done
   if [ ! -e "$folder/supervisor" ]; then
-    report "it is not known on this host ($folder): $(tail -n 1 "$folder/supervisor.log" 2>&1)"
+    reason=$(tail -n 1 "$folder/supervisor.log" 2>&1)
+    report "it is not known on this host ($folder): ${reason:-its supervisor has not begun within 2 s and says nothing; is the host overloaded, or its disk full?}"
     return
   fi
   read -r supervisor since <"$folder/supervisor"

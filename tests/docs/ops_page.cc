@@ -27,6 +27,7 @@ const Family kFamilies[] = {
     {"Matrix products", matmul_rows},
     {"Linear algebra", linear_algebra_rows},
     {"Complex numbers", complex_rows},
+    {"Float8", float8_rows},
     {"Fourier transforms", fft_rows},
     {"Convolutions", convolution_rows},
     {"Pooling", pooling_rows},

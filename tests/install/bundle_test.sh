@@ -32,7 +32,7 @@ bare "$prefix/bin/sluice" --version
 bare "$prefix/bin/sluice" devices --plugin cpu | tee "$work/devices"
 grep -q -F "$prefix/lib/sluice/xla_cpu_pjrt" "$work/devices" || fail "the plugin is not the bundle's"
 if ((${#hide[@]})); then
-  bare ldd "$prefix/bin/sluice" >"$work/ldd"
+  bare ldd "$prefix/bin/sluice" "$prefix/bin/sluice-torch" >"$work/ldd"
   if grep -q 'not found' "$work/ldd"; then cat "$work/ldd"; fail "a library is not found"; fi
 fi
 bare "$prefix/bin/sluice" data digits "$prefix/share/sluice/digits.csv.gz" "$work/digits" >/dev/null

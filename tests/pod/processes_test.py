@@ -210,6 +210,11 @@ class Stops(LauncherTest):
         self.assertIn("worker 1 (127.0.0.1): it hangs: no heartbeat for 2 s", err)
         self.assert_nothing_left()
 
+    def test_a_clock_that_is_set_back_is_no_hang(self):
+        status, _, err = self.run_program("--processes", 1, "--heartbeat-timeout", 1, *sh(
+            'now=$(date +%s); for i in $(seq 15); do touch -d "@$((now - 60 * i))" "$SLUICE_HEARTBEAT_FILE"; sleep 0.2; done'))
+        self.assertEqual(status, 0, err)
+
     def test_without_a_first_heartbeat_nothing_hangs(self):
         status, _, err = self.run_program("--processes", 1, "--heartbeat-timeout", 1, "--", "sleep", "3")
         self.assertEqual(status, 0, err)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# slurm_test.sh PRINT_PLACEMENT: programs under a real Slurm (munge, slurmctld and two slurmd of this machine, with
+# slurm_test.sh PRINT_PLACEMENT SLUICE: programs under a real Slurm (munge, slurmctld and two slurmd of this machine, with
 # settings and ports of their own) find their places by themselves. Needs root and Debian's packages slurm-wlm and
 # munge; status 77: they are not there.
 set -euo pipefail
 program=$(realpath "$1")
+sluice=$(realpath "$2")
 if ((EUID != 0)); then
   echo "skipped: Slurm's daemons need root"
   exit 77
@@ -116,4 +117,16 @@ grep -q 'the job has 4 tasks, but .*srun PROGRAM' "$work/forgot" || fail "the me
 # A shell inside an allocation is a single process.
 salloc -n 4 "$program" >"$work/alone" 2>"$work/err" || fail "salloc: $(cat "$work/err")"
 grep -qx 'a single process' "$work/alone" || fail "salloc: $(cat "$work/alone")"
+# The script that `sluice run --sbatch` writes: a set-up on each node, all tasks, and a second attempt of all.
+cd "$work"
+"$sluice" run --sbatch --nodes 2 --processes-per-host 2 --name four --max-restarts 1 --env "WORDS=it's here" \
+  --setup 'echo "set up"' -- sh -c "echo \"\$WORDS\"; $program; exit \$((SLUICE_RESTART == 0 ? 3 : 0))" >"$work/four.sh"
+sbatch -W "$work/four.sh" >/dev/null || fail "sbatch of sluice run --sbatch: $(cat "$work"/four-*.log)"
+cat "$work"/four-*.log
+[[ $(grep -c 'set up$' "$work"/four-*.log) == 2 ]] || fail "the set-up runs once on each node"
+[[ $(grep -c "it's here$" "$work"/four-*.log) -ge 5 ]] || fail "two attempts with the variable"
+for task in 0 1 2 3; do
+  grep -q "process $task of 4, meeting at unit01" "$work"/four-*.log || fail "no process $task of 4"
+done
+grep -q 'attempt 0 ended with status 3; starting all workers again' "$work"/four-*.log || fail "no second attempt"
 echo passed

@@ -29,7 +29,8 @@ WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectiv
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
-FOLDERS = {"data": ["shards", "decode", "order", "tools"]}
+FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "convolution"],
+           "ops": ["indexing", "images", "linear_algebra"]}
 FACADES = {"data": ["dataset.h", "dataset_settings.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
@@ -44,7 +45,7 @@ def place_in_room(room, file):
     folder, slash, _ = file.partition("/")
     if slash:
         return 1 + FOLDERS[room].index(folder) if folder in FOLDERS[room] else None
-    return len(FOLDERS[room]) + 1 if file in FACADES[room] or file.endswith(".cc") else 0
+    return len(FOLDERS[room]) + 1 if file in FACADES.get(room, []) or file.endswith(".cc") else 0
 
 
 def fault_within(room, file, included):
@@ -103,6 +104,7 @@ def self_test():
     assert list(faults_of("sluice/data/decode/a.cc", '#include "sluice/data/dataset.h"\n'))
     assert list(faults_of("sluice/data/batch.h", '#include "sluice/data/decode/b.h"\n'))
     assert list(faults_of("sluice/data/dataset.cc", '#include "sluice/data/drawer/b.h"\n'))
+    assert list(faults_of("sluice/kernels/gemm/a.cc", '#include "sluice/kernels/rows/b.h"\n'))
     assert not list(faults_of("sluice/data/order/a.cc", '#include "sluice/data/decode/b.h"\n#include "sluice/data/batch.h"\n'))
     assert not list(faults_of("sluice/data/dataset.cc", '#include "sluice/data/order/b.h"\n'))
     assert not list(faults_of("sluice/data/order/a_test.cc", '#include "sluice/data/dataset.h"\n'))

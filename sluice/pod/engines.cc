@@ -1,0 +1,184 @@
+#include "sluice/pod/engines.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/strings.h"
+#include "sluice/pod/quote.h"
+
+namespace sluice::pod {
+namespace {
+
+// Seconds between the SIGTERM and the end: Sluice's trainer saves within 25.
+constexpr int kSecondsToSave = 60;
+// The names of pods are this one, the job's, two numbers and five letters, 63 characters in all.
+constexpr size_t kLongestName = 40;
+
+base::Status check(const Job& job, const std::string& name) {
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  if (name.empty() || name.size() > kLongestName || !std::all_of(name.begin(), name.end(), is_plain) ||
+      name.front() < 'a' || name.back() == '-')
+    return base::fail(Code::kInvalidArgument, "expected a name of at most ", kLongestName,
+                      " small letters, digits and dashes that begins with a letter, found \"", name, "\"");
+  for (const auto& [variable, value] : job.environment) {
+    for (const char* place : {"{worker}", "{host}", "{local}"}) {
+      if (value.find(place) != std::string::npos)
+        return base::fail(Code::kInvalidArgument, variable, "=", value, ": ", place,
+                          " is filled in by `sluice run` alone; let the command read the engine's variables");
+    }
+  }
+  return {};
+}
+
+// How GKE calls the nodes of a generation (the label cloud.google.com/gke-tpu-accelerator); "": it has none.
+std::string accelerator_label(const estimate::TpuSlice& slice) {
+  const std::string& generation = slice.generation->name;
+  if (generation == "v3") return slice.hosts == 1 ? "tpu-v3-device" : "tpu-v3-slice";
+  if (generation == "v4") return "tpu-v4-podslice";
+  if (generation == "v5e") return "tpu-v5-lite-podslice";
+  if (generation == "v5p") return "tpu-v5p-slice";
+  if (generation == "v6e") return "tpu-v6e-slice";
+  return "";
+}
+
+// A string of YAML. Kubernetes replaces $(NAME) in commands and variables, and $$ is a dollar.
+std::string yaml(const std::string& text) {
+  std::string escaped;
+  for (char c : text) escaped += c == '$' ? "$$" : std::string(1, c);
+  return nlohmann::json(escaped).dump();
+}
+
+std::string manifest(const Job& job, const std::string& name, const estimate::TpuSlice& slice,
+                     const std::string& image) {
+  std::vector<std::string> command = job.command;
+  if (!job.setup.empty()) {
+    const std::vector<std::string> shell = {"sh", "-c", job.setup + "\nexec \"$@\"", "sh"};
+    command.insert(command.begin(), shell.begin(), shell.end());
+  }
+  std::string text =
+      base::str("# Written by `sluice run --jobset`, for ", slice.name, ": ", slice.hosts,
+                slice.hosts == 1 ? " host" : " hosts", " of ", slice.chips / slice.hosts,
+                " chips. kubectl apply -f this file.\n",
+                "apiVersion: jobset.x-k8s.io/v1alpha2\n"
+                "kind: JobSet\n"
+                "metadata:\n"
+                "  name: ",
+                name,
+                "\n"
+                "  annotations:\n"
+                "    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool\n"
+                "spec:\n"
+                "  failurePolicy:\n"
+                "    maxRestarts: ",
+                job.max_restarts,
+                "\n"
+                "  replicatedJobs:\n"
+                "  - name: slice\n"
+                "    replicas: 1\n"
+                "    template:\n"
+                "      spec:\n"
+                "        completionMode: Indexed\n"
+                "        parallelism: ",
+                slice.hosts,
+                "\n"
+                "        completions: ",
+                slice.hosts,
+                "\n"
+                "        backoffLimit: 0\n"
+                "        template:\n"
+                "          spec:\n"
+                "            restartPolicy: Never\n"
+                "            terminationGracePeriodSeconds: ",
+                kSecondsToSave,
+                "\n"
+                "            nodeSelector:\n"
+                "              cloud.google.com/gke-tpu-accelerator: ",
+                accelerator_label(slice),
+                "\n"
+                "              cloud.google.com/gke-tpu-topology: ",
+                base::join(slice.bounds, "x"),
+                "\n"
+                "            containers:\n"
+                "            - name: worker\n"
+                "              image: ",
+                nlohmann::json(image).dump(),
+                "\n"
+                "              command:\n");
+  for (const std::string& word : command) text += base::str("              - ", yaml(word), "\n");
+  if (!job.folder.empty())
+    text += base::str("              workingDir: ", nlohmann::json(job.folder).dump(), "\n");
+  if (!job.environment.empty()) text += "              env:\n";
+  for (const auto& [variable, value] : job.environment)
+    text += base::str("              - name: ", nlohmann::json(variable).dump(),
+                      "\n                value: ", yaml(value), "\n");
+  return text + base::str(
+                    "              resources:\n"
+                    "                limits:\n"
+                    "                  google.com/tpu: ",
+                    slice.chips / slice.hosts, "\n");
+}
+
+}  // namespace
+
+base::Result<std::string> sbatch_script(const Job& job, const std::string& name, int nodes, int per_host) {
+  SLUICE_OK(check(job, name));
+  std::string text = base::str(
+      "#!/bin/bash\n"
+      "# Written by `sluice run --sbatch`. sbatch this file; scancel ends it, after a checkpoint.\n"
+      "#SBATCH --job-name=",
+      name,
+      "\n"
+      "#SBATCH --nodes=",
+      nodes,
+      "\n"
+      "#SBATCH --ntasks-per-node=",
+      per_host,
+      "\n"
+      "#SBATCH --output=",
+      name,
+      "-%j.log\n"
+      "#SBATCH --open-mode=append\n"
+      "# Before the time limit all workers get SIGTERM, and save.\n"
+      "#SBATCH --signal=TERM@",
+      kSecondsToSave,
+      "\n"
+      "set -u\n");
+  if (!job.folder.empty()) text += base::str("cd ", quote(job.folder), " || exit\n");
+  for (const auto& [variable, value] : job.environment)
+    text += base::str("export ", variable, "=", quote(value), "\n");
+  if (job.join_timeout > 0) text += base::str("export SLUICE_JOIN_TIMEOUT=", job.join_timeout, "\n");
+  if (!job.setup.empty())
+    text += base::str("# Once on each node.\nsrun --label --ntasks=", nodes,
+                      " --ntasks-per-node=1 --kill-on-bad-exit=1 sh -c ", quote(job.setup), " || exit\n");
+  return text + base::str(
+                    "# One worker fails: all end, and all start again.\n"
+                    "for ((attempt = 0; ; ++attempt)); do\n"
+                    "  export SLUICE_RESTART=$attempt\n"
+                    "  status=0\n"
+                    "  srun --label --kill-on-bad-exit=1 ",
+                    quote_all(job.command),
+                    " || status=$?\n"
+                    "  # 130 and 143: interrupted or terminated, on purpose.\n"
+                    "  if ((status == 0 || status == 130 || status == 143 || attempt == ",
+                    job.max_restarts,
+                    ")); then\n"
+                    "    exit \"$status\"\n"
+                    "  fi\n"
+                    "  echo \"attempt $attempt ended with status $status; starting all workers again\" >&2\n"
+                    "done\n");
+}
+
+base::Result<std::string> jobset_manifest(const Job& job, const std::string& name,
+                                          const estimate::TpuSlice& slice, const std::string& image) {
+  SLUICE_OK(check(job, name));
+  if (accelerator_label(slice).empty())
+    return base::fail(Code::kInvalidArgument, "GKE has no nodes with ", slice.generation->name, " (",
+                      slice.name, "), but v3, v4, v5e, v5p and v6e");
+  try {
+    return manifest(job, name, slice, image);
+  } catch (const nlohmann::json::type_error& error) {
+    return base::fail(Code::kInvalidArgument, "a manifest holds UTF-8: ", error.what());
+  }
+}
+
+}  // namespace sluice::pod

@@ -1,0 +1,86 @@
+#include "sluice/pod/engines.h"
+
+#include <gmock/gmock.h>
+
+#include "sluice/pod/test_shell.h"
+
+namespace sluice::pod {
+namespace {
+
+using testing::HasSubstr;
+
+Job job_of(std::vector<std::string> command) {
+  Job job;
+  job.command = std::move(command);
+  return job;
+}
+
+std::string refusal(const base::Result<std::string>& result) {
+  return result ? "" : std::string(result.error().what());
+}
+
+// What the script writes where srun is this shell function; "(failed)" behind it for another status than 0.
+std::string run_script(const Job& job, const std::string& srun) {
+  return output_of({"bash", "-c", "srun() { " + srun + "; }; source /dev/stdin 2>&1"},
+                   sbatch_script(job, "train", 2, 4).value());
+}
+
+TEST(Sbatch, AsksForWhatTheJobNeeds) {
+  const std::string script = sbatch_script(job_of({"sluice", "train", "--resume"}), "train", 2, 4).value();
+  for (const char* line :
+       {"#SBATCH --job-name=train\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n",
+        "#SBATCH --signal=TERM@60\n", "srun --label --kill-on-bad-exit=1 sluice train"})
+    EXPECT_THAT(script, HasSubstr(line));
+}
+
+TEST(Sbatch, WordsVariablesAndTheFolderSurviveTheShell) {
+  Job job = job_of({"printf", "%s|", "it's", "$HOME `id`", ""});
+  job.environment = {{"A", "x y'z"}};
+  job.folder = "/";
+  EXPECT_EQ(run_script(job, "shift 2; \"$@\"; echo \"$A $PWD $SLUICE_RESTART\""),
+            "it's|$HOME `id`||x y'z / 0\n");
+}
+
+TEST(Sbatch, AFailedAttemptStartsAgainAndAnInterruptedOneDoesNot) {
+  Job job = job_of({"work"});
+  job.max_restarts = 2;
+  const std::string out = run_script(job, "echo \"try $SLUICE_RESTART\"; return 3");
+  EXPECT_THAT(out, HasSubstr("attempt 0 ended with status 3"));
+  EXPECT_THAT(out, HasSubstr("try 2"));
+  EXPECT_THAT(out, testing::Not(HasSubstr("try 3")));
+  EXPECT_EQ(run_script(job, "echo once; return 143"), "once\n(failed)");
+}
+
+TEST(Sbatch, ASetUpThatFailsEndsTheJob) {
+  Job job = job_of({"work"});
+  job.setup = "make it";
+  EXPECT_EQ(run_script(job, "echo \"$@\"; return 1"),
+            "--label --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 sh -c make it\n(failed)");
+}
+
+TEST(JobSet, HasAPodOnEachHostWithItsChips) {
+  Job job = job_of({"train", "--resume", "$(HOME)", "a \"b\""});
+  job.environment = {{"A", "$$ 1"}};
+  const auto slice = estimate::find_tpu_slice("v5litepod-16").value();
+  const std::string text = jobset_manifest(job, "train", slice, "me/train:1").value();
+  for (const char* line : {"        parallelism: 4\n", "        completions: 4\n", "google.com/tpu: 4\n",
+                           "gke-tpu-topology: 4x4\n", "gke-tpu-accelerator: tpu-v5-lite-podslice\n",
+                           "- \"$$(HOME)\"\n", "value: \"$$$$ 1\"\n", "- \"a \\\"b\\\"\"\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+}
+
+TEST(Engines, RefuseWhatTheyCannotHold) {
+  const auto slice = estimate::find_tpu_slice("v5litepod-16").value();
+  for (const char* name : {"", "Train", "1a", "a-", "a_b", "a.b"})
+    EXPECT_THAT(refusal(sbatch_script(job_of({"x"}), name, 1, 1)), HasSubstr("small letters")) << name;
+  EXPECT_THAT(refusal(jobset_manifest(job_of({"x"}), std::string(41, 'a'), slice, "i")), HasSubstr("40"));
+  Job job = job_of({"x"});
+  job.environment = {{"A", "{worker}"}};
+  EXPECT_THAT(refusal(sbatch_script(job, "a", 1, 1)), HasSubstr("A={worker}"));
+  EXPECT_THAT(refusal(jobset_manifest(job_of({"\xff"}), "a", slice, "i")), HasSubstr("UTF-8"));
+  EXPECT_THAT(refusal(jobset_manifest(job_of({"x"}), "a", estimate::find_tpu_slice("v2-8").value(), "i")),
+              HasSubstr("GKE has no nodes with v2"));
+}
+
+}  // namespace
+}  // namespace sluice::pod
