@@ -43,6 +43,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_COORDINATOR_ADDRESS",
       "SLUICE_CPU_KERNELS",
       "SLUICE_DEPS",
+      "SLUICE_DETECT_ANOMALY",
       "SLUICE_DEVICE",
       "SLUICE_DEVICES",
       "SLUICE_DIST_LEVEL",

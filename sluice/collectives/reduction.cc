@@ -8,6 +8,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::collectives {
 namespace {
@@ -174,11 +175,16 @@ void reduce(stablehlo::DType dtype, Reduction reduction, std::span<const void* c
       return run(float{});
     case DType::kF64:
       return run(double{});
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
     case DType::kC64:
     case DType::kC128:
       break;
   }
-  throw_error(Code::kUnimplemented, "complex numbers are not combined across replicas; combine their parts");
+  throw_error(
+      Code::kUnimplemented,
+      base::str("elements of ", stablehlo::dtype_name(dtype),
+                " are not combined across replicas; convert float8, combine the parts of complex numbers"));
 }
 
 }  // namespace sluice::collectives

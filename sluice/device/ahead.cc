@@ -36,6 +36,7 @@ Ahead::Ahead(int replicas, bool explicit_nan) {
   rt.world.local_replicas = replicas;
   rt.world.explicit_nan = explicit_nan;
   rt.world.check_values = world_.check_values;
+  rt.world.detect_anomaly = world_.detect_anomaly;
   rt.ahead = [this](std::string_view what, std::string text) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;
     cut.text = std::move(text);

@@ -46,6 +46,9 @@ struct DeviceOptions {
   std::optional<bool> cache;  // keep compiled programs on disk (SLUICE_CACHE; on)
   // A position outside its dimension, or a label that is no class, is an error (SLUICE_CHECK; on).
   std::optional<bool> check;
+  // The first operation whose result holds NaN, forward or backward, is an error that names it and its layer
+  // (SLUICE_DETECT_ANOMALY; off). Every result is looked at, which takes time and memory.
+  std::optional<bool> detect_anomaly;
   double gpu_memory = 0;  // of a GPU's memory at most this part, in 0…1; 0: $SLUICE_GPU_MEMORY, else the
                           // plugin's default
   std::optional<bool> gpu_preallocate;  // take it at the start (SLUICE_GPU_PREALLOCATE; on)

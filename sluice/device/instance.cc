@@ -47,20 +47,28 @@ class InferredSlots : public ops::Slots {
   bool over_replicas_;
 };
 
-bool has_complex(const Instance& instance) {
-  const auto is_complex = [](DType dtype) { return stablehlo::is_complex(dtype); };
+// Whether an operand or an argument has such elements.
+bool any_dtype(const Instance& instance, bool (*is_such)(DType)) {
   return std::any_of(instance.operands.begin(), instance.operands.end(),
-                     [&](TypeRef type) { return is_complex(type->type.dtype); }) ||
+                     [&](TypeRef type) { return is_such(type->type.dtype); }) ||
          std::any_of(instance.args.begin(), instance.args.end(), [&](const ops::Arg& arg) {
-           return (arg.kind == ops::Arg::Kind::kDType && is_complex(arg.dtype)) ||
-                  (arg.kind == ops::Arg::Kind::kScalar && arg.category == ops::Category::kComplex);
+           return arg.kind == ops::Arg::Kind::kDType && is_such(arg.dtype);
          });
+}
+
+bool has_complex_number(const Instance& instance) {
+  return std::any_of(instance.args.begin(), instance.args.end(), [](const ops::Arg& arg) {
+    return arg.kind == ops::Arg::Kind::kScalar && arg.category == ops::Category::kComplex;
+  });
 }
 
 // Runs the emit function on parameters, for the types alone.
 void infer(Instance& instance) {
-  if (has_complex(instance) && !ops::takes_complex(*instance.row))
+  if ((any_dtype(instance, stablehlo::is_complex) || has_complex_number(instance)) &&
+      !ops::takes_complex(*instance.row))
     throw_error(Code::kUnimplemented, "no complex numbers in its program");
+  if (any_dtype(instance, stablehlo::is_float8) && !ops::takes_float8(*instance.row))
+    throw_error(Code::kUnimplemented, "no float8 in its program");
   stablehlo::Builder builder;
   InferredSlots slots(builder, instance);
   std::vector<ops::Arg> args = instance.args;

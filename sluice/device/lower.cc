@@ -159,20 +159,32 @@ class LoweredSlots : public ops::Slots {
   bool over_replicas() const override { return instance_->over_replicas; }
 
   void expect(const ops::Expectation& expectation) override {
-    if (!world_.check_values) return;
-    // A gradient reads the positions of its forward pass.
-    for (const ops::Expectation& known : expectations)
-      if (known.implies(expectation)) return;
-    expectations.push_back(expectation);
-    const auto& e = expectation;
-    checks.push_back({std::string(instance_->row->name), std::string(e.argument), layer_, e.low, e.high,
-                      e.except, e.nonzero});
+    if (world_.check_values) add(expectation);
+  }
+
+  // Where the world looks for the first NaN: that this value has none. Complex numbers have one where a part
+  // is.
+  void expect_no_nan(std::string_view what, stablehlo::Value value) {
+    if (!world_.detect_anomaly ||
+        !(stablehlo::is_float(value.dtype()) || stablehlo::is_complex(value.dtype())))
+      return;
+    add({.argument = what, .values = value, .rule = ops::Expectation::Rule::kNoNaN});
   }
 
   std::vector<ops::Expectation> expectations;
   std::vector<ValueCheck> checks;  // the same in words
 
  private:
+  void add(const ops::Expectation& expectation) {
+    // A gradient reads the positions of its forward pass.
+    for (const ops::Expectation& known : expectations)
+      if (known.implies(expectation)) return;
+    expectations.push_back(expectation);
+    const auto& e = expectation;
+    checks.push_back({instance_ == nullptr ? "the program" : std::string(instance_->row->name),
+                      std::string(e.argument), layer_, e.low, e.high, e.except, e.rule});
+  }
+
   stablehlo::Value load(Slot slot) {
     int64_t position[kScalarClasses];
     for (size_t k = 0; k < kScalarClasses; ++k) position[k] = base_[k];
@@ -218,6 +230,7 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
   }
 
   LoweredSlots slots(b, world, vectors, canonical_hash(trace, plan));
+  for (uint32_t leaf : plan.leaves) slots.expect_no_nan("an input", leaf_values[leaf]);
   std::vector<stablehlo::Values> results(trace.nodes.size());
   auto value_of = [&](Ref ref) { return ref.leaf() ? leaf_values[ref.node] : results[ref.node][ref.output]; };
   std::string location;
@@ -240,6 +253,8 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
     }
     ops::Emit emit(b, instance.row->name, *instance.names, args, slots);
     results[number] = instance.row->emit(emit);
+    for (const stablehlo::Value& result : results[number])
+      if (result) slots.expect_no_nan("its result", result);
   }
   std::vector<stablehlo::Value> outputs;
   for (Ref ref : plan.outputs) outputs.push_back(value_of(ref));

@@ -145,6 +145,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   world.processes = options.processes;
   world.explicit_nan = cpu;
   world.check_values = options.check;
+  world.detect_anomaly = options.detect_anomaly;
   world.spans_processes = !cpu && options.processes > 1;
 
   std::vector<int> local;

@@ -29,8 +29,9 @@ struct World {
   int local_replicas = 1;
   // True where the plugin's programs span processes: they then have all replicas, else the local ones.
   bool spans_processes = false;
-  bool explicit_nan = true;   // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
-  bool check_values = false;  // programs look for positions outside their dimension (value_checks.h)
+  bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
+  // What programs look for (value_checks.h): positions outside their dimension, and the first NaN.
+  bool check_values = false, detect_anomaly = false;
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   const stablehlo::KernelLibrary* kernels =
       nullptr;            // of this machine's CPU; null: the compiler makes everything

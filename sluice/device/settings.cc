@@ -42,6 +42,7 @@ Settings settings_of(const DeviceOptions& options) {
   settings.cpu_kernels = chosen(options.cpu_kernels, "SLUICE_CPU_KERNELS", settings.cpu_kernels);
   settings.cache = chosen(options.cache, "SLUICE_CACHE", settings.cache);
   settings.check = chosen(options.check, "SLUICE_CHECK", settings.check);
+  settings.detect_anomaly = chosen(options.detect_anomaly, "SLUICE_DETECT_ANOMALY", settings.detect_anomaly);
   settings.gpu_memory = options.gpu_memory > 0 ? options.gpu_memory : gpu_memory_of_environment();
   settings.gpu_preallocate =
       chosen(options.gpu_preallocate, "SLUICE_GPU_PREALLOCATE", settings.gpu_preallocate);

@@ -22,6 +22,7 @@ struct Settings {
   bool cpu_kernels = true;
   bool cache = true;
   bool check = true;
+  bool detect_anomaly = false;
   double gpu_memory = 0;
   bool gpu_preallocate = true;
   bool operator==(const Settings&) const = default;

@@ -28,6 +28,10 @@ stablehlo::DType to_dtype(c10::ScalarType type) {
       return DType::kU32;
     case c10::ScalarType::UInt64:
       return DType::kU64;
+    case c10::ScalarType::Float8_e4m3fn:
+      return DType::kF8E4M3FN;
+    case c10::ScalarType::Float8_e5m2:
+      return DType::kF8E5M2;
     case c10::ScalarType::Half:
       return DType::kF16;
     case c10::ScalarType::BFloat16:
@@ -43,10 +47,11 @@ stablehlo::DType to_dtype(c10::ScalarType type) {
     default:
       break;
   }
-  throw_error(Code::kUnimplemented,
-              std::string("the xla device holds bool, integers, f16, bf16, f32, f64 and complex numbers of "
-                          "two f32 or f64, found element type ") +
-                  c10::toString(type) + "; convert the tensor first");
+  throw_error(
+      Code::kUnimplemented,
+      std::string("the xla device holds bool, integers, float8 (e4m3fn, e5m2), f16, bf16, f32, f64 and "
+                  "complex numbers of two f32 or f64, found element type ") +
+          c10::toString(type) + "; convert the tensor first");
 }
 
 c10::ScalarType to_scalar_type(DType dtype) {
@@ -69,6 +74,10 @@ c10::ScalarType to_scalar_type(DType dtype) {
       return c10::ScalarType::UInt32;
     case DType::kU64:
       return c10::ScalarType::UInt64;
+    case DType::kF8E4M3FN:
+      return c10::ScalarType::Float8_e4m3fn;
+    case DType::kF8E5M2:
+      return c10::ScalarType::Float8_e5m2;
     case DType::kF16:
       return c10::ScalarType::Half;
     case DType::kBF16:
@@ -89,7 +98,8 @@ bool is_supported(c10::ScalarType type) {
   return c10::isIntegralType(type, /*includeBool=*/true) || type == c10::ScalarType::Half ||
          type == c10::ScalarType::BFloat16 || type == c10::ScalarType::Float ||
          type == c10::ScalarType::Double || type == c10::ScalarType::ComplexFloat ||
-         type == c10::ScalarType::ComplexDouble;
+         type == c10::ScalarType::ComplexDouble || type == c10::ScalarType::Float8_e4m3fn ||
+         type == c10::ScalarType::Float8_e5m2;
 }
 
 TypeRef intern(DType dtype, c10::IntArrayRef dims) {

@@ -13,6 +13,7 @@ using stablehlo::Builder;
 using stablehlo::Compare;
 using stablehlo::DType;
 using stablehlo::Value;
+using Rule = ops::Expectation::Rule;
 
 // Whether one operand's values are as expected, and the one furthest outside. 0-d.
 struct Found {
@@ -20,11 +21,13 @@ struct Found {
 };
 
 Found look_at(Builder& b, const ops::Expectation& expected) {
-  Value x = b.convert(expected.values, DType::kS64);
-  if (expected.nonzero) {
-    const Value zero = b.compare(x, b.splat(0, x.type()), Compare::kEq);
-    return {b.not_(b.reduce_or(zero, ops::all_dims(x))), b.splat(0, {DType::kS64, {}})};
+  Value x = expected.values;
+  if (expected.rule != Rule::kRange) {
+    const Value bad = expected.rule == Rule::kNonzero ? b.compare(x, b.splat(0, x.type()), Compare::kEq)
+                                                      : ops::is_nan(b, x);
+    return {b.not_(b.reduce_or(bad, ops::all_dims(x))), b.splat(0, {DType::kS64, {}})};
   }
+  x = b.convert(x, DType::kS64);
   if (expected.except) {
     const Value excepted = b.compare(x, b.splat(*expected.except, x.type()), Compare::kEq);
     x = b.select(excepted, b.splat(expected.low, x.type()), x);
@@ -38,12 +41,15 @@ Found look_at(Builder& b, const ops::Expectation& expected) {
 
 std::string message(const ValueCheck& check, int64_t found, const std::string& program) {
   const std::string& layer = Names::name(check.layer);
-  const std::string expected = check.nonzero
+  const std::string who = base::str(check.operation, layer.empty() ? "" : base::str(" (layer ", layer, ")"),
+                                    ": ", check.argument);
+  if (check.rule == Rule::kNoNaN)
+    return base::str(who, " holds NaN, and nothing that ", program, " computed before it does");
+  const std::string expected = check.rule == Rule::kNonzero
                                    ? "other integers"
                                    : base::str("values from ", check.low, " to ", check.high - 1,
                                                check.except ? base::str(", or ", *check.except) : "");
-  return base::str(check.operation, layer.empty() ? "" : base::str(" (layer ", layer, ")"), ": ",
-                   check.argument, " holds ", found, ", expected ", expected, "; ", program,
+  return base::str(who, " holds ", found, ", expected ", expected, "; ", program,
                    " found it and went on with another value (SLUICE_CHECK=0 does not look)");
 }
 

@@ -1,5 +1,5 @@
 // Errors that only the device can find: a position outside its dimension, a label that is no class, a
-// divisor that is 0.
+// divisor that is 0; the first NaN, where it is asked for.
 // LibTorch's CPU throws at the call and CUDA asserts; a compiled program goes on with other values. So each
 // program with such operands has one small result more, which says what it found first. It is copied to the
 // host behind the launch and looked at when the host next waits or reads, so nobody waits for it.
@@ -25,7 +25,7 @@ struct ValueCheck {
   uint32_t layer = 0;  // in Names
   int64_t low = 0, high = 0;
   std::optional<int64_t> except;
-  bool nonzero = false;
+  ops::Expectation::Rule rule = ops::Expectation::Rule::kRange;
 };
 
 // The result of a program with these expectations, in the order of its operations: a vector of two s64, the

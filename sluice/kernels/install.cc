@@ -6,10 +6,10 @@
 
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/gemm.h"
-#include "sluice/kernels/gemm/gemm_update.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/registry.h"
 #include "sluice/kernels/rows/attention.h"
+#include "sluice/kernels/rows/gemm_update.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {

@@ -6,9 +6,9 @@
 
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/gemm.h"
-#include "sluice/kernels/gemm/gemm_update.h"
 #include "sluice/kernels/rows/attention.h"
 #include "sluice/kernels/rows/gelu.h"
+#include "sluice/kernels/rows/gemm_update.h"
 #include "sluice/kernels/rows/layer_norm.h"
 #include "sluice/kernels/rows/moments.h"
 #include "sluice/kernels/rows/normalization.h"

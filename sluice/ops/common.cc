@@ -10,7 +10,8 @@
 namespace sluice::ops {
 
 DType compute_type(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+  const bool narrow = stablehlo::is_float8(dtype) || dtype == DType::kF16 || dtype == DType::kBF16;
+  return narrow ? DType::kF32 : dtype;
 }
 
 DType sum_type(DType dtype) {
@@ -25,6 +26,11 @@ Value to(Builder& b, Value x, DType dtype) {
     throw_error(Code::kInvalidArgument,
                 base::str("complex numbers do not fit elements of ", stablehlo::dtype_name(dtype),
                           "; take torch::real or torch::abs of them"));
+  // f8E4M3FN has no infinity: what is too large becomes the largest number, as in LibTorch.
+  if (dtype == DType::kF8E4M3FN) {
+    if (!stablehlo::is_float(x.dtype()) || x.dtype() == DType::kF8E5M2) x = b.convert(x, DType::kF32);
+    x = clamp_between(b, x, -largest_finite(dtype), largest_finite(dtype));
+  }
   return b.convert(x, dtype);
 }
 
@@ -86,6 +92,10 @@ Value clamp_between(Builder& b, Value x, double low, double high) {
 
 double largest_finite(DType dtype) {
   switch (dtype) {
+    case DType::kF8E4M3FN:
+      return 448.0;
+    case DType::kF8E5M2:
+      return 57344.0;
     case DType::kF16:
       return 65504.0;
     case DType::kBF16:
@@ -99,6 +109,9 @@ double largest_finite(DType dtype) {
 
 double smallest_normal(DType dtype) {
   switch (dtype) {
+    case DType::kF8E4M3FN:
+      return 0x1p-6;
+    case DType::kF8E5M2:
     case DType::kF16:
       return 0x1p-14;
     case DType::kBF16:

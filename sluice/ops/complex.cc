@@ -1,5 +1,5 @@
 // Complex numbers: making them, and the rows of other families that take them.
-#include "sluice/ops/complex.h"
+#include "sluice/ops/row_types.h"
 
 #include <algorithm>
 #include <array>

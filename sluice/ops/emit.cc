@@ -53,6 +53,10 @@ DType promote_types(DType a, DType b) {
     const bool wide = stablehlo::real_dtype(a) == DType::kF64 || stablehlo::real_dtype(b) == DType::kF64;
     return wide ? DType::kC128 : DType::kC64;
   }
+  if (stablehlo::is_float8(a) || stablehlo::is_float8(b))
+    throw_error(Code::kInvalidArgument,
+                base::str("float8 is not promoted; convert the operands to one type with .to(), found ",
+                          stablehlo::dtype_name(a), " and ", stablehlo::dtype_name(b)));
   if (stablehlo::is_float(a) || stablehlo::is_float(b)) {
     if (!stablehlo::is_float(a)) return b;
     if (!stablehlo::is_float(b)) return a;
@@ -255,9 +259,9 @@ DType Emit::promote_float(std::initializer_list<std::string_view> names) const {
 
 std::string in_words(const Type& type) {
   // In the order of DType.
-  constexpr const char* kNames[] = {"Bool",     "Char",   "Short",  "Int",          "Long",
-                                    "Byte",     "UInt16", "UInt32", "UInt64",       "Half",
-                                    "BFloat16", "Float",  "Double", "ComplexFloat", "ComplexDouble"};
+  constexpr const char* kNames[] = {"Bool",     "Char",   "Short",  "Int",           "Long",         "Byte",
+                                    "UInt16",   "UInt32", "UInt64", "Float8_e4m3fn", "Float8_e5m2",  "Half",
+                                    "BFloat16", "Float",  "Double", "ComplexFloat",  "ComplexDouble"};
   static_assert(std::size(kNames) == stablehlo::kDTypeCount);
   return base::str(kNames[static_cast<size_t>(type.dtype)], "[", base::join(type.dims, ", "), "]");
 }

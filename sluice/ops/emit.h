@@ -71,15 +71,20 @@ struct Replicas {
 // What a program expects of values that only the device knows: each in [low, high), or else equal to
 // `except`; or each other than 0. LibTorch's CPU throws where they are not, and CUDA asserts.
 struct Expectation {
+  enum class Rule {
+    kRange,    // low <= value < high, or value == except; integers
+    kNonzero,  // integers
+    kNoNaN,    // floats or complex numbers
+  };
   std::string_view argument;  // whose values these are
-  Value values;               // integers
+  Value values;
   int64_t low = 0, high = 0;
   std::optional<int64_t> except = {};
-  bool nonzero = false;  // in place of the range
+  Rule rule = Rule::kRange;
 
   // Where this holds, the other holds.
   bool implies(const Expectation& other) const {
-    return values == other.values && nonzero == other.nonzero && low <= other.low && high <= other.high &&
+    return values == other.values && rule == other.rule && low <= other.low && high <= other.high &&
            (!except || except == other.except);
   }
 };

@@ -219,7 +219,8 @@ template <auto Fn>
 Values division(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
   const Values v = operands(e, compute_type(dtype), {"self", "other"});
-  if (stablehlo::is_integer(v[1].dtype())) e.expect({.argument = "other", .values = v[1], .nonzero = true});
+  if (stablehlo::is_integer(v[1].dtype()))
+    e.expect({.argument = "other", .values = v[1], .rule = Expectation::Rule::kNonzero});
   return {to(e.b, std::invoke(Fn, e.b, v[0], v[1]), dtype)};
 }
 

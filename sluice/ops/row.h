@@ -48,6 +48,8 @@ const Row* find_row(std::string_view name);
 // Whether the row is right for complex numbers too (the list is in complex.cc). Where it is not, a call that
 // has any runs on the CPU.
 bool takes_complex(const Row& row);
+// The same of float8 (the list is in float8.cc).
+bool takes_float8(const Row& row);
 
 // The families (one file each); table.cc joins them.
 std::span<const Row> pointwise_rows();
@@ -55,6 +57,7 @@ std::span<const Row> activation_rows();
 std::span<const Row> compare_rows();
 std::span<const Row> reduce_rows();
 std::span<const Row> matmul_rows();
+std::span<const Row> float8_rows();
 std::span<const Row> linear_algebra_rows();
 std::span<const Row> convolution_rows();
 std::span<const Row> pooling_rows();

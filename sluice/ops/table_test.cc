@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "sluice/ops/complex.h"
 #include "sluice/ops/row.h"
+#include "sluice/ops/row_types.h"
 
 namespace sluice::ops {
 namespace {
@@ -31,6 +31,15 @@ TEST(Table, WhatTakesComplexNumbersIsARow) {
     EXPECT_TRUE(takes_complex(*row)) << name;
   }
   EXPECT_FALSE(takes_complex(*find_row("aten::relu")));
+}
+
+TEST(Table, WhatTakesFloat8IsARow) {
+  for (std::string_view name : names_of_float8_rows()) {
+    const Row* row = find_row(name);
+    ASSERT_NE(row, nullptr) << name;
+    EXPECT_TRUE(takes_float8(*row)) << name;
+  }
+  EXPECT_FALSE(takes_float8(*find_row("aten::add.Tensor")));
 }
 
 // Rows are matched by the names of functional operations: base names without the underscore of the in-place

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "sluice/base/strings.h"
+#include "sluice/ops/common.h"
 #include "sluice/ops/row.h"
 
 namespace sluice::ops {
@@ -223,10 +224,10 @@ Values emit_broadcast(Emit& e) { return {e.b.broadcast(e.tensor("self"), e.ints(
 
 Values emit_convert(Emit& e) {
   Value x = e.tensor("self");
-  const DType to = *e.dtype("dtype");
-  if (to == DType::kPred) return {e.b.compare(x, e.b.splat(0, x.type()), Compare::kNe)};
-  if (!stablehlo::is_complex(to)) x = e.b.real(x);
-  return {e.b.convert(x, to)};
+  const DType dtype = *e.dtype("dtype");
+  if (dtype == DType::kPred) return {e.b.compare(x, e.b.splat(0, x.type()), Compare::kNe)};
+  if (!stablehlo::is_complex(dtype)) x = e.b.real(x);
+  return {to(e.b, x, dtype)};
 }
 
 // Numbers of no more than one part, flat: a complex number is its two parts, a predicate a byte.

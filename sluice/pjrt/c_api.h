@@ -163,6 +163,8 @@ enum PJRT_Buffer_Type : unsigned {
   kBF16 = 13,
   kC64 = 14,
   kC128 = 15,
+  kF8E5M2 = 16,
+  kF8E4M3FN = 17,
 };
 
 // How long the caller keeps the host memory of a transfer alive and unchanged.

@@ -58,7 +58,7 @@ TEST(Types, ThereAndBack) {
     const auto dtype = static_cast<stablehlo::DType>(i);
     EXPECT_EQ(from_buffer_type(to_buffer_type(dtype)), dtype);
   }
-  EXPECT_FALSE(from_buffer_type(static_cast<c::PJRT_Buffer_Type>(16)));  // float8
+  EXPECT_FALSE(from_buffer_type(static_cast<c::PJRT_Buffer_Type>(21)));  // s4
 }
 
 TEST(Types, EqualTypesHaveOneAddress) {

@@ -25,6 +25,10 @@ c::PJRT_Buffer_Type to_buffer_type(stablehlo::DType dtype) {
       return c::kU32;
     case stablehlo::DType::kU64:
       return c::kU64;
+    case stablehlo::DType::kF8E4M3FN:
+      return c::kF8E4M3FN;
+    case stablehlo::DType::kF8E5M2:
+      return c::kF8E5M2;
     case stablehlo::DType::kF16:
       return c::kF16;
     case stablehlo::DType::kBF16:

@@ -15,21 +15,44 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "constants are written from little-endian memory");
 
-// A float format of 16 bits: the sign, the exponent, the mantissa.
-struct Half {
+// A float format of 8 or 16 bits: the sign, the exponent, the mantissa. Without infinities (f8E4M3FN) the
+// largest pattern is the only NaN, and numbers go up to the pattern before it.
+struct Narrow {
   int exponent_bits, mantissa_bits;
+  bool infinities = true;
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  uint32_t infinity() const { return ((1u << exponent_bits) - 1) << mantissa_bits; }
-  uint32_t quiet_nan() const { return infinity() | (1u << (mantissa_bits - 1)); }
+  uint64_t sign_bit() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
+  // The least magnitude that is no number.
+  uint64_t beyond() const {
+    return infinities ? ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits : sign_bit() - 1;
+  }
+  uint64_t quiet_nan() const {
+    return infinities ? beyond() | (uint64_t{1} << (mantissa_bits - 1)) : beyond();
+  }
 };
-constexpr Half kF16Format{5, 10};
-constexpr Half kBF16Format{8, 7};
+
+// Null for f32 and f64, which the processor has.
+const Narrow* narrow_format(DType dtype) {
+  static constexpr Narrow kF16{5, 10}, kBF16{8, 7}, kF8E5M2{5, 2}, kF8E4M3FN{4, 3, false};
+  switch (dtype) {
+    case DType::kF16:
+      return &kF16;
+    case DType::kBF16:
+      return &kBF16;
+    case DType::kF8E5M2:
+      return &kF8E5M2;
+    case DType::kF8E4M3FN:
+      return &kF8E4M3FN;
+    default:
+      return nullptr;
+  }
+}
 
 // long double, so that neither a double nor an int64 is rounded before it arrives.
-uint64_t encode_half(long double value, const Half& format) {
+uint64_t encode_narrow(long double value, const Narrow& format) {
   if (std::isnan(value)) return format.quiet_nan();
-  const uint64_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isinf(value)) return sign | format.infinity();
+  const uint64_t sign = std::signbit(value) ? format.sign_bit() : 0;
+  if (std::isinf(value)) return sign | format.beyond();
   if (value == 0) return sign;
   int exponent = 0;
   std::frexp(value, &exponent);
@@ -39,19 +62,22 @@ uint64_t encode_half(long double value, const Half& format) {
   const long double units = std::nearbyint(std::ldexp(std::abs(value), format.mantissa_bits - exponent));
   const uint64_t bits = (static_cast<uint64_t>(exponent + format.bias() - 1) << format.mantissa_bits) +
                         static_cast<uint64_t>(units);
-  return sign | std::min<uint64_t>(bits, format.infinity());
+  return sign | std::min<uint64_t>(bits, format.beyond());
 }
 
-double decode_half(uint64_t bits, const Half& format) {
-  const uint64_t magnitude = bits & 0x7FFF;
-  const uint64_t mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
+double decode_narrow(uint64_t bits, const Narrow& format) {
+  const bool negative = (bits & format.sign_bit()) != 0;
+  const uint64_t magnitude = bits & (format.sign_bit() - 1);
+  const uint64_t mantissa = magnitude & ((uint64_t{1} << format.mantissa_bits) - 1);
   const int exponent = static_cast<int>(magnitude >> format.mantissa_bits);
-  if (magnitude > format.infinity()) return std::numeric_limits<double>::quiet_NaN();
-  if (magnitude == format.infinity()) return (bits & 0x8000) != 0 ? -HUGE_VAL : HUGE_VAL;
-  const uint64_t units = exponent == 0 ? mantissa : mantissa | (1u << format.mantissa_bits);
+  if (magnitude >= format.beyond()) {
+    if (!format.infinities || magnitude > format.beyond()) return std::numeric_limits<double>::quiet_NaN();
+    return negative ? -HUGE_VAL : HUGE_VAL;
+  }
+  const uint64_t units = exponent == 0 ? mantissa : mantissa | (uint64_t{1} << format.mantissa_bits);
   const double value =
       std::ldexp(static_cast<double>(units), std::max(exponent, 1) - format.bias() - format.mantissa_bits);
-  return (bits & 0x8000) != 0 ? -value : value;
+  return negative ? -value : value;
 }
 
 uint64_t low_bytes(uint64_t bits, DType dtype) {
@@ -60,42 +86,15 @@ uint64_t low_bytes(uint64_t bits, DType dtype) {
 }
 
 uint64_t encode_float(long double value, DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return encode_half(value, kF16Format);
-    case DType::kBF16:
-      return encode_half(value, kBF16Format);
-    case DType::kF32:
-      return std::bit_cast<uint32_t>(static_cast<float>(value));
-    default:
-      return std::bit_cast<uint64_t>(static_cast<double>(value));
-  }
-}
-
-bool is_finite(uint64_t bits, DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return (bits & 0x7FFF) < kF16Format.infinity();
-    case DType::kBF16:
-      return (bits & 0x7FFF) < kBF16Format.infinity();
-    case DType::kF32:
-      return std::isfinite(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-    default:
-      return std::isfinite(std::bit_cast<double>(bits));
-  }
+  if (const Narrow* format = narrow_format(dtype)) return encode_narrow(value, *format);
+  if (dtype == DType::kF32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  return std::bit_cast<uint64_t>(static_cast<double>(value));
 }
 
 double decode_float(uint64_t bits, DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return decode_half(bits, kF16Format);
-    case DType::kBF16:
-      return decode_half(bits, kBF16Format);
-    case DType::kF32:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits));
-    default:
-      return std::bit_cast<double>(bits);
-  }
+  if (const Narrow* format = narrow_format(dtype)) return decode_narrow(bits, *format);
+  if (dtype == DType::kF32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  return std::bit_cast<double>(bits);
 }
 
 void append_hex(std::string& text, uint64_t bits, size_t bytes) {
@@ -106,8 +105,8 @@ void append_hex(std::string& text, uint64_t bits, size_t bytes) {
 
 void append_float(std::string& text, DType dtype, uint64_t bits) {
   const size_t bytes = dtype_size(dtype);
-  if (!is_finite(bits, dtype)) return append_hex(text, bits, bytes);
   const double value = decode_float(bits, dtype);
+  if (!std::isfinite(value)) return append_hex(text, bits, bytes);
   char digits[40];
   const auto end = dtype == DType::kF64
                        ? std::to_chars(digits, digits + sizeof digits, value).ptr

@@ -9,8 +9,9 @@
 namespace sluice::stablehlo::literal {
 
 // The bits of `value` as an element of `dtype`, in the low bytes. Floats round to the nearest, ties to even
-// (f16 and bf16 in one step, not through f32); integers drop the fraction; a predicate is value != 0. Throws
-// sluice::Error(kInvalidArgument) when an integer type cannot hold the number (NaN, infinity, out of range).
+// (narrow ones in one step, not through f32; f8E4M3FN has NaN where others have infinity); integers drop the
+// fraction; a predicate is value != 0. Throws sluice::Error(kInvalidArgument) when an integer type cannot
+// hold the number (NaN, infinity, out of range).
 uint64_t encode(double value, DType dtype);
 // Integers of another width wrap around, as C++ converts them.
 uint64_t encode(int64_t value, DType dtype);
@@ -18,7 +19,7 @@ uint64_t encode(int64_t value, DType dtype);
 // The element in row-major host memory.
 uint64_t load(const void* data, int64_t index, DType dtype);
 
-// The element type's least and greatest value: infinities for floats.
+// The element type's least and greatest value: infinities for floats (f8E4M3FN has none: its NaN).
 uint64_t lowest(DType dtype);
 uint64_t highest(DType dtype);
 

@@ -53,6 +53,29 @@ TEST(Literal, F16RoundsAsTheHardwareDoes) {
   EXPECT_EQ(literal::encode(kNaN, DType::kF16), 0x7E00u);
 }
 
+// The patterns of the OCP's "8-bit Floating Point Specification", revision 1.0, table 1.
+TEST(Literal, Float8HasTheFormatsPatterns) {
+  const std::pair<double, uint64_t> e4m3[] = {
+      {1, 0x38},    {448, 0x7E},  {0x1p-6, 0x08}, {0x1p-9, 0x01}, {0x1p-10, 0}, {464, 0x7E}, {465, 0x7F},
+      {kInf, 0x7F}, {kNaN, 0x7F}, {-448, 0xFE},   {-0.0, 0x80},   {17, 0x58},   {19, 0x5A}};
+  for (const auto& [value, bits] : e4m3) EXPECT_EQ(literal::encode(value, DType::kF8E4M3FN), bits) << value;
+  const std::pair<double, uint64_t> e5m2[] = {{1, 0x3C},     {57344, 0x7B}, {0x1p-14, 0x04}, {0x1p-16, 0x01},
+                                              {61439, 0x7B}, {61440, 0x7C}, {kInf, 0x7C},    {-kInf, 0xFC},
+                                              {kNaN, 0x7E},  {-0.0, 0x80}};
+  for (const auto& [value, bits] : e5m2) EXPECT_EQ(literal::encode(value, DType::kF8E5M2), bits) << value;
+  EXPECT_EQ(text_of(DType::kF8E4M3FN, 0x7E), "448.0");
+  EXPECT_EQ(text_of(DType::kF8E4M3FN, 0x7F), "0x7F");
+  EXPECT_EQ(text_of(DType::kF8E5M2, 0xFC), "0xFC");
+  // Every number has a text that is read back as the same bits.
+  for (const DType dtype : {DType::kF8E4M3FN, DType::kF8E5M2}) {
+    for (uint64_t bits = 0; bits < 256; ++bits) {
+      const std::string text = text_of(dtype, bits);
+      if (text.substr(0, 2) == "0x") continue;
+      EXPECT_EQ(literal::encode(std::stod(text), dtype), bits) << text;
+    }
+  }
+}
+
 // bf16 is the upper half of f32: the nearest of the two neighbours, the even one of a tie.
 TEST(Literal, BF16RoundsToTheNearestEven) {
   std::mt19937 random(2);

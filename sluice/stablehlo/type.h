@@ -18,6 +18,8 @@ enum class DType : uint8_t {
   kU16,
   kU32,
   kU64,
+  kF8E4M3FN,  // no infinity, one NaN; at most 448
+  kF8E5M2,
   kF16,
   kBF16,
   kF32,
@@ -27,15 +29,16 @@ enum class DType : uint8_t {
 };
 constexpr int kDTypeCount = static_cast<int>(DType::kC128) + 1;
 
-// "i1", "i8" … "ui8" … "bf16", "f32", "complex<f32>": as StableHLO's text writes them.
+// "i1", "i8" … "ui8" … "f8E5M2", "bf16", "f32", "complex<f32>": as StableHLO's text writes them.
 const char* dtype_name(DType dtype);
 // Bytes of one element in host memory (a predicate takes one byte).
 size_t dtype_size(DType dtype);
 
-constexpr bool is_float(DType d) { return d >= DType::kF16 && d <= DType::kF64; }
+constexpr bool is_float(DType d) { return d >= DType::kF8E4M3FN && d <= DType::kF64; }
+constexpr bool is_float8(DType d) { return d == DType::kF8E4M3FN || d == DType::kF8E5M2; }
 constexpr bool is_complex(DType d) { return d >= DType::kC64; }
 constexpr bool is_unsigned(DType d) { return d >= DType::kU8 && d <= DType::kU64; }
-constexpr bool is_integer(DType d) { return d > DType::kPred && d < DType::kF16; }
+constexpr bool is_integer(DType d) { return d > DType::kPred && d <= DType::kU64; }
 
 // The element type of a complex number's parts; any other type itself.
 constexpr DType real_dtype(DType d) {

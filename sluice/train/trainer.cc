@@ -74,6 +74,7 @@ Session start_session(const TrainOptions& options) {
   session.xla.devices = options.devices;
   session.xla.device_ids = options.device_ids;
   session.xla.cpu_kernels = options.cpu_kernels;
+  session.xla.detect_anomaly = options.detect_anomaly;
   session.xla.strict = options.strict;
   Session started = start(session);
   if (options.device == DeviceKind::kXla) set_sync_batch_norm(options.sync_batch_norm);

@@ -48,7 +48,8 @@ void bring(std::vector<at::Tensor>& tensors, int replicas) {
 // Whether anything but a NaN changed.
 bool differs(const at::Tensor& a, const at::Tensor& b) {
   const auto plain = [](const at::Tensor& t) {
-    return (t.is_complex() ? at::view_as_real(t) : t).nan_to_num();
+    if (t.is_complex()) return at::view_as_real(t).nan_to_num();
+    return (c10::isFloat8Type(t.scalar_type()) ? t.to(at::kFloat) : t).nan_to_num();
   };
   return !at::equal(plain(a), plain(b));
 }

@@ -234,10 +234,20 @@ const char* view_name(View view) {
 }
 
 at::ScalarType scalar_type(const std::string& name) {
-  static const std::map<std::string, at::ScalarType> types = {
-      {"f32", at::kFloat}, {"f64", at::kDouble}, {"f16", at::kHalf},         {"bf16", at::kBFloat16},
-      {"i64", at::kLong},  {"i32", at::kInt},    {"i16", at::kShort},        {"i8", at::kChar},
-      {"u8", at::kByte},   {"bool", at::kBool},  {"c64", at::kComplexFloat}, {"c128", at::kComplexDouble}};
+  static const std::map<std::string, at::ScalarType> types = {{"f32", at::kFloat},
+                                                              {"f64", at::kDouble},
+                                                              {"f16", at::kHalf},
+                                                              {"bf16", at::kBFloat16},
+                                                              {"i64", at::kLong},
+                                                              {"i32", at::kInt},
+                                                              {"i16", at::kShort},
+                                                              {"i8", at::kChar},
+                                                              {"u8", at::kByte},
+                                                              {"bool", at::kBool},
+                                                              {"c64", at::kComplexFloat},
+                                                              {"c128", at::kComplexDouble},
+                                                              {"f8e4m3fn", at::kFloat8_e4m3fn},
+                                                              {"f8e5m2", at::kFloat8_e5m2}};
   return types.at(name);
 }
 

@@ -11,8 +11,8 @@
 namespace sluice::conformance {
 namespace {
 
-const std::vector<std::string> kDTypes = {"f32", "f64", "f16", "bf16", "i64", "i32",
-                                          "i16", "i8",  "u8",  "bool", "c64", "c128"};
+const std::vector<std::string> kDTypes = {"f32", "f64", "f16",  "bf16", "i64",  "i32",      "i16",
+                                          "i8",  "u8",  "bool", "c64",  "c128", "f8e4m3fn", "f8e5m2"};
 
 bool is_dtype(std::string_view text) {
   return std::find(kDTypes.begin(), kDTypes.end(), text) != kDTypes.end();

@@ -60,6 +60,8 @@ TEST(Errors, OtherKindsOfTensorsAreRefusedInWords) {
   const torch::Tensor rows = torch::tensor({1, 2}, torch::kLong).to(test_device());
   EXPECT_THAT(thrown([&] { embedding->forward(rows).sum().backward(); }),
               testing::HasSubstr("sparse(false)"));
+  EXPECT_THAT(thrown([&] { (void)torch::quantize_per_tensor(there, 0.1, 0, torch::kQInt8); }),
+              testing::HasSubstr("quantized"));
   EXPECT_EQ(thrown([&] { (void)(there + 1).cpu(); }), "");
 }
 

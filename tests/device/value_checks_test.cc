@@ -135,5 +135,32 @@ TEST(ValueChecks, FetchEagerModeAndReplicasSayItToo) {
   restart();
 }
 
+TEST(ValueChecks, TheFirstNaNIsNamed) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  torch::Tensor x = torch::tensor({1.0F, 0.0F, -1.0F});
+  EXPECT_EQ(thrown([&] { x.to(test_device()).log().sum().item<float>(); }), "");
+  DeviceOptions options;
+  options.detect_anomaly = true;
+  restart(options);
+  torch::Tensor there = x.to(test_device());
+  EXPECT_THAT(thrown([&] { (there + 1).sub(1).log().mul(2).sum().item<float>(); }),
+              AllOf(HasSubstr("aten::log: its result holds NaN"), HasSubstr("nothing that program")));
+  EXPECT_EQ(thrown([&] { there.abs().log().mul(2).sum().item<float>(); }), "");  // -inf is a number
+  EXPECT_THAT(thrown([&] {
+                (torch::tensor({1.0F, NAN}).to(test_device()) + 1).sum().item<float>();
+              }),
+              HasSubstr("the program: an input holds NaN"));
+  // The value is right, and its gradient, inf times 0, is not.
+  torch::Tensor leaf = torch::zeros({3}, torch::TensorOptions(test_device()).requires_grad(true));
+  torch::Tensor loss = leaf.mul(0).sqrt().sum();
+  EXPECT_EQ(loss.item<float>(), 0);
+  EXPECT_THAT(thrown([&] {
+                loss.backward();
+                leaf.grad().sum().item<float>();
+              }),
+              HasSubstr("its result holds NaN"));
+  restart();
+}
+
 }  // namespace
 }  // namespace sluice::tests

@@ -62,6 +62,9 @@ double number_at(const char* at, DType dtype) {
     case DType::kC64:
     case DType::kC128:
       throw std::logic_error("a case gives the parts of complex numbers");
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
+      throw std::logic_error("a case converts float8");
     case DType::kF16:
       break;
   }

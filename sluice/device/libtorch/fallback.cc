@@ -150,10 +150,6 @@ void count_and_warn(const std::string& name, const std::string& why) {
                "): its operands are copied to the host each time; this is said once");
 }
 
-void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-  fall_back(op, stack, "no row");
-}
-
 [[noreturn]] void refuse(const c10::OperatorHandle& op, const char* what) {
   throw_error(Code::kUnimplemented, base::str(toString(op.schema().operator_name()), ": ", what));
 }
@@ -167,6 +163,11 @@ void refuse_quantized(const c10::OperatorHandle& op, c10::DispatchKeySet, torch:
       op,
       "quantized tensors cannot be on xla:0; fake_quantize_per_tensor_affine and its like train there, and "
       ".cpu() before quantizing gives LibTorch's own");
+}
+
+void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  if (op.schema().name().starts_with("aten::quantize_per_")) refuse_quantized(op, {}, stack);
+  fall_back(op, stack, "no row");
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ size_t element_bytes(c::PJRT_Buffer_Type type) {
     case c::kPred:
     case c::kS8:
     case c::kU8:
+    case c::kF8E5M2:
+    case c::kF8E4M3FN:
       return 1;
     case c::kS16:
     case c::kU16:

@@ -1,4 +1,4 @@
-#include "sluice/kernels/gemm/gemm_update.h"
+#include "sluice/kernels/rows/gemm_update.h"
 
 #include "sluice/kernels/gemm/gemm_panels.h"
 #include "sluice/kernels/prepared.h"

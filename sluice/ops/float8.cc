@@ -1,0 +1,87 @@
+// float8 (e4m3fn and e5m2): its products, and the rows of other families that take it. As in LibTorch it is a
+// type to keep numbers in: arithmetic is refused, except products, which are scaled.
+#include "sluice/ops/row_types.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sluice/base/strings.h"
+#include "sluice/ops/common.h"
+
+namespace sluice::ops {
+namespace {
+
+// A scale of the whole operand (one number), or of each of its rows or columns, broadcast to [M, N] of the
+// product. `dim`: which of them, 0 for the rows of `self`, 1 for the columns of `mat2`.
+Value scale_of(Emit& e, std::string_view name, const Dims& product, int64_t dim) {
+  const Value scale = e.tensor(name);
+  Dims by_line = {1, 1};
+  by_line[static_cast<size_t>(dim)] = product[static_cast<size_t>(dim)];
+  e.check(scale.dtype() == DType::kF32 && (scale.type().numel() == 1 || scale.dims() == by_line),
+          base::str("expected '", name, "' of Float with one element or of shape [",
+                    base::join(by_line, ", "), "], found ", in_words(scale)));
+  return e.b.broadcast(scale.type().numel() == 1 ? e.b.reshape(scale, {}) : scale, product);
+}
+
+// scale_a scale_b (self @ mat2) + bias, computed in f32. XLA's GPU compiler makes a float8 GEMM of a product
+// whose operands are converted from float8; elsewhere the conversion is what happens.
+Values scaled_mm(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self"), mat2 = e.tensor("mat2");
+  e.check(self.rank() == 2 && mat2.rank() == 2 && self.dim(1) == mat2.dim(0) &&
+              stablehlo::is_float8(self.dtype()) && stablehlo::is_float8(mat2.dtype()),
+          base::str("expected float8 matrices [M, K] and [K, N], found ", in_words(self), " and ",
+                    in_words(mat2)));
+  const Dims dims = {self.dim(0), mat2.dim(1)};
+  Value product = b.dot_general(b.convert(self, DType::kF32), b.convert(mat2, DType::kF32),
+                                {.lhs_contract = {1}, .rhs_contract = {0}});
+  const Value scale = b.multiply(scale_of(e, "scale_a", dims, 0), scale_of(e, "scale_b", dims, 1));
+  product = b.multiply(product, scale);
+  if (const Value bias = e.tensor_or_empty("bias")) {
+    e.check(bias.dims() == Dims{dims[1]},
+            base::str("expected a 'bias' of ", dims[1], " elements, found ", in_words(bias)));
+    product = b.add(product, b.broadcast(to(b, bias, DType::kF32), dims));
+  }
+  const DType dtype = e.dtype("out_dtype").value_or(self.dtype());
+  if (const Value result_scale = e.tensor_or_empty("scale_result");
+      result_scale && stablehlo::is_float8(dtype)) {
+    product = b.multiply(product, b.broadcast(b.reshape(result_scale, {}), dims));
+  }
+  return {to(b, product, dtype)};
+}
+
+constexpr Row kRows[] = {
+    {.name = "aten::_scaled_mm", .emit = scaled_mm},
+};
+
+// Sorted. What LibTorch's own CPU takes: rows that move, choose or compare elements, and products.
+constexpr std::array kTakeFloat8 = std::to_array<std::string_view>({
+    "aten::_scaled_mm",    "aten::abs",
+    "aten::cat",           "aten::constant_pad_nd",
+    "aten::eq.Scalar",     "aten::eq.Tensor",
+    "aten::fill.Scalar",   "aten::fill.Tensor",
+    "aten::flip",          "aten::index.Tensor",
+    "aten::index_put",     "aten::index_select",
+    "aten::isnan",         "aten::ne.Scalar",
+    "aten::ne.Tensor",     "aten::repeat",
+    "aten::roll",          "aten::select_scatter",
+    "aten::slice_scatter", "aten::stack",
+    "aten::where.self",    "aten::zero",
+    "sluice::as_type",     "sluice::broadcast",
+    "sluice::convert",     "sluice::grow",
+    "sluice::view",        "sluice::view_write",
+    "sluice::zeros",
+});
+static_assert(std::is_sorted(kTakeFloat8.begin(), kTakeFloat8.end()));
+
+}  // namespace
+
+std::span<const std::string_view> names_of_float8_rows() { return kTakeFloat8; }
+
+bool takes_float8(const Row& row) {
+  return std::binary_search(kTakeFloat8.begin(), kTakeFloat8.end(), row.name);
+}
+
+std::span<const Row> float8_rows() { return kRows; }
+
+}  // namespace sluice::ops
