@@ -58,7 +58,10 @@ endif()
 if(PROJECT_IS_TOP_LEVEL)
   find_program(SLUICE_CCACHE ccache)
   if(SLUICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${SLUICE_CCACHE})
+    # What one clone has compiled, another finds: nothing that is cached names the clone's folder. Unity files include by
+    # absolute names, so __FILE__ must not give them.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${SLUICE_CCACHE})
+    add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   endif()
   find_program(SLUICE_LLD ld.lld)
   if(SLUICE_LLD)
