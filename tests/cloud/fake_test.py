@@ -375,6 +375,15 @@ class Operations(FakeTest):
         self.assertEqual((done["status"], done["error"]["errors"][0]["code"]), ("DONE", "ZONE_RESOURCE_POOL_EXHAUSTED"))
         self.assertEqual(FAKE.left(), [f"{HERE}/nodes/n"])
 
+    def test_which_operations_fail(self):
+        def codes(names):
+            return [self.finish(self.nodes.create(parent=HERE, nodeId=name, body=NODE).execute()).get("error", {}).get("code")
+                    for name in names]
+        FAKE.set(late_failures=[{"method": r"nodes\.create", "skip": 1, "times": 2, "code": 14}])
+        self.assertEqual(codes("abcd"), [None, 14, 14, None])
+        FAKE.set(late_failures=[{"each": True, "code": 13}])
+        self.assertEqual(codes("efef"), [13, 13, None, None])
+
     def test_an_operation_that_never_ends(self):
         FAKE.set(never_ending=[{"method": r"nodes\.create"}])
         operation = self.nodes.create(parent=HERE, nodeId="n", body=NODE).execute()

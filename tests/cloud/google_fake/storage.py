@@ -184,6 +184,8 @@ def find_object(call):
     held = thing.private["objects"].get(call.get("object"))
     if held is None:
         raise Refusal(404, f"No such object: {call.get('bucket')}/{call.get('object')}")
+    if call.get("generation") not in (None, held[1]["generation"]):
+        raise Refusal(404, f"No such object: {call.get('bucket')}/{call.get('object')}#{call.get('generation')}")
     return thing, held
 
 
