@@ -90,6 +90,9 @@ google::Outcome<Slice> create_slice(Cloud& cloud, const SliceWish& wish);
 google::Outcome<Slice> find_slice(Cloud& cloud, const std::string& name, const std::string& zone = "");
 // All, also what is not ours; `unreachable`: zones that did not answer.
 google::Outcome<std::vector<Slice>> list_slices(Cloud& cloud, std::vector<std::string>* unreachable);
+// Those of the Cloud TPU API alone, in one zone or in all ("-").
+google::Outcome<std::vector<Slice>> list_tpu_slices(Cloud& cloud, const std::string& zone,
+                                                    std::vector<std::string>* unreachable);
 // Waits until its state is READY; kWrongState when it went to one that never becomes so, saying why.
 google::Outcome<Slice> wait_for_slice(Cloud& cloud, const std::string& name, const std::string& zone,
                                       double timeout);
