@@ -165,7 +165,7 @@ def check_request(method, path, query_text, body):
 def body_faults(method, parameters, body):
     if method.schema is None:
         return [] if body in (None, {}) else [{"field": "", "message": f"{method.id} takes no body"}]
-    if body is None:
+    if body is None or isinstance(body, bytes):  # bytes: an upload
         return []
     if not isinstance(body, dict):
         return [{"field": "", "message": "Invalid JSON payload received. An object is expected"}]
