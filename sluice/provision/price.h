@@ -1,0 +1,27 @@
+// What things cost an hour, by list prices with a date: never the bill.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/google/json.h"
+
+namespace sluice::provision {
+
+inline constexpr double kHoursPerMonth = 730;
+
+// US dollars an hour. Nothing where there is no list price (tpu7x, machine types that are not known).
+std::optional<double> tpu_price(const std::string& type, bool spot, int slices = 1);
+// Of a Compute Engine machine type ("n2-standard-16", "e2-custom-4-8192").
+std::optional<double> machine_price(const std::string& type, bool spot);
+// Of a disk ("pd-balanced", "hyperdisk-ml") of so many GiB, and of a Filestore share by its tier.
+std::optional<double> disk_price(const std::string& type, double gib);
+std::optional<double> filestore_price(const std::string& tier, double gib);
+
+// "2026, us-central1 list".
+std::string price_date();
+// "64.00", "0.034"; "?" without a price.
+std::string dollars(const std::optional<double>& amount);
+
+}  // namespace sluice::provision
