@@ -7,16 +7,20 @@ namespace sluice::provision {
 
 std::string host_name(const std::string& node, int worker) { return base::str(node, "-w-", worker); }
 
-std::string ssh_config(const SshSettings& settings) {
-  std::string text = base::str("# Written by sluice for the TPU ", settings.node, ".\n");
-  for (size_t i = 0; i < settings.workers.size(); ++i) {
-    const int worker = static_cast<int>(i);
-    text += base::str("Host ", host_name(settings.node, worker), "\n  HostName ", settings.workers[i].connect,
-                      "\n  HostKeyAlias ", host_key_alias(settings.node_id, worker), '\n');
+std::string ssh_config(const std::vector<SshSettings>& nodes) {
+  const SshSettings& all = nodes.front();
+  std::string text = base::str("# Written by sluice for the TPU ", all.node, ".\n");
+  for (const SshSettings& node : nodes) {
+    for (size_t i = 0; i < node.workers.size(); ++i) {
+      const int worker = static_cast<int>(i);
+      text += base::str("Host ", host_name(node.node, node.first + worker), "\n  HostName ",
+                        node.workers[i].connect, "\n  HostKeyAlias ", host_key_alias(node.node_id, worker),
+                        '\n');
+    }
   }
-  text += base::str("Host ", settings.node, "-w-*\n  User \"", settings.user, "\"\n  IdentityFile \"",
-                    settings.key, "\"\n  UserKnownHostsFile \"", settings.known_hosts, "\"\n",
-                    "  GlobalKnownHostsFile none\n  IdentitiesOnly yes\n  CheckHostIP no\n"
+  text += base::str("Host ", all.node, "-w-*\n  User \"", all.user, "\"\n  IdentityFile \"", all.key,
+                    "\"\n  UserKnownHostsFile \"", all.known_hosts,
+                    "\"\n  GlobalKnownHostsFile none\n  IdentitiesOnly yes\n  CheckHostIP no\n"
                     "  HashKnownHosts no\n  StrictHostKeyChecking yes\n  UpdateHostKeys no\n"
                     "Match all\n  Include ~/.ssh/config\n  Include /etc/ssh/ssh_config\n");
   return text;

@@ -12,8 +12,10 @@ struct WorkerAddress {
   std::string internal;  // by which the workers reach each other
 };
 
+// Of one node; a slice of several has one after the other.
 struct SshSettings {
-  std::string node, node_id;
+  std::string node, node_id;  // the slice's name, and the number that the service gave the node
+  int first = 0;              // the slice's number of this node's worker 0
   std::vector<WorkerAddress> workers;
   std::string user, key, known_hosts;  // paths are absolute
 };
@@ -21,7 +23,7 @@ struct SshSettings {
 // The name by which ssh knows a worker in that file: "v4-w-0".
 std::string host_name(const std::string& node, int worker);
 
-// Our settings come first and win; the user's own file follows (jump hosts, proxies), and the system's.
-std::string ssh_config(const SshSettings& settings);
+// `nodes`: at least one. Our settings come first and win; the user's own file follows (jump hosts, proxies), and the system's.
+std::string ssh_config(const std::vector<SshSettings>& nodes);
 
 }  // namespace sluice::provision
