@@ -1,10 +1,11 @@
-"""The endpoints under /_fake/, for tests; and a world made from a configuration.
+"""The endpoints under /_fake/, for tests.
 
 GET  state        everything that exists with its cost; ?all=1 also with bodies
 GET  empty        {"empty", "left": [names]}: what exists beyond what was given
 GET  log          the entries of the log, ?after=n
 POST preempt      {"name": end of a node's name, "state": a node's state or "vanish"}
 POST maintenance  {"name", "starts", "ends", "status", "type", "health"}
+POST add          an entry as of "resources"
 POST edit         {"name", "body": {…}} changes what a resource shows; {"name", "remove": true} takes it away
 POST set          {key: value} of the configuration: quotas, zones, unreachable, denied_permissions, services, …
 POST clock        {"advance": seconds} or {"speed": factor}
@@ -15,17 +16,8 @@ POST stop         ends the server"""
 import json
 import threading
 
-from . import tpu_limits, tpu_nodes, tpu_queue
-from .resources import given
-from .world import World, stamp
-
-
-def make_world(config):
-    world = World(config)
-    world.rates[tpu_nodes.KIND] = tpu_nodes.hourly
-    world.idle_work.append(tpu_queue.waiting)
-    given(world)
-    return world
+from . import compute_instances, services, tpu_limits, tpu_nodes
+from .world import stamp
 
 
 def things_like(world, name):
@@ -69,6 +61,15 @@ def preempt(fake, _, body):
     for thing in things_like(fake.world, body["name"]):
         if thing.kind == tpu_nodes.KIND:
             tpu_limits.preempt(fake.world, thing, body.get("state", "PREEMPTED"))
+        elif thing.kind == compute_instances.instances.kind:
+            compute_instances.preempt(fake.world, thing, body.get("state", "TERMINATED"))
+    return {}
+
+
+def add(fake, _, body):
+    thing = services.add(fake.world, body)
+    if thing.given:
+        fake.world.given_names.append(thing.name)
     return {}
 
 
@@ -121,7 +122,7 @@ def stop(fake, *_):
     return {}
 
 
-CALLS = {("GET", "state"): state, ("GET", "empty"): empty, ("GET", "log"): log, ("POST", "preempt"): preempt,
+CALLS = {("GET", "state"): state, ("GET", "empty"): empty, ("GET", "log"): log, ("POST", "preempt"): preempt, ("POST", "add"): add,
          ("POST", "maintenance"): maintenance, ("POST", "edit"): edit, ("POST", "set"): set_config,
          ("POST", "clock"): clock, ("POST", "faults"): faults, ("POST", "reset"): reset, ("POST", "stop"): stop}
 

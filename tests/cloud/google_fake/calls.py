@@ -1,5 +1,7 @@
 """A call that has passed the schema, and the functions that answer calls, by method id."""
 
+import copy
+
 from . import catalog
 from .refusal import Refusal
 from .world import valid_request_id
@@ -19,12 +21,13 @@ def answers(*method_ids):
 class Call:
     def __init__(self, world, method, parameters, body, raw=b"", headers=None):
         self.world, self.method, self.parameters = world, method, parameters
-        self.body = body if body is not None else {}
+        self.body = copy.deepcopy(body) if isinstance(body, dict) else {}
         self.raw = raw
         self.headers = headers or {}
         self.id = method.id
         self.service = method.document.service
         self.document = method.document
+        self.answer_status, self.answer_headers = None, {}
 
     def get(self, name, default=None):
         return self.parameters.get(name, default)

@@ -9,7 +9,7 @@ import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-from . import admin, discovery, gate
+from . import admin, discovery, gate, services, storage
 from .calls import ANSWERS, Call
 from .faults import Faults
 from .refusal import Refusal, bad_request
@@ -31,7 +31,7 @@ class Fake:
     def reset(self, config):
         """A new world; the log goes on."""
         self.config = config
-        self.world = admin.make_world(config)
+        self.world = services.make_world(config)
         self.faults = Faults(config.get("faults", []))
 
     def next_number(self):
@@ -97,13 +97,20 @@ class Handler(BaseHTTPRequestHandler):
                  "had_authorization": "Authorization" in self.headers,
                  "user_project": self.headers.get("x-goog-user-project"), "user_agent": self.headers.get("User-Agent"),
                  "spoilt": None}
+        if service == "storage" and self.command == "PUT" and "upload_id" in entry["query"]:
+            entry["method_id"] = "storage.objects.insert"  # a piece of a resumable upload
         spoil = fake.faults.of(number, self.command, url.path, entry["method_id"])
         kind = spoil["kind"] if spoil else None
         entry["spoilt"] = kind
         handled = kind not in ("status", "reset") and not (kind == "hold" and spoil.get("handled") is False)
-        body, problem = parse_body(self.headers, raw, method)
+        piece = entry["method_id"] == "storage.objects.insert" and method is None
+        body, problem = (raw, []) if piece else parse_body(self.headers, raw, method)
         entry["body"] = body if not isinstance(body, bytes) else f"{len(raw)} bytes"
-        if handled:
+        if handled and piece:
+            with fake.world.lock:
+                status, answer, headers = storage.resume(fake.world, entry["query"]["upload_id"],
+                                                         self.headers.get("Content-Range"), raw)
+        elif handled:
             status, answer, headers = self.handled(method, service, url, body, raw, problem, entry)
         elif kind == "status":
             status, answer, headers = spoilt_status(spoil, service)
@@ -150,12 +157,12 @@ class Handler(BaseHTTPRequestHandler):
                     entry["faults"].append(f"the fake does not know how to answer {method.id}")
                     raise Refusal(501, f"{method.id} is not in this fake")
                 answer = ANSWERS[method.id](call)
-                status = 204 if answer is None else 200
+                status = call.answer_status or (204 if answer is None else 200)
                 text = json.dumps(answer) if not isinstance(answer, bytes) else None
             own = discovery.response_faults(method, json.loads(text)) if text is not None else []
             if own:
                 entry["faults"] += [f"the fake's answer: {fault['field']}: {fault['message']}" for fault in own]
-            return status, answer if text is None else json.loads(text), {}
+            return status, answer if text is None else json.loads(text), call.answer_headers
         except Refusal as refusal:
             return refusal.code, refusal.body(service), refusal.headers
         except Exception:  # a mistake of the fake's own: seen in the log, never a hang

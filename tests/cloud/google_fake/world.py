@@ -64,7 +64,10 @@ class World:
         self.history = []  # what happened without a request, and what was deleted
         self.spent_before = 0.0  # by what is gone
         self.rates = {}  # kind -> thing -> $ an hour
-        self.idle_work = []  # looked at whenever time passes
+        self.idle_work = []  # called whenever time passes
+        self.given_names = []
+        self.metadata = {}  # of projects: commonInstanceMetadata
+        self.uploads = {}  # resumable uploads under way
         self.counter = 0
         self.zones = config.get("zones") or {zone: {} for zone in catalog.ZONES}
         self.projects = config.get("projects", ["p"])
