@@ -18,6 +18,8 @@ Verb estimate_verb(std::vector<std::string> command);
 Verb compile_worker_verb();
 Verb devices_verb();
 Verb run_verb();
+Verb keep_verb();
+Verb task_verb();
 Verb data_verb();
 Verb completion_verb();
 // Writes docs/flags.md; not for people.

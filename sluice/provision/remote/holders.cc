@@ -8,7 +8,7 @@ namespace {
 
 // A chip by the end of its path, so that a container's view of it counts too. Where users are not root, sudo is asked,
 // as only root sees what other users' processes have open.
-constexpr char kFindHolders[] = R"(
+constexpr char kFindHolders[] = R"SH(
 if [ "$(id -u)" = 0 ]; then as_root() { "$@"; }
 elif sudo -n true 2>/dev/null; then as_root() { sudo -n "$@"; }
 else as_root() { "$@"; }; echo partial; fi
@@ -16,9 +16,9 @@ find_holders() {
   as_root find /proc/[0-9]*/fd -maxdepth 1 \( -lname '*/dev/accel[0-9]*' -o -lname '*/dev/vfio/[0-9]*' \
     -o -lname '/tmp/libtpu_lockfile' \) -printf '%p %l\n' 2>/dev/null | sort -u
 }
-)";
+)SH";
 
-constexpr char kShowHolders[] = R"(
+constexpr char kShowHolders[] = R"SH(
 me=$(id -u)
 find_holders | while read -r path device; do
   process=${path#/proc/} process=${process%%/*}
@@ -34,9 +34,9 @@ done
 grep -lzx supervise /proc/[0-9]*/cmdline 2>/dev/null | while read -r path; do
   tr '\0' '\n' <"$path" 2>/dev/null | sed -n 's|^.*/sluice/workers/\([^/]*\)/\([^/]*\)/supervisor\.sh$|worker \1 \2|p'
 done | sort -u
-)";
+)SH";
 
-constexpr char kEndHolders[] = R"(
+constexpr char kEndHolders[] = R"SH(
 mine() { [ "$(stat -c %u "/proc/$1" 2>/dev/null)" = "$(id -u)" ] && find_holders | grep -q "^/proc/$1/"; }
 left() { for process in $processes; do mine "$process" && echo "$process"; done; }
 waited=0
@@ -46,7 +46,7 @@ for signal in INT TERM KILL; do
   while [ "$waited" -lt "$until" ] && [ -n "$(left)" ]; do sleep 0.1; waited=$((waited + 1)); done
 done
 for process in $(left); do echo "left $process"; done
-)";
+)SH";
 
 bool to_number(const std::string& text, double& number) {
   const auto [at, problem] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <csignal>
+#include <thread>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
@@ -204,6 +205,13 @@ base::Status KeptSlice::remove_slice() {
 base::Status KeptSlice::create_slice() {
   SliceWish wish = wish_;
   wish.wait_until = cloud_.now() + options_.capacity_seconds;
+  // Hunting may take long, and looks at this flag alone.
+  const std::jthread watching([this](const std::stop_token& end) {
+    while (!end.stop_requested()) {
+      if (signals_.count() > 0) cancelled_ = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
   const auto made = provision::create_slice(cloud_, wish);
   if (cancelled_) return base::fail(Code::kCancelled, "told to stop");
   if (!made) {
