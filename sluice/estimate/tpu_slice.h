@@ -21,6 +21,7 @@ struct TpuGeneration {
   double memory_gb_per_second;  // peak
   double on_demand, spot;       // US dollars a chip-hour; 0: no list price
   std::vector<int> sizes;       // the numbers that names have, ascending
+  std::string runtime;          // the software version of Cloud TPU nodes; "": only Compute Engine has them
 };
 
 // When and where the prices above were read.

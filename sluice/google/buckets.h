@@ -29,7 +29,7 @@ class Buckets {
   Outcome<Bucket> patch(const std::string& name, const Json& body);
   // kWrongState while there are objects in it.
   Done remove(const std::string& name);
-  // The names of up to `limit` objects (of all, versions too, when 0), and deleting one.
+  // The names of up to `limit` objects (0: of all), and deleting one, which may be gone already.
   Outcome<std::vector<std::string>> objects(const std::string& name, int limit = 0);
   Done remove_object(const std::string& name, const std::string& object);
 

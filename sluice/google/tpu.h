@@ -99,7 +99,6 @@ class Tpu {
   Outcome<std::vector<std::string>> accelerator_types(const std::string& zone);
   Outcome<std::vector<std::string>> runtime_versions(const std::string& zone);
   Outcome<std::vector<std::string>> locations();
-  // The service identity of Cloud TPU, a service account's address.
   const std::string& project() const { return project_; }
   Api& api() { return api_; }
 

@@ -43,6 +43,7 @@ struct SliceWish {
   double wait_until = 0;     // seconds since 1970 until which to queue and hunt; 0: one look at each zone
   int slices = 1;
   bool queued = false;              // by a queued resource even where a node alone would do
+  double zone_wait = 120;  // seconds that a queue entry may wait in one zone while others are left to try
   std::string runtime;              // "": the generation's
   std::string network, subnetwork;  // "": the project's default
   bool external_ips = true;
@@ -90,6 +91,9 @@ google::Outcome<Slice> create_slice(Cloud& cloud, const SliceWish& wish);
 google::Outcome<Slice> find_slice(Cloud& cloud, const std::string& name, const std::string& zone = "");
 // All, also what is not ours; `unreachable`: zones that did not answer.
 google::Outcome<std::vector<Slice>> list_slices(Cloud& cloud, std::vector<std::string>* unreachable);
+// Those of the Cloud TPU API alone, in one zone or in all ("-").
+google::Outcome<std::vector<Slice>> list_tpu_slices(Cloud& cloud, const std::string& zone,
+                                                    std::vector<std::string>* unreachable);
 // Waits until its state is READY; kWrongState when it went to one that never becomes so, saying why.
 google::Outcome<Slice> wait_for_slice(Cloud& cloud, const std::string& name, const std::string& zone,
                                       double timeout);

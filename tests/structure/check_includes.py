@@ -5,32 +5,34 @@ import sys
 from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
-ROOMS = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "patterns", "device", "replica", "data",
-         "models", "session", "train", "pod", "cli"]
+ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "patterns", "device", "replica",
+         "data", "models", "session", "train", "pod", "provision", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
-    "pjrt": ["stablehlo"],
-    "estimate": ["cloud"],
-    "collectives": ["cloud", "estimate"],
-    "kernels": ["cloud", "estimate", "collectives"],
-    "patterns": ["cloud", "pjrt", "estimate", "collectives", "kernels"],
-    "ops": ["cloud", "pjrt", "estimate", "collectives", "kernels"],
-    "device": ["cloud", "estimate"],
-    "replica": ["cloud", "estimate", "kernels"],
-    "data": ["stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
-    "models": ["cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
-    "session": ["estimate", "collectives", "kernels", "patterns", "ops"],
-    "train": ["estimate", "collectives", "kernels", "patterns", "ops"],
-    "pod": ["stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "session", "train"],
+    "pjrt": ["google", "stablehlo"],
+    "google": [],
+    "estimate": ["google", "cloud"],
+    "collectives": ["google", "cloud", "estimate"],
+    "kernels": ["google", "cloud", "estimate", "collectives"],
+    "patterns": ["google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
+    "ops": ["google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
+    "device": ["google", "cloud", "estimate"],
+    "replica": ["google", "cloud", "estimate", "kernels"],
+    "data": ["google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
+    "models": ["google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
+    "session": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
+    "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
+    "pod": ["google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "session", "train"],
+    "provision": ["stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "session", "train"],
 }
-WITHOUT_LIBTORCH = ["base", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "data", "pod"]
+WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "data", "pod", "provision"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
 FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "convolution"],
-           "ops": ["indexing", "images", "linear_algebra"]}
+           "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"]}
 FACADES = {"data": ["dataset.h", "dataset_settings.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")

@@ -1,0 +1,218 @@
+#include "sluice/google/compute.h"
+
+#include <cstdio>
+#include <random>
+
+#include "sluice/base/strings.h"
+
+namespace sluice::google {
+namespace {
+
+const std::string kRoot = "/compute/v1/";
+
+std::string where(const Scope& scope) { return scope.level == Scope::kGlobal ? "" : " in " + scope.name; }
+
+}  // namespace
+
+std::string region_of_zone(const std::string& zone) { return zone.substr(0, zone.rfind('-')); }
+
+std::string new_request_id() {
+  std::random_device random;
+  const auto word = [&] { return static_cast<unsigned>(random()); };
+  const unsigned b = word(), c = word();
+  char text[40];
+  // Version 4 of RFC 4122: 122 bits by chance.
+  std::snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%04x%08x", word(), b >> 16, b & 0xfff,
+                0x8000 | (c & 0x3fff), c >> 16, word());
+  return text;
+}
+
+std::string Compute::name_of(const Scope& scope, const std::string& collection,
+                             const std::string& name) const {
+  const std::string place = scope.level == Scope::kGlobal   ? "global"
+                            : scope.level == Scope::kRegion ? "regions/" + scope.name
+                                                            : "zones/" + scope.name;
+  return base::str("projects/", project_, "/", place, "/", collection, name.empty() ? "" : "/", name);
+}
+
+std::string Compute::path(const Scope& scope, const std::string& collection) const {
+  return kRoot + name_of(scope, collection, "");
+}
+
+Outcome<Operation> Compute::mutate(Call call) {
+  call.service = Service::kCompute;
+  // The same id in each try: what was lost on the way back happens once.
+  call.query.emplace_back("requestId", new_request_id());
+  GOOGLE_TRY(const Json answer, api_.call(call));
+  return operation_of(Service::kCompute, "", answer, call.what);
+}
+
+Outcome<Json> Compute::get(const Scope& scope, const std::string& collection, const std::string& name) {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = path(scope, collection) + "/" + name;
+  call.what = base::str(collection, "/", name, where(scope));
+  return api_.call(call);
+}
+
+Outcome<Operation> Compute::insert(const Scope& scope, const std::string& collection, const Json& body,
+                                   std::vector<std::pair<std::string, std::string>> query) {
+  Call call;
+  call.method = "POST";
+  call.path = path(scope, collection);
+  call.query = std::move(query);
+  call.body = body;
+  call.what = base::str("creating ", collection, "/", text(body, "name"), where(scope));
+  return mutate(std::move(call));
+}
+
+Outcome<Operation> Compute::remove(const Scope& scope, const std::string& collection,
+                                   const std::string& name) {
+  Call call;
+  call.method = "DELETE";
+  call.path = path(scope, collection) + "/" + name;
+  call.what = base::str("deleting ", collection, "/", name, where(scope));
+  return mutate(std::move(call));
+}
+
+Outcome<Operation> Compute::patch(const Scope& scope, const std::string& collection, const std::string& name,
+                                  const Json& body) {
+  Call call;
+  call.method = "PATCH";
+  call.path = path(scope, collection) + "/" + name;
+  call.body = body;
+  call.what = base::str("changing ", collection, "/", name, where(scope));
+  return mutate(std::move(call));
+}
+
+Outcome<Operation> Compute::act(const Scope& scope, const std::string& collection, const std::string& name,
+                                const std::string& action, const Json& body,
+                                std::vector<std::pair<std::string, std::string>> query) {
+  Call call;
+  call.method = "POST";
+  call.path = path(scope, collection) + "/" + name + "/" + action;
+  call.query = std::move(query);
+  call.body = body;
+  call.what = base::str(action, " of ", collection, "/", name, where(scope));
+  return mutate(std::move(call));
+}
+
+Outcome<Listed<Json>> Compute::list(const Scope& scope, const std::string& collection,
+                                    const std::string& filter) {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = path(scope, collection);
+  call.query = {{"returnPartialSuccess", "true"}};
+  if (!filter.empty()) call.query.emplace_back("filter", filter);
+  call.what = base::str("the list of ", collection, where(scope));
+  Listed<Json> listed;
+  GOOGLE_TRY(const Json all, api_.pages(call, "items", &listed.unreachable));
+  listed.items = all.get<std::vector<Json>>();
+  return listed;
+}
+
+Outcome<Listed<Json>> Compute::aggregated(const std::string& collection, const std::string& filter) {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = base::str(kRoot, "projects/", project_, "/aggregated/", collection);
+  call.query = {{"returnPartialSuccess", "true"}};
+  if (!filter.empty()) call.query.emplace_back("filter", filter);
+  call.what = base::str("the list of all ", collection);
+  const auto query = call.query;
+  Listed<Json> listed;
+  while (true) {
+    GOOGLE_TRY(const Json page, api_.call(call));
+    // {"zones/a": {"disks": […]}, "zones/b": {"warning": {"code": "UNREACHABLE"}}}.
+    for (const auto& [scope, part] : at(page, "items").items()) {
+      if (text(part, "warning.code") == "UNREACHABLE") listed.unreachable.push_back(last_piece(scope));
+      for (const Json& item : elements(part, collection)) listed.items.push_back(item);
+    }
+    for (const std::string& place : google::items(page, "unreachables"))
+      listed.unreachable.push_back(last_piece(place));
+    const std::string token = text(page, "nextPageToken");
+    if (token.empty()) return listed;
+    call.query = query;
+    call.query.emplace_back("pageToken", token);
+  }
+}
+
+Outcome<std::vector<Json>> Compute::managed_instances(const Scope& scope, const std::string& group) {
+  Call call;
+  call.service = Service::kCompute;
+  call.method = "POST";
+  call.reads = true;
+  call.path = path(scope, "instanceGroupManagers") + "/" + group + "/listManagedInstances";
+  call.what = base::str("the instances of the group ", group, where(scope));
+  GOOGLE_TRY(const Json all, api_.pages(call, "managedInstances", nullptr));
+  return all.get<std::vector<Json>>();
+}
+
+Outcome<Json> Compute::serial_output(const std::string& zone, const std::string& instance, double start) {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = path(Scope::zone(zone), "instances") + "/" + instance + "/serialPort";
+  call.query = {{"start", std::to_string(static_cast<long long>(start))}};
+  call.what = base::str("the serial port of ", instance, " in ", zone);
+  return api_.call(call);
+}
+
+Outcome<std::vector<Json>> Compute::guest_attributes(const std::string& zone, const std::string& instance,
+                                                     const std::string& query_path) {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = path(Scope::zone(zone), "instances") + "/" + instance + "/getGuestAttributes";
+  call.query = {{"queryPath", query_path}};
+  call.what = base::str("the guest attributes of ", instance, " in ", zone);
+  GOOGLE_TRY(const Json answer, api_.call(call));
+  return elements(answer, "queryValue.items");
+}
+
+Outcome<Operation> Compute::set_labels(const Scope& scope, const std::string& collection,
+                                       const std::string& name, const Texts& labels) {
+  GOOGLE_TRY(const Json now, get(scope, collection, name));
+  return act(scope, collection, name, "setLabels",
+             {{"labels", labels}, {"labelFingerprint", text(now, "labelFingerprint")}});
+}
+
+Outcome<Json> Compute::project_json() {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = base::str(kRoot, "projects/", project_);
+  call.what = base::str("the project ", project_);
+  return api_.call(call);
+}
+
+Outcome<Operation> Compute::set_common_metadata(const Json& metadata) {
+  Call call;
+  call.method = "POST";
+  call.path = base::str(kRoot, "projects/", project_, "/setCommonInstanceMetadata");
+  call.body = metadata;
+  call.what = base::str("the metadata of the project ", project_);
+  return mutate(std::move(call));
+}
+
+Outcome<std::vector<Quota>> Compute::region_quotas(const std::string& region) {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = base::str(kRoot, "projects/", project_, "/regions/", region);
+  call.what = base::str("the region ", region);
+  GOOGLE_TRY(const Json json, api_.call(call));
+  std::vector<Quota> quotas;
+  for (const Json& one : elements(json, "quotas"))
+    quotas.push_back({text(one, "metric"), number(one, "limit"), number(one, "usage"), region, true});
+  return quotas;
+}
+
+Outcome<std::vector<std::string>> Compute::zones(const std::string& region) {
+  Call call;
+  call.service = Service::kCompute;
+  call.path = base::str(kRoot, "projects/", project_, "/zones");
+  call.what = base::str("the zones");
+  GOOGLE_TRY(const Json all, api_.pages(call, "items", nullptr));
+  std::vector<std::string> names;
+  for (const Json& zone : all)
+    if (region.empty() || region_of_zone(text(zone, "name")) == region) names.push_back(text(zone, "name"));
+  return names;
+}
+
+}  // namespace sluice::google

@@ -1,0 +1,83 @@
+// What the environment says of Google: where its services are, who asks, and about which project.
+#include <regex>
+
+#include "sluice/base/environment.h"
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/cloud/metadata.h"
+#include "sluice/google/api.h"
+
+namespace sluice::google {
+namespace {
+
+std::string gcloud_folder() {
+  const auto folder = base::environment("CLOUDSDK_CONFIG");
+  return folder ? *folder : base::expand_home("~/.config/gcloud");
+}
+
+// `project` of [core] in gcloud's active configuration; "" when there is none.
+std::string gcloud_project() {
+  const auto active = base::read_file(base::join_path(gcloud_folder(), "active_config"));
+  const std::string name = active ? std::string(base::trim(*active)) : "default";
+  const auto text = base::read_file(base::join_path(gcloud_folder(), "configurations/config_" + name));
+  if (!text) return "";
+  std::string section;
+  for (const std::string& raw : base::split(*text, '\n')) {
+    const std::string line(base::trim(raw));
+    if (base::starts_with(line, "[")) section = line;
+    const auto equals = line.find('=');
+    if (section == "[core]" && equals != std::string::npos && base::trim(line.substr(0, equals)) == "project")
+      return std::string(base::trim(line.substr(equals + 1)));
+  }
+  return "";
+}
+
+}  // namespace
+
+Json credentials_json() {
+  const auto named = base::environment("GOOGLE_APPLICATION_CREDENTIALS");
+  const auto text = base::read_file(
+      named ? *named : base::join_path(gcloud_folder(), "application_default_credentials.json"));
+  return text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+}
+
+base::Result<ApiOptions> api_options_of_environment() {
+  ApiOptions options;
+  SLUICE_TRY(options.http.retry, cloud::retry_policy_of_environment());
+  const auto token = base::environment("SLUICE_GOOGLE_TOKEN");
+  if (const auto endpoint = base::environment("SLUICE_GOOGLE_ENDPOINT")) {
+    static const std::regex loopback(R"(http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?/?)");
+    if (!base::starts_with(*endpoint, "https://") && !std::regex_match(*endpoint, loopback))
+      return base::fail(Code::kInvalidArgument, "SLUICE_GOOGLE_ENDPOINT=", *endpoint,
+                        ": expected https://HOST, or http:// on this machine (http://127.0.0.1:PORT): a "
+                        "token is never sent in the clear");
+    options.endpoint = *endpoint;
+    while (base::ends_with(options.endpoint, "/")) options.endpoint.pop_back();
+    if (!base::starts_with(*endpoint, "https://")) options.credentials = cloud::anonymous_credentials();
+  }
+  if (token) {
+    const std::string value = *token;
+    options.credentials = std::make_shared<cloud::Credentials>("the token of SLUICE_GOOGLE_TOKEN",
+                                                               [value]() -> base::Result<cloud::Token> {
+                                                                 return cloud::Token{value, 3600};
+                                                               });
+  }
+  return options;
+}
+
+base::Result<std::string> default_project() {
+  for (const char* name : {"SLUICE_GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"})
+    if (const auto project = base::environment(name)) return *project;
+  if (const std::string project = gcloud_project(); !project.empty()) return project;
+  const Json credentials = credentials_json();
+  for (const char* name : {"project_id", "quota_project_id"})
+    if (const std::string project = text(credentials, name); !project.empty()) return project;
+  cloud::Http http;
+  if (cloud::on_google_cloud(http)) return cloud::metadata(http, "project/project-id");
+  return base::fail(Code::kInvalidArgument,
+                    "no project: give --project, set SLUICE_GOOGLE_PROJECT, or gcloud config set project P "
+                    "(looked in SLUICE_GOOGLE_PROJECT, GOOGLE_CLOUD_PROJECT, CLOUDSDK_CORE_PROJECT, ",
+                    gcloud_folder(), " and the credentials' file)");
+}
+
+}  // namespace sluice::google

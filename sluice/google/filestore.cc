@@ -1,0 +1,94 @@
+#include "sluice/google/filestore.h"
+
+#include "sluice/base/strings.h"
+
+namespace sluice::google {
+namespace {
+
+std::string parent(const std::string& project, const std::string& location) {
+  return base::str("/v1/projects/", project, "/locations/", location, "/instances");
+}
+
+Outcome<Operation> begun(Api& api, const Call& call) {
+  GOOGLE_TRY(const Json answer, api.call(call));
+  return operation_of(Service::kFilestore, "/v1", answer, call.what);
+}
+
+}  // namespace
+
+Filestore filestore_of(const Json& json) {
+  Filestore share;
+  const std::string name = text(json, "name");
+  share.project = piece_after(name, "projects");
+  share.zone = piece_after(name, "locations");
+  share.id = last_piece(name);
+  share.state = text(json, "state");
+  share.tier = text(json, "tier");
+  share.description = text(json, "description");
+  for (const Json& one : elements(json, "fileShares")) {
+    if (share.share.empty()) share.share = text(one, "name");
+    share.capacity_gb += number(one, "capacityGb");
+  }
+  for (const Json& network : elements(json, "networks"))
+    for (const std::string& ip : items(network, "ipAddresses"))
+      if (share.ip.empty()) share.ip = ip;
+  share.labels = texts(json, "labels");
+  share.created = seconds_of_time(text(json, "createTime"));
+  share.json = json;
+  return share;
+}
+
+Outcome<Filestore> Filestores::get(const std::string& location, const std::string& id) {
+  Call call;
+  call.service = Service::kFilestore;
+  call.path = parent(project_, location) + "/" + id;
+  call.what = base::str("the NFS share ", id, " in ", location);
+  GOOGLE_TRY(const Json json, api_.call(call));
+  return filestore_of(json);
+}
+
+Outcome<Listed<Filestore>> Filestores::list(const std::string& location) {
+  Call call;
+  call.service = Service::kFilestore;
+  call.path = parent(project_, location);
+  call.what = base::str("the NFS shares of ", project_);
+  Listed<Filestore> listed;
+  GOOGLE_TRY(const Json all, api_.pages(call, "instances", &listed.unreachable));
+  for (const Json& json : all) listed.items.push_back(filestore_of(json));
+  return listed;
+}
+
+Outcome<Operation> Filestores::create(const std::string& location, const std::string& id, const Json& body) {
+  Call call;
+  call.service = Service::kFilestore;
+  call.method = "POST";
+  call.path = parent(project_, location);
+  call.query = {{"instanceId", id}};
+  call.body = body;
+  call.what = base::str("creating the NFS share ", id, " in ", location);
+  return begun(api_, call);
+}
+
+Outcome<Operation> Filestores::patch(const std::string& location, const std::string& id, const Json& body,
+                                     const std::string& mask) {
+  Call call;
+  call.service = Service::kFilestore;
+  call.method = "PATCH";
+  call.path = parent(project_, location) + "/" + id;
+  call.query = {{"updateMask", mask}};
+  call.body = body;
+  call.what = base::str("changing the NFS share ", id, " in ", location);
+  return begun(api_, call);
+}
+
+Outcome<Operation> Filestores::remove(const std::string& location, const std::string& id, bool force) {
+  Call call;
+  call.service = Service::kFilestore;
+  call.method = "DELETE";
+  call.path = parent(project_, location) + "/" + id;
+  if (force) call.query = {{"force", "true"}};
+  call.what = base::str("deleting the NFS share ", id, " in ", location);
+  return begun(api_, call);
+}
+
+}  // namespace sluice::google

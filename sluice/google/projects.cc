@@ -1,0 +1,45 @@
+#include "sluice/google/projects.h"
+
+#include <algorithm>
+
+#include "sluice/base/strings.h"
+
+namespace sluice::google {
+
+Outcome<std::vector<std::string>> Projects::disabled(const std::vector<std::string>& services) {
+  Call call;
+  call.service = Service::kServiceUsage;
+  call.path = base::str("/v1/projects/", project_, "/services:batchGet");
+  for (const std::string& service : services)
+    call.query.emplace_back("names", base::str("projects/", project_, "/services/", service));
+  call.what = base::str("the services that ", project_, " has enabled");
+  GOOGLE_TRY(const Json answer, api_.call(call));
+  std::vector<std::string> enabled, missing;
+  for (const Json& service : elements(answer, "services"))
+    if (text(service, "state") == "ENABLED") enabled.push_back(last_piece(text(service, "name")));
+  for (const std::string& service : services)
+    if (std::find(enabled.begin(), enabled.end(), service) == enabled.end()) missing.push_back(service);
+  return missing;
+}
+
+std::string Projects::enable_command(const std::vector<std::string>& services) const {
+  return base::str("gcloud services enable ", base::join(services, " "), " --project=", project_);
+}
+
+Outcome<std::vector<std::string>> Projects::missing_permissions(const std::vector<std::string>& permissions) {
+  Call call;
+  call.service = Service::kResourceManager;
+  call.method = "POST";
+  call.reads = true;
+  call.path = base::str("/v3/projects/", project_, ":testIamPermissions");
+  call.body = {{"permissions", permissions}};
+  call.what = base::str("the caller's permissions in ", project_);
+  GOOGLE_TRY(const Json answer, api_.call(call));
+  const auto granted = items(answer, "permissions");
+  std::vector<std::string> missing;
+  for (const std::string& permission : permissions)
+    if (std::find(granted.begin(), granted.end(), permission) == granted.end()) missing.push_back(permission);
+  return missing;
+}
+
+}  // namespace sluice::google

@@ -1,0 +1,298 @@
+#include "sluice/provision/compute_slices.h"
+
+#include <algorithm>
+
+#include "sluice/base/strings.h"
+#include "sluice/provision/slice_request.h"
+#include "sluice/provision/slice_state.h"
+
+namespace sluice::provision {
+namespace {
+
+using google::Compute;
+using google::Done;
+using google::Failure;
+using google::Json;
+using google::Kind;
+using google::Outcome;
+using google::Scope;
+
+constexpr double kCreateTimeout = 1800;  // seconds until all machines of a group run
+
+std::string resource_name(const std::string& name) { return kNamePrefix + name; }
+
+std::string described(const SliceWish& wish) {
+  Json json = labels_of(wish.mark);
+  json["sluice-type"] = wish.type;
+  json["sluice-capacity"] = capacity_name(wish.capacity);
+  return json.dump();
+}
+
+// Makes it or adopts ours of that name.
+Done ensure(Cloud& cloud, const Scope& scope, const std::string& collection, const Json& body,
+            const Mark& mark) {
+  Compute compute = cloud.compute();
+  const std::string name = google::text(body, "name");
+  const auto begun = compute.insert(scope, collection, body);
+  if (begun) {
+    const auto done = google::wait(*cloud.api, *begun, google::default_wait(*cloud.api));
+    if (done || cloud.api->dry_run()) return done;
+    // The operation is not the last word: what is there decides.
+    if (compute.get(scope, collection, name)) return {};
+    return done;
+  }
+  if (begun.error().kind != Kind::kExists) return tl::unexpected<Failure>(begun.error());
+  GOOGLE_TRY(const Json there, compute.get(scope, collection, name));
+  const auto status = may_adopt(mark_of_description(google::text(there, "description")), mark.environment,
+                                base::str(collection, "/", name));
+  if (!status) return google::failed(Kind::kExists, Code::kAlreadyExists, status.error().what());
+  return {};
+}
+
+Done drop(Cloud& cloud, const Scope& scope, const std::string& collection, const std::string& name) {
+  Compute compute = cloud.compute();
+  for (int i = 0; i < 4; ++i) {
+    const auto begun = compute.remove(scope, collection, name);
+    if (!begun && begun.error().kind == Kind::kNotFound) return {};
+    if (!begun && begun.error().kind != Kind::kWrongState) return tl::unexpected<Failure>(begun.error());
+    if (begun) {
+      const auto done = google::wait(*cloud.api, *begun, google::default_wait(*cloud.api));
+      if (cloud.api->dry_run()) return {};
+      if (!done && done.error().kind == Kind::kCancelled) return done;
+    }
+    const auto there = compute.get(scope, collection, name);
+    if (!there && there.error().kind == Kind::kNotFound) return {};
+    GOOGLE_OK(Pause(cloud).next());
+  }
+  return google::failed(Kind::kWrongState, Code::kFailedPrecondition, collection, "/", name,
+                        " is still there after 4 tries to delete it: it may be in use");
+}
+
+Json scheduling(const SliceWish& wish, double now) {
+  Json body = {{"onHostMaintenance", "TERMINATE"}};
+  if (wish.capacity == Capacity::kSpot) body["provisioningModel"] = "SPOT";
+  if (wish.capacity == Capacity::kFlexStart) body["provisioningModel"] = "FLEX_START";
+  if (wish.capacity == Capacity::kReservation) body["provisioningModel"] = "RESERVATION_BOUND";
+  if (wish.capacity == Capacity::kSpot || wish.mark.expires > 0 || wish.capacity == Capacity::kFlexStart)
+    body["instanceTerminationAction"] = "DELETE";
+  if (wish.capacity != Capacity::kOnDemand) body["automaticRestart"] = false;
+  double seconds = wish.capacity == Capacity::kFlexStart ? wish.flex_duration : 0;
+  if (wish.mark.expires > 0)
+    seconds = seconds > 0 ? std::min(seconds, wish.mark.expires - now) : wish.mark.expires - now;
+  if (seconds > 0) body["maxRunDuration"] = {{"seconds", std::to_string(static_cast<long long>(seconds))}};
+  return body;
+}
+
+Json template_body(const SliceWish& wish, double now) {
+  Json network = {{"network", wish.network.empty() ? "global/networks/default" : wish.network}};
+  if (!wish.subnetwork.empty()) network["subnetwork"] = wish.subnetwork;
+  if (wish.external_ips) network["accessConfigs"] = {{{"type", "ONE_TO_ONE_NAT"}, {"name", "External NAT"}}};
+  Json metadata = Json::array();
+  for (const auto& [key, value] : wish.metadata) metadata.push_back({{"key", key}, {"value", value}});
+  if (!wish.startup_script.empty())
+    metadata.push_back({{"key", "startup-script"}, {"value", wish.startup_script}});
+  Json properties = {{"machineType", "tpu7x-standard-4t"},
+                     {"labels", all_labels(wish)},
+                     {"scheduling", scheduling(wish, now)},
+                     {"networkInterfaces", {network}},
+                     {"metadata", {{"items", metadata}}},
+                     {"disks",
+                      {{{"boot", true},
+                        {"autoDelete", true},
+                        {"initializeParams", {{"sourceImage", wish.runtime}, {"diskSizeGb", "100"}}}}}}};
+  if (!wish.tags.empty()) properties["tags"] = {{"items", wish.tags}};
+  if (!wish.service_account.empty())
+    properties["serviceAccounts"] = {
+        {{"email", wish.service_account}, {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}}};
+  if (wish.capacity == Capacity::kReservation)
+    properties["reservationAffinity"] = {{"consumeReservationType", "SPECIFIC_RESERVATION"},
+                                         {"key", "compute.googleapis.com/reservation-name"},
+                                         {"values", {wish.reservation}}};
+  return {{"name", resource_name(wish.name)}, {"description", described(wish)}, {"properties", properties}};
+}
+
+Done ask(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type, const std::string& zone) {
+  const std::string name = resource_name(wish.name), region = google::region_of_zone(zone);
+  Compute compute = cloud.compute();
+  Json group = {{"name", name},
+                {"description", described(wish)},
+                {"baseInstanceName", wish.name},
+                {"instanceTemplate", compute.name_of(Scope::global(), "instanceTemplates", name)},
+                {"targetSize", type.hosts},
+                // A machine that its deadline or a preemption took is not made again behind the user's back.
+                {"instanceLifecyclePolicy", {{"defaultActionOnFailure", "DO_NOTHING"}}}};
+  const Json policy = {
+      {"name", name},
+      {"description", described(wish)},
+      {"workloadPolicy",
+       {{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", base::join(type.bounds, "x")}}}};
+  GOOGLE_OK(ensure(cloud, Scope::region(region), "resourcePolicies", policy, wish.mark));
+  group["resourcePolicies"] = {
+      {"workloadPolicy", compute.name_of(Scope::region(region), "resourcePolicies", name)}};
+  GOOGLE_OK(ensure(cloud, Scope::global(), "instanceTemplates", template_body(wish, cloud.now()), wish.mark));
+  return ensure(cloud, Scope::zone(zone), "instanceGroupManagers", group, wish.mark);
+}
+
+Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
+  Slice slice;
+  slice.compute = true;
+  const std::string name = google::text(group, "name");
+  slice.zone = google::last_piece(google::text(group, "zone"));
+  slice.created = google::seconds_of_time(google::text(group, "creationTimestamp"));
+  slice.mark = mark_of_description(google::text(group, "description"));
+  slice.name = slice.mark && base::starts_with(name, kNamePrefix)
+                   ? name.substr(std::string(kNamePrefix).size())
+                   : name;
+  const Json json = Json::parse(google::text(group, "description"), nullptr, false);
+  slice.type = google::text(json, "sluice-type");
+  const std::string capacity = google::text(json, "sluice-capacity");
+  for (const Capacity one : {Capacity::kSpot, Capacity::kReservation, Capacity::kFlexStart})
+    if (capacity == capacity_name(one)) slice.capacity = one;
+  slice.instances = Json::array();
+  int running = 0, lost = 0;
+  const std::string base = google::text(group, "baseInstanceName") + "-";
+  for (const Json& machine : all) {
+    if (google::last_piece(google::text(machine, "zone")) != slice.zone ||
+        !base::starts_with(google::text(machine, "name"), base))
+      continue;
+    slice.instances.push_back(machine);
+    const std::string status = google::text(machine, "status");
+    running += status == "RUNNING";
+    lost += status == "TERMINATED" || status == "STOPPING" || status == "SUSPENDED";
+  }
+  const int wanted = static_cast<int>(google::number(group, "targetSize"));
+  slice.state = lost > 0 ? "PREEMPTED" : running >= wanted && wanted > 0 ? "READY" : "CREATING";
+  return slice;
+}
+
+// READY, or why it is not going to be.
+Outcome<Slice> await(Cloud& cloud, const SliceWish& wish, const std::string& zone) {
+  const double end = cloud.api->clock().now() + kCreateTimeout;
+  Pause pause(cloud);
+  while (true) {
+    GOOGLE_TRY(const auto slices, compute_slices(cloud, nullptr));
+    const auto found = std::find_if(slices.begin(), slices.end(), [&](const Slice& slice) {
+      return slice.name == wish.name && slice.zone == zone;
+    });
+    if (found == slices.end())
+      return google::failed(Kind::kOther, Code::kAborted, "the group ", wish.name, " vanished from ", zone);
+    if (found->ready()) return *found;
+    google::Call call;
+    call.service = google::Service::kCompute;
+    call.path =
+        "/compute/v1/" +
+        cloud.compute().name_of(Scope::zone(zone), "instanceGroupManagers", resource_name(wish.name)) +
+        "/listErrors";
+    call.what = "the errors of the group " + wish.name;
+    GOOGLE_TRY(const Json errors, cloud.api->pages(call, "items", nullptr));
+    const bool waits = wish.wait_until > cloud.now() && wish.zones.size() == 1;
+    if (!errors.empty() && !waits)
+      return tl::unexpected<Failure>(google::failure_of_operation(
+          google::at(errors.back(), "error"), base::str("the machines of ", wish.name, " in ", zone)));
+    if (cloud.api->clock().now() >= end)
+      return google::failed(Kind::kNoCapacity, Code::kDeadlineExceeded, "the machines of ", wish.name, " in ",
+                            zone, " do not all run after half an hour");
+    GOOGLE_OK(pause.next());
+  }
+}
+
+// Group, template and policy of that name; those that are not there are passed over.
+Done drop_all(Cloud& cloud, const std::string& name, const std::string& zone) {
+  const std::string resource = resource_name(name);
+  GOOGLE_OK(drop(cloud, Scope::zone(zone), "instanceGroupManagers", resource));
+  GOOGLE_OK(drop(cloud, Scope::global(), "instanceTemplates", resource));
+  return drop(cloud, Scope::region(google::region_of_zone(zone)), "resourcePolicies", resource);
+}
+
+}  // namespace
+
+std::vector<google::Endpoint> endpoints_of_instances(const Json& instances) {
+  std::vector<google::Endpoint> endpoints;
+  for (const Json& machine : instances) {
+    google::Endpoint endpoint;
+    for (const Json& network : google::elements(machine, "networkInterfaces")) {
+      if (endpoint.internal_ip.empty()) endpoint.internal_ip = google::text(network, "networkIP");
+      for (const Json& access : google::elements(network, "accessConfigs"))
+        if (endpoint.external_ip.empty()) endpoint.external_ip = google::text(access, "natIP");
+    }
+    endpoints.push_back(endpoint);
+  }
+  return endpoints;
+}
+
+Outcome<std::vector<Slice>> compute_slices(Cloud& cloud, std::vector<std::string>* unreachable) {
+  Compute compute = cloud.compute();
+  const auto groups = compute.aggregated("instanceGroupManagers");
+  if (!groups && groups.error().kind == Kind::kApiDisabled) return std::vector<Slice>();
+  if (!groups) return tl::unexpected<Failure>(groups.error());
+  std::vector<std::string> missing = groups->unreachable;
+  std::vector<Json> wanted, machines;
+  for (const Json& group : groups->items)
+    if (!google::text(group, "resourcePolicies.workloadPolicy").empty()) wanted.push_back(group);
+  if (!wanted.empty()) {
+    GOOGLE_TRY(auto all, compute.aggregated("instances"));
+    machines = std::move(all.items);
+    missing.insert(missing.end(), all.unreachable.begin(), all.unreachable.end());
+    std::sort(machines.begin(), machines.end(),
+              [](const Json& a, const Json& b) { return google::text(a, "name") < google::text(b, "name"); });
+  }
+  for (const std::string& zone : missing)
+    if (unreachable != nullptr &&
+        std::find(unreachable->begin(), unreachable->end(), zone) == unreachable->end())
+      unreachable->push_back(zone);
+  std::vector<Slice> slices;
+  for (const Json& group : wanted) slices.push_back(slice_of_group(group, machines));
+  return slices;
+}
+
+Done delete_compute_slice(Cloud& cloud, const Slice& slice) {
+  return drop_all(cloud, slice.name, slice.zone);
+}
+
+Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type) {
+  if (wish.runtime.empty())
+    return google::failed(Kind::kInvalid, Code::kInvalidArgument, type.name,
+                          " is a group of Compute Engine machines: say their image, --runtime "
+                          "projects/P/global/images/family/F");
+  if (wish.slices > 1)
+    return google::failed(Kind::kInvalid, Code::kInvalidArgument, "several slices of ", type.name,
+                          ": make them one by one");
+  std::vector<std::string> zones = wish.zones;
+  if (zones == std::vector<std::string>{"any"})
+    return google::failed(Kind::kInvalid, Code::kInvalidArgument, type.name,
+                          ": name its zones with --zones a,b");
+  std::optional<Failure> last;
+  // A group of an earlier try stays where it is: its zone comes first.
+  if (!cloud.api->dry_run()) {
+    GOOGLE_TRY(const auto there, compute_slices(cloud, nullptr));
+    for (const Slice& slice : there) {
+      if (slice.name != wish.name || !slice.mark || slice.mark->environment != wish.mark.environment)
+        continue;
+      zones.erase(std::remove(zones.begin(), zones.end(), slice.zone), zones.end());
+      zones.insert(zones.begin(), slice.zone);
+    }
+  }
+  for (const std::string& zone : zones) {
+    cloud.say(base::str("asking for ", type.name, " (", capacity_name(wish.capacity), ") in ", zone));
+    const Done asked = ask(cloud, wish, type, zone);
+    if (asked && cloud.api->dry_run()) {
+      Slice slice;
+      slice.name = wish.name;
+      slice.zone = zone;
+      slice.type = type.name;
+      slice.state = "DRY_RUN";
+      return slice;
+    }
+    auto slice = asked ? await(cloud, wish, zone) : Outcome<Slice>(tl::unexpected<Failure>(asked.error()));
+    if (slice) return slice;
+    last = slice.error();
+    const bool elsewhere = last->kind == Kind::kNoCapacity || last->kind == Kind::kQuota;
+    if (last->kind == Kind::kExists || last->kind == Kind::kCancelled) return slice;
+    cloud.say(base::str(zone, ": ", last->what()));
+    GOOGLE_OK(drop_all(cloud, wish.name, zone));
+    if (!elsewhere) return slice;
+  }
+  return tl::unexpected<Failure>(*last);
+}
+
+}  // namespace sluice::provision
