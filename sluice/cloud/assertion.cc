@@ -5,12 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sluice/cloud/credentials.h"
+#include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
 namespace {
 
-constexpr char kScope[] = "https://www.googleapis.com/auth/cloud-platform";
 constexpr int kLifetime = 3600;  // the longest that is allowed
 
 std::string base64url(std::string_view bytes) {
@@ -51,8 +50,11 @@ base::Result<std::string> signed_assertion(const std::string& email, const std::
   nlohmann::json header = {{"alg", "RS256"}, {"typ", "JWT"}};
   if (!key_id.empty()) header["kid"] = key_id;
   const auto issued = static_cast<std::int64_t>(now);
-  const nlohmann::json claims = {
-      {"iss", email}, {"scope", kScope}, {"aud", audience}, {"iat", issued}, {"exp", issued + kLifetime}};
+  const nlohmann::json claims = {{"iss", email},
+                                 {"scope", kCloudScope},
+                                 {"aud", audience},
+                                 {"iat", issued},
+                                 {"exp", issued + kLifetime}};
   const std::string text = base64url(header.dump()) + "." + base64url(claims.dump());
   SLUICE_TRY(const std::string signature, sign(text, private_key_pem));
   return text + "." + base64url(signature);

@@ -8,6 +8,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/cloud/metadata.h"
+#include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
 namespace {
@@ -15,76 +16,56 @@ namespace {
 constexpr double kFreshSeconds = 225;  // as Google's own clients; the metadata server renews at about 240
 constexpr char kTokenUri[] = "https://oauth2.googleapis.com/token";
 
-std::string field(const nlohmann::json& json, const char* name) {
-  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : std::string();
-}
+constexpr char kLogin[] = "gcloud auth application-default login";
 
-base::Result<Token> parse_token(const std::string& body, const std::string& who) {
-  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
-  const std::string value = json.is_object() ? field(json, "access_token") : "";
-  if (value.empty())
-    return base::fail(Code::kUnknown, "no token for ", who, ": the answer has no access_token");
-  if (value.find_first_of("\r\n") != std::string::npos)
-    return base::fail(Code::kUnknown, "no token for ", who, ": it holds a line break");
-  const double seconds =
-      json.contains("expires_in") && json["expires_in"].is_number() ? json["expires_in"].get<double>() : 3600;
-  return Token{value, seconds};
-}
-
-base::Result<Token> post_form(Http& http, const std::string& uri, const std::string& form,
-                              const std::string& who) {
-  HttpRequest request;
-  request.method = "POST";
-  request.url = uri;
-  request.headers = {"Content-Type: application/x-www-form-urlencoded"};
-  request.body = form;
-  SLUICE_TRY(const HttpResponse response, http.send(request, "a token for " + who));
-  if (response.status != 200) {
-    const Error error = status_error(response, "a token for " + who);
-    return base::fail(Code::kPermissionDenied, error.what(),
-                      ". Make new credentials: gcloud auth application-default login, or a new key file");
-  }
-  return parse_token(response.body, who);
-}
-
-tl::unexpected<Error> lacks(const std::string& path, const char* name) {
-  return base::fail(Code::kInvalidArgument, "the credentials ", path, " lack the text '", name,
-                    "': make them again, for example with gcloud auth application-default login");
+// The address that tokens come from, if it may see the secrets that are sent there.
+base::Result<std::string> token_uri(const std::string& path, const nlohmann::json& json,
+                                    const CredentialFacts& facts) {
+  const std::string given = text_field(json, "token_uri");
+  if (given.empty()) return std::string(kTokenUri);
+  SLUICE_OK(may_send_secret(given, facts.universe, "the credentials " + path + ": token_uri"));
+  return given;
 }
 
 base::Result<std::shared_ptr<Credentials>> of_user(std::shared_ptr<Http> http, const std::string& path,
                                                    const nlohmann::json& json) {
   for (const char* name : {"client_id", "client_secret", "refresh_token"})
-    if (field(json, name).empty()) return lacks(path, name);
-  const std::string uri = field(json, "token_uri").empty() ? kTokenUri : field(json, "token_uri");
-  const std::string form = "grant_type=refresh_token&client_id=" + percent_encode(field(json, "client_id")) +
-                           "&client_secret=" + percent_encode(field(json, "client_secret")) +
-                           "&refresh_token=" + percent_encode(field(json, "refresh_token"));
+    if (text_field(json, name).empty()) return lacks_text(path, name);
+  const CredentialFacts facts = facts_of_file(json);
+  SLUICE_TRY(const std::string uri, token_uri(path, json, facts));
+  const std::string form =
+      "grant_type=refresh_token&client_id=" + percent_encode(text_field(json, "client_id")) +
+      "&client_secret=" + percent_encode(text_field(json, "client_secret")) +
+      "&refresh_token=" + percent_encode(text_field(json, "refresh_token"));
   const std::string who = "the user's credentials in " + path;
   const Clock clock = http->options().clock;
+  const std::string advice = base::str("They have expired or were revoked: log in again with ", kLogin);
   return std::make_shared<Credentials>(
-      who, [=] { return post_form(*http, uri, form, who); }, clock);
+      who, [=] { return post_for_token(*http, uri, form, {}, who, advice); }, clock, facts);
 }
 
 base::Result<std::shared_ptr<Credentials>> of_service_account(std::shared_ptr<Http> http,
                                                               const std::string& path,
                                                               const nlohmann::json& json) {
   for (const char* name : {"client_email", "private_key"})
-    if (field(json, name).empty()) return lacks(path, name);
-  const std::string email = field(json, "client_email"), key = field(json, "private_key"),
-                    id = field(json, "private_key_id");
-  const std::string uri = field(json, "token_uri").empty() ? kTokenUri : field(json, "token_uri");
+    if (text_field(json, name).empty()) return lacks_text(path, name);
+  const std::string email = text_field(json, "client_email"), key = text_field(json, "private_key"),
+                    id = text_field(json, "private_key_id");
+  const CredentialFacts facts = facts_of_file(json);
+  SLUICE_TRY(const std::string uri, token_uri(path, json, facts));
   const std::string who = "the service account " + email + " (" + path + ")";
   // A key that cannot sign is found now, not at the first request.
   if (auto probe = signed_assertion(email, id, key, uri, base::wall_seconds()); !probe)
     return base::fail_at(probe, "the credentials ", path);
   const auto fetch = [=]() -> base::Result<Token> {
     SLUICE_TRY(const std::string assertion, signed_assertion(email, id, key, uri, base::wall_seconds()));
-    return post_form(
+    return post_for_token(
         *http, uri, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=" + assertion,
-        who);
+        {}, who,
+        "The key may have been deleted, or this machine's clock is wrong: make a new key (gcloud iam "
+        "service-accounts keys create), or log in with gcloud auth application-default login");
   };
-  return std::make_shared<Credentials>(who, fetch, http->options().clock);
+  return std::make_shared<Credentials>(who, fetch, http->options().clock, facts);
 }
 
 std::shared_ptr<Credentials> of_metadata_server(std::shared_ptr<Http> http) {
@@ -109,6 +90,14 @@ std::string gcloud_file() {
 base::Result<std::shared_ptr<Credentials>> of_file(std::shared_ptr<Http> http, const std::string& path) {
   SLUICE_TRY(const std::string text, base::read_file(path));
   return credentials_of_json(std::move(http), path, text);
+}
+
+// Where credentials were looked for in vain.
+std::string searched() {
+  return base::str("GOOGLE_APPLICATION_CREDENTIALS is not set, ", gcloud_file(), " is not there, ",
+                   base::environment_flag("NO_GCE_CHECK", false)
+                       ? "and NO_GCE_CHECK passes over the metadata server"
+                       : "and no metadata server of Google's answers");
 }
 
 }  // namespace
@@ -137,8 +126,13 @@ void Credentials::reject(const std::string& header) {
   if (header == header_) header_.clear();
 }
 
+base::Status Credentials::may_go_to(const std::string& url) const {
+  if (anonymous()) return {};
+  return may_send_secret(url, facts_.universe, "a token of " + who_);
+}
+
 std::shared_ptr<Credentials> anonymous_credentials() {
-  return std::make_shared<Credentials>("nobody (no credentials were found)", nullptr);
+  return std::make_shared<Credentials>("nobody", nullptr);
 }
 
 base::Result<std::shared_ptr<Credentials>> credentials_of_json(std::shared_ptr<Http> http,
@@ -147,22 +141,28 @@ base::Result<std::shared_ptr<Credentials>> credentials_of_json(std::shared_ptr<H
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     return base::fail(Code::kInvalidArgument, "the credentials ", path, " are no JSON object");
-  const std::string type = field(json, "type");
+  const std::string type = text_field(json, "type");
   if (type == "authorized_user") return of_user(std::move(http), path, json);
   if (type == "service_account") return of_service_account(std::move(http), path, json);
+  if (type == "impersonated_service_account") return impersonated_account(std::move(http), path, json);
+  if (type == "external_account") return external_account(std::move(http), path, json);
   return base::fail(Code::kUnimplemented, "the credentials ", path, " are of type '", type,
-                    "': expected authorized_user (gcloud auth application-default login) or service_account");
+                    "': expected authorized_user (", kLogin,
+                    "), service_account, impersonated_service_account or external_account");
 }
 
 base::Result<std::shared_ptr<Credentials>> find_credentials(std::shared_ptr<Http> http) {
   if (const auto path = base::environment("GOOGLE_APPLICATION_CREDENTIALS")) {
     auto found = of_file(std::move(http), *path);
+    if (!found && found.error().code() == Code::kNotFound)
+      return base::fail(Code::kNotFound, "GOOGLE_APPLICATION_CREDENTIALS: ", found.error().what(),
+                        ": name a file that is there, or unset the variable and run ", kLogin);
     if (!found) return base::fail_at(found, "GOOGLE_APPLICATION_CREDENTIALS");
     return found;
   }
   if (const std::string path = gcloud_file(); base::path_exists(path)) return of_file(std::move(http), path);
   if (on_google_cloud(*http)) return of_metadata_server(std::move(http));
-  return anonymous_credentials();
+  return std::make_shared<Credentials>("nobody (" + searched() + ")", nullptr);
 }
 
 }  // namespace sluice::cloud

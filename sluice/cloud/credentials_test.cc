@@ -164,7 +164,8 @@ TEST(Credentials, FilesThatCannotBeUsed) {
   EXPECT_NE(error("{").find("no JSON object"), std::string::npos);
   EXPECT_NE(error(R"({"type":"authorized_user","client_id":"x"})").find("lack the text 'client_secret'"),
             std::string::npos);
-  EXPECT_NE(error(R"({"type":"external_account"})").find("of type 'external_account'"), std::string::npos);
+  EXPECT_NE(error(R"({"type":"gdch_service_account"})").find("of type 'gdch_service_account'"),
+            std::string::npos);
   EXPECT_NE(
       error(R"({"type":"service_account","client_email":"x","private_key":"nonsense"})").find("no RSA key"),
       std::string::npos);

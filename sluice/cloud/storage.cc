@@ -79,6 +79,7 @@ base::Result<GsName> parse_gs(const std::string& url) {
 
 base::Result<HttpResponse> Access::once(HttpRequest request) const {
   if (credentials == nullptr || credentials->anonymous()) return http->once(request);
+  SLUICE_OK(credentials->may_go_to(request.url));
   for (int round = 0;; ++round) {
     SLUICE_TRY(const std::string header, credentials->header());
     request.headers.push_back(header);
@@ -110,8 +111,8 @@ Error explain(const HttpResponse& response, const std::string& what, const Acces
   std::string advice = error.code() == Code::kNotFound ? " (no such object or bucket)" : "";
   if (access.credentials->anonymous() && error.code() == Code::kPermissionDenied)
     advice =
-        ". No credentials were found: run 'gcloud auth application-default login', or set "
-        "GOOGLE_APPLICATION_CREDENTIALS to a key file";
+        ". The request was made by " + access.credentials->who() +
+        ": run 'gcloud auth application-default login', or set GOOGLE_APPLICATION_CREDENTIALS to a key file";
   else if (error.code() == Code::kPermissionDenied)
     advice = ". The request was made by " + access.credentials->who() +
              ": give it the role Storage Object Viewer (to read) or Storage Object User (to write)";
@@ -245,6 +246,10 @@ base::Result<std::unique_ptr<Upload>> Storage::start_upload(const GsName& name,
   SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
   const auto session = response.header("location");
   if (!session) return base::fail(Code::kUnknown, what, ": the server gave no address to upload to");
+  // Each piece goes there with a token.
+  if (access_.credentials != nullptr)
+    if (auto allowed = access_.credentials->may_go_to(*session); !allowed)
+      return base::fail_at(allowed, what, ": the server named an address to upload to");
   return std::make_unique<Upload>(*this, name, *session, options);
 }
 

@@ -154,22 +154,27 @@ class GoogleFake:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise AssertionError(f"{command} neither ended nor made {number} requests in {DEADLINE} s: "
                                      f"{texts(out, err)}")
-            if self.call("GET", "state")["held"]:
+            if self.call("GET", "held")["held"]:
                 os.killpg(process.pid, signal.SIGKILL)
                 killed = True
             else:
                 time.sleep(0.01)
         process.wait()
         self.clear_faults()
-        while killed and self.call("GET", "state")["held"]:
+        while killed and self.call("GET", "held")["held"]:
             time.sleep(0.01)
-        return None if killed else subprocess.CompletedProcess(command, process.returncode, *texts(out, err))
+        output = texts(out, err)
+        return None if killed else subprocess.CompletedProcess(command, process.returncode, *output)
 
 
 def texts(*files):
+    """What was written, and the files are closed."""
+    found = []
     for file in files:
-        file.seek(0)
-    return [file.read() for file in files]
+        with file:
+            file.seek(0)
+            found.append(file.read())
+    return found
 
 
 def load_log(path, after=0):

@@ -2,6 +2,7 @@
 
 GET  state        everything that exists with its cost; ?all=1 also with bodies
 GET  empty        {"empty", "left": [names]}: what exists beyond what was given
+GET  held         {"held"}: requests that wait because of a fault of kind "hold"
 GET  log          the entries of the log, ?after=n
 POST preempt      {"name": end of a node's name, "state": a node's state or "vanish"}
 POST maintenance  {"name", "starts", "ends", "status", "type", "health"}
@@ -15,6 +16,7 @@ POST stop         ends the server"""
 
 import json
 import threading
+import traceback
 
 from . import compute_instances, services, tpu_limits, tpu_nodes
 from .world import stamp
@@ -44,13 +46,17 @@ def state(fake, query, _):
     return {"clock": stamp(world.now()), "things": things, "history": world.history,
             "dollars_per_hour": round(sum(world.rate(thing) for thing in world.things.values()), 6),
             "dollars": round(world.spent_before + sum(thing.spent for thing in world.things.values()), 6),
-            "operations": {name: operation.done for name, operation in world.operations.items()}, "held": fake.held}
+            "operations": {name: operation.done for name, operation in world.operations.items()}}
 
 
 def empty(fake, *_):
     left = [name for name, thing in sorted(fake.world.things.items()) if not thing.given]
     lost = [name for name in fake.world.given_names if name not in fake.world.things]
     return {"empty": not left and not lost, "left": left, "lost": lost}
+
+
+def held(fake, *_):
+    return {"held": fake.held}
 
 
 def log(fake, query, _):
@@ -118,11 +124,11 @@ def reset(fake, _, body):
 
 
 def stop(fake, *_):
-    threading.Thread(target=fake.shutdown).start()
+    threading.Timer(0.1, fake.shutdown).start()  # the answer goes first
     return {}
 
 
-CALLS = {("GET", "state"): state, ("GET", "empty"): empty, ("GET", "log"): log, ("POST", "preempt"): preempt, ("POST", "add"): add,
+CALLS = {("GET", "state"): state, ("GET", "empty"): empty, ("GET", "log"): log, ("GET", "held"): held, ("POST", "preempt"): preempt, ("POST", "add"): add,
          ("POST", "maintenance"): maintenance, ("POST", "edit"): edit, ("POST", "set"): set_config,
          ("POST", "clock"): clock, ("POST", "faults"): faults, ("POST", "reset"): reset, ("POST", "stop"): stop}
 
@@ -133,10 +139,10 @@ def answer(fake, verb, path, query, raw):
         return 404, {"error": f"no such call: {verb} {path}; there are {sorted(' '.join(key) for key in CALLS)}"}
     world = fake.world
     with world.lock:
-        world.tick()
         try:
+            world.tick()
             result = call(fake, query, json.loads(raw) if raw else {})
             fake.world.tick()
             return 200, result
-        except (KeyError, ValueError, TypeError) as error:
-            return 400, {"error": str(error)}
+        except Exception:  # a wrong call, or a mistake of the fake's: the test sees it
+            return 400, {"error": traceback.format_exc()}

@@ -40,7 +40,7 @@ class Collection:
         return f"{self.parent(call)}/{self.name}/{identity}"
 
     def method_keys(self):
-        singular = {"resourcePolicies": "resourcePolicy"}.get(self.name, self.name.rstrip("s"))
+        singular = {"resourcePolicies": "resourcePolicy", "addresses": "address"}.get(self.name, self.name.rstrip("s"))
         return (singular, "resource")
 
     def find(self, call):

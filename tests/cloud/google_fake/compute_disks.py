@@ -1,4 +1,4 @@
-"""Compute Engine: disks and their types."""
+"""Compute Engine: disks and their types; of snapshots, images, reservations and addresses only that they exist."""
 
 from . import catalog, compute_base, compute_operations
 from .calls import answers
@@ -7,6 +7,10 @@ from .compute_operations import ROOT
 from .refusal import Refusal, not_found
 
 disks = Collection("disks", "zones", "disk", state="READY", begin_state="CREATING")
+snapshots = Collection("snapshots", "global", "snapshot", state="READY", begin_state="CREATING")
+images = Collection("images", "global", "image", state="READY", begin_state="PENDING")
+reservations = Collection("reservations", "zones", "reservation", state="READY", begin_state="CREATING")
+addresses = Collection("addresses", "regions", "address", state="RESERVED", begin_state="RESERVING", end_state=None)
 DEFAULT_GB = {"pd-standard": 500}
 
 

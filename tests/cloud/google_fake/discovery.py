@@ -16,6 +16,10 @@ SERVICES = (("/compute/v1/", ("compute.v1",)), ("/storage/v1/", ("storage.v1",))
             ("/v3/", ("cloudresourcemanager.v3",)), ("/v1/", ("file.v1", "serviceusage.v1")))
 
 
+# Compute Engine's lists take it (gcloud sends it with each), though the document of v1 has it for few of them.
+PARTIAL = {"returnPartialSuccess": {"location": "query", "type": "boolean"}}
+
+
 def documents_folder():
     package = importlib.util.find_spec("googleapiclient")
     if package is None:
@@ -138,6 +142,8 @@ def check_request(method, path, query_text, body):
             faults.append({"field": name, "message": f"Invalid value '{value}'. Values must match the following "
                            f"regular expression: '{pattern}'"})
     common = method.document.content.get("parameters", {})
+    if method.document.service == "compute" and method.id.endswith((".list", ".aggregatedList")):
+        common = {**common, **PARTIAL}
     for name, value in parse_qsl(query_text, keep_blank_values=True):
         schema = method.parameters.get(name) or common.get(name)
         if schema is None or schema.get("location") != "query":
@@ -165,7 +171,7 @@ def check_request(method, path, query_text, body):
 def body_faults(method, parameters, body):
     if method.schema is None:
         return [] if body in (None, {}) else [{"field": "", "message": f"{method.id} takes no body"}]
-    if body is None:
+    if body is None or isinstance(body, bytes):  # bytes: an upload
         return []
     if not isinstance(body, dict):
         return [{"field": "", "message": "Invalid JSON payload received. An object is expected"}]

@@ -5,7 +5,7 @@ import re
 
 from .refusal import Refusal
 
-TOKEN = re.compile(r'\s*(?:(\()|(\))|(AND\b)|([\w.-]+)\s*(!=|=|:|\beq\b|\bne\b)\s*("[^"]*"|[^\s()]+))')
+TOKEN = re.compile(r'\s*(?:(\()|(\))|(AND\b)|([\w.-]+)\s*(!=|=|:|\beq\b|\bne\b)\s*("[^"]*"|[^\s()="!:][^\s()]*))')
 
 
 def compile_filter(text):

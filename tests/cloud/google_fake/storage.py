@@ -148,9 +148,8 @@ def upload(call):
 def parts(raw, kind):
     """(JSON, bytes) of a multipart/related body."""
     boundary = b"--" + re.search(r"boundary=\"?([^\";]+)", kind).group(1).encode()
-    first, second = raw.split(boundary)[1:3]
-    return (json.loads(first.partition(b"\r\n\r\n")[2] or first.partition(b"\n\n")[2]),
-            second.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n"))
+    first, second = (re.split(rb"\r?\n\r?\n", part, maxsplit=1)[1] for part in raw.split(boundary)[1:3])
+    return json.loads(first), re.sub(rb"\r?\n\Z", b"", second)
 
 
 def resume(world, identity, span, raw):

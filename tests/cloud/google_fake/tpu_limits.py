@@ -85,12 +85,12 @@ def fits_quota(world, zone, kind, spot, nodes=1):
 def start_clocks(world, thing):
     """From READY on: the configured preemption and maintenance, and the server's own deadlines."""
     short = thing.name.rsplit("/", 1)[1]
-    entry = world.pick("preemptions", "", short)
-    if entry:
-        world.later(thing.name, entry.get("after", 0), lambda: preempt(world, thing, entry.get("state", "PREEMPTED")))
-    entry = world.pick("maintenance", "", short)
-    if entry:
-        world.later(thing.name, entry.get("after", 0), lambda: maintenance(world, thing, entry))
+    end = world.pick("preemptions", "", short)
+    if end:
+        world.later(thing.name, end.get("after", 0), lambda: preempt(world, thing, end.get("state", "PREEMPTED")))
+    notice = world.pick("maintenance", "", short)
+    if notice:
+        world.later(thing.name, notice.get("after", 0), lambda: maintenance(world, thing, notice))
     limit = thing.private.get("deadline")
     if limit:
         when = seconds_of(limit["terminationTime"]) if "terminationTime" in limit else world.now() + duration_of(

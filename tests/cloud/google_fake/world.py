@@ -87,18 +87,20 @@ class World:
     def tick(self):
         """Does what is due, in the order of time."""
         now = self.now()
-        while True:
-            self._idle()
-            due = [step for step in self.steps if step.time() <= now]
-            if not due:
-                break
+        while due := [step for step in self.steps if step.time() <= now]:
             step = min(due, key=Step.time)
-            self._finish(step, max(step.time(), step.due))
+            self._finish(step, step.time())
+        self._idle(now)
         self.settle()
 
-    def _idle(self):
-        for work in self.idle_work:
-            work(self)
+    def _idle(self, when):
+        """What waits for room may have it since `when`."""
+        before, self.at = self.at, when
+        try:
+            for work in self.idle_work:
+                work(self)
+        finally:
+            self.at = before
 
     def _finish(self, step, when):
         if step.over:
@@ -111,6 +113,7 @@ class World:
             step.action()
         finally:
             self.at = before
+        self._idle(when)
 
     def later(self, target, seconds, action, polls=0):
         step = Step(target, self.now() + seconds, polls, self.config.get("patience", 10.0), action)

@@ -1,0 +1,57 @@
+// What all kinds of credentials share: where a secret may be sent, and requests that are answered with a
+// token.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/cloud/credentials.h"
+#include "sluice/cloud/http.h"
+
+namespace sluice::cloud {
+
+constexpr char kCloudScope[] = "https://www.googleapis.com/auth/cloud-platform";
+
+// The host of a URL as libcurl reads it, in lower case; kInvalidArgument for what is none.
+base::Result<std::string> host_of_url(const std::string& url);
+// "127.0.0.1", "localhost", "[::1]": this machine. Only there plain http is good enough for a secret.
+bool is_loopback(const std::string& host);
+// Whether a token, a key's signature or a refresh token may be sent to the URL: by https to a host of the
+// universe ("googleapis.com"), or to this machine. `what` begins the message of the refusal.
+base::Status may_send_secret(const std::string& url, const std::string& universe, const std::string& what);
+
+// A text of a JSON object; "" when it is missing or no text.
+std::string text_field(const nlohmann::json& json, const char* name);
+// Of an answer {"access_token", "expires_in"}. No message contains the token.
+base::Result<Token> parse_token(const std::string& body, const std::string& who);
+// POSTs a form and reads the token that comes back. `advice`: what to do when the server refuses.
+base::Result<Token> post_for_token(Http& http, const std::string& url, const std::string& form,
+                                   const std::vector<std::string>& headers, const std::string& who,
+                                   const std::string& advice);
+// The server's refusal of a token: its words and the advice, as kPermissionDenied.
+tl::unexpected<Error> token_refused(const HttpResponse& response, const std::string& who,
+                                    const std::string& advice);
+// The credentials' file lacks a text.
+tl::unexpected<Error> lacks_text(const std::string& path, const char* name);
+
+// Of files of type external_account: a token of another identity provider (in a file, or at a URL) is
+// exchanged for one of Google's. `path` names the file in errors.
+base::Result<std::shared_ptr<Credentials>> external_account(std::shared_ptr<Http> http,
+                                                            const std::string& path,
+                                                            const nlohmann::json& json);
+// Of files of type impersonated_service_account: `source_credentials` ask for a service account's token.
+base::Result<std::shared_ptr<Credentials>> impersonated_account(std::shared_ptr<Http> http,
+                                                                const std::string& path,
+                                                                const nlohmann::json& json);
+// Tokens of the service account of a "…/serviceAccounts/EMAIL:generateAccessToken" URL, which `source` may
+// ask for. `json`: the file, for delegates, lifetime and facts.
+base::Result<std::shared_ptr<Credentials>> impersonate(std::shared_ptr<Http> http, const std::string& path,
+                                                       const std::string& url,
+                                                       std::shared_ptr<Credentials> source,
+                                                       const nlohmann::json& json);
+// quota_project_id and universe_domain of a credentials' file.
+CredentialFacts facts_of_file(const nlohmann::json& json);
+
+}  // namespace sluice::cloud
