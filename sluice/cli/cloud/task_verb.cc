@@ -1,0 +1,2 @@
+// sluice task
+#include "sluice/cli/verbs.h"

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "sluice/base/environment.h"
@@ -9,6 +10,7 @@
 #include "sluice/google/operation.h"
 #include "sluice/provision/remote/host_keys.h"
 #include "sluice/provision/remote/keys.h"
+#include "sluice/provision/remote/shell.h"
 #include "sluice/provision/remote/ssh_config.h"
 
 namespace sluice::provision {
@@ -16,6 +18,7 @@ namespace {
 using google::Kind;
 
 constexpr double kHostKeySeconds = 60;  // for a new machine's agent to publish them
+constexpr double kNewKeySeconds = 90;   // for its agent to take a key over
 constexpr int kConnectionsAtOnce = 32;  // each worker has an sshd of its own
 
 bool is_true(const google::Texts& metadata, const std::string& name) {
@@ -75,10 +78,11 @@ google::Done add_key(Cloud& cloud, const google::Node& node, const std::string& 
   return done;
 }
 
-// The key is where every worker looks for it.
-google::Done publish_key(Cloud& cloud, const Slice& slice, const ReachOptions& options, const std::string& user,
-                         const KeyPair& key) {
+// Puts the key where every worker looks for it; whether it was not there yet.
+google::Outcome<bool> publish_key(Cloud& cloud, const Slice& slice, const ReachOptions& options,
+                                  const std::string& user, const KeyPair& key) {
   std::optional<google::Texts> project;  // read when a node needs it
+  bool is_new = false;
   for (const google::Node& node : slice.nodes) {
     if (is_true(node.metadata, "enable-oslogin")) {
       GOOGLE_OK(refuse_os_login(slice, options, key));
@@ -94,8 +98,26 @@ google::Done publish_key(Cloud& cloud, const Slice& slice, const ReachOptions& o
         has_key(entry_of(*project, "ssh-keys"), user, key.public_key))
       continue;
     GOOGLE_OK(add_key(cloud, node, user, key));
+    is_new = true;
   }
-  return {};
+  return is_new;
+}
+
+// The agents of the workers take a new key over within seconds. What else is wrong is said when it is used.
+void wait_for_key(Cloud& cloud, const ReachedSlice& reached) {
+  std::vector<int> all(reached.hosts.size());
+  std::iota(all.begin(), all.end(), 0);
+  pod::Job job;
+  fill_job(job, reached, all, 1);
+  const double until = cloud.api->clock().now() + kNewKeySeconds;
+  while (cloud.api->clock().now() < until) {
+    const auto answers = run_scripts(job, "exit 0", kNewKeySeconds);
+    const bool refused = std::any_of(answers.begin(), answers.end(), [](const Answer& answer) {
+      return answer.messages.find("Permission denied") != std::string::npos;
+    });
+    if (!refused) return;
+    cloud.api->clock().sleep(0.5, cloud.cancelled);
+  }
 }
 
 // The host keys that the guest attributes have of these workers; a worker without any gets an empty list.
@@ -195,7 +217,7 @@ google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name,
   GOOGLE_OK(check_up(slice));
   GOOGLE_TRY(const KeyPair key, find_or_make_key(options.key.empty() ? default_key_path() : options.key));
   const std::string user = options.user.empty() ? local_user() : options.user;
-  GOOGLE_OK(publish_key(cloud, slice, options, user, key));
+  GOOGLE_TRY(const bool key_is_new, publish_key(cloud, slice, options, user, key));
   const std::string folder =
       base::join_path(reach_folder(), base::str(cloud.project, '.', slice.zone, '.', slice.name));
   GOOGLE_OK(make_private_folder(folder));
@@ -217,6 +239,7 @@ google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name,
   }
   reached.ssh_config = base::join_path(folder, "ssh_config");
   GOOGLE_OK(base::write_file_atomically(reached.ssh_config, ssh_config(all)));
+  if (key_is_new && !cloud.api->dry_run()) wait_for_key(cloud, reached);
   return reached;
 }
 

@@ -4,9 +4,12 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
+#include "sluice/provision/remote/guard.h"
+#include "sluice/provision/remote/holders.h"
 #include "sluice/provision/remote/host_keys.h"
 #include "sluice/provision/remote/keys.h"
 #include "sluice/provision/remote/ssh_config.h"
+#include "sluice/provision/remote/tasks.h"
 #include "sluice/provision/remote/workers.h"
 
 namespace sluice::provision {
@@ -119,6 +122,71 @@ TEST(SshConfig, AsSshReadsIt) {
   EXPECT_EQ(of("hashknownhosts"), "no");
   EXPECT_EQ(of("stricthostkeychecking"), "true");
   EXPECT_THAT(of("userknownhostsfile"), HasSubstr("known hosts"));
+}
+
+TEST(Holders, OfAHostsAnswer) {
+  const auto use = parse_host_use(
+      "partial\ndevice 12 /dev/accel0\ndevice 12 /dev/accel1\ndevice 12 /dev/accel0\nprocess 12 1 me 1700000000 "
+      "python3 train.py --lr  0.1 \nworker 1121-140359-k3xa 0-2\n");
+  ASSERT_TRUE(use) << use.error().what();
+  EXPECT_FALSE(use->sees_all);
+  ASSERT_EQ(use->holders.size(), 1U);
+  const Holder& holder = use->holders.front();
+  EXPECT_EQ(holder.process, 12);
+  EXPECT_TRUE(holder.own);
+  EXPECT_EQ(holder.user, "me");
+  EXPECT_EQ(holder.started, 1700000000);
+  EXPECT_THAT(holder.devices, ElementsAre("/dev/accel0", "/dev/accel1"));
+  EXPECT_EQ(holder.command, "python3 train.py --lr  0.1");
+  ASSERT_EQ(use->workers.size(), 1U);
+  EXPECT_EQ(use->workers.front().place, "0-2");
+  EXPECT_TRUE(parse_host_use("")->holders.empty());
+  EXPECT_EQ(parse_host_use("something else\n").error().code(), Code::kDataLoss);
+}
+
+TEST(Guard, SaysWhatItLacks) {
+  EXPECT_EQ(*read_guard_answer("sluice-guard up\n"), "");
+  EXPECT_THAT(*read_guard_answer("sluice-guard lacks tpu.nodes.delete x@y\nsluice-guard up\n"),
+              HasSubstr("x@y lacks tpu.nodes.delete"));
+  EXPECT_THAT(*read_guard_answer("sluice-guard unknown no account\nsluice-guard up\n"), HasSubstr("no account"));
+  EXPECT_THAT(read_guard_answer("sluice-guard lost cannot create /x\n").error().what(), HasSubstr("cannot create /x"));
+  EXPECT_THAT(read_guard_answer("sh: syntax error\n").error().what(), HasSubstr("syntax error"));
+}
+
+TEST(Guard, TheStartupScriptIsOneForSh) {
+  GuardSettings settings;
+  settings.node = "projects/p/locations/z/nodes/it's";
+  const std::string script = guard_startup_script(settings);
+  EXPECT_THAT(script, ::testing::StartsWith("#!/bin/sh\nmode=boot\nproject=p\n"));
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  base::value_or_throw(base::write_file_atomically(folder.path("script"), script));
+  const auto checked = base::run_process({"sh", "-n", folder.path("script")}, {}, 10);
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(checked->status.code(), 0) << checked->output;
+}
+
+TEST(Tasks, LinesAndWhatStandsForThem) {
+  const std::map<std::string, std::string> tasks = {{"run", "./train"}, {"test", "make check"}};
+  EXPECT_EQ(*task_line(tasks, "test"), "make check");
+  EXPECT_EQ(*task_line(tasks, "resume"), "./train");
+  EXPECT_THAT(*task_line(tasks, "update"), HasSubstr("pull --ff-only"));
+  EXPECT_EQ(task_line(tasks, "install").error().code(), Code::kNotFound);
+  EXPECT_THAT(task_line(tasks, "tests").error().what(), HasSubstr("did you mean test?"));
+}
+
+TEST(Tasks, TheLatestCheckpoint) {
+  const auto object = [](const char* name, const char* generation) {
+    cloud::ObjectFacts facts;
+    facts.name = name;
+    facts.generation = generation;
+    return facts;
+  };
+  EXPECT_EQ(latest_checkpoint("b", {}), "");
+  EXPECT_EQ(latest_checkpoint("b", {object("runs/one/last", "900"), object("runs/two/last", "1000"),
+                                    object("runs/three/checkpoint.pt", "2000"), object("blast", "3000")}),
+            "gs://b/runs/two");
+  EXPECT_EQ(latest_checkpoint("b", {object("x/ckpt-1/a", "5"), object("x/ckpt-2/a", "6")}), "gs://b/x/ckpt-2");
+  EXPECT_EQ(latest_checkpoint("b", {object("last", "5")}), "gs://b");
 }
 
 }  // namespace
