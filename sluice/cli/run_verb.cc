@@ -244,7 +244,7 @@ void place_on_tpu(RunFlags& flags) {
   if (!flags.job.ssh.config.empty())
     throw Usage("--ssh-config: with --tpu the configuration is made of what the TPU says; yours, ~/.ssh/config, "
                 "is read behind it");
-  CloudSession session("run", flags.tpu.project, flags.dry_run);
+  WorkerSession session("run", flags.tpu.project, flags.dry_run);
   flags.tpu.user = flags.job.ssh.user;
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags.tpu);
   provision::fill_job(flags.job, chosen.reached, chosen.numbers, std::max(1, flags.per_host));

@@ -20,6 +20,9 @@ Verb devices_verb();
 Verb run_verb();
 Verb keep_verb();
 Verb task_verb();
+Verb tpu_verb();
+Verb cost_verb();
+Verb sweep_verb();
 Verb data_verb();
 Verb completion_verb();
 // Writes docs/flags.md; not for people.

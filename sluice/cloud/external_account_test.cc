@@ -5,6 +5,7 @@
 #include "sluice/cloud/storage.h"
 #include "sluice/cloud/test_support.h"
 #include "sluice/cloud/token_request.h"
+#include "sluice/cloud/upload.h"
 
 namespace sluice::cloud {
 namespace {

@@ -26,6 +26,31 @@ std::string Projects::enable_command(const std::vector<std::string>& services) c
   return base::str("gcloud services enable ", base::join(services, " "), " --project=", project_);
 }
 
+Outcome<std::vector<Quota>> Projects::quota_limits(const std::string& service) {
+  Call call;
+  call.service = Service::kServiceUsage;
+  call.path = base::str("/v1beta1/projects/", project_, "/services/", service, "/consumerQuotaMetrics");
+  call.query = {{"view", "FULL"}};
+  call.what = base::str("the quotas of ", service);
+  GOOGLE_TRY(const Json metrics, api_.pages(call, "metrics", nullptr));
+  std::vector<Quota> quotas;
+  for (const Json& metric : metrics) {
+    for (const Json& limit : elements(metric, "consumerQuotaLimits")) {
+      for (const Json& bucket : elements(limit, "quotaBuckets")) {
+        const std::string region = text(bucket, "dimensions.region"), zone = text(bucket, "dimensions.zone");
+        const double most = number(bucket, "effectiveLimit");
+        // Limits on requests have no place, and -1 is none.
+        if ((region.empty() && zone.empty()) || most <= 0) continue;
+        quotas.push_back(
+            {last_piece(text(limit, "name")), most, -1, zone.empty() ? region : zone, zone.empty()});
+        const std::string name = last_piece(text(metric, "metric"));
+        if (!name.empty()) quotas.back().name = name;
+      }
+    }
+  }
+  return quotas;
+}
+
 Outcome<std::vector<std::string>> Projects::missing_permissions(const std::vector<std::string>& permissions) {
   Call call;
   call.service = Service::kResourceManager;

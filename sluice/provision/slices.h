@@ -42,9 +42,9 @@ struct SliceWish {
   double flex_duration = 0;  // of kFlexStart, seconds
   double wait_until = 0;     // seconds since 1970 until which to queue and hunt; 0: one look at each zone
   int slices = 1;
-  bool queued = false;              // by a queued resource even where a node alone would do
+  bool queued = false;     // by a queued resource even where a node alone would do
   double zone_wait = 120;  // seconds that a queue entry may wait in one zone while others are left to try
-  std::string runtime;              // "": the generation's
+  std::string runtime;     // "": the generation's
   std::string network, subnetwork;  // "": the project's default
   bool external_ips = true;
   std::string service_account;

@@ -375,6 +375,15 @@ class Operations(FakeTest):
         self.assertEqual((done["status"], done["error"]["errors"][0]["code"]), ("DONE", "ZONE_RESOURCE_POOL_EXHAUSTED"))
         self.assertEqual(FAKE.left(), [f"{HERE}/nodes/n"])
 
+    def test_which_operations_fail(self):
+        def codes(names):
+            return [self.finish(self.nodes.create(parent=HERE, nodeId=name, body=NODE).execute()).get("error", {}).get("code")
+                    for name in names]
+        FAKE.set(late_failures=[{"method": r"nodes\.create", "skip": 1, "times": 2, "code": 14}])
+        self.assertEqual(codes("abcd"), [None, 14, 14, None])
+        FAKE.set(late_failures=[{"each": True, "code": 13}])
+        self.assertEqual(codes("efef"), [13, 13, None, None])
+
     def test_an_operation_that_never_ends(self):
         FAKE.set(never_ending=[{"method": r"nodes\.create"}])
         operation = self.nodes.create(parent=HERE, nodeId="n", body=NODE).execute()
@@ -502,6 +511,8 @@ class Compute(FakeTest):
         managed = listed(**PLACE, instanceGroupManager="m").execute()["managedInstances"]
         self.assertEqual((len(managed), managed[0]["lastAttempt"]["errors"]["errors"][0]["code"]),
                          (16, "ZONE_RESOURCE_POOL_EXHAUSTED"))
+        wrong = self.compute.instanceGroupManagers().listErrors(**PLACE, instanceGroupManager="m").execute()["items"]
+        self.assertEqual(wrong[0]["error"]["code"], "ZONE_RESOURCE_POOL_EXHAUSTED")
         FAKE.set(zones={ZONE: {}, OTHER: {}})
         FAKE.advance(60)
         managed = listed(**PLACE, instanceGroupManager="m").execute()["managedInstances"]
@@ -509,6 +520,13 @@ class Compute(FakeTest):
         self.assertTrue(self.compute.instanceGroupManagers().get(
             **PLACE, instanceGroupManager="m").execute()["status"]["isStable"])
         self.refused(self.compute.instanceTemplates().delete(project="p", instanceTemplate="t"), 400, "being used")
+        FAKE.preempt(managed[0]["name"])  # the group makes another one
+        FAKE.advance(60)
+        names = [entry["name"] for entry in listed(**PLACE, instanceGroupManager="m").execute()["managedInstances"]]
+        self.assertEqual((len(names), managed[0]["name"] in names), (16, False))
+        self.wait(self.compute.instanceGroupManagers().recreateInstances(**PLACE, instanceGroupManager="m", body={
+            "instances": [f"projects/p/zones/{ZONE}/instances/{names[0]}"]}).execute())
+        self.assertNotIn(names[0], FAKE.things("compute.instances"))
         self.wait(self.compute.instanceGroupManagers().resize(**PLACE, instanceGroupManager="m", size=0).execute())
         self.assertNotIn("managedInstances", listed(**PLACE, instanceGroupManager="m").execute())
         self.wait(self.compute.instanceGroupManagers().delete(**PLACE, instanceGroupManager="m").execute())
@@ -575,8 +593,13 @@ class Others(FakeTest):
                          {name: len(text) for name, text in data.items()})
         self.assertEqual(storage.objects().list(bucket="b-1", delimiter="/").execute()["prefixes"], ["logs/"])
         self.assertEqual(storage.objects().get_media(bucket="b-1", object="logs/multipart").execute(), data["multipart"])
+        storage.objects().rewrite(sourceBucket="b-1", sourceObject="logs/media", destinationBucket="b-1",
+                                  destinationObject="logs/copy", body={}).execute()
+        self.assertEqual(storage.objects().get(bucket="b-1", object="logs/copy").execute()["size"], "1")
+        self.refused(storage.objects().rewrite(sourceBucket="b-1", sourceObject="no", destinationBucket="b-1",
+                                               destinationObject="x", body={}), 404, "No such object")
         self.refused(storage.buckets().delete(bucket="b-1"), 409, "not empty")
-        for name in data:
+        for name in [*data, "copy"]:
             storage.objects().delete(bucket="b-1", object=f"logs/{name}").execute()
         self.assertEqual([entry["name"] for entry in storage.buckets().list(project="p").execute()["items"]], ["b-1"])
         self.assertEqual(storage.buckets().list(project="p2").execute().get("items"), None)

@@ -113,7 +113,7 @@ int keep(const KeepFlags& flags) {
   options.zone = flags.tpu.zone;
   options.zones = zones_of(flags.zones);
   options.notice_seconds = flags.notice;
-  CloudSession session("keep", flags.tpu.project);
+  WorkerSession session("keep", flags.tpu.project);
   options.wish = wish_of(flags, session.cloud());
   const auto kept = base::value_or_throw(provision::KeptSlice::open(session.cloud(), std::move(options)));
   return provision::Keeper(*kept, flags.limits).to_end();

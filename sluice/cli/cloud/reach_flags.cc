@@ -33,7 +33,7 @@ void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group) {
       ->group(group);
 }
 
-CloudSession::CloudSession(const std::string& verb, const std::string& project, bool dry_run) {
+WorkerSession::WorkerSession(const std::string& verb, const std::string& project, bool dry_run) {
   google::ApiOptions options = base::value_or_throw(google::api_options_of_environment());
   options.dry_run = dry_run;
   const std::string chosen = project.empty() ? base::value_or_throw(google::default_project()) : project;

@@ -25,11 +25,11 @@ void add_worker_flag(CLI::App& app, TpuFlags& flags, const std::string& fallback
 void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group = "Where");
 
 // The requests of one verb, with the environment's credentials; progress goes to standard error.
-class CloudSession {
+class WorkerSession {
  public:
   // `verb`: stands before the lines of progress. Throws Error where no project is known, and what the
   // environment's settings have wrong.
-  CloudSession(const std::string& verb, const std::string& project, bool dry_run = false);
+  WorkerSession(const std::string& verb, const std::string& project, bool dry_run = false);
   provision::Cloud& cloud() { return *cloud_; }
 
  private:

@@ -48,7 +48,7 @@ void print_holder(int worker, const provision::Holder& holder) {
 }
 
 int run_ps(const TpuFlags& flags, bool as_json) {
-  CloudSession session("tpu ps", flags.project);
+  WorkerSession session("tpu ps", flags.project);
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
   const auto uses = look_at(chosen, job_of(chosen, flags), "ps");
   nlohmann::json all = nlohmann::json::array();
@@ -118,7 +118,7 @@ bool end_processes(const ChosenWorkers& chosen, const TpuFlags& flags, size_t at
 }
 
 int run_kill(const TpuFlags& flags, const KillFlags& kill) {
-  CloudSession session("tpu kill", flags.project);
+  WorkerSession session("tpu kill", flags.project);
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
   const auto uses = look_at(chosen, job_of(chosen, flags), "kill");
   std::map<size_t, std::vector<int>> own;
@@ -198,7 +198,7 @@ int run_guard(TpuFlags& flags, const GuardFlags& guard) {
   if (guard.stop == !(guard.ttl.empty() && guard.idle.empty()))
     throw Usage("sluice tpu guard takes --ttl, --idle or both; or --stop");
   flags.worker = "0";
-  CloudSession session("tpu guard", flags.project);
+  WorkerSession session("tpu guard", flags.project);
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
   const auto settings = guard_settings(chosen.reached.slice, guard);
   const auto answers = provision::run_scripts(

@@ -87,7 +87,7 @@ int run_contained(std::vector<std::string> command, const std::string& host, con
 
 int run_ssh(TpuFlags& flags, const std::vector<std::string>& words) {
   split_user(flags);
-  CloudSession session("tpu ssh", flags.project);
+  WorkerSession session("tpu ssh", flags.project);
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
   if (chosen.numbers.size() > 1) {
     if (words.empty()) throw Usage("a shell is for one worker; on several, say what to run: -- COMMAND…");
@@ -184,7 +184,7 @@ std::vector<std::string> scp_command(const Copy& copy, const ChosenWorkers& chos
 
 int run_scp(TpuFlags& flags, const std::vector<std::string>& arguments) {
   const Copy copy = copy_of(arguments, flags);
-  CloudSession session("tpu scp", flags.project);
+  WorkerSession session("tpu scp", flags.project);
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
   std::vector<std::pair<int, base::Process>> running;
   size_t next = 0;

@@ -33,7 +33,7 @@ def things_like(world, name):
 def shown(world, thing, bodies):
     state = thing.body.get("state", thing.body.get("status", ""))
     entry = {"kind": thing.kind, "name": thing.name, "given": thing.given, "created": stamp(thing.created),
-             "state": state["state"] if isinstance(state, dict) else state,
+             "state": state.get("state", "") if isinstance(state, dict) else state,
              "dollars_per_hour": round(world.rate(thing), 6), "dollars": round(thing.spent, 6)}
     if bodies:
         entry["body"] = thing.body

@@ -10,6 +10,7 @@ from .compute_base import Collection, resolve
 from .compute_operations import ROOT
 from .operations import LateError
 from .refusal import Refusal
+from .world import stamp
 
 templates = Collection("instanceTemplates", "global", "instanceTemplate")
 policies = Collection("resourcePolicies", "regions", "resourcePolicy", state="READY", begin_state="CREATING")
@@ -184,6 +185,43 @@ def list_managed(call):
                           "currentAction": "CREATING", "lastAttempt": {"errors": {"errors": thing.private["errors"]}}})
     page, token = call.page(shown, 500)
     return {**({"managedInstances": page} if page else {}), **token}
+
+
+@answers("compute.instanceGroupManagers.listErrors")
+def list_errors(call):
+    """Why instances that lack are not there."""
+    thing = groups.find(call)
+    keep(call.world)
+    link = f"{ROOT}{thing.name.rsplit('/instanceGroupManagers/', 1)[0]}/instances/{thing.body['baseInstanceName']}-0000"
+    items = [{"error": error, "timestamp": stamp(call.world.now()), "instanceActionDetails": {
+        "action": "CREATING", "instance": link, "version": {"instanceTemplate": thing.body["instanceTemplate"]}}}
+             for error in thing.private["errors"]]
+    page, token = call.page(items, 500)
+    return {**({"items": page} if page else {}), **token}
+
+
+@answers("compute.instanceGroupManagers.deleteInstances", "compute.instanceGroupManagers.recreateInstances")
+def replace_instances(call):
+    """Takes members away; deleting makes the group smaller, recreating does not."""
+    def begin():
+        thing = groups.find(call)
+        compute_base.check_ready(thing)
+        names = [compute_base.path_of(link) or link for link in call.body.get("instances", [])]
+        mine = {member.name: member for member in members(call.world, thing)}
+        wrong = [name for name in names if name not in mine]
+        if wrong or not names:
+            raise Refusal(400, f"Invalid value for field 'instances': '{wrong}'. They are no members of the group.")
+
+        def change():
+            for name in names:
+                compute_instances.disks_go(call.world, mine[name])
+                call.world.remove(name, "replaced by hand")
+            if call.id.endswith("deleteInstances"):
+                thing.body["targetSize"] -= len(names)
+            thing.private["made"] = len(members(call.world, thing))
+            keep(call.world)
+        return compute_operations.begin(call, thing.name, call.id, change)
+    return call.again(begin)
 
 
 @answers("compute.instanceGroupManagers.resize")

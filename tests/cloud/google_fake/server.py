@@ -97,7 +97,7 @@ class Handler(BaseHTTPRequestHandler):
                  "had_authorization": "Authorization" in self.headers,
                  "user_project": self.headers.get("x-goog-user-project"), "user_agent": self.headers.get("User-Agent"),
                  "spoilt": None}
-        if service == "storage" and self.command == "PUT" and "upload_id" in entry["query"]:
+        if service == "storage" and self.command in ("PUT", "DELETE") and "upload_id" in entry["query"]:
             entry["method_id"] = "storage.objects.insert"  # a piece of a resumable upload
         spoil = fake.faults.of(number, self.command, url.path, entry["method_id"])
         kind = spoil["kind"] if spoil else None
@@ -108,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         entry["body"] = body if not isinstance(body, bytes) else f"{len(raw)} bytes"
         if handled and piece:
             with fake.world.lock:
-                status, answer, headers = storage.resume(fake.world, entry["query"]["upload_id"],
+                status, answer, headers = storage.resume(fake.world, self.command, entry["query"]["upload_id"],
                                                          self.headers.get("Content-Range"), raw)
         elif handled:
             status, answer, headers = self.handled(method, service, url, body, raw, problem, entry)

@@ -10,6 +10,11 @@ from .calls import answers
 from .refusal import Refusal
 from .world import stamp
 
+try:
+    import google_crc32c  # with it, objects have the checksum that clients compare
+except ImportError:
+    google_crc32c = None
+
 KIND = "storage.buckets"
 MULTI_REGIONS = ("US", "EU", "ASIA")
 GIB_MONTH = 0.02
@@ -53,8 +58,8 @@ def completed(world, body):
             "metageneration": "1", "projectNumber": "1234567890", "etag": "CAE="}
 
 
-def find(call):
-    name = call.get("bucket")
+def find(call, parameter="bucket"):
+    name = call.get(parameter)
     if name in call.world.config.get("taken_buckets", []):
         raise Refusal(403, f"somebody@example.com does not have storage.buckets.get access to the Google Cloud Storage "
                       f"bucket. Permission 'storage.buckets.get' denied on resource (or it may not exist).")
@@ -109,7 +114,9 @@ def permissions(call):
 
 def shown(bucket, name, stored):
     data, meta = stored
-    return {"kind": "storage#object", "bucket": bucket, "name": name, "size": str(len(data)), **meta,
+    checksum = {} if google_crc32c is None else {
+        "crc32c": base64.b64encode(google_crc32c.value(data).to_bytes(4, "big")).decode()}
+    return {"kind": "storage#object", "bucket": bucket, "name": name, "size": str(len(data)), **meta, **checksum,
             "id": f"{bucket}/{name}/{meta['generation']}",
             "md5Hash": base64.b64encode(hashlib.md5(data).digest()).decode()}
 
@@ -123,7 +130,7 @@ def store(call, thing, name, data, meta):
     meta = {**{field: value for field, value in meta.items() if field in ("contentType", "metadata", "contentEncoding")},
             "generation": str(int(call.world.now() * 1e6)), "metageneration": "1", "timeCreated": now, "updated": now}
     thing.private["objects"][name] = (data, meta)
-    return shown(call.get("bucket"), name, thing.private["objects"][name])
+    return shown(thing.body["name"], name, thing.private["objects"][name])
 
 
 @answers("storage.objects.insert")
@@ -152,17 +159,23 @@ def parts(raw, kind):
     return json.loads(first), re.sub(rb"\r?\n\Z", b"", second)
 
 
-def resume(world, identity, span, raw):
-    """A PUT of a piece: (status, JSON, headers)."""
+def resume(world, verb, identity, span, raw):
+    """A PUT of a piece, or the DELETE that gives up: (status, JSON, headers)."""
     if identity not in world.uploads:
         return 404, None, {}
+    if verb == "DELETE":
+        del world.uploads[identity]
+        return 499, None, {}
     call, thing, name, meta, held = world.uploads[identity]
     match = re.fullmatch(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", span or "")
     if match and match.group(1):
         del held[int(match.group(1)):]
     held += raw
     if match is None or match.group(3) != "*" and len(held) >= int(match.group(3)):
-        return 200, store(call, thing, name, bytes(held), meta), {}
+        try:
+            return 200, store(call, thing, name, bytes(held), meta), {}
+        except Refusal as refusal:
+            return refusal.code, refusal.body("storage"), {}
     return 308, None, {"Range": f"bytes=0-{len(held) - 1}"} if held else {}
 
 
@@ -171,6 +184,8 @@ def find_object(call):
     held = thing.private["objects"].get(call.get("object"))
     if held is None:
         raise Refusal(404, f"No such object: {call.get('bucket')}/{call.get('object')}")
+    if call.get("generation") not in (None, held[1]["generation"]):
+        raise Refusal(404, f"No such object: {call.get('bucket')}/{call.get('object')}#{call.get('generation')}")
     return thing, held
 
 
@@ -186,6 +201,21 @@ def get_object(call):
     call.answer_status = 206
     call.answer_headers["Content-Range"] = f"bytes {first}-{last}/{len(held[0])}"
     return held[0][first:last + 1]
+
+
+@answers("storage.objects.rewrite", "storage.objects.copy")
+def copy_object(call):
+    """Within one call, however large."""
+    source = find(call, "sourceBucket").private["objects"].get(call.get("sourceObject"))
+    if source is None:
+        raise Refusal(404, f"No such object: {call.get('sourceBucket')}/{call.get('sourceObject')}")
+    if call.get("sourceGeneration") not in (None, source[1]["generation"]):
+        raise Refusal(404, f"No such generation of {call.get('sourceBucket')}/{call.get('sourceObject')}")
+    made = store(call, find(call, "destinationBucket"), call.get("destinationObject"), source[0], source[1])
+    if call.id.endswith("copy"):
+        return made
+    return {"kind": "storage#rewriteResponse", "done": True, "objectSize": made["size"], "resource": made,
+            "totalBytesRewritten": made["size"]}
 
 
 @answers("storage.objects.list")

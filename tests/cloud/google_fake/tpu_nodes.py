@@ -371,3 +371,22 @@ def get_version(call):
 @answers("tpu.projects.locations.generateServiceIdentity")
 def service_identity(call):
     return {"identity": {"email": "service-1@cloud-tpu.iam.gserviceaccount.com"}}
+
+
+@answers("tpu.projects.locations.nodes.simulateMaintenanceEvent")
+def simulate_maintenance(call):
+    thing = find(call, call.get("name"))
+    parent = thing.name.rsplit("/nodes/", 1)[0]
+    operation = operations.long_running(call.world, "tpu", parent, thing.name, "simulateMaintenanceEvent", call.id)
+    operations.begin(call.world, operation, lambda: tpu_limits.maintenance(call.world, thing, {"status": "ONGOING"}))
+    return operations.shown(operation, call.document)
+
+
+@answers("tpu.projects.locations.reservations.list")
+def list_reservations(call):
+    """Those of the configuration: {zone: [{"name", …}]}."""
+    zone = split_location(call.get("parent"))[1]
+    check_location(call, zone, call.world.zones)
+    page, token = call.page([{"state": "ACTIVE", **entry, "name": f"{call.get('parent')}/reservations/{entry['name']}"}
+                             for entry in call.world.config.get("reservations", {}).get(zone, [])])
+    return {**({"reservations": page} if page else {}), **token}

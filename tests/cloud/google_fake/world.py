@@ -190,14 +190,25 @@ class World:
     def regions(self):
         return sorted({catalog.region_of(zone) for zone in self.zones})
 
-    # What a configuration says about one call: the first entry that fits, used at most `times` times.
     def pick(self, key, method_id, name):
+        """What a configuration's list says about one call: the first entry whose expressions fit. It lets "skip" calls
+        through and is used "times" times (1); with "each", for the first call of every method and name."""
         for entry in self.config.get(key, []):
-            if entry.get("times", 1) > entry.setdefault("used", 0) and re.search(
-                    entry.get("method", ""), method_id) and re.search(entry.get("name", ""), name):
-                entry["used"] += 1
+            if re.search(entry.get("method", ""), method_id) and re.search(entry.get("name", ""), name) and self._due(
+                    entry, (method_id, name)):
                 return entry
         return None
+
+    @staticmethod
+    def _due(entry, call):
+        if entry.get("each"):
+            met = entry.setdefault("met", [])
+            if call in met:
+                return False
+            met.append(call)
+            return True
+        entry["seen"] = entry.get("seen", 0) + 1
+        return 0 < entry["seen"] - entry.get("skip", 0) <= entry.get("times", 1)
 
     def timing(self, method_id):
         """(polls, seconds) of a method's operation."""

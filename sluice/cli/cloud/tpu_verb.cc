@@ -1,0 +1,344 @@
+// sluice tpu: list, show, wait, start, stop, delete, types, quota.
+#include <cstdio>
+#include <memory>
+
+#include "sluice/base/strings.h"
+#include "sluice/cli/cloud/common.h"
+#include "sluice/cli/cloud/table.h"
+#include "sluice/cli/cloud/tpu_verbs.h"
+#include "sluice/cli/verbs.h"
+#include "sluice/google/projects.h"
+#include "sluice/provision/price.h"
+
+namespace sluice::cli {
+namespace {
+
+struct OneFlags {
+  CloudFlags cloud;
+  std::string name, env, type, region;
+  double timeout = 3600;
+};
+
+void one_slice(CLI::App& app, OneFlags& flags) {
+  app.add_option("NAME", flags.name, "The slice's name")->required();
+  add_zone(app, flags.cloud);
+  add_project(app, flags.cloud);
+}
+
+provision::Slice found(CloudSession& session, const OneFlags& flags) {
+  return value_or_fail(provision::find_slice(session.cloud(), flags.name, flags.cloud.zone));
+}
+
+int show_one(CloudSession& session, const provision::Slice& slice, bool json) {
+  const auto thing = provision::thing_of(slice, session.cloud().project, session.cloud().now());
+  if (json) {
+    google::Json document = json_of(thing);
+    for (const google::Node& node : slice.nodes) document["nodes"].push_back(node.json);
+    if (slice.queue) document["queue_entry"] = slice.queue->json;
+    print_document(document);
+    return 0;
+  }
+  print_table(rows_of({thing}, false));
+  for (const google::Node& node : slice.nodes) {
+    std::printf("%s: %s, %s%s%s\n", node.id.c_str(), node.state.c_str(), node.runtime.c_str(),
+                node.health.empty() ? "" : ", ", node.health.c_str());
+    for (const std::string& symptom : node.symptoms) std::printf("  symptom %s\n", symptom.c_str());
+    const std::string maintenance = google::text(node.json, "upcomingMaintenance.windowStartTime");
+    if (!maintenance.empty()) std::printf("  maintenance from %s\n", maintenance.c_str());
+  }
+  if (slice.queue) std::printf("queue entry %s: %s\n", slice.queue->id.c_str(), slice.queue->state.c_str());
+  const auto hosts = slice.hosts();
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    std::printf("worker %zu: %s%s%s\n", i, hosts[i].internal_ip.c_str(),
+                hosts[i].external_ip.empty() ? "" : ", ", hosts[i].external_ip.c_str());
+  say_price_note();
+  return 0;
+}
+
+// Whether the user may delete or stop it: their environment's, or they name it.
+void check_ours(const provision::Slice& slice, const OneFlags& flags) {
+  const std::string own = provision::label_value("tpu-" + slice.name);
+  const auto status = provision::may_adopt(slice.mark, flags.env.empty() ? own : flags.env,
+                                           base::str("the TPU slice ", slice.name, " in ", slice.zone));
+  if (status) return;
+  if (slice.mark)
+    throw_error(
+        Code::kFailedPrecondition,
+        base::str(slice.name, " in ", slice.zone, " belongs to the environment ", slice.mark->environment,
+                  slice.mark->owner.empty() ? "" : " of " + slice.mark->owner, ": say --env ",
+                  slice.mark->environment));
+  throw_error(
+      Code::kFailedPrecondition,
+      base::str(slice.name, " in ", slice.zone,
+                " was not made by Sluice: delete or stop it where it was made (gcloud compute tpus tpu-vm)"));
+}
+
+Verb list_verb() {
+  auto flags = std::make_shared<CloudFlags>();
+  const auto run = [flags] {
+    CloudSession session(*flags);
+    provision::Inventory all;
+    for (provision::Cloud& cloud : session.clouds()) {
+      auto one = value_or_fail(provision::take_inventory(cloud, /*all=*/false));
+      std::move(one.things.begin(), one.things.end(), std::back_inserter(all.things));
+      std::move(one.unreachable.begin(), one.unreachable.end(), std::back_inserter(all.unreachable));
+    }
+    if (flags->json) {
+      google::Json document = {{"slices", google::Json::array()}, {"unreachable", all.unreachable}};
+      for (const auto& thing : all.things) document["slices"].push_back(json_of(thing));
+      print_document(document);
+      return say_unreachable(all.unreachable);
+    }
+    if (all.things.empty()) {
+      std::printf("No TPU slices.\n");
+    } else {
+      print_table(rows_of(all.things, false));
+      say_price_note();
+    }
+    std::fflush(stdout);
+    return say_unreachable(all.unreachable);
+  };
+  return {.name = "list",
+          .help = "All TPU slices and queue entries, in all zones, whoever made them, and what they cost",
+          .footer = "Exit status 1 when a zone did not answer: something there may be missing.",
+          .add_flags =
+              [flags](CLI::App& app) {
+                add_project(app, *flags, /*several=*/true);
+                add_json(app, *flags);
+              },
+          .run = [run] { return guard_interrupt(run); }};
+}
+
+Verb show_verb() {
+  auto flags = std::make_shared<OneFlags>();
+  return {.name = "show",
+          .help = "One slice: its hosts, health and costs",
+          .add_flags =
+              [flags](CLI::App& app) {
+                one_slice(app, *flags);
+                add_json(app, flags->cloud);
+              },
+          .run =
+              [flags] {
+                CloudSession session(flags->cloud);
+                return show_one(session, found(session, *flags), flags->cloud.json);
+              }};
+}
+
+Verb wait_verb() {
+  auto flags = std::make_shared<OneFlags>();
+  return {.name = "wait",
+          .help = "Wait until a slice is READY",
+          .add_flags =
+              [flags](CLI::App& app) {
+                one_slice(app, *flags);
+                app.add_option("--timeout", flags->timeout, "For so long [s]")->check(CLI::PositiveNumber);
+                add_json(app, flags->cloud);
+              },
+          .run =
+              [flags] {
+                return guard_interrupt([&] {
+                  CloudSession session(flags->cloud);
+                  const auto slice = value_or_fail(provision::wait_for_slice(
+                      session.cloud(), flags->name, flags->cloud.zone, flags->timeout));
+                  return show_one(session, slice, flags->cloud.json);
+                });
+              }};
+}
+
+// start and stop.
+Verb switch_verb(const std::string& name, const std::string& help,
+                 google::Done (*act)(provision::Cloud&, const provision::Slice&)) {
+  auto flags = std::make_shared<OneFlags>();
+  const auto run = [flags, act] {
+    CloudSession session(flags->cloud);
+    const provision::Slice slice = found(session, *flags);
+    check_ours(slice, *flags);
+    value_or_fail(act(session.cloud(), slice));
+    if (flags->cloud.dry_run) return 0;
+    std::printf("%s is %s\n", slice.name.c_str(), found(session, *flags).state.c_str());
+    return 0;
+  };
+  return {.name = name,
+          .help = help,
+          .add_flags =
+              [flags](CLI::App& app) {
+                one_slice(app, *flags);
+                app.add_option("--env", flags->env, "The environment that it belongs to; default: its own");
+                add_dry_run(app, flags->cloud);
+              },
+          .run = [run] { return guard_interrupt(run); }};
+}
+
+int delete_slices(const OneFlags& flags) {
+  CloudSession session(flags.cloud);
+  auto slice = provision::find_slice(session.cloud(), flags.name, flags.cloud.zone);
+  if (!slice && slice.error().kind == google::Kind::kNotFound &&
+      std::string(slice.error().what()).find("did not answer") == std::string::npos) {
+    std::printf("There is no TPU slice %s: nothing to delete.\n", flags.name.c_str());
+    return 0;
+  }
+  if (!slice) throw_failure(slice.error());
+  check_ours(*slice, flags);
+  const std::string what = base::str("Deletes ", slice->type, " ", slice->name, " (", slice->state, ") in ",
+                                     slice->zone, ", the disks of its hosts with it.");
+  if (!confirmed(flags.cloud, what)) return 1;
+  value_or_fail(provision::delete_slice(session.cloud(), *slice));
+  if (!flags.cloud.dry_run) std::printf("%s in %s is deleted.\n", slice->name.c_str(), slice->zone.c_str());
+  return 0;
+}
+
+Verb delete_verb() {
+  auto flags = std::make_shared<OneFlags>();
+  return {.name = "delete",
+          .help = "Delete a slice and its queue entry",
+          .add_flags =
+              [flags](CLI::App& app) {
+                one_slice(app, *flags);
+                app.add_option("--env", flags->env, "The environment that it belongs to; default: its own");
+                add_yes(app, flags->cloud);
+                add_dry_run(app, flags->cloud);
+              },
+          .run = [flags] { return guard_interrupt([&] { return delete_slices(*flags); }); }};
+}
+
+google::Json row_of_type(const std::string& name) {
+  const auto slice = estimate::find_tpu_slice(name);
+  if (!slice) return nullptr;
+  const auto price = [&](bool spot) {
+    const auto dollars = provision::tpu_price(name, spot);
+    return dollars ? google::Json(*dollars) : google::Json();
+  };
+  return {{"type", name},
+          {"chips", slice->chips},
+          {"hosts", slice->hosts},
+          {"memory_gib", slice->chips * slice->generation->memory_gib},
+          {"on_demand", price(false)},
+          {"spot", price(true)},
+          {"runtime", slice->generation->runtime}};
+}
+
+void print_types(const std::vector<google::Json>& types) {
+  const auto dollars = [](const google::Json& price) {
+    return price.is_null() ? "?" : provision::dollars(price.get<double>());
+  };
+  std::vector<std::vector<std::string>> rows = {
+      {"TYPE", "CHIPS", "HOSTS", "GIB", "$/H", "SPOT $/H", "RUNTIME"}};
+  for (const google::Json& type : types)
+    rows.push_back({type["type"], base::str(type["chips"].get<int>()), base::str(type["hosts"].get<int>()),
+                    base::str(type["memory_gib"].get<double>()), dollars(type["on_demand"]),
+                    dollars(type["spot"]),
+                    google::text(type, "runtime").empty() ? "(an image)" : google::text(type, "runtime")});
+  print_table(rows);
+  say_price_note();
+}
+
+// Without a zone the table that the program has; of a zone what Google says it offers; of a type the zones
+// that have it.
+int types(const OneFlags& flags) {
+  if (!flags.type.empty()) {
+    const auto slice = estimate::find_tpu_slice(flags.type);
+    if (!slice) throw Usage(slice.error().what());
+    CloudSession session(flags.cloud);
+    std::vector<std::string> unreachable;
+    const auto zones = value_or_fail(provision::zones_with(session.cloud(), slice->name, &unreachable));
+    if (flags.cloud.json) {
+      print_document({{"type", slice->name}, {"zones", zones}, {"unreachable", unreachable}});
+    } else {
+      for (const std::string& zone : zones) std::printf("%s\n", zone.c_str());
+    }
+    return say_unreachable(unreachable);
+  }
+  std::vector<std::string> names = estimate::tpu_slice_names();
+  if (!flags.cloud.zone.empty()) {
+    CloudSession session(flags.cloud);
+    names = value_or_fail(session.cloud().tpu().accelerator_types(flags.cloud.zone));
+  }
+  std::vector<google::Json> rows;
+  for (const std::string& name : names)
+    if (const google::Json row = row_of_type(name); !row.is_null()) rows.push_back(row);
+  if (flags.cloud.json) {
+    print_document(rows);
+  } else {
+    print_types(rows);
+  }
+  return 0;
+}
+
+Verb types_verb() {
+  auto flags = std::make_shared<OneFlags>();
+  return {.name = "types",
+          .help = "Slice types with chips, hosts, memory and list price",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("TYPE", flags->type, "The zones that have this type");
+                app.add_option("--zone", flags->cloud.zone, "Only what this zone has");
+                add_project(app, flags->cloud);
+                add_json(app, flags->cloud);
+              },
+          .run = [flags] { return guard_interrupt([&] { return types(*flags); }); }};
+}
+
+// Chips or cores of ours and others that count against a limit there.
+double used_of(const std::vector<provision::Slice>& slices, const google::Quota& quota) {
+  double used = 0;
+  for (const provision::Slice& slice : slices) {
+    const auto type = estimate::find_tpu_slice(slice.type);
+    const std::string place = quota.regional ? google::region_of_zone(slice.zone) : slice.zone;
+    const bool spot = slice.capacity == provision::Capacity::kSpot;
+    if (!type || place != quota.place || !provision::quota_is_for(quota.name, *type->generation, spot))
+      continue;
+    used += slice.slices * (type->generation->counts_cores ? 2 * type->chips : type->chips);
+  }
+  return used;
+}
+
+int quotas(const OneFlags& flags) {
+  CloudSession session(flags.cloud);
+  provision::Cloud& cloud = session.cloud();
+  std::vector<std::string> unreachable;
+  const auto slices = value_or_fail(provision::list_slices(cloud, &unreachable));
+  auto limits =
+      value_or_fail(google::Projects(session.api(), cloud.project).quota_limits("tpu.googleapis.com"));
+  google::Json document = google::Json::array();
+  std::vector<std::vector<std::string>> rows = {{"QUOTA", "PLACE", "LIMIT", "USED"}};
+  for (google::Quota& quota : limits) {
+    if (!flags.region.empty() && quota.place.rfind(flags.region, 0) != 0) continue;
+    quota.used = used_of(slices, quota);
+    rows.push_back({quota.name, quota.place, base::str(quota.limit), base::str(quota.used)});
+    document.push_back(
+        {{"quota", quota.name}, {"place", quota.place}, {"limit", quota.limit}, {"used", quota.used}});
+  }
+  if (flags.cloud.json) {
+    print_document(document);
+  } else {
+    print_table(rows);
+  }
+  return say_unreachable(unreachable);
+}
+
+Verb quota_verb() {
+  auto flags = std::make_shared<OneFlags>();
+  return {.name = "quota",
+          .help = "How many cores or chips the project may have, by region and zone, and has",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("--region", flags->region, "Only of this region");
+                add_project(app, flags->cloud);
+                add_json(app, flags->cloud);
+              },
+          .run = [flags] { return guard_interrupt([&] { return quotas(*flags); }); }};
+}
+
+}  // namespace
+
+Verb tpu_verb() {
+  return {.name = "tpu",
+          .help = "Make, list and delete TPU slices in Google's cloud",
+          .verbs = {tpu_create_verb(), list_verb(), show_verb(), wait_verb(),
+                    switch_verb("start", "Start a slice that was stopped", provision::start_slice),
+                    switch_verb("stop", "Stop a slice of one host: it keeps its disk", provision::stop_slice),
+                    delete_verb(), types_verb(), quota_verb()}};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,10 @@
+// The verbs of the noun `tpu` that speak with Google's services alone.
+#pragma once
+
+#include "sluice/cli/verb.h"
+
+namespace sluice::cli {
+
+Verb tpu_create_verb();
+
+}  // namespace sluice::cli
