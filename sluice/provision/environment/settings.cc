@@ -1,0 +1,238 @@
+#include "sluice/provision/environment/settings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/provision/environment/names.h"
+#include "sluice/provision/environment/toml_section.h"
+
+namespace sluice::provision {
+namespace {
+
+base::Status read_script(Section& section, const std::string& key, const std::string& folder,
+                         std::optional<Script>& script) {
+  std::string path;
+  SLUICE_OK(section.read(key, path));
+  if (path.empty()) return {};
+  auto text = base::read_file(base::join_path(folder, base::expand_home(path)));
+  if (!text)
+    return section.wrong(key, base::str("the script cannot be read: ", text.error().what()));
+  script = Script{path, std::move(*text)};
+  return {};
+}
+
+base::Status read_span(Section& section, const std::string& key, double& seconds) {
+  std::string text;
+  SLUICE_OK(section.read(key, text));
+  if (text.empty()) return {};
+  const auto span = parse_span(text, key);
+  if (!span) return section.wrong(key, span.error().what());
+  seconds = *span;
+  return {};
+}
+
+base::Status read_env(Section section, Settings& settings) {
+  SLUICE_OK(section.known({"name", "project", "zones", "network", "owner", "ttl", "max_cost", "idle",
+                           "ssh_from"}));
+  SLUICE_OK(section.read("name", settings.name));
+  SLUICE_OK(section.read("project", settings.project));
+  SLUICE_OK(section.read("zones", settings.zones));
+  SLUICE_OK(section.read("network", settings.network));
+  SLUICE_OK(section.read("owner", settings.owner));
+  SLUICE_OK(section.read("ttl", settings.ttl));
+  SLUICE_OK(section.read("max_cost", settings.max_cost));
+  SLUICE_OK(section.read("ssh_from", settings.ssh_from));
+  SLUICE_OK(read_span(section, "idle", settings.idle));
+  if (const auto good = check_name(settings.name, "env.name", kLongestEnvironmentName); !good)
+    return section.wrong("name", good.error().what());
+  if (settings.zones.empty()) return section.wrong("zones", "at least one zone: zones = [\"us-central1-a\"]");
+  if (settings.max_cost < 0) return section.wrong("max_cost", "dollars, above 0");
+  if (settings.max_cost > 0 && settings.ttl.empty())
+    return section.wrong("max_cost", "needs a ttl: without an end there is no sum to compare with");
+  return {};
+}
+
+base::Status read_capacity(Section& section, TpuSettings& tpu) {
+  std::string capacity = "on-demand";
+  SLUICE_OK(section.read("capacity", capacity));
+  SLUICE_OK(section.read("reservation", tpu.reservation));
+  SLUICE_OK(read_span(section, "duration", tpu.flex_duration));
+  SLUICE_OK(read_span(section, "wait", tpu.wait));
+  for (const Capacity kind :
+       {Capacity::kOnDemand, Capacity::kSpot, Capacity::kReservation, Capacity::kFlexStart})
+    if (capacity == capacity_name(kind)) {
+      tpu.capacity = kind;
+      if (kind == Capacity::kReservation && tpu.reservation.empty())
+        return section.wrong("capacity", "needs tpu.reservation, the reservation's name");
+      if (kind == Capacity::kFlexStart && tpu.flex_duration <= 0)
+        return section.wrong("capacity", "needs tpu.duration, at most 7d");
+      return {};
+    }
+  return section.wrong("capacity", base::str("'", capacity,
+                                             "': expected on-demand, spot, reservation or flex-start"));
+}
+
+base::Status read_tpu(Section section, const std::string& folder, Settings& settings) {
+  TpuSettings tpu;
+  SLUICE_OK(section.known({"type", "runtime", "capacity", "reservation", "duration", "wait", "slices",
+                           "setup", "variables"}));
+  SLUICE_OK(section.read("type", tpu.type));
+  const auto slice = estimate::find_tpu_slice(tpu.type);
+  if (!slice) return section.wrong("type", slice.error().what());
+  tpu.type = slice->name;
+  SLUICE_OK(section.read("runtime", tpu.runtime));
+  SLUICE_OK(read_capacity(section, tpu));
+  SLUICE_OK(section.read("slices", tpu.slices));
+  if (tpu.slices < 1) return section.wrong("slices", "1 or more");
+  SLUICE_OK(read_script(section, "setup", folder, tpu.setup));
+  SLUICE_OK(section.read("variables", tpu.variables));
+  settings.tpu = std::move(tpu);
+  return {};
+}
+
+base::Status read_machines(Section section, const std::string& folder, Settings& settings) {
+  MachineSettings machines;
+  SLUICE_OK(section.known({"type", "count", "image", "boot_disk", "spot", "setup", "variables"}));
+  SLUICE_OK(section.read("type", machines.type));
+  SLUICE_OK(section.read("image", machines.image));
+  SLUICE_OK(section.read("boot_disk", machines.boot_disk_gb));
+  SLUICE_OK(section.read("spot", machines.spot));
+  machines.automatic = !section.has("count") || section.is_text("count", "auto");
+  if (!machines.automatic) {
+    SLUICE_OK(section.read("count", machines.count));
+    if (machines.count < 0 || machines.count > 1000) return section.wrong("count", "0 to 1000, or \"auto\"");
+  } else {
+    if (!settings.tpu)
+      return section.wrong("count", "\"auto\" follows the TPU, and there is no [tpu]: give a number");
+    SLUICE_TRY(const auto slice, estimate::find_tpu_slice(settings.tpu->type));
+    machines.count = slice.hosts * settings.tpu->slices;
+  }
+  SLUICE_OK(read_script(section, "setup", folder, machines.setup));
+  SLUICE_OK(section.read("variables", machines.variables));
+  settings.machines = std::move(machines);
+  return {};
+}
+
+base::Status read_nfs(Section section, Settings& settings) {
+  NfsSettings nfs;
+  SLUICE_OK(section.known({"tier", "size", "share", "mount"}));
+  SLUICE_OK(section.read("tier", nfs.tier));
+  SLUICE_OK(section.read("size", nfs.size_gb));
+  SLUICE_OK(section.read("share", nfs.share));
+  SLUICE_OK(section.read("mount", nfs.mount));
+  const double least = nfs.tier == "BASIC_SSD" || nfs.tier == "PREMIUM" ? 2560 : 1024;
+  if (nfs.size_gb < least)
+    return section.wrong("size", base::str(nfs.size_gb, " GiB: a share of ", nfs.tier, " has at least ",
+                                           least));
+  if (nfs.share.empty() || nfs.share.size() > 16)
+    return section.wrong("share", "1 to 16 letters, digits and underscores");
+  settings.nfs = std::move(nfs);
+  return {};
+}
+
+base::Status read_disk(Section section, const std::string& folder, Settings& settings) {
+  DiskSettings disk;
+  SLUICE_OK(section.known({"type", "size", "mount", "snapshot", "script", "variables", "machine", "image",
+                           "timeout"}));
+  SLUICE_OK(section.read("type", disk.type));
+  SLUICE_OK(section.read("size", disk.size_gb));
+  SLUICE_OK(section.read("mount", disk.mount));
+  SLUICE_OK(section.read("snapshot", disk.snapshot));
+  SLUICE_OK(section.read("machine", disk.machine));
+  SLUICE_OK(section.read("image", disk.image));
+  SLUICE_OK(section.read("variables", disk.variables));
+  SLUICE_OK(read_span(section, "timeout", disk.timeout));
+  SLUICE_OK(read_script(section, "script", folder, disk.script));
+  if (disk.size_gb < 10) return section.wrong("size", "GiB, 10 or more");
+  if (disk.script.has_value() == !disk.snapshot.empty())
+    return section.wrong("script", "the disk is read-only for all who use it, so that it must be filled: "
+                                   "give a script that does, or a snapshot");
+  if (settings.tpu && settings.zones.size() > 1)
+    return section.wrong("size", "a disk is in one zone, so the TPU must be there too: leave one zone in "
+                                 "env.zones, or use nfs or a bucket instead of the disk");
+  settings.disk = std::move(disk);
+  return {};
+}
+
+base::Status read_bucket(Section section, Settings& settings) {
+  BucketSettings bucket;
+  SLUICE_OK(section.known({"name", "location", "class"}));
+  SLUICE_OK(section.read("name", bucket.name));
+  SLUICE_OK(section.read("location", bucket.location));
+  SLUICE_OK(section.read("class", bucket.storage_class));
+  settings.bucket = std::move(bucket);
+  return {};
+}
+
+base::Status read_tasks(Section section, Settings& settings) {
+  const std::vector<std::string> names = {"install", "test", "update", "run", "resume"};
+  SLUICE_OK(section.known(names));
+  for (const std::string& name : names)
+    if (section.has(name)) SLUICE_OK(section.read(name, settings.tasks[name]));
+  return {};
+}
+
+}  // namespace
+
+base::Result<Settings> settings_of(const std::string& toml, const std::string& path,
+                                   const std::string& folder) {
+  SLUICE_TRY(const Section all, Section::parse(toml, path));
+  SLUICE_OK(all.known({"env", "tpu", "machines", "nfs", "disk", "bucket", "tasks"}));
+  Settings settings;
+  settings.path = path;
+  if (!all.has("env"))
+    return base::fail(Code::kInvalidArgument, path, ": the section [env] is missing (sluice env init writes "
+                                                    "a file to begin with)");
+  SLUICE_TRY(Section env, all.section("env"));
+  SLUICE_OK(read_env(env, settings));
+  if (settings.owner.empty()) settings.owner = default_owner();
+  settings.owner = label_value(settings.owner);
+  const auto read = [&](const std::string& name, auto reader) -> base::Status {
+    if (!all.has(name)) return {};
+    SLUICE_TRY(Section section, all.section(name));
+    return reader(section);
+  };
+  SLUICE_OK(read("tpu", [&](Section& s) { return read_tpu(s, folder, settings); }));
+  SLUICE_OK(read("machines", [&](Section& s) { return read_machines(s, folder, settings); }));
+  SLUICE_OK(read("nfs", [&](Section& s) { return read_nfs(s, settings); }));
+  SLUICE_OK(read("disk", [&](Section& s) { return read_disk(s, folder, settings); }));
+  SLUICE_OK(read("bucket", [&](Section& s) { return read_bucket(s, settings); }));
+  SLUICE_OK(read("tasks", [&](Section& s) { return read_tasks(s, settings); }));
+  return settings;
+}
+
+base::Result<Settings> read_settings(const std::string& path) {
+  auto text = base::read_file(path);
+  if (!text)
+    return base::fail(text.error().code(), text.error().what(),
+                      " (sluice env init writes a file to begin with)");
+  return settings_of(*text, path, base::parent_path(path));
+}
+
+std::string disk_type(const Settings& settings) {
+  if (settings.disk && !settings.disk->type.empty()) return settings.disk->type;
+  const bool v6e = settings.tpu && settings.tpu->type.starts_with("v6e");
+  return v6e ? "hyperdisk-ml" : "pd-balanced";
+}
+
+std::string settings_template(const std::string& name, const std::string& project, const std::string& zone,
+                              const std::string& type) {
+  return base::str("# What `sluice env apply` makes, and `sluice env destroy` takes away. All keys:\n",
+                   "# docs/environments.md. What is commented out is not made.\n\n[env]\nname = \"", name,
+                   "\"\nproject = \"", project, "\"\nzones = [\"", zone,
+                   "\"]\nttl = \"8h\"          # it says so on all that it makes; machines and TPU end then\n",
+                   "# max_cost = 500     # dollars until then, by list prices: more is refused\n",
+                   "# idle = \"1h\"        # a TPU that nothing uses for so long is deleted\n\n[tpu]\ntype = \"",
+                   type, "\"\ncapacity = \"on-demand\"   # spot, reservation or flex-start\n",
+                   "# setup = \"tpu_setup.sh\"   # run by every worker host\n\n",
+                   "# [machines]         # that prepare data beside the TPU\n# type = \"n1-standard-16\"\n",
+                   "# count = \"auto\"\n# setup = \"machine_setup.sh\"\n\n",
+                   "# [nfs]              # written by all\n# size = 1024\n# mount = \"/mnt/nfs\"\n\n",
+                   "# [disk]             # filled once by the script, then read by all\n# size = 500\n",
+                   "# script = \"fill_disk.sh\"\n# mount = \"/mnt/data\"\n\n[bucket]\n\n[tasks]\n",
+                   "# run = \"sluice train …\"\n# resume = \"sluice train --resume …\"\n");
+}
+
+}  // namespace sluice::provision

@@ -1,0 +1,100 @@
+// The one file of an environment: what is wanted, as TOML (docs/environments.md has all keys).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/provision/slices.h"
+
+namespace sluice::provision {
+
+// A script of the user's: its path as the file has it, and what is in it.
+struct Script {
+  std::string path, text;
+};
+using Variables = std::map<std::string, std::string>;
+
+struct TpuSettings {
+  std::string type;     // "v3-32"
+  std::string runtime;  // "": the generation's
+  Capacity capacity = Capacity::kOnDemand;
+  std::string reservation;   // of kReservation
+  double flex_duration = 0;  // of kFlexStart, seconds
+  double wait = 0;           // seconds to queue and hunt for capacity; 0: one look at each zone
+  int slices = 1;
+  std::optional<Script> setup;  // run by every worker host when it starts
+  Variables variables;          // of the script
+};
+
+struct MachineSettings {
+  std::string type = "n1-standard-16";
+  int count = 0;  // "auto" is worked out: one for each host of the slices (cores / 8 of v2 to v5p)
+  bool automatic = true;
+  std::string image = "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts";
+  double boot_disk_gb = 110;
+  bool spot = false;
+  std::optional<Script> setup;
+  Variables variables;
+};
+
+struct NfsSettings {
+  std::string tier = "BASIC_HDD", share = "share", mount = "/mnt/nfs";
+  double size_gb = 1024;
+};
+
+struct DiskSettings {
+  std::string type;  // "": pd-balanced, for v6e hyperdisk-ml
+  double size_gb = 0;
+  std::string mount = "/mnt/data";
+  std::string snapshot;          // a disk made of it needs no script
+  std::optional<Script> script;  // fills the disk, which it finds mounted for writing
+  Variables variables;
+  std::string machine = "n1-standard-16";  // that runs the script
+  std::string image = "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts";
+  double timeout = 86400;  // seconds that the script may take
+};
+
+struct BucketSettings {
+  std::string name;           // "": sluice-PROJECT-ENVIRONMENT
+  std::string location;       // "": the region of the first zone
+  std::string storage_class;  // "": STANDARD
+};
+
+struct Settings {
+  std::string path;
+  std::string name, project;
+  std::vector<std::string> zones;  // the first is home to disks, share and machines
+  std::string network;             // an existing one; "": the environment has its own
+  std::string owner;
+  std::string ttl;  // as written; "": none
+  double max_cost = 0;
+  double idle = 0;                    // seconds
+  std::vector<std::string> ssh_from;  // ranges that may reach port 22 beside IAP's
+  std::optional<TpuSettings> tpu;
+  std::optional<MachineSettings> machines;
+  std::optional<NfsSettings> nfs;
+  std::optional<DiskSettings> disk;
+  std::optional<BucketSettings> bucket;
+  Variables tasks;  // "install", "test", "update", "run", "resume": command lines
+
+  std::string zone() const { return zones.empty() ? "" : zones.front(); }
+};
+
+// kInvalidArgument with path and line for what is no TOML, for a key that is not known (the nearest one is
+// named), for a value that cannot be, and for a script that cannot be read. `folder`: scripts are found from
+// there.
+base::Result<Settings> settings_of(const std::string& toml, const std::string& path,
+                                   const std::string& folder);
+base::Result<Settings> read_settings(const std::string& path);
+
+// What a disk has where the file says nothing.
+std::string disk_type(const Settings& settings);
+
+// A file to begin with, with a comment for each key.
+std::string settings_template(const std::string& name, const std::string& project, const std::string& zone,
+                              const std::string& type);
+
+}  // namespace sluice::provision

@@ -1,0 +1,192 @@
+#include "sluice/provision/environment/survey.h"
+
+#include <algorithm>
+
+#include "sluice/google/buckets.h"
+#include "sluice/google/filestore.h"
+#include "sluice/provision/price.h"
+
+namespace sluice::provision {
+namespace {
+
+using google::Json;
+using google::Kind;
+using google::Outcome;
+using google::text;
+
+bool ours_by_name(const std::string& name) { return name.starts_with(kNamePrefix); }
+
+// Which part an instance is, by its name: all others of an environment are machines.
+Part part_of_instance(const std::string& name, const std::optional<Mark>& mark) {
+  return mark && name == prepare_name(mark->environment) ? Part::kPrepare : Part::kMachine;
+}
+
+Piece compute_piece(Part part, const Json& json) {
+  Piece piece;
+  piece.part = part;
+  piece.name = text(json, "name");
+  piece.zone = google::last_piece(text(json, "zone"));
+  piece.state = text(json, "status");
+  piece.labels = google::texts(json, "labels");
+  piece.mark = mark_of_labels(piece.labels);
+  piece.created = google::seconds_of_time(text(json, "creationTimestamp"));
+  return piece;
+}
+
+// Gives a list's items, or nothing where the service is off: then nothing of it exists.
+template <typename T>
+Outcome<T> unless_disabled(Outcome<T> listed) {
+  if (!listed && listed.error().kind == Kind::kApiDisabled) return T{};
+  return listed;
+}
+
+void keep(Survey& found, Piece piece) {
+  if (piece.mark || ours_by_name(piece.name)) found.pieces.push_back(std::move(piece));
+}
+
+google::Done look_at_networks(Cloud& cloud, Survey& found) {
+  google::Compute compute = cloud.compute();
+  for (const auto& [collection, part] :
+       {std::pair("networks", Part::kNetwork), std::pair("firewalls", Part::kFirewall)}) {
+    GOOGLE_TRY(const auto all, unless_disabled(compute.list(google::Scope::global(), collection)));
+    for (const Json& json : all.items) {
+      Piece piece = compute_piece(part, json);
+      piece.mark = mark_of_description(text(json, "description"));
+      piece.hourly = 0;
+      keep(found, std::move(piece));
+    }
+  }
+  return {};
+}
+
+google::Done look_at_machines(Cloud& cloud, Survey& found) {
+  google::Compute compute = cloud.compute();
+  GOOGLE_TRY(const auto instances, unless_disabled(compute.aggregated("instances")));
+  for (const Json& json : instances.items) {
+    Piece piece = compute_piece(Part::kMachine, json);
+    piece.part = part_of_instance(piece.name, piece.mark);
+    piece.type = google::last_piece(text(json, "machineType"));
+    const auto interfaces = google::elements(json, "networkInterfaces");
+    if (!interfaces.empty()) piece.address = text(interfaces[0], "networkIP");
+    const bool spot = text(json, "scheduling.provisioningModel") == "SPOT";
+    piece.hourly = piece.state == "TERMINATED" ? 0 : machine_price(piece.type, spot);
+    keep(found, std::move(piece));
+  }
+  GOOGLE_TRY(const auto disks, unless_disabled(compute.aggregated("disks")));
+  for (const Json& json : disks.items) {
+    Piece piece = compute_piece(Part::kDisk, json);
+    piece.type = google::last_piece(text(json, "type"));
+    piece.size_gb = google::number(json, "sizeGb");
+    piece.hourly = disk_price(piece.type, piece.size_gb);
+    // Boot disks have the names of their machines and go with them.
+    const bool boot = piece.mark && piece.name != disk_name(piece.mark->environment);
+    if (!boot && (piece.mark || piece.name.ends_with("-disk"))) keep(found, std::move(piece));
+  }
+  for (const auto* list : {&instances, &disks})
+    for (const std::string& zone : list->unreachable) found.unreachable.push_back(zone);
+  return {};
+}
+
+google::Done look_at_shares(Cloud& cloud, Survey& found) {
+  google::Filestores filestores(*cloud.api, cloud.project);
+  GOOGLE_TRY(const auto shares, unless_disabled(filestores.list()));
+  for (const google::Filestore& share : shares.items) {
+    Piece piece;
+    piece.part = Part::kNfs;
+    piece.name = share.id;
+    piece.zone = share.zone;
+    piece.state = share.state;
+    piece.type = share.tier;
+    piece.size_gb = share.capacity_gb;
+    piece.labels = share.labels;
+    piece.mark = mark_of_labels(share.labels);
+    piece.created = share.created;
+    piece.address = share.ip;
+    piece.hourly = filestore_price(share.tier, share.capacity_gb);
+    keep(found, std::move(piece));
+  }
+  for (const std::string& zone : shares.unreachable) found.unreachable.push_back(zone);
+  return {};
+}
+
+google::Done look_at_buckets(Cloud& cloud, Survey& found) {
+  google::Buckets buckets(*cloud.api, cloud.project);
+  GOOGLE_TRY(const auto all, unless_disabled(buckets.list()));
+  for (const google::Bucket& bucket : all) {
+    Piece piece;
+    piece.part = Part::kBucket;
+    piece.name = bucket.name;
+    piece.zone = bucket.location;
+    piece.state = "READY";
+    piece.type = bucket.storage_class;
+    piece.labels = bucket.labels;
+    piece.mark = mark_of_labels(bucket.labels);
+    piece.created = bucket.created;
+    keep(found, std::move(piece));
+  }
+  return {};
+}
+
+google::Done look_at_slices(Cloud& cloud, Survey& found) {
+  GOOGLE_TRY(const auto slices, unless_disabled(list_slices(cloud, &found.unreachable)));
+  for (const Slice& slice : slices) {
+    // A slice of `sluice tpu create --env` is the environment's too.
+    Piece piece;
+    piece.part = Part::kTpu;
+    piece.name = slice.name;
+    piece.zone = slice.zone;
+    piece.state = slice.state;
+    piece.type = slice.type;
+    piece.mark = slice.mark;
+    piece.created = slice.created;
+    if (!slice.nodes.empty()) piece.labels = slice.nodes.front().labels;
+    const auto hosts = slice.hosts();
+    if (!hosts.empty()) piece.address = hosts.front().internal_ip;
+    piece.hourly = tpu_price(slice.type, slice.capacity == Capacity::kSpot, slice.slices);
+    if (slice.nodes.empty() && !slice.compute) piece.hourly = 0;
+    piece.slice = slice;
+    keep(found, std::move(piece));
+  }
+  return {};
+}
+
+}  // namespace
+
+const Piece* Survey::find(Part part, const std::string& name) const {
+  const auto found = std::find_if(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+    return piece.part == part && piece.name == name;
+  });
+  return found == pieces.end() ? nullptr : &*found;
+}
+
+std::vector<Piece> Survey::of(const std::string& environment) const {
+  std::vector<Piece> found;
+  for (const Part part : kParts)
+    for (const Piece& piece : pieces)
+      if (piece.part == part && whose(piece.mark, environment) == Whose::kOurs) found.push_back(piece);
+  return found;
+}
+
+std::vector<std::string> Survey::environments() const {
+  std::vector<std::string> names;
+  for (const Piece& piece : pieces)
+    if (piece.mark && std::find(names.begin(), names.end(), piece.mark->environment) == names.end())
+      names.push_back(piece.mark->environment);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Outcome<Survey> survey(Cloud& cloud) {
+  Survey found;
+  GOOGLE_OK(look_at_networks(cloud, found));
+  GOOGLE_OK(look_at_machines(cloud, found));
+  GOOGLE_OK(look_at_shares(cloud, found));
+  GOOGLE_OK(look_at_buckets(cloud, found));
+  GOOGLE_OK(look_at_slices(cloud, found));
+  std::sort(found.unreachable.begin(), found.unreachable.end());
+  found.unreachable.erase(std::unique(found.unreachable.begin(), found.unreachable.end()),
+                          found.unreachable.end());
+  return found;
+}
+
+}  // namespace sluice::provision
