@@ -157,7 +157,7 @@ class Reach(World):
         self.assertEqual(sorted(self.done("tpu", "logs", "v4").splitlines()), sorted(out.splitlines()))
         run = json.loads(self.done("run", "ls", "--json"))[0]
         objects = self.google.google("GET", "/storage/v1/b/logs-of-p/o")[1]["items"]
-        self.assertIn(f"logs/{run['id']}/worker-3.log", {entry["name"] for entry in objects})
+        self.assertIn("/".join(["logs", run["id"], "worker-3.log"]), {entry["name"] for entry in objects})
         self.assertFalse([entry["name"] for entry in objects if entry["name"].endswith(".part")])
         status, out, err = self.run_program("run", "--tpu", "v4", "--worker", "1-2", "--", "sh", "-c",
                                             "[ $RANK = 1 ] && exit 9; exec sleep 1000")

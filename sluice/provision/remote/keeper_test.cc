@@ -150,7 +150,7 @@ TEST(Keeper, MakesTheSliceThatIsNotThere) {
   EXPECT_THAT(scene.log, ElementsAre("create", "run 0"));
 }
 
-TEST(Keeper, EveryLossIsFollowedByANewSlice) {
+TEST(Keeper, ALossIsFollowedByAnotherSlice) {
   for (const SliceView& loss : {kPreempted, SliceView{SliceView::kDown, "SUSPENDED (queued resource)", ""},
                                 SliceView{SliceView::kUnsteady, "REPAIRING", ""}}) {
     Scene scene;
