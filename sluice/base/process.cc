@@ -196,6 +196,10 @@ void Process::kill() {
   if (id_ > 0 && !status_) ::kill(leads_group_ ? -id_ : id_, SIGKILL);
 }
 
+void Process::signal(int number) {
+  if (id_ > 0 && !status_) ::kill(id_, number);
+}
+
 std::optional<ExitStatus> Process::poll() {
   int status = 0;
   if (!status_ && id_ > 0 && ::waitpid(id_, &status, WNOHANG) == id_) status_ = ExitStatus(status);

@@ -59,6 +59,8 @@ class Process {
   void close_out();
   void close_error();
   void kill();
+  // Sends a signal to the process alone.
+  void signal(int number);
   // How it ended, once it has; does not wait.
   std::optional<ExitStatus> poll();
   // Waits for its end.

@@ -1,6 +1,9 @@
 // sluice run
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -9,6 +12,9 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/cli/cloud/log_copy.h"
+#include "sluice/cli/cloud/reach_flags.h"
+#include "sluice/cli/run_verb.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/estimate/tpu_slice.h"
 #include "sluice/pod/client.h"
@@ -30,9 +36,10 @@ static_assert(kPort == pod::kTpuProcessPort);
 struct RunFlags {
   pod::Job job;
   int processes = 0, per_host = 0;
-  std::string hosts, coordinator, tpu_topology;
+  std::string hosts, coordinator, tpu_topology, log_bucket;
+  TpuFlags tpu;
   std::vector<std::string> environment;
-  bool dry_run = false;
+  bool dry_run = false, end_with_parent = false;
   // Of another engine's file.
   bool sbatch = false, jobset = false;
   int nodes = 0;
@@ -45,15 +52,24 @@ struct FindFlags {
   bool follow = false, json = false;
 };
 
-// Options that may come again do not take further arguments: one of these would be the -- before the command.
-void where_flags(CLI::App& app, RunFlags& flags) {
-  pod::Job& job = flags.job;
+// The places of which a run has one.
+void elsewhere_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--processes", flags.processes, "So many processes on this machine")
       ->check(CLI::Range(1, 100'000))
       ->group("Where");
   app.add_option("--hosts", flags.hosts,
                  "One worker on each host, by ssh: a,user@b,node[01-04], or @FILE with a name on each line")
       ->group("Where");
+  app.add_option("--tpu", flags.tpu.name, "One worker on each host of this Cloud TPU, in its order")
+      ->group("Where");
+  app.add_option("--ssh-config", flags.job.ssh.config, "Configuration file for ssh")->group("Where");
+}
+
+// Options that may come again do not take further arguments: one of these would be the -- before the command.
+void where_flags(CLI::App& app, RunFlags& flags) {
+  pod::Job& job = flags.job;
+  add_place_flags(app, flags.tpu);
+  add_worker_flag(app, flags.tpu, "all");
   app.add_option(
          "--processes-per-host", flags.per_host,
          "So many processes on each host (or on this machine), one for each TPU chip or GPU; default: one, "
@@ -71,7 +87,9 @@ void where_flags(CLI::App& app, RunFlags& flags) {
                  "(8474 with one process per chip); on one machine: a free port")
       ->group("Where");
   app.add_option("--ssh-user", job.ssh.user, "User on the hosts")->group("Where");
-  app.add_option("--ssh-config", job.ssh.config, "Configuration file for ssh")->group("Where");
+  app.add_option("--ssh-key", flags.tpu.key, "Private key for a TPU; made if it is not there")
+      ->default_str("~/.ssh/google_compute_engine")
+      ->group("Where");
   app.add_option("--ssh-option", job.ssh.options, "As ssh's -o: NAME=VALUE; repeatable")
       ->expected(1)
       ->allow_extra_args(false)
@@ -142,6 +160,12 @@ void end_flags(CLI::App& app, RunFlags& flags) {
       ->group("End");
   app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
       ->group("End");
+  app.add_option("--log-bucket", flags.log_bucket,
+                 "gs://BUCKET/PREFIX: the logs go there too, below the run's name, while they grow and at the "
+                 "end")
+      ->group("End");
+  // Of `sluice keep`, which starts this program: where it is killed, the run ends as by SIGTERM.
+  app.add_flag("--end-with-parent", flags.end_with_parent)->group("");
 }
 
 void engine_flags(CLI::App& app, RunFlags& flags) {
@@ -215,17 +239,37 @@ void choose_port(RunFlags& flags, const std::string& port) {
                           pod::kTpuProcessPort, " to ", last, " are the TPU runtimes' own"));
 }
 
+// The hosts of a TPU, found by its name.
+void place_on_tpu(RunFlags& flags) {
+  if (!flags.job.ssh.config.empty())
+    throw Usage("--ssh-config: with --tpu the configuration is made of what the TPU says; yours, ~/.ssh/config, "
+                "is read behind it");
+  WorkerSession session("run", flags.tpu.project, flags.dry_run);
+  flags.tpu.user = flags.job.ssh.user;
+  const ChosenWorkers chosen = reach_workers(session.cloud(), flags.tpu);
+  provision::fill_job(flags.job, chosen.reached, chosen.numbers, std::max(1, flags.per_host));
+  if (flags.per_host > 1 && flags.tpu_topology.empty() && chosen.numbers.size() == chosen.reached.hosts.size())
+    flags.tpu_topology = chosen.reached.slice.type;
+}
+
 void place_workers(RunFlags& flags) {
   pod::Job& job = flags.job;
+  const bool on_tpu = !flags.tpu.name.empty();
   if (!flags.hosts.empty() && flags.processes != 0)
     throw Usage(
         "sluice run takes either --processes N or --hosts a,b,…; several on each host: "
         "--processes-per-host N");
-  if (flags.hosts.empty() && processes_here(flags) == 0)
-    throw Usage("sluice run takes either --processes N or --hosts a,b,…");
-  job.workers = flags.hosts.empty()
-                    ? pod::local_workers(processes_here(flags))
-                    : value_or_usage(pod::remote_workers(flags.hosts, std::max(1, flags.per_host)));
+  if (on_tpu && (!flags.hosts.empty() || flags.processes != 0))
+    throw Usage("sluice run takes one of --tpu NAME, --hosts a,b,… and --processes N");
+  if (!on_tpu && flags.hosts.empty() && processes_here(flags) == 0)
+    throw Usage("sluice run takes either --processes N, --hosts a,b,… or --tpu NAME");
+  if (on_tpu) {
+    place_on_tpu(flags);
+  } else {
+    job.workers = flags.hosts.empty()
+                      ? pod::local_workers(processes_here(flags))
+                      : value_or_usage(pod::remote_workers(flags.hosts, std::max(1, flags.per_host)));
+  }
   job.tpu_chips = choose_chips(flags);
   job.coordinator = job.workers.front().address;
   job.port = pod::is_local(job) ? 0 : job.tpu_chips.empty() ? kPort : kPortBesideChips;
@@ -252,14 +296,21 @@ void choose_folder(pod::Job& job) {
   if (job.folder.starts_with("~/")) job.folder.erase(0, 2);
 }
 
+// How often the line has a flag, which this verb may not have at all.
+size_t count(const CLI::App& app, const char* flag) {
+  const CLI::Option* option = app.get_option_no_throw(flag);
+  return option == nullptr ? 0 : option->count();
+}
+
 // The file for another engine. What only a launcher of our own can do is refused.
 std::string engine_file(const RunFlags& flags, const CLI::App& app) {
   const std::string engine = flags.sbatch ? "--sbatch" : "--jobset";
   if (flags.sbatch && flags.jobset) throw Usage("--sbatch and --jobset are for two engines: give one");
   for (const char* flag : {"--hosts", "--processes", "--tpu-topology", "--coordinator", "--ssh-user",
-                           "--ssh-config", "--ssh-option", "--sync", "--program", "--heartbeat-timeout",
+                           "--ssh-config", "--ssh-option", "--ssh-key", "--tpu", "--zone", "--project", "--worker",
+                           "--log-bucket", "--sync", "--program", "--heartbeat-timeout",
                            "--lease", "--grace", "--detach", "--dry-run"}) {
-    if (app.count(flag) > 0)
+    if (count(app, flag) > 0)
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));
   }
@@ -285,8 +336,12 @@ int start_job(RunFlags& flags, const CLI::App& app) {
     return 0;
   }
   for (const char* flag : {"--nodes", "--tpu-type", "--image", "--name"}) {
-    if (app.count(flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
+    if (count(app, flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
   }
+  for (const char* flag : {"--worker", "--zone", "--project", "--ssh-key"}) {
+    if (flags.tpu.name.empty() && count(app, flag) > 0) throw Usage(base::str(flag, " is for --tpu NAME"));
+  }
+  if (flags.end_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   place_workers(flags);
   choose_folder(job);
   if (!job.program.path.empty()) {
@@ -300,7 +355,7 @@ int start_job(RunFlags& flags, const CLI::App& app) {
     std::fputs(pod::describe_commands(job).c_str(), stdout);
     return 0;
   }
-  return base::value_or_throw(pod::run_job(std::move(job)));
+  return with_log_copy(flags.log_bucket, job, [&] { return base::value_or_throw(pod::run_job(job)); });
 }
 
 using Find = std::function<base::Result<int>(const FindFlags&)>;
@@ -342,31 +397,56 @@ std::vector<Verb> finders() {
 
 }  // namespace
 
+namespace {
+
+// `on_tpu`: the first argument names the TPU, and there are no other places.
+std::function<void(CLI::App&)> adds_flags(std::shared_ptr<RunFlags> flags,
+                                          std::shared_ptr<const CLI::App*> given, bool on_tpu) {
+  return [flags, given, on_tpu](CLI::App& app) {
+    *given = &app;
+    if (on_tpu) app.add_option("NAME", flags->tpu.name, "The TPU")->required();
+    if (!on_tpu) elsewhere_flags(app, *flags);
+    where_flags(app, *flags);
+    what_flags(app, *flags);
+    end_flags(app, *flags);
+    if (!on_tpu) engine_flags(app, *flags);
+  };
+}
+
+}  // namespace
+
+Verb tpu_run_verb() {
+  auto flags = std::make_shared<RunFlags>();
+  flags->job.sync_exclude = {".git"};
+  auto given = std::make_shared<const CLI::App*>();
+  return {.name = "run",
+          .help = "Run a command on the workers, as `sluice run --tpu NAME`",
+          .footer = "sluice tpu run NAME [--worker 0,2-5] -- COMMAND…",
+          .add_flags = adds_flags(flags, given, /*on_tpu=*/true),
+          .run = [flags, given] { return start_job(*flags, **given); }};
+}
+
 Verb run_verb() {
   auto flags = std::make_shared<RunFlags>();
   flags->job.sync_exclude = {".git"};
   auto given = std::make_shared<const CLI::App*>();  // which flags the line has
+  auto verbs = finders();
+  verbs.push_back(copy_logs_verb());
   return {
       .name = "run",
       .help = "Run a command on many processes or hosts",
       .footer =
           "sluice run --processes 4 -- COMMAND…            on this machine\n"
           "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
+          "sluice run --tpu NAME -- COMMAND…               on a Cloud TPU, one worker a host\n"
           "sluice run --sbatch --nodes 4 -- COMMAND…       a script for Slurm\n"
           "sluice run --jobset --tpu-type v5litepod-16 --image IMAGE -- COMMAND…   for Kubernetes on GKE\n"
           "sluice run ls | attach | logs | stop [RUN]      find a run again\n"
           "Exit status: that of the worker that failed first, 0 done, 1 a worker hung or was lost, 2 wrong "
           "usage, 130 Ctrl-C,\n143 terminated. Under Slurm, `srun COMMAND` needs no launcher.",
-      .add_flags =
-          [flags, given](CLI::App& app) {
-            *given = &app;
-            where_flags(app, *flags);
-            what_flags(app, *flags);
-            end_flags(app, *flags);
-            engine_flags(app, *flags);
-          },
+      .add_flags = adds_flags(flags, given, /*on_tpu=*/false),
       .run = [flags, given] { return start_job(*flags, **given); },
-      .verbs = finders()};
+      .verbs = std::move(verbs)};
 }
 
 }  // namespace sluice::cli

@@ -317,4 +317,21 @@ base::Result<ObjectFacts> Storage::copy(const GsName& from, const GsName& to,
   }
 }
 
+base::Result<ObjectFacts> Storage::compose(const std::vector<GsName>& parts, const GsName& to,
+                                           const UploadOptions& options) const {
+  const std::string what = "composing " + to.url();
+  nlohmann::json sources = nlohmann::json::array();
+  for (const GsName& part : parts) sources.push_back({{"name", part.object}});
+  const std::string body = nlohmann::json{{"sourceObjects", std::move(sources)}}.dump();
+  HttpRequest request;
+  request.method = "POST";
+  request.url = object_address(to) + "/compose";
+  if (options.if_generation) request.url += "?ifGenerationMatch=" + *options.if_generation;
+  request.headers = {"Content-Type: application/json"};
+  request.body = body;
+  request.cancelled = options.cancelled;
+  SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
+  return parse_object(response.body, what);
+}
+
 }  // namespace sluice::cloud

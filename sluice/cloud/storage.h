@@ -85,6 +85,10 @@ class Storage {
   // Within Cloud Storage: no byte comes here. Checked by crc32c.
   base::Result<ObjectFacts> copy(const GsName& from, const GsName& to,
                                  const UploadOptions& options = {}) const;
+  // The contents of some objects of one bucket, at most 32, one behind the other, as the object `to` of that
+  // bucket, which may be one of them; no byte comes here.
+  base::Result<ObjectFacts> compose(const std::vector<GsName>& parts, const GsName& to,
+                                    const UploadOptions& options = {}) const;
   // A missing object is kNotFound. With a generation, that one only.
   base::Status remove(const GsName& name, const std::string& generation = "") const;
   // The content of a small object.

@@ -190,6 +190,21 @@ TEST_F(StorageTest, CopiesAndRemoves) {
   EXPECT_EQ(storage_.remove({"b", "x"}).error().code(), Code::kNotFound);
 }
 
+TEST_F(StorageTest, ComposesBehindWhatIsThere) {
+  bucket_.put("x/log", "one\n");
+  bucket_.put("x/log.part", "two\n");
+  UploadOptions options;
+  options.if_generation = storage_.stat({"b", "x/log"})->generation;
+  const auto facts = storage_.compose({{"b", "x/log"}, {"b", "x/log.part"}}, {"b", "x/log"}, options);
+  ASSERT_TRUE(facts) << facts.error().what();
+  EXPECT_EQ(facts->size, 8U);
+  EXPECT_EQ(bucket_.get("x/log")->bytes, "one\ntwo\n");
+  // The generation is another now.
+  EXPECT_EQ(storage_.compose({{"b", "x/log"}, {"b", "x/log.part"}}, {"b", "x/log"}, options).error().code(),
+            Code::kFailedPrecondition);
+  EXPECT_EQ(storage_.compose({{"b", "y"}}, {"b", "x/log"}).error().code(), Code::kNotFound);
+}
+
 TEST_F(StorageTest, AnotherRegionIsOneWarning) {
   set_fault([](const Request& request) -> std::optional<Reply> {
     if (request.path == "/computeMetadata/v1/instance/zone")

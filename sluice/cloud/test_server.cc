@@ -208,6 +208,7 @@ Reply Bucket::operator()(const Request& request) {
   if (base::starts_with(request.path, "/upload/")) return upload(request);
   if (at == std::string::npos) return list(request);
   std::string name = request.path.substr(at + 3);
+  if (base::ends_with(name, "/compose")) return compose(decoded(name.substr(0, name.size() - 8)), request);
   const std::size_t rewrite = name.find("/rewriteTo/");
   const std::string target = rewrite == std::string::npos ? "" : decoded(name.substr(name.rfind("/o/") + 3));
   name = decoded(name.substr(0, rewrite));
@@ -224,6 +225,24 @@ Reply Bucket::operator()(const Request& request) {
     return {200, {}, "{\"done\":true,\"resource\":" + json_of(target, objects_[target]) + "}"};
   }
   return request.parameter("alt") == "media" ? media(name, request) : describe(name);
+}
+
+Reply Bucket::compose(const std::string& target, const Request& request) {
+  std::string bytes;
+  // {"sourceObjects":[{"name":"A"},{"name":"B"}]}
+  constexpr std::string_view kKey = "\"name\":\"";
+  for (std::size_t at = 0; (at = request.body.find(kKey, at)) != std::string::npos;) {
+    at += kKey.size();
+    const auto part = objects_.find(request.body.substr(at, request.body.find('"', at) - at));
+    if (part == objects_.end()) return not_found();
+    bytes += part->second.bytes;
+  }
+  const auto held = objects_.find(target);
+  const std::string wanted = request.parameter("ifGenerationMatch");
+  if (!wanted.empty() && wanted != (held == objects_.end() ? "0" : std::to_string(held->second.generation)))
+    return {412, {}, R"({"error":{"message":"conditionNotMet"}})"};
+  objects_[target] = Object{bytes, ++next_};
+  return {200, {}, json_of(target, objects_[target])};
 }
 
 Reply Bucket::describe(const std::string& name) const { return {200, {}, json_of(name, objects_.at(name))}; }

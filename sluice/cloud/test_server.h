@@ -86,6 +86,7 @@ class Bucket {
   void damage_uploads() { damage_ = true; }
 
  private:
+  Reply compose(const std::string& target, const Request& request);
   Reply describe(const std::string& name) const;
   Reply media(const std::string& name, const Request& request) const;
   Reply list(const Request& request) const;

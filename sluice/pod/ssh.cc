@@ -15,14 +15,14 @@ struct Cause {
   bool passing;
 };
 
+constexpr char kChanged[] = "REMOTE HOST IDENTIFICATION HAS CHANGED";
+
+// The first that fits counts: after a changed key ssh says that the verification failed, too.
 constexpr Cause kCauses[] = {
+    {kChanged, "its host key has changed: if that is right, remove the old one", false},
     {"Host key verification failed",
      "its host key is unknown or another than before: connect once with `ssh HOST`, "
      "or pass --ssh-option StrictHostKeyChecking=accept-new",
-     false},
-    {"REMOTE HOST IDENTIFICATION HAS CHANGED",
-     "its host key has changed: if that is right, remove the old one with "
-     "`ssh-keygen -R HOST`",
      false},
     {"Permission denied",
      "the host does not accept this user's keys: check --ssh-user and the keys "
@@ -86,6 +86,14 @@ std::string framed(const std::string& script) { return base::str(script.size(), 
 std::string explain_ssh(const std::string& host, const std::string& messages) {
   const Cause* cause = cause_of(messages);
   const std::string line = telling_line(messages, cause);
+  if (cause != nullptr && cause->message == kChanged) {
+    // ssh names the command that removes it.
+    const size_t command = messages.find("ssh-keygen -f");
+    return base::str("cannot reach ", host, " by ssh: ", kChanged, " (", cause->advice, " with `",
+                     command == std::string::npos ? "ssh-keygen -R " + host
+                                                  : std::string(base::trim(base::split(messages.substr(command), '\n')[0])),
+                     "`)");
+  }
   return base::str("cannot reach ", host, " by ssh: ", line,
                    cause == nullptr ? std::string() : base::str(" (", cause->advice, ")"));
 }

@@ -240,3 +240,16 @@ def list_objects(call):
 def delete_object(call):
     thing, _ = find_object(call)
     del thing.private["objects"][call.get("object")]
+
+
+@answers("storage.objects.compose")
+def compose(call):
+    thing = find(call)
+    parts = []
+    for source in call.body["sourceObjects"]:
+        if source["name"] not in thing.private["objects"]:
+            raise Refusal(404, f"No such object: {call.get('bucket')}/{source['name']}")
+        parts.append(thing.private["objects"][source["name"]][0])
+    if not 1 <= len(parts) <= 32:
+        raise Refusal(400, "The number of source components provided must be from 1 to 32.")
+    return store(call, thing, call.get("destinationObject"), b"".join(parts), call.body.get("destination", {}))

@@ -1,0 +1,137 @@
+// sluice keep
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "sluice/cli/cloud/reach_flags.h"
+#include "sluice/cli/verbs.h"
+#include "sluice/provision/remote/kept_slice.h"
+
+namespace sluice::cli {
+namespace {
+
+struct KeepFlags {
+  TpuFlags tpu;
+  std::string zones, type, runtime, ttl, owner;
+  bool spot = false;
+  provision::KeepLimits limits;
+  double notice = 300;
+  std::vector<std::string> words;
+};
+
+void add_flags(CLI::App& app, KeepFlags& flags) {
+  auto& limits = flags.limits;
+  app.add_option("NAME", flags.tpu.name, "The TPU")->required();
+  app.add_option("RUN", flags.words, "After --: run, flags of `sluice run`, --, and the command")->required();
+  add_place_flags(app, flags.tpu);
+  app.add_option("--zones", flags.zones, "Where it may be made again: a,b or any; default: where it was");
+  app.add_option("--type", flags.type, "Make it of this type if it is not there: v4-32")->group("Making");
+  app.add_option("--runtime", flags.runtime, "Its runtime version; default: the generation's")->group("Making");
+  app.add_flag("--spot", flags.spot, "Spot capacity")->group("Making");
+  app.add_option("--ttl", flags.ttl, "Its end, at the latest: 3d, or a time")->group("Making");
+  app.add_option("--max-restarts", limits.max_restarts, "Start the run again so often, whatever ended it")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Limits");
+  app.add_option("--max-cost", limits.max_cost,
+                 "Save, delete the TPU and end when it has cost so much since this began, at list prices "
+                 "[US$]")
+      ->check(CLI::PositiveNumber)
+      ->default_str("none")
+      ->group("Limits");
+  app.add_option("--save-time", limits.save, "From SIGTERM, at which workers save, to SIGKILL [s]")
+      ->check(CLI::PositiveNumber)
+      ->group("Limits");
+  app.add_option("--notice", flags.notice, "Move on so long before maintenance begins [s]")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Limits");
+  app.add_option("--patience", limits.patience,
+                 "A TPU in REPAIRING, RESTARTING or UNKNOWN for so long counts as lost [s]")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Limits");
+  app.add_option("--poll", limits.poll, "Between two looks at the TPU [s]")
+      ->check(CLI::PositiveNumber)
+      ->group("Limits");
+}
+
+// What stands behind `run`: flags for it and the command. What keep decides itself is refused.
+std::vector<std::string> run_arguments(const std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "run")
+    throw Usage("what is to be kept going? sluice keep NAME -- run FLAGS… -- COMMAND…");
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (end == words.end() || end + 1 == words.end())
+    throw Usage("which command? sluice keep NAME -- run FLAGS… -- COMMAND…");
+  for (auto word = words.begin(); word != end; ++word) {
+    const std::string flag = word->substr(0, word->find('='));
+    for (const char* own : {"--tpu", "--zone", "--project", "--hosts", "--processes", "--detach", "--dry-run",
+                            "--max-restarts", "--sbatch", "--jobset"})
+      if (flag == own) throw Usage(base::str(own, " is not for a run that is kept: `sluice keep` decides it"));
+  }
+  return {words.begin() + 1, words.end()};
+}
+
+std::string own_program() {
+  char path[4096] = "";
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path - 1);
+  return std::string(path, size > 0 ? static_cast<size_t>(size) : 0);
+}
+
+std::vector<std::string> zones_of(const std::string& text) {
+  std::vector<std::string> zones;
+  for (const std::string& zone : base::split(text, ','))
+    if (!base::trim(zone).empty()) zones.emplace_back(base::trim(zone));
+  return zones;
+}
+
+// What to make where nothing is there.
+std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, const provision::Cloud& cloud) {
+  if (flags.type.empty()) return std::nullopt;
+  provision::SliceWish wish;
+  wish.name = flags.tpu.name;
+  wish.type = flags.type;
+  wish.zones = zones_of(flags.zones.empty() ? flags.tpu.zone : flags.zones);
+  if (wish.zones.empty()) throw Usage("--type: in which zones? --zones a,b or --zones any");
+  wish.capacity = flags.spot ? provision::Capacity::kSpot : provision::Capacity::kOnDemand;
+  wish.runtime = flags.runtime;
+  wish.mark.environment = "tpu-" + flags.tpu.name;
+  wish.mark.owner = provision::default_owner();
+  wish.mark.created = cloud.now();
+  if (!flags.ttl.empty()) {
+    const auto expiry = provision::parse_expiry(flags.ttl, cloud.now(), "--ttl");
+    if (!expiry) throw Usage(expiry.error().what());
+    wish.mark.expires = *expiry;
+  }
+  if (const auto fits = provision::check_wish(wish, cloud.now()); !fits) throw Usage(fits.error().what());
+  return wish;
+}
+
+int keep(const KeepFlags& flags) {
+  provision::KeptSliceOptions options;
+  options.arguments = run_arguments(flags.words);
+  options.command = {own_program(), "run"};
+  options.name = flags.tpu.name;
+  options.zone = flags.tpu.zone;
+  options.zones = zones_of(flags.zones);
+  options.notice_seconds = flags.notice;
+  WorkerSession session("keep", flags.tpu.project);
+  options.wish = wish_of(flags, session.cloud());
+  const auto kept = base::value_or_throw(provision::KeptSlice::open(session.cloud(), std::move(options)));
+  return provision::Keeper(*kept, flags.limits).to_end();
+}
+
+}  // namespace
+
+Verb keep_verb() {
+  auto flags = std::make_shared<KeepFlags>();
+  return {.name = "keep",
+          .help = "Keep a run going: make its TPU again when it is lost, and resume",
+          .footer =
+              "sluice keep NAME --zones any -- run --sync . -- ./build/train --logdir gs://… --resume\n"
+              "When the TPU is preempted, unhealthy or near its maintenance, or the run fails: SIGTERM for the workers,\n"
+              "which save; node and queue entry are deleted and made again; the run starts again, with SLUICE_RESTART\n"
+              "one higher. The command must resume by itself. Exit status: the run's; 1 at a limit; 130, 143.",
+          .add_flags = [flags](CLI::App& app) { add_flags(app, *flags); },
+          .run = [flags] { return keep(*flags); }};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,92 @@
+#include "sluice/cli/cloud/log_copy.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/base/process.h"
+#include "sluice/pod/record.h"
+#include "sluice/provision/remote/log_bucket.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr double kSeconds = 15;       // between two copies
+constexpr double kLastCopy = 300;     // the client waits so long for the end of the last one
+constexpr const char* kVerb = "copy-logs";
+
+std::string own_program() {
+  char path[4096] = "";
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path - 1);
+  return std::string(path, size > 0 ? static_cast<size_t>(size) : 0);
+}
+
+struct CopyFlags {
+  std::string run, bucket;
+  double seconds = kSeconds;
+  bool alone = false;
+};
+
+// Away from whoever started it, so that it copies to the end of a detached run.
+void leave() {
+  if (::fork() != 0) ::_exit(0);
+  ::setsid();
+}
+
+}  // namespace
+
+int with_log_copy(const std::string& bucket, const pod::Job& job, const std::function<int()>& run) {
+  if (bucket.empty()) return run();
+  base::value_or_throw(
+      provision::begin_log_bucket(bucket, job.id, static_cast<int>(job.workers.size())));
+  base::value_or_throw(base::make_directories(pod::run_folder(job.id)));
+  std::vector<std::string> command = {own_program(), "run", kVerb, job.id, bucket};
+  if (job.detached) {
+    command.push_back("--alone");
+    base::value_or_throw(base::run_process(command, {}, kLastCopy));
+    return run();
+  }
+  base::ProcessOptions how;
+  how.own_session = true;  // Ctrl-C is for the run; its last lines are wanted, too
+  base::Process copying = base::value_or_throw(base::Process::start(command, how));
+  const int status = run();
+  const base::Stopwatch waited;
+  while (!copying.poll()) {
+    if (waited.seconds() > kLastCopy) {
+      std::fprintf(stderr, "sluice run: the logs are not all in %s after %g s\n", bucket.c_str(), kLastCopy);
+      return status == 0 ? 1 : status;
+    }
+    ::usleep(20'000);
+  }
+  const int copied = copying.poll()->code();
+  return status == 0 && copied != 0 ? 1 : status;
+}
+
+Verb copy_logs_verb() {
+  auto flags = std::make_shared<CopyFlags>();
+  return {.name = kVerb,
+          .help = "Copies the logs of a run to a bucket until it is over",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("RUN", flags->run)->required();
+                app.add_option("BUCKET", flags->bucket)->required();
+                app.add_option("--seconds", flags->seconds)->check(CLI::PositiveNumber);
+                app.add_flag("--alone", flags->alone);
+              },
+          .run =
+              [flags] {
+                if (flags->alone) leave();
+                const auto copied = provision::copy_logs(flags->bucket, flags->run, flags->seconds);
+                if (copied) return 0;
+                std::fprintf(stderr, "sluice run: the logs are not all in %s: %s\n", flags->bucket.c_str(),
+                             copied.error().what());
+                return 1;
+              },
+          .hidden = true};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,103 @@
+// sluice task
+#include <algorithm>
+#include <memory>
+
+#include "sluice/base/file.h"
+#include "sluice/cli/cloud/log_copy.h"
+#include "sluice/cli/cloud/reach_flags.h"
+#include "sluice/cli/verbs.h"
+#include "sluice/cloud/storage.h"
+#include "sluice/pod/client.h"
+#include "sluice/pod/runs.h"
+#include "sluice/provision/environment/names.h"
+#include "sluice/provision/remote/tasks.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int kPort = 8476;  // where workers meet, as `sluice run` has it
+
+struct TaskFlags {
+  TpuFlags tpu;
+  std::string task, file = "sluice.toml", log_bucket;
+  pod::Job job;
+  bool dry_run = false;
+};
+
+// CHECKPOINT for the line: the latest one in the environment's bucket.
+void add_checkpoint(pod::Job& job, const std::string& bucket) {
+  cloud::Storage* storage = base::value_or_throw(cloud::Storage::shared());
+  const auto objects = base::value_or_throw(storage->list(bucket, ""));
+  const std::string checkpoint = provision::latest_checkpoint(bucket, objects);
+  if (checkpoint.empty())
+    throw_error(Code::kNotFound,
+                base::str("there is no checkpoint in gs://", bucket, " to resume from (neither an object `last`, as "
+                          "`sluice train --logdir gs://…` writes it, nor a name with checkpoint or ckpt in it)"));
+  std::fprintf(stderr, "sluice task: resuming from %s\n", checkpoint.c_str());
+  job.environment.emplace_back("CHECKPOINT", checkpoint);
+}
+
+int run_task(TaskFlags& flags) {
+  const auto settings = base::value_or_throw(provision::read_settings(base::expand_home(flags.file)));
+  const auto line = provision::task_line(settings.tasks, flags.task);
+  if (!line) throw Usage(line.error().what());
+  if (!settings.tpu)
+    throw Usage(base::str(flags.file, " has no section [tpu]: tasks run on the workers of the environment's TPU"));
+  flags.tpu.name = provision::tpu_name(settings.name);
+  if (flags.tpu.project.empty()) flags.tpu.project = settings.project;
+  pod::Job& job = flags.job;
+  job.command = {"sh", "-c", *line};
+  if (settings.bucket) {
+    const std::string bucket = provision::bucket_name(settings);
+    job.environment.emplace_back("BUCKET", "gs://" + bucket);
+    if (flags.task == "resume") add_checkpoint(job, bucket);
+  } else if (flags.task == "resume") {
+    throw Usage(base::str(flags.file, " has no section [bucket], where a checkpoint could be"));
+  }
+  WorkerSession session("task", flags.tpu.project, flags.dry_run);
+  const ChosenWorkers chosen = reach_workers(session.cloud(), flags.tpu);
+  job.ssh.options = flags.tpu.options;
+  provision::fill_job(job, chosen.reached, chosen.numbers, 1);
+  job.coordinator = job.workers.front().address;
+  job.port = kPort;
+  job.id = pod::new_run_id();
+  if (flags.dry_run) {
+    std::fputs(pod::describe_commands(job).c_str(), stdout);
+    return 0;
+  }
+  return with_log_copy(flags.log_bucket, job, [&] { return base::value_or_throw(pod::run_job(job)); });
+}
+
+Verb task_run_verb() {
+  auto flags = std::make_shared<TaskFlags>();
+  return {.name = "run",
+          .help = "Run a task on all workers of the environment's TPU",
+          .footer = "The command lines are in the environment's file, section [tasks]; sh runs them in the home folder of\n"
+                    "every worker, with BUCKET=gs://… of the environment. update without a line: git pull --ff-only in\n"
+                    "every repository there. resume without a line: that of run; CHECKPOINT is the latest one in the bucket.",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("TASK", flags->task, "install, test, update, run or resume")->required();
+                app.add_option("--file", flags->file, "The environment's file");
+                app.add_option("--max-restarts", flags->job.max_restarts,
+                               "Start all workers again so often when one fails")
+                    ->check(CLI::NonNegativeNumber);
+                app.add_flag("--detach", flags->job.detached,
+                             "Return when all workers run; they go on without this terminal");
+                app.add_flag("--dry-run", flags->dry_run, "Print the exact commands and scripts, and run nothing");
+                app.add_option("--log-bucket", flags->log_bucket, "gs://BUCKET/PREFIX: the logs go there too");
+                add_worker_flag(app, flags->tpu, "all");
+                add_place_flags(app, flags->tpu);
+                add_ssh_flags(app, flags->tpu);
+              },
+          .run = [flags] { return run_task(*flags); }};
+}
+
+}  // namespace
+
+Verb task_verb() {
+  return {.name = "task", .help = "The tasks of an environment: install, test, update, run, resume",
+          .verbs = {task_run_verb()}};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,237 @@
+// sluice tpu ps | kill | guard
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
+#include "sluice/cli/cloud/reach_flags.h"
+#include "sluice/cli/cloud/tpu_remote_verbs.h"
+#include "sluice/provision/remote/guard.h"
+#include "sluice/provision/remote/holders.h"
+#include "sluice/provision/remote/shell.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr double kAnswerSeconds = 60;
+
+// What runs on each chosen worker; nothing for one that did not answer, which is said on standard error.
+std::vector<std::optional<provision::HostUse>> look_at(const ChosenWorkers& chosen, const pod::Job& job,
+                                                       const char* verb) {
+  const auto answers = provision::run_scripts(job, provision::look_for_holders_script(), kAnswerSeconds);
+  std::vector<std::optional<provision::HostUse>> uses;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    auto use = provision::parse_host_use(answers[i].output);
+    const bool answered = answers[i].status == 0 && use;
+    uses.push_back(answered ? std::optional(*use) : std::nullopt);
+    if (!answered)
+      std::fprintf(stderr, "sluice tpu %s: worker %d: %s\n", verb, chosen.numbers[i],
+                   answers[i].status == 0 ? use.error().what() : answers[i].messages.c_str());
+  }
+  return uses;
+}
+
+nlohmann::json holder_json(const provision::Holder& holder) {
+  return {{"process", holder.process}, {"user", holder.user},       {"own", holder.own},
+          {"started", holder.started}, {"devices", holder.devices}, {"command", holder.command}};
+}
+
+void print_header() {
+  std::printf("%-6s %8s %-10s %-9s %-22s %s\n", "WORKER", "PROCESS", "USER", "STARTED", "HOLDS", "COMMAND");
+}
+void print_holder(int worker, const provision::Holder& holder) {
+  std::printf("%-6d %8d %-10s %-9s %-22s %s\n", worker, holder.process, holder.user.c_str(),
+              base::local_time(holder.started).c_str(), base::join(holder.devices, ",").c_str(),
+              holder.command.c_str());
+}
+
+int run_ps(const TpuFlags& flags, bool as_json) {
+  WorkerSession session("tpu ps", flags.project);
+  const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
+  const auto uses = look_at(chosen, job_of(chosen, flags), "ps");
+  nlohmann::json all = nlohmann::json::array();
+  if (!as_json) print_header();
+  bool complete = true, sees_all = true;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const int worker = chosen.numbers[i];
+    nlohmann::json entry = {{"worker", worker}, {"answered", uses[i].has_value()}};
+    complete &= uses[i].has_value();
+    if (uses[i]) {
+      sees_all &= uses[i]->sees_all;
+      entry["holders"] = entry["runs"] = nlohmann::json::array();
+      for (const auto& holder : uses[i]->holders) {
+        entry["holders"].push_back(holder_json(holder));
+        if (!as_json) print_holder(worker, holder);
+      }
+      for (const auto& run : uses[i]->workers) {
+        entry["runs"].push_back({{"run", run.run}, {"place", run.place}});
+        if (!as_json) std::printf("%-6d %8s %-10s %-9s %-22s run %s, %s\n", worker, "", "", "", "", run.run.c_str(), run.place.c_str());
+      }
+    }
+    all.push_back(std::move(entry));
+  }
+  if (as_json) std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  if (!sees_all)
+    std::fprintf(stderr, "sluice tpu ps: no sudo there: processes of other users are not seen\n");
+  return complete ? 0 : 1;
+}
+
+Verb ps_verb() {
+  auto flags = std::make_shared<TpuFlags>();
+  auto as_json = std::make_shared<bool>(false);
+  return {.name = "ps",
+          .help = "Which processes hold the chips of each worker, and which runs are there",
+          .add_flags =
+              [flags, as_json](CLI::App& app) {
+                app.add_option("NAME", flags->name, "The TPU")->required();
+                app.add_flag("--json", *as_json, "As one JSON array");
+                add_worker_flag(app, *flags, "all");
+                add_place_flags(app, *flags);
+                add_ssh_flags(app, *flags);
+              },
+          .run = [flags, as_json] { return run_ps(*flags, *as_json); }};
+}
+
+struct KillFlags {
+  bool yes = false;
+  int grace = 7;
+};
+
+// Ends the processes on one worker; false when some stay.
+bool end_processes(const ChosenWorkers& chosen, const TpuFlags& flags, size_t at,
+                   const std::vector<int>& processes, int grace) {
+  ChosenWorkers one{chosen.reached, {chosen.numbers[at]}};
+  const auto answers = provision::run_scripts(
+      job_of(one, flags), provision::end_holders_script(processes, grace), kAnswerSeconds + grace);
+  if (answers.front().status != 0) {
+    std::fprintf(stderr, "sluice tpu kill: worker %d: %s\n", chosen.numbers[at],
+                 answers.front().messages.c_str());
+    return false;
+  }
+  for (const std::string& line : base::split(answers.front().output, '\n'))
+    if (line.starts_with("left "))
+      std::fprintf(stderr, "sluice tpu kill: worker %d: process %s does not end\n", chosen.numbers[at],
+                   line.c_str() + 5);
+  return answers.front().output.find("left ") == std::string::npos;
+}
+
+int run_kill(const TpuFlags& flags, const KillFlags& kill) {
+  WorkerSession session("tpu kill", flags.project);
+  const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
+  const auto uses = look_at(chosen, job_of(chosen, flags), "kill");
+  std::map<size_t, std::vector<int>> own;
+  size_t others = 0, silent = 0;
+  print_header();
+  for (size_t i = 0; i < uses.size(); ++i) {
+    silent += uses[i] ? 0 : 1;
+    if (!uses[i]) continue;
+    for (const auto& holder : uses[i]->holders) {
+      print_holder(chosen.numbers[i], holder);
+      if (holder.own) own[i].push_back(holder.process);
+      others += holder.own ? 0 : 1;
+    }
+  }
+  std::fflush(stdout);
+  if (others > 0)
+    std::fprintf(stderr, "sluice tpu kill: %zu of these are other users' and stay\n", others);
+  if (own.empty()) {
+    std::fprintf(stderr, "sluice tpu kill: nothing of yours holds a chip\n");
+    return silent == 0 ? 0 : 1;
+  }
+  if (!kill.yes) {
+    std::fprintf(stderr, "sluice tpu kill: nothing was ended: --yes ends what is yours\n");
+    return 1;
+  }
+  bool all_ended = silent == 0;
+  for (const auto& [at, processes] : own) all_ended &= end_processes(chosen, flags, at, processes, kill.grace);
+  return all_ended ? 0 : 1;
+}
+
+Verb kill_verb() {
+  auto flags = std::make_shared<TpuFlags>();
+  auto kill = std::make_shared<KillFlags>();
+  return {.name = "kill",
+          .help = "End your own processes that hold chips, after showing them",
+          .add_flags =
+              [flags, kill](CLI::App& app) {
+                app.add_option("NAME", flags->name, "The TPU")->required();
+                app.add_flag("--yes", kill->yes, "End them; without it they are only shown");
+                app.add_option("--grace", kill->grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
+                    ->check(CLI::PositiveNumber);
+                add_worker_flag(app, *flags, "all");
+                add_place_flags(app, *flags);
+                add_ssh_flags(app, *flags);
+              },
+          .run = [flags, kill] { return run_kill(*flags, *kill); }};
+}
+
+struct GuardFlags {
+  std::string ttl, idle;
+  bool stop = false;
+};
+
+provision::GuardSettings guard_settings(const provision::Slice& slice, const GuardFlags& guard) {
+  provision::GuardSettings settings;
+  settings.node = slice.nodes.front().name();
+  if (slice.queue) settings.queued = slice.queue->name();
+  if (!guard.ttl.empty()) {
+    const auto expiry = provision::parse_expiry(guard.ttl, base::wall_seconds(), "--ttl");
+    if (!expiry) throw Usage(expiry.error().what());
+    settings.deadline = static_cast<int64_t>(*expiry);
+  }
+  if (!guard.idle.empty()) {
+    const auto idle = provision::parse_span(guard.idle, "--idle");
+    if (!idle) throw Usage(idle.error().what());
+    settings.idle = static_cast<int64_t>(*idle);
+  }
+  settings.endpoint = base::environment("SLUICE_GOOGLE_ENDPOINT").value_or("");
+  if (!settings.endpoint.empty()) {
+    settings.metadata_host = base::environment("GCE_METADATA_HOST").value_or("");
+    settings.speed = std::stoi(base::environment("SLUICE_TEST_GUARD_SPEED").value_or("1"));
+  }
+  return settings;
+}
+
+int run_guard(TpuFlags& flags, const GuardFlags& guard) {
+  if (guard.stop == !(guard.ttl.empty() && guard.idle.empty()))
+    throw Usage("sluice tpu guard takes --ttl, --idle or both; or --stop");
+  flags.worker = "0";
+  WorkerSession session("tpu guard", flags.project);
+  const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
+  const auto settings = guard_settings(chosen.reached.slice, guard);
+  const auto answers = provision::run_scripts(
+      job_of(chosen, flags), provision::guard_script(settings, guard.stop ? "stop" : "start"), kAnswerSeconds);
+  if (answers.front().unreachable) throw_error(Code::kUnavailable, answers.front().messages);
+  if (guard.stop) return answers.front().status == 0 ? 0 : 1;
+  const std::string warning = base::value_or_throw(provision::read_guard_answer(answers.front().messages));
+  if (warning.empty()) return 0;
+  std::fprintf(stderr, "sluice tpu guard: %s\n", warning.c_str());
+  return 1;
+}
+
+Verb guard_verb() {
+  auto flags = std::make_shared<TpuFlags>();
+  auto guard = std::make_shared<GuardFlags>();
+  return {.name = "guard",
+          .help = "Delete the TPU when its time is over or it is idle, without any client",
+          .footer = "A timer on worker 0 deletes it with the TPU's own service account, which needs the permission\n"
+                    "tpu.nodes.delete. Idle: no process holds a chip of worker 0, and no worker of `sluice run` is there.",
+          .add_flags =
+              [flags, guard](CLI::App& app) {
+                app.add_option("NAME", flags->name, "The TPU")->required();
+                app.add_option("--ttl", guard->ttl, "From now on, 8h, or until a time, 2026-11-26T08:00:00Z");
+                app.add_option("--idle", guard->idle, "Unused for so long: 30m");
+                app.add_flag("--stop", guard->stop, "End the timer");
+                add_place_flags(app, *flags);
+                add_ssh_flags(app, *flags);
+              },
+          .run = [flags, guard] { return run_guard(*flags, *guard); }};
+}
+
+}  // namespace
+
+std::vector<Verb> tpu_process_verbs() { return {ps_verb(), kill_verb(), guard_verb()}; }
+
+}  // namespace sluice::cli

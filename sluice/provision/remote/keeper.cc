@@ -1,0 +1,207 @@
+#include "sluice/provision/remote/keeper.h"
+
+#include <csignal>
+
+namespace sluice::provision {
+namespace {
+
+constexpr int kQuickFailures = 2;  // on a slice until it is doubted, and on its successor until it is the run
+
+// Wrong usage, a missed target accuracy and a command that is not there stay so.
+bool is_final(int status) {
+  return status == 0 || status == 2 || status == 21 || status == 126 || status == 127;
+}
+
+bool may_pass(Code code) {
+  return code == Code::kResourceExhausted || code == Code::kUnavailable || code == Code::kDeadlineExceeded ||
+         code == Code::kAborted;
+}
+
+}  // namespace
+
+int Keeper::to_end() {
+  while (true) {
+    if (!make_ready()) return finish();
+    if (const auto started = run_.start_run(restart_); !started) {
+      why_ = started.error().what();
+      return finish();
+    }
+    started_ = run_.now();
+    switch (watch_run()) {
+      case Outcome::kSignal:
+        end_run("told to stop");
+        status_ = run_.signal() == SIGINT ? 130 : 143;
+        why_ = "told to stop; the slice stays: `sluice tpu delete` ends its cost";
+        return finish();
+      case Outcome::kTooDear:
+        end_run("--max-cost is reached");
+        status_ = 1;
+        why_ =
+            base::str("--max-cost is reached: ", run_.dollars(), " $ at list prices; the slice is deleted");
+        if (const auto removed = run_.remove_slice(); !removed)
+          why_ = base::str("--max-cost is reached, and the slice could not be deleted: ",
+                           removed.error().what());
+        return finish();
+      case Outcome::kEnded:
+        if (is_final(status_) || !goes_on_after_failure()) return finish();
+        break;
+      case Outcome::kSliceLost:
+        quick_failures_ = 0;
+        break;
+    }
+    if (++restart_ > limits_.max_restarts) {
+      why_ = base::str("the run was started again ", limits_.max_restarts,
+                       " times, as often as --max-restarts allows");
+      status_ = status_ == 0 ? 1 : status_;
+      return finish();
+    }
+    run_.say(base::str("restart ", restart_, " of at most ", limits_.max_restarts));
+  }
+}
+
+bool Keeper::is_too_dear() const { return limits_.max_cost > 0 && run_.dollars() >= limits_.max_cost; }
+
+// Whether something has come that ends the waiting for a slice.
+bool Keeper::is_to_end() {
+  if (run_.signal() != 0) {
+    status_ = run_.signal() == SIGINT ? 130 : 143;
+    why_ =
+        "told to stop while there was no slice to run on; what the queue holds stays: `sluice tpu list` "
+        "shows it";
+    return true;
+  }
+  if (!is_too_dear()) return false;
+  status_ = 1;
+  why_ = base::str("--max-cost is reached: ", run_.dollars(), " $ at list prices");
+  if (const auto removed = run_.remove_slice(); !removed)
+    why_ += base::str("; and the slice could not be deleted: ", removed.error().what());
+  return true;
+}
+
+// Until there is a slice to run on; false: this ends.
+bool Keeper::make_ready() {
+  unsteady_since_.reset();
+  while (!is_to_end()) {
+    const auto view = run_.look();
+    if (!view) {
+      if (is_refused(view.error(), "the slice's state")) return false;
+      continue;
+    }
+    if (view->kind == SliceView::kUp && !is_doubted_) return true;
+    if (!step_to_ready(*view)) return false;
+  }
+  return false;
+}
+
+// Waits, or makes the slice (again). False when that is refused.
+bool Keeper::step_to_ready(const SliceView& view) {
+  if (view.kind == SliceView::kGone || is_doubted_ || is_lost(view)) return replace_slice(view);
+  if (trouble_ != view.state) run_.say("the slice is " + view.state + ": waiting");
+  trouble_ = view.state;
+  run_.sleep(limits_.poll);
+  return true;
+}
+
+bool Keeper::replace_slice(const SliceView& view) {
+  run_.say(base::str("the slice is ", is_doubted_ ? "to be replaced: no run gets going on it" : view.state,
+                     view.kind == SliceView::kGone ? ": making it" : ": deleting it and making it again"));
+  if (view.kind != SliceView::kGone) {
+    const auto removed = run_.remove_slice();
+    if (!removed) return !is_refused(removed.error(), "the slice cannot be deleted");
+  }
+  is_doubted_ = false;  // whatever comes now is another one
+  unsteady_since_.reset();
+  trouble_.clear();
+  const auto created = run_.create_slice();
+  return created || !is_refused(created.error(), "the slice cannot be made");
+}
+
+// Whether an error is final; one that is not is waited out.
+bool Keeper::is_refused(const Error& error, const std::string& what) {
+  if (may_pass(error.code())) {
+    run_.say(base::str(what, ": ", error.what(), "; again in ", limits_.retry, " s"));
+    run_.sleep(limits_.retry);
+    return false;
+  }
+  if (error.code() == Code::kCancelled && is_to_end()) return true;
+  status_ = 1;
+  why_ = error.what();
+  return true;
+}
+
+// Whether a slice that is not usable will not come back by itself.
+bool Keeper::is_lost(const SliceView& view) {
+  if (view.kind == SliceView::kUp) unsteady_since_.reset();
+  if (view.kind == SliceView::kDown || view.kind == SliceView::kGone) return true;
+  if (view.kind != SliceView::kUnsteady) return false;
+  if (!unsteady_since_) unsteady_since_ = run_.now();
+  return run_.now() - *unsteady_since_ >= limits_.patience;
+}
+
+Keeper::Outcome Keeper::watch_run() {
+  unsteady_since_.reset();
+  double next_look = run_.now();
+  while (true) {
+    if (const auto status = run_.run_status()) {
+      status_ = *status;
+      return Outcome::kEnded;
+    }
+    if (run_.signal() != 0) return Outcome::kSignal;
+    if (is_too_dear()) return Outcome::kTooDear;
+    if (run_.now() >= next_look) {
+      next_look = run_.now() + limits_.poll;
+      const auto view = run_.look();
+      // The run may well go on while the service does not answer.
+      if (!view) {
+        run_.say(base::str("the slice's state is not known: ", view.error().what()));
+      } else if (is_lost(*view)) {
+        end_run("the slice is " + view->state);
+        return Outcome::kSliceLost;
+      } else if (!view->notice.empty()) {
+        end_run(view->notice);
+        is_doubted_ = true;
+        return Outcome::kSliceLost;
+      }
+    }
+    run_.sleep(std::min(1.0, limits_.poll));
+  }
+}
+
+// SIGTERM, so that the workers save; whoever is gone cannot answer, and is not waited for any longer.
+void Keeper::end_run(const std::string& why) {
+  run_.say(why + ": ending the run");
+  run_.stop_run();
+  const double until = run_.now() + limits_.save;
+  while (!run_.run_status()) {
+    if (run_.now() >= until) {
+      run_.say(base::str("the run has not ended after ", limits_.save, " s: killing it"));
+      run_.kill_run();
+      return;
+    }
+    run_.sleep(std::min(0.5, limits_.poll));
+  }
+}
+
+// A run that fails at once, again and again, on a slice that says it is well: perhaps the slice is not, as
+// the service shows a lost machine late or never; so a new one gets one more round.
+bool Keeper::goes_on_after_failure() {
+  if (run_.now() - started_ >= limits_.quick) {
+    quick_failures_ = 0;
+  } else if (++quick_failures_ % kQuickFailures == 0) {
+    if (quick_failures_ > kQuickFailures) {
+      why_ = base::str("the run has failed ", quick_failures_, " times within ", limits_.quick,
+                       " s of its start, on two slices: last with status ", status_);
+      return false;
+    }
+    is_doubted_ = true;
+  }
+  run_.say(base::str("the run ended with status ", status_));
+  return true;
+}
+
+int Keeper::finish() {
+  if (!why_.empty()) run_.say(why_);
+  return status_;
+}
+
+}  // namespace sluice::provision

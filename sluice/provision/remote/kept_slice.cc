@@ -1,0 +1,261 @@
+#include "sluice/provision/remote/kept_slice.h"
+
+#include <poll.h>
+
+#include <csignal>
+#include <thread>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/provision/price.h"
+#include "sluice/provision/remote/reach.h"
+
+namespace sluice::provision {
+namespace {
+using google::Json;
+
+std::string record_path(const Cloud& cloud, const std::string& name) {
+  return base::join_path(reach_folder(), base::str("keep/", cloud.project, '.', name, ".json"));
+}
+
+SliceStates states_of(const Slice& slice) {
+  SliceStates states;
+  if (slice.queue) states.queued = slice.queue->state;
+  // Of several nodes the one that keeps the slice from being READY counts.
+  for (const google::Node& node : slice.nodes) {
+    const bool worse = states.node.empty() || states.node == "READY";
+    if (worse) {
+      states.node = node.state;
+      states.health = node.health;
+    }
+    const std::string begins = google::text(node.json, "upcomingMaintenance.windowStartTime");
+    if (begins.empty()) continue;
+    states.maintenance = google::seconds_of_time(begins);
+    states.maintenance_waits = google::truth(node.json, "upcomingMaintenance.canReschedule");
+  }
+  if (static_cast<int>(slice.nodes.size()) < slice.slices && !slice.nodes.empty() && states.node == "READY")
+    states.node = "TERMINATED";  // one of several has vanished
+  return states;
+}
+
+// Metadata that the service or an attempt of ours adds; keys are added again when they are needed.
+google::Texts lasting_metadata(google::Texts metadata) {
+  for (const char* name : {"ssh-keys", "startup-script"}) metadata.erase(name);
+  return metadata;
+}
+
+}  // namespace
+
+SliceWish wish_of(const Slice& slice) {
+  SliceWish wish;
+  wish.name = slice.name;
+  wish.type = slice.type;
+  wish.zones = {slice.zone};
+  wish.capacity = slice.capacity;
+  wish.slices = slice.slices;
+  wish.queued = slice.queue.has_value();
+  if (slice.queue) wish.reservation = slice.queue->reservation;
+  if (slice.mark) wish.mark = *slice.mark;
+  Json node = nullptr;
+  if (!slice.nodes.empty()) {
+    node = slice.nodes.front().json;
+  } else if (slice.queue) {
+    const auto specs = google::elements(slice.queue->json, "tpu.nodeSpec");
+    if (!specs.empty()) node = google::at(specs.front(), "node");
+  }
+  wish.runtime = google::text(node, "runtimeVersion");
+  wish.network = google::text(node, "networkConfig.network");
+  wish.subnetwork = google::text(node, "networkConfig.subnetwork");
+  const Json& external = google::at(node, "networkConfig.enableExternalIps");
+  wish.external_ips = external.is_null() || google::truth(node, "networkConfig.enableExternalIps");
+  wish.service_account = google::text(node, "serviceAccount.email");
+  wish.labels = google::texts(node, "labels");
+  wish.metadata = lasting_metadata(google::texts(node, "metadata"));
+  wish.startup_script = google::text(node, "metadata.startup-script");
+  wish.tags = google::items(node, "tags");
+  wish.data_disks = google::elements(node, "dataDisks");
+  return wish;
+}
+
+std::string text_of_wish(const SliceWish& wish) {
+  return Json{{"name", wish.name},
+              {"type", wish.type},
+              {"zones", wish.zones},
+              {"capacity", static_cast<int>(wish.capacity)},
+              {"reservation", wish.reservation},
+              {"flex_duration", wish.flex_duration},
+              {"slices", wish.slices},
+              {"queued", wish.queued},
+              {"runtime", wish.runtime},
+              {"network", wish.network},
+              {"subnetwork", wish.subnetwork},
+              {"external_ips", wish.external_ips},
+              {"service_account", wish.service_account},
+              {"startup_script", wish.startup_script},
+              {"tags", wish.tags},
+              {"labels", wish.labels},
+              {"metadata", wish.metadata},
+              {"data_disks", wish.data_disks},
+              {"environment", wish.mark.environment},
+              {"owner", wish.mark.owner},
+              {"created", wish.mark.created},
+              {"expires", wish.mark.expires}}
+      .dump(2);
+}
+
+base::Result<SliceWish> wish_of_text(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    SliceWish wish;
+    json.at("name").get_to(wish.name);
+    json.at("type").get_to(wish.type);
+    json.at("zones").get_to(wish.zones);
+    wish.capacity = static_cast<Capacity>(json.at("capacity").get<int>());
+    json.at("reservation").get_to(wish.reservation);
+    json.at("flex_duration").get_to(wish.flex_duration);
+    json.at("slices").get_to(wish.slices);
+    json.at("queued").get_to(wish.queued);
+    json.at("runtime").get_to(wish.runtime);
+    json.at("network").get_to(wish.network);
+    json.at("subnetwork").get_to(wish.subnetwork);
+    json.at("external_ips").get_to(wish.external_ips);
+    json.at("service_account").get_to(wish.service_account);
+    json.at("startup_script").get_to(wish.startup_script);
+    json.at("tags").get_to(wish.tags);
+    json.at("labels").get_to(wish.labels);
+    json.at("metadata").get_to(wish.metadata);
+    json.at("data_disks").get_to(wish.data_disks);
+    json.at("environment").get_to(wish.mark.environment);
+    json.at("owner").get_to(wish.mark.owner);
+    json.at("created").get_to(wish.mark.created);
+    json.at("expires").get_to(wish.mark.expires);
+    return wish;
+  } catch (const Json::exception& error) {
+    return base::fail(Code::kDataLoss, "not what `sluice keep` writes: ", error.what());
+  }
+}
+
+base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceOptions options) {
+  const std::string record = record_path(cloud, options.name);
+  std::optional<SliceWish> wish;
+  const auto found = find_slice(cloud, options.name, options.zone);
+  if (found) {
+    wish = wish_of(*found);
+    if (options.zone.empty()) options.zone = found->zone;
+  } else if (found.error().kind != google::Kind::kNotFound) {
+    return tl::unexpected<Error>(found.error());
+  } else if (options.wish) {
+    wish = options.wish;
+  } else if (const auto text = base::read_file(record); text) {
+    SLUICE_TRY(wish, wish_of_text(*text));
+  }
+  if (!wish)
+    return base::fail(Code::kNotFound, found.error().what(), "; make it first (`sluice tpu create ", options.name,
+                      " …`), or say with --type and --zones what to make");
+  if (!options.zones.empty()) wish->zones = options.zones;
+  SLUICE_OK(base::make_directories(base::parent_path(record)));
+  SLUICE_OK(base::write_file_atomically(record, text_of_wish(*wish) + "\n"));
+  return std::unique_ptr<KeptSlice>(new KeptSlice(std::move(cloud), std::move(options), std::move(*wish)));
+}
+
+KeptSlice::KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish)
+    : cloud_(std::move(cloud)), options_(std::move(options)), wish_(std::move(wish)), zone_(options_.zone) {
+  cloud_.cancelled = &cancelled_;
+  counted_until_ = now();
+}
+
+KeptSlice::~KeptSlice() = default;
+
+base::Result<SliceView> KeptSlice::look() {
+  const auto slice = find_slice(cloud_, options_.name, zone_);
+  if (!slice && slice.error().kind != google::Kind::kNotFound) return tl::unexpected<Error>(slice.error());
+  SliceView view;
+  view.state = "gone";
+  if (slice) {
+    zone_ = slice->zone;
+    view = view_slice(states_of(*slice), cloud_.now(), options_.notice_seconds);
+  }
+  count_cost(view.kind == SliceView::kUp);
+  return view;
+}
+
+// A slice costs from READY on until it is gone.
+void KeptSlice::count_cost(bool is_up) {
+  const double time = now();
+  if (was_up_) {
+    const auto price = tpu_price(wish_.type, wish_.capacity == Capacity::kSpot, wish_.slices);
+    dollars_ += price.value_or(0) * (time - counted_until_) / 3600;
+  }
+  was_up_ = is_up;
+  counted_until_ = time;
+}
+
+base::Status KeptSlice::remove_slice() {
+  const auto slice = find_slice(cloud_, options_.name, zone_);
+  if (!slice && slice.error().kind == google::Kind::kNotFound) return {};
+  if (!slice) return tl::unexpected<Error>(slice.error());
+  SLUICE_OK(may_adopt(slice->mark, wish_.mark.environment,
+                      base::str("the TPU ", options_.name, " in ", slice->zone)));
+  const auto deleted = delete_slice(cloud_, *slice);
+  if (!deleted) return tl::unexpected<Error>(deleted.error());
+  count_cost(false);
+  return {};
+}
+
+base::Status KeptSlice::create_slice() {
+  SliceWish wish = wish_;
+  wish.wait_until = cloud_.now() + options_.capacity_seconds;
+  // Hunting may take long, and looks at this flag alone.
+  const std::jthread watching([this](const std::stop_token& end) {
+    while (!end.stop_requested()) {
+      if (signals_.count() > 0) cancelled_ = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  const auto made = provision::create_slice(cloud_, wish);
+  if (cancelled_) return base::fail(Code::kCancelled, "told to stop");
+  if (!made) {
+    const auto& failure = made.error();
+    const bool may_come = failure.kind == google::Kind::kNoCapacity || failure.kind == google::Kind::kPassing;
+    return base::fail(may_come ? Code::kResourceExhausted : Code::kFailedPrecondition, failure.what());
+  }
+  zone_ = made->zone;
+  count_cost(made->ready());
+  say(base::str(options_.name, " is there, in ", zone_));
+  return {};
+}
+
+base::Status KeptSlice::start_run(int restart) {
+  std::vector<std::string> command = options_.command;
+  command.insert(command.end(), {"--tpu", options_.name, "--zone", zone_, "--project", cloud_.project,
+                                 "--end-with-parent", "--env", base::str("SLUICE_RESTART=", restart)});
+  command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
+  base::ProcessOptions how;
+  how.own_session = true;
+  SLUICE_TRY(run_, base::Process::start(command, how));
+  return {};
+}
+
+std::optional<int> KeptSlice::run_status() {
+  if (!run_) return std::nullopt;
+  const auto ended = run_->poll();
+  return ended ? std::optional(ended->code()) : std::nullopt;
+}
+
+void KeptSlice::stop_run() { run_->signal(SIGTERM); }
+void KeptSlice::kill_run() { run_->kill(); }
+
+int KeptSlice::signal() {
+  signals_.drain();
+  if (signals_.count() > 0) cancelled_ = true;
+  return signals_.first() == SIGHUP ? SIGTERM : signals_.first();
+}
+
+double KeptSlice::now() { return base::monotonic_seconds(); }
+
+void KeptSlice::sleep(double seconds) {
+  pollfd wake{signals_.descriptor(), POLLIN, 0};
+  ::poll(&wake, 1, static_cast<int>(seconds * 1000));
+}
+
+}  // namespace sluice::provision

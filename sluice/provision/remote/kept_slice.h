@@ -1,0 +1,69 @@
+// What `sluice keep` acts on: a slice of the cloud, and `sluice run` as a process of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/base/process.h"
+#include "sluice/pod/signals.h"
+#include "sluice/provision/remote/keeper.h"
+#include "sluice/provision/slices.h"
+
+namespace sluice::provision {
+
+// The wish that makes a slice like this one again, with what the cloud says of it: type, runtime, capacity,
+// network, service account, labels, metadata, disks, its mark.
+SliceWish wish_of(const Slice& slice);
+
+// The same as JSON and back: what `sluice keep` leaves behind while it deletes and makes a slice, so that it
+// goes on if it is killed in between. The cloud counts wherever it still has the slice.
+std::string text_of_wish(const SliceWish& wish);
+base::Result<SliceWish> wish_of_text(const std::string& text);
+
+struct KeptSliceOptions {
+  std::string name, zone;           // zone "": found in any
+  std::vector<std::string> zones;   // in which it may be made again; empty: where it was
+  std::optional<SliceWish> wish;    // to make it where it is not there and never was
+  double capacity_seconds = 600;    // that one hunt goes on before it is told of
+  double notice_seconds = 300;      // before maintenance
+  // The program and "run", and what follows in the user's words.
+  std::vector<std::string> command, arguments;
+};
+
+class KeptSlice : public KeptRun {
+ public:
+  // kNotFound: no slice of that name, none recorded, and no wish.
+  static base::Result<std::unique_ptr<KeptSlice>> open(Cloud cloud, KeptSliceOptions options);
+  ~KeptSlice() override;
+
+  base::Result<SliceView> look() override;
+  base::Status remove_slice() override;
+  base::Status create_slice() override;
+  base::Status start_run(int restart) override;
+  std::optional<int> run_status() override;
+  void stop_run() override;
+  void kill_run() override;
+  double dollars() override { return dollars_; }
+  int signal() override;
+  double now() override;
+  void sleep(double seconds) override;
+  void say(const std::string& text) override { cloud_.say(text); }
+
+ private:
+  KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish);
+  void count_cost(bool is_up);
+
+  Cloud cloud_;
+  const KeptSliceOptions options_;
+  SliceWish wish_;
+  std::string zone_;  // where the slice is now
+  std::optional<base::Process> run_;
+  std::atomic<bool> cancelled_{false};
+  pod::Signals signals_{false};
+  double dollars_ = 0, counted_until_ = 0;
+  bool was_up_ = false;
+};
+
+}  // namespace sluice::provision

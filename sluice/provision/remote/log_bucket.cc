@@ -1,0 +1,127 @@
+#include "sluice/provision/remote/log_bucket.h"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/pod/record.h"
+
+namespace sluice::provision {
+namespace {
+
+constexpr std::uint64_t kPiece = 16 << 20;      // bytes at once in memory
+constexpr double kUnattendedSeconds = 600;
+constexpr double kLook = 0.5;  // seconds between two looks whether the run is over
+
+base::Result<std::string> read_piece(const std::string& path, std::uint64_t from) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return base::fail_errno(errno, "read", path);
+  std::string piece(kPiece, '\0');
+  file.seekg(static_cast<std::streamoff>(from));
+  file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+  piece.resize(static_cast<size_t>(file.gcount()));
+  return piece;
+}
+
+}  // namespace
+
+base::Status LogBucket::copy() {
+  SLUICE_TRY(const auto files, base::list_directory(folder_));
+  for (const std::string& file : files)
+    if (file.ends_with(".log")) SLUICE_OK(copy(file));
+  return {};
+}
+
+base::Status LogBucket::copy(const std::string& file) {
+  const std::string path = base::join_path(folder_, file);
+  const cloud::GsName name{target_.bucket, base::str(target_.object, '/', file)};
+  Object& object = objects_[file];
+  SLUICE_TRY(const std::uint64_t size, base::file_size(path));
+  if (!object.is_known && size > 0) SLUICE_OK(ask_for(name, object, size));
+  while (object.size < size) {
+    SLUICE_TRY(const std::string piece, read_piece(path, object.size));
+    if (piece.empty()) break;
+    if (const auto sent = append(name, object, piece); !sent) {
+      object.is_known = false;  // the answer may have been lost: the bucket says what it has
+      return sent;
+    }
+  }
+  return {};
+}
+
+// The run's logs are only ever appended to, so what the bucket has is their beginning.
+base::Status LogBucket::ask_for(const cloud::GsName& name, Object& object, std::uint64_t local_size) {
+  const auto facts = storage_.stat(name);
+  if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
+  object = {};
+  if (facts && facts->size <= local_size) object = {facts->size, facts->generation, false};
+  object.is_known = true;
+  return {};
+}
+
+base::Status LogBucket::append(const cloud::GsName& name, Object& object, const std::string& piece) {
+  cloud::ObjectFacts facts;
+  if (object.size == 0) {
+    SLUICE_TRY(facts, storage_.upload_text(piece, name));
+  } else {
+    const cloud::GsName part{name.bucket, name.object + ".part"};
+    SLUICE_TRY(const auto sent, storage_.upload_text(piece, part));
+    cloud::UploadOptions options;
+    options.if_generation = object.generation;
+    SLUICE_TRY(facts, storage_.compose({name, part}, name, options));
+    SLUICE_OK(storage_.remove(part, sent.generation));
+  }
+  object.size += piece.size();
+  object.generation = facts.generation;
+  if (facts.size == object.size) return {};
+  return base::fail(Code::kDataLoss, name.url(), " has ", facts.size, " bytes, expected ", object.size,
+                    ": does something else write there?");
+}
+
+base::Result<cloud::GsName> log_target(const std::string& url, const std::string& run) {
+  const auto name = cloud::parse_gs(url);
+  if (!name)
+    return base::fail(Code::kInvalidArgument, "--log-bucket ", url, ": expected gs://BUCKET or gs://BUCKET/PREFIX");
+  std::string prefix = name->object;
+  while (prefix.ends_with('/')) prefix.pop_back();
+  return cloud::GsName{name->bucket, prefix.empty() ? run : base::str(prefix, '/', run)};
+}
+
+base::Status begin_log_bucket(const std::string& url, const std::string& run, int workers) {
+  SLUICE_TRY(cloud::GsName target, log_target(url, run));
+  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+  target.object += "/run.json";
+  const nlohmann::json facts = {{"run", run}, {"workers", workers}, {"started", base::wall_seconds()}};
+  const auto sent = storage->upload_text(facts.dump(2) + "\n", target);
+  if (!sent) return base::fail_at(sent, "--log-bucket ", url);
+  return {};
+}
+
+base::Status copy_logs(const std::string& url, const std::string& run, double seconds) {
+  SLUICE_TRY(const cloud::GsName target, log_target(url, run));
+  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+  LogBucket bucket(*storage, pod::run_folder(run), target);
+  double copied = base::monotonic_seconds(), attended = copied;
+  bool has_complained = false;
+  while (true) {
+    const auto record = pod::load(run);
+    const double now = base::monotonic_seconds();
+    if (pod::is_attended(run)) attended = now;
+    if ((record && record->is_over() && !pod::is_attended(run)) || now - attended > kUnattendedSeconds)
+      return bucket.copy();
+    if (now - copied >= seconds) {
+      copied = now;
+      const auto done = bucket.copy();
+      if (!done && !has_complained)
+        std::fprintf(stderr, "sluice run: the logs do not get into the bucket at the moment: %s\n",
+                     done.error().what());
+      has_complained = !done;
+    }
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(kLook, seconds)));
+  }
+}
+
+}  // namespace sluice::provision

@@ -1,0 +1,52 @@
+// The logs of a run in a bucket, while they grow: gs://BUCKET/PREFIX/RUN/worker-0.log and so on, each one
+// object that is complete up to some seconds ago.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "sluice/cloud/storage.h"
+
+namespace sluice::provision {
+
+class LogBucket {
+ public:
+  // `folder` has the logs, *.log; `target` is a prefix of objects, without a slash at its end.
+  LogBucket(cloud::Storage& storage, std::string folder, cloud::GsName target)
+      : storage_(storage), folder_(std::move(folder)), target_(std::move(target)) {}
+
+  // What has grown since the last call: a first piece is an object, a further one is sent on its own and put
+  // behind it within Cloud Storage, so that every byte goes up once. The first error ends the call; the next
+  // one goes on from what the bucket has.
+  base::Status copy();
+
+ private:
+  struct Object {
+    std::uint64_t size = 0;
+    std::string generation;
+    bool is_known = false;  // as the bucket has it
+  };
+  base::Status copy(const std::string& file);
+  base::Status append(const cloud::GsName& name, Object& object, const std::string& piece);
+  base::Status ask_for(const cloud::GsName& name, Object& object, std::uint64_t local_size);
+
+  cloud::Storage& storage_;
+  const std::string folder_;
+  const cloud::GsName target_;
+  std::map<std::string, Object> objects_;
+};
+
+// gs://BUCKET/PREFIX of --log-bucket and the run's name.
+base::Result<cloud::GsName> log_target(const std::string& url, const std::string& run);
+
+// Writes TARGET/run.json (the run, its workers, when it began; neither its command nor its environment, which
+// may hold secrets): so a bucket that cannot be written is found before anything starts.
+base::Status begin_log_bucket(const std::string& url, const std::string& run, int workers);
+
+// Copies the logs of a run every `seconds` until it is over, or has had no client for ten minutes, and once
+// more then. What fails in between is said once and tried again; the last copy's error is returned.
+base::Status copy_logs(const std::string& url, const std::string& run, double seconds);
+
+}  // namespace sluice::provision

@@ -1,0 +1,346 @@
+"""remote_test.py PROGRAM: what `sluice tpu ssh | scp | run | ps | kill | guard` and `sluice keep` do on workers behind a
+real sshd, with a fake of Google's services. Status 77: not possible here."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+from pathlib import Path
+
+from google_fake_support import GoogleFake, assert_all_valid, mutations, test_python
+from workers import Metadata, Workers, enter_network, why_not
+
+PROGRAM = str(Path(sys.argv[1]).resolve()) if len(sys.argv) > 1 else ""
+ZONE = "us-central2-b"
+TOKEN = "ya29.secret-of-the-user"
+DEADLINE = 90  # seconds for what takes a moment; only a failure waits so long
+FAST = {"timing": {"default": {"polls": 0, "seconds": 0.05}}}
+
+
+def wait_for(what, condition, seconds=DEADLINE):
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s for {what}")
+        time.sleep(0.05)
+    return value
+
+
+class World(unittest.TestCase):
+    """One fake, its workers and a home of the user's for all tests of a class."""
+    WORKERS = 4
+    NODES = {"v4": range(4)}  # name -> its workers
+    TYPES = {1: "v4-8", 4: "v4-32"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = Path(tempfile.mkdtemp(prefix="sluice-remote-"))
+        cls.addClassCleanup(shutil.rmtree, cls.work, True)
+        cls.mark = f"SLUICE_TEST_MARK={uuid.uuid4()}"
+        cls.workers = Workers(cls.work, cls.WORKERS, cls.mark)
+        cls.addClassCleanup(cls.workers.close)
+        cls.metadata = Metadata()
+        cls.addClassCleanup(cls.metadata.close)
+        cls.google = GoogleFake({"projects": ["p"], **FAST, "hosts_of": {
+            name: cls.workers.described(numbers) for name, numbers in cls.NODES.items()}})
+        cls.addClassCleanup(cls.google.stop)
+        cls.workers.follow(cls.google)
+        for name in cls.NODES:
+            cls.make_node(name)
+        (cls.work / "me").mkdir()
+        cls.environment = {**os.environ, **cls.google.environment(), "HOME": str(cls.work / "me"), "USER": "root",
+                           "XDG_STATE_HOME": str(cls.work / "me/state"), "SLUICE_GOOGLE_PROJECT": "p",
+                           "SLUICE_GOOGLE_TOKEN": TOKEN, "GCE_METADATA_HOST": cls.metadata.host,
+                           "SLUICE_CLOUD_RETRY": "0.05:0.2:5",
+                           "STORAGE_EMULATOR_HOST": cls.google.url.removeprefix("http://")}
+
+    @classmethod
+    def make_node(cls, name):
+        status, answer = cls.google.google("POST", f"/v2/projects/p/locations/{ZONE}/nodes?nodeId={name}", {
+            "acceleratorType": cls.TYPES[len(cls.NODES[name])], "runtimeVersion": "tpu-ubuntu2204-base",
+            "networkConfig": {"enableExternalIps": True}, "labels": {"sluice-env": f"tpu-{name}"}})
+        assert status == 200, answer
+        wait_for(f"{name} to be READY", lambda: cls.node(name).get("state") == "READY")
+
+    @classmethod
+    def node(cls, name):
+        return cls.google.google("GET", f"/v2/projects/p/locations/{ZONE}/nodes/{name}")[1]
+
+    def start(self, *arguments, **changes):
+        return subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.work, env={**self.environment, **changes},
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=DEADLINE)
+        private = (self.work / "me/.ssh/google_compute_engine").read_text().splitlines()[1:3] \
+            if (self.work / "me/.ssh/google_compute_engine").exists() else []
+        for secret in (TOKEN, Metadata.TOKEN, *private):
+            self.assertNotIn(secret, out + err)
+        return process.returncode, out, err
+
+    def run_program(self, *arguments, **changes):
+        return self.finish(self.start(*arguments, **changes))
+
+    def done(self, *arguments, **changes):
+        status, out, err = self.run_program(*arguments, **changes)
+        self.assertEqual(status, 0, err)
+        return out
+
+
+class Reach(World):
+    def test_a_shell_line_after_the_key_is_in_the_metadata(self):
+        before = self.google.last_number()
+        self.assertEqual(self.done("tpu", "ssh", "v4", "--", "echo $HOME"), f"{self.workers.home(0)}\n")
+        patches = [entry for entry in self.google.log(before) if entry["method"] == "PATCH"]
+        public = (self.work / "me/.ssh/google_compute_engine.pub").read_text().strip()
+        if patches:  # by whichever test came first
+            self.assertEqual(patches[0]["query"], {"updateMask": "metadata"})
+            self.assertEqual(list(patches[0]["body"]), ["metadata"])
+        self.assertEqual(self.node("v4")["metadata"]["ssh-keys"], f"root:{public}")
+        before = self.google.last_number()
+        self.assertEqual(self.done("tpu", "ssh", "v4", "--zone", ZONE, "--worker", "2", "--", "sh", "-c",
+                                   "echo $HOME 'a  b'"), f"{self.workers.home(2)} a  b\n")
+        methods = {entry["method"] for entry in self.google.log(before)}
+        self.assertEqual(methods, {"GET"})  # neither the key nor the host keys are asked for again
+        self.assertEqual(self.run_program("tpu", "ssh", "v4", "--", "exit 3")[0], 3)
+        assert_all_valid(self.google.log())
+
+    def test_a_command_ends_with_its_client(self):
+        process = self.start("tpu", "ssh", "v4", "--", "echo begun; exec sleep 1234567")
+        self.assertEqual(process.stdout.readline(), "begun\n")
+        process.kill()
+        self.finish(process)
+        wait_for("the command's end", lambda: b"1234567" not in self.commands(), 20)
+
+    def commands(self):
+        found = b""
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                found += path.read_bytes()
+            except OSError:
+                pass
+        return found
+
+    def test_files_and_folders_go_both_ways(self):
+        folder = self.work / "my folder"
+        (folder / "inner").mkdir(parents=True)
+        (folder / "inner/file").write_text("one\n")
+        (self.work / "single").write_text("two\n")
+        self.done("tpu", "scp", folder, self.work / "single", "v4:", "--worker", "all")
+        for n in range(4):
+            self.assertEqual((self.workers.home(n) / "my folder/inner/file").read_text(), "one\n")
+            (self.workers.home(n) / "single").write_text(f"of {n}\n")
+        back = self.work / "back"
+        self.done("tpu", "scp", "v4:single", "v4:my folder", back, "--worker", "1,3")
+        self.assertEqual((back / "worker-3/single").read_text(), "of 3\n")
+        self.assertEqual((back / "worker-1/my folder/inner/file").read_text(), "one\n")
+        self.done("tpu", "scp", "root@v4:single", self.work / "here")
+        self.assertEqual((self.work / "here").read_text(), "of 0\n")
+        status, _, err = self.run_program("tpu", "scp", "v4:none", self.work / "here")
+        self.assertEqual(status, 1)
+        self.assertIn("worker 0: scp ended with status 1", err)
+
+    def test_runs_on_all_workers_in_their_order(self):
+        out = self.done("tpu", "run", "v4", "--log-bucket", self.bucket() + "/logs", "--", "sh", "-c",
+                        'echo "$TPU_WORKER_ID at $HOME of $TPU_WORKER_HOSTNAMES, $SLUICE_COORDINATOR_ADDRESS"')
+        addresses = [self.workers.address(n) for n in range(4)]
+        for n in range(4):
+            self.assertIn(f"{addresses[n]} [{n}] {n} at {self.workers.home(n)} of {','.join(addresses)}, "
+                          f"{addresses[0]}:8476\n", out)
+        self.assertEqual(sorted(self.done("tpu", "logs", "v4").splitlines()), sorted(out.splitlines()))
+        run = json.loads(self.done("run", "ls", "--json"))[0]
+        objects = self.google.google("GET", "/storage/v1/b/logs-of-p/o")[1]["items"]
+        self.assertIn("/".join(["logs", run["id"], "worker-3.log"]), {entry["name"] for entry in objects})
+        self.assertFalse([entry["name"] for entry in objects if entry["name"].endswith(".part")])
+        status, out, err = self.run_program("run", "--tpu", "v4", "--worker", "1-2", "--", "sh", "-c",
+                                            "[ $RANK = 1 ] && exit 9; exec sleep 1000")
+        self.assertEqual(status, 9, err)
+        self.assertIn(f"worker 1 ({addresses[2]}): exit status 9", err)
+
+    def bucket(self):
+        self.google.google("POST", "/storage/v1/b?project=p", {"name": "logs-of-p", "location": "US-CENTRAL2"})
+        return "gs://logs-of-p"
+
+    def test_a_growing_log_is_put_together_in_the_bucket(self):
+        bucket = self.bucket()
+        process = self.start("run", "--processes", "1", "--log-bucket", bucket, "--", "sh", "-c",
+                             "i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i; sleep 0.005; done")
+        wait_for("the run", lambda: "copy-logs" in self.commands().decode(errors="replace"))
+        run = json.loads(self.done("run", "ls", "--json"))[0]["id"]
+        self.done("run", "copy-logs", run, bucket, "--seconds", "0.2")
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 0, err)
+        request = subprocess.run(["curl", "-s", f"{self.google.url}/storage/v1/b/logs-of-p/o/{run}%2Fworker-0.log?alt=media"],
+                                 capture_output=True, text=True, check=True)
+        self.assertEqual(request.stdout, "".join(f"line {i + 1}\n" for i in range(400)))
+
+    def test_ps_and_kill(self):
+        process = self.start("tpu", "run", "v4", "--worker", "1,2", "--", "sh", "-c",
+                             "mkdir -p dev; : >dev/accel0; exec 5>dev/accel0; echo holding; exec sleep 1000")
+        wait_for("the holders", lambda: process.stdout.readline() and process.stdout.readline())
+        table = json.loads(self.done("tpu", "ps", "v4", "--json"))
+        self.assertEqual([len(entry["holders"]) for entry in table], [0, 1, 1, 0])
+        holder = table[1]["holders"][0]
+        self.assertEqual((holder["user"], holder["own"], holder["command"]), ("root", True, "sleep 1000"))
+        self.assertEqual(holder["devices"], [f"{self.workers.home(1)}/dev/accel0"])
+        self.assertEqual([len(entry["runs"]) for entry in table], [0, 1, 1, 0])
+        status, out, err = self.run_program("tpu", "kill", "v4")
+        self.assertEqual(status, 1)
+        self.assertIn("--yes", err)
+        self.assertIn("sleep 1000", out)
+        self.assertIsNone(process.poll())
+        self.assertIn("sleep 1000", self.done("tpu", "kill", "v4", "--yes", "--grace", "2"))
+        self.assertEqual([len(entry["holders"]) for entry in json.loads(self.done("tpu", "ps", "v4", "--json"))], [0] * 4)
+        self.finish(process)
+
+    def test_a_changed_host_key_is_refused(self):
+        self.done("tpu", "ssh", "v4", "--worker", "3", "--", "true")
+        self.workers.stop(3)
+        kept = {path: path.read_bytes() for path in self.work.glob("host_key3*")}
+        self.workers.make_host_key(3)
+        self.workers.start(3)
+        try:
+            status, _, err = self.run_program("tpu", "ssh", "v4", "--worker", "3", "--", "true")
+            self.assertEqual(status, 255)
+            self.assertIn("REMOTE HOST IDENTIFICATION HAS CHANGED", err)
+            status, _, err = self.run_program("tpu", "run", "v4", "--", "true")
+            self.assertEqual(status, 1)
+            self.assertIn("its host key has changed: if that is right, remove the old one with `ssh-keygen -f", err)
+        finally:
+            self.workers.stop(3)
+            for path, content in kept.items():
+                path.write_bytes(content)
+            self.workers.start(3)
+
+    def test_what_cannot_be(self):
+        for arguments, words in [
+                (("tpu", "ssh", "none", "--", "true"), "none"),
+                (("tpu", "ssh", "v4", "--worker", "4", "--", "true"), "there is no worker 4; the slice has workers 0 to 3"),
+                (("tpu", "scp", "a", "b"), "NAME:PATH"),
+                (("run", "--tpu", "v4", "--hosts", "a", "--", "true"), "one of --tpu NAME"),
+                (("run", "--tpu", "v4", "--log-bucket", "gs://no-such-bucket", "--", "true"), "no-such-bucket"),
+                (("keep", "v4", "--", "run", "--detach", "--", "true"), "--detach is not for a run that is kept"),
+                (("keep", "none", "--", "run", "--", "true"), "sluice tpu create none")]:
+            status, _, err = self.run_program(*arguments)
+            self.assertIn(status, (1, 2), err)
+            self.assertIn(words, err)
+        dry = self.done("run", "--tpu", "v4", "--dry-run", "--", "echo", "hello")
+        self.assertIn("v4-w-3", dry)
+
+
+class Guard(World):
+    WORKERS = 4
+    NODES = {"ttl": [0], "idle": [1], "forbidden": [2], "busy": [3]}
+
+    def test_limits_hold_without_the_client(self):
+        speed = {"SLUICE_TEST_GUARD_SPEED": "1000"}
+        status, _, err = self.run_program("tpu", "guard", "ttl", "--ttl", "30m", **speed)
+        self.assertEqual(status, 0, err)
+        status, _, err = self.run_program("tpu", "guard", "idle", "--idle", "20m", **speed)
+        self.assertEqual(status, 0, err)
+        wait_for("both to be deleted", lambda: not {"ttl", "idle"} & self.names())
+        deletions = [entry for entry in self.google.log() if entry["method"] == "DELETE"]
+        self.assertLessEqual({"ttl", "idle"}, {entry["path"].rsplit("/", 1)[1] for entry in deletions})
+        self.assertTrue(all(entry["had_authorization"] for entry in deletions))
+        self.google.set(denied_permissions=["tpu.nodes.delete"])
+        status, _, err = self.run_program("tpu", "guard", "forbidden", "--ttl", "8h")
+        self.assertEqual(status, 1)
+        self.assertIn("machine@p.iam.gserviceaccount.com lacks tpu.nodes.delete", err)
+        self.google.set(denied_permissions=[])
+        self.done("tpu", "guard", "forbidden", "--stop")
+        for path in self.work.glob("home*/state/sluice/guard/*"):
+            if path.is_file():
+                self.assertNotIn(Metadata.TOKEN, path.read_text())
+        assert_all_valid(self.google.log())
+
+    def names(self):
+        return {name.rsplit("/", 1)[1] for name in self.google.things("tpu.nodes")}
+
+    def test_a_run_is_not_idle(self):
+        # Minutes of the guard's clock are 60 ms: the run outlasts its limit many times.
+        process = self.start("tpu", "run", "busy", "--", "sh", "-c", "echo begun; sleep 4")
+        self.assertIn("begun", process.stdout.readline())
+        self.done("tpu", "guard", "busy", "--idle", "20m", SLUICE_TEST_GUARD_SPEED="1000")
+        self.assertEqual(self.finish(process)[0], 0)
+        wait_for("its end once it is idle", lambda: "busy" not in self.names())
+
+
+# Counts, and hashes what it has counted, so that a lost or repeated step shows; saves when it is told to end.
+TRAINING = """
+save() { echo "$n $sum" >"$store.tmp" && mv "$store.tmp" "$store"; }
+trap 'save; exit 143' INT TERM
+store=$1/checkpoint n=0 sum=0
+[ -e "$store" ] && read -r n sum <"$store"
+echo "from $n, restart $SLUICE_RESTART"
+while [ "$n" -lt 60 ]; do
+  n=$((n + 1)) sum=$(((sum * 31 + n) % 1000003))
+  [ $((n % 10)) = 0 ] && save
+  [ "$n" = 25 ] && [ "$SLUICE_RESTART" = 0 ] && : >"$1/half" && sleep 1000
+  sleep 0.01
+done
+echo "$n $sum" >"$1/result"
+"""
+
+
+class Keep(World):
+    STATES = ["PREEMPTED", "TERMINATED", "STOPPED", "REPAIRING", "UNKNOWN", "HIDDEN", "vanish", "undisturbed"]
+    WORKERS = len(STATES)
+    NODES = {state.lower(): [n] for n, state in enumerate(STATES)}
+
+    def begin(self, name, *more, training=TRAINING):
+        store = self.work / f"bucket-{name}"
+        store.mkdir(exist_ok=True)
+        return store, self.start(
+            "keep", name, "--poll", "0.3", "--patience", "0.5", "--save-time", "3", *more, "--", "run", "--lease", "2",
+            "--ssh-option", "ServerAliveInterval=1", "--ssh-option", "ConnectTimeout=2", "--", "sh", "-c", training,
+            "training", store)
+
+    def test_the_end_is_that_of_an_undisturbed_run(self):
+        kept = {state: self.begin(state.lower()) for state in self.STATES}
+        for n, state in enumerate(self.STATES):
+            store, _ = kept[state]
+            wait_for(f"the middle of {state}", (store / "half").exists)
+            if state == "undisturbed":
+                # Its program waits in the middle like the others: told to end, and run again by hand.
+                kept[state][1].send_signal(signal.SIGINT)
+                self.assertEqual(self.finish(kept[state][1])[0], 130)
+                kept[state] = self.begin(state, training="SLUICE_RESTART=1\n" + TRAINING)
+                continue
+            self.workers.stop(n)  # the machine is gone, with all that ran there
+            self.google.preempt(state.lower(), state)
+            self.workers.start(n)
+        results = {}
+        for state, (store, process) in kept.items():
+            status, out, err = self.finish(process)
+            self.assertEqual(status, 0, f"{state}: {err}")
+            if state != "undisturbed":
+                self.assertIn("restart 1", out)
+                self.assertIn("from 20, restart 1", out)
+            results[state] = (store / "result").read_text()
+        self.assertEqual(len(set(results.values())), 1, results)
+        expected = 0
+        for n in range(1, 61):
+            expected = (expected * 31 + n) % 1000003
+        self.assertEqual(results["undisturbed"], f"60 {expected}\n")
+        made = [path for method, path, _ in mutations(self.google.log()) if method.endswith("nodes.create")]
+        self.assertEqual(len(made), 2 * len(self.STATES) - 1)
+        assert_all_valid(self.google.log())
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if reason is None and test_python() is None:
+        reason = "google-api-python-client is not installed"
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    enter_network()
+    sys.argv.pop(1)
+    unittest.main()
