@@ -42,8 +42,14 @@ struct RunFlags {
 struct FindFlags {
   std::string name;
   std::optional<int> worker;
-  bool follow = false, json = false;
+  bool follow = false, json = false, raw = false;
 };
+
+CLI::Option* add_raw(CLI::App& app, bool& raw) {
+  return app.add_flag("--raw", raw,
+               "Also a terminal gets what the workers write as it is; else only their colours, and other control "
+               "characters visibly");
+}
 
 // Options that may come again do not take further arguments: one of these would be the -- before the command.
 void where_flags(CLI::App& app, RunFlags& flags) {
@@ -138,6 +144,7 @@ void end_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--grace", job.grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
       ->check(CLI::PositiveNumber)
       ->group("End");
+  add_raw(app, job.raw)->group("End");
   app.add_flag("--detach", job.detached, "Return when all workers run; they go on without this terminal")
       ->group("End");
   app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
@@ -325,15 +332,20 @@ std::vector<Verb> finders() {
               [](CLI::App& app, FindFlags& f) { app.add_flag("--json", f.json, "As one JSON array"); }),
           finder(
               "attach", "Show a run's output from now on; Ctrl-C ends the run",
-              [](const FindFlags& f) { return pod::attach_run(f.name); }, add_name),
+              [](const FindFlags& f) { return pod::attach_run(f.name, f.raw); },
+              [](CLI::App& app, FindFlags& f) {
+                add_name(app, f);
+                add_raw(app, f.raw);
+              }),
           finder(
               "logs", "Print what the workers wrote",
-              [](const FindFlags& f) { return pod::show_logs(f.name, f.worker, f.follow); },
+              [](const FindFlags& f) { return pod::show_logs(f.name, f.worker, f.follow, f.raw); },
               [](CLI::App& app, FindFlags& f) {
                 add_name(app, f);
                 app.add_option("--worker", f.worker, "Of this worker alone, without a prefix")
                     ->default_str("all, merged");
                 app.add_flag("--follow", f.follow, "Go on until the run ends; Ctrl-C leaves the run alone");
+                add_raw(app, f.raw);
               }),
           finder(
               "stop", "End a run: SIGINT first, SIGKILL in the end; twice kills at once",
