@@ -34,6 +34,13 @@ put() { echo "$2" 2>/dev/null 1<>"$1"; }
 # The same, complete or not there at all.
 put_whole() { put "$1.tmp" "$2" && mv "$1.tmp" "$1"; }
 
+# Whether a process is at most a zombie.
+has_ended() {
+  line=') Z '
+  read -r line 2>/dev/null <"/proc/$1/stat"
+  case ${line##*) } in Z*) return 0 ;; *) return 1 ;; esac
+}
+
 # Sets `left` to the processes of the worker, also those that left its process group. Where the supervisor is a
 # subreaper, these are all that are below it; else those that carry the heartbeat file in their environment.
 find_left() {
@@ -50,7 +57,7 @@ find_left() {
         children=''
         read -r children 2>/dev/null <"$list"
         for child in $children; do
-          case $child in "$watcher" | "$ticker") ;; *) below="$below $child" ;; esac
+          [ "$child" = "$watcher" ] || [ "$child" = "$ticker" ] || has_ended "$child" || below="$below $child"
         done
       done
     done
@@ -88,14 +95,20 @@ end() {
   ending=$now last=$2
   put reason "$1"
   signal_worker "$last" && sent=1
-  (exec 4>orders; trap 'kill "$!" 2>/dev/null; exit' TERM; while :; do sleep 0.2 & wait "$!"; echo tick >&4; done) 3<&- &
+  (exec 4>orders; while :; do sleep 0.2 4>&-; echo tick >&4; done) 3<&- &
   quick=$!
+}
+# With the sleep that it waits for.
+kill_ticker() {
+  children=''
+  read -r children 2>/dev/null <"/proc/$1/task/$1/children"
+  kill -s KILL "$1" $children 2>/dev/null
 }
 # The supervisor is gone, and with it the knowledge of what is below it.
 abandon() {
   contained=''
   kill_worker
-  [ -z "$quick" ] || kill "$quick"
+  [ -z "$quick" ] || kill_ticker "$quick"
   exit
 }
 
@@ -151,8 +164,7 @@ watch() {
       look) look_after_worker ;;
       tick) go_on_ending ;;
       over)
-        [ -z "$quick" ] || kill "$quick"
-        wait
+        [ -z "$quick" ] || kill_ticker "$quick"
         exit
         ;;
     esac
@@ -164,14 +176,12 @@ watch() {
 }
 
 tick() {
-  trap 'kill "$!" 2>/dev/null; exit' TERM
   trap '' PIPE
   number_of_this
   ticker=$this watcher=''
   exec 4>orders # waits for the watcher
   while [ -z "$watcher" ] || kill -0 "$watcher" 2>/dev/null; do
-    sleep "$length" &
-    wait "$!"
+    sleep "$length" 4>&-
     [ -n "$watcher" ] || read -r _ _ watcher _ 2>/dev/null <supervisor
     echo look 2>/dev/null >&4
   done
@@ -228,7 +238,7 @@ supervise() {
   SLUICE_HEARTBEAT_FILE="$folder/heartbeat" setsid sh ./worker.sh </dev/null >>log 2>&1 7>&-
   put_whole ended "$? $(date +%s.%N)"
   echo over 1<>orders
-  kill "$ticker" 2>/dev/null
+  kill_ticker "$ticker"
   wait
   end_left
   [ -n "$contained" ] || chip_holders >holders
@@ -300,15 +310,19 @@ report() {
   if [ -s "$folder/holders" ]; then say "note $(head -n 1 "$folder/holders")"; fi
   (echo "$folder $folder $folder $folder" >"$folder/space") 2>/dev/null || say "note full $folder"
   if read -r ended 2>/dev/null <"$folder/exit"; then say "exit $ended $(clock)"; else say "lost $1"; fi
-  (trap 'kill "$!" 2>/dev/null; exit' TERM; sleep 10 & wait "$!"; kill $$) </dev/null >/dev/null 2>&1 &
+  sleep 10 </dev/null >/dev/null 2>&1 &
   limit=$!
-  while IFS= read -r order; do
+  exec 3<&0
+  (while IFS= read -r order; do
     [ "$order" = 'done' ] || continue
     rm -rf "$folder"
     rmdir "${folder%/*}" 2>/dev/null
     break
   done
-  kill "$limit"
+  kill "$limit") <&3 3<&- >/dev/null 2>&1 &
+  farewell=$!
+  wait "$limit"
+  kill "$farewell" 2>/dev/null
 }
 
 # The worker's log to standard output: all there is, and what comes until its supervisor has ended.
