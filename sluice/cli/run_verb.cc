@@ -46,9 +46,10 @@ struct FindFlags {
 };
 
 CLI::Option* add_raw(CLI::App& app, bool& raw) {
-  return app.add_flag("--raw", raw,
-               "Also a terminal gets what the workers write as it is; else only their colours, and other control "
-               "characters visibly");
+  return app.add_flag(
+      "--raw", raw,
+      "Also a terminal gets what the workers write as it is; else only their colours, and other control "
+      "characters visibly");
 }
 
 // Options that may come again do not take further arguments: one of these would be the -- before the command.

@@ -77,8 +77,8 @@ std::string name_of(const Job& job, int worker) {
 
 base::Result<std::unique_ptr<Client>> Client::open(RunRecord record, bool background) {
   SLUICE_OK(base::make_directories(run_folder(record.job.id)));
-  SLUICE_TRY(Console console,
-             Console::open(base::join_path(run_folder(record.job.id), "merged.log"), background, record.job.raw));
+  SLUICE_TRY(Console console, Console::open(base::join_path(run_folder(record.job.id), "merged.log"),
+                                            background, record.job.raw));
   SLUICE_TRY(auto lock, RunLock::take(record.job.id));
   if (!lock)
     return base::fail(Code::kFailedPrecondition, "run ", record.job.id, " is looked after by another client");

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <sstream>
@@ -14,7 +15,6 @@ namespace {
 
 constexpr size_t kMaxMessages = 16 << 10;
 constexpr double kClockTolerance = 0.25;  // seconds: clocks that are nearer are kept by a time server
-constexpr double kClockJump = 2;          // between two looks: a clock was set
 
 // Appends what can be read; false at the end of the stream.
 bool read_some(int descriptor, std::string& text, size_t most) {
@@ -94,10 +94,11 @@ void Link::take_line(const std::string& line) {
   }
 }
 
-// Of two looks at the same clock the one counts whose line came faster: it makes the host's clock later.
+// Of two looks at the same clock the one counts whose line came faster: it is the one that shows the host's
+// clock later.
 void Link::take_clock(double host_time) {
   const double ahead = host_time - base::wall_seconds();
-  if (!clock_ahead_ || ahead > *clock_ahead_ || ahead < *clock_ahead_ - kClockJump) clock_ahead_ = ahead;
+  clock_ahead_ = std::max(ahead, clock_ahead_.value_or(ahead));
 }
 
 }  // namespace sluice::pod

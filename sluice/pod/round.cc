@@ -43,11 +43,13 @@ std::string describe_status(int status) {
 // `words`: port NUMBER [run NAME], of supervisor.sh.
 std::string describe_taken_port(const std::string& address, const std::vector<std::string>& words) {
   const std::string& port = words[1];
-  const std::string by = words.size() > 3 ? "the workers of run " + words[3] + " meet there, too" : "a program listens there";
+  const std::string by =
+      words.size() > 3 ? "the workers of run " + words[3] + " meet there, too" : "a program listens there";
   const std::string stop = words.size() > 3 ? base::str("`sluice run stop ", words[3], "`") : "end that one";
   const int other = port == "8474" ? 11211 : 8474;  // Cloud TPU's firewall rule opens both
-  return base::str("port ", port, " on ", address, " is taken: ", by, ". Two runs that meet at one port fail or wait ",
-                   "for each other: ", stop, ", or give one of them --coordinator ", address, ":", other);
+  return base::str("port ", port, " on ", address, " is taken: ", by,
+                   ". Two runs that meet at one port fail or wait ", "for each other: ", stop,
+                   ", or give one of them --coordinator ", address, ":", other);
 }
 
 }  // namespace
@@ -232,9 +234,10 @@ void Round::pass_on_notes(Task& task) {
     if (words[0] == "port" && words.size() > 1) {
       say_once(note, describe_taken_port(address, words));
     } else if (words[0] == "uncontained") {
-      say_once(note, who + "this host cannot contain what a worker starts (that needs perl and a kernel with "
-                           "/proc/PID/task/PID/children): a process that cleans its environment and leaves the "
-                           "worker's process group stays behind");
+      say_once(note, who +
+                         "this host cannot contain what a worker starts (that needs perl and a kernel with "
+                         "/proc/PID/task/PID/children): a process that cleans its environment and leaves the "
+                         "worker's process group stays behind");
     } else if (words[0] == "full") {
       say_once("full disk of " + address,
                base::str(who, "no space is left on that host for ", note.substr(words[0].size() + 1),

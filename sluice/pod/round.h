@@ -21,7 +21,8 @@ struct RoundPlan {
   std::string name;     // "setup" or the attempt's number: the supervisors' folder
   bool attach = false;  // to workers that run already
   int heartbeat_timeout = 0;
-  int port = 0;  // where the workers meet on worker 0's host, to look whether it is taken there; 0: do not look
+  int port =
+      0;  // where the workers meet on worker 0's host, to look whether it is taken there; 0: do not look
   std::vector<int> workers;  // those that take part
   std::function<std::string(int worker)> script, log_path;
   // Called once all workers run (or have ended well), and whenever one has ended.

@@ -158,8 +158,9 @@ RunRecord looked_at(RunRecord record) {
     record.state = "failed";
     record.exit_status = 1;
     record.ended = ended;
-    record.cause = base::str("its client was gone for ", job.lease, " s, so the workers were ended; `sluice run attach ",
-                             job.id, "` brings what they wrote");
+    record.cause =
+        base::str("its client was gone for ", job.lease, " s, so the workers were ended; `sluice run attach ",
+                  job.id, "` brings what they wrote");
   } else {
     record.state = "unattended";
   }
@@ -238,8 +239,8 @@ base::Result<int> show_logs(const std::string& name, std::optional<int> worker, 
   std::optional<Signals> signals;
   if (follow_on) signals.emplace(/*background=*/false);
   Follower last(
-      worker ? worker_log(id, *worker, record.attempt) : base::join_path(run_folder(id), "merged.log"),
-      false, raw);
+      worker ? worker_log(id, *worker, record.attempt) : base::join_path(run_folder(id), "merged.log"), false,
+      raw);
   last.copy();
   if (!record.is_over() && !is_attended(id))
     say(base::str("run ", id, " has no client at the moment; `sluice run attach ", id,

@@ -34,11 +34,13 @@ put() { echo "$2" 2>/dev/null 1<>"$1"; }
 # The same, complete or not there at all.
 put_whole() { put "$1.tmp" "$2" && mv "$1.tmp" "$1"; }
 
-# Whether a process is at most a zombie.
-has_ended() {
-  line=') Z '
+# Whether a process below the supervisor is the worker's: it is none that looks after the worker, as those have the
+# supervisor's session, which nobody can join; and no zombie.
+is_workers() {
+  line=''
   read -r line 2>/dev/null <"/proc/$1/stat"
-  case ${line##*) } in Z*) return 0 ;; *) return 1 ;; esac
+  set -- ${line##*) }
+  [ "${1:-Z}" != Z ] && [ "$4" != "$session" ]
 }
 
 # Sets `left` to the processes of the worker, also those that left its process group. Where the supervisor is a
@@ -57,7 +59,7 @@ find_left() {
         children=''
         read -r children 2>/dev/null <"$list"
         for child in $children; do
-          [ "$child" = "$watcher" ] || [ "$child" = "$ticker" ] || has_ended "$child" || below="$below $child"
+          is_workers "$child" && below="$below $child"
         done
       done
     done
@@ -79,9 +81,9 @@ kill_worker() {
   signal_left KILL
 }
 
-# The state and the start time of the process that is numbered $supervisor.
+# The state, the session and the start time of the process that is numbered $supervisor.
 look_at_supervisor() {
-  read -r _ _ state _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ begun _ 2>/dev/null <"/proc/$supervisor/stat"
+  read -r _ _ state _ _ session _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ begun _ 2>/dev/null <"/proc/$supervisor/stat"
 }
 # Whether the supervisor runs. One that ended may stay a zombie where nobody waits for orphans.
 supervised() { look_at_supervisor && [ "$state" != Z ] && [ "$begun" = "$since" ]; }

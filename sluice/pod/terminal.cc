@@ -16,7 +16,8 @@ size_t colour_size(std::string_view text) {
   return text.size() < kLongestColour ? std::string_view::npos : 0;
 }
 
-// Bytes of the UTF-8 character of two and more bytes at the beginning; 0: it is none; npos: its end is missing.
+// Bytes of the UTF-8 character of two and more bytes at the beginning; 0: it is none; npos: its end is
+// missing.
 size_t character_size(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const size_t size = lead >= 0xF5 ? 0 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;

@@ -14,10 +14,15 @@ TEST(Terminal, ColoursStayAndEndWithTheirLine) {
 
 TEST(Terminal, WhatElseATerminalObeysIsMadeVisible) {
   EXPECT_EQ(harmless("\x1b]0;title\x07"), "^[]0;title^G");
-  EXPECT_EQ(harmless("\x1b[2Jgone\x1b[6n\x1b" "c"), "^[[2Jgone^[[6n^[c");
+  EXPECT_EQ(harmless("\x1b[2Jgone\x1b[6n\x1b"
+                     "c"),
+            "^[[2Jgone^[[6n^[c");
   EXPECT_EQ(harmless("\x1bP+q\x1b\\"), "^[P+q^[\\");
   EXPECT_EQ(harmless("a\bb\x7f\v"), "a^Hb^?^K");
-  EXPECT_EQ(harmless("\x9b" "2J and \xc2\x9b" "2J"), "\\x9b2J and \\x9b2J");
+  EXPECT_EQ(harmless("\x9b"
+                     "2J and \xc2\x9b"
+                     "2J"),
+            "\\x9b2J and \\x9b2J");
   EXPECT_EQ(harmless("\x1b[" + std::string(100, '1') + "m"), "^[[" + std::string(100, '1') + "m");
   EXPECT_EQ(harmless("\x1b[?1m\x1b[3"), "^[[?1m^[[3");
 }
