@@ -266,7 +266,7 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
   if (flags.sbatch && flags.jobset) throw Usage("--sbatch and --jobset are for two engines: give one");
   for (const char* flag : {"--hosts", "--processes", "--tpu-topology", "--coordinator", "--ssh-user",
                            "--ssh-config", "--ssh-option", "--sync", "--program", "--heartbeat-timeout",
-                           "--lease", "--grace", "--detach", "--dry-run"}) {
+                           "--lease", "--grace", "--raw", "--detach", "--dry-run"}) {
     if (app.count(flag) > 0)
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));

@@ -61,11 +61,9 @@ chips='/dev/full$'
 sleep 1000 9>/dev/full >/dev/null & holder=$!
 SLUICE_HEARTBEAT_FILE=x sleep 1000 9>/dev/full >/dev/null & worker=$!
 sleep 0.1
-chip_holders 2>&1
-kill $holder $worker
-echo "holder $holder")");
-  EXPECT_THAT(output,
-              testing::MatchesRegex("process ([0-9]+) .sleep 1000 . still holds a chip\nholder \\1\n"));
+chip_holders 2>&1 | sed "s/ $holder / THE HOLDER /"
+kill $holder $worker)");
+  EXPECT_EQ(output, "process THE HOLDER (sleep 1000 ) still holds a chip\n");
 }
 
 }  // namespace
