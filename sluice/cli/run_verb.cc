@@ -49,8 +49,15 @@ struct RunFlags {
 struct FindFlags {
   std::string name;
   std::optional<int> worker;
-  bool follow = false, json = false;
+  bool follow = false, json = false, raw = false;
 };
+
+CLI::Option* add_raw(CLI::App& app, bool& raw) {
+  return app.add_flag(
+      "--raw", raw,
+      "Also a terminal gets what the workers write as it is; else only their colours, and other control "
+      "characters visibly");
+}
 
 // The places of which a run has one.
 void elsewhere_flags(CLI::App& app, RunFlags& flags) {
@@ -156,6 +163,7 @@ void end_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--grace", job.grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
       ->check(CLI::PositiveNumber)
       ->group("End");
+  add_raw(app, job.raw)->group("End");
   app.add_flag("--detach", job.detached, "Return when all workers run; they go on without this terminal")
       ->group("End");
   app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
@@ -309,7 +317,7 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
   for (const char* flag : {"--hosts", "--processes", "--tpu-topology", "--coordinator", "--ssh-user",
                            "--ssh-config", "--ssh-option", "--ssh-key", "--tpu", "--zone", "--project", "--worker",
                            "--log-bucket", "--sync", "--program", "--heartbeat-timeout",
-                           "--lease", "--grace", "--detach", "--dry-run"}) {
+                           "--lease", "--grace", "--raw", "--detach", "--dry-run"}) {
     if (count(app, flag) > 0)
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));
@@ -380,15 +388,20 @@ std::vector<Verb> finders() {
               [](CLI::App& app, FindFlags& f) { app.add_flag("--json", f.json, "As one JSON array"); }),
           finder(
               "attach", "Show a run's output from now on; Ctrl-C ends the run",
-              [](const FindFlags& f) { return pod::attach_run(f.name); }, add_name),
+              [](const FindFlags& f) { return pod::attach_run(f.name, f.raw); },
+              [](CLI::App& app, FindFlags& f) {
+                add_name(app, f);
+                add_raw(app, f.raw);
+              }),
           finder(
               "logs", "Print what the workers wrote",
-              [](const FindFlags& f) { return pod::show_logs(f.name, f.worker, f.follow); },
+              [](const FindFlags& f) { return pod::show_logs(f.name, f.worker, f.follow, f.raw); },
               [](CLI::App& app, FindFlags& f) {
                 add_name(app, f);
                 app.add_option("--worker", f.worker, "Of this worker alone, without a prefix")
                     ->default_str("all, merged");
                 app.add_flag("--follow", f.follow, "Go on until the run ends; Ctrl-C leaves the run alone");
+                add_raw(app, f.raw);
               }),
           finder(
               "stop", "End a run: SIGINT first, SIGKILL in the end; twice kills at once",

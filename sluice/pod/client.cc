@@ -77,13 +77,18 @@ std::string name_of(const Job& job, int worker) {
 
 base::Result<std::unique_ptr<Client>> Client::open(RunRecord record, bool background) {
   SLUICE_OK(base::make_directories(run_folder(record.job.id)));
-  SLUICE_TRY(Console console,
-             Console::open(base::join_path(run_folder(record.job.id), "merged.log"), background));
+  SLUICE_TRY(Console console, Console::open(base::join_path(run_folder(record.job.id), "merged.log"),
+                                            background, record.job.raw));
   SLUICE_TRY(auto lock, RunLock::take(record.job.id));
   if (!lock)
     return base::fail(Code::kFailedPrecondition, "run ", record.job.id, " is looked after by another client");
-  return std::unique_ptr<Client>(
+  const std::string id = record.job.id;
+  std::unique_ptr<Client> client(
       new Client(std::move(record), std::move(*lock), std::move(console), background));
+  client->lock_.touch();
+  SLUICE_OK(save(client->record_));
+  if (const auto reserved = reserve_space(id); !reserved) say(reserved.error().what());
+  return client;
 }
 
 Client::Client(RunRecord record, RunLock lock, Console console, bool background)
@@ -133,6 +138,7 @@ RoundResult Client::set_up() {
   plan.name = "setup";
   for (size_t i = 0; i < job.workers.size(); ++i)
     if (job.workers[i].local_index == 0) plan.workers.push_back(static_cast<int>(i));
+  plan.on_lease_renewed = [&] { lock_.touch(); };
   plan.script = [&](int worker) { return script_of(job, worker, kSetup, record_.port); };
   plan.log_path = [&](int worker) { return log_of(job, worker, kSetup); };
   return Round(job, std::move(plan), console_, signals_).to_end();
@@ -144,6 +150,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
   plan.name = std::to_string(record_.attempt);
   plan.attach = attach;
   plan.heartbeat_timeout = job.heartbeat_timeout;
+  plan.port = job.port;
   for (size_t i = 0; i < job.workers.size(); ++i)
     if (!record_.endings[i]) plan.workers.push_back(static_cast<int>(i));
   plan.script = [&](int worker) { return script_of(job, worker, record_.attempt, record_.port); };
@@ -153,6 +160,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
     record_.endings[static_cast<size_t>(worker)] = ending;
     keep(false);
   };
+  plan.on_lease_renewed = [&] { lock_.touch(); };
   auto earlier = record_.endings;
   Round round(job, std::move(plan), console_, signals_);
   if (stop) round.stop_at_once();

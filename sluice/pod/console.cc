@@ -23,7 +23,9 @@ bool is_ready(int descriptor) {
 
 }  // namespace
 
-void say(const std::string& text) { std::fprintf(stderr, "sluice run: %s\n", text.c_str()); }
+void say(const std::string& text) {
+  std::fprintf(stderr, "sluice run: %s\n", (::isatty(STDERR_FILENO) != 0 ? harmless(text) : text).c_str());
+}
 
 bool write_all(int descriptor, const std::string& bytes) {
   size_t done = 0;
@@ -35,15 +37,16 @@ bool write_all(int descriptor, const std::string& bytes) {
   return true;
 }
 
-base::Result<Console> Console::open(const std::string& merged_log, bool quiet) {
+base::Result<Console> Console::open(const std::string& merged_log, bool quiet, bool raw) {
   const int file = ::open(merged_log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) return base::fail_errno(errno, "write", merged_log);
-  return Console(file, quiet);
+  return Console(file, quiet, !raw && ::isatty(STDOUT_FILENO) != 0);
 }
 
 Console::Console(Console&& other) noexcept
     : file_(std::exchange(other.file_, -1)),
       quiet_(other.quiet_),
+      filtered_(other.filtered_),
       cut_off_(other.cut_off_),
       to_show_(std::move(other.to_show_)) {}
 
@@ -57,7 +60,7 @@ void Console::add(const std::string& lines) {
     say("cannot write merged.log any longer: " + std::string(std::generic_category().message(errno)));
     ::close(std::exchange(file_, -1));
   }
-  if (!quiet_ && !cut_off_) to_show_ += lines;
+  if (!quiet_ && !cut_off_) to_show_ += filtered_ ? harmless(lines) : lines;
 }
 
 void Console::move() {

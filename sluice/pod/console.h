@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/pod/terminal.h"
 
 namespace sluice::pod {
 
-// "sluice run: TEXT" on standard error.
+// "sluice run: TEXT" on standard error; on a terminal without what that would obey (terminal.h).
 void say(const std::string& text);
 
 class Console {
  public:
-  // Appends to the file; `quiet`: shows nothing.
-  static base::Result<Console> open(const std::string& merged_log, bool quiet);
+  // Appends to the file; `quiet`: shows nothing; `raw`: also a terminal gets the workers' bytes as they are.
+  static base::Result<Console> open(const std::string& merged_log, bool quiet, bool raw);
   Console(Console&& other) noexcept;
   Console& operator=(Console&&) = delete;
   ~Console();
@@ -35,9 +36,9 @@ class Console {
   void finish(double seconds);
 
  private:
-  Console(int file, bool quiet) : file_(file), quiet_(quiet) {}
+  Console(int file, bool quiet, bool filtered) : file_(file), quiet_(quiet), filtered_(filtered) {}
   int file_;
-  bool quiet_, cut_off_ = false;
+  bool quiet_, filtered_, cut_off_ = false;
   std::string to_show_;
 };
 

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <sstream>
 
 #include "sluice/base/clock.h"
@@ -12,6 +14,7 @@ namespace sluice::pod {
 namespace {
 
 constexpr size_t kMaxMessages = 16 << 10;
+constexpr double kClockTolerance = 0.25;  // seconds: clocks that are nearer are kept by a time server
 
 // Appends what can be read; false at the end of the stream.
 bool read_some(int descriptor, std::string& text, size_t most) {
@@ -68,18 +71,34 @@ void Link::take_line(const std::string& line) {
     if (messages_.size() < kMaxMessages) messages_ += line + "\n";
     return;
   }
-  if (word == "up") up_ = true;
+  double host_time = 0;
+  if (word == "up") {
+    up_ = true;
+    if (words >> host_time) take_clock(host_time);
+  }
   if (word == "exit") {
     Ending ending;
     words >> ending.status >> ending.time >> ending.reason;
+    if (words >> host_time) take_clock(host_time);
+    if (std::abs(clock_ahead_.value_or(0)) > kClockTolerance) ending.time -= *clock_ahead_;
     ending_ = ending;
   }
-  if (word == "lost") {
-    std::string detail;
-    std::getline(words >> std::ws, detail);
-    ending_ = Ending{1, base::wall_seconds(), "lost", detail};
+  if (word == "note" || word == "lost") {
+    std::string text;
+    std::getline(words >> std::ws, text);
+    if (word == "note") {
+      notes_.push_back(text);
+    } else {
+      ending_ = Ending{1, base::wall_seconds(), "lost", text};
+    }
   }
-  if (ending_) order("done");
+}
+
+// Of two looks at the same clock the one counts whose line came faster: it is the one that shows the host's
+// clock later.
+void Link::take_clock(double host_time) {
+  const double ahead = host_time - base::wall_seconds();
+  clock_ahead_ = std::max(ahead, clock_ahead_.value_or(ahead));
 }
 
 }  // namespace sluice::pod

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/pod/child.h"
@@ -27,10 +28,20 @@ class Link {
 
   // The supervisor has answered.
   bool is_up() const { return up_; }
-  // How the worker ended, as the supervisor said; the output may not be complete before is_closed().
+  // How the worker ended, as the supervisor said; the output may not be complete before is_closed(). Its time
+  // is by the clock of this machine, if the host said what its own one shows.
   const std::optional<Ending>& ending() const { return ending_; }
+  // To say once the worker has ended: its folder may be removed, or it is to stay.
+  void dismiss() { order("done"); }
+  void leave() { child_.close_in(); }
+  // How far the host's clock is ahead of this machine's, in seconds; what it takes a line to come is in it.
+  const std::optional<double>& clock_ahead() const { return clock_ahead_; }
+  // What the supervisor noticed since the last call, in its own words (supervisor.sh).
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
   // All output has been read and the process has ended.
   bool is_closed() { return child_.out() < 0 && child_.error() < 0 && child_.poll().has_value(); }
+  // Its end will come without another event.
+  bool is_about_to_close() const { return child_.out() < 0 && child_.error() < 0; }
   int status() {
     const auto ended = child_.poll();
     return ended ? ended->code() : 0;
@@ -41,11 +52,14 @@ class Link {
  private:
   explicit Link(base::Process child) : child_(std::move(child)) {}
   void take_line(const std::string& line);
+  void take_clock(double host_time);
 
   base::Process child_;
   std::string to_send_, error_text_, messages_;
   bool up_ = false;
   std::optional<Ending> ending_;
+  std::optional<double> clock_ahead_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace sluice::pod

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,10 +21,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Program, path, sha256, bytes, ta
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Job, id, command, workers, coordinator, port, tpu_chips,
                                                 environment, folder, sync, sync_exclude, program, setup, ssh,
                                                 max_restarts, heartbeat_timeout, lease, grace, join_timeout,
-                                                detached)
+                                                detached, raw)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Ending, status, time, reason, detail)
 
 namespace {
+
+constexpr off_t kReserve = 256 << 10;  // bytes: a record of some thousand workers
+
+std::string reserve_of(const std::string& id) { return base::join_path(run_folder(id), "reserve"); }
 
 json endings_json(const RunRecord& record) {
   json endings = json::array();
@@ -124,8 +129,23 @@ std::string worker_log(const std::string& id, int worker, int attempt) {
 base::Status save(const RunRecord& record) {
   json document = to_document(record);
   change_texts(document, widened);
-  return base::write_file_atomically(base::join_path(run_folder(record.job.id), "run.json"),
-                                     document.dump(2) + "\n");
+  const std::string path = base::join_path(run_folder(record.job.id), "run.json");
+  const std::string text = document.dump(2) + "\n";
+  const std::string reserve = reserve_of(record.job.id);
+  auto saved = base::write_file_atomically(path, text);
+  if (!saved && ::unlink(reserve.c_str()) == 0) saved = base::write_file_atomically(path, text);
+  if (record.is_over()) ::unlink(reserve.c_str());
+  return saved;
+}
+
+base::Status reserve_space(const std::string& id) {
+  const std::string path = reserve_of(id);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return base::fail_errno(errno, "write", path);
+  const int error = ::posix_fallocate(file, 0, kReserve);
+  ::close(file);
+  if (error != 0) return base::fail_errno(error, "keep room for the run's record in", path);
+  return {};
 }
 
 base::Result<RunRecord> load(const std::string& id) {
@@ -189,6 +209,14 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 
 RunLock::~RunLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void RunLock::touch() const { ::futimens(descriptor_, nullptr); }
+
+double last_attended(const std::string& id) {
+  struct stat lock {};
+  if (::stat(base::join_path(run_folder(id), "lock").c_str(), &lock) != 0) return 0;
+  return static_cast<double>(lock.st_mtim.tv_sec);
 }
 
 bool is_attended(const std::string& id) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -21,6 +22,9 @@ constexpr double kSettle = 0.6;  // after a failure, so that one that came first
 constexpr double kFarewell = 5;  // for a supervisor's last word after it should have ended its worker
 constexpr double kDetachedPatience = 600;  // without a connection to a host of a detached run
 constexpr int kFirstTries = 3;             // of a connection that was never up
+constexpr int kLocalParallel = 64;         // processes of this machine that are being started at once
+constexpr int kClosingPoll = 5;            // milliseconds, while a connection's process is about to end
+constexpr double kWrongClock = 5;          // seconds between two clocks that are worth a word
 
 const char* signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
@@ -36,6 +40,18 @@ std::string describe_status(int status) {
                    number == SIGKILL ? ": out of memory? `dmesg` on the host says so" : "");
 }
 
+// `words`: port NUMBER [run NAME], of supervisor.sh.
+std::string describe_taken_port(const std::string& address, const std::vector<std::string>& words) {
+  const std::string& port = words[1];
+  const std::string by =
+      words.size() > 3 ? "the workers of run " + words[3] + " meet there, too" : "a program listens there";
+  const std::string stop = words.size() > 3 ? base::str("`sluice run stop ", words[3], "`") : "end that one";
+  const int other = port == "8474" ? 11211 : 8474;  // Cloud TPU's firewall rule opens both
+  return base::str("port ", port, " on ", address, " is taken: ", by,
+                   ". Two runs that meet at one port fail or wait ", "for each other: ", stop,
+                   ", or give one of them --coordinator ", address, ":", other);
+}
+
 }  // namespace
 
 std::string describe(const Job& job, const Ending& ending) {
@@ -43,6 +59,8 @@ std::string describe(const Job& job, const Ending& ending) {
     return base::str("it hangs: no heartbeat for ", job.heartbeat_timeout, " s; its process was ended");
   if (ending.reason == "lease")
     return base::str("its client was gone for ", job.lease, " s, so its supervisor ended it");
+  if (ending.reason == "unwatched")
+    return "a process of its supervisor was killed (by hand, or out of memory?), so the worker was ended";
   if (ending.reason == "lost") return "it is lost: " + ending.detail;
   if (ending.reason == "unreachable") return ending.detail;
   if (ending.reason == "stopped") return base::str("stopped, ", describe_status(ending.status));
@@ -56,7 +74,7 @@ bool is_failure(const Ending& ending) {
 struct Round::Task {
   int worker = 0;
   int log = -1;
-  bool log_is_full = false;
+  bool log_is_full = false, dismissed = false;
   LineMerger lines;
   std::optional<Link> link;
   bool was_up = false;
@@ -113,8 +131,9 @@ void Round::open_links() {
   const double now = base::monotonic_seconds();
   int connecting = 0;
   for (const auto& task : tasks_) connecting += task->link && !task->link->is_up();
+  const int at_once = is_local(job_) ? std::max(job_.ssh.parallel, kLocalParallel) : job_.ssh.parallel;
   for (const auto& task : tasks_) {
-    if (connecting >= job_.ssh.parallel) return;
+    if (connecting >= at_once) return;
     if (task->link || task->ending || now < task->next_try) continue;
     open_link(*task);
     ++connecting;
@@ -132,6 +151,8 @@ void Round::open_link(Task& task) {
   settings.lease = job_.detached ? 0 : job_.lease;
   settings.patience = plan_.heartbeat_timeout;
   settings.grace = job_.grace;
+  settings.port = task.worker == 0 ? plan_.port : 0;
+  settings.clock = !is_local(job_);
   if (task.log >= 0 && ::fstat(task.log, &log) == 0) settings.offset = static_cast<uint64_t>(log.st_size);
   settings.script = plan_.script(task.worker);
   ++task.tries;
@@ -141,6 +162,7 @@ void Round::open_link(Task& task) {
     return;
   }
   task.link = std::move(*link);
+  task.dismissed = false;
   if (stop_order_ != nullptr) task.link->order(stop_order_);
 }
 
@@ -151,14 +173,19 @@ void Round::renew_lease() {
   renewed_at_ = now;
   for (const auto& task : tasks_)
     if (task->link && task->link->is_up()) task->link->order("beat");
+  if (plan_.on_lease_renewed) plan_.on_lease_renewed();
 }
 
 void Round::wait_for_events() {
   std::vector<pollfd> polled = {{signals_.descriptor(), POLLIN, 0}};
   console_.add_to(polled);
-  for (const auto& task : tasks_)
-    if (task->link) task->link->add_to(polled, reads_output());
-  ::poll(polled.data(), polled.size(), static_cast<int>(kPoll * 1000));
+  bool closes = false;
+  for (const auto& task : tasks_) {
+    if (!task->link) continue;
+    task->link->add_to(polled, reads_output());
+    closes = closes || task->link->is_about_to_close();
+  }
+  ::poll(polled.data(), polled.size(), closes ? kClosingPoll : static_cast<int>(kPoll * 1000));
 }
 
 void Round::move_data() {
@@ -173,9 +200,52 @@ void Round::move_data() {
     }
     console_.add(task->lines.add(output));
     if (task->link->is_up()) task->was_up = true;
+    pass_on_notes(*task);
+    if (task->link->ending() && !std::exchange(task->dismissed, true))
+      task->log_is_full ? leave_on_host(*task) : task->link->dismiss();
     if (task->link->is_closed()) close_link(*task);
   }
   console_.move();
+}
+
+// The host's copy of the log stays: it is the only whole one.
+void Round::leave_on_host(Task& task) {
+  task.link->leave();
+  say(base::str("the log of worker ", task.worker, " is not complete here; all of it is on ",
+                job_.workers[static_cast<size_t>(task.worker)].address, ", in ~/.local/state/sluice/workers/",
+                job_.id, "/", plan_.name, "-", task.worker, "/log (or below XDG_STATE_HOME there)"));
+}
+
+// What many workers have to say is said once.
+void Round::say_once(const std::string& kind, const std::string& text) {
+  if (said_.insert(kind).second) say(text);
+}
+
+void Round::pass_on_notes(Task& task) {
+  const std::string& address = job_.workers[static_cast<size_t>(task.worker)].address;
+  const std::string who = base::str("worker ", task.worker, " (", address, "): ");
+  const double ahead = task.link->clock_ahead().value_or(0);
+  if (std::abs(ahead) > kWrongClock)
+    say_once("clock of " + address, base::str("the clock of ", address, " is ", std::lround(std::abs(ahead)),
+                                              " s ", ahead > 0 ? "ahead of" : "behind",
+                                              " this machine's; times of failures are corrected"));
+  for (const std::string& note : task.link->take_notes()) {
+    const auto words = base::split(note, ' ');
+    if (words[0] == "port" && words.size() > 1) {
+      say_once(note, describe_taken_port(address, words));
+    } else if (words[0] == "uncontained") {
+      say_once(note, who +
+                         "this host cannot contain what a worker starts (that needs perl and a kernel with "
+                         "/proc/PID/task/PID/children): a process that cleans its environment and leaves the "
+                         "worker's process group stays behind");
+    } else if (words[0] == "full") {
+      say_once("full disk of " + address,
+               base::str(who, "no space is left on that host for ", note.substr(words[0].size() + 1),
+                         ": what the worker wrote from then on is lost (df -h)"));
+    } else {
+      say_once(address + note, who + note);
+    }
+  }
 }
 
 void Round::close_link(Task& task) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,14 @@ struct RoundPlan {
   std::string name;     // "setup" or the attempt's number: the supervisors' folder
   bool attach = false;  // to workers that run already
   int heartbeat_timeout = 0;
+  int port =
+      0;  // where the workers meet on worker 0's host, to look whether it is taken there; 0: do not look
   std::vector<int> workers;  // those that take part
   std::function<std::string(int worker)> script, log_path;
   // Called once all workers run (or have ended well), and whenever one has ended.
   std::function<void()> on_started;
   std::function<void(int worker, const Ending& ending)> on_ended;
+  std::function<void()> on_lease_renewed;  // every ten seconds or more often, if there is a lease
 };
 
 struct RoundResult {
@@ -52,6 +56,9 @@ class Round {
   void close_link(Task& task);
   void lose_link(Task& task);
   void set_ending(Task& task, Ending ending);
+  void leave_on_host(Task& task);
+  void pass_on_notes(Task& task);
+  void say_once(const std::string& kind, const std::string& text);
   void renew_lease();
   void wait_for_events();
   void move_data();
@@ -73,6 +80,7 @@ class Round {
   std::optional<double> started_at_, failed_at_, stopped_at_;
   const char* stop_order_ = nullptr;
   int seen_signals_ = 0;
+  std::set<std::string> said_;
   RoundResult result_;
 };
 

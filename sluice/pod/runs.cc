@@ -19,6 +19,7 @@ namespace sluice::pod {
 namespace {
 
 constexpr int kPollMilliseconds = 200;
+constexpr double kEndOfLease = 15;  // seconds that supervisors may take to end workers beyond lease and grace
 
 // In the child process of a detached run: away from the terminal, messages into client.log.
 void leave_terminal(const std::string& folder) {
@@ -73,13 +74,15 @@ base::Result<int> detach(const RunRecord& record) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-// Copies a growing file to standard output.
+// Copies a growing file to standard output; what a terminal would obey only if `raw`.
 class Follower {
  public:
-  Follower(const std::string& path, bool from_end) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  Follower(const std::string& path, bool from_end, bool raw)
+      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), filtered_(!raw && ::isatty(STDOUT_FILENO) != 0) {
     if (file_ >= 0 && from_end) ::lseek(file_, 0, SEEK_END);
   }
   ~Follower() {
+    if (filtered_) write_all(STDOUT_FILENO, filter_.finish());
     if (file_ >= 0) ::close(file_);
   }
   Follower(const Follower&) = delete;
@@ -88,13 +91,17 @@ class Follower {
   bool copy() {
     char block[16 << 10];
     ssize_t count;
-    while (file_ >= 0 && (count = ::read(file_, block, sizeof block)) > 0)
-      if (!write_all(STDOUT_FILENO, std::string(block, static_cast<size_t>(count)))) return false;
+    while (file_ >= 0 && (count = ::read(file_, block, sizeof block)) > 0) {
+      const std::string_view bytes(block, static_cast<size_t>(count));
+      if (!write_all(STDOUT_FILENO, filtered_ ? filter_.add(bytes) : std::string(bytes))) return false;
+    }
     return true;
   }
 
  private:
   int file_;
+  bool filtered_;
+  TerminalFilter filter_;
 };
 
 // Copies until the run's client ends; a signal goes on to the client, or ends the copying.
@@ -138,8 +145,26 @@ base::Result<int> end_of(const std::string& id) {
                     id, "` takes its place");
 }
 
-std::string state_of(const RunRecord& record) {
-  return record.is_over() || is_attended(record.job.id) ? record.state : "unattended";
+// The run as it is to be shown: what its client could not write any more is added.
+RunRecord looked_at(RunRecord record) {
+  if (record.is_over() || is_attended(record.job.id)) return record;
+  const Job& job = record.job;
+  const double ended = last_attended(job.id) + job.lease + job.grace;
+  if (record.state == "starting") {
+    record.state = "failed";
+    record.exit_status = 1;
+    record.cause = "its client ended before the workers were started";
+  } else if (!job.detached && base::wall_seconds() > ended + kEndOfLease) {
+    record.state = "failed";
+    record.exit_status = 1;
+    record.ended = ended;
+    record.cause =
+        base::str("its client was gone for ", job.lease, " s, so the workers were ended; `sluice run attach ",
+                  job.id, "` brings what they wrote");
+  } else {
+    record.state = "unattended";
+  }
+  return record;
 }
 
 }  // namespace
@@ -152,7 +177,6 @@ base::Result<int> run_job(Job job) {
   const std::string folder = run_folder(record.job.id);
   SLUICE_OK(base::make_directories(folder));
   ::chmod(folder.c_str(), 0700);  // the environment may hold secrets
-  SLUICE_OK(save(record));
   say(base::str("run ", record.job.id, ": ", record.job.workers.size(), " worker",
                 record.job.workers.size() == 1 ? "" : "s", is_local(record.job) ? " on this machine" : "",
                 "; logs: ", folder));
@@ -161,8 +185,9 @@ base::Result<int> run_job(Job job) {
   return client->begin();
 }
 
-base::Result<int> attach_run(const std::string& name) {
+base::Result<int> attach_run(const std::string& name, bool raw) {
   SLUICE_TRY(RunRecord record, find_run(name));
+  record.job.raw = raw;
   if (record.is_over()) return report_end(record);
   const std::string id = record.job.id;
   if (!is_attended(id)) {
@@ -172,7 +197,7 @@ base::Result<int> attach_run(const std::string& name) {
   }
   SLUICE_OK(check_reachable(record));
   Signals signals(/*background=*/false);
-  Follower merged(base::join_path(run_folder(id), "merged.log"), /*from_end=*/true);
+  Follower merged(base::join_path(run_folder(id), "merged.log"), /*from_end=*/true, raw);
   say(base::str("run ", id, ": attached; Ctrl-C ends it"));  // what the workers say from here on is shown
   follow(record, merged, signals, /*forward_signals=*/true);
   return end_of(id);
@@ -202,7 +227,7 @@ base::Result<int> stop_run(const std::string& name) {
   return 0;
 }
 
-base::Result<int> show_logs(const std::string& name, std::optional<int> worker, bool follow_on) {
+base::Result<int> show_logs(const std::string& name, std::optional<int> worker, bool follow_on, bool raw) {
   SLUICE_TRY(const RunRecord record, find_run(name));
   const std::string id = record.job.id;
   if (worker && (*worker < 0 || *worker >= static_cast<int>(record.job.workers.size())))
@@ -210,12 +235,12 @@ base::Result<int> show_logs(const std::string& name, std::optional<int> worker, 
                       record.job.workers.size() - 1);
   if (worker)
     for (int attempt = 0; attempt < record.attempt; ++attempt)
-      Follower(worker_log(id, *worker, attempt), false).copy();
+      Follower(worker_log(id, *worker, attempt), false, raw).copy();
   std::optional<Signals> signals;
   if (follow_on) signals.emplace(/*background=*/false);
   Follower last(
-      worker ? worker_log(id, *worker, record.attempt) : base::join_path(run_folder(id), "merged.log"),
-      false);
+      worker ? worker_log(id, *worker, record.attempt) : base::join_path(run_folder(id), "merged.log"), false,
+      raw);
   last.copy();
   if (!record.is_over() && !is_attended(id))
     say(base::str("run ", id, " has no client at the moment; `sluice run attach ", id,
@@ -230,11 +255,12 @@ base::Result<int> show_runs(bool json) {
   if (!json)
     std::printf("%-20s %-10s %-9s %7s %8s  %s\n", "RUN", "STATE", "STARTED", "WORKERS", "RESTARTS",
                 "COMMAND");
-  for (const RunRecord& run : runs) {
+  for (const RunRecord& recorded : runs) {
+    const RunRecord run = looked_at(recorded);
     const std::string command = quote_all(run.job.command);
     if (json) {
       all.push_back({{"id", run.job.id},
-                     {"state", state_of(run)},
+                     {"state", run.state},
                      {"started", run.started},
                      {"ended", run.ended},
                      {"workers", run.job.workers.size()},
@@ -244,7 +270,7 @@ base::Result<int> show_runs(bool json) {
                      {"command", run.job.command},
                      {"logs", run_folder(run.job.id)}});
     } else {
-      std::printf("%-20s %-10s %-9s %7zu %8d  %s\n", run.job.id.c_str(), state_of(run).c_str(),
+      std::printf("%-20s %-10s %-9s %7zu %8d  %s\n", run.job.id.c_str(), run.state.c_str(),
                   base::local_time(run.started).c_str(), run.job.workers.size(), run.attempt,
                   command.c_str());
     }

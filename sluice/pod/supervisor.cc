@@ -7,8 +7,8 @@ namespace sluice::pod {
 
 std::string worker_script(const Variables& variables, const std::string& folder,
                           const std::vector<std::string>& command, const std::string& program) {
-  // The number is there before anything can fail; exec keeps it.
-  std::string script = "echo $$ >pid.tmp && mv pid.tmp pid\n";
+  // The number is there before anything can fail; exec keeps it. The file has room for it, whatever the disk.
+  std::string script = "echo $$ 1<>pid\n";
   // Where program.sh has put it, whatever the variables say.
   if (!program.empty())
     script += base::str("sluice_program=\"${XDG_CACHE_HOME:-$HOME/.cache}/sluice/programs/", program, "\"\n");
@@ -23,7 +23,9 @@ std::string supervisor_script(const SupervisorSettings& settings) {
   return base::str("mode=", settings.mode, "\nrun=", quote(settings.run),
                    "\nattempt=", quote(settings.attempt), "\nworker=", settings.worker,
                    "\nlease=", settings.lease, "\npatience=", settings.patience, "\ngrace=", settings.grace,
-                   "\noffset=", settings.offset, "\nscript=", quote(settings.script), '\n', kSupervisorText);
+                   "\noffset=", settings.offset, "\nport=", settings.port, "\nclock=", settings.clock ? 1 : 0,
+                   "\nkeeper=", quote(kKeeperText), "\nscript=", quote(settings.script), '\n',
+                   kSupervisorText);
 }
 
 }  // namespace sluice::pod

@@ -21,6 +21,8 @@ struct SupervisorSettings {
   int worker = 0;
   int lease = 0, patience = 0, grace = 7;  // seconds
   uint64_t offset = 0;                     // bytes of the log that are here already
+  int port = 0;                            // where the workers will meet on this host; 0: not there
+  bool clock = false;                      // it is to say its host's time
   std::string script;                      // the worker's
 };
 

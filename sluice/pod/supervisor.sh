@@ -6,128 +6,301 @@
 #   patience   seconds without a heartbeat until the worker counts as hanging; 0: no limit
 #   grace      seconds from the first signal to the last when the worker is ended
 #   offset     bytes of the worker's log that the client has already
+#   port       at which the workers will meet on this host; 0: not here
+#   clock      1: say this host's time, too
+#   keeper     the text of keeper.pl
 #   script     the text of the worker's own script: environment, folder, command
 # The connection writes the worker's log to standard output, and to standard error lines that begin with
-# "sluice-worker": up, exit STATUS TIME REASON, lost REASON. It reads orders, one a line: beat, stop INT, stop KILL;
-# after `exit` or `lost`: done, which removes the folder.
+# "sluice-worker": up [CLOCK], note TEXT, exit STATUS TIME REASON [CLOCK], lost REASON. It reads orders, one a line: beat,
+# stop INT, stop KILL; after `exit` or `lost`: done, which removes the folder.
+#
+# The processes, each of which may be killed without the worker being forgotten:
+#   keeper      if there is perl: waits for the supervisor, and kills what that left
+#   supervisor  waits for the worker; as the nearest subreaper it is left all of the worker's orphans
+#   watcher     waits for orders and ticks, and ends the worker
+#   ticker      ticks for the watcher, and looks after it
+# Orders and ticks come by a pipe, `orders`, so that nobody has to look at the clock or to write a file. `alive` is a pipe
+# that the supervisor keeps open: who reads it learns of its end. What has to be written later has its place in the
+# worker's folder from the beginning: the disk may be full by then.
 umask 077
 folder="${XDG_STATE_HOME:-$HOME/.local/state}/sluice/workers/$run/$attempt-$worker"
+chips='/dev/(accel|vfio/)[0-9]+$'
 
 say() { printf 'sluice-worker %s\n' "$*" >&2; }
 now() { read -r now _ </proc/uptime && now=${now%.*}; }
+clock() { [ "$clock" != 1 ] || date +%s.%N; }
+# put NAME TEXT: over the beginning of a file that has room for it, so that the text is its first line.
+put() { echo "$2" 2>/dev/null 1<>"$1"; }
+# The same, complete or not there at all.
+put_whole() { put "$1.tmp" "$2" && mv "$1.tmp" "$1"; }
 
-# All processes of the worker, also those that left its process group: they carry its heartbeat file in their environment.
-worker_processes() {
-  grep -lzxF -e "SLUICE_HEARTBEAT_FILE=$folder/heartbeat" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
+# Whether a process below the supervisor is the worker's: it is none that looks after the worker, as those have the
+# supervisor's session, which nobody can join; and no zombie.
+is_workers() {
+  line=''
+  read -r line 2>/dev/null <"/proc/$1/stat"
+  set -- ${line##*) }
+  [ "${1:-Z}" != Z ] && [ "$4" != "$session" ]
 }
-kill_worker_processes() {
-  for process in $(worker_processes); do kill -s KILL "$process" 2>/dev/null; done
+
+# Sets `left` to the processes of the worker, also those that left its process group. Where the supervisor is a
+# subreaper, these are all that are below it; else those that carry the heartbeat file in their environment.
+find_left() {
+  left=''
+  if [ -z "$contained" ]; then
+    left=$(grep -lzxF -e "SLUICE_HEARTBEAT_FILE=$folder/heartbeat" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3)
+    return
+  fi
+  above=$supervisor
+  while [ -n "$above" ]; do
+    below=''
+    for process in $above; do
+      for list in "/proc/$process/task"/*/children; do
+        children=''
+        read -r children 2>/dev/null <"$list"
+        for child in $children; do
+          is_workers "$child" && below="$below $child"
+        done
+      done
+    done
+    above=$below
+    left="$left$below"
+  done
+}
+signal_left() {
+  for process in $left; do kill -s "$1" "$process" 2>/dev/null; done
+}
+# To the worker's process group; fails as long as there is none.
+signal_worker() {
+  read -r group 2>/dev/null <"$folder/pid"
+  [ -n "$group" ] && kill -s "$1" -- "-$group" 2>/dev/null
 }
 kill_worker() {
-  kill -s KILL -- "-$(cat "$folder/pid")" 2>/dev/null
-  kill_worker_processes
+  signal_worker KILL
+  find_left
+  signal_left KILL
 }
+
+# The state, the session and the start time of the process that is numbered $supervisor.
+look_at_supervisor() {
+  read -r _ _ state _ _ session _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ begun _ 2>/dev/null <"/proc/$supervisor/stat"
+}
+# Whether the supervisor runs. One that ended may stay a zombie where nobody waits for orphans.
+supervised() { look_at_supervisor && [ "$state" != Z ] && [ "$begun" = "$since" ]; }
+# Of this very shell: $$ is its parent's number.
+number_of_this() { read -r this _ </proc/self/stat; }
 
 # end REASON SIGNAL: the first of these decides; SIGTERM and SIGKILL follow.
 end() {
   [ -n "$ending" ] && return
+  now
   ending=$now last=$2
-  echo "$1" >reason
-  kill -s "$2" -- "-$(cat pid)" 2>/dev/null
+  put reason "$1"
+  signal_worker "$last" && sent=1
+  (exec 4>orders; while :; do sleep 0.2 4>&-; echo tick >&4; done) 3<&- &
+  quick=$!
+}
+# With the sleep that it waits for.
+kill_ticker() {
+  children=''
+  read -r children 2>/dev/null <"/proc/$1/task/$1/children"
+  kill -s KILL "$1" $children 2>/dev/null
+}
+# The supervisor is gone, and with it the knowledge of what is below it.
+abandon() {
+  contained=''
+  kill_worker
+  [ -z "$quick" ] || kill_ticker "$quick"
+  exit
 }
 
-# The state and the start time of the process that is numbered $supervisor.
-look_at_supervisor() {
-  read -r _ _ state _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ begun _ 2>/dev/null <"/proc/$supervisor/stat"
-}
-# Whether the supervisor runs. One that ended may stay a zombie where nobody waits for orphans, and after the host was
-# started again its number may be another's.
-supervised() { look_at_supervisor && [ "$state" != Z ] && [ "$begun" = "$since" ]; }
-until_unsupervised() { while [ ! -e "$folder/exit" ] && supervised; do sleep 0.2; done; }
-
+# Once a tick: `length` seconds.
 look_after_worker() {
-  if [ -e stop ] && mv stop order; then # taken in one step: the next may come at any time
-    read -r order <order
-    end stopped "$order"
-    [ "$order" = KILL ] && kill_worker
-  fi
-  if [ -e beat ]; then
-    rm -f beat
-    silent=0
-  elif [ "$lease" -gt 0 ]; then
-    silent=$((silent + 1))
-    [ "$silent" -gt $((lease * 5)) ] && end lease INT
-  fi
+  silent=$((silent + length))
+  [ "$lease" -gt 0 ] && [ "$silent" -gt "$lease" ] && end lease INT
   if [ "$patience" -gt 0 ] && [ -e heartbeat ]; then
     # Another time, be it an earlier one: the host's clock may be set back.
-    if [ ! -e seen ] || [ heartbeat -nt seen ] || [ heartbeat -ot seen ]; then
+    if [ heartbeat -nt seen ] || [ heartbeat -ot seen ]; then
       touch -r heartbeat seen
       still=0
     else
-      still=$((still + 1))
-      [ "$still" -gt $((patience * 5)) ] && end heartbeat TERM
+      still=$((still + length))
+      [ "$still" -gt "$patience" ] && end heartbeat TERM
     fi
   fi
-  [ -n "$ending" ] || return
+  supervised || abandon # nobody else will end the worker
+}
+
+go_on_ending() {
+  now
+  supervised || abandon
+  if [ -z "$sent" ]; then # the worker had no process group yet
+    signal_worker "$last" && sent=1
+  fi
   if [ "$last" = INT ] && [ $((now - ending)) -ge $((grace * 2 / 3)) ]; then
     last=TERM
-    kill -s TERM -- "-$(cat pid)" 2>/dev/null
+    signal_worker TERM
   fi
-  [ $((now - ending)) -ge "$grace" ] && kill_worker
+  if [ "$last" = KILL ] || [ $((now - ending)) -ge "$grace" ]; then kill_worker; fi
 }
 
+# The watcher is one in the background: sh lets background processes ignore SIGINT, and the worker must not.
 watch() {
-  ending='' last='' silent=0 still=0 now=0
-  while [ ! -e ended ] && supervised; do
-    sleep 0.2
-    now
-    [ -s pid ] && look_after_worker
+  number_of_this
+  watcher=$this
+  ending='' last='' sent='' quick='' silent=0 still=0
+  exec 3<orders # waits for the ticker
+  put_whole supervisor "$supervisor $since $watcher $ticker"
+  while IFS= read -r event <&3; do
+    case $event in
+      beat)
+        silent=0
+        kill -0 "$ticker" 2>/dev/null || end unwatched KILL
+        ;;
+      'stop KILL')
+        end stopped KILL
+        last=KILL
+        kill_worker
+        ;;
+      'stop '*) end stopped "${event#stop }" ;;
+      look) look_after_worker ;;
+      tick) go_on_ending ;;
+      over)
+        [ -z "$quick" ] || kill_ticker "$quick"
+        exit
+        ;;
+    esac
   done
-  [ -e ended ] || kill_worker # nobody else will
+  # The pipe has no writer: the ticker was killed.
+  put reason unwatched
+  while supervised && [ ! -e ended ]; do kill_worker; sleep 0.2; done
+  supervised || abandon
 }
 
-# The watcher is the one in the background: sh lets background processes ignore SIGINT, and the worker must not.
+tick() {
+  trap '' PIPE
+  number_of_this
+  ticker=$this watcher=''
+  exec 4>orders # waits for the watcher
+  while [ -z "$watcher" ] || kill -0 "$watcher" 2>/dev/null; do
+    sleep "$length" 4>&-
+    [ -n "$watcher" ] || read -r _ _ watcher _ 2>/dev/null <supervisor
+    echo look 2>/dev/null >&4
+  done
+  put reason unwatched
+  while supervised && [ ! -e ended ]; do kill_worker; sleep 0.2; done
+}
+
+# What the worker left running gets a second's time.
+end_left() {
+  find_left
+  [ -n "$left" ] || return
+  signal_worker TERM
+  signal_left TERM
+  for _ in 1 2 3 4 5; do
+    sleep 0.2
+    find_left
+    [ -n "$left" ] || return
+  done
+  # Children of what is killed are the supervisor's then.
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    kill_worker
+    sleep 0.1
+    find_left
+    [ -n "$left" ] || return
+  done
+}
+
+# Whom to ask for a chip that a process of this user holds and no worker of a run.
+chip_holders() {
+  for process in $(find /proc/[0-9]*/fd -lname '/dev/*' -printf '%p %l\n' 2>/dev/null | grep -E "$chips" |
+      cut -d/ -f3 | sort -un); do
+    grep -qz '^SLUICE_HEARTBEAT_FILE=' "/proc/$process/environ" 2>/dev/null && continue
+    echo "process $process ($(tr '\0' ' ' <"/proc/$process/cmdline" | cut -c 1-60)) still holds a chip"
+  done
+}
+
 supervise() {
   cd "$folder" || exit 1
-  : >beat
-  supervisor=$$
+  supervisor=$$ contained=''
+  [ "$1" = contained ] && [ -r "/proc/$$/task/$$/children" ] && contained=1
+  [ -n "$contained" ] || : >uncontained
   look_at_supervisor
   since=$begun
-  echo "$supervisor $since" >supervisor.tmp && mv supervisor.tmp supervisor
-  watch &
-  SLUICE_HEARTBEAT_FILE="$folder/heartbeat" setsid sh ./worker.sh </dev/null >>log 2>&1
-  echo "$? $(date +%s.%N)" >ended.tmp && mv ended.tmp ended
-  wait
-  # What the worker left running gets a second's time.
-  if [ -s pid ] && [ -n "$(worker_processes)" ]; then
-    kill -s TERM -- "-$(cat pid)" 2>/dev/null
-    for process in $(worker_processes); do kill -s TERM "$process" 2>/dev/null; done
-    for _ in 1 2 3 4 5; do [ -n "$(worker_processes)" ] && sleep 0.2; done
-    kill_worker
-  fi
-  echo "$(cat ended) $(cat reason 2>/dev/null || echo exited)" >exit.tmp && mv exit.tmp exit
-}
-
-start() {
-  for _ in 1 2 3 4 5; do # a worker of the same host that has just ended may remove the run's folder in between
-    mkdir -p "${folder%/*}" || { say "lost cannot create ${folder%/*} on this host"; exit 1; }
-    mkdir "$folder" 2>/dev/null && break
-    [ -e "$folder" ] && return
+  # The limits in ten steps, or at least every five seconds.
+  length=5
+  for limit in "$lease" "$patience"; do
+    [ "$limit" -gt 0 ] && [ $((limit / 10)) -lt "$length" ] && length=$((limit / 10))
   done
-  [ -e "$folder" ] || { say "lost cannot create $folder on this host"; exit 1; }
-  printf '%s\n' "$script" >"$folder/worker.sh"
-  printf '%s\n' "$payload" >"$folder/supervisor.sh"
-  : >"$folder/log"
-  setsid -f sh "$folder/supervisor.sh" supervise </dev/null >"$folder/supervisor.log" 2>&1
+  [ "$length" -gt 0 ] || length=1
+  tick 7>&- &
+  ticker=$!
+  watch 7>&- &
+  watcher=$!
+  SLUICE_HEARTBEAT_FILE="$folder/heartbeat" setsid sh ./worker.sh </dev/null >>log 2>&1 7>&-
+  put_whole ended "$? $(date +%s.%N)"
+  echo over 1<>orders
+  kill_ticker "$ticker"
+  wait
+  end_left
+  [ -n "$contained" ] || chip_holders >holders
+  read -r ended <ended
+  read -r reason <reason
+  put_whole exit "$ended ${reason:-exited}"
 }
 
-# Orders of the client, until it is gone.
+# start: the worker's folder, with room for what will be written there, and the supervisor. The connection has the pipe
+# `alive` open before, so that it cannot miss the supervisor's end.
+make_folder() {
+  for _ in 1 2 3 4 5; do # a worker of the same host that has just ended may remove the run's folder in between
+    mkdir "$folder" 2>/dev/null && return
+    [ -e "$folder" ] && return 1
+    mkdir -p "${folder%/*}" || { say "lost cannot create ${folder%/*} on this host"; exit 1; }
+  done
+  say "lost cannot create $folder on this host"
+  exit 1
+}
+fill_folder() {
+  room=$(printf '%100s' '')
+  for name in pid reason supervisor.tmp ended.tmp exit.tmp; do echo "$room" >"$folder/$name" || return; done
+  printf '%s\n' "$script" >"$folder/worker.sh" && printf '%s\n' "$payload" >"$folder/supervisor.sh" &&
+    : >"$folder/log" && : >"$folder/seen" && echo "$port" >"$folder/port" && mkfifo "$folder/orders" "$folder/alive"
+}
+start() {
+  make_folder || return
+  [ "$port" = 0 ] || look_at_port
+  reason=$(fill_folder 2>&1) || {
+    reason=$(printf '%s\n' "$reason" | tail -n 1)
+    rm -rf "$folder"
+    say "lost cannot write in $folder on this host (is its disk full?): $reason"
+    exit 1
+  }
+  exec 5<>"$folder/alive"
+  set -- sh "$folder/supervisor.sh" supervise
+  if command -v perl >/dev/null; then set -- perl -e "$keeper" "$@"; fi
+  setsid -f "$@" </dev/null >"$folder/supervisor.log" 2>&1 7<&5 5>&-
+  started=1
+}
+
+# Others that meet at this port: of this user's runs, and whoever listens there.
+look_at_port() {
+  for other in "${folder%/*/*}"/*/*/port; do
+    [ "${other%/*/port}" = "${folder%/*}" ] && continue
+    read -r taken 2>/dev/null <"$other" && [ "$taken" = "$port" ] || continue
+    read -r supervisor since _ 2>/dev/null <"${other%port}supervisor" && supervised || continue
+    other=${other%/*/port}
+    say "note port $port run ${other##*/}"
+    return
+  done
+  grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$port") [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null &&
+    say "note port $port"
+}
+
+# Orders of the client, until it is gone. With the pipe open here nothing is lost before the watcher has opened it.
 obey() {
+  exec 4<>"$folder/orders"
   while IFS= read -r order; do
-    case $order in
-      beat) : >"$folder/beat" ;;
-      'stop '*) echo "${order#stop }" >"$folder/stop.tmp" && mv "$folder/stop.tmp" "$folder/stop" ;;
-    esac
+    case $order in beat | 'stop '*) echo "$order" >&4 ;; esac
   done
   kill "$1" 2>/dev/null
 }
@@ -135,54 +308,73 @@ obey() {
 # Answers with how the worker ended and waits for the client's word that it has everything, though not for long: the
 # client may be behind a connection that died without a word.
 report() {
-  if [ -e "$folder/exit" ]; then say "exit $(cat "$folder/exit")"; else say "lost $1"; fi
-  (for _ in $(seq 50); do sleep 0.2; done; kill $$) </dev/null >/dev/null 2>&1 &
+  [ -e "$folder/uncontained" ] && say "note uncontained"
+  if [ -s "$folder/holders" ]; then say "note $(head -n 1 "$folder/holders")"; fi
+  (echo "$folder $folder $folder $folder" >"$folder/space") 2>/dev/null || say "note full $folder"
+  if read -r ended 2>/dev/null <"$folder/exit"; then say "exit $ended $(clock)"; else say "lost $1"; fi
+  sleep 10 </dev/null >/dev/null 2>&1 &
   limit=$!
-  while IFS= read -r order; do
+  exec 3<&0
+  (while IFS= read -r order; do
     [ "$order" = 'done' ] || continue
     rm -rf "$folder"
     rmdir "${folder%/*}" 2>/dev/null
     break
   done
-  kill "$limit"
+  kill "$limit") <&3 3<&- >/dev/null 2>&1 &
+  farewell=$!
+  wait "$limit"
+  kill "$farewell" 2>/dev/null
 }
 
-# The worker's log to standard output: all there is, and what comes until it has ended.
+# The worker's log to standard output: all there is, and what comes until its supervisor has ended.
 follow_log() {
-  if [ -e "$folder/exit" ] || ! supervised; then
-    tail -c "+$((offset + 1))" "$folder/log"
-    return
-  fi
+  exec 6<"$folder/alive" 5>&- # which has a writer now: this shell until here, and the supervisor
   exec 3<&0
-  until_unsupervised >/dev/null 2>&1 3<&- &
-  tail -c "+$((offset + 1))" -f -s 0.2 --pid=$! "$folder/log" 3<&- &
+  read -r _ <&6 3<&- &
+  supervision=$!
+  tail -c "+$((offset + 1))" -f -s 0.1 --pid="$supervision" "$folder/log" 3<&- 6<&- &
   tail=$!
-  obey "$tail" <&3 >/dev/null 2>&1 3<&- &
+  obey "$tail" <&3 >/dev/null 2>&1 3<&- 6<&- &
   obey=$!
+  exec 6<&-
   wait "$tail"
   kill "$obey" 2>/dev/null
   wait "$obey" 2>/dev/null # else it could still take the last order, or write into the folder while that is removed
-  [ -e "$folder/exit" ] || ! supervised || exit 1 # the client is gone
+  kill "$supervision" 2>/dev/null && ! [ -e "$folder/exit" ] && exit 1 # the client is gone
+}
+
+# There is no such worker, or its supervisor has not come up.
+unknown() {
+  reason=$(tail -n 1 "$folder/supervisor.log" 2>&1)
+  report "it is not known on this host ($folder): ${reason:-its supervisor has not begun and says nothing; is the host overloaded, or its disk full?}"
 }
 
 connect() {
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    [ -e "$folder/supervisor" ] || sleep 0.1
-  done
+  if [ -z "$started" ]; then
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+      [ -e "$folder/supervisor" ] || sleep 0.1
+    done
+    if [ ! -e "$folder/supervisor" ]; then
+      unknown
+      return
+    fi
+    exec 5<>"$folder/alive"
+  fi
+  say "up $(clock)"
+  follow_log
   if [ ! -e "$folder/supervisor" ]; then
-    reason=$(tail -n 1 "$folder/supervisor.log" 2>&1)
-    report "it is not known on this host ($folder): ${reason:-its supervisor has not begun within 2 s and says nothing; is the host overloaded, or its disk full?}"
+    unknown
     return
   fi
-  read -r supervisor since <"$folder/supervisor"
-  say up
-  follow_log
-  [ -e "$folder/exit" ] || kill_worker_processes # by their marks: the numbers may be others' by now
+  contained=''
+  [ -e "$folder/exit" ] || { find_left; signal_left KILL; } # by their marks: the numbers may be others' by now
   report "its supervisor was killed (out of memory, or the host was started again)"
 }
 
+started=''
 case "${1:-$mode}" in
-  supervise) supervise ;;
+  supervise) supervise "$2" ;;
   start) start; connect ;;
   attach) connect ;;
 esac

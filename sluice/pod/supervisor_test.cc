@@ -54,5 +54,17 @@ TEST(Supervisor, SettingsStandBeforeTheText) {
             "r'1 3 echo $HOME 0");
 }
 
+// Here a file stands for the chips.
+TEST(Supervisor, NamesTheHoldersOfChips) {
+  const std::string output = sh_output("set -- none\n" + supervisor_script({}) + R"(
+chips='/dev/full$'
+sleep 1000 9>/dev/full >/dev/null & holder=$!
+SLUICE_HEARTBEAT_FILE=x sleep 1000 9>/dev/full >/dev/null & worker=$!
+sleep 0.1
+chip_holders 2>&1 | sed "s/ $holder / THE HOLDER /"
+kill $holder $worker)");
+  EXPECT_EQ(output, "process THE HOLDER (sleep 1000 ) still holds a chip\n");
+}
+
 }  // namespace
 }  // namespace sluice::pod

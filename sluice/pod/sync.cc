@@ -16,6 +16,12 @@
 namespace sluice::pod {
 namespace {
 
+// The archive is of no use later, however the copying ends.
+struct RemovedFile {
+  const std::string& path;
+  ~RemovedFile() { ::unlink(path.c_str()); }
+};
+
 // One host's copy.
 struct Transfer {
   const Worker* worker;
@@ -25,16 +31,17 @@ struct Transfer {
   explicit Transfer(const Worker& of) : worker(&of) {}
 };
 
-base::Status pack(const Job& job, const std::string& archive) {
+base::Status pack(const Job& job, const std::string& archive, Signals& signals) {
   if (!base::is_directory(job.sync))
     return base::fail(Code::kInvalidArgument, "--sync ", job.sync, " is no folder");
   SLUICE_TRY(base::Process tar, start_child(pack_command(job, archive)));
   tar.close_in();
   std::string messages;
   char text[4096];
-  pollfd end{tar.error(), POLLIN, 0};
   while (true) {
-    ::poll(&end, 1, -1);
+    pollfd polled[] = {{tar.error(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}};
+    ::poll(polled, 2, 200);
+    if (signals.count() > 0) return base::fail(Code::kCancelled, "told to stop while --sync was packing");
     const ssize_t count = ::read(tar.error(), text, sizeof text);
     if (count > 0) messages.append(text, static_cast<size_t>(count));
     if (count == 0) break;
@@ -91,7 +98,8 @@ std::string unpack_script(const Job& job) {
 }
 
 base::Status sync_folder(const Job& job, const std::string& archive, Signals& signals) {
-  SLUICE_OK(pack(job, archive));
+  const RemovedFile removed{archive};
+  SLUICE_OK(pack(job, archive, signals));
   std::deque<Transfer> transfers;
   for (const Worker& worker : job.workers)
     if (worker.local_index == 0) transfers.emplace_back(worker);
@@ -107,7 +115,7 @@ base::Status sync_folder(const Job& job, const std::string& archive, Signals& si
   }
   const std::string failures = failures_of(transfers);
   if (!failures.empty()) return base::fail(Code::kUnavailable, "--sync failed:\n  ", failures);
-  return base::remove_file(archive);
+  return {};
 }
 
 }  // namespace sluice::pod

@@ -32,6 +32,8 @@ environment = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / "st
 environment.pop("XDG_CACHE_HOME", None)
 if (home / "tools").is_dir():
     environment["PATH"] = str(home / "tools")
+if (home / "first").is_dir():  # of these tools the host has its own ones
+    environment["PATH"] = f"{home / 'first'}:{environment['PATH']}"
 child = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, env=environment)
 carried = 0
 try:

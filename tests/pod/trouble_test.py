@@ -1,0 +1,366 @@
+"""trouble_test.py PROGRAM: `sluice run` where something is wrong around it: full disks, killed helpers, clocks that differ,
+ports that are taken, a client that dies early, workers that write to the terminal what it would obey."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+from pathlib import Path
+
+from support import LauncherTest, marked_processes, wait_for
+
+
+def sh(script):
+    return ("--", "sh", "-c", script)
+
+
+def sleepers(seconds):
+    """The processes `sleep SECONDS`, whatever their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes() == f"sleep\0{seconds}\0".encode():
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+class TroubleTest(LauncherTest):
+    """Hosts are folders of this machine, behind false_ssh.py."""
+
+    def setUp(self):
+        super().setUp()
+        self.hosts, self.tools = self.work / "hosts", self.work / "tools"
+        self.hosts.mkdir()
+        self.tools.mkdir()
+        self.plan({})
+        self.tool(self.tools, "ssh", f'exec {sys.executable} {Path(__file__).parent / "false_ssh.py"} "$@"')
+        self.environment |= {"FALSE_HOSTS": str(self.hosts), "PATH": f"{self.tools}:{os.environ['PATH']}"}
+
+    def plan(self, plan):
+        (self.hosts / "plan.json").write_text(json.dumps(plan))
+
+    def tool(self, folder, name, script):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+
+    def listed(self):
+        status, out, err = self.run_program("ls", "--json")
+        self.assertEqual(status, 0, err)
+        return json.loads(out)
+
+    def worker_folder(self):
+        return wait_for("a supervisor", lambda: list((self.state / "sluice/workers").glob("*/0-0/supervisor")))[0].parent
+
+
+class Disks(TroubleTest):
+    def on_small_disk(self, folder, size, *arguments, then="exec"):
+        """A run that finds a file system of this size at the folder; only it sees that."""
+        folder.mkdir(parents=True, exist_ok=True)
+        own = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user", "--mount")
+        if subprocess.run([*own, "mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        script = f'mount -t tmpfs -o size={size} tmpfs "$0" && {then} "$@"'
+        if then != "exec":
+            script += f'; status=$?; "$1" run ls --json >{self.work}/listed; exit $status'
+        return self.start(*arguments, prefix=(*own, "sh", "-c", script, folder))
+
+    def on_host(self, *arguments, size="400k"):
+        return self.on_small_disk(self.hosts / "a/state", size, "--hosts", "a", *arguments)
+
+    def test_of_a_host_while_the_worker_writes(self):
+        status, _, err = self.finish(self.on_host(*sh("head -c 3000000 /dev/zero | tr '\\0' x; echo over; exit 7")))
+        self.assertEqual(status, 7, err)
+        self.assertIn("worker 0 (a): no space is left on that host", err)
+        self.assert_nothing_left()
+
+    def test_of_a_host_and_ctrl_c(self):
+        for last in (signal.SIGINT, signal.SIGKILL):  # of the client
+            process = self.on_host("--lease", 1, "--grace", 2, *sh(
+                f"cat /dev/zero >$XDG_STATE_HOME/fill; touch {self.work}/ready; exec sleep 1000"))
+            wait_for("the worker", (self.work / "ready").exists)
+            process.send_signal(last)
+            status, _, err = self.finish(process)
+            self.assertEqual(status, 130 if last == signal.SIGINT else -signal.SIGKILL, err)
+            self.assert_nothing_left()
+            (self.work / "ready").unlink()
+            shutil.rmtree(self.hosts / "a")
+
+    def test_of_a_host_from_the_beginning(self):
+        status, _, err = self.finish(self.on_host("--", "true", size="16k"))
+        self.assertEqual(status, 1)
+        self.assertIn("on this host (is its disk full?)", err)
+        self.assert_nothing_left()
+
+    def test_of_this_machine(self):
+        for after, expected in (("", 3), ("; rm $XDG_STATE_HOME/fill", 4)):
+            status, _, err = self.finish(self.on_small_disk(self.state, "700k", "--processes", 1, *sh(
+                f"cat /dev/zero >$XDG_STATE_HOME/fill; echo over{after}; exit {expected}")))
+            self.assertEqual(status, expected, err)
+            self.assert_nothing_left()
+
+    def test_of_the_client(self):
+        process = self.on_small_disk(self.state, "600k", "--hosts", "a", *sh(
+            "head -c 1000000 /dev/zero | tr '\\0' x; exit 3"), then="")
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 3, err)
+        self.assertEqual(out.count("x"), 1_000_000)
+        self.assertIn("cannot write the log of worker 0 any longer: No space left on device", err)
+        self.assertIn("all of it is on a, in ", err)
+        log = list((self.hosts / "a/state/sluice/workers").glob("*/0-0/log"))
+        self.assertEqual([path.stat().st_size for path in log], [1_000_000])
+        self.assertEqual([(run["state"], run["exit_status"]) for run in json.loads((self.work / "listed").read_text())],
+                         [("failed", 3)])
+        self.assert_nothing_left()
+
+
+class Contained(TroubleTest):
+    """No process of a worker stays, whichever of those that look after it are killed."""
+
+    def setUp(self):
+        super().setUp()
+        self.seconds = f"{100_000 + os.getpid()}.{uuid.uuid4().int % 10**9}"
+        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in sleepers(self.seconds)])
+        self.daemon = f"(env -i setsid sleep {self.seconds} &); "
+
+    def assert_nothing_left(self):
+        super().assert_nothing_left()
+        wait_for("the daemon's end", lambda: not sleepers(self.seconds), 10)
+
+    def test_a_daemon_that_cleaned_its_environment(self):
+        status, _, err = self.run_program("--processes", 1, *sh(self.daemon + "exit 0"))
+        self.assertEqual(status, 0, err)
+        self.assert_nothing_left()
+        process = self.start("--processes", 1, "--grace", 1, *sh(
+            f"trap '' INT TERM; {self.daemon} echo ready; while :; do sleep 0.1; done"))
+        self.wait_for_lines_of_last(1, "ready")
+        self.assertTrue(sleepers(self.seconds))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process)[0], 130)
+        self.assert_nothing_left()
+
+    def wait_for_lines_of_last(self, count, pattern):
+        wait_for(pattern, lambda: sum(path.read_text().count(pattern) for path in
+                                      (self.state / "sluice/runs").glob("*/merged.log")) >= count)
+
+    def helpers(self):
+        """By their names, the processes that look after the one worker."""
+        supervisor, _, watcher, ticker = (self.worker_folder() / "supervisor").read_text().split()
+        keeper = Path(f"/proc/{supervisor}/stat").read_text().rsplit(")", 1)[1].split()[1]
+        return {"keeper": int(keeper), "supervisor": int(supervisor), "watcher": int(watcher), "ticker": int(ticker)}
+
+    def test_killed_helpers(self):
+        for name, reason in (("watcher", "a process of its supervisor was killed"),
+                             ("ticker", "a process of its supervisor was killed"),
+                             ("supervisor", "it is lost: its supervisor was killed")):
+            with self.subTest(name):
+                process = self.start("--processes", 1, "--lease", 3, *sh(self.daemon + "echo ready; exec sleep 1000"))
+                wait_for("the daemon", lambda: sleepers(self.seconds))
+                os.kill(self.helpers()[name], signal.SIGKILL)
+                status, _, err = self.finish(process)
+                self.assertEqual(status, 1, err)
+                self.assertIn(reason, err)
+                self.assert_nothing_left()
+
+    def test_a_killed_ticker_of_a_detached_run(self):
+        status, _, err = self.run_program("--detach", "--processes", 1, *sh(self.daemon + "exec sleep 1000"))
+        self.assertEqual(status, 0, err)
+        run = json.loads((self.only_run() / "run.json").read_text())
+        os.kill(run["client"], signal.SIGKILL)
+        os.kill(self.helpers()["ticker"], signal.SIGKILL)
+        self.assert_nothing_left()
+        self.assertIn("a process of its supervisor was killed", self.run_program("attach")[2])
+
+    def test_a_killed_keeper(self):
+        process = self.start("--processes", 1, *sh(self.daemon + "echo ready; while [ ! -e end ]; do sleep 0.1; done"))
+        wait_for("the daemon", lambda: sleepers(self.seconds))
+        os.kill(self.helpers()["keeper"], signal.SIGKILL)
+        (self.work / "end").touch()
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 0, err)
+        self.assert_nothing_left()
+
+    def test_where_it_is_impossible_that_is_said(self):
+        tools = self.work / "few"
+        tools.mkdir()
+        for name in ("cat cut date dd find grep head mkdir mkfifo mv rm rmdir setsid sh sleep sort tail touch tr env").split():
+            (tools / name).symlink_to(shutil.which(name))
+        self.environment["PATH"] = str(tools)
+        status, _, err = self.run_program("--processes", 3, *sh("setsid sleep 1000 & exit 0"))
+        self.assertEqual(status, 0, err)
+        self.assertEqual(err.count("this host cannot contain what a worker starts"), 1, err)
+        self.assert_nothing_left()
+
+
+class Around(TroubleTest):
+    def test_clocks_that_are_hours_apart(self):
+        self.tool(self.hosts / "a/first", "date", 'exec /bin/date -d "3 hours" "$@"')
+        self.tool(self.hosts / "c/first", "date", 'exec /bin/date -d "2 days ago" "$@"')
+        status, _, err = self.run_program("--hosts", "a,b,c", *sh(
+            f'case $RANK in 0) exit 3 ;; *) first={self.hosts}/a/state/sluice/workers/$SLUICE_RUN_ID/0-0/ended; '
+            f'while [ ! -e $first ]; do sleep 0.01; done; sleep 0.2; exit 4 ;; esac'))
+        self.assertEqual(status, 3, err)
+        self.assertRegex(err, "the clock of a is 1(0800|0799|0801) s ahead of this machine's")
+        self.assertRegex(err, "the clock of c is 17279[89] s behind|the clock of c is 17280[01] s behind")
+        for ending in self.listed_endings():
+            self.assertLess(abs(ending["time"] - time.time()), 60)
+
+    def listed_endings(self):
+        return [ending for ending in json.loads((self.only_run() / "run.json").read_text())["endings"] if ending]
+
+    def slow_sync(self):
+        (self.work / "folder").mkdir(exist_ok=True)
+        (self.work / "folder/large").write_bytes(os.urandom(20_000_000))
+        self.plan({"a": [["slow", 0]] * 9})
+        return self.start("--hosts", "a", "--sync", self.work / "folder", "--", "true")
+
+    def calls(self):
+        return [path for path in self.hosts.glob("a/call-*") if path.read_text() not in ("", "0")]
+
+    def test_ctrl_c_while_a_folder_is_copied(self):
+        process = self.slow_sync()
+        wait_for("the copying", self.calls)
+        self.assertTrue((self.only_run() / "sync.tar.gz").exists())
+        process.send_signal(signal.SIGINT)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 130, err)
+        self.assertFalse((self.only_run() / "sync.tar.gz").exists())
+
+    def test_ctrl_c_while_a_folder_is_packed(self):
+        self.tool(self.tools, "tar", f'touch {self.work}/packing "$4"; exec sleep 1000')
+        process = self.slow_sync()
+        wait_for("the packing", (self.work / "packing").exists)
+        process.send_signal(signal.SIGINT)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 130, err)
+        self.assertFalse((self.only_run() / "sync.tar.gz").exists())
+        self.assert_nothing_left()
+
+    def test_a_client_that_was_killed_before_the_workers_ran(self):
+        process = self.slow_sync()
+        wait_for("the copying", self.calls)
+        process.kill()
+        self.finish(process)
+        (run,) = self.listed()
+        self.assertEqual((run["state"], run["cause"]), ("failed", "its client ended before the workers were started"))
+
+    def test_a_client_that_was_killed_long_ago(self):
+        process = self.start("--processes", 1, "--lease", 1, *sh("echo ready; exec sleep 1000"))
+        self.wait_for_lines(1, "ready")
+        process.kill()
+        self.finish(process)
+        self.assertEqual(self.listed()[0]["state"], "unattended")
+        self.assert_nothing_left()
+        os.utime(self.only_run() / "lock", (time.time() - 100,) * 2)
+        (run,) = self.listed()
+        self.assertEqual(run["state"], "failed")
+        self.assertIn("its client was gone for 1 s", run["cause"])
+        self.assertEqual(self.run_program("attach")[0], 1)
+        self.assertIn("its client was gone for 1 s", self.listed()[0]["cause"])
+
+    def test_a_port_that_is_taken(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+            first = self.start("--hosts", "a,b", "--coordinator", f"a:{port}", *sh("echo ready; exec sleep 1000"))
+            self.wait_for_lines(2, "ready")
+            run = self.only_run().name
+            status, _, err = self.run_program("--hosts", "a,b", "--coordinator", f"a:{port}", "--", "true")
+            self.assertEqual(status, 0, err)
+            self.assertEqual(err.count(f"port {port} on a is taken: the workers of run {run} meet there, too"), 1, err)
+            self.assertIn("--coordinator a:8474", err)
+            first.send_signal(signal.SIGINT)
+            self.assertNotIn("is taken", self.finish(first)[2])
+            listener.listen()
+            err = self.run_program("--hosts", "a,b", "--coordinator", f"a:{port}", "--", "true")[2]
+            self.assertIn(f"port {port} on a is taken: a program listens there", err)
+
+    def test_a_supervisor_that_does_not_begin(self):
+        self.tool(self.tools, "setsid", "exit 0")
+        status, _, err = self.run_program("--processes", 1, "--", "true")
+        self.assertEqual(status, 1, err)
+        self.assertIn("it is not known on this host (", err)
+        self.assertIn("its supervisor has not begun and says nothing; is the host overloaded, or its disk full?", err)
+
+
+class Shells(TroubleTest):
+    """What the hosts' sh may be beside dash."""
+
+    def runs_by(self, shell):
+        if not shutil.which(shell):
+            self.skipTest(f"{shell} is not installed")
+        (self.tools / "sh").symlink_to(shutil.which(shell))
+        status, out, err = self.run_program("--hosts", "a,b", *sh("(env -i setsid sleep 1000 &); echo $RANK; exit $RANK"))
+        self.assertEqual(status, 1, err)
+        self.assertIn("a [0] 0\n", out)
+        self.assertNotIn("cannot contain", err)
+        process = self.start("--processes", 2, "--grace", 1, *sh(
+            "trap 'echo saved' INT; echo ready; while :; do sleep 0.1; done"))
+        wait_for("the workers", lambda: [path for path in (self.state / "sluice/runs").glob("*/merged.log")
+                                         if path.read_text().count("ready") == 2])
+        process.send_signal(signal.SIGINT)
+        status, out, err = self.finish(process)
+        self.assertEqual((status, len({line for line in out.splitlines() if "saved" in line})), (130, 2), err)
+        self.assert_nothing_left()
+
+    def test_bash(self):
+        self.runs_by("bash")
+
+    def test_busybox(self):
+        self.runs_by("busybox")
+
+
+class Terminal(TroubleTest):
+    TEXT = b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07\x1b[2J \xc3\xa9\n"
+
+    def on_terminal(self, *arguments):
+        """What reaches the terminal."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([self.PROGRAM, "run", *map(str, arguments)], cwd=self.work, env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        try:
+            while block := os.read(ours, 4096):
+                shown += block
+        except OSError:
+            pass
+        os.close(ours)
+        process.wait()
+        return shown.replace(b"\r\n", b"\n")
+
+    def setUp(self):
+        super().setUp()
+        import support
+        self.PROGRAM = support.PROGRAM
+        (self.work / "text").write_bytes(self.TEXT)
+
+    def test_only_colours_reach_it(self):
+        harmless = b"\x1b[1;31mred\x1b[0m ^[]0;title^G^[[2J \xc3\xa9\n"
+        shown = self.on_terminal("--processes", 1, *sh("cat text; exit 3"))
+        self.assertIn(b"[0] " + harmless, shown)
+        self.assertEqual(shown.count(harmless), 2)  # at the end again, in what failed
+        self.assertNotIn(b"\x1b]", shown)
+        self.assertEqual((self.only_run() / "worker-0.log").read_bytes(), self.TEXT)
+        self.assertIn(self.TEXT, (self.only_run() / "merged.log").read_bytes())
+        self.assertEqual(self.on_terminal("logs", "--worker", 0), harmless)
+        self.assertEqual(self.on_terminal("logs", "--worker", 0, "--raw"), self.TEXT)
+
+    def test_raw(self):
+        self.assertIn(b"[0] " + self.TEXT, self.on_terminal("--processes", 1, "--raw", *sh("cat text")))
+        status, out, err = self.run_program("--processes", 1, *sh("cat text"))  # not on a terminal
+        self.assertEqual(status, 0, err)
+        self.assertIn(self.TEXT.decode(), out)
+
+
+if __name__ == "__main__":
+    unittest.main()
