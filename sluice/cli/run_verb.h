@@ -8,4 +8,7 @@ namespace sluice::cli {
 // `sluice tpu run NAME`: `sluice run --tpu NAME`.
 Verb tpu_run_verb();
 
+// --raw, of the verbs that show what workers write.
+CLI::Option* add_raw(CLI::App& app, bool& raw);
+
 }  // namespace sluice::cli

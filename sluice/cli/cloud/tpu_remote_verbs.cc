@@ -17,15 +17,15 @@ namespace {
 std::string run_on(const std::string& name) {
   for (const pod::RunRecord& run : pod::list_runs())
     if (provision::is_config_of(run.job.ssh.config, name)) return run.job.id;
-  throw_error(Code::kNotFound, base::str("no run on the TPU ", name, " is known on this machine (",
-                                         pod::runs_folder(), "); `sluice tpu ps ", name,
-                                         "` shows what runs there"));
+  throw_error(Code::kNotFound,
+              base::str("no run on the TPU ", name, " is known on this machine (", pod::runs_folder(),
+                        "); `sluice tpu ps ", name, "` shows what runs there"));
 }
 
 struct RunFlags {
   std::string name;
   std::optional<int> worker;
-  bool follow = false;
+  bool follow = false, raw = false;
 };
 
 Verb logs_verb() {
@@ -37,11 +37,15 @@ Verb logs_verb() {
                 app.add_option("NAME", flags->name, "The TPU")->required();
                 app.add_option("--worker", flags->worker, "Of this worker alone, without a prefix")
                     ->default_str("all, merged");
-                app.add_flag("--follow", flags->follow, "Go on until the run ends; Ctrl-C leaves the run alone");
+                app.add_flag("--follow", flags->follow,
+                             "Go on until the run ends; Ctrl-C leaves the run alone");
+                add_raw(app, flags->raw);
               },
-          .run = [flags] {
-            return base::value_or_throw(pod::show_logs(run_on(flags->name), flags->worker, flags->follow));
-          }};
+          .run =
+              [flags] {
+                return base::value_or_throw(
+                    pod::show_logs(run_on(flags->name), flags->worker, flags->follow, flags->raw));
+              }};
 }
 
 Verb attach_verb() {
@@ -49,8 +53,11 @@ Verb attach_verb() {
   return {.name = "attach",
           .help = "Show the output of the latest run on it from now on; Ctrl-C ends the run",
           .add_flags =
-              [flags](CLI::App& app) { app.add_option("NAME", flags->name, "The TPU")->required(); },
-          .run = [flags] { return base::value_or_throw(pod::attach_run(run_on(flags->name))); }};
+              [flags](CLI::App& app) {
+                app.add_option("NAME", flags->name, "The TPU")->required();
+                add_raw(app, flags->raw);
+              },
+          .run = [flags] { return base::value_or_throw(pod::attach_run(run_on(flags->name), flags->raw)); }};
 }
 
 }  // namespace
