@@ -384,6 +384,22 @@ class Operations(FakeTest):
         FAKE.set(late_failures=[{"each": True, "code": 13}])
         self.assertEqual(codes("efef"), [13, 13, None, None])
 
+    def test_a_delete_that_fails_leaves_all_as_it_was(self):
+        FAKE.set(late_failures=[{"method": "delete", "code": 13, "times": 2}])
+        body = queued("n", provisioningModel="FLEX_START", runDuration={"maxRunDuration": "3600s"})
+        api("tpu", "v2alpha1").projects().locations().queuedResources().create(
+            parent=HERE, queuedResourceId="q", body=body).execute()
+        FAKE.advance(60)
+        for request in (self.queue.delete(name=f"{HERE}/queuedResources/q", force=True),
+                        self.nodes.delete(name=f"{HERE}/nodes/n")):
+            operation = request.execute()
+            self.assertEqual(self.nodes.get(name=f"{HERE}/nodes/n").execute()["state"], "DELETING")
+            self.assertEqual(self.finish(operation)["error"]["code"], 13)
+            self.assertEqual(self.nodes.get(name=f"{HERE}/nodes/n").execute()["state"], "READY")
+        self.assertEqual(self.queue.get(name=f"{HERE}/queuedResources/q").execute()["state"]["state"], "ACTIVE")
+        FAKE.advance(3600)  # the server's deadline still holds
+        self.refused(self.nodes.get(name=f"{HERE}/nodes/n"), 404, "was not found")
+
     def test_an_operation_that_never_ends(self):
         FAKE.set(never_ending=[{"method": r"nodes\.create"}])
         operation = self.nodes.create(parent=HERE, nodeId="n", body=NODE).execute()

@@ -101,7 +101,7 @@ def start_clocks(world, thing):
 
 def preempt(world, thing, state):
     """Google takes the node: `state` is what it shows from then on, "vanish" takes it away altogether."""
-    if world.things.get(thing.name) is not thing:
+    if world.things.get(thing.name) is not thing or thing.body["state"] == "DELETING":
         return
     world.drop_steps(thing.name)
     world.note(f"preempted: {state}", thing.name)

@@ -205,7 +205,7 @@ def delete(call):
 def begin_delete(call, thing):
     if thing.body["state"] == "DELETING":
         raise precondition(f"Node {thing.name} is being deleted already.")
-    call.world.drop_steps(thing.name)
+    call.world.drop_steps(thing.name, deadlines=False)
     before = thing.body["state"]
     thing.body["state"] = "DELETING"
     parent = thing.name.rsplit("/nodes/", 1)[0]
