@@ -145,6 +145,16 @@ class Others(FakeTest):
                          {"permissions": wanted[:1]})
         self.assertEqual(projects.get(name="projects/p").execute()["projectId"], "p")
 
+    def test_quotas(self):
+        FAKE.set(quotas=[{"generation": "v6e", "capacity": "spot", "region": "us-central1", "limit": 64},
+                         {"metric": "CPUS", "region": "us-central1", "limit": 8}])
+        metrics = api("serviceusage", "v1beta1").services().consumerQuotaMetrics().list(
+            parent="projects/p/services/tpu.googleapis.com", view="FULL").execute()["metrics"]
+        found = [(bucket["dimensions"], bucket["effectiveLimit"]) for metric in metrics
+                 for limit in metric["consumerQuotaLimits"] for bucket in limit["quotaBuckets"]]
+        self.assertEqual(found, [({}, "91"), ({"region": "us-central1"}, "64")])
+        self.assertEqual(self.log()[-1]["faults"], [])
+
     def test_tokens(self):
         FAKE.set(token="right")
         self.refused(self.nodes.list(parent=HERE), 401, "invalid authentication credentials")
