@@ -18,6 +18,7 @@ Verb estimate_verb(std::vector<std::string> command);
 Verb compile_worker_verb();
 Verb devices_verb();
 Verb run_verb();
+Verb env_verb();
 Verb tpu_verb();
 Verb cost_verb();
 Verb sweep_verb();
