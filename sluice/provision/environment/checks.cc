@@ -1,6 +1,8 @@
 #include "sluice/provision/environment/checks.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <set>
 
 #include "sluice/base/number.h"
@@ -29,7 +31,7 @@ std::vector<std::string> services(const Settings& settings) {
 std::vector<std::string> permissions(const Settings& settings) {
   std::vector<std::string> needed = {"compute.firewalls.create", "compute.firewalls.delete",
                                      "compute.networks.updatePolicy"};
-  const auto add = [&](std::initializer_list<const char*> more) { needed.insert(needed.end(), more); };
+  const auto add = [&](std::initializer_list<const char*> more) { needed.insert(needed.end(), more.begin(), more.end()); };
   if (settings.network.empty()) add({"compute.networks.create", "compute.networks.delete"});
   if (settings.machines || settings.disk)
     add({"compute.instances.create", "compute.instances.delete", "compute.disks.create"});
