@@ -20,6 +20,7 @@ Verb devices_verb();
 Verb run_verb();
 Verb keep_verb();
 Verb task_verb();
+Verb env_verb();
 Verb tpu_verb();
 Verb cost_verb();
 Verb sweep_verb();

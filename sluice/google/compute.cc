@@ -76,10 +76,12 @@ Outcome<Operation> Compute::remove(const Scope& scope, const std::string& collec
 }
 
 Outcome<Operation> Compute::patch(const Scope& scope, const std::string& collection, const std::string& name,
-                                  const Json& body) {
+                                  const Json& body,
+                                  std::vector<std::pair<std::string, std::string>> query) {
   Call call;
   call.method = "PATCH";
   call.path = path(scope, collection) + "/" + name;
+  call.query = std::move(query);
   call.body = body;
   call.what = base::str("changing ", collection, "/", name, where(scope));
   return mutate(std::move(call));

@@ -35,8 +35,9 @@ class Compute {
                             std::vector<std::pair<std::string, std::string>> query = {});
   // kNotFound when there is none.
   Outcome<Operation> remove(const Scope& scope, const std::string& collection, const std::string& name);
+  // `query`: which fields ("paths"), where the collection wants to be told.
   Outcome<Operation> patch(const Scope& scope, const std::string& collection, const std::string& name,
-                           const Json& body);
+                           const Json& body, std::vector<std::pair<std::string, std::string>> query = {});
   // POST …/{name}/{action}: resize, setLabels, setMetadata, attachDisk, detachDisk, start, stop, recreate …
   Outcome<Operation> act(const Scope& scope, const std::string& collection, const std::string& name,
                          const std::string& action, const Json& body = nullptr,

@@ -122,7 +122,9 @@ Json nfs_body(const Settings& settings, const Mark& mark) {
           {"fileShares",
            {{{"name", settings.nfs->share},
              {"capacityGb", str(static_cast<long long>(settings.nfs->size_gb))}}}},
-          {"networks", {{{"network", full_network(settings)}, {"modes", {"MODE_IPV4"}}}}}};
+          {"networks",
+           {{{"network", settings.network.empty() ? network_name(settings.name) : settings.network},
+             {"modes", {"MODE_IPV4"}}}}}};
 }
 
 Json disk_body(const Settings& settings, const Mark& mark) {
@@ -262,7 +264,7 @@ SliceWish tpu_wish(const Settings& settings, const Mark& mark, const std::string
   if (settings.disk)
     wish.data_disks = {{{"sourceDisk", str("projects/", settings.project, "/zones/", settings.zone(), "/disks/",
                                            disk_name(settings.name))},
-                        {"mode", "READ_ONLY_MANY"}}};
+                        {"mode", "READ_ONLY"}}};
   wish.mark = mark;
   return wish;
 }

@@ -71,7 +71,11 @@ google::Wait patient(Cloud& cloud, const std::function<bool()>& enough) {
 
 }  // namespace
 
-Outcome<Json> make(Cloud& cloud, const std::string& environment, const Resource& resource) {
+Outcome<Json> make(Cloud& cloud, const std::string& environment, const Resource& resource, bool begun_before) {
+  if (begun_before && !cloud.api->dry_run()) {
+    GOOGLE_TRY(const std::optional<Json> made, until_ready(cloud, environment, resource));
+    if (made) return *made;
+  }
   Failure last(Kind::kOther, Code::kInternal, "it was not made");
   Pause pause(cloud);
   const double end = cloud.api->clock().now() + kTimeout;

@@ -22,7 +22,9 @@ struct Resource {
 };
 
 // It exists, is of this environment, and is ready. In a dry run: the request is printed, {} is the answer.
-google::Outcome<google::Json> make(Cloud& cloud, const std::string& environment, const Resource& resource);
+// `begun`: the first request for it was sent already.
+google::Outcome<google::Json> make(Cloud& cloud, const std::string& environment, const Resource& resource,
+                                   bool begun = false);
 // It does not exist (any more). What is not of this environment is refused.
 google::Done unmake(Cloud& cloud, const std::string& environment, const Resource& resource);
 // Changes that are refused while something else is being done are tried again.

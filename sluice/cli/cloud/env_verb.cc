@@ -1,0 +1,476 @@
+// sluice env
+#include <cstdio>
+#include <memory>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/cli/cloud/common.h"
+#include "sluice/cli/cloud/table.h"
+#include "sluice/cli/verbs.h"
+#include "sluice/provision/environment/checks.h"
+#include "sluice/provision/environment/execute.h"
+#include "sluice/provision/environment/import.h"
+#include "sluice/provision/price.h"
+
+namespace sluice::cli {
+namespace {
+
+using base::str;
+using provision::Act;
+using provision::Piece;
+using provision::Plan;
+using provision::PlanOptions;
+using provision::Settings;
+using provision::Step;
+using provision::Survey;
+
+struct EnvFlags {
+  CloudFlags cloud;
+  std::string file = "sluice-env.toml";
+  std::string name, owner;  // of destroy and show without a file
+  std::vector<std::string> only, keep;
+  bool force = false;
+  // Of init and import.
+  std::string zone = "us-central1-a", type = "v5litepod-8", values, out = "sluice-env.toml";
+};
+
+template <typename T>
+T value_or_usage(base::Result<T> result) {
+  if (!result) throw Usage(result.error().what());
+  return std::move(*result);
+}
+
+// The file, with the project that a flag or the machine says where it has none.
+Settings read(EnvFlags& flags) {
+  Settings settings = value_or_usage(provision::read_settings(flags.file));
+  if (!flags.cloud.projects.empty()) settings.project = flags.cloud.projects.front();
+  if (settings.project.empty()) settings.project = base::value_or_throw(google::default_project());
+  flags.cloud.projects = {settings.project};
+  return settings;
+}
+
+// What destroy and show need of a file, or of --name.
+Settings read_or_name(EnvFlags& flags) {
+  if (flags.name.empty()) return read(flags);
+  Settings settings;
+  settings.name = flags.name;
+  settings.owner = flags.owner.empty() ? provision::default_owner() : provision::label_value(flags.owner);
+  if (flags.cloud.projects.empty()) flags.cloud.projects = {base::value_or_throw(google::default_project())};
+  settings.project = flags.cloud.projects.front();
+  return settings;
+}
+
+PlanOptions options_of(const EnvFlags& flags, PlanOptions::Verb verb, double now) {
+  PlanOptions options;
+  options.verb = verb;
+  options.only = value_or_usage(provision::parts_of_words(flags.only, "--only"));
+  options.keep = value_or_usage(provision::parts_of_words(flags.keep, "--keep"));
+  options.now = now;
+  return options;
+}
+
+google::Json number_or_null(const std::optional<double>& number) {
+  return number ? google::Json(*number) : google::Json();
+}
+
+google::Json json_of(const std::string& name, const Plan& plan, const std::vector<std::string>& warnings,
+                     const Survey& survey) {
+  google::Json document = {
+      {"env", name},
+      {"steps", google::Json::array()},
+      {"problems", plan.problems},
+      {"warnings", warnings},
+      {"dollars_an_hour", number_or_null(plan.hourly)},
+      {"dollars_to_end", number_or_null(plan.total)},
+      {"expires", plan.mark.expires > 0 ? google::Json(google::time_of_seconds(plan.mark.expires)) : google::Json()},
+      {"prices", provision::price_date()},
+      {"unreachable", survey.unreachable}};
+  for (const Step& step : plan.steps)
+    document["steps"].push_back({{"act", provision::act_name(step.act)},
+                                 {"part", provision::part_name(step.part)},
+                                 {"name", step.name},
+                                 {"place", step.zone},
+                                 {"why", step.why},
+                                 {"dollars_an_hour", number_or_null(step.hourly)}});
+  return document;
+}
+
+void print_plan(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {{"", "PART", "NAME", "PLACE", "$/H", "WHY"}};
+  for (const Step& step : plan.steps)
+    rows.push_back({provision::act_name(step.act), provision::part_name(step.part), step.name,
+                    step.zone.empty() ? "-" : step.zone, provision::dollars(step.hourly),
+                    step.why.empty() ? "-" : step.why});
+  print_table(rows);
+}
+
+void print_costs(const Plan& plan) {
+  std::printf("It will cost $%s an hour", provision::dollars(plan.hourly).c_str());
+  if (plan.total)
+    std::printf(", $%s until %s", provision::dollars(plan.total).c_str(),
+                google::time_of_seconds(plan.mark.expires).c_str());
+  std::printf(", and what the bucket holds.%s ",
+              plan.mark.expires > 0 ? "" : " There is no env.ttl: nothing ends it.");
+  say_price_note();
+}
+
+void say_all(const char* what, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) std::fprintf(stderr, "sluice: %s%s\n", what, line.c_str());
+}
+
+// Zones of the environment that do not answer: what is there is not known, so nothing is made.
+void add_unreachable(const Settings& settings, const Survey& survey, Plan& plan) {
+  for (const std::string& zone : survey.unreachable)
+    for (const std::string& wanted : settings.zones)
+      if (zone == wanted)
+        plan.problems.push_back(str("the zone ", zone, " does not answer, so that what is there is not known: "
+                                    "try again later, or use another zone"));
+}
+
+// Sends nothing: what is too dear is refused before anybody is asked anything.
+void refuse_early(const Settings& settings, double now) {
+  const Plan plan = provision::plan_changes(settings, Survey{}, {.now = now});
+  if (!plan.problems.empty()) throw_error(Code::kFailedPrecondition, plan.problems.front());
+}
+
+int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
+  const Settings settings = read(flags);
+  CloudSession session(flags.cloud);
+  provision::Cloud& cloud = session.cloud();
+  const PlanOptions options = options_of(flags, verb, cloud.now());
+  if (settings.max_cost > 0 && !only_plan) refuse_early(settings, options.now);
+  const Survey survey = value_or_fail(provision::survey(cloud));
+  Plan plan = provision::plan_changes(settings, survey, options);
+  add_unreachable(settings, survey, plan);
+  std::vector<std::string> warnings;
+  if (plan.problems.empty()) {
+    auto found = value_or_fail(provision::check_project(cloud, settings, plan));
+    plan.problems.insert(plan.problems.end(), found.problems.begin(), found.problems.end());
+    warnings = found.warnings;
+  }
+  if (flags.cloud.json) {
+    print_document(json_of(settings.name, plan, warnings, survey));
+  } else if (!flags.cloud.dry_run) {
+    print_plan(plan);
+    print_costs(plan);
+  }
+  std::fflush(stdout);
+  say_all("", plan.problems);
+  say_all("note: ", warnings);
+  if (!plan.problems.empty()) return 1;
+  if (only_plan || !plan.changes()) return 0;
+  std::vector<Piece> going;
+  for (const Step& step : plan.steps)
+    if (step.act == Act::kDelete && step.part != provision::Part::kPrepare) going.push_back(*step.piece);
+  if (const auto runs = provision::active_runs(going); !runs.empty() && !flags.force)
+    throw Error(Code::kFailedPrecondition, str("the run ", base::join(runs, ", "),
+                                               " is active on what would be deleted: sluice run stop ", runs.front(),
+                                               ", or --force"));
+  if (!going.empty() && !confirmed(flags.cloud, str(going.size(), " of these are deleted. Go on?"))) return 1;
+  value_or_fail(provision::execute(cloud, settings, plan));
+  cloud.say(str("the environment ", settings.name, " is as ", flags.file, " says"));
+  return 0;
+}
+
+int destroy(EnvFlags& flags) {
+  const Settings settings = read_or_name(flags);
+  CloudSession session(flags.cloud);
+  provision::Cloud& cloud = session.cloud();
+  Survey survey = value_or_fail(provision::survey(cloud));
+  value_or_fail(provision::look_into_buckets(cloud, settings.name, survey));
+  const PlanOptions options = options_of(flags, PlanOptions::kDestroy, cloud.now());
+  const Plan plan = provision::plan_destroy(settings.name, settings.owner, survey, options);
+  if (flags.cloud.json) {
+    print_document(json_of(settings.name, plan, {}, survey));
+  } else if (!flags.cloud.dry_run && !plan.steps.empty()) {
+    print_plan(plan);
+  }
+  std::fflush(stdout);
+  say_all("", plan.problems);
+  if (!plan.problems.empty()) return 1;
+  if (plan.steps.empty()) cloud.say(str("there is nothing of an environment ", settings.name, " in ", settings.project));
+  if (!plan.changes()) return say_unreachable(survey.unreachable);
+  std::vector<Piece> going;
+  for (const Step& step : plan.steps)
+    if (step.act == Act::kDelete) going.push_back(*step.piece);
+  if (const auto runs = provision::active_runs(going); !runs.empty() && !flags.force)
+    throw Error(Code::kFailedPrecondition, str("the run ", base::join(runs, ", "), " is active there: sluice run stop ",
+                                               runs.front(), ", or --force"));
+  if (!confirmed(flags.cloud, str(going.size(), " of these are deleted, with what is in them. Go on?"))) return 1;
+  value_or_fail(provision::execute(cloud, settings, plan));
+  for (const Step& step : plan.steps)
+    if (step.act == Act::kKeep)
+      cloud.say(str("stays: ", provision::part_name(step.part), " ", step.name, ", $", provision::dollars(step.hourly),
+                    " an hour (", step.why, ")"));
+  return say_unreachable(survey.unreachable);
+}
+
+google::Json json_of(const Piece& piece) {
+  google::Json json = {{"part", provision::part_name(piece.part)},
+                       {"name", piece.name},
+                       {"place", piece.zone},
+                       {"state", piece.state},
+                       {"type", piece.type},
+                       {"address", piece.address},
+                       {"created", piece.created > 0 ? google::Json(google::time_of_seconds(piece.created)) : google::Json()},
+                       {"dollars_an_hour", number_or_null(piece.hourly)}};
+  if (piece.size_gb > 0) json["size_gb"] = piece.size_gb;
+  if (piece.mark && piece.mark->expires > 0) json["expires"] = google::time_of_seconds(piece.mark->expires);
+  if (!piece.slice) return json;
+  json["hosts"] = google::Json::array();
+  for (const google::Endpoint& host : piece.slice->hosts())
+    json["hosts"].push_back({{"internal_ip", host.internal_ip}, {"external_ip", host.external_ip}});
+  return json;
+}
+
+double hourly_of(const std::vector<Piece>& pieces, int& unknown) {
+  double sum = 0;
+  for (const Piece& piece : pieces) {
+    sum += piece.hourly.value_or(0);
+    if (!piece.hourly && piece.part != provision::Part::kBucket) ++unknown;
+  }
+  return sum;
+}
+
+int show(EnvFlags& flags) {
+  const Settings settings = read_or_name(flags);
+  CloudSession session(flags.cloud);
+  const Survey survey = value_or_fail(provision::survey(session.cloud()));
+  const std::vector<Piece> pieces = survey.of(settings.name);
+  int unknown = 0;
+  const double hourly = hourly_of(pieces, unknown);
+  if (flags.cloud.json) {
+    google::Json document = {{"env", settings.name},
+                             {"project", settings.project},
+                             {"dollars_an_hour", hourly},
+                             {"without_price", unknown},
+                             {"prices", provision::price_date()},
+                             {"pieces", google::Json::array()},
+                             {"runs", provision::active_runs(pieces)},
+                             {"unreachable", survey.unreachable}};
+    for (const Piece& piece : pieces) document["pieces"].push_back(json_of(piece));
+    print_document(document);
+    return say_unreachable(survey.unreachable);
+  }
+  std::vector<std::vector<std::string>> rows = {{"PART", "NAME", "STATE", "TYPE", "PLACE", "ADDRESS", "$/H"}};
+  for (const Piece& piece : pieces)
+    rows.push_back({provision::part_name(piece.part), piece.name, piece.state.empty() ? "-" : piece.state,
+                    piece.type.empty() ? "-" : piece.type, piece.zone.empty() ? "-" : piece.zone,
+                    piece.address.empty() ? "-" : piece.address, provision::dollars(piece.hourly)});
+  if (pieces.empty()) {
+    std::printf("There is nothing of an environment %s in %s.\n", settings.name.c_str(), settings.project.c_str());
+  } else {
+    print_table(rows);
+    std::printf("$%s an hour. ", provision::dollars(hourly).c_str());
+    say_price_note();
+  }
+  std::fflush(stdout);
+  return say_unreachable(survey.unreachable);
+}
+
+int list(EnvFlags& flags) {
+  CloudSession session(flags.cloud);
+  std::vector<std::vector<std::string>> rows = {{"ENV", "PROJECT", "OWNER", "PIECES", "TPU", "EXPIRES", "$/H"}};
+  google::Json document = {{"environments", google::Json::array()}, {"prices", provision::price_date()}};
+  std::vector<std::string> unreachable;
+  for (provision::Cloud& cloud : session.clouds()) {
+    const Survey survey = value_or_fail(provision::survey(cloud));
+    unreachable.insert(unreachable.end(), survey.unreachable.begin(), survey.unreachable.end());
+    for (const std::string& name : survey.environments()) {
+      const std::vector<Piece> pieces = survey.of(name);
+      int unknown = 0;
+      const double hourly = hourly_of(pieces, unknown);
+      std::string tpu, owner;
+      double expires = 0;
+      for (const Piece& piece : pieces) {
+        if (piece.part == provision::Part::kTpu) tpu += str(tpu.empty() ? "" : ", ", piece.type, " ", piece.state);
+        if (owner.empty()) owner = piece.mark->owner;
+        expires = std::max(expires, piece.mark->expires);
+      }
+      const std::string end = expires > 0 ? google::time_of_seconds(expires) : "-";
+      rows.push_back({name, cloud.project, owner, str(pieces.size()), tpu.empty() ? "-" : tpu, end,
+                      provision::dollars(hourly)});
+      document["environments"].push_back({{"env", name},
+                                          {"project", cloud.project},
+                                          {"owner", owner},
+                                          {"pieces", pieces.size()},
+                                          {"tpu", tpu},
+                                          {"expires", expires > 0 ? google::Json(end) : google::Json()},
+                                          {"dollars_an_hour", hourly},
+                                          {"without_price", unknown}});
+    }
+  }
+  document["unreachable"] = unreachable;
+  flags.cloud.json ? print_document(document) : print_table(rows);
+  std::fflush(stdout);
+  return say_unreachable(unreachable);
+}
+
+void write_new(const EnvFlags& flags, const std::string& path, const std::string& text) {
+  if (base::path_exists(path) && !flags.cloud.yes)
+    throw Usage(path + " exists: give another name, or --yes to write over it");
+  base::value_or_throw(base::write_file_atomically(path, text));
+}
+
+int init(EnvFlags& flags) {
+  std::string project = flags.cloud.projects.empty() ? "" : flags.cloud.projects.front();
+  if (project.empty()) {
+    const auto found = google::default_project();
+    project = found ? *found : "YOUR-PROJECT";
+  }
+  const std::string name = flags.name.empty() ? "train" : flags.name;
+  const std::string text = provision::settings_template(name, project, flags.zone, flags.type);
+  value_or_usage(provision::settings_of(text, flags.out, "."));  // what it writes, it reads
+  write_new(flags, flags.out, text);
+  std::fprintf(stderr, "%s is written: edit it, then sluice env plan %s\n", flags.out.c_str(), flags.out.c_str());
+  return 0;
+}
+
+int import_file(EnvFlags& flags) {
+  const std::string text = base::value_or_throw(base::read_file(flags.values));
+  const provision::ImportedFile file = value_or_usage(provision::import_values(text, flags.values));
+  if (flags.out == "-") {
+    std::fputs(file.toml.c_str(), stdout);
+  } else {
+    write_new(flags, flags.out, file.toml);
+    std::fprintf(stderr, "%s is written: look at it, then sluice env plan %s\n", flags.out.c_str(), flags.out.c_str());
+  }
+  say_all("", file.notes);
+  return 0;
+}
+
+void add_file(CLI::App& app, EnvFlags& flags) { app.add_option("FILE", flags.file, "The environment's file"); }
+
+void add_parts(CLI::App& app, EnvFlags& flags) {
+  app.add_option("--only", flags.only, "Only these parts: tpu, machines, disk, nfs, bucket, network; with commas")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->take_all()
+      ->expected(1);
+}
+
+void add_force(CLI::App& app, EnvFlags& flags) {
+  app.add_flag("--force", flags.force, "Also while a run that this machine started is active there");
+}
+
+void add_name(CLI::App& app, EnvFlags& flags) {
+  app.add_option("--name", flags.name, "The environment's name, where its file is not at hand");
+  app.add_option("--owner", flags.owner, "With --name: whose it is; default: you");
+}
+
+// A verb with flags of its own; FILE and --project are common to most.
+Verb make_verb(const std::string& name, const std::string& help,
+               const std::function<void(CLI::App&, EnvFlags&)>& add_flags,
+               const std::function<int(EnvFlags&)>& run) {
+  auto flags = std::make_shared<EnvFlags>();
+  return {.name = name,
+          .help = help,
+          .add_flags =
+              [flags, add_flags](CLI::App& app) {
+                add_flags(app, *flags);
+                add_project(app, flags->cloud, /*several=*/app.get_name() == "list");
+              },
+          .run = [flags, run] { return guard_interrupt([&] { return run(*flags); }); }};
+}
+
+// apply and update.
+Verb changing_verb(const std::string& name, const std::string& help, PlanOptions::Verb verb) {
+  return make_verb(
+      name, help,
+      [](CLI::App& app, EnvFlags& flags) {
+        add_file(app, flags);
+        add_parts(app, flags);
+        add_json(app, flags.cloud);
+        add_dry_run(app, flags.cloud);
+        add_yes(app, flags.cloud);
+        add_force(app, flags);
+      },
+      [verb](EnvFlags& flags) { return plan_or_do(flags, verb, /*only_plan=*/false); });
+}
+
+Verb init_verb() {
+  return make_verb(
+      "init", "Write a file to begin with",
+      [](CLI::App& app, EnvFlags& flags) {
+        app.add_option("FILE", flags.out, "The file to write");
+        app.add_option("--name", flags.name, "The environment's name")->default_str("train");
+        app.add_option("--zone", flags.zone, "Its zone");
+        app.add_option("--type", flags.type, "Its TPU");
+        add_yes(app, flags.cloud);
+      },
+      init);
+}
+
+Verb import_verb() {
+  return make_verb(
+      "import", "Write the file from the values.env of the environment module",
+      [](CLI::App& app, EnvFlags& flags) {
+        app.add_option("VALUES", flags.values, "values.env")->required();
+        app.add_option("--out", flags.out, "The file to write; -: standard output");
+        add_yes(app, flags.cloud);
+      },
+      import_file);
+}
+
+Verb plan_verb() {
+  return make_verb(
+      "plan", "Show what apply (with --update: update) would do and cost, and what is in its way",
+      [](CLI::App& app, EnvFlags& flags) {
+        add_file(app, flags);
+        add_parts(app, flags);
+        app.add_flag("--update", flags.force, "As update does it: what differs is deleted and created");
+        add_json(app, flags.cloud);
+      },
+      [](EnvFlags& flags) {
+        return plan_or_do(flags, flags.force ? PlanOptions::kUpdate : PlanOptions::kApply, /*only_plan=*/true);
+      });
+}
+
+Verb destroy_verb() {
+  return make_verb(
+      "destroy", "Delete what the environment has, the dearest first",
+      [](CLI::App& app, EnvFlags& flags) {
+        add_file(app, flags);
+        add_name(app, flags);
+        add_parts(app, flags);
+        app.add_option("--keep", flags.keep, "Parts that stay: disk, bucket, nfs …; with commas")
+            ->delimiter(',')
+            ->allow_extra_args(false)
+            ->take_all()
+            ->expected(1);
+        add_json(app, flags.cloud);
+        add_dry_run(app, flags.cloud);
+        add_yes(app, flags.cloud);
+        add_force(app, flags);
+      },
+      destroy);
+}
+
+}  // namespace
+
+Verb env_verb() {
+  return {.name = "env",
+          .help = "What stands around a training: network, share, disk, machines, bucket, TPU, from one file",
+          .footer =
+              "Nothing is written down but the file: what exists is what the cloud lists. A verb that was\n"
+              "interrupted is run again. All keys of the file: docs/environments.md.",
+          .verbs = {init_verb(), import_verb(), plan_verb(),
+                    changing_verb("apply", "Make what is missing; what differs is shown and left alone",
+                                  PlanOptions::kApply),
+                    changing_verb("update", "Make it as the file says, also by deleting and creating",
+                                  PlanOptions::kUpdate),
+                    destroy_verb(),
+                    make_verb(
+                        "show", "What the environment has, in which state, and what it costs",
+                        [](CLI::App& app, EnvFlags& flags) {
+                          add_file(app, flags);
+                          add_name(app, flags);
+                          add_json(app, flags.cloud);
+                        },
+                        show),
+                    make_verb(
+                        "list", "All environments of a project",
+                        [](CLI::App& app, EnvFlags& flags) { add_json(app, flags.cloud); }, list)}};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,168 @@
+#include "sluice/provision/environment/plan.h"
+
+#include <gmock/gmock.h>
+
+#include "sluice/base/strings.h"
+
+namespace sluice::provision {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr double kNow = 1'800'000'000;
+
+Settings wanted() {
+  Settings settings;
+  settings.name = "e";
+  settings.project = "p";
+  settings.owner = "me";
+  settings.zones = {"us-central1-b"};
+  settings.ttl = "8h";
+  settings.tpu = TpuSettings{.type = "v3-32"};
+  settings.machines = MachineSettings{.count = 2};
+  settings.nfs = NfsSettings{};
+  settings.disk = DiskSettings{.size_gb = 100, .script = Script{"fill.sh", "x"}};
+  settings.bucket = BucketSettings{};
+  return settings;
+}
+
+Piece piece(Part part, const std::string& name, const std::string& state, const std::string& type, double size) {
+  Piece made;
+  made.part = part;
+  made.name = name;
+  made.zone = "us-central1-b";
+  made.state = state;
+  made.type = type;
+  made.size_gb = size;
+  made.mark = Mark{"e", "me", kNow - 3600, kNow + 7 * 3600};
+  made.hourly = 1;
+  return made;
+}
+
+// All that the settings want, as it is after apply.
+Survey made() {
+  Survey survey;
+  survey.pieces = {piece(Part::kNetwork, "sluice-e-network", "", "", 0),
+                   piece(Part::kFirewall, "sluice-e-internal", "", "", 0),
+                   piece(Part::kFirewall, "sluice-e-ssh", "", "", 0),
+                   piece(Part::kNfs, "sluice-e-nfs", "READY", "BASIC_HDD", 1024),
+                   piece(Part::kDisk, "sluice-e-disk", "READY", "pd-balanced", 100),
+                   piece(Part::kMachine, "sluice-e-machine-0", "RUNNING", "n1-standard-16", 0),
+                   piece(Part::kMachine, "sluice-e-machine-1", "RUNNING", "n1-standard-16", 0),
+                   piece(Part::kBucket, "sluice-p-e", "READY", "STANDARD", 0),
+                   piece(Part::kTpu, "sluice-e-tpu", "READY", "v3-32", 0)};
+  survey.pieces[4].labels = {{kScriptLabel, script_label(wanted())}, {kDataLabel, "ready"}};
+  return survey;
+}
+
+// "delete tpu, create tpu" of what changes something.
+std::string changes(const Plan& plan) {
+  std::vector<std::string> texts;
+  for (const Step& step : plan.steps)
+    if (step.act != Act::kSame && step.act != Act::kKeep && step.act != Act::kDiffers)
+      texts.push_back(base::str(act_name(step.act), " ", step.name));
+  return base::join(texts, ", ");
+}
+
+Plan plan(const Settings& settings, const Survey& survey, PlanOptions::Verb verb = PlanOptions::kApply,
+          std::vector<Part> only = {}) {
+  return plan_changes(settings, survey, {.verb = verb, .only = std::move(only), .now = kNow});
+}
+
+TEST(Plan, OfNothingMakesAllWithTheDearestLast) {
+  const Plan all = plan(wanted(), {});
+  EXPECT_EQ(changes(all),
+            "create sluice-e-network, create sluice-e-internal, create sluice-e-ssh, create sluice-e-nfs, create "
+            "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
+            "sluice-p-e, create sluice-e-tpu");
+  EXPECT_THAT(all.problems, IsEmpty());
+  EXPECT_EQ(all.mark.expires, kNow + 8 * 3600);
+  EXPECT_NEAR(*all.total, *all.hourly * 8, 1e-9);
+  EXPECT_GT(*all.hourly, 32.0);  // 16 chips of v3
+}
+
+TEST(Plan, OfWhatIsThereDoesNothing) {
+  const Plan none = plan(wanted(), made());
+  EXPECT_EQ(changes(none), "");
+  EXPECT_FALSE(none.changes());
+  EXPECT_EQ(none.mark.expires, kNow + 7 * 3600);  // counted from when it was made
+}
+
+TEST(Plan, TheTpuIsReplacedByUpdateAlone) {
+  Settings settings = wanted();
+  settings.tpu->type = "v3-128";
+  EXPECT_EQ(changes(plan(settings, made())), "");
+  EXPECT_EQ(changes(plan(settings, made(), PlanOptions::kUpdate, {Part::kTpu})),
+            "delete sluice-e-tpu, create sluice-e-tpu");
+}
+
+TEST(Plan, WhatAKilledCallLeftIsGoneOnWith) {
+  Survey survey = made();
+  survey.pieces[4].labels.erase(kDataLabel);
+  survey.pieces.push_back(piece(Part::kPrepare, "sluice-e-prepare", "RUNNING", "n1-standard-16", 0));
+  EXPECT_EQ(changes(plan(wanted(), survey)), "fill sluice-e-prepare");
+  survey.pieces[4].labels[kDataLabel] = "ready";
+  EXPECT_EQ(changes(plan(wanted(), survey)), "delete sluice-e-prepare");
+  survey.pieces[8].state = "CREATING";
+  EXPECT_EQ(changes(plan(wanted(), survey)), "delete sluice-e-prepare, create sluice-e-tpu");
+  survey.pieces[8].state = "PREEMPTED";
+  EXPECT_EQ(changes(plan(wanted(), survey)), "delete sluice-e-tpu, delete sluice-e-prepare, create sluice-e-tpu");
+}
+
+TEST(Plan, DisksAndSharesGrowAndDoNotShrink) {
+  Settings settings = wanted();
+  settings.disk->size_gb = 200;
+  settings.nfs->size_gb = 2048;
+  EXPECT_EQ(changes(plan(settings, made())), "grow sluice-e-nfs, grow sluice-e-disk");
+  settings.disk->size_gb = 50;
+  settings.nfs->size_gb = 1024;
+  EXPECT_EQ(changes(plan(settings, made())), "");
+  EXPECT_THAT(plan(settings, made(), PlanOptions::kUpdate, {Part::kDisk}).problems,
+              ElementsAre(HasSubstr("add machines to --only")));
+  EXPECT_EQ(changes(plan(settings, made(), PlanOptions::kUpdate)),
+            "delete sluice-e-tpu, delete sluice-e-machine-0, delete sluice-e-machine-1, delete sluice-e-disk, create "
+            "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
+            "sluice-e-tpu");
+}
+
+TEST(Plan, RefusesWhatIsNotOurs) {
+  Survey survey = made();
+  survey.pieces[4].mark.reset();
+  EXPECT_THAT(plan(wanted(), survey).problems, ElementsAre(HasSubstr("was not made by Sluice")));
+  survey = made();
+  for (Piece& one : survey.pieces) one.mark->owner = "you";
+  EXPECT_THAT(plan(wanted(), survey).problems, ElementsAre(HasSubstr("of you exists")));
+}
+
+TEST(Plan, TimeAndMoney) {
+  Settings settings = wanted();
+  settings.max_cost = 10;
+  EXPECT_THAT(plan(settings, {}).problems, ElementsAre(HasSubstr("more than env.max_cost 10")));
+  settings.max_cost = 1000;
+  EXPECT_THAT(plan(settings, {}).problems, IsEmpty());
+  settings.ttl = "30m";
+  EXPECT_THAT(plan(settings, made()).problems, ElementsAre(HasSubstr("its time has passed")));
+}
+
+TEST(Destroy, InReverseAndSaysWhatStays) {
+  PlanOptions options{.verb = PlanOptions::kDestroy, .now = kNow};
+  Survey survey = made();
+  survey.pieces[7].state = "HOLDS_DATA";
+  EXPECT_EQ(changes(plan_destroy("e", "me", survey, options)),
+            "delete sluice-e-tpu, delete sluice-e-machine-1, delete sluice-e-machine-0, delete sluice-e-disk, delete "
+            "sluice-e-nfs, delete sluice-e-ssh, delete sluice-e-internal, delete sluice-e-network");
+  options.keep = {Part::kNfs};
+  const Plan kept = plan_destroy("e", "me", survey, options);
+  EXPECT_THAT(kept.steps.back().why, HasSubstr("what stays is in it"));
+  EXPECT_THAT(plan_destroy("e", "you", survey, options).problems, ElementsAre(HasSubstr("is me's")));
+  options = {.verb = PlanOptions::kDestroy, .only = {Part::kDisk}, .now = kNow};
+  EXPECT_THAT(plan_destroy("e", "me", survey, options).problems, ElementsAre(HasSubstr("use it: name these too")));
+  options.only = {Part::kBucket};
+  EXPECT_EQ(changes(plan_destroy("e", "me", survey, options)), "delete sluice-p-e");
+  EXPECT_TRUE(plan_destroy("f", "me", survey, options).steps.empty());
+}
+
+}  // namespace
+}  // namespace sluice::provision

@@ -1,0 +1,86 @@
+#include "sluice/provision/environment/settings.h"
+
+#include <gmock/gmock.h>
+
+#include "sluice/base/file.h"
+#include "sluice/provision/environment/names.h"
+
+namespace sluice::provision {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kEnv = "[env]\nname = \"e\"\nproject = \"p\"\nzones = [\"us-central1-a\"]\n";
+
+std::string error_of(const std::string& toml) {
+  const auto settings = settings_of(toml, "x.toml", "/nowhere");
+  return settings ? "" : settings.error().what();
+}
+
+TEST(Settings, AFileOfAllSections) {
+  const auto folder = base::TemporaryDirectory::create();
+  ASSERT_TRUE(base::write_file_atomically(folder->path("fill.sh"), "#!/bin/sh\n"));
+  const auto settings = settings_of(
+      std::string(kEnv) + "ttl = \"8h\"\nmax_cost = 100\nidle = \"30m\"\nssh_from = [\"10.0.0.0/8\"]\n"
+                          "[tpu]\ntype = \"v3-32\"\ncapacity = \"spot\"\nvariables = {A = \"b\"}\n"
+                          "[machines]\n[nfs]\ntier = \"BASIC_SSD\"\nsize = 2560\n"
+                          "[disk]\nsize = 500\nscript = \"fill.sh\"\n[bucket]\n[tasks]\nrun = \"train\"\n",
+      "x.toml", folder->path());
+  ASSERT_TRUE(settings) << settings.error().what();
+  EXPECT_EQ(settings->machines->count, 4);  // cores / 8
+  EXPECT_EQ(settings->tpu->capacity, Capacity::kSpot);
+  EXPECT_EQ(settings->idle, 1800);
+  EXPECT_EQ(settings->disk->script->text, "#!/bin/sh\n");
+  EXPECT_EQ(settings->tasks.at("run"), "train");
+  EXPECT_EQ(disk_type(*settings), "pd-balanced");
+  EXPECT_EQ(bucket_name(*settings), "sluice-p-e");
+}
+
+TEST(Settings, AutomaticMachinesAreOneForEachHost) {
+  for (const auto& [type, count] : {std::pair("v3-32", 4), {"v4-32", 4}, {"v5litepod-16", 4}, {"v5litepod-8", 1}}) {
+    const auto settings =
+        settings_of(std::string(kEnv) + "[tpu]\ntype = \"" + type + "\"\n[machines]\ncount = \"auto\"\n", "x", ".");
+    ASSERT_TRUE(settings) << settings.error().what();
+    EXPECT_EQ(settings->machines->count, count) << type;
+  }
+}
+
+TEST(Settings, ErrorsSayWhere) {
+  EXPECT_THAT(error_of("[env\n"), HasSubstr("x.toml:1: "));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[tpu]\ntipe = \"v3-8\"\n"),
+              HasSubstr("x.toml:6: unknown key tipe in [tpu]; did you mean type?"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[machine]\n"), HasSubstr("did you mean machines?"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[tpu]\ntype = \"v3-31\"\n"), HasSubstr("x.toml:6: tpu.type: "));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[nfs]\nsize = 10\n"), HasSubstr("at least 1024"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[disk]\nsize = 500\n"), HasSubstr("must be filled"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[disk]\nsize = 500\nscript = \"no.sh\"\n"),
+              HasSubstr("disk.script: the script cannot be read"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "max_cost = 5\n"), HasSubstr("needs a ttl"));
+  EXPECT_THAT(error_of("[tpu]\ntype = \"v3-8\"\n"), HasSubstr("[env] is missing"));
+  EXPECT_THAT(error_of("[env]\nname = \"E_1\"\nzones = [\"z\"]\n"), HasSubstr("x.toml:2: env.name"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[tpu]\ntype = \"v3-8\"\ncapacity = \"spto\"\n"),
+              HasSubstr("expected on-demand, spot"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[machines]\ncount = \"auto\"\n"), HasSubstr("give a number"));
+}
+
+TEST(Settings, TheTemplateCanBeRead) {
+  const auto settings = settings_of(settings_template("train", "p", "us-central1-a", "v5litepod-8"), "x", ".");
+  ASSERT_TRUE(settings) << settings.error().what();
+  EXPECT_EQ(settings->name, "train");
+}
+
+TEST(Names, FitForTheLongestEnvironment) {
+  const std::string name(kLongestEnvironmentName, 'e');
+  for (const std::string& one : {network_name(name), firewall_name(name, "internal"), nfs_name(name), disk_name(name),
+                                 prepare_name(name), machine_name(name, 999), tpu_name(name)})
+    EXPECT_TRUE(check_name(one, "the name", 58)) << one;
+  Settings settings;
+  settings.name = name;
+  settings.project = "a-project-with-a-long-name-123";
+  EXPECT_LE(bucket_name(settings).size(), 63U);
+  EXPECT_EQ(parts_of_words({"tpu", "nfs"}, "--only")->size(), 2U);
+  EXPECT_FALSE(parts_of_words({"tpus"}, "--only"));
+}
+
+}  // namespace
+}  // namespace sluice::provision
