@@ -160,9 +160,10 @@ void end_flags(CLI::App& app, RunFlags& flags) {
       ->group("End");
   app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
       ->group("End");
-  app.add_option("--log-bucket", flags.log_bucket,
-                 "gs://BUCKET/PREFIX: the logs go there too, below the run's name, while they grow and at the "
-                 "end")
+  app.add_option(
+         "--log-bucket", flags.log_bucket,
+         "gs://BUCKET/PREFIX: the logs go there too, below the run's name, while they grow and at the "
+         "end")
       ->group("End");
   // Of `sluice keep`, which starts this program: where it is killed, the run ends as by SIGTERM.
   app.add_flag("--end-with-parent", flags.end_with_parent)->group("");
@@ -242,13 +243,15 @@ void choose_port(RunFlags& flags, const std::string& port) {
 // The hosts of a TPU, found by its name.
 void place_on_tpu(RunFlags& flags) {
   if (!flags.job.ssh.config.empty())
-    throw Usage("--ssh-config: with --tpu the configuration is made of what the TPU says; yours, ~/.ssh/config, "
-                "is read behind it");
+    throw Usage(
+        "--ssh-config: with --tpu the configuration is made of what the TPU says; yours, ~/.ssh/config, "
+        "is read behind it");
   WorkerSession session("run", flags.tpu.project, flags.dry_run);
   flags.tpu.user = flags.job.ssh.user;
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags.tpu);
   provision::fill_job(flags.job, chosen.reached, chosen.numbers, std::max(1, flags.per_host));
-  if (flags.per_host > 1 && flags.tpu_topology.empty() && chosen.numbers.size() == chosen.reached.hosts.size())
+  if (flags.per_host > 1 && flags.tpu_topology.empty() &&
+      chosen.numbers.size() == chosen.reached.hosts.size())
     flags.tpu_topology = chosen.reached.slice.type;
 }
 
@@ -306,10 +309,11 @@ size_t count(const CLI::App& app, const char* flag) {
 std::string engine_file(const RunFlags& flags, const CLI::App& app) {
   const std::string engine = flags.sbatch ? "--sbatch" : "--jobset";
   if (flags.sbatch && flags.jobset) throw Usage("--sbatch and --jobset are for two engines: give one");
-  for (const char* flag : {"--hosts", "--processes", "--tpu-topology", "--coordinator", "--ssh-user",
-                           "--ssh-config", "--ssh-option", "--ssh-key", "--tpu", "--zone", "--project", "--worker",
-                           "--log-bucket", "--sync", "--program", "--heartbeat-timeout",
-                           "--lease", "--grace", "--detach", "--dry-run"}) {
+  for (const char* flag : {"--hosts",      "--processes",  "--tpu-topology", "--coordinator",
+                           "--ssh-user",   "--ssh-config", "--ssh-option",   "--ssh-key",
+                           "--tpu",        "--zone",       "--project",      "--worker",
+                           "--log-bucket", "--sync",       "--program",      "--heartbeat-timeout",
+                           "--lease",      "--grace",      "--detach",       "--dry-run"}) {
     if (count(app, flag) > 0)
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));

@@ -17,9 +17,9 @@ namespace {
 std::string run_on(const std::string& name) {
   for (const pod::RunRecord& run : pod::list_runs())
     if (provision::is_config_of(run.job.ssh.config, name)) return run.job.id;
-  throw_error(Code::kNotFound, base::str("no run on the TPU ", name, " is known on this machine (",
-                                         pod::runs_folder(), "); `sluice tpu ps ", name,
-                                         "` shows what runs there"));
+  throw_error(Code::kNotFound,
+              base::str("no run on the TPU ", name, " is known on this machine (", pod::runs_folder(),
+                        "); `sluice tpu ps ", name, "` shows what runs there"));
 }
 
 struct RunFlags {
@@ -30,16 +30,18 @@ struct RunFlags {
 
 Verb logs_verb() {
   auto flags = std::make_shared<RunFlags>();
-  return {.name = "logs",
-          .help = "Print what the workers of the latest run on it wrote",
-          .add_flags =
-              [flags](CLI::App& app) {
-                app.add_option("NAME", flags->name, "The TPU")->required();
-                app.add_option("--worker", flags->worker, "Of this worker alone, without a prefix")
-                    ->default_str("all, merged");
-                app.add_flag("--follow", flags->follow, "Go on until the run ends; Ctrl-C leaves the run alone");
-              },
-          .run = [flags] {
+  return {
+      .name = "logs",
+      .help = "Print what the workers of the latest run on it wrote",
+      .add_flags =
+          [flags](CLI::App& app) {
+            app.add_option("NAME", flags->name, "The TPU")->required();
+            app.add_option("--worker", flags->worker, "Of this worker alone, without a prefix")
+                ->default_str("all, merged");
+            app.add_flag("--follow", flags->follow, "Go on until the run ends; Ctrl-C leaves the run alone");
+          },
+      .run =
+          [flags] {
             return base::value_or_throw(pod::show_logs(run_on(flags->name), flags->worker, flags->follow));
           }};
 }
@@ -48,8 +50,7 @@ Verb attach_verb() {
   auto flags = std::make_shared<RunFlags>();
   return {.name = "attach",
           .help = "Show the output of the latest run on it from now on; Ctrl-C ends the run",
-          .add_flags =
-              [flags](CLI::App& app) { app.add_option("NAME", flags->name, "The TPU")->required(); },
+          .add_flags = [flags](CLI::App& app) { app.add_option("NAME", flags->name, "The TPU")->required(); },
           .run = [flags] { return base::value_or_throw(pod::attach_run(run_on(flags->name))); }};
 }
 
