@@ -92,8 +92,9 @@ std::string explain_ssh(const std::string& host, const std::string& messages) {
     // ssh names the command that removes it.
     const size_t command = messages.find("ssh-keygen -f");
     return base::str("cannot reach ", host, " by ssh: ", kChanged, " (", cause->advice, " with `",
-                     command == std::string::npos ? "ssh-keygen -R " + host
-                                                  : std::string(base::trim(base::split(messages.substr(command), '\n')[0])),
+                     command == std::string::npos
+                         ? "ssh-keygen -R " + host
+                         : std::string(base::trim(base::split(messages.substr(command), '\n')[0])),
                      "`)");
   }
   return base::str("cannot reach ", host, " by ssh: ", line,

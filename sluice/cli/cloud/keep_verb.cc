@@ -27,7 +27,8 @@ void add_flags(CLI::App& app, KeepFlags& flags) {
   add_place_flags(app, flags.tpu);
   app.add_option("--zones", flags.zones, "Where it may be made again: a,b or any; default: where it was");
   app.add_option("--type", flags.type, "Make it of this type if it is not there: v4-32")->group("Making");
-  app.add_option("--runtime", flags.runtime, "Its runtime version; default: the generation's")->group("Making");
+  app.add_option("--runtime", flags.runtime, "Its runtime version; default: the generation's")
+      ->group("Making");
   app.add_flag("--spot", flags.spot, "Spot capacity")->group("Making");
   app.add_option("--ttl", flags.ttl, "Its end, at the latest: 3d, or a time")->group("Making");
   app.add_option("--max-restarts", limits.max_restarts, "Start the run again so often, whatever ended it")
@@ -65,7 +66,8 @@ std::vector<std::string> run_arguments(const std::vector<std::string>& words) {
     const std::string flag = word->substr(0, word->find('='));
     for (const char* own : {"--tpu", "--zone", "--project", "--hosts", "--processes", "--detach", "--dry-run",
                             "--max-restarts", "--sbatch", "--jobset"})
-      if (flag == own) throw Usage(base::str(own, " is not for a run that is kept: `sluice keep` decides it"));
+      if (flag == own)
+        throw Usage(base::str(own, " is not for a run that is kept: `sluice keep` decides it"));
   }
   return {words.begin() + 1, words.end()};
 }
@@ -123,15 +125,18 @@ int keep(const KeepFlags& flags) {
 
 Verb keep_verb() {
   auto flags = std::make_shared<KeepFlags>();
-  return {.name = "keep",
-          .help = "Keep a run going: make its TPU again when it is lost, and resume",
-          .footer =
-              "sluice keep NAME --zones any -- run --sync . -- ./build/train --logdir gs://… --resume\n"
-              "When the TPU is preempted, unhealthy or near its maintenance, or the run fails: SIGTERM for the workers,\n"
-              "which save; node and queue entry are deleted and made again; the run starts again, with SLUICE_RESTART\n"
-              "one higher. The command must resume by itself. Exit status: the run's; 1 at a limit; 130, 143.",
-          .add_flags = [flags](CLI::App& app) { add_flags(app, *flags); },
-          .run = [flags] { return keep(*flags); }};
+  return {
+      .name = "keep",
+      .help = "Keep a run going: make its TPU again when it is lost, and resume",
+      .footer =
+          "sluice keep NAME --zones any -- run --sync . -- ./build/train --logdir gs://… --resume\n"
+          "When the TPU is preempted, unhealthy or near its maintenance, or the run fails: SIGTERM for the "
+          "workers,\n"
+          "which save; node and queue entry are deleted and made again; the run starts again, with "
+          "SLUICE_RESTART\n"
+          "one higher. The command must resume by itself. Exit status: the run's; 1 at a limit; 130, 143.",
+      .add_flags = [flags](CLI::App& app) { add_flags(app, *flags); },
+      .run = [flags] { return keep(*flags); }};
 }
 
 }  // namespace sluice::cli

@@ -1,6 +1,6 @@
 #include "sluice/cli/cloud/log_copy.h"
 
-#include <signal.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,8 +15,8 @@
 namespace sluice::cli {
 namespace {
 
-constexpr double kSeconds = 15;       // between two copies
-constexpr double kLastCopy = 300;     // the client waits so long for the end of the last one
+constexpr double kSeconds = 15;    // between two copies
+constexpr double kLastCopy = 300;  // the client waits so long for the end of the last one
 constexpr const char* kVerb = "copy-logs";
 
 std::string own_program() {
@@ -35,14 +35,15 @@ struct CopyFlags {
 void leave() {
   if (::fork() != 0) ::_exit(0);
   ::setsid();
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
 }
 
 }  // namespace
 
 int with_log_copy(const std::string& bucket, const pod::Job& job, const std::function<int()>& run) {
   if (bucket.empty()) return run();
-  base::value_or_throw(
-      provision::begin_log_bucket(bucket, job.id, static_cast<int>(job.workers.size())));
+  base::value_or_throw(provision::begin_log_bucket(bucket, job.id, static_cast<int>(job.workers.size())));
   base::value_or_throw(base::make_directories(pod::run_folder(job.id)));
   std::vector<std::string> command = {own_program(), "run", kVerb, job.id, bucket};
   if (job.detached) {

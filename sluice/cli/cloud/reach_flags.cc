@@ -10,9 +10,10 @@ namespace sluice::cli {
 
 void add_place_flags(CLI::App& app, TpuFlags& flags, const std::string& group) {
   app.add_option("--zone", flags.zone, "Zone of the TPU; default: looked for in all")->group(group);
-  app.add_option("--project", flags.project,
-                 "Google Cloud project; default: $SLUICE_GOOGLE_PROJECT, $GOOGLE_CLOUD_PROJECT, gcloud's, the "
-                 "credentials' or the machine's")
+  app.add_option(
+         "--project", flags.project,
+         "Google Cloud project; default: $SLUICE_GOOGLE_PROJECT, $GOOGLE_CLOUD_PROJECT, gcloud's, the "
+         "credentials' or the machine's")
       ->group(group);
 }
 

@@ -30,9 +30,11 @@ void add_checkpoint(pod::Job& job, const std::string& bucket) {
   const auto objects = base::value_or_throw(storage->list(bucket, ""));
   const std::string checkpoint = provision::latest_checkpoint(bucket, objects);
   if (checkpoint.empty())
-    throw_error(Code::kNotFound,
-                base::str("there is no checkpoint in gs://", bucket, " to resume from (neither an object `last`, as "
-                          "`sluice train --logdir gs://…` writes it, nor a name with checkpoint or ckpt in it)"));
+    throw_error(
+        Code::kNotFound,
+        base::str("there is no checkpoint in gs://", bucket,
+                  " to resume from (neither an object `last`, as "
+                  "`sluice train --logdir gs://…` writes it, nor a name with checkpoint or ckpt in it)"));
   std::fprintf(stderr, "sluice task: resuming from %s\n", checkpoint.c_str());
   job.environment.emplace_back("CHECKPOINT", checkpoint);
 }
@@ -42,7 +44,8 @@ int run_task(TaskFlags& flags) {
   const auto line = provision::task_line(settings.tasks, flags.task);
   if (!line) throw Usage(line.error().what());
   if (!settings.tpu)
-    throw Usage(base::str(flags.file, " has no section [tpu]: tasks run on the workers of the environment's TPU"));
+    throw Usage(
+        base::str(flags.file, " has no section [tpu]: tasks run on the workers of the environment's TPU"));
   flags.tpu.name = provision::tpu_name(settings.name);
   if (flags.tpu.project.empty()) flags.tpu.project = settings.project;
   pod::Job& job = flags.job;
@@ -72,9 +75,13 @@ Verb task_run_verb() {
   auto flags = std::make_shared<TaskFlags>();
   return {.name = "run",
           .help = "Run a task on all workers of the environment's TPU",
-          .footer = "The command lines are in the environment's file, section [tasks]; sh runs them in the home folder of\n"
-                    "every worker, with BUCKET=gs://… of the environment. update without a line: git pull --ff-only in\n"
-                    "every repository there. resume without a line: that of run; CHECKPOINT is the latest one in the bucket.",
+          .footer =
+              "The command lines are in the environment's file, section [tasks]; sh runs them in the home "
+              "folder of\n"
+              "every worker, with BUCKET=gs://… of the environment. update without a line: git pull "
+              "--ff-only in\n"
+              "every repository there. resume without a line: that of run; CHECKPOINT is the latest one in "
+              "the bucket.",
           .add_flags =
               [flags](CLI::App& app) {
                 app.add_option("TASK", flags->task, "install, test, update, run or resume")->required();
@@ -84,8 +91,10 @@ Verb task_run_verb() {
                     ->check(CLI::NonNegativeNumber);
                 app.add_flag("--detach", flags->job.detached,
                              "Return when all workers run; they go on without this terminal");
-                app.add_flag("--dry-run", flags->dry_run, "Print the exact commands and scripts, and run nothing");
-                app.add_option("--log-bucket", flags->log_bucket, "gs://BUCKET/PREFIX: the logs go there too");
+                app.add_flag("--dry-run", flags->dry_run,
+                             "Print the exact commands and scripts, and run nothing");
+                app.add_option("--log-bucket", flags->log_bucket,
+                               "gs://BUCKET/PREFIX: the logs go there too");
                 add_worker_flag(app, flags->tpu, "all");
                 add_place_flags(app, flags->tpu);
                 add_ssh_flags(app, flags->tpu);
@@ -96,7 +105,8 @@ Verb task_run_verb() {
 }  // namespace
 
 Verb task_verb() {
-  return {.name = "task", .help = "The tasks of an environment: install, test, update, run, resume",
+  return {.name = "task",
+          .help = "The tasks of an environment: install, test, update, run, resume",
           .verbs = {task_run_verb()}};
 }
 

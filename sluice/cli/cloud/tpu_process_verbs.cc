@@ -67,7 +67,9 @@ int run_ps(const TpuFlags& flags, bool as_json) {
       }
       for (const auto& run : uses[i]->workers) {
         entry["runs"].push_back({{"run", run.run}, {"place", run.place}});
-        if (!as_json) std::printf("%-6d %8s %-10s %-9s %-22s run %s, %s\n", worker, "", "", "", "", run.run.c_str(), run.place.c_str());
+        if (!as_json)
+          std::printf("%-6d %8s %-10s %-9s %-22s run %s, %s\n", worker, "", "", "", "", run.run.c_str(),
+                      run.place.c_str());
       }
     }
     all.push_back(std::move(entry));
@@ -134,8 +136,7 @@ int run_kill(const TpuFlags& flags, const KillFlags& kill) {
     }
   }
   std::fflush(stdout);
-  if (others > 0)
-    std::fprintf(stderr, "sluice tpu kill: %zu of these are other users' and stay\n", others);
+  if (others > 0) std::fprintf(stderr, "sluice tpu kill: %zu of these are other users' and stay\n", others);
   if (own.empty()) {
     std::fprintf(stderr, "sluice tpu kill: nothing of yours holds a chip\n");
     return silent == 0 ? 0 : 1;
@@ -145,7 +146,8 @@ int run_kill(const TpuFlags& flags, const KillFlags& kill) {
     return 1;
   }
   bool all_ended = silent == 0;
-  for (const auto& [at, processes] : own) all_ended &= end_processes(chosen, flags, at, processes, kill.grace);
+  for (const auto& [at, processes] : own)
+    all_ended &= end_processes(chosen, flags, at, processes, kill.grace);
   return all_ended ? 0 : 1;
 }
 
@@ -202,7 +204,8 @@ int run_guard(TpuFlags& flags, const GuardFlags& guard) {
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
   const auto settings = guard_settings(chosen.reached.slice, guard);
   const auto answers = provision::run_scripts(
-      job_of(chosen, flags), provision::guard_script(settings, guard.stop ? "stop" : "start"), kAnswerSeconds);
+      job_of(chosen, flags), provision::guard_script(settings, guard.stop ? "stop" : "start"),
+      kAnswerSeconds);
   if (answers.front().unreachable) throw_error(Code::kUnavailable, answers.front().messages);
   if (guard.stop) return answers.front().status == 0 ? 0 : 1;
   const std::string warning = base::value_or_throw(provision::read_guard_answer(answers.front().messages));
@@ -214,20 +217,23 @@ int run_guard(TpuFlags& flags, const GuardFlags& guard) {
 Verb guard_verb() {
   auto flags = std::make_shared<TpuFlags>();
   auto guard = std::make_shared<GuardFlags>();
-  return {.name = "guard",
-          .help = "Delete the TPU when its time is over or it is idle, without any client",
-          .footer = "A timer on worker 0 deletes it with the TPU's own service account, which needs the permission\n"
-                    "tpu.nodes.delete. Idle: no process holds a chip of worker 0, and no worker of `sluice run` is there.",
-          .add_flags =
-              [flags, guard](CLI::App& app) {
-                app.add_option("NAME", flags->name, "The TPU")->required();
-                app.add_option("--ttl", guard->ttl, "From now on, 8h, or until a time, 2026-11-26T08:00:00Z");
-                app.add_option("--idle", guard->idle, "Unused for so long: 30m");
-                app.add_flag("--stop", guard->stop, "End the timer");
-                add_place_flags(app, *flags);
-                add_ssh_flags(app, *flags);
-              },
-          .run = [flags, guard] { return run_guard(*flags, *guard); }};
+  return {
+      .name = "guard",
+      .help = "Delete the TPU when its time is over or it is idle, without any client",
+      .footer =
+          "A timer on worker 0 deletes it with the TPU's own service account, which needs the permission\n"
+          "tpu.nodes.delete. Idle: no process holds a chip of worker 0, and no worker of `sluice run` is "
+          "there.",
+      .add_flags =
+          [flags, guard](CLI::App& app) {
+            app.add_option("NAME", flags->name, "The TPU")->required();
+            app.add_option("--ttl", guard->ttl, "From now on, 8h, or until a time, 2026-11-26T08:00:00Z");
+            app.add_option("--idle", guard->idle, "Unused for so long: 30m");
+            app.add_flag("--stop", guard->stop, "End the timer");
+            add_place_flags(app, *flags);
+            add_ssh_flags(app, *flags);
+          },
+      .run = [flags, guard] { return run_guard(*flags, *guard); }};
 }
 
 }  // namespace

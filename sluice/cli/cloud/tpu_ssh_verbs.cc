@@ -24,8 +24,8 @@ namespace {
 constexpr double kFarewell = 10;  // seconds after Ctrl-C in which the command there ends
 constexpr size_t kCopiesAtOnce = 8;
 
-// The command behind it cannot outlive this connection: at the end of the script's input, which comes when this
-// program or its machine is gone too, it and all of its process group are ended.
+// The command behind it cannot outlive this connection: at the end of the script's input, which comes when
+// this program or its machine is gone too, it and all of its process group are ended.
 constexpr char kContained[] = R"SH(exec 3<&0
 setsid sh -c "$command" </dev/null 3<&- &
 group=$!
@@ -117,9 +117,10 @@ Verb ssh_verb() {
   auto words = std::make_shared<std::vector<std::string>>();
   return {.name = "ssh",
           .help = "A shell, or a command, on workers",
-          .footer = "sluice tpu ssh NAME                          a shell on worker 0\n"
-                    "sluice tpu ssh NAME --worker all -- COMMAND…  on all, as `sluice tpu run` does\n"
-                    "One word behind -- is a line for the shell there; several are a command and its arguments.",
+          .footer =
+              "sluice tpu ssh NAME                          a shell on worker 0\n"
+              "sluice tpu ssh NAME --worker all -- COMMAND…  on all, as `sluice tpu run` does\n"
+              "One word behind -- is a line for the shell there; several are a command and its arguments.",
           .add_flags =
               [flags, words](CLI::App& app) {
                 app.add_option("NAME", flags->name, "[USER@]NAME of the TPU")->required();
@@ -166,7 +167,7 @@ Copy copy_of(const std::vector<std::string>& arguments, TpuFlags& flags) {
 std::vector<std::string> scp_command(const Copy& copy, const ChosenWorkers& chosen, const TpuFlags& flags,
                                      int worker) {
   const std::string& host = chosen.reached.hosts[static_cast<size_t>(worker)];
-  std::vector<std::string> command = {"scp", "-F", chosen.reached.ssh_config, "-r", "-p", "-q",
+  std::vector<std::string> command = {"scp", "-F",           chosen.reached.ssh_config, "-r", "-p", "-q",
                                       "-o",  "BatchMode=yes"};
   for (const std::string& option : flags.options) command.insert(command.end(), {"-o", option});
   command.emplace_back("--");
@@ -192,8 +193,8 @@ int run_scp(TpuFlags& flags, const std::vector<std::string>& arguments) {
   while (next < chosen.numbers.size() || !running.empty()) {
     while (next < chosen.numbers.size() && running.size() < kCopiesAtOnce) {
       const int worker = chosen.numbers[next++];
-      running.emplace_back(worker, base::value_or_throw(base::Process::start(
-                                       scp_command(copy, chosen, flags, worker), {})));
+      running.emplace_back(
+          worker, base::value_or_throw(base::Process::start(scp_command(copy, chosen, flags, worker), {})));
     }
     const int worker = running.front().first;
     const base::ExitStatus status = running.front().second.wait();
@@ -210,8 +211,9 @@ Verb scp_verb() {
   auto arguments = std::make_shared<std::vector<std::string>>();
   return {.name = "scp",
           .help = "Copy files and folders to workers, or from them",
-          .footer = "sluice tpu scp FILE FOLDER NAME:PATH --worker all   to all workers\n"
-                    "sluice tpu scp NAME:PATH . --worker 0,1            into worker-0 and worker-1 here",
+          .footer =
+              "sluice tpu scp FILE FOLDER NAME:PATH --worker all   to all workers\n"
+              "sluice tpu scp NAME:PATH . --worker 0,1            into worker-0 and worker-1 here",
           .add_flags =
               [flags, arguments](CLI::App& app) {
                 app.add_option("PATHS", *arguments, "FROM… TO; [USER@]NAME:PATH is on the TPU")->required();

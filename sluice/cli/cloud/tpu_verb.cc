@@ -338,16 +338,16 @@ Verb quota_verb() {
 }  // namespace
 
 Verb tpu_verb() {
-  std::vector<Verb> verbs = {tpu_create_verb(),
-                             list_verb(),
-                             show_verb(),
-                             wait_verb(),
-                             switch_verb("start", "Start a slice that was stopped", provision::start_slice),
-                             switch_verb("stop", "Stop a slice of one host: it keeps its disk",
-                                         provision::stop_slice),
-                             delete_verb(),
-                             types_verb(),
-                             quota_verb()};
+  std::vector<Verb> verbs = {
+      tpu_create_verb(),
+      list_verb(),
+      show_verb(),
+      wait_verb(),
+      switch_verb("start", "Start a slice that was stopped", provision::start_slice),
+      switch_verb("stop", "Stop a slice of one host: it keeps its disk", provision::stop_slice),
+      delete_verb(),
+      types_verb(),
+      quota_verb()};
   for (Verb& verb : tpu_remote_verbs()) verbs.push_back(std::move(verb));
   return {.name = "tpu",
           .help = "Make, list and delete TPU slices in Google's cloud, and work on their hosts",

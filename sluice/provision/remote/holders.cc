@@ -6,8 +6,8 @@
 namespace sluice::provision {
 namespace {
 
-// A chip by the end of its path, so that a container's view of it counts too. Where users are not root, sudo is asked,
-// as only root sees what other users' processes have open.
+// A chip by the end of its path, so that a container's view of it counts too. Where users are not root, sudo
+// is asked, as only root sees what other users' processes have open.
 constexpr char kFindHolders[] = R"SH(
 if [ "$(id -u)" = 0 ]; then as_root() { "$@"; }
 elif sudo -n true 2>/dev/null; then as_root() { sudo -n "$@"; }
@@ -61,7 +61,8 @@ bool read_process(const std::vector<std::string>& words, const std::string& line
   holder.own = words[2] == "1";
   holder.user = words[3];
   size_t at = 0;
-  for (int word = 0; word < 5 && at != std::string::npos; ++word) at = line.find(' ', at + (word > 0 ? 1 : 0));
+  for (int word = 0; word < 5 && at != std::string::npos; ++word)
+    at = line.find(' ', at + (word > 0 ? 1 : 0));
   holder.command = at == std::string::npos ? "" : std::string(base::trim(line.substr(at)));
   return true;
 }

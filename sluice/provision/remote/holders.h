@@ -10,11 +10,11 @@ namespace sluice::provision {
 
 struct Holder {
   int process = 0;
-  bool own = false;       // of the user that looked
+  bool own = false;  // of the user that looked
   std::string user;
-  double started = 0;     // seconds since 1970, by the host's clock
+  double started = 0;                // seconds since 1970, by the host's clock
   std::vector<std::string> devices;  // "/dev/accel0"; "/tmp/libtpu_lockfile" stands for all chips
-  std::string command;    // the first 300 bytes
+  std::string command;               // the first 300 bytes
 };
 
 // A worker of `sluice run` with its supervisor.

@@ -150,8 +150,8 @@ base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceO
     SLUICE_TRY(wish, wish_of_text(*text));
   }
   if (!wish)
-    return base::fail(Code::kNotFound, found.error().what(), "; make it first (`sluice tpu create ", options.name,
-                      " …`), or say with --type and --zones what to make");
+    return base::fail(Code::kNotFound, found.error().what(), "; make it first (`sluice tpu create ",
+                      options.name, " …`), or say with --type and --zones what to make");
   if (!options.zones.empty()) wish->zones = options.zones;
   SLUICE_OK(base::make_directories(base::parent_path(record)));
   SLUICE_OK(base::write_file_atomically(record, text_of_wish(*wish) + "\n"));

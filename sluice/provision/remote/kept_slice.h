@@ -23,11 +23,11 @@ std::string text_of_wish(const SliceWish& wish);
 base::Result<SliceWish> wish_of_text(const std::string& text);
 
 struct KeptSliceOptions {
-  std::string name, zone;           // zone "": found in any
-  std::vector<std::string> zones;   // in which it may be made again; empty: where it was
-  std::optional<SliceWish> wish;    // to make it where it is not there and never was
-  double capacity_seconds = 600;    // that one hunt goes on before it is told of
-  double notice_seconds = 300;      // before maintenance
+  std::string name, zone;          // zone "": found in any
+  std::vector<std::string> zones;  // in which it may be made again; empty: where it was
+  std::optional<SliceWish> wish;   // to make it where it is not there and never was
+  double capacity_seconds = 600;   // that one hunt goes on before it is told of
+  double notice_seconds = 300;     // before maintenance
   // The program and "run", and what follows in the user's words.
   std::vector<std::string> command, arguments;
 };

@@ -12,7 +12,7 @@
 namespace sluice::provision {
 namespace {
 
-constexpr std::uint64_t kPiece = 16 << 20;      // bytes at once in memory
+constexpr std::uint64_t kPiece = 16 << 20;  // bytes at once in memory
 constexpr double kUnattendedSeconds = 600;
 constexpr double kLook = 0.5;  // seconds between two looks whether the run is over
 
@@ -84,7 +84,8 @@ base::Status LogBucket::append(const cloud::GsName& name, Object& object, const 
 base::Result<cloud::GsName> log_target(const std::string& url, const std::string& run) {
   const auto name = cloud::parse_gs(url);
   if (!name)
-    return base::fail(Code::kInvalidArgument, "--log-bucket ", url, ": expected gs://BUCKET or gs://BUCKET/PREFIX");
+    return base::fail(Code::kInvalidArgument, "--log-bucket ", url,
+                      ": expected gs://BUCKET or gs://BUCKET/PREFIX");
   std::string prefix = name->object;
   while (prefix.ends_with('/')) prefix.pop_back();
   return cloud::GsName{name->bucket, prefix.empty() ? run : base::str(prefix, '/', run)};
@@ -104,14 +105,17 @@ base::Status copy_logs(const std::string& url, const std::string& run, double se
   SLUICE_TRY(const cloud::GsName target, log_target(url, run));
   SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
   LogBucket bucket(*storage, pod::run_folder(run), target);
-  double copied = base::monotonic_seconds(), attended = copied;
+  double copied = base::monotonic_seconds(), attended = copied, asked = copied;
   bool has_complained = false;
   while (true) {
     const auto record = pod::load(run);
     const double now = base::monotonic_seconds();
-    if (pod::is_attended(run)) attended = now;
-    if ((record && record->is_over() && !pod::is_attended(run)) || now - attended > kUnattendedSeconds)
-      return bucket.copy();
+    // Seldom: who asks holds the run's lock for a moment, in which no client could take it.
+    if (now - asked > kUnattendedSeconds / 10) {
+      asked = now;
+      if (pod::is_attended(run)) attended = now;
+    }
+    if ((record && record->is_over()) || now - attended > kUnattendedSeconds) return bucket.copy();
     if (now - copied >= seconds) {
       copied = now;
       const auto done = bucket.copy();

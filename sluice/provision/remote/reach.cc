@@ -34,18 +34,21 @@ std::string entry_of(const google::Texts& metadata, const std::string& name) {
 
 google::Done check_up(const Slice& slice) {
   if (slice.compute)
-    return google::failed(Kind::kInvalid, Code::kUnimplemented, slice.name, " (", slice.type,
-                          ") is a group of Compute Engine instances: reach them by `gcloud compute config-ssh` "
-                          "and `sluice run --hosts …`, in the order in which `sluice tpu show` has them");
+    return google::failed(
+        Kind::kInvalid, Code::kUnimplemented, slice.name, " (", slice.type,
+        ") is a group of Compute Engine instances: reach them by `gcloud compute config-ssh` "
+        "and `sluice run --hosts …`, in the order in which `sluice tpu show` has them");
   if (slice.ready() && !slice.nodes.empty()) return {};
   const bool dead = is_dead(slice.state);
   return google::failed(Kind::kWrongState, Code::kFailedPrecondition, slice.name, " in ", slice.zone, " is ",
                         slice.state, ", expected READY: ",
-                        dead ? "it never will be again; delete it and make another, or let `sluice keep` do so"
-                             : base::str("`sluice tpu wait ", slice.name, "` waits for it"));
+                        dead
+                            ? "it never will be again; delete it and make another, or let `sluice keep` do so"
+                            : base::str("`sluice tpu wait ", slice.name, "` waits for it"));
 }
 
-// Of the project; nothing where the caller may not read it or has no Compute Engine, as the node's own will do.
+// Of the project; nothing where the caller may not read it or has no Compute Engine, as the node's own will
+// do.
 google::Texts project_metadata(Cloud& cloud) {
   google::Texts metadata;
   const auto project = cloud.compute().project_json();
@@ -57,11 +60,14 @@ google::Texts project_metadata(Cloud& cloud) {
 
 google::Done refuse_os_login(const Slice& slice, const ReachOptions& options, const KeyPair& key) {
   if (!options.user.empty()) return {};  // whoever names the account has seen to its keys
-  return google::failed(Kind::kForbidden, Code::kFailedPrecondition, slice.name,
-                        " demands OS Login (enable-oslogin=TRUE in its metadata or the project's): keys in metadata "
-                        "count for nothing there. Give your account the key with `gcloud compute os-login ssh-keys "
-                        "add --key-file=", key.path, ".pub`, and name the account: `--ssh-user` with what `gcloud "
-                        "compute os-login describe-profile` says");
+  return google::failed(
+      Kind::kForbidden, Code::kFailedPrecondition, slice.name,
+      " demands OS Login (enable-oslogin=TRUE in its metadata or the project's): keys in metadata "
+      "count for nothing there. Give your account the key with `gcloud compute os-login ssh-keys "
+      "add --key-file=",
+      key.path,
+      ".pub`, and name the account: `--ssh-user` with what `gcloud "
+      "compute os-login describe-profile` says");
 }
 
 google::Done add_key(Cloud& cloud, const google::Node& node, const std::string& user, const KeyPair& key) {
@@ -148,10 +154,11 @@ google::Done learn_keys_of(Cloud& cloud, const google::Node& node, std::string& 
     missing = std::move(still);
     if (missing.empty()) break;
     if (cloud.api->clock().now() >= until)
-      return google::failed(Kind::kOther, Code::kUnavailable, "the workers ", base::join(missing, ", "), " of ",
-                            node.id, " have published no host keys (guest attributes hostkeys/), so that nobody "
-                            "could tell them from an impostor. Metadata enable-guest-attributes=TRUE lets them; "
-                            "or, if you trust the network now: --ssh-option StrictHostKeyChecking=accept-new");
+      return google::failed(
+          Kind::kOther, Code::kUnavailable, "the workers ", base::join(missing, ", "), " of ", node.id,
+          " have published no host keys (guest attributes hostkeys/), so that nobody "
+          "could tell them from an impostor. Metadata enable-guest-attributes=TRUE lets them; "
+          "or, if you trust the network now: --ssh-option StrictHostKeyChecking=accept-new");
     cloud.api->clock().sleep(2, cloud.cancelled);
   }
   return {};
@@ -192,9 +199,10 @@ SshSettings settings_of(const Slice& slice, const google::Node& node, size_t fir
 void warn_of_internal_addresses(Cloud& cloud, const Slice& slice) {
   for (const google::Endpoint& endpoint : slice.hosts()) {
     if (!endpoint.external_ip.empty()) continue;
-    cloud.say(base::str(slice.name, " has no external addresses: connecting to the internal ones, which works inside "
-                                    "its network. From outside: through a machine there (--ssh-option "
-                                    "ProxyJump=MACHINE), or IAP's tunnel with --ssh-option ProxyCommand"));
+    cloud.say(base::str(slice.name,
+                        " has no external addresses: connecting to the internal ones, which works inside "
+                        "its network. From outside: through a machine there (--ssh-option "
+                        "ProxyJump=MACHINE), or IAP's tunnel with --ssh-option ProxyCommand"));
     return;
   }
 }
@@ -210,7 +218,8 @@ bool is_config_of(const std::string& ssh_config, const std::string& name) {
   return ssh_config.starts_with(reach_folder() + "/") && ssh_config.ends_with("." + name + "/ssh_config");
 }
 
-google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name, const ReachOptions& options) {
+google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name,
+                                          const ReachOptions& options) {
   ReachedSlice reached;
   GOOGLE_TRY(reached.slice, find_slice(cloud, name, options.zone));
   const Slice& slice = reached.slice;

@@ -126,7 +126,8 @@ TEST(SshConfig, AsSshReadsIt) {
 
 TEST(Holders, OfAHostsAnswer) {
   const auto use = parse_host_use(
-      "partial\ndevice 12 /dev/accel0\ndevice 12 /dev/accel1\ndevice 12 /dev/accel0\nprocess 12 1 me 1700000000 "
+      "partial\ndevice 12 /dev/accel0\ndevice 12 /dev/accel1\ndevice 12 /dev/accel0\nprocess 12 1 me "
+      "1700000000 "
       "python3 train.py --lr  0.1 \nworker 1121-140359-k3xa 0-2\n");
   ASSERT_TRUE(use) << use.error().what();
   EXPECT_FALSE(use->sees_all);
@@ -148,8 +149,10 @@ TEST(Guard, SaysWhatItLacks) {
   EXPECT_EQ(*read_guard_answer("sluice-guard up\n"), "");
   EXPECT_THAT(*read_guard_answer("sluice-guard lacks tpu.nodes.delete x@y\nsluice-guard up\n"),
               HasSubstr("x@y lacks tpu.nodes.delete"));
-  EXPECT_THAT(*read_guard_answer("sluice-guard unknown no account\nsluice-guard up\n"), HasSubstr("no account"));
-  EXPECT_THAT(read_guard_answer("sluice-guard lost cannot create /x\n").error().what(), HasSubstr("cannot create /x"));
+  EXPECT_THAT(*read_guard_answer("sluice-guard unknown no account\nsluice-guard up\n"),
+              HasSubstr("no account"));
+  EXPECT_THAT(read_guard_answer("sluice-guard lost cannot create /x\n").error().what(),
+              HasSubstr("cannot create /x"));
   EXPECT_THAT(read_guard_answer("sh: syntax error\n").error().what(), HasSubstr("syntax error"));
 }
 
@@ -185,7 +188,8 @@ TEST(Tasks, TheLatestCheckpoint) {
   EXPECT_EQ(latest_checkpoint("b", {object("runs/one/last", "900"), object("runs/two/last", "1000"),
                                     object("runs/three/checkpoint.pt", "2000"), object("blast", "3000")}),
             "gs://b/runs/two");
-  EXPECT_EQ(latest_checkpoint("b", {object("x/ckpt-1/a", "5"), object("x/ckpt-2/a", "6")}), "gs://b/x/ckpt-2");
+  EXPECT_EQ(latest_checkpoint("b", {object("x/ckpt-1/a", "5"), object("x/ckpt-2/a", "6")}),
+            "gs://b/x/ckpt-2");
   EXPECT_EQ(latest_checkpoint("b", {object("last", "5")}), "gs://b");
 }
 

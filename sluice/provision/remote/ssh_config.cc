@@ -13,9 +13,9 @@ std::string ssh_config(const std::vector<SshSettings>& nodes) {
   for (const SshSettings& node : nodes) {
     for (size_t i = 0; i < node.workers.size(); ++i) {
       const int worker = static_cast<int>(i);
-      text += base::str("Host ", host_name(node.node, node.first + worker), "\n  HostName ",
-                        node.workers[i].connect, "\n  HostKeyAlias ", host_key_alias(node.node_id, worker),
-                        '\n');
+      text +=
+          base::str("Host ", host_name(node.node, node.first + worker), "\n  HostName ",
+                    node.workers[i].connect, "\n  HostKeyAlias ", host_key_alias(node.node_id, worker), '\n');
     }
   }
   text += base::str("Host ", all.node, "-w-*\n  User \"", all.user, "\"\n  IdentityFile \"", all.key,

@@ -23,7 +23,8 @@ struct SshSettings {
 // The name by which ssh knows a worker in that file: "v4-w-0".
 std::string host_name(const std::string& node, int worker);
 
-// `nodes`: at least one. Our settings come first and win; the user's own file follows (jump hosts, proxies), and the system's.
+// `nodes`: at least one. Our settings come first and win; the user's own file follows (jump hosts, proxies),
+// and the system's.
 std::string ssh_config(const std::vector<SshSettings>& nodes);
 
 }  // namespace sluice::provision

@@ -6,7 +6,8 @@ namespace sluice::provision {
 namespace {
 
 constexpr char kUpdate[] =
-    "for repository in */.git; do [ ! -e \"$repository\" ] || git -C \"${repository%/.git}\" pull --ff-only || exit; "
+    "for repository in */.git; do [ ! -e \"$repository\" ] || git -C \"${repository%/.git}\" pull --ff-only "
+    "|| exit; "
     "done";
 
 bool is_last(const std::string& name) { return name == "last" || name.ends_with("/last"); }
@@ -22,11 +23,13 @@ bool is_earlier(const cloud::ObjectFacts& a, const cloud::ObjectFacts& b) {
 
 }  // namespace
 
-base::Result<std::string> task_line(const std::map<std::string, std::string>& tasks, const std::string& name) {
+base::Result<std::string> task_line(const std::map<std::string, std::string>& tasks,
+                                    const std::string& name) {
   const std::vector<std::string> names = {"install", "test", "update", "run", "resume"};
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     const std::string near = base::nearest(name, names);
-    return base::fail(Code::kInvalidArgument, "there is no task ", name, ": they are ", base::join(names, ", "),
+    return base::fail(Code::kInvalidArgument, "there is no task ", name, ": they are ",
+                      base::join(names, ", "),
                       near.empty() ? std::string() : base::str("; did you mean ", near, "?"));
   }
   auto line = tasks.find(name);
