@@ -1,6 +1,6 @@
 // Matches dot_general of two matrices, [m, k] and [k, n], or of two batches of them, for which the target has
 // a kernel. Makes "sluice_product" (stablehlo/kernel_library.h). A transposed operand is read as it lies in
-// memory: the transpose is an attribute of the call.
+// memory: the transpose is an attribute of the call, also where it stands before the loop of the product.
 #include <utility>
 
 #include "sluice/patterns/product_call.h"
@@ -36,7 +36,7 @@ bool is_product_of_matrices(const Operation& op) {
 }  // namespace
 
 void product(Rewriter& r, const KernelLibrary& kernels) {
-  r.each([&](const Operation& op) -> Values {
+  const auto pattern = [&](const Operation& op) -> Values {
     if (!op.is("stablehlo.dot_general") || !is_product_of_matrices(op)) return {};
     const Value a = op.operands[0], b = op.operands[1];
     if (!all_f32({a, b, op.results[0]})) return {};
@@ -49,7 +49,9 @@ void product(Rewriter& r, const KernelLibrary& kernels) {
     call.transposed_a = found.transposed_a;
     call.transposed_b = found.transposed_b;
     return kernels.has(call) ? Values{call_product(r.b, found)} : Values{};
-  });
+  };
+  r.each(pattern);
+  r.each_in_loops(pattern);  // the steps of recurrent layers
 }
 
 }  // namespace sluice::patterns
