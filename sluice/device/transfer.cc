@@ -83,10 +83,10 @@ namespace {
 // The results of one element that are pending beside the one that is read: what a program reads behind it is
 // likely among them. Numbers that are kept from step to step (a count of batches) are not.
 std::vector<at::Tensor> numbers_beside(const Operand& read) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMaxNumbers = 8;
   Trace& trace = Trace::get();
   std::vector<Ref> found;
-  for (LazyStorage* s = trace.first_pending(); s != nullptr && found.size() < kMost; s = s->next) {
+  for (LazyStorage* s = trace.first_pending(); s != nullptr && found.size() < kMaxNumbers; s = s->next) {
     const bool kept = s->replaced_leaf != LazyStorage::kNoLeaf || s->name != 0 || s->label != 0;
     if (kept || s->type->type.numel() != 1 || s->ref == read.ref) continue;
     if (std::find(found.begin(), found.end(), s->ref) == found.end()) found.push_back(s->ref);

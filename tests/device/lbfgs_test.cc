@@ -10,7 +10,7 @@ using torch::Tensor;
 using torch::optim::LBFGS;
 using Options = torch::optim::LBFGSOptions;
 
-// A regression whose curvatures differ a thousandfold, so that the history matters.
+// A minimum whose curvatures differ a thousandfold, so that the history matters.
 struct Problem {
   explicit Problem(torch::Device device, const Options& options)
       : weight(ramp({6}, 0.1).to(device).requires_grad_()),
@@ -22,7 +22,7 @@ struct Problem {
     return optimizer.step([this] {
       ++evaluations;
       optimizer.zero_grad();
-      const Tensor far = torch::tanh((weight - 0.5) * scale * 0.3) + bias.sum() * 0.1;
+      const Tensor far = (weight - 0.5) * scale * 0.3 + bias.sum() * 0.1;
       Tensor loss = far.pow(2).sum() + (weight - 0.3).pow(4).sum() + (bias - 1).pow(2).sum();
       loss.backward();
       return loss;

@@ -33,7 +33,7 @@ using Closure = std::function<Tensor()>;
 using State = torch::optim::LBFGSParamState;
 using Options = torch::optim::LBFGSOptions;
 
-constexpr double kLeastCurvature = 1e-10;  // of a pair that is kept
+constexpr double kMinCurvature = 1e-10;  // of a pair that is kept
 
 Tensor direction_of(const Tensor& gradient, const Tensor& steps, const Tensor& changes, const Tensor& inverse,
                     const Tensor& scale) {
@@ -153,14 +153,14 @@ class WolfeSearch {
 
   Point from(double t) {
     const bool done = bracket(t);
-    if (!done && searched_ < kMost) narrow();
+    if (!done && searched_ < kMaxEvaluations) narrow();
     return ends_[low_];
   }
   int64_t evaluations() const { return evaluations_; }
 
  private:
-  static constexpr double kDecrease = 1e-4, kCurvature = 0.9, kLeastChange = 1e-9;
-  static constexpr int kMost = 25;
+  static constexpr double kDecrease = 1e-4, kCurvature = 0.9, kMinChange = 1e-9;
+  static constexpr int kMaxEvaluations = 25;
 
   Point evaluate(double t) {
     ++evaluations_;
@@ -177,7 +177,7 @@ class WolfeSearch {
   // Finds two points with one that is good enough between them, or a good one: then true.
   bool bracket(double t) {
     Point before = start_, now = evaluate(t);
-    for (; searched_ < kMost; ++searched_) {
+    for (; searched_ < kMaxEvaluations; ++searched_) {
       if (too_high(now) || (searched_ > 1 && now.loss >= before.loss)) return between(before, now), false;
       if (flat(now)) return between(now, now), true;
       if (now.slope >= 0) return between(before, now), false;
@@ -205,7 +205,7 @@ class WolfeSearch {
   }
 
   void narrow() {
-    while (searched_ < kMost) {
+    while (searched_ < kMaxEvaluations) {
       const Point now = evaluate(trial());
       ++searched_;
       const size_t high = 1 - low_;
@@ -218,7 +218,7 @@ class WolfeSearch {
         if (!done && now.slope * (ends_[high].t - ends_[low_].t) >= 0) ends_[high] = ends_[low_];
         ends_[low_] = now;
       }
-      if (done || std::abs(ends_[1].t - ends_[0].t) * largest_ < kLeastChange) return;
+      if (done || std::abs(ends_[1].t - ends_[0].t) * largest_ < kMinChange) return;
     }
   }
 
@@ -315,7 +315,7 @@ class Steps {
                                            state_.n_iter() == 0 ? none : at.gradient.dot(state_.d()),
                                            curvature, at.gradient.dot(towards), towards.abs().max()});
     at.loss = n[0], at.largest = n[1], total_ = n[2], at.slope = n[3];
-    if (next && (state_.n_iter() == 0 || n[4] > kLeastCurvature)) {
+    if (next && (state_.n_iter() == 0 || n[4] > kMinCurvature)) {
       next->slope = n[5], next->largest = n[6];
       ready_ = std::move(next);
       ready_for_ = t;
@@ -345,7 +345,7 @@ class Steps {
           numbers({curvature, from.gradient.dot(kept.values), kept.values.abs().max(),
                    from.gradient.dot(same.values), same.values.abs().max()});
       kept.slope = n[1], kept.largest = n[2], same.slope = n[3], same.largest = n[4];
-      ready_ = n[0] > kLeastCurvature ? std::move(kept) : std::move(same);
+      ready_ = n[0] > kMinCurvature ? std::move(kept) : std::move(same);
     }
     state_.n_iter(state_.n_iter() + 1);
     ready_->history.keep_in(state_);
