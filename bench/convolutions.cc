@@ -1,10 +1,11 @@
 // Convolutions of random shapes and their gradients, on the device beside LibTorch eager on the same cores.
 //
-//   bench_convolutions [shapes [seed [rounds]]]
+//   bench_convolutions [shapes [seed [rounds [seconds]]]]
 //
-// Prints JSON, a list of shapes, those on which the device does worst first: both medians in milliseconds,
-// eager's divided by the device's, and how long the first run took. Some shapes of published models stand
-// before the random ones.
+// Prints JSON: how the ratios of eager's time and the device's are distributed, and a list of shapes, those
+// on which the device does worst first, with both medians in milliseconds, their ratio, and how long the
+// first run took. Some shapes of published models stand before the random ones; none is begun after
+// `seconds`.
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -108,6 +109,21 @@ Shape random_shape(std::mt19937& random) {
   }
 }
 
+// What the ratios are, which are sorted.
+nlohmann::json distribution(const std::vector<nlohmann::json>& found) {
+  const auto at = [&](double part) {
+    return found[static_cast<size_t>(part * static_cast<double>(found.size() - 1))]["eager_by_device"];
+  };
+  const auto below = [&](double ratio) {
+    return std::count_if(found.begin(), found.end(),
+                         [&](const nlohmann::json& times) { return times["eager_by_device"] < ratio; });
+  };
+  return {{"shapes", found.size()}, {"least", at(0)},
+          {"5%", at(0.05)},         {"25%", at(0.25)},
+          {"median", at(0.5)},      {"75%", at(0.75)},
+          {"below_1", below(1)},    {"slower_than_1.5_eager", below(1 / 1.5)}};
+}
+
 int run(int argc, char** argv) {
   const auto argument = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
   std::mt19937 random(static_cast<unsigned>(argument(2, 1)));
@@ -116,7 +132,9 @@ int run(int argc, char** argv) {
   torch::set_num_threads(kThreads);
   init();
   std::vector<nlohmann::json> found;
+  const base::Stopwatch watch;
   for (const Shape& shape : shapes) {
+    if (argc > 4 && watch.seconds() > argument(4, 0)) break;
     nlohmann::json times =
         compare(convolution(shape), {.count = argument(3, 5), .together = 1, .seconds = 10});
     times["shape"] = shape.text();
@@ -124,7 +142,7 @@ int run(int argc, char** argv) {
   }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a["eager_by_device"] < b["eager_by_device"]; });
-  std::cout << nlohmann::json{{"convolutions", found}}.dump(2) << "\n";
+  std::cout << nlohmann::json{{"distribution", distribution(found)}, {"convolutions", found}}.dump(2) << "\n";
   return 0;
 }
 

@@ -301,6 +301,7 @@ void register_kernels() {
   register_hooks();
   register_hand_written_kernels();
   register_recurrent();
+  register_lbfgs();
   register_rows();
   register_attention();
   register_composites();

@@ -16,6 +16,8 @@ void register_fallback();
 void register_attention();
 // Before the rows: it defines the operations of recurrent layers that have rows.
 void register_recurrent();
+// Before the rows, too: it defines an operation that has one.
+void register_lbfgs();
 void register_composites();
 void register_linear_algebra();
 void register_value_shapes();

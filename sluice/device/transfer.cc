@@ -2,8 +2,12 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
@@ -68,12 +72,58 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   return data;
 }
 
+struct HostNumber {
+  std::mutex mutex;  // guards the wait
+  at::Tensor value;
+  pjrt::Event copied;
+};
+
+namespace {
+
+// The results of one element that are pending beside the one that is read: what a program reads behind it is
+// likely among them. Numbers that are kept from step to step (a count of batches) are not.
+std::vector<at::Tensor> numbers_beside(const Operand& read) {
+  constexpr size_t kMaxNumbers = 8;
+  Trace& trace = Trace::get();
+  std::vector<Ref> found;
+  for (LazyStorage* s = trace.first_pending(); s != nullptr && found.size() < kMaxNumbers; s = s->next) {
+    const bool kept = s->replaced_leaf != LazyStorage::kNoLeaf || s->name != 0 || s->label != 0;
+    if (kept || s->type->type.numel() != 1 || s->ref == read.ref) continue;
+    if (std::find(found.begin(), found.end(), s->ref) == found.end()) found.push_back(s->ref);
+  }
+  std::vector<at::Tensor> holders;
+  for (const Ref ref : found) {
+    const Operand number = trace.result(ref.node, ref.output);
+    if (number.sameness == Sameness::kGlobal) holders.push_back(make_tensor(number));
+  }
+  return holders;
+}
+
+// Starts a number's copy to the host. Where that fails, a read will say so.
+void start_copy(Data& data) {
+  if (data.client == nullptr || data.buffers.empty() || data.on_host) return;
+  auto number = std::make_shared<HostNumber>();
+  number->value = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
+  auto copied = data.buffers.front().to_host(number->value.mutable_data_ptr(), data.type->type.bytes());
+  if (!copied) return;
+  number->copied = std::move(*copied);
+  number->copied.on_ready([memory = number->value](const base::Status&) {});  // lives until it is written
+  data.on_host = std::move(number);
+}
+
+}  // namespace
+
 DataPtr materialize(const at::Tensor& tensor) {
   Trace& trace = Trace::get();
   Operand value = read(tensor);
   if (value.ref.leaf()) return trace.leaves[value.ref.node];
   at::Tensor holder = make_tensor(value);
+  const std::vector<at::Tensor> beside = numbers_beside(value);
   cut(kHostRead);
+  for (const at::Tensor& number : beside) {
+    const LazyStorage& storage = *LazyStorage::of(number);
+    if (storage.state == LazyStorage::State::kData) start_copy(*storage.data);
+  }
   return LazyStorage::of(holder)->data;
 }
 
@@ -107,6 +157,21 @@ at::Tensor read_replica(const Data& data, size_t replica, std::string_view what)
   return host;
 }
 
+// The same, where a number's copy on the host serves every read of it.
+at::Tensor read_or_reuse(Data& data, size_t replica, std::string_view what) {
+  if (replica != 0 || data.type->type.numel() != 1) return read_replica(data, replica, what);
+  std::shared_ptr<HostNumber> number;
+  {
+    TraceLock lock = lock_trace();
+    start_copy(data);
+    number = data.on_host;
+  }
+  if (!number) return read_replica(data, replica, what);
+  std::scoped_lock waiting(number->mutex);
+  if (auto status = number->copied.await(); !status) throw_read_error(status.error(), what);
+  return number->value.clone();
+}
+
 }  // namespace
 
 at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
@@ -130,7 +195,7 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
     data = materialize(tensor);
     check_has_value(*data);
   }
-  at::Tensor host = read_replica(*data, static_cast<size_t>(replica), what);
+  at::Tensor host = read_or_reuse(*data, static_cast<size_t>(replica), what);
   {
     TraceLock lock = lock_trace();
     check_found_values(data->launch);

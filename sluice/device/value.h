@@ -26,6 +26,9 @@ struct Origin {
   uint32_t layer = 0;  // in Names
 };
 
+// The copy of a value of one element on the host (transfer.cc).
+struct HostNumber;
+
 // One value on the device, immutable: a PJRT buffer for each local replica. Shared by every storage that
 // holds the value (clones, copies) and by traces that read it.
 struct Data : c10::intrusive_ptr_target {
@@ -38,8 +41,9 @@ struct Data : c10::intrusive_ptr_target {
   // For errors about memory (alive.h): the operation that made it, no row when it came from the host; the
   // name of the parameter or the optimizer's state that holds it, 0 without.
   Origin made_by;
-  uint32_t name = 0;   // in Names
-  int64_t launch = 0;  // of the program that made it; 0 when it came from the host
+  uint32_t name = 0;                    // in Names
+  int64_t launch = 0;                   // of the program that made it; 0 when it came from the host
+  std::shared_ptr<HostNumber> on_host;  // once it was read, or is on its way; that of the first replica
   bool alive = false;
   Data *previous_alive = nullptr, *next_alive = nullptr;
 

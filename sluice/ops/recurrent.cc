@@ -20,6 +20,7 @@ namespace {
 // The arguments that all of them have.
 struct Steps {
   Value weight;       // [gates * hidden, hidden]
+  Value transposed;   // its transpose, where the state goes through it; made once, before the loop
   Value batch_sizes;  // [steps], or empty
   int64_t count = 0, batch = 0, hidden = 0;
   bool reverse = false;
@@ -36,12 +37,19 @@ Steps read(Emit& e, std::string_view sequence, int64_t parts, int64_t gates) {
   e.check(fit, base::str("expected '", sequence, "' [steps, batch, ", parts, " * hidden] and 'weight' [",
                          gates, " * hidden, hidden], found ", in_words(x), " and ", in_words(weight)));
   e.check(stablehlo::is_float(x.dtype()), base::str("expected a float tensor, found ", in_words(x)));
-  Steps s{.weight = weight, .batch_sizes = e.tensor_or_empty("batch_sizes")};
+  Steps s{.weight = weight, .transposed = {}, .batch_sizes = e.tensor_or_empty("batch_sizes")};
   s.count = x.dim(0), s.batch = x.dim(1), s.hidden = weight.dim(1);
   s.reverse = e.boolean("reverse");
   s.compute = compute_type(x.dtype());
   e.check(!s.batch_sizes || s.batch_sizes.dims() == Dims{s.count},
           base::str("expected ", s.count, " 'batch_sizes'"));
+  return s;
+}
+
+// The same for the steps themselves, whose gates read the state.
+Steps read_forward(Emit& e, int64_t gates) {
+  Steps s = read(e, "gates", gates, gates);
+  s.transposed = e.b.transpose(s.weight, {1, 0});
   return s;
 }
 
@@ -103,7 +111,7 @@ Value before_step(Builder& b, const Steps& s, Value x, Value initial, Value t) {
 
 // h weight^T: what the state adds to the gates.
 Value gates_of(Builder& b, const Steps& s, Value h) {
-  return b.dot_general(to(b, h, s.weight.dtype()), s.weight, {.lhs_contract = {1}, .rhs_contract = {1}},
+  return b.dot_general(to(b, h, s.weight.dtype()), s.transposed, {.lhs_contract = {1}, .rhs_contract = {0}},
                        s.compute);
 }
 
@@ -140,7 +148,7 @@ Value gradient_at(Builder& b, const Steps& s, Value later, Value grad_output, Va
 // Results: each step's hidden state, the last hidden state and the last cell; for the gradient each step's
 // cell and its gates after their functions.
 Values lstm(Emit& e) {
-  const Steps s = read(e, "gates", 4, 4);
+  const Steps s = read_forward(e, 4);
   check_state(e, s, "hidden");
   check_state(e, s, "cell");
   const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), cell = e.tensor("cell");
@@ -200,7 +208,7 @@ Values lstm_backward(Emit& e) {
 // Results: each step's hidden state and the last one; for the gradient each step's r, z, n, and what the
 // state adds to n before r scales it.
 Values gru(Emit& e) {
-  const Steps s = read(e, "gates", 3, 3);
+  const Steps s = read_forward(e, 3);
   check_state(e, s, "hidden");
   const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), bias = e.tensor_or_empty("bias");
   e.check(!bias || bias.dims() == Dims{3 * s.hidden}, base::str("expected 'bias' [", 3 * s.hidden, "]"));
@@ -256,7 +264,7 @@ Values gru_backward(Emit& e) {
 
 // h = tanh or relu of the gate. Results: each step's hidden state and the last one.
 Values rnn(Emit& e) {
-  const Steps s = read(e, "gates", 1, 1);
+  const Steps s = read_forward(e, 1);
   check_state(e, s, "hidden");
   const Value gates = e.tensor("gates"), hidden = e.tensor("hidden");
   const bool relu = e.boolean("relu");

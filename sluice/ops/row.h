@@ -65,6 +65,7 @@ std::span<const Row> normalization_rows();
 std::span<const Row> softmax_rows();
 std::span<const Row> attention_rows();
 std::span<const Row> recurrent_rows();
+std::span<const Row> lbfgs_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> index_rows();
 std::span<const Row> shape_rows();

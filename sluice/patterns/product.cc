@@ -1,6 +1,7 @@
 // Matches dot_general of two matrices, [m, k] and [k, n], or of two batches of them, for which the target has
 // a kernel. Makes "sluice_product" (stablehlo/kernel_library.h). A transposed operand is read as it lies in
-// memory: the transpose is an attribute of the call.
+// memory: the transpose is an attribute of the call. In the body of a loop it stays, as it is made once
+// before.
 #include <utility>
 
 #include "sluice/patterns/product_call.h"
@@ -36,7 +37,7 @@ bool is_product_of_matrices(const Operation& op) {
 }  // namespace
 
 void product(Rewriter& r, const KernelLibrary& kernels) {
-  r.each([&](const Operation& op) -> Values {
+  const auto pattern = [&](const Operation& op, bool in_loop) -> Values {
     if (!op.is("stablehlo.dot_general") || !is_product_of_matrices(op)) return {};
     const Value a = op.operands[0], b = op.operands[1];
     if (!all_f32({a, b, op.results[0]})) return {};
@@ -44,12 +45,17 @@ void product(Rewriter& r, const KernelLibrary& kernels) {
     stablehlo::ProductCall call{
         .batch = rank == 3 ? a.dim(0) : 1, .m = a.dim(rank - 2), .k = a.dim(rank - 1), .n = b.dim(rank - 1)};
     Product found{.a = a, .b = b, .bias = {}, .matrix = {}, .result = op.results[0].type()};
-    if (const Value swapped = with_rows_together(r, a)) found.a = swapped, found.transposed_a = true;
-    if (const Value swapped = with_rows_together(r, b)) found.b = swapped, found.transposed_b = true;
+    if (!in_loop) {
+      if (const Value swapped = with_rows_together(r, a)) found.a = swapped, found.transposed_a = true;
+      if (const Value swapped = with_rows_together(r, b)) found.b = swapped, found.transposed_b = true;
+    }
     call.transposed_a = found.transposed_a;
     call.transposed_b = found.transposed_b;
     return kernels.has(call) ? Values{call_product(r.b, found)} : Values{};
-  });
+  };
+  r.each([&](const Operation& op) { return pattern(op, false); });
+  // The steps of recurrent layers. What is transposed before the loop is so once, not in each step.
+  r.each_in_loops([&](const Operation& op) { return pattern(op, true); });
 }
 
 }  // namespace sluice::patterns

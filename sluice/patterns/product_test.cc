@@ -1,6 +1,7 @@
 // What becomes part of a product.
 #include <gmock/gmock.h>
 
+#include "sluice/ops/common.h"
 #include "sluice/patterns/testing/rows.h"
 
 namespace sluice::patterns {
@@ -51,6 +52,23 @@ TEST(Product, ASecondBiasStaysASum) {
   const std::string text = l.finish({l.add(l.add(l.seen, l.bias), l.parameter({64}))});
   EXPECT_EQ(operands_of(line_of(text, kProduct)), 3);
   EXPECT_THAT(text, HasSubstr("stablehlo.add"));
+}
+
+// As the steps of a recurrent layer.
+TEST(Product, InTheBodyOfALoopToo) {
+  Rows r;
+  const Value state = r.parameter({40, 48}), weight = r.parameter({48, 48});
+  const Value transposed = r.b.transpose(weight, {1, 0});
+  const Values made = repeat(r.b, 5, {state}, [&](Builder& b, Value, const Values& s) {
+    const Value product = b.dot_general(s[0], transposed, {.lhs_contract = {1}, .rhs_contract = {0}});
+    return Values{b.add(b.tanh(product), product)};
+  });
+  const std::string text = r.finish(made);
+  EXPECT_EQ(operands_of(line_of(text, kProduct)), 2);
+  EXPECT_THAT(line_of(text, kProduct), HasSubstr("transposed_b = 0"));
+  EXPECT_THAT(text, Not(HasSubstr("stablehlo.dot_general")));
+  EXPECT_LT(text.find("stablehlo.transpose"), text.find("stablehlo.while"));
+  EXPECT_EQ(calls_in(text), 1);
 }
 
 TEST(Product, AReluBehindABiasIsPartOfIt) {

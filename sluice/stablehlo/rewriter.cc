@@ -118,19 +118,54 @@ void Rewriter::each(const Pattern& pattern) {
       list().push_back(std::move(op));
       continue;
     }
-    SLUICE_CHECK(made.size() == op->results.size(), "a pattern gave ", made.size(), " values for ",
-                 op->results.size(), " results of ", op->name, " ", op->target);
-    for (size_t i = 0; i < made.size(); ++i) {
-      const Value was = op->results[i];
-      SLUICE_CHECK(made[i].type() == was.type(), "a pattern gave ", made[i].type().str(), " for ",
-                   was.type().str(), ", a result of ", op->name, " ", op->target);
-      replaced_[was.id()] = made[i];
-      readers_[static_cast<size_t>(made[i].id())] += readers(was);
-    }
+    replace(*op, made);
+    for (size_t i = 0; i < made.size(); ++i)
+      readers_[static_cast<size_t>(made[i].id())] += readers(op->results[i]);
   }
   for (Value& v : results_) v = mapped(v);
   replaced_.clear();
   settle();
+}
+
+void Rewriter::replace(const Operation& op, const Values& made) {
+  SLUICE_CHECK(made.size() == op.results.size(), "a pattern gave ", made.size(), " values for ",
+               op.results.size(), " results of ", op.name, " ", op.target);
+  for (size_t i = 0; i < made.size(); ++i) {
+    const Value was = op.results[i];
+    SLUICE_CHECK(made[i].type() == was.type(), "a pattern gave ", made[i].type().str(), " for ",
+                 was.type().str(), ", a result of ", op.name, " ", op.target);
+    replaced_[was.id()] = made[i];
+  }
+}
+
+void Rewriter::each_in_loops(const Pattern& pattern) {
+  for (auto& op : list()) {
+    if (!op->is("stablehlo.while") || op->results.empty()) continue;
+    rewrite_body(op->bodies[1], pattern);
+  }
+  settle();
+}
+
+void Rewriter::rewrite_body(Block& body, const Pattern& pattern) {
+  Operations old = std::move(body.operations);
+  // The body is built once more, with what is left of it, under its own number: so it sees the same values.
+  b.impl_->scopes.push_back({b.impl_->info(body.arguments.front()).scope, false, "stablehlo.while", {}, {}});
+  Operations& now = b.impl_->scopes.back().block.operations;
+  for (auto& op : old) {
+    remap(*op);
+    const size_t before = now.size();
+    name_as(*op);
+    const Values made = pattern(*op);
+    if (now.size() == before) b.impl_->locations.pop_back();
+    if (made.empty())
+      now.push_back(std::move(op));
+    else
+      replace(*op, made);
+  }
+  for (Value& v : body.results) v = mapped(v);
+  body.operations = std::move(now);
+  b.impl_->scopes.pop_back();
+  replaced_.clear();
 }
 
 void Rewriter::open(std::string_view name) {

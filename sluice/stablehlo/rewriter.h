@@ -26,6 +26,9 @@ class Rewriter {
   // The values that take the place of op's results, as many; empty: it stays.
   using Pattern = std::function<Values(const Operation& op)>;
   void each(const Pattern& pattern);
+  // The same for the operations in the bodies of main's loops (stablehlo.while). What is made there is known
+  // to maker() no more than the rest of a body.
+  void each_in_loops(const Pattern& pattern);
   // Puts the bodies of the composites of this name in their place.
   void open(std::string_view composite);
 
@@ -60,6 +63,9 @@ class Rewriter {
  private:
   struct Nest;
   Operations& list() const;
+  void rewrite_body(Block& body, const Pattern& pattern);
+  // Takes what a pattern made in the place of op's results.
+  void replace(const Operation& op, const Values& made);
   void remap(Operation& op) const;
   Value mapped(Value v) const;
   // Drops what nobody reads, and finds out who made what and how often it is read.

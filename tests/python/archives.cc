@@ -34,6 +34,7 @@ const std::map<std::string, std::function<Optimizer(Parameters)>> kOptimizers = 
     {"adamw", made<optim::AdamW>(optim::AdamWOptions(0.02).weight_decay(0.1))},
     {"rmsprop", made<optim::RMSprop>(optim::RMSpropOptions(0.01).momentum(0.5).centered(true))},
     {"adagrad", made<optim::Adagrad>(optim::AdagradOptions(0.1).lr_decay(0.01))},
+    {"lbfgs", made<optim::LBFGS>(optim::LBFGSOptions(0.2).max_iter(4).history_size(20))},
 };
 
 torch::Tensor ramp(at::IntArrayRef sizes) {

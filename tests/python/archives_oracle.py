@@ -15,7 +15,10 @@ OPTIMIZERS = {
     "adamw": lambda p: torch.optim.AdamW(p, 0.02, weight_decay=0.1),
     "rmsprop": lambda p: torch.optim.RMSprop(p, 0.01, momentum=0.5, centered=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, 0.1, lr_decay=0.01),
+    "lbfgs": lambda p: torch.optim.LBFGS(p, 0.2, max_iter=4, history_size=20),
 }
+# What a step only works with.
+SCRATCH = {"al"}
 
 
 def ramp(*sizes):
@@ -63,11 +66,13 @@ def pairs_of(states, optimizer):
         sys.exit(f"expected {len(python)} states, found {len(states)}")
     for there, here in zip(states, python):
         for name, value in here.items():
-            if value is not None:
+            if value is not None and name not in SCRATCH:
                 yield there, name, here
 
 
 def as_tensor(value):
+    if isinstance(value, list):  # LBFGS's history
+        return torch.stack(value).float()
     return value.float() if isinstance(value, torch.Tensor) else torch.tensor(float(value))
 
 
@@ -90,7 +95,8 @@ def hand_over(name, source, target=None):
         archive.bias.copy_(model.bias)
         for there, key, here in pairs_of(states_of(saved), optimizer):
             old = there._c.getattr(key)
-            there._c.setattr(key, here[key] if isinstance(old, torch.Tensor) else type(old)(here[key]))
+            kept = isinstance(old, (torch.Tensor, list))
+            there._c.setattr(key, here[key] if kept else type(old)(here[key]))
     os.makedirs(target)
     archive.save(f"{target}/model.pt")
     saved.save(f"{target}/optimizer.pt")

@@ -163,8 +163,11 @@ SLUICE_OVERRIDE bool torch::serialize::InputArchive::try_read(const std::string&
   using Read = bool (InputArchive::*)(const std::string&, c10::IValue&);
   static const auto next = sluice::device::original(static_cast<Read>(&InputArchive::try_read));
   if (!(this->*next)(key, value)) return false;
-  if (sluice::device::reading_device_state && value.isTensor() && value.toTensor().defined())
+  if (!sluice::device::reading_device_state) return true;
+  if (value.isTensor() && value.toTensor().defined())
     value = sluice::device::on_xla(value.toTensor());
+  else if (value.isList())  // a history
+    sluice::device::move_to_device(value);
   return true;
 }
 

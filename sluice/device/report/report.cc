@@ -25,9 +25,9 @@ std::string demangled(const char* name) {
 }
 
 // One frame: where an address lies, as addr2line tells it (the innermost inlined call that is the user's
-// own).
+// own). Without debug information there is no line, but `offset`: "program+0x1f2a".
 struct Symbol {
-  std::string library, function, line;
+  std::string library, function, line, offset;
 };
 
 bool is_library(const std::string& path) {
@@ -43,6 +43,11 @@ bool is_users(const std::string& function, const std::string& line) {
        {"sluice::device::", "sluice::on_replica", "sluice::Fetch", "sluice::Session",
         "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
     if (function.rfind(prefix, 0) == 0) return false;
+  }
+  // The symbol of a template begins with what it returns.
+  const std::string_view named = std::string_view(function).substr(0, function.find('('));
+  for (const char* part : {"sluice::device::", " at::", " c10::", " torch::", " std::"}) {
+    if (named.find(part) != std::string_view::npos) return false;
   }
   // Functions of an unnamed namespace come without the names around it.
   for (const char* part : {"/include/", "/sluice/device/", "libc-start", "sanitizer_common"}) {
@@ -69,13 +74,17 @@ Symbol resolve(void* address) {
   while (fgets(function, sizeof function, pipe) && fgets(line, sizeof line, pipe)) {
     const std::string name(base::trim(function));
     std::string place(base::trim(line));
-    if (name == "??" || place.rfind("??", 0) == 0 || !is_users(name, place)) continue;
+    if (name == "??" || !is_users(name, place)) continue;
     symbol.function = name;
+    if (place.rfind("??", 0) == 0) continue;
     place = place.substr(0, place.find(" ("));
     symbol.line = place.substr(place.rfind('/') + 1);
     break;
   }
   pclose(pipe);
+  char place[32];
+  snprintf(place, sizeof place, "+0x%zx", static_cast<size_t>(offset));
+  symbol.offset = symbol.library.substr(symbol.library.rfind('/') + 1) + place;
   return symbol;
 }
 
@@ -161,7 +170,8 @@ std::string describe_place(const std::vector<void*>& frames) {
   for (void* frame : frames) {
     const Symbol symbol = resolve(frame);
     if (!symbol.line.empty()) return symbol.line;
-    if (!symbol.function.empty() && is_users(symbol.function, "")) return symbol.function;
+    if (!symbol.function.empty() && is_users(symbol.function, ""))
+      return base::str(symbol.function, " (", symbol.offset, ")");
   }
   return "";
 }
