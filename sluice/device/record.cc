@@ -67,8 +67,8 @@ void forced_cut(const Trace& trace) {
 
 const std::vector<std::string> kFactoryOptions = {"ScalarType?", "Layout?", "Device?", "bool?"};
 
-// Two threads that record into one trace would make its order a matter of chance. Backward passes are
-// recorded by the owner too (backward.h); where another thread calls backward(), autograd's records for it.
+}  // namespace
+
 void check_thread(Trace& trace) {
   const auto here = std::this_thread::get_id();
   if (trace.owner == here || torch::autograd::get_current_graph_task_id() != -1) return;
@@ -82,6 +82,8 @@ void check_thread(Trace& trace) {
       "a second thread uses the xla device while another one has operations pending; record on one thread, "
       "or end the other's graph first (session.step, sluice::sync)");
 }
+
+namespace {
 
 // Records calls of one schema: a row's functional form, or a variant of it.
 class Recorder final : public c10::OperatorKernel {

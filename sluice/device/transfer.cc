@@ -10,6 +10,7 @@
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/report/alive.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
@@ -112,6 +113,8 @@ at::Tensor read_replica(const Data& data, size_t replica, std::string_view what)
 at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
   const double start = base::monotonic_seconds();
   DataPtr data;
+  if (Watch* watch = Watch::current())
+    watch->refuse(base::str("the host reads a value in it (", what, ")"));
   {
     TraceLock lock = lock_trace();
     Runtime& rt = runtime();
@@ -141,6 +144,7 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
 
 std::vector<at::Tensor> download_all(const at::Tensor& tensor) {
   DataPtr data;
+  if (Watch* watch = Watch::current()) watch->refuse("the host reads a value in it");
   {
     TraceLock lock = lock_trace();
     data = materialize(tensor);
