@@ -254,6 +254,7 @@ void lose_pending(Trace& trace, const std::string& cause) {
 void cut(std::string_view what) {
   Trace& trace = Trace::get();
   if (trace.first_pending() == nullptr) {
+    if (Watch* watch = Watch::current()) watch->cut_without_program(what);
     trace.clear();
     return;
   }

@@ -107,9 +107,10 @@ std::vector<at::Tensor> as_values(const std::vector<at::Tensor>& arguments) {
   return values;
 }
 
+// Without gradients, and tensors of their own: one that the function keeps too is then seen to be held twice.
 std::vector<at::Tensor> detached(std::vector<at::Tensor> results) {
   for (at::Tensor& result : results)
-    if (result.defined() && (result.requires_grad() || result.grad_fn())) result = result.detach();
+    if (result.defined()) result = result.detach();
   return results;
 }
 

@@ -43,6 +43,9 @@ class Replay {
   bool compute_numbers();
   Scalars scalars_of(const CapturedProgram& program, const std::vector<int64_t>& keys) const;
   void launch(const CapturedProgram& program, const Scalars& scalars);
+  // Stores what other places held and what the program gave.
+  void give(const CapturedProgram& program, const std::vector<DataPtr>& shared,
+            const std::vector<DataPtr>& values);
   void lose(const CapturedProgram& program, const std::string& cause);
   at::Tensor result(const CapturedTensor& captured,
                     std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>>& made) const;
@@ -145,6 +148,7 @@ void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   }
   Runtime& rt = runtime();
   std::vector<DataPtr> values;
+  if (program.program == nullptr) return give(program, shared, values);
   values.reserve(program.results.size());
   for (const CapturedValue& result : program.results) {
     auto data = c10::make_intrusive<Data>();
@@ -159,16 +163,21 @@ void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   order.arguments.reserve(leaves.size());
   for (const DataPtr& leaf : leaves) order.arguments.push_back(&leaf);
   Runtime::Flight flight = launch_program(rt, order);
+  give(program, shared, values);
+  shared.clear();
+  for (DataPtr& leaf : leaves)
+    if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
+  rt.flights.push_back(std::move(flight));
+}
+
+void Replay::give(const CapturedProgram& program, const std::vector<DataPtr>& shared,
+                  const std::vector<DataPtr>& values) {
   for (size_t i = 0; i < program.stores.size(); ++i) {
     const CapturedStore& store = program.stores[i];
     Place& place = places_[store.place];
     place.value = store.result == CapturedStore::kNoResult ? shared[i] : values[store.result];
     if (place.storage != nullptr) set_data(*place.storage, place.value, store.strides);
   }
-  shared.clear();
-  for (DataPtr& leaf : leaves)
-    if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
-  rt.flights.push_back(std::move(flight));
 }
 
 // As after a cut that failed.
@@ -197,11 +206,13 @@ at::Tensor Replay::result(
   if (!storage) {
     const auto bytes = place.value->type->type.bytes();
     auto fresh = c10::make_intrusive<LazyStorage>(bytes);
-    const CapturedStore* last = nullptr;
+    // Of an argument that comes back unchanged, else of the last store.
+    const std::vector<int64_t>* strides = nullptr;
+    if (captured.place < arguments_.size()) strides = &LazyStorage::of(arguments_[captured.place])->strides;
     for (const CapturedProgram& program : tape_.programs)
       for (const CapturedStore& store : program.stores)
-        if (store.place == captured.place) last = &store;
-    set_data(*fresh, place.value, last == nullptr ? std::vector<int64_t>() : last->strides);
+        if (store.place == captured.place) strides = &store.strides;
+    set_data(*fresh, place.value, strides == nullptr ? std::vector<int64_t>() : *strides);
     storage = std::move(fresh);
     made.emplace_back(captured.place, storage);
   }

@@ -182,6 +182,8 @@ void count_step(const OptimizerStep& step) {
       for (const uint32_t i : step.parameters[group]) {
         auto& state = static_cast<typename Kind::ParamState&>(*state_of(*step.optimizer, parameters[i]));
         state.step(state.step() + 1);
+        // They write the parameter itself, which a graph that saved it must see.
+        parameters[i].unsafeGetTensorImpl()->bump_version();
       }
     }
   });

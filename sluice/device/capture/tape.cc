@@ -29,19 +29,23 @@ std::string number_difference(const std::vector<Number>& before, const std::vect
 // The first operation in which two programs differ.
 std::string program_difference(const Program& before, const Program& now) {
   for (size_t i = 0; i < now.instances.size(); ++i) {
-    if (i >= before.instances.size()) break;
+    if (i >= before.instances.size())
+      return base::str("operation ", i, " is new: ", describe(instance_by_id(now.instances[i])));
     if (now.instances[i] == before.instances[i]) continue;
     return base::str("operation ", i, " is ", describe(instance_by_id(now.instances[i])), ", was ",
                      describe(instance_by_id(before.instances[i])));
   }
-  if (now.instances.size() != before.instances.size())
-    return base::str(now.instances.size(), " operations, were ", before.instances.size());
+  if (now.instances.size() < before.instances.size())
+    return base::str("operation ", now.instances.size(), " and those behind it are gone: ",
+                     describe(instance_by_id(before.instances[now.instances.size()])));
   return "the operations are the same; their operands, or what is kept of their results, changed";
 }
 
 std::string difference(const CapturedProgram& before, const CapturedProgram& now) {
   if (before.boundary != now.boundary)
     return base::str("the graph is cut by '", now.boundary, "', was by '", before.boundary, "'");
+  if (before.program == nullptr && now.program != nullptr) return "a program is new";
+  if (before.program != nullptr && now.program == nullptr) return "a program is gone";
   if (before.program != now.program) return program_difference(*before.program, *now.program);
   for (const std::string& found :
        {number_difference(before.scalars.f32, now.scalars.f32, now.owners[0]),

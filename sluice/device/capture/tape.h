@@ -64,7 +64,7 @@ struct CapturedNumber {
   bool operator==(const CapturedNumber&) const = default;
 };
 
-// One program of a call.
+// One program of a call, or none where values only changed their places.
 struct CapturedProgram {
   const Program* program = nullptr;
   std::string boundary;

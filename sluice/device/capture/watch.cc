@@ -184,9 +184,13 @@ void Watch::end_step() {
 void Watch::add_stores(const std::vector<uint32_t>& output_of, CapturedProgram& program) {
   std::unordered_map<const LazyStorage*, uint32_t> result_of;
   size_t next = 0;
-  for (LazyStorage* s = Trace::get().first_pending(); s != nullptr; s = s->next)
-    result_of.emplace(s, output_of[next++]);
   const uint64_t trace = Trace::get().number;
+  for (LazyStorage* s = Trace::get().first_pending(); s != nullptr; s = s->next) {
+    result_of.emplace(s, output_of[next++]);
+    const auto known = places_.find(s);
+    if (known == places_.end() || seen_[known->second].trace != trace)
+      refuse("another thread records a part of it");
+  }
   for (uint32_t p = 0; p < tape_.places.size(); ++p) {
     Seen& seen = seen_[p];
     if (seen.trace != trace) continue;
@@ -285,6 +289,15 @@ void Watch::cut(const Trace& trace, const Plan& plan, const Program& compiled,
   add_stores(output_of, program);
   add_numbers(trace, plan, program);
   holders_.clear();
+}
+
+void Watch::cut_without_program(std::string_view what) {
+  CapturedProgram program;
+  program.boundary = what;
+  add_stores({}, program);
+  holders_.clear();
+  drawn_ = draws_.size();  // nobody needs what they were for
+  if (!program.stores.empty()) tape_.programs.push_back(std::move(program));
 }
 
 void Watch::add_result(const at::Tensor& tensor) {

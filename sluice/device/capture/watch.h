@@ -48,6 +48,8 @@ class Watch {
   // A program is about to be launched: `output_of` as from make_plan.
   void cut(const Trace& trace, const Plan& plan, const Program& program,
            const std::vector<uint32_t>& output_of, const Scalars& scalars, std::string_view what);
+  // The graph is cut where nothing is pending.
+  void cut_without_program(std::string_view what);
   // A random operation drew a key; no generator: from the default one.
   void drew(const std::optional<at::Generator>& generator, int64_t key);
   // An optimizer's step begins and ends.
