@@ -174,10 +174,14 @@ nlohmann::json measure(Side::Make make, int steps, int rounds) {
     eager.measure();
   }
   return {{"operations", operations},
-          {"recorded", {{"step_us", median(recorded.all)}, {"host_us", median(recorded.host)},
-                        {"recording_us", median(recording)}}},
-          {"captured", {{"step_us", median(captured.all)}, {"host_us", median(captured.host)},
-                        {"replays", captured.replays()}}},
+          {"recorded",
+           {{"step_us", median(recorded.all)},
+            {"host_us", median(recorded.host)},
+            {"recording_us", median(recording)}}},
+          {"captured",
+           {{"step_us", median(captured.all)},
+            {"host_us", median(captured.host)},
+            {"replays", captured.replays()}}},
           {"eager", {{"step_us", median(eager.all)}, {"host_us", median(eager.host)}}}};
 }
 
@@ -186,9 +190,9 @@ struct Named {
   Side::Make make;
   int steps;
 };
-constexpr Named kAll[] = {{"regression", regression, 200}, {"perceptron", perceptron, 200},
-                          {"chain", chain, 50},            {"mlp", mlp, 20},
-                          {"resnet50", resnet50, 5},       {"transformer6", transformer6, 5}};
+constexpr Named kAll[] = {
+    {"regression", regression, 200}, {"perceptron", perceptron, 200},  {"chain", chain, 50}, {"mlp", mlp, 20},
+    {"resnet50", resnet50, 5},       {"transformer6", transformer6, 5}};
 
 }  // namespace
 

@@ -25,8 +25,7 @@ Number random_key(c10::ArrayRef<c10::IValue> arguments, const Signature& signatu
     if (given) generator = argument.toGenerator();
   }
   const int64_t key = random_key(generator);
-  if (Watch* watch = Watch::current())
-    watch->drew(given ? std::optional(generator) : std::nullopt, key);
+  if (Watch* watch = Watch::current()) watch->drew(given ? std::optional(generator) : std::nullopt, key);
   return {0, key};
 }
 

@@ -12,6 +12,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/backward.h"
 #include "sluice/device/libtorch/fallback.h"
 #include "sluice/device/libtorch/overlap.h"
@@ -72,7 +73,10 @@ const std::vector<std::string> kFactoryOptions = {"ScalarType?", "Layout?", "Dev
 void check_thread(Trace& trace) {
   const auto here = std::this_thread::get_id();
   if (trace.owner == here || torch::autograd::get_current_graph_task_id() != -1) return;
-  if (trace.first_pending() == nullptr) trace.clear();
+  if (trace.first_pending() == nullptr) {
+    if (Watch* watch = Watch::current()) watch->cut_without_program("a new trace");
+    trace.clear();
+  }
   if (trace.owner == std::thread::id() || runtime_options().eager) {
     trace.owner = here;
     return;

@@ -139,7 +139,8 @@ void check_launch(Runtime& rt, const Order& order) {
   for (size_t i = rt.world.needs_base() ? 1 : 0; i < scalars.i64.size(); ++i)
     mix(static_cast<uint64_t>(scalars.i64[i]));
   for (double number : scalars.f64) mix(std::bit_cast<uint64_t>(number));
-  launch_check({rt.launches, rt.launched_hash, order.what, order.program.launches == 0, &order.program, order.plan});
+  launch_check(
+      {rt.launches, rt.launched_hash, order.what, order.program.launches == 0, &order.program, order.plan});
 }
 
 pjrt::Launch launch(Runtime& rt, const Order& order, Runtime::Flight& flight) {

@@ -110,12 +110,12 @@ void set_launch_check(std::function<void(const LaunchRecord&)> check);
 // A program and what one launch of it works on.
 struct Order {
   const Program& program;
-  std::string_view what;                   // the boundary
-  std::vector<const DataPtr*> arguments;   // [parameter]
-  const std::vector<int32_t>& aliases;     // as in Plan
+  std::string_view what;                  // the boundary
+  std::vector<const DataPtr*> arguments;  // [parameter]
+  const std::vector<int32_t>& aliases;    // as in Plan
   const Scalars& scalars;
-  std::vector<DataPtr>& results;           // they get their buffers
-  const Plan* plan = nullptr;  // by which it was recorded; null when it is replayed
+  std::vector<DataPtr>& results;  // they get their buffers
+  const Plan* plan = nullptr;     // by which it was recorded; null when it is replayed
 };
 // Launches it. An argument that is owned by nobody else gives its memory to its result. The caller waits for
 // flights before, puts what nobody else owns into the flight's inputs, and the flight among the others. The

@@ -190,7 +190,7 @@ void copy_value(const at::Tensor& to, const at::Tensor& from) {
 }
 
 void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides) {
-  if (Watch* watch = Watch::current()) watch->touch(storage, /*replaced=*/true);
+  if (Watch* watch = Watch::current()) watch->takes(storage, *data);
   if (storage.state == LazyStorage::State::kPending) Trace::get().unlink(storage);
   storage.state = LazyStorage::State::kData;
   storage.type = data->type;

@@ -113,8 +113,7 @@ at::Tensor read_replica(const Data& data, size_t replica, std::string_view what)
 at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
   const double start = base::monotonic_seconds();
   DataPtr data;
-  if (Watch* watch = Watch::current())
-    watch->refuse(base::str("the host reads a value in it (", what, ")"));
+  if (Watch* watch = Watch::current()) watch->refuse(base::str("the host reads a value in it (", what, ")"));
   {
     TraceLock lock = lock_trace();
     Runtime& rt = runtime();

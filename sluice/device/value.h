@@ -31,7 +31,7 @@ struct Origin {
 struct Data : c10::intrusive_ptr_target {
   Data();
   ~Data() override;
-  const uint64_t serial;  // values that are made later have larger ones
+  const uint64_t serial;                 // values that are made later have larger ones
   std::shared_ptr<pjrt::Client> client;  // outlives the buffers
   std::vector<pjrt::Buffer> buffers;     // [replica]
   TypeRef type = nullptr;

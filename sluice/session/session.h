@@ -202,7 +202,7 @@ class Accumulate {
 
  private:
   std::shared_ptr<Session::State> state_;
-  bool inside_;  // of a captured function, which makes it anew at each call
+  bool inside_;  // of a captured function, which makes one at each call
 };
 
 }  // namespace sluice

@@ -71,7 +71,8 @@ Batch batch(int number, int64_t size = 6) {
 
 void expect_equal(const std::vector<torch::Tensor>& found, const std::vector<torch::Tensor>& expected) {
   ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(torch::equal(found[i], expected[i])) << "tensor " << i;
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_TRUE(torch::equal(found[i], expected[i])) << "tensor " << i;
 }
 
 // Trains two equal nets, one of them captured. `around(net, i)` is called before step i of both.
@@ -113,7 +114,7 @@ TEST_F(Capture, SgdWithAScheduleHasTheSameWeights) {
   expect_captured_equals_recorded<torch::optim::SGD>(torch::optim::SGDOptions(0.1), 0, schedule);
 }
 
-TEST_F(Capture, AdamCountsItsStepsAndDropoutDrawsAnew) {
+TEST_F(Capture, AdamCountsItsStepsAndDropoutDrawsNewKeys) {
   expect_captured_equals_recorded<torch::optim::Adam>(torch::optim::AdamOptions(1e-2), 0.3);
   expect_captured_equals_recorded<torch::optim::AdamW>(
       torch::optim::AdamWOptions(1e-2).weight_decay(0.1).amsgrad(true), 0.3);
@@ -157,7 +158,7 @@ TEST_F(Capture, WeightsThatAreWrittenBetweenCallsCount) {
   EXPECT_NEAR(loss.item<float>(), std::log(3.0), 1e-5);
 }
 
-TEST_F(Capture, AnotherShapeIsRecordedAnew) {
+TEST_F(Capture, AnotherShapeIsRecorded) {
   Net net = Net::make<torch::optim::SGD>(torch::optim::SGDOptions(0.1));
   Net other = Net::make<torch::optim::SGD>(torch::optim::SGDOptions(0.1));
   auto step = capture([&](torch::Tensor image, torch::Tensor label) { return net.step(image, label); });

@@ -48,6 +48,7 @@ struct CapturedVariant {
   Tape tape;          // of the latest recorded call
   int same = 0;       // recorded calls in a row that were as it
   int in_vain = 0;    // recorded calls in a row that were not, or cannot be replayed
+  int failed = 0;     // replays in a row that could not be
   int64_t since = 0;  // replays since the latest recorded call
   bool warned = false;
 };
@@ -83,7 +84,8 @@ void add_key(const at::Tensor& argument, std::vector<uint64_t>& key) {
 
 void put_on_device(std::vector<at::Tensor>& arguments) {
   for (at::Tensor& argument : arguments) {
-    if (!argument.defined()) throw_error(Code::kInvalidArgument, "capture: an argument is an undefined tensor");
+    if (!argument.defined())
+      throw_error(Code::kInvalidArgument, "capture: an argument is an undefined tensor");
     if (argument.requires_grad())
       throw_error(Code::kInvalidArgument,
                   "capture: an argument requires gradients, and they do not leave a captured function; pass "
@@ -97,8 +99,8 @@ std::vector<at::Tensor> as_values(const std::vector<at::Tensor>& arguments) {
   std::vector<at::Tensor> values;
   for (const at::Tensor& argument : arguments) {
     const LazyStorage& from = *LazyStorage::of(argument);
-    at::Tensor value = make_empty({static_cast<int64_t>(from.nbytes() / argument.itemsize())},
-                                  argument.scalar_type());
+    at::Tensor value =
+        make_empty({static_cast<int64_t>(from.nbytes() / argument.itemsize())}, argument.scalar_type());
     value.unsafeGetTensorImpl()->set_sizes_and_strides(argument.sizes(), argument.strides(),
                                                        argument.storage_offset());
     set_data(*LazyStorage::of(value), from.data, from.strides);
@@ -118,7 +120,7 @@ std::vector<at::Tensor> detached(std::vector<at::Tensor> results) {
 
 struct Captured::State {
   CaptureOptions options;
-  std::string before;  // the name of the cut before a call
+  std::string before;                                      // the name of the cut before a call
   std::vector<std::unique_ptr<CapturedVariant>> variants;  // the one used last comes first
   int64_t replays = 0, recordings = 0;
   std::string reason;
@@ -131,8 +133,8 @@ struct Captured::State {
 
 Captured::Captured(CaptureOptions options) : state_(std::make_unique<State>()) {
   if (options.check_every < 1)
-    throw_error(Code::kInvalidArgument, base::str("capture: check_every must be at least 1, found ",
-                                                  options.check_every));
+    throw_error(Code::kInvalidArgument,
+                base::str("capture: check_every must be at least 1, found ", options.check_every));
   state_->options = std::move(options);
   state_->before = "before " + state_->options.name;
 }
@@ -213,6 +215,7 @@ Captured::Tensors Captured::call(Tensors arguments, std::vector<uint64_t> number
     check_thread(Trace::get());
     // A call begins with data alone, so that it is the same program whatever was recorded before it.
     sluice::sync(state.before);
+    check_thread(Trace::get());  // a new trace has no owner yet
     for (const at::Tensor& argument : arguments) {
       if (LazyStorage::of(argument)->state != LazyStorage::State::kData) {
         read(argument);  // never written: zeros
@@ -224,13 +227,17 @@ Captured::Tensors Captured::call(Tensors arguments, std::vector<uint64_t> number
     variant = &state.variant(std::move(numbers));
     if (variant->same + 1 >= kRecordings && variant->since + 1 < state.options.check_every) {
       Tensors results;
-      if (replay(variant->tape, arguments, results)) {
+      const std::string changed = replay(variant->tape, arguments, results);
+      if (changed.empty()) {
         ++variant->since;
         ++state.replays;
+        variant->failed = 0;
         return results;
       }
       variant->same = 0;
       variant->since = 0;
+      if (++variant->failed == kPatience)
+        base::warn("'", state.options.name, "' is recorded again and again: ", changed);
     }
   }
   return state.record(*variant, arguments, body);

@@ -6,11 +6,12 @@
 //     session.step(optimizer);
 //     return loss;
 //   });
-//   for (auto& batch : session.feed(train)) session.log_every(20, {{"loss", step(batch.image, batch.label)}});
+//   for (auto& batch : session.feed(train)) session.log_every(20, {{"loss", step(batch.image,
+//   batch.label)}});
 //
 // A replay launches the same programs on the new arguments and on what the tensors outside (weights, buffers,
 // the optimizer's state) hold now. The optimizer's numbers (learning rate, bias corrections) are computed
-// anew from its options, random numbers are drawn anew. What C++ does in the function besides happens when it
+// from its options, and random numbers are new ones. What C++ does in the function besides happens when it
 // is recorded alone: count, log and step a scheduler outside.
 //
 // Calls are recorded as they would be without capture() until kRecordings in a row were the same, for each
@@ -61,8 +62,9 @@ void step(torch::optim::Optimizer& optimizer);
 
 namespace device {
 
-// For what a captured function may call and what does more than to record. While a call is recorded: `after` is
-// called at each replay, and calls are replayed while `state()` gives what it gives now. Elsewhere nothing.
+// For what a captured function may call and what does more than to record. While a call is recorded: `after`
+// is called at each replay, and calls are replayed while `state()` gives what it gives now. Elsewhere
+// nothing.
 void at_each_replay(std::function<void()> after, std::function<int64_t()> state);
 // While a call is recorded: it cannot be replayed.
 void refuse_replay(std::string reason);
@@ -115,9 +117,8 @@ struct CapturedResult<std::tuple<Types...>> {
                       std::move(result));
   }
   static std::tuple<Types...> give(Captured::Tensors all) {
-    return [&]<size_t... i>(std::index_sequence<i...>) {
-      return std::tuple<Types...>(std::move(all[i])...);
-    }(std::index_sequence_for<Types...>());
+    return [&]<size_t... i>(std::index_sequence<i...>) { return std::tuple<Types...>(std::move(all[i])...); }
+    (std::index_sequence_for<Types...>());
   }
 };
 template <>
@@ -135,9 +136,9 @@ constexpr bool is_captured_tensor = std::is_same_v<std::remove_cvref_t<Argument>
 
 }  // namespace device
 
-// What sluice::capture returns: call it as the function. Arguments are tensors (on the device, or on the host,
-// from where they are uploaded) and numbers; a number with another value is another call, so pass one that
-// changes all the time as a tensor without dimensions.
+// What sluice::capture returns: call it as the function. Arguments are tensors (on the device, or on the
+// host, from where they are uploaded) and numbers; a number with another value is another call, so pass one
+// that changes all the time as a tensor without dimensions.
 template <typename Function>
 class CapturedFunction {
  public:

@@ -24,9 +24,15 @@ class Replay {
   Replay(const Tape& tape, const std::vector<at::Tensor>& arguments)
       : tape_(tape), arguments_(arguments), places_(tape.places.size()) {}
 
-  bool possible() {
-    return tape_.opening == runtime().opening && guards_hold() && find_values() && are_distinct() &&
-           compute_numbers();
+  // "", or what is not as it was.
+  std::string obstacle() {
+    if (tape_.opening != runtime().opening) return "the device was closed";
+    if (!guards_hold()) return "the session is in another state (gradient accumulation)";
+    if (!find_values()) return "a tensor that it uses was replaced, or has another type, layout or sameness";
+    if (!are_distinct()) return "tensors that it uses share their value otherwise than before";
+    if (!compute_numbers())
+      return "an optimizer has other parameters, gradients or state, or its options choose another way";
+    return "";
   }
   void run(std::vector<at::Tensor>& results);
 
@@ -88,9 +94,9 @@ bool Replay::find_values() {
 bool Replay::are_distinct() {
   for (const auto& [a, b] : tape_.equal)
     if (places_[a].value != places_[b].value) return false;
-  // No trace has this number: recording goes on with the next one.
-  const uint64_t mark = Trace::get().number++;
   for (const CapturedProgram& program : tape_.programs) {
+    // No trace has this number: recording goes on with the next one.
+    const uint64_t mark = Trace::get().number++;
     for (const uint32_t argument : program.arguments) {
       const DataPtr& value = places_[argument].value;
       if (!value) continue;  // made inside
@@ -137,7 +143,8 @@ Scalars Replay::scalars_of(const CapturedProgram& program, const std::vector<int
 void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   std::vector<DataPtr> shared(program.stores.size());  // what a store takes from another place
   for (size_t i = 0; i < shared.size(); ++i)
-    if (program.stores[i].result == CapturedStore::kNoResult) shared[i] = places_[program.stores[i].from].value;
+    if (program.stores[i].result == CapturedStore::kNoResult)
+      shared[i] = places_[program.stores[i].from].value;
   std::vector<DataPtr> leaves;
   leaves.reserve(program.arguments.size());
   for (const uint32_t argument : program.arguments) leaves.push_back(places_[argument].value);
@@ -269,11 +276,12 @@ void Replay::run(std::vector<at::Tensor>& results) {
 
 }  // namespace
 
-bool replay(const Tape& tape, const std::vector<at::Tensor>& arguments, std::vector<at::Tensor>& results) {
+std::string replay(const Tape& tape, const std::vector<at::Tensor>& arguments,
+                   std::vector<at::Tensor>& results) {
   Replay one(tape, arguments);
-  if (!one.possible()) return false;
+  if (std::string found = one.obstacle(); !found.empty()) return found;
   one.run(results);
-  return true;
+  return "";
 }
 
 }  // namespace sluice::device

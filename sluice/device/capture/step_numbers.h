@@ -20,15 +20,15 @@ struct OptimizerStep {
 
 // What a step would do.
 struct StepNumbers {
-  std::vector<double> numbers;  // in the order of the operations
-  std::vector<double> options;  // all options of all groups
+  std::vector<double> numbers;    // in the order of the operations
+  std::vector<double> options;    // all options of all groups
   std::vector<uint8_t> branches;  // which ways the options choose
 };
 
 // The step that would be taken now, by the gradients that are there.
 OptimizerStep step_now(torch::optim::Optimizer& optimizer);
-// Its numbers. False when they are not known: another optimizer than SGD, Adam, AdamW, RMSprop and Adagrad, or
-// one without the state or the parameters that the step had.
+// Its numbers. False when they are not known: another optimizer than SGD, Adam, AdamW, RMSprop and Adagrad,
+// or one without the state or the parameters that the step had.
 bool step_numbers(const OptimizerStep& step, StepNumbers& all);
 // Counts a step where the optimizer does.
 void count_step(const OptimizerStep& step);

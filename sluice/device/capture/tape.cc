@@ -47,10 +47,9 @@ std::string difference(const CapturedProgram& before, const CapturedProgram& now
   if (before.program == nullptr && now.program != nullptr) return "a program is new";
   if (before.program != nullptr && now.program == nullptr) return "a program is gone";
   if (before.program != now.program) return program_difference(*before.program, *now.program);
-  for (const std::string& found :
-       {number_difference(before.scalars.f32, now.scalars.f32, now.owners[0]),
-        number_difference(before.scalars.i64, now.scalars.i64, now.owners[1]),
-        number_difference(before.scalars.f64, now.scalars.f64, now.owners[2])})
+  for (const std::string& found : {number_difference(before.scalars.f32, now.scalars.f32, now.owners[0]),
+                                   number_difference(before.scalars.i64, now.scalars.i64, now.owners[1]),
+                                   number_difference(before.scalars.f64, now.scalars.f64, now.owners[2])})
     if (!found.empty()) return found;
   if (before.arguments != now.arguments || before.aliases != now.aliases || before.stores != now.stores)
     return "the program is the same; the tensors that it reads or writes are others";

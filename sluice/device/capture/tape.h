@@ -99,7 +99,7 @@ struct CapturedStep {
 };
 
 struct Tape {
-  std::string reason;  // why the call cannot be replayed; "" when it can
+  std::string reason;    // why the call cannot be replayed; "" when it can
   uint64_t opening = 0;  // Runtime::opening
   std::vector<CapturedPlace> places;
   std::vector<std::pair<uint32_t, uint32_t>> equal;  // places outside that begin with one value

@@ -69,7 +69,8 @@ bool match(const std::vector<double>& expected, c10::ArrayRef<Number> recorded,
 thread_local Watch* Watch::current_ = nullptr;
 
 Watch::Watch(const std::vector<at::Tensor>& arguments, const Tape* before)
-    : first_serial_(LazyStorage::next_serial()), default_began_(copy_of(at::detail::getDefaultCPUGenerator())) {
+    : first_serial_(LazyStorage::next_serial()),
+      default_began_(copy_of(at::detail::getDefaultCPUGenerator())) {
   tape_.opening = runtime().opening;
   for (const at::Tensor& argument : arguments) {
     LazyStorage& storage = *LazyStorage::of(argument);
@@ -139,6 +140,11 @@ void Watch::touch(LazyStorage& storage, bool replaced) {
     tape_.equal.emplace_back(holder->second, place);
 }
 
+void Watch::takes(LazyStorage& storage, const Data& data) {
+  touch(storage, /*replaced=*/true);
+  seen_[place_of(storage)].unknown = !holders_.contains(data.serial);
+}
+
 void Watch::drew(const std::optional<at::Generator>& generator, int64_t key) {
   draws_.push_back({Trace::get().number, key});
   tape_.draws.push_back(generator);
@@ -156,7 +162,8 @@ void Watch::begin_step(torch::optim::Optimizer& optimizer) {
   Window window{.trace = trace.number, .first = trace.numbers.size()};
   if (!step_numbers(step.step, window.expected))
     refuse(
-        "it steps an optimizer whose numbers are not known: not one of LibTorch's SGD, Adam, AdamW, RMSprop and "
+        "it steps an optimizer whose numbers are not known: not one of LibTorch's SGD, Adam, AdamW, RMSprop "
+        "and "
         "Adagrad, or one without state yet");
   for (const CapturedStep& other : tape_.steps)
     if (other.step.optimizer == &optimizer) refuse("it steps one optimizer twice");
@@ -313,7 +320,8 @@ void Watch::add_result(const at::Tensor& tensor) {
               tensor.strides().vec(),
               tensor.storage_offset(),
               tensor.scalar_type()};
-    if (tensor.is_conj() || tensor.is_neg()) refuse("it returns a tensor that is conjugated or negated lazily");
+    if (tensor.is_conj() || tensor.is_neg())
+      refuse("it returns a tensor that is conjugated or negated lazily");
   }
   tape_.results.push_back(std::move(result));
 }

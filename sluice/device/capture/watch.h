@@ -45,6 +45,8 @@ class Watch {
 
   // The storage's value is about to be read, or replaced.
   void touch(LazyStorage& storage, bool replaced = false);
+  // The storage's value is about to become this data.
+  void takes(LazyStorage& storage, const Data& data);
   // A program is about to be launched: `output_of` as from make_plan.
   void cut(const Trace& trace, const Plan& plan, const Program& program,
            const std::vector<uint32_t>& output_of, const Scalars& scalars, std::string_view what);
@@ -68,11 +70,11 @@ class Watch {
  private:
   // What is known of a place while the call runs.
   struct Seen {
-    uint64_t trace = 0;         // in which it was touched last
-    uint64_t data = 0;          // Data::serial that it held when that trace began; 0: none
+    uint64_t trace = 0;  // in which it was touched last
+    uint64_t data = 0;   // Data::serial that it held when that trace began; 0: none
     std::vector<int64_t> strides;
-    bool unknown = false;       // holds a value that came from the host
-    bool stored = false;        // a program has given it another value
+    bool unknown = false;  // holds a value that came from the host
+    bool stored = false;   // a program has given it another value
   };
   // The numbers of an optimizer's step in the current trace.
   struct Window {
@@ -97,12 +99,12 @@ class Watch {
   static thread_local Watch* current_;
   Tape tape_;
   const uint64_t first_serial_;
-  std::vector<Seen> seen_;                               // [place]
+  std::vector<Seen> seen_;  // [place]
   std::unordered_map<const LazyStorage*, uint32_t> places_;
-  std::unordered_map<uint64_t, uint32_t> holders_;       // in the current trace: who held a Data::serial
+  std::unordered_map<uint64_t, uint32_t> holders_;  // in the current trace: who held a Data::serial
   std::vector<Draw> draws_;
-  size_t drawn_ = 0;                                     // of draws_, those before the current trace
-  std::vector<Window> windows_;                          // [Tape::steps]
+  size_t drawn_ = 0;             // of draws_, those before the current trace
+  std::vector<Window> windows_;  // [Tape::steps]
   at::Generator default_began_;  // the default generator when the call began
   std::vector<std::pair<at::Generator, at::Generator>> generators_;  // the others used, and as they were
   // The optimizers of the call before this one when this one began: their state and their options.
