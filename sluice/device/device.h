@@ -165,6 +165,7 @@ struct Counters {
   int64_t fallbacks = 0;     // calls that ran on the CPU
   int64_t host_reads = 0;    // .item(), printing, copies to the host
   int64_t forced_cuts = 0;   // the graph grew too large
+  int64_t replays = 0;       // calls of captured functions that were replayed
   int64_t live_buffers = 0;  // PJRT buffers now
   int64_t pending = 0;       // recorded operations since the last cut
   double trace_seconds = 0;  // since init, in the recorder

@@ -4,6 +4,7 @@
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/device.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
@@ -51,6 +52,8 @@ Fetch fetch(const at::Tensor& tensor) {
     throw_error(Code::kInvalidArgument,
                 base::str("fetch: expected a tensor on xla:0, found one on ", tensor.device().str()));
   }
+  if (device::Watch* watch = device::Watch::current())
+    watch->refuse("a value is fetched or logged in it; do so outside with what it returns");
   auto lock = device::lock_trace();
   const device::Operand value = device::read(tensor);
   if (value.ref.leaf())

@@ -1,6 +1,7 @@
 #include "sluice/device/open.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -130,7 +131,9 @@ void open_host_collectives(const pjrt::Plugin& plugin, const World& world, const
 void set_peers(Peers others) { peers() = std::move(others); }
 
 std::unique_ptr<Runtime> open(const Settings& settings) {
+  static std::atomic<uint64_t> openings = 0;
   auto rt = std::make_unique<Runtime>();
+  rt->opening = ++openings;
   rt->options = settings;
   const Settings& options = rt->options;
   if (options.devices < 0) {

@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/device.h"
 
 namespace sluice::device {
@@ -10,16 +11,22 @@ namespace {
 thread_local bool shared = false;
 }
 
+int64_t random_key(at::Generator generator) {
+  std::scoped_lock lock(generator.mutex());
+  return static_cast<int64_t>(at::check_generator<at::CPUGeneratorImpl>(generator)->random64());
+}
+
 Number random_key(c10::ArrayRef<c10::IValue> arguments, const Signature& signature) {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
+  bool given = false;
   if (signature.generator >= 0) {
-    const c10::IValue& given = arguments[static_cast<size_t>(signature.generator)];
-    if (!given.isNone()) generator = given.toGenerator();
+    const c10::IValue& argument = arguments[static_cast<size_t>(signature.generator)];
+    given = !argument.isNone();
+    if (given) generator = argument.toGenerator();
   }
-  std::scoped_lock lock(generator.mutex());
-  auto* cpu = at::check_generator<at::CPUGeneratorImpl>(generator);
-  const uint64_t key = cpu->random64();
-  return {0, static_cast<int64_t>(key)};
+  const int64_t key = random_key(generator);
+  if (Watch* watch = Watch::current()) watch->drew(given ? std::optional(generator) : std::nullopt, key);
+  return {0, key};
 }
 
 bool shared_random() { return shared; }

@@ -5,12 +5,16 @@
 // that a checkpoint needs, and the numbers do not depend on where the graph is cut.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/ivalue.h>
 
 #include "sluice/device/signature.h"
 
 namespace sluice::device {
 
+// The next key of this generator.
+int64_t random_key(at::Generator generator);
+// The key of a call, from its generator.
 Number random_key(c10::ArrayRef<c10::IValue> arguments, const Signature& signature);
 // Inside a SharedRandom scope of this thread.
 bool shared_random();

@@ -12,6 +12,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/backward.h"
 #include "sluice/device/libtorch/fallback.h"
 #include "sluice/device/libtorch/overlap.h"
@@ -67,12 +68,15 @@ void forced_cut(const Trace& trace) {
 
 const std::vector<std::string> kFactoryOptions = {"ScalarType?", "Layout?", "Device?", "bool?"};
 
-// Two threads that record into one trace would make its order a matter of chance. Backward passes are
-// recorded by the owner too (backward.h); where another thread calls backward(), autograd's records for it.
+}  // namespace
+
 void check_thread(Trace& trace) {
   const auto here = std::this_thread::get_id();
   if (trace.owner == here || torch::autograd::get_current_graph_task_id() != -1) return;
-  if (trace.first_pending() == nullptr) trace.clear();
+  if (trace.first_pending() == nullptr) {
+    if (Watch* watch = Watch::current()) watch->cut_without_program("a new trace");
+    trace.clear();
+  }
   if (trace.owner == std::thread::id() || runtime_options().eager) {
     trace.owner = here;
     return;
@@ -82,6 +86,8 @@ void check_thread(Trace& trace) {
       "a second thread uses the xla device while another one has operations pending; record on one thread, "
       "or end the other's graph first (session.step, sluice::sync)");
 }
+
+namespace {
 
 // Records calls of one schema: a row's functional form, or a variant of it.
 class Recorder final : public c10::OperatorKernel {

@@ -3,6 +3,11 @@
 
 namespace sluice::device {
 
+class Trace;
+// Refuses a thread that would record while another one has operations pending. The caller holds the trace's
+// lock.
+void check_thread(Trace& trace);
+
 // Registers the rows' functional, in-place and out variants, the kernels written by hand and the CPU fallback
 // with LibTorch's dispatcher. Once a process; throws sluice::Error when a row names no operation of this
 // LibTorch.

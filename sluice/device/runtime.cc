@@ -14,6 +14,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
 #include "sluice/device/ahead.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/open.h"
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
@@ -129,35 +130,36 @@ std::shared_ptr<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const std::v
 }
 
 // Every process must launch the same programs with the same numbers; the base is the one that differs.
-void check_launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
-                  const Scalars& scalars, std::string_view what) {
+void check_launch(Runtime& rt, const Order& order) {
   if (rt.world.processes == 1 || !launch_check) return;
   auto mix = [&rt](uint64_t word) { rt.launched_hash = base::mix_word(rt.launched_hash, word); };
-  mix(program.canonical);
+  const Scalars& scalars = order.scalars;
+  mix(order.program.canonical);
   for (float number : scalars.f32) mix(std::bit_cast<uint32_t>(number));
   for (size_t i = rt.world.needs_base() ? 1 : 0; i < scalars.i64.size(); ++i)
     mix(static_cast<uint64_t>(scalars.i64[i]));
   for (double number : scalars.f64) mix(std::bit_cast<uint64_t>(number));
-  launch_check({rt.launches, rt.launched_hash, what, program.launches == 0, &trace, &plan});
+  launch_check(
+      {rt.launches, rt.launched_hash, order.what, order.program.launches == 0, &order.program, order.plan});
 }
 
-pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
-                    const Scalars& scalars, Runtime::Flight& flight) {
-  flight.scalars = {put_scalars(rt, scalars.f32, stablehlo::DType::kF32, program.scalars[0]),
-                    put_scalars(rt, scalars.i64, stablehlo::DType::kS64, program.scalars[1]),
-                    put_scalars(rt, scalars.f64, stablehlo::DType::kF64, program.scalars[2])};
+pjrt::Launch launch(Runtime& rt, const Order& order, Runtime::Flight& flight) {
+  const Program& program = order.program;
+  flight.scalars = {put_scalars(rt, order.scalars.f32, stablehlo::DType::kF32, program.scalars[0]),
+                    put_scalars(rt, order.scalars.i64, stablehlo::DType::kS64, program.scalars[1]),
+                    put_scalars(rt, order.scalars.f64, stablehlo::DType::kF64, program.scalars[2])};
   std::vector<std::vector<pjrt::Buffer*>> arguments(rt.devices.size());
   for (size_t r = 0; r < rt.devices.size(); ++r) {
-    arguments[r].reserve(plan.leaves.size() + kScalarClasses);
-    for (uint32_t leaf : plan.leaves) arguments[r].push_back(&trace.leaves[leaf]->buffers[r]);
+    arguments[r].reserve(order.arguments.size() + kScalarClasses);
+    for (const DataPtr* argument : order.arguments) arguments[r].push_back(&(*argument)->buffers[r]);
     for (const auto& buffers : flight.scalars) {
       if (buffers != nullptr) arguments[r].push_back(&(*buffers)[r]);
     }
   }
   // What somebody else still holds (a clone, a log, a checkpoint) is copied instead of taken.
   std::vector<int64_t> not_donated;
-  for (size_t i = 0; i < plan.leaves.size(); ++i) {
-    if (plan.aliases[i] >= 0 && trace.leaves[plan.leaves[i]].use_count() > 1)
+  for (size_t i = 0; i < order.arguments.size(); ++i) {
+    if (order.aliases[i] >= 0 && order.arguments[i]->use_count() > 1)
       not_donated.push_back(static_cast<int64_t>(i));
   }
   BusyClock& clock = BusyClock::get();
@@ -168,17 +170,39 @@ pjrt::Launch launch(Runtime& rt, const Trace& trace, const Plan& plan, const Pro
 }
 
 // An error of the plugin with the program's name, and where memory was short with what had it.
-pjrt::Launch launch_explained(Runtime& rt, const Trace& trace, const Plan& plan, const Program& program,
-                              const Scalars& scalars, Runtime::Flight& flight) {
+pjrt::Launch launch_explained(Runtime& rt, const Order& order, Runtime::Flight& flight) {
   try {
-    return launch(rt, trace, plan, program, scalars, flight);
+    return launch(rt, order, flight);
   } catch (const Error& error) {
-    throw_error(
-        explained(error, base::str("launching program ", flight.number, " ('", flight.what, "')"), &program));
+    throw_error(explained(error, base::str("launching program ", flight.number, " ('", flight.what, "')"),
+                          &order.program));
   }
 }
 
 }  // namespace
+
+Runtime::Flight launch_program(Runtime& rt, const Order& order) {
+  const Program& program = order.program;
+  Runtime::Flight flight;
+  flight.what = order.what;
+  flight.number = ++rt.launches;
+  flight.program = &program;
+  check_launch(rt, order);
+  pjrt::Launch launched = launch_explained(rt, order, flight);
+  // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
+  // registered after them is called before.
+  if (++program.launches == 1) std::atexit(wait_at_exit);
+  thread_local const WaitAtThreadEnd also_before;
+  for (size_t i = 0; i < order.results.size(); ++i) {
+    Data& result = *order.results[i];
+    result.launch = flight.number;
+    result.buffers = std::move(launched.outputs[i]);
+    note_alive(result);
+  }
+  if (!program.checks.empty()) flight.found = FoundValues(std::move(launched.outputs.back()));
+  flight.done = std::move(launched.done);
+  return flight;
+}
 
 void set_launch_check(std::function<void(const LaunchRecord&)> check) {
   TraceLock lock = lock_trace();
@@ -207,13 +231,7 @@ std::vector<DataPtr> make_results(Runtime& rt, const Trace& trace, const Plan& p
 }
 
 // Gives the pending storages their results.
-void settle(Trace& trace, const std::vector<uint32_t>& output_of, std::vector<DataPtr>& results,
-            pjrt::Launch& launched, int64_t launch) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    results[i]->launch = launch;
-    results[i]->buffers = std::move(launched.outputs[i]);
-    note_alive(*results[i]);
-  }
+void settle(Trace& trace, const std::vector<uint32_t>& output_of, std::vector<DataPtr>& results) {
   for (uint32_t output : output_of) {
     LazyStorage& storage = *trace.first_pending();
     set_data(storage, results[output], std::move(storage.strides));
@@ -237,6 +255,7 @@ void lose_pending(Trace& trace, const std::string& cause) {
 void cut(std::string_view what) {
   Trace& trace = Trace::get();
   if (trace.first_pending() == nullptr) {
+    if (Watch* watch = Watch::current()) watch->cut_without_program(what);
     trace.clear();
     return;
   }
@@ -251,22 +270,17 @@ void cut(std::string_view what) {
     const double before_launch = base::monotonic_seconds();
     if (rt.options.run_ahead >= 0) wait_for_flights(static_cast<size_t>(rt.options.run_ahead));
     const double after_wait = base::monotonic_seconds();
-    Runtime::Flight flight;
-    flight.what = what;
-    flight.number = ++rt.launches;
-    flight.program = &program;
     Scalars scalars;
     gather_scalars(trace, plan, rt.world, scalars);
-    check_launch(rt, trace, plan, program, scalars, what);
+    Watch* const watch = Watch::current();
+    if (watch != nullptr) watch->cut(trace, plan, program, output_of, scalars, what);
+    const Watch::Pause settling(watch);
     std::vector<DataPtr> results = make_results(rt, trace, plan);
-    pjrt::Launch launched = launch_explained(rt, trace, plan, program, scalars, flight);
-    // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
-    // registered after them is called before.
-    if (++program.launches == 1) std::atexit(wait_at_exit);
-    thread_local const WaitAtThreadEnd also_before;
-    settle(trace, output_of, results, launched, flight.number);
-    if (!program.checks.empty()) flight.found = FoundValues(std::move(launched.outputs.back()));
-    flight.done = std::move(launched.done);
+    Order order{program, what, {}, plan.aliases, scalars, results, &plan};
+    order.arguments.reserve(plan.leaves.size());
+    for (uint32_t leaf : plan.leaves) order.arguments.push_back(&trace.leaves[leaf]);
+    Runtime::Flight flight = launch_program(rt, order);
+    settle(trace, output_of, results);
     for (DataPtr& leaf : trace.leaves) {
       if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
     }

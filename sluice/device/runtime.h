@@ -22,6 +22,7 @@ namespace sluice::device {
 class Trace;
 struct Plan;
 struct Program;
+struct Scalars;
 
 // The replicas that a program is lowered for.
 struct World {
@@ -64,6 +65,7 @@ struct Runtime {
   };
   std::deque<Flight> flights;
   std::atomic<bool> sync_batch_norm = false;
+  uint64_t opening = 0;  // which one of the process's it is: no program outlives one
   int64_t launches = 0;
   uint64_t launched_hash = 0;
 
@@ -84,8 +86,8 @@ struct LaunchRecord {
   uint64_t hash = 0;          // of all launches up to this one: their programs and run-time scalars
   std::string_view boundary;  // what cut the graph
   bool fresh = false;         // the program is new in this process
-  const Trace* trace = nullptr;
-  const Plan* plan = nullptr;
+  const Program* program = nullptr;
+  const Plan* plan = nullptr;  // null when it was replayed (capture)
 };
 // The other processes of a run, as far as the device needs them.
 struct Peers {
@@ -104,6 +106,21 @@ struct Peers {
 void set_peers(Peers peers);
 // Called before each launch, under the trace's lock; throws to refuse it. Empty: no check.
 void set_launch_check(std::function<void(const LaunchRecord&)> check);
+
+// A program and what one launch of it works on.
+struct Order {
+  const Program& program;
+  std::string_view what;                  // the boundary
+  std::vector<const DataPtr*> arguments;  // [parameter]
+  const std::vector<int32_t>& aliases;    // as in Plan
+  const Scalars& scalars;
+  std::vector<DataPtr>& results;  // they get their buffers
+  const Plan* plan = nullptr;     // by which it was recorded; null when it is replayed
+};
+// Launches it. An argument that is owned by nobody else gives its memory to its result. The caller waits for
+// flights before, puts what nobody else owns into the flight's inputs, and the flight among the others. The
+// caller holds the trace's lock.
+Runtime::Flight launch_program(Runtime& rt, const Order& order);
 
 // Throws when the program of this launch, or of one before it, found a value that may not be
 // (value_checks.h). For launches that have ended: it waits for their copies. The caller holds the trace's

@@ -4,9 +4,11 @@
 #include <c10/core/TensorImpl.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/offsets.h"
 #include "sluice/device/trace.h"
 
@@ -37,6 +39,7 @@ bool covers_storage(const c10::TensorImpl& tensor, const LazyStorage& storage) {
 // The value of the whole storage as an operand; zeros when it was never written.
 Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
   Trace& trace = Trace::get();
+  if (Watch* watch = Watch::current()) watch->touch(storage);
   switch (storage.state) {
     case LazyStorage::State::kPending:
       return trace.result(storage.ref.node, storage.ref.output);
@@ -93,9 +96,15 @@ Stored stored_as(const c10::TensorImpl& tensor, LazyStorage& storage) {
 
 }  // namespace
 
+namespace {
+std::atomic<uint64_t> last_serial = 0;
+}
+uint64_t LazyStorage::next_serial() { return last_serial.load(std::memory_order_relaxed) + 1; }
+
 LazyStorage::LazyStorage(size_t bytes)
     : c10::StorageImpl(use_byte_size_t(), static_cast<int64_t>(bytes),
-                       c10::DataPtr(nullptr, c10::Device(c10::kXLA, 0)), &no_memory, /*resizable=*/true) {
+                       c10::DataPtr(nullptr, c10::Device(c10::kXLA, 0)), &no_memory, /*resizable=*/true),
+      serial(last_serial.fetch_add(1, std::memory_order_relaxed) + 1) {
   // Who asks for its memory is answered in overrides.cc.
   release_data_and_set_meta_custom_data_ptr_error_msg_(std::nullopt);
 }
@@ -181,6 +190,7 @@ void copy_value(const at::Tensor& to, const at::Tensor& from) {
 }
 
 void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides) {
+  if (Watch* watch = Watch::current()) watch->takes(storage, *data);
   if (storage.state == LazyStorage::State::kPending) Trace::get().unlink(storage);
   storage.state = LazyStorage::State::kData;
   storage.type = data->type;
@@ -201,6 +211,7 @@ void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t
                   "session.reduce_gradients(parameters) before optimizer.step(), or average what you write "
                   "with sluice::mean"));
   }
+  if (Watch* watch = Watch::current()) watch->touch(storage, /*replaced=*/true);
   // Existing data is shared: nothing to compute.
   if (value.ref.leaf()) return set_data(storage, trace.leaves[value.ref.node], std::move(strides));
   if (storage.state != LazyStorage::State::kPending) {

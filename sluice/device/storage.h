@@ -36,9 +36,12 @@ struct LazyStorage : c10::StorageImpl {
   // The list of pending storages, in the order in which they became pending.
   LazyStorage* previous = nullptr;
   LazyStorage* next = nullptr;
+  uint64_t serial;     // storages that are made later have larger ones
   uint32_t name = 0;   // of the parameter, in Names; 0: none
   uint32_t label = 0;  // the same for what belongs to no layer: the optimizer's state
 
+  // That of the next storage. Any thread.
+  static uint64_t next_serial();
   static LazyStorage* of(const at::Tensor& tensor) { return of(*tensor.unsafeGetTensorImpl()); }
   static LazyStorage* of(const c10::TensorImpl& tensor) {
     return static_cast<LazyStorage*>(tensor.unsafe_storage().unsafeGetStorageImpl());

@@ -14,6 +14,7 @@
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/report/alive.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
@@ -177,6 +178,7 @@ at::Tensor read_or_reuse(Data& data, size_t replica, std::string_view what) {
 at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
   const double start = base::monotonic_seconds();
   DataPtr data;
+  if (Watch* watch = Watch::current()) watch->refuse(base::str("the host reads a value in it (", what, ")"));
   {
     TraceLock lock = lock_trace();
     Runtime& rt = runtime();
@@ -206,6 +208,7 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
 
 std::vector<at::Tensor> download_all(const at::Tensor& tensor) {
   DataPtr data;
+  if (Watch* watch = Watch::current()) watch->refuse("the host reads a value in it");
   {
     TraceLock lock = lock_trace();
     data = materialize(tensor);

@@ -32,7 +32,9 @@ struct HostNumber;
 // One value on the device, immutable: a PJRT buffer for each local replica. Shared by every storage that
 // holds the value (clones, copies) and by traces that read it.
 struct Data : c10::intrusive_ptr_target {
+  Data();
   ~Data() override;
+  const uint64_t serial;                 // values that are made later have larger ones
   std::shared_ptr<pjrt::Client> client;  // outlives the buffers
   std::vector<pjrt::Buffer> buffers;     // [replica]
   TypeRef type = nullptr;

@@ -8,7 +8,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/device/lower.h"
-#include "sluice/device/trace.h"
+#include "sluice/device/program.h"
 
 namespace sluice::replica {
 namespace {
@@ -22,10 +22,9 @@ constexpr auto kPause = std::chrono::milliseconds(50);
 // One line an operation, the same in every process.
 std::string listing(const device::LaunchRecord& launch) {
   std::string text;
-  for (uint32_t node : launch.plan->nodes) {
-    const device::Instance& instance = *launch.trace->nodes[node].instance;
-    text += device::describe(instance) + "\n";
-  }
+  for (uint32_t instance : launch.program->instances)
+    text += device::describe(device::instance_by_id(instance)) + "\n";
+  if (launch.plan == nullptr) return text;  // replayed: nothing was recorded
   text += "results:";
   for (device::Ref output : launch.plan->outputs) text += base::str(" ", output.node, ".", output.output);
   return text + "\n";

@@ -5,6 +5,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/capture/capture.h"
 
 namespace sluice::sessions {
 
@@ -68,6 +69,8 @@ void Backend::name(const std::vector<std::pair<std::string, at::Tensor>>& tensor
 void Backend::label(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const {
   if (is_xla()) label_tensors(tensors);
 }
+
+void Backend::step(torch::optim::Optimizer& optimizer) const { sluice::step(optimizer); }
 
 int64_t Backend::compiles() const { return is_xla() ? counters().compiles + counters().cache_hits : 0; }
 

@@ -11,6 +11,10 @@
 
 #include "sluice/device/device.h"
 
+namespace torch::optim {
+class Optimizer;
+}
+
 namespace sluice::sessions {
 
 // A value on its way to the host. Copies share it.
@@ -58,6 +62,8 @@ class Backend {
   void name(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const;
   // Names for messages about memory alone.
   void label(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const;
+  // The optimizer's step, also inside a captured function.
+  void step(torch::optim::Optimizer& optimizer) const;
   // Programs compiled so far.
   int64_t compiles() const;
   // All 0 on the device "cpu", which has no programs.

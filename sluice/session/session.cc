@@ -168,11 +168,23 @@ void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& option
   step({&optimizer}, options);
 }
 
+void Session::State::count_replays(bool updates) {
+  device::at_each_replay(
+      [this, updates] {
+        meter.step();
+        if (updates) ++steps;
+        heartbeat.beat();
+        deliveries.deliver(/*wait=*/false);
+      },
+      [this] { return accumulating - accumulating_inside; });
+}
+
 void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
   state_->meter.step();
+  state_->count_replays(/*updates=*/state_->accumulating == 0);
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
-  for (auto* optimizer : optimizers) optimizer->step();
+  for (auto* optimizer : optimizers) state_->backend->step(*optimizer);
   // A gradient that lives past the cut would be a result of the program, written to memory.
   if (!options.keep_gradients)
     for (auto* optimizer : optimizers) optimizer->zero_grad();
@@ -183,6 +195,7 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
 
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
                             const std::function<torch::Tensor()>& closure) {
+  device::refuse_replay("an optimizer that evaluates its loss several times decides by values");
   state_->meter.step();
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
@@ -234,6 +247,7 @@ void Session::sync(const char* what) {
 }
 
 void Session::barrier() {
+  device::refuse_replay("it waits at a barrier");
   sync();
   state_->backend->wait();
   if (state_->processes != nullptr) base::value_or_throw(state_->processes->barrier("session"));
@@ -241,10 +255,12 @@ void Session::barrier() {
 
 void Session::after_step(std::vector<torch::Tensor> values,
                          std::function<void(std::vector<torch::Tensor>)> function, Over over) {
+  device::refuse_replay("session.after_step is called in it; call it outside with what the function returns");
   state_->deliveries.add(values, std::move(function), /*alone=*/over == Over::kLocalReplicas);
 }
 
 void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values) {
+  device::refuse_replay("session.log_every is called in it; call it outside with what the function returns");
   if (n <= 0 || state_->steps == 0 || state_->steps % n != 0) return;
   sessions::LogLine line{.device = device(),
                          .process = process_index(),
@@ -331,7 +347,14 @@ torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, doub
   return total;
 }
 
-Accumulate::Accumulate(Session& session) : state_(session.state_) { ++state_->accumulating; }
-Accumulate::~Accumulate() { --state_->accumulating; }
+Accumulate::Accumulate(Session& session)
+    : state_(session.state_), inside_(device::captured_call_is_recorded()) {
+  ++state_->accumulating;
+  if (inside_) ++state_->accumulating_inside;
+}
+Accumulate::~Accumulate() {
+  --state_->accumulating;
+  if (inside_) --state_->accumulating_inside;
+}
 
 }  // namespace sluice

@@ -27,6 +27,7 @@
 
 #include "sluice/base/export.h"
 #include "sluice/data/dataset.h"
+#include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/session/feed.h"
 
@@ -201,6 +202,7 @@ class Accumulate {
 
  private:
   std::shared_ptr<Session::State> state_;
+  bool inside_;  // of a captured function, which makes one at each call
 };
 
 }  // namespace sluice

@@ -24,6 +24,8 @@ struct Session::State {
 
   // What hears of a feed's batches.
   std::function<void(int64_t)> count_batches(int64_t epoch);
+  // A step that is recorded in a captured function: what it does besides at each call of that.
+  void count_replays(bool updates);
   // The optimizer's parameters stay equal from now on, and so do these tensors begin.
   void hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others, bool from_leader);
 
@@ -34,7 +36,7 @@ struct Session::State {
   int64_t stop_calls = 0;
   const int exceptions = std::uncaught_exceptions();  // when the session began
   int64_t steps = 0;
-  int accumulating = 0;
+  int accumulating = 0, accumulating_inside = 0;  // of them made in a captured function that is recorded
   std::set<const torch::optim::Optimizer*> prepared;
   bool reduced = false;  // gradients were averaged since the last step
   bool warned_of_equal_gradients = false;

@@ -8,6 +8,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/overlap.h"
 #include "sluice/device/record.h"
 #include "sluice/device/runtime.h"
@@ -75,6 +76,8 @@ at::Tensor new_empty_strided(const at::Tensor& self, at::IntArrayRef size, at::I
 void grow(const at::Tensor& tensor, size_t bytes) {
   LazyStorage& storage = *LazyStorage::of(tensor);
   if (bytes <= storage.nbytes()) return;
+  if (Watch* watch = Watch::current(); watch != nullptr && watch->outside(storage))
+    watch->refuse("it resizes a tensor that lives outside");
   if (storage.state != LazyStorage::State::kEmpty && storage.nbytes() > 0) {
     const auto elements = static_cast<int64_t>(storage.nbytes() / tensor.itemsize());
     at::Tensor flat = at::detail::make_tensor<c10::TensorImpl>(

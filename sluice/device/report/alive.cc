@@ -1,6 +1,7 @@
 #include "sluice/device/report/alive.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "sluice/base/strings.h"
@@ -30,6 +31,11 @@ void note_alive(Data& data) {
   if (first != nullptr) first->previous_alive = &data;
   first = &data;
 }
+
+namespace {
+std::atomic<uint64_t> last_serial = 0;
+}
+Data::Data() : serial(last_serial.fetch_add(1, std::memory_order_relaxed) + 1) {}
 
 Data::~Data() {
   if (!alive) return;

@@ -1,0 +1,287 @@
+#include "sluice/device/capture/replay.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+
+#include <exception>
+#include <optional>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/error.h"
+#include "sluice/device/random.h"
+#include "sluice/device/report/metrics.h"
+#include "sluice/device/runtime.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+namespace {
+
+using Kind = CapturedPlace::Kind;
+
+// One replay of a tape. Everything before run() changes nothing.
+class Replay {
+ public:
+  Replay(const Tape& tape, const std::vector<at::Tensor>& arguments)
+      : tape_(tape), arguments_(arguments), places_(tape.places.size()) {}
+
+  // "", or what is not as it was.
+  std::string obstacle() {
+    if (tape_.opening != runtime().opening) return "the device was closed";
+    if (!guards_hold()) return "the session is in another state (gradient accumulation)";
+    if (!find_values()) return "a tensor that it uses was replaced, or has another type, layout or sameness";
+    if (!are_distinct()) return "tensors that it uses share their value otherwise than before";
+    if (!compute_numbers())
+      return "an optimizer has other parameters, gradients or state, or its options choose another way";
+    return "";
+  }
+  void run(std::vector<at::Tensor>& results);
+
+ private:
+  struct Place {
+    c10::intrusive_ptr<c10::StorageImpl> kept;
+    LazyStorage* storage = nullptr;  // of a place outside
+    DataPtr value;
+  };
+
+  bool guards_hold() const;
+  bool find_values();
+  bool are_distinct();
+  bool compute_numbers();
+  Scalars scalars_of(const CapturedProgram& program, const std::vector<int64_t>& keys) const;
+  void launch(const CapturedProgram& program, const Scalars& scalars);
+  // Stores what other places held and what the program gave.
+  void give(const CapturedProgram& program, const std::vector<DataPtr>& shared,
+            const std::vector<DataPtr>& values);
+  void lose(const CapturedProgram& program, const std::string& cause);
+  at::Tensor result(const CapturedTensor& captured,
+                    std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>>& made) const;
+
+  const Tape& tape_;
+  const std::vector<at::Tensor>& arguments_;
+  std::vector<Place> places_;
+  std::vector<StepNumbers> steps_;
+};
+
+bool Replay::guards_hold() const {
+  for (const auto& [now, was] : tape_.guards)
+    if (now() != was) return false;
+  return true;
+}
+
+bool Replay::find_values() {
+  for (size_t p = 0; p < places_.size(); ++p) {
+    const CapturedPlace& captured = tape_.places[p];
+    Place& place = places_[p];
+    if (captured.kind == Kind::kArgument) {
+      place.value = LazyStorage::of(arguments_[p])->data;
+      continue;
+    }
+    if (captured.kind == Kind::kInside) continue;
+    place.kept = captured.storage.lock();
+    if (!place.kept) return false;
+    LazyStorage& storage = static_cast<LazyStorage&>(*place.kept);
+    if (storage.state != LazyStorage::State::kData || storage.data->type != captured.type ||
+        storage.data->sameness != captured.sameness || storage.strides != captured.strides ||
+        storage.keep_equal != captured.keep_equal)
+      return false;
+    place.storage = &storage;
+    place.value = storage.data;
+  }
+  return true;
+}
+
+// Values that were one are one still, and programs get no value twice: they may take over its memory.
+bool Replay::are_distinct() {
+  for (const auto& [a, b] : tape_.equal)
+    if (places_[a].value != places_[b].value) return false;
+  for (const CapturedProgram& program : tape_.programs) {
+    // No trace has this number: recording goes on with the next one.
+    const uint64_t mark = Trace::get().number++;
+    for (const uint32_t argument : program.arguments) {
+      const DataPtr& value = places_[argument].value;
+      if (!value) continue;  // made inside
+      if (value->leaf_trace == mark && value->leaf != argument) return false;
+      value->leaf_trace = mark;
+      value->leaf = argument;
+    }
+  }
+  return true;
+}
+
+bool Replay::compute_numbers() {
+  for (const CapturedStep& captured : tape_.steps) {
+    std::vector<uint64_t> state;
+    add_state(*captured.step.optimizer, state);
+    if (state != captured.state) return false;
+    StepNumbers& all = steps_.emplace_back();
+    if (!step_numbers(captured.step, all) || all.branches != captured.branches ||
+        all.numbers.size() != captured.numbers)
+      return false;
+    for (const auto& [number, value] : captured.fixed)
+      if (all.numbers[number] != value) return false;
+  }
+  return true;
+}
+
+Scalars Replay::scalars_of(const CapturedProgram& program, const std::vector<int64_t>& keys) const {
+  Scalars scalars = program.scalars;
+  for (const CapturedNumber& number : program.numbers) {
+    if (number.step == CapturedNumber::kRandom) {
+      scalars.i64[number.index] = keys[number.number];
+      continue;
+    }
+    const double value = steps_[number.step].numbers[number.number];
+    if (number.kind == ScalarClass::kF32)
+      scalars.f32[number.index] = static_cast<float>(value);
+    else
+      scalars.f64[number.index] = value;
+  }
+  return scalars;
+}
+
+// What is replaced gives up its value before the launch, so that the program may take over its memory.
+void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
+  std::vector<DataPtr> shared(program.stores.size());  // what a store takes from another place
+  for (size_t i = 0; i < shared.size(); ++i)
+    if (program.stores[i].result == CapturedStore::kNoResult)
+      shared[i] = places_[program.stores[i].from].value;
+  std::vector<DataPtr> leaves;
+  leaves.reserve(program.arguments.size());
+  for (const uint32_t argument : program.arguments) leaves.push_back(places_[argument].value);
+  for (const CapturedStore& store : program.stores) {
+    Place& place = places_[store.place];
+    place.value.reset();
+    if (place.storage != nullptr) place.storage->data.reset();
+  }
+  Runtime& rt = runtime();
+  std::vector<DataPtr> values;
+  if (program.program == nullptr) return give(program, shared, values);
+  values.reserve(program.results.size());
+  for (const CapturedValue& result : program.results) {
+    auto data = c10::make_intrusive<Data>();
+    data->client = rt.client;
+    data->type = result.type;
+    data->sameness = result.sameness;
+    data->origin = result.origin;
+    data->made_by = result.made_by;
+    values.push_back(std::move(data));
+  }
+  Order order{*program.program, program.boundary, {}, program.aliases, scalars, values};
+  order.arguments.reserve(leaves.size());
+  for (const DataPtr& leaf : leaves) order.arguments.push_back(&leaf);
+  Runtime::Flight flight = launch_program(rt, order);
+  give(program, shared, values);
+  shared.clear();
+  for (DataPtr& leaf : leaves)
+    if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
+  rt.flights.push_back(std::move(flight));
+}
+
+void Replay::give(const CapturedProgram& program, const std::vector<DataPtr>& shared,
+                  const std::vector<DataPtr>& values) {
+  for (size_t i = 0; i < program.stores.size(); ++i) {
+    const CapturedStore& store = program.stores[i];
+    Place& place = places_[store.place];
+    place.value = store.result == CapturedStore::kNoResult ? shared[i] : values[store.result];
+    if (place.storage != nullptr) set_data(*place.storage, place.value, store.strides);
+  }
+}
+
+// As after a cut that failed.
+void Replay::lose(const CapturedProgram& program, const std::string& cause) {
+  const auto lost = std::make_shared<const std::string>(cause);
+  for (const CapturedStore& store : program.stores) {
+    LazyStorage* const storage = places_[store.place].storage;
+    if (storage == nullptr) continue;
+    storage->data.reset();
+    storage->state = LazyStorage::State::kLost;
+    storage->lost = lost;
+    storage->strides.clear();
+  }
+}
+
+at::Tensor Replay::result(
+    const CapturedTensor& captured,
+    std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>>& made) const {
+  if (!captured.defined) return {};
+  const Place& place = places_[captured.place];
+  at::Tensor tensor = make_empty(captured.sizes, captured.type);
+  c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  c10::intrusive_ptr<c10::StorageImpl> storage = place.kept;
+  for (const auto& [known, other] : made)
+    if (known == captured.place) storage = other;
+  if (!storage) {
+    const auto bytes = place.value->type->type.bytes();
+    auto fresh = c10::make_intrusive<LazyStorage>(bytes);
+    // Of an argument that comes back unchanged, else of the last store.
+    const std::vector<int64_t>* strides = nullptr;
+    if (captured.place < arguments_.size()) strides = &LazyStorage::of(arguments_[captured.place])->strides;
+    for (const CapturedProgram& program : tape_.programs)
+      for (const CapturedStore& store : program.stores)
+        if (store.place == captured.place) strides = &store.strides;
+    set_data(*fresh, place.value, strides == nullptr ? std::vector<int64_t>() : *strides);
+    storage = std::move(fresh);
+    made.emplace_back(captured.place, storage);
+  }
+  impl.set_storage_keep_dtype(c10::Storage(std::move(storage)));
+  impl.set_sizes_and_strides(captured.sizes, captured.strides, captured.offset);
+  return tensor;
+}
+
+void Replay::run(std::vector<at::Tensor>& results) {
+  Metrics& metrics = Metrics::get();
+  const double start = base::monotonic_seconds();
+  // A value of an earlier program that may not be is thrown behind this call's programs: with them the
+  // state is as if the call had been recorded.
+  std::exception_ptr wrong;
+  double waited = 0;
+  const auto wait = [&] {
+    const double before = base::monotonic_seconds();
+    try {
+      if (runtime_options().run_ahead >= 0)
+        wait_for_flights(static_cast<size_t>(runtime_options().run_ahead));
+    } catch (const WrongValue&) {
+      if (!wrong) wrong = std::current_exception();
+    }
+    waited += base::monotonic_seconds() - before;
+  };
+  wait();
+  for (const CapturedStep& captured : tape_.steps) count_step(captured.step);
+  std::vector<int64_t> keys;
+  keys.reserve(tape_.draws.size());
+  for (const auto& generator : tape_.draws)
+    keys.push_back(random_key(generator ? *generator : at::detail::getDefaultCPUGenerator()));
+  for (const CapturedProgram& program : tape_.programs) {
+    if (&program != &tape_.programs.front()) wait();
+    const Scalars scalars = scalars_of(program, keys);
+    try {
+      launch(program, scalars);
+    } catch (const std::exception& error) {
+      lose(program, error.what());
+      throw;
+    }
+  }
+  std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>> made;
+  for (const CapturedTensor& captured : tape_.results) results.push_back(result(captured, made));
+  {
+    std::scoped_lock lock(metrics.mutex);
+    metrics.counters.cuts += static_cast<int64_t>(tape_.programs.size());
+    ++metrics.counters.replays;
+    metrics.launch.add(base::monotonic_seconds() - start - waited);
+    if (waited > 1e-4) metrics.counters.wait_seconds += waited;
+  }
+  for (const auto& call : tape_.after) call();
+  if (wrong) std::rethrow_exception(wrong);
+}
+
+}  // namespace
+
+std::string replay(const Tape& tape, const std::vector<at::Tensor>& arguments,
+                   std::vector<at::Tensor>& results) {
+  Replay one(tape, arguments);
+  if (std::string found = one.obstacle(); !found.empty()) return found;
+  one.run(results);
+  return "";
+}
+
+}  // namespace sluice::device
