@@ -332,6 +332,17 @@ def bad_input(cloud):
     cloud.says("no project: give --project")
 
 
+def quotas(cloud):
+    """Limits by place, and what of them is in use."""
+    cloud.reset(config(quotas=[{"generation": "v3", "region": "us-central1", "limit": 64, "capacity": "on-demand"},
+                               {"generation": "v6e", "region": "us-east1", "limit": 32, "capacity": "spot"}]))
+    cloud.run(*NODE)
+    found = {(row["place"], row["limit"]): row["used"] for row in cloud.json("tpu", "quota")}
+    assert found == {("us-central1", 64): 32, ("us-east1", 32): 0}, found
+    cloud.run("tpu", "quota", "--region", "us-east1")
+    cloud.says("TPUV6EPreemptiblePerProjectPerRegionForTPUAPI")
+
+
 def one_host(cloud):
     """stop and start, of a slice with one host; several hosts are refused."""
     cloud.reset(config())
@@ -372,7 +383,7 @@ def start_up(cloud):
 
 
 TESTS = [killed_at_each_request, each_request_spoilt_once, group_killed_at_each_request, late_errors, hunting, waiting_until,
-         lists, dead_slices, time_to_live, costs, dry_runs, bad_input, one_host]
+         lists, dead_slices, time_to_live, costs, dry_runs, bad_input, quotas, one_host]
 
 
 def run(test):

@@ -2,7 +2,7 @@
 
 import re
 
-from . import gate, operations
+from . import catalog, gate, operations, tpu_limits
 from .calls import answers
 from .refusal import Refusal, not_found
 from .world import stamp
@@ -52,6 +52,26 @@ def batch_get(call):
             raise Refusal(400, f"Invalid name '{name}'")
         found.append(shown(call, *match.groups()))
     return {"services": found}
+
+
+@answers("serviceusage.services.consumerQuotaMetrics.list")
+def quota_metrics(call):
+    """The configured quotas of TPUs, one metric each."""
+    parent = call.get("parent")
+    metrics = []
+    for entry in call.world.config.get("quotas", []) if parent.endswith("/tpu.googleapis.com") else []:
+        if "generation" not in entry:
+            continue
+        scope = "region" if "region" in entry else "zone"
+        name = entry.get("name") or tpu_limits.quota_name(catalog.TpuType(catalog.GENERATIONS[entry["generation"]][0] + "8"),
+                                                          entry.get("capacity") == "spot", scope)
+        metric = f"tpu.googleapis.com/{name}"
+        metrics.append({"name": f"{parent}/consumerQuotaMetrics/{name}", "metric": metric, "consumerQuotaLimits": [{
+            "name": f"{parent}/consumerQuotaMetrics/{name}/limits/%2Fproject%2F{scope}", "metric": metric,
+            "unit": f"1/{{project}}/{{{scope}}}", "quotaBuckets": [
+                {"effectiveLimit": str(entry["limit"]), "dimensions": {scope: entry[scope]}}]}]})
+    page, token = call.page(metrics)
+    return {"metrics": page, **token}
 
 
 @answers("serviceusage.services.enable", "serviceusage.services.disable")
