@@ -340,7 +340,7 @@ def quotas(cloud):
     found = {(row["place"], row["limit"]): row["used"] for row in cloud.json("tpu", "quota")}
     assert found == {("us-central1", 64): 32, ("us-east1", 32): 0}, found
     cloud.run("tpu", "quota", "--region", "us-east1")
-    cloud.says("TPUV6EPreemptiblePerProjectPerRegionForTPUAPI")
+    cloud.says("us-east1", "32")
 
 
 def one_host(cloud):

@@ -1,8 +1,9 @@
 """Service Usage (which services a project has enabled) and Resource Manager (the project, what the caller may do)."""
 
 import re
+from urllib.parse import quote
 
-from . import catalog, gate, operations, tpu_limits
+from . import gate, operations, tpu_limits
 from .calls import answers
 from .refusal import Refusal, not_found
 from .world import stamp
@@ -54,26 +55,6 @@ def batch_get(call):
     return {"services": found}
 
 
-@answers("serviceusage.services.consumerQuotaMetrics.list")
-def quota_metrics(call):
-    """The configured quotas of TPUs, one metric each."""
-    parent = call.get("parent")
-    metrics = []
-    for entry in call.world.config.get("quotas", []) if parent.endswith("/tpu.googleapis.com") else []:
-        if "generation" not in entry:
-            continue
-        scope = "region" if "region" in entry else "zone"
-        name = entry.get("name") or tpu_limits.quota_name(catalog.TpuType(catalog.GENERATIONS[entry["generation"]][0] + "8"),
-                                                          entry.get("capacity") == "spot", scope)
-        metric = f"tpu.googleapis.com/{name}"
-        metrics.append({"name": f"{parent}/consumerQuotaMetrics/{name}", "metric": metric, "consumerQuotaLimits": [{
-            "name": f"{parent}/consumerQuotaMetrics/{name}/limits/%2Fproject%2F{scope}", "metric": metric,
-            "unit": f"1/{{project}}/{{{scope}}}", "quotaBuckets": [
-                {"effectiveLimit": str(entry["limit"]), "dimensions": {scope: entry[scope]}}]}]})
-    page, token = call.page(metrics)
-    return {"metrics": page, **token}
-
-
 @answers("serviceusage.services.enable", "serviceusage.services.disable")
 def enable(call):
     project, name = split(call)
@@ -98,6 +79,36 @@ def operation(call, target, states):
         return {"@type": "type.googleapis.com/google.api.serviceusage.v1.EnableServiceResponse"}
     operations.begin(world, begun, change)
     return operations.shown(begun, call.document)
+
+
+@answers("serviceusage.services.consumerQuotaMetrics.list")
+def quota_metrics(call):
+    """The configured quotas of TPUs, and the limit on creates a minute; the metrics' names are made up."""
+    parent = call.get("parent")
+    if not parent.endswith("/services/tpu.googleapis.com"):
+        return {}
+    metrics = {"tpu.googleapis.com/create_requests": [("1/min/{project}", "CreateNodePerMinutePerProject", 91, {})]}
+    for entry in call.world.config.get("quotas", []):
+        if "generation" not in entry:
+            continue
+        scope = "region" if "region" in entry else "zone"
+        for spot in (True, False):
+            if entry.get("capacity", "spot" if spot else "on-demand") == ("spot" if spot else "on-demand"):
+                name = f"tpu.googleapis.com/tpu-{entry['generation']}{'-preemptible' if spot else ''}"
+                limit = tpu_limits.quota_name(entry["generation"], spot, scope)
+                metrics.setdefault(name, []).append((f"1/{{project}}/{{{scope}}}", limit, entry["limit"],
+                                                     {scope: entry[scope]}))
+    found = [shown_metric(parent, name, limits) for name, limits in sorted(metrics.items())]
+    page, token = call.page(found)
+    return {"metrics": page, **token}
+
+
+def shown_metric(parent, name, limits):
+    own = f"{parent}/consumerQuotaMetrics/{quote(name, safe='')}"
+    return {"name": own, "metric": name, "displayName": name, "unit": "1", "consumerQuotaLimits": [
+        {"name": f"{own}/limits/{limit}", "metric": name, "unit": unit, "quotaBuckets": [
+            {"effectiveLimit": str(value), "defaultLimit": str(value), "dimensions": place}]}
+        for unit, limit, value, place in limits]}
 
 
 @answers("cloudresourcemanager.projects.get")
