@@ -191,10 +191,9 @@ def waiting_until(cloud):
     """It goes round until capacity comes back, or the time is over."""
     zones = {"us-central1-b": {"types": ["v3-32"], "capacity": {"v3": 0}}}
     cloud.reset(config(zones=zones))
-    timer = threading.Timer(0.3, lambda: cloud.set(zones={"us-central1-b": {"types": ["v3-32"]}}))
     cloud.run(*NODE, "--wait-until", "1s", status=1)
     assert cloud.is_empty(), cloud.left()
-    # The fake reads its zones once: room is made by changing what is there.
+    # Room for one, which another has at first.
     cloud.reset(config(zones={"us-central1-b": {"types": ["v3-32"], "capacity": {"v3": 16}}}, resources=[
         {**OTHER, "name": OTHER["name"][:-1] + "b"}]))
     timer = threading.Timer(0.3, lambda: cloud.google("DELETE", "/v2/" + OTHER["name"][:-1] + "b"))
