@@ -10,7 +10,7 @@
 namespace sluice::provision {
 namespace {
 
-// List prices of us-central1 in US dollars, of the same date as those of TPUs.
+// List prices of us-central1 in US dollars, rounded.
 struct Family {
   const char* name;
   double core, gib;  // an hour

@@ -31,8 +31,9 @@ TEST(Ownership, MarksGoThroughLabelsAndDescriptions) {
 }
 
 TEST(Ownership, OnlyOursIsAdopted) {
-  EXPECT_TRUE(may_adopt(Mark{"e"}, "e", "x"));
-  EXPECT_THAT(may_adopt(Mark{"f", "bob"}, "e", "x").error().what(), HasSubstr("environment 'f' of bob"));
+  EXPECT_TRUE(may_adopt(Mark{"e", "", 0, 0}, "e", "x"));
+  EXPECT_THAT(may_adopt(Mark{"f", "bob", 0, 0}, "e", "x").error().what(),
+              HasSubstr("environment 'f' of bob"));
   EXPECT_THAT(may_adopt(std::nullopt, "e", "x").error().what(), HasSubstr("not made by Sluice"));
 }
 
@@ -129,7 +130,7 @@ Thing thing(ThingKind kind, const std::string& name, const std::string& state, s
 }
 
 TEST(Sweep, WhatIsLeftOver) {
-  const Mark lives{"lives"}, gone{"gone"}, over{"over", "ada", 0, kNow - 1};
+  const Mark lives{"lives", "", 0, 0}, gone{"gone", "", 0, 0}, over{"over", "ada", 0, kNow - 1};
   Inventory inventory;
   inventory.things = {thing(ThingKind::kNetwork, "net-gone", "-", gone),
                       thing(ThingKind::kFirewall, "wall-gone", "-", gone),
@@ -140,7 +141,7 @@ TEST(Sweep, WhatIsLeftOver) {
                       thing(ThingKind::kMachine, "m-hand", "RUNNING", std::nullopt),
                       thing(ThingKind::kDisk, "d-over", "READY", over),
                       thing(ThingKind::kTpu, "t-queue", "FAILED", lives)};
-  Thing young = thing(ThingKind::kFirewall, "wall-young", "-", Mark{"young"});
+  Thing young = thing(ThingKind::kFirewall, "wall-young", "-", Mark{"young", "", 0, 0});
   young.created = kNow - 60;
   inventory.things.push_back(young);
   std::vector<std::string> names;
@@ -150,7 +151,7 @@ TEST(Sweep, WhatIsLeftOver) {
 
 TEST(Cost, SumsByOwner) {
   Inventory inventory;
-  inventory.things = {thing(ThingKind::kTpu, "a", "READY", Mark{"e", "ada"}),
+  inventory.things = {thing(ThingKind::kTpu, "a", "READY", Mark{"e", "ada", 0, 0}),
                       thing(ThingKind::kTpu, "b", "READY", std::nullopt)};
   inventory.things[0].hourly = 2;
   inventory.things[1].hourly = 3;

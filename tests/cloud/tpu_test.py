@@ -191,10 +191,9 @@ def waiting_until(cloud):
     """It goes round until capacity comes back, or the time is over."""
     zones = {"us-central1-b": {"types": ["v3-32"], "capacity": {"v3": 0}}}
     cloud.reset(config(zones=zones))
-    timer = threading.Timer(0.3, lambda: cloud.set(zones={"us-central1-b": {"types": ["v3-32"]}}))
     cloud.run(*NODE, "--wait-until", "1s", status=1)
     assert cloud.is_empty(), cloud.left()
-    # The fake reads its zones once: room is made by changing what is there.
+    # Room for one, which another has at first.
     cloud.reset(config(zones={"us-central1-b": {"types": ["v3-32"], "capacity": {"v3": 16}}}, resources=[
         {**OTHER, "name": OTHER["name"][:-1] + "b"}]))
     timer = threading.Timer(0.3, lambda: cloud.google("DELETE", "/v2/" + OTHER["name"][:-1] + "b"))
@@ -332,6 +331,17 @@ def bad_input(cloud):
     cloud.says("no project: give --project")
 
 
+def quotas(cloud):
+    """Limits by place, and what of them is in use."""
+    cloud.reset(config(quotas=[{"generation": "v3", "region": "us-central1", "limit": 64, "capacity": "on-demand"},
+                               {"generation": "v6e", "region": "us-east1", "limit": 32, "capacity": "spot"}]))
+    cloud.run(*NODE)
+    found = {(row["place"], row["limit"]): row["used"] for row in cloud.json("tpu", "quota")}
+    assert found == {("us-central1", 64): 32, ("us-east1", 32): 0}, found
+    cloud.run("tpu", "quota", "--region", "us-east1")
+    cloud.says("us-east1", "32")
+
+
 def one_host(cloud):
     """stop and start, of a slice with one host; several hosts are refused."""
     cloud.reset(config())
@@ -372,7 +382,7 @@ def start_up(cloud):
 
 
 TESTS = [killed_at_each_request, each_request_spoilt_once, group_killed_at_each_request, late_errors, hunting, waiting_until,
-         lists, dead_slices, time_to_live, costs, dry_runs, bad_input, one_host]
+         lists, dead_slices, time_to_live, costs, dry_runs, bad_input, quotas, one_host]
 
 
 def run(test):
