@@ -129,7 +129,9 @@ void add_unreachable(const Settings& settings, const Survey& survey, Plan& plan)
 
 // Sends nothing: what is too dear is refused before anybody is asked anything.
 void refuse_early(const Settings& settings, double now) {
-  const Plan plan = provision::plan_changes(settings, Survey{}, {.now = now});
+  PlanOptions options;
+  options.now = now;
+  const Plan plan = provision::plan_changes(settings, Survey{}, options);
   if (!plan.problems.empty()) throw_error(Code::kFailedPrecondition, plan.problems.front());
 }
 

@@ -20,10 +20,11 @@ Settings wanted() {
   settings.owner = "me";
   settings.zones = {"us-central1-b"};
   settings.ttl = "8h";
-  settings.tpu = TpuSettings{.type = "v3-32"};
-  settings.machines = MachineSettings{.count = 2};
+  settings.tpu.emplace().type = "v3-32";
+  settings.machines.emplace().count = 2;
   settings.nfs = NfsSettings{};
-  settings.disk = DiskSettings{.size_gb = 100, .script = Script{"fill.sh", "x"}};
+  settings.disk.emplace().size_gb = 100;
+  settings.disk->script = Script{"fill.sh", "x"};
   settings.bucket = BucketSettings{};
   return settings;
 }
@@ -66,9 +67,17 @@ std::string changes(const Plan& plan) {
   return base::join(texts, ", ");
 }
 
+PlanOptions options(PlanOptions::Verb verb, std::vector<Part> only = {}) {
+  PlanOptions made;
+  made.verb = verb;
+  made.only = std::move(only);
+  made.now = kNow;
+  return made;
+}
+
 Plan plan(const Settings& settings, const Survey& survey, PlanOptions::Verb verb = PlanOptions::kApply,
           std::vector<Part> only = {}) {
-  return plan_changes(settings, survey, {.verb = verb, .only = std::move(only), .now = kNow});
+  return plan_changes(settings, survey, options(verb, std::move(only)));
 }
 
 TEST(Plan, OfNothingMakesAllWithTheDearestLast) {
@@ -147,21 +156,21 @@ TEST(Plan, TimeAndMoney) {
 }
 
 TEST(Destroy, InReverseAndSaysWhatStays) {
-  PlanOptions options{.verb = PlanOptions::kDestroy, .now = kNow};
+  PlanOptions wish = options(PlanOptions::kDestroy);
   Survey survey = made();
   survey.pieces[7].state = "HOLDS_DATA";
-  EXPECT_EQ(changes(plan_destroy("e", "me", survey, options)),
+  EXPECT_EQ(changes(plan_destroy("e", "me", survey, wish)),
             "delete sluice-e-tpu, delete sluice-e-machine-1, delete sluice-e-machine-0, delete sluice-e-disk, delete "
             "sluice-e-nfs, delete sluice-e-ssh, delete sluice-e-internal, delete sluice-e-network");
-  options.keep = {Part::kNfs};
-  const Plan kept = plan_destroy("e", "me", survey, options);
+  wish.keep = {Part::kNfs};
+  const Plan kept = plan_destroy("e", "me", survey, wish);
   EXPECT_THAT(kept.steps.back().why, HasSubstr("what stays is in it"));
-  EXPECT_THAT(plan_destroy("e", "you", survey, options).problems, ElementsAre(HasSubstr("is me's")));
-  options = {.verb = PlanOptions::kDestroy, .only = {Part::kDisk}, .now = kNow};
-  EXPECT_THAT(plan_destroy("e", "me", survey, options).problems, ElementsAre(HasSubstr("use it: name these too")));
-  options.only = {Part::kBucket};
-  EXPECT_EQ(changes(plan_destroy("e", "me", survey, options)), "delete sluice-p-e");
-  EXPECT_TRUE(plan_destroy("f", "me", survey, options).steps.empty());
+  EXPECT_THAT(plan_destroy("e", "you", survey, wish).problems, ElementsAre(HasSubstr("is me's")));
+  wish = options(PlanOptions::kDestroy, {Part::kDisk});
+  EXPECT_THAT(plan_destroy("e", "me", survey, wish).problems, ElementsAre(HasSubstr("use it: name these too")));
+  wish.only = {Part::kBucket};
+  EXPECT_EQ(changes(plan_destroy("e", "me", survey, wish)), "delete sluice-p-e");
+  EXPECT_TRUE(plan_destroy("f", "me", survey, wish).steps.empty());
 }
 
 }  // namespace
