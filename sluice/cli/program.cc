@@ -14,6 +14,8 @@ int run_program(const std::vector<Verb>& verbs, int argc, char** argv) {
   return parse_and_run(program, verbs, argc, argv);
 }
 
-std::vector<Verb> plain_verbs() { return {run_verb(), env_verb(), tpu_verb(), cost_verb(), sweep_verb(), data_verb()}; }
+std::vector<Verb> plain_verbs() {
+  return {run_verb(), env_verb(), tpu_verb(), cost_verb(), sweep_verb(), data_verb()};
+}
 
 }  // namespace sluice::cli

@@ -262,7 +262,7 @@ class RefusalTest(unittest.TestCase):
         self.refused({"quotas": [{"metric": "CPUS", "region": "us-central1", "limit": 8}]}, SMALL, "limit 8, used 0")
 
     def test_a_foreign_disk(self):
-        disk = {"name": f"projects/p/zones/{ZONE}/disks/sluice-e-disk", "body": {"name": "sluice-e-disk", "sizeGb": "10", "type": "pd-standard"}}
+        disk = {"name": f"projects/p/zones/{ZONE}/disks/sluice-e-disk", "body": {"name": "sluice-e-disk", "sizeGb": "10", "type": f"projects/p/zones/{ZONE}/diskTypes/pd-standard"}}
         self.refused({"resources": [disk]}, SMALL, "was not made by Sluice")
 
     def test_another_owner(self):
@@ -273,7 +273,7 @@ class RefusalTest(unittest.TestCase):
             self.assertIn("is me's", world.run("destroy", "--yes", status=1).stderr)
 
     def test_by_hand_is_left_alone(self):
-        given = [{"name": f"projects/p/zones/{ZONE}/disks/by-hand", "body": {"name": "by-hand", "sizeGb": "10", "type": "pd-standard"}},
+        given = [{"name": f"projects/p/zones/{ZONE}/disks/by-hand", "body": {"name": "by-hand", "sizeGb": "10", "type": f"projects/p/zones/{ZONE}/diskTypes/pd-standard"}},
                  {"name": "b/by-hand", "body": {"name": "by-hand"}}]
         with World({"resources": given}) as world:
             world.run("apply")

@@ -29,7 +29,8 @@ Settings wanted() {
   return settings;
 }
 
-Piece piece(Part part, const std::string& name, const std::string& state, const std::string& type, double size) {
+Piece piece(Part part, const std::string& name, const std::string& state, const std::string& type,
+            double size) {
   Piece made;
   made.part = part;
   made.name = name;
@@ -82,10 +83,11 @@ Plan plan(const Settings& settings, const Survey& survey, PlanOptions::Verb verb
 
 TEST(Plan, OfNothingMakesAllWithTheDearestLast) {
   const Plan all = plan(wanted(), {});
-  EXPECT_EQ(changes(all),
-            "create sluice-e-network, create sluice-e-internal, create sluice-e-ssh, create sluice-e-nfs, create "
-            "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
-            "sluice-p-e, create sluice-e-tpu");
+  EXPECT_EQ(
+      changes(all),
+      "create sluice-e-network, create sluice-e-internal, create sluice-e-ssh, create sluice-e-nfs, create "
+      "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
+      "sluice-p-e, create sluice-e-tpu");
   EXPECT_THAT(all.problems, IsEmpty());
   EXPECT_EQ(all.mark.expires, kNow + 8 * 3600);
   EXPECT_NEAR(*all.total, *all.hourly * 8, 1e-9);
@@ -117,7 +119,8 @@ TEST(Plan, WhatAKilledCallLeftIsGoneOnWith) {
   survey.pieces[8].state = "CREATING";
   EXPECT_EQ(changes(plan(wanted(), survey)), "delete sluice-e-prepare, create sluice-e-tpu");
   survey.pieces[8].state = "PREEMPTED";
-  EXPECT_EQ(changes(plan(wanted(), survey)), "delete sluice-e-tpu, delete sluice-e-prepare, create sluice-e-tpu");
+  EXPECT_EQ(changes(plan(wanted(), survey)),
+            "delete sluice-e-tpu, delete sluice-e-prepare, create sluice-e-tpu");
 }
 
 TEST(Plan, DisksAndSharesGrowAndDoNotShrink) {
@@ -130,10 +133,12 @@ TEST(Plan, DisksAndSharesGrowAndDoNotShrink) {
   EXPECT_EQ(changes(plan(settings, made())), "");
   EXPECT_THAT(plan(settings, made(), PlanOptions::kUpdate, {Part::kDisk}).problems,
               ElementsAre(HasSubstr("add machines to --only")));
-  EXPECT_EQ(changes(plan(settings, made(), PlanOptions::kUpdate)),
-            "delete sluice-e-tpu, delete sluice-e-machine-0, delete sluice-e-machine-1, delete sluice-e-disk, create "
-            "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
-            "sluice-e-tpu");
+  EXPECT_EQ(
+      changes(plan(settings, made(), PlanOptions::kUpdate)),
+      "delete sluice-e-tpu, delete sluice-e-machine-0, delete sluice-e-machine-1, delete sluice-e-disk, "
+      "create "
+      "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
+      "sluice-e-tpu");
 }
 
 TEST(Plan, RefusesWhatIsNotOurs) {
@@ -160,14 +165,16 @@ TEST(Destroy, InReverseAndSaysWhatStays) {
   Survey survey = made();
   survey.pieces[7].state = "HOLDS_DATA";
   EXPECT_EQ(changes(plan_destroy("e", "me", survey, wish)),
-            "delete sluice-e-tpu, delete sluice-e-machine-1, delete sluice-e-machine-0, delete sluice-e-disk, delete "
+            "delete sluice-e-tpu, delete sluice-e-machine-1, delete sluice-e-machine-0, delete "
+            "sluice-e-disk, delete "
             "sluice-e-nfs, delete sluice-e-ssh, delete sluice-e-internal, delete sluice-e-network");
   wish.keep = {Part::kNfs};
   const Plan kept = plan_destroy("e", "me", survey, wish);
   EXPECT_THAT(kept.steps.back().why, HasSubstr("what stays is in it"));
   EXPECT_THAT(plan_destroy("e", "you", survey, wish).problems, ElementsAre(HasSubstr("is me's")));
   wish = options(PlanOptions::kDestroy, {Part::kDisk});
-  EXPECT_THAT(plan_destroy("e", "me", survey, wish).problems, ElementsAre(HasSubstr("use it: name these too")));
+  EXPECT_THAT(plan_destroy("e", "me", survey, wish).problems,
+              ElementsAre(HasSubstr("use it: name these too")));
   wish.only = {Part::kBucket};
   EXPECT_EQ(changes(plan_destroy("e", "me", survey, wish)), "delete sluice-p-e");
   EXPECT_TRUE(plan_destroy("f", "me", survey, wish).steps.empty());
