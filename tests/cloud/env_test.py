@@ -375,7 +375,8 @@ class SweepTest(unittest.TestCase):
                     before = world.fake.last_number()
                     try:
                         if spoil is None:
-                            world.killed_at(number, *arguments)
+                            ended = world.killed_at(number, *arguments)
+                            self.assertTrue(ended is None or number > total - 3, "it was not killed")
                         else:
                             world.fake.faults({"request": world.fake.last_number() + number, **spoil})
                             world.run(*arguments, status=None)

@@ -173,6 +173,9 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   if (!going.empty() && !confirmed(flags.cloud, str(going.size(), " of these are deleted. Go on?"))) return 1;
   value_or_fail(provision::execute(cloud, settings, plan));
   cloud.say(str("the environment ", settings.name, " is as ", flags.file, " says"));
+  if (settings.idle > 0 && settings.tpu)
+    cloud.say(str("env.idle holds from when worker 0 has its timer: sluice tpu guard ",
+                  provision::tpu_name(settings.name), " --idle ", settings.idle));
   return 0;
 }
 
