@@ -76,8 +76,7 @@ Outcome<Operation> Compute::remove(const Scope& scope, const std::string& collec
 }
 
 Outcome<Operation> Compute::patch(const Scope& scope, const std::string& collection, const std::string& name,
-                                  const Json& body,
-                                  std::vector<std::pair<std::string, std::string>> query) {
+                                  const Json& body, std::vector<std::pair<std::string, std::string>> query) {
   Call call;
   call.method = "PATCH";
   call.path = path(scope, collection) + "/" + name;

@@ -15,7 +15,7 @@ from pathlib import Path
 from google_fake_support import GoogleFake, assert_all_valid, mutations, test_python
 
 ZONE = "us-central1-b"
-WORLD = {"projects": ["p"], "zones": {ZONE: {}, "us-east5-b": {}}, "timing": {"default": {"polls": 1}},
+WORLD = {"projects": ["p"], "zones": {ZONE: {"types": ["v5litepod-8", "v5litepod-16", "v6e-8", "v3-32"]}, "us-east5-b": {}}, "timing": {"default": {"polls": 1}},
          "scripts": [{"name": "sluice-e-prepare", "after": 0, "times": 1000,
                       "guest_attributes": {"sluice/status": "0", "sluice/tail": "done"}}]}
 SMALL = f"""
@@ -262,7 +262,7 @@ class RefusalTest(unittest.TestCase):
         self.refused({"quotas": [{"metric": "CPUS", "region": "us-central1", "limit": 8}]}, SMALL, "limit 8, used 0")
 
     def test_a_foreign_disk(self):
-        disk = {"name": f"projects/p/zones/{ZONE}/disks/sluice-e-disk", "body": {"sizeGb": "10"}}
+        disk = {"name": f"projects/p/zones/{ZONE}/disks/sluice-e-disk", "body": {"name": "sluice-e-disk", "sizeGb": "10", "type": f"projects/p/zones/{ZONE}/diskTypes/pd-standard"}}
         self.refused({"resources": [disk]}, SMALL, "was not made by Sluice")
 
     def test_another_owner(self):
@@ -273,8 +273,8 @@ class RefusalTest(unittest.TestCase):
             self.assertIn("is me's", world.run("destroy", "--yes", status=1).stderr)
 
     def test_by_hand_is_left_alone(self):
-        given = [{"name": f"projects/p/zones/{ZONE}/disks/by-hand", "body": {"sizeGb": "10"}},
-                 {"name": "b/by-hand", "body": {}}]
+        given = [{"name": f"projects/p/zones/{ZONE}/disks/by-hand", "body": {"name": "by-hand", "sizeGb": "10", "type": f"projects/p/zones/{ZONE}/diskTypes/pd-standard"}},
+                 {"name": "b/by-hand", "body": {"name": "by-hand"}}]
         with World({"resources": given}) as world:
             world.run("apply")
             world.run("destroy", "--yes")
@@ -375,7 +375,8 @@ class SweepTest(unittest.TestCase):
                     before = world.fake.last_number()
                     try:
                         if spoil is None:
-                            world.killed_at(number, *arguments)
+                            ended = world.killed_at(number, *arguments)
+                            self.assertTrue(ended is None or number > total - 3, "it was not killed")
                         else:
                             world.fake.faults({"request": world.fake.last_number() + number, **spoil})
                             world.run(*arguments, status=None)
@@ -477,5 +478,5 @@ if __name__ == "__main__":
     if not arguments or arguments[0] == "none":
         print("the program is not built in this configuration")
         sys.exit(77)
-    PROGRAM = arguments[0]
+    PROGRAM = str(Path(arguments[0]).resolve())
     unittest.main(argv=[sys.argv[0], *arguments[1:]], verbosity=2)

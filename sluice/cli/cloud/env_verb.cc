@@ -82,7 +82,8 @@ google::Json json_of(const std::string& name, const Plan& plan, const std::vecto
       {"warnings", warnings},
       {"dollars_an_hour", number_or_null(plan.hourly)},
       {"dollars_to_end", number_or_null(plan.total)},
-      {"expires", plan.mark.expires > 0 ? google::Json(google::time_of_seconds(plan.mark.expires)) : google::Json()},
+      {"expires",
+       plan.mark.expires > 0 ? google::Json(google::time_of_seconds(plan.mark.expires)) : google::Json()},
       {"prices", provision::price_date()},
       {"unreachable", survey.unreachable}};
   for (const Step& step : plan.steps)
@@ -123,13 +124,16 @@ void add_unreachable(const Settings& settings, const Survey& survey, Plan& plan)
   for (const std::string& zone : survey.unreachable)
     for (const std::string& wanted : settings.zones)
       if (zone == wanted)
-        plan.problems.push_back(str("the zone ", zone, " does not answer, so that what is there is not known: "
+        plan.problems.push_back(str("the zone ", zone,
+                                    " does not answer, so that what is there is not known: "
                                     "try again later, or use another zone"));
 }
 
 // Sends nothing: what is too dear is refused before anybody is asked anything.
 void refuse_early(const Settings& settings, double now) {
-  const Plan plan = provision::plan_changes(settings, Survey{}, {.now = now});
+  PlanOptions options;
+  options.now = now;
+  const Plan plan = provision::plan_changes(settings, Survey{}, options);
   if (!plan.problems.empty()) throw_error(Code::kFailedPrecondition, plan.problems.front());
 }
 
@@ -163,12 +167,15 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   for (const Step& step : plan.steps)
     if (step.act == Act::kDelete && step.part != provision::Part::kPrepare) going.push_back(*step.piece);
   if (const auto runs = provision::active_runs(going); !runs.empty() && !flags.force)
-    throw Error(Code::kFailedPrecondition, str("the run ", base::join(runs, ", "),
-                                               " is active on what would be deleted: sluice run stop ", runs.front(),
-                                               ", or --force"));
+    throw_error(Code::kFailedPrecondition,
+                str("the run ", base::join(runs, ", "),
+                    " is active on what would be deleted: sluice run stop ", runs.front(), ", or --force"));
   if (!going.empty() && !confirmed(flags.cloud, str(going.size(), " of these are deleted. Go on?"))) return 1;
   value_or_fail(provision::execute(cloud, settings, plan));
   cloud.say(str("the environment ", settings.name, " is as ", flags.file, " says"));
+  if (settings.idle > 0 && settings.tpu)
+    cloud.say(str("env.idle holds from when worker 0 has its timer: sluice tpu guard ",
+                  provision::tpu_name(settings.name), " --idle ", settings.idle));
   return 0;
 }
 
@@ -188,32 +195,36 @@ int destroy(EnvFlags& flags) {
   std::fflush(stdout);
   say_all("", plan.problems);
   if (!plan.problems.empty()) return 1;
-  if (plan.steps.empty()) cloud.say(str("there is nothing of an environment ", settings.name, " in ", settings.project));
+  if (plan.steps.empty())
+    cloud.say(str("there is nothing of an environment ", settings.name, " in ", settings.project));
   if (!plan.changes()) return say_unreachable(survey.unreachable);
   std::vector<Piece> going;
   for (const Step& step : plan.steps)
     if (step.act == Act::kDelete) going.push_back(*step.piece);
   if (const auto runs = provision::active_runs(going); !runs.empty() && !flags.force)
-    throw Error(Code::kFailedPrecondition, str("the run ", base::join(runs, ", "), " is active there: sluice run stop ",
-                                               runs.front(), ", or --force"));
-  if (!confirmed(flags.cloud, str(going.size(), " of these are deleted, with what is in them. Go on?"))) return 1;
+    throw_error(Code::kFailedPrecondition,
+                str("the run ", base::join(runs, ", "), " is active there: sluice run stop ", runs.front(),
+                    ", or --force"));
+  if (!confirmed(flags.cloud, str(going.size(), " of these are deleted, with what is in them. Go on?")))
+    return 1;
   value_or_fail(provision::execute(cloud, settings, plan));
   for (const Step& step : plan.steps)
     if (step.act == Act::kKeep)
-      cloud.say(str("stays: ", provision::part_name(step.part), " ", step.name, ", $", provision::dollars(step.hourly),
-                    " an hour (", step.why, ")"));
+      cloud.say(str("stays: ", provision::part_name(step.part), " ", step.name, ", $",
+                    provision::dollars(step.hourly), " an hour (", step.why, ")"));
   return say_unreachable(survey.unreachable);
 }
 
 google::Json json_of(const Piece& piece) {
-  google::Json json = {{"part", provision::part_name(piece.part)},
-                       {"name", piece.name},
-                       {"place", piece.zone},
-                       {"state", piece.state},
-                       {"type", piece.type},
-                       {"address", piece.address},
-                       {"created", piece.created > 0 ? google::Json(google::time_of_seconds(piece.created)) : google::Json()},
-                       {"dollars_an_hour", number_or_null(piece.hourly)}};
+  google::Json json = {
+      {"part", provision::part_name(piece.part)},
+      {"name", piece.name},
+      {"place", piece.zone},
+      {"state", piece.state},
+      {"type", piece.type},
+      {"address", piece.address},
+      {"created", piece.created > 0 ? google::Json(google::time_of_seconds(piece.created)) : google::Json()},
+      {"dollars_an_hour", number_or_null(piece.hourly)}};
   if (piece.size_gb > 0) json["size_gb"] = piece.size_gb;
   if (piece.mark && piece.mark->expires > 0) json["expires"] = google::time_of_seconds(piece.mark->expires);
   if (!piece.slice) return json;
@@ -258,7 +269,8 @@ int show(EnvFlags& flags) {
                     piece.type.empty() ? "-" : piece.type, piece.zone.empty() ? "-" : piece.zone,
                     piece.address.empty() ? "-" : piece.address, provision::dollars(piece.hourly)});
   if (pieces.empty()) {
-    std::printf("There is nothing of an environment %s in %s.\n", settings.name.c_str(), settings.project.c_str());
+    std::printf("There is nothing of an environment %s in %s.\n", settings.name.c_str(),
+                settings.project.c_str());
   } else {
     print_table(rows);
     std::printf("$%s an hour. ", provision::dollars(hourly).c_str());
@@ -270,7 +282,8 @@ int show(EnvFlags& flags) {
 
 int list(EnvFlags& flags) {
   CloudSession session(flags.cloud);
-  std::vector<std::vector<std::string>> rows = {{"ENV", "PROJECT", "OWNER", "PIECES", "TPU", "EXPIRES", "$/H"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"ENV", "PROJECT", "OWNER", "PIECES", "TPU", "EXPIRES", "$/H"}};
   google::Json document = {{"environments", google::Json::array()}, {"prices", provision::price_date()}};
   std::vector<std::string> unreachable;
   for (provision::Cloud& cloud : session.clouds()) {
@@ -283,7 +296,8 @@ int list(EnvFlags& flags) {
       std::string tpu, owner;
       double expires = 0;
       for (const Piece& piece : pieces) {
-        if (piece.part == provision::Part::kTpu) tpu += str(tpu.empty() ? "" : ", ", piece.type, " ", piece.state);
+        if (piece.part == provision::Part::kTpu)
+          tpu += str(tpu.empty() ? "" : ", ", piece.type, " ", piece.state);
         if (owner.empty()) owner = piece.mark->owner;
         expires = std::max(expires, piece.mark->expires);
       }
@@ -322,7 +336,8 @@ int init(EnvFlags& flags) {
   const std::string text = provision::settings_template(name, project, flags.zone, flags.type);
   value_or_usage(provision::settings_of(text, flags.out, "."));  // what it writes, it reads
   write_new(flags, flags.out, text);
-  std::fprintf(stderr, "%s is written: edit it, then sluice env plan %s\n", flags.out.c_str(), flags.out.c_str());
+  std::fprintf(stderr, "%s is written: edit it, then sluice env plan %s\n", flags.out.c_str(),
+               flags.out.c_str());
   return 0;
 }
 
@@ -333,16 +348,20 @@ int import_file(EnvFlags& flags) {
     std::fputs(file.toml.c_str(), stdout);
   } else {
     write_new(flags, flags.out, file.toml);
-    std::fprintf(stderr, "%s is written: look at it, then sluice env plan %s\n", flags.out.c_str(), flags.out.c_str());
+    std::fprintf(stderr, "%s is written: look at it, then sluice env plan %s\n", flags.out.c_str(),
+                 flags.out.c_str());
   }
   say_all("", file.notes);
   return 0;
 }
 
-void add_file(CLI::App& app, EnvFlags& flags) { app.add_option("FILE", flags.file, "The environment's file"); }
+void add_file(CLI::App& app, EnvFlags& flags) {
+  app.add_option("FILE", flags.file, "The environment's file");
+}
 
 void add_parts(CLI::App& app, EnvFlags& flags) {
-  app.add_option("--only", flags.only, "Only these parts: tpu, machines, disk, nfs, bucket, network; with commas")
+  app.add_option("--only", flags.only,
+                 "Only these parts: tpu, machines, disk, nfs, bucket, network; with commas")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->take_all()
@@ -422,7 +441,8 @@ Verb plan_verb() {
         add_json(app, flags.cloud);
       },
       [](EnvFlags& flags) {
-        return plan_or_do(flags, flags.force ? PlanOptions::kUpdate : PlanOptions::kApply, /*only_plan=*/true);
+        return plan_or_do(flags, flags.force ? PlanOptions::kUpdate : PlanOptions::kApply,
+                          /*only_plan=*/true);
       });
 }
 

@@ -31,7 +31,9 @@ std::vector<std::string> services(const Settings& settings) {
 std::vector<std::string> permissions(const Settings& settings) {
   std::vector<std::string> needed = {"compute.firewalls.create", "compute.firewalls.delete",
                                      "compute.networks.updatePolicy"};
-  const auto add = [&](std::initializer_list<const char*> more) { needed.insert(needed.end(), more.begin(), more.end()); };
+  const auto add = [&](std::initializer_list<const char*> more) {
+    needed.insert(needed.end(), more.begin(), more.end());
+  };
   if (settings.network.empty()) add({"compute.networks.create", "compute.networks.delete"});
   if (settings.machines || settings.disk)
     add({"compute.instances.create", "compute.instances.delete", "compute.disks.create"});
@@ -64,10 +66,10 @@ google::Done check_type(Cloud& cloud, const Settings& settings, Findings& findin
   if (lacking.empty()) return {};
   std::vector<std::string> unreachable;
   GOOGLE_TRY(const auto zones, zones_with(cloud, type, &unreachable));
-  const std::string where = zones.empty() ? "no zone of this project has it"
-                                          : "zones that have it: " + base::join(zones, ", ");
-  const std::string text = str(base::join(lacking, ", "), lacking.size() > 1 ? " have" : " has", " no ", type,
-                               "; ", where);
+  const std::string where =
+      zones.empty() ? "no zone of this project has it" : "zones that have it: " + base::join(zones, ", ");
+  const std::string text =
+      str(base::join(lacking, ", "), lacking.size() > 1 ? " have" : " has", " no ", type, "; ", where);
   (lacking.size() == settings.zones.size() ? findings.problems : findings.warnings).push_back(text);
   return {};
 }
@@ -109,13 +111,15 @@ void check_bucket(const Settings& settings, const Plan& plan, Findings& findings
   for (const Step& step : plan.steps) {
     if (step.part != Part::kBucket || step.act == Act::kKeep || step.act == Act::kDelete) continue;
     std::string place = step.zone;
-    std::transform(place.begin(), place.end(), place.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::transform(place.begin(), place.end(), place.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
     const bool inside = place == region || (place == "us" && region.starts_with("us-")) ||
                         (place == "eu" && region.starts_with("europe-")) ||
                         (place == "asia" && region.starts_with("asia-"));
     if (!inside)
-      findings.warnings.push_back(str("the bucket ", step.name, " is in ", place, ", the machines are in ", region,
-                                      ": what is read crosses regions, is slow and costs; set bucket.location"));
+      findings.warnings.push_back(
+          str("the bucket ", step.name, " is in ", place, ", the machines are in ", region,
+              ": what is read crosses regions, is slow and costs; set bucket.location"));
   }
 }
 
@@ -158,9 +162,10 @@ std::vector<std::string> active_runs(const std::vector<Piece>& pieces) {
   std::vector<std::string> runs;
   for (const pod::RunRecord& run : pod::list_runs()) {
     if (run.is_over()) continue;
-    const bool here = std::any_of(run.job.workers.begin(), run.job.workers.end(), [&](const pod::Worker& worker) {
-      return places.count(without_user(worker.host)) != 0 || places.count(worker.address) != 0;
-    });
+    const bool here =
+        std::any_of(run.job.workers.begin(), run.job.workers.end(), [&](const pod::Worker& worker) {
+          return places.count(without_user(worker.host)) != 0 || places.count(worker.address) != 0;
+        });
     if (here) runs.push_back(run.job.id);
   }
   return runs;

@@ -77,9 +77,9 @@ Done Executor::begin_machines() {
   GOOGLE_TRY(const std::string address, share_address());
   for (const Step& step : plan_.steps) {
     if (step.act != Act::kCreate || step.part != Part::kMachine) continue;
-    const auto begun = cloud_.compute().insert(
-        Scope::zone(step.zone), "instances",
-        machine_body(settings_, plan_.mark, step.name, address, cloud_.now()));
+    const auto begun =
+        cloud_.compute().insert(Scope::zone(step.zone), "instances",
+                                machine_body(settings_, plan_.mark, step.name, address, cloud_.now()));
     if (!begun && begun.error().kind != Kind::kExists && begun.error().kind != Kind::kWrongState)
       return tl::unexpected<google::Failure>(begun.error());
   }
@@ -96,8 +96,9 @@ Done Executor::create(const Step& step) {
       return made(global("firewalls", step.name, firewall_body(settings_, mark, rule)));
     }
     case Part::kNfs: {
-      GOOGLE_TRY(const Json share, make(cloud_, name_, share_resource(cloud_, step.zone, step.name,
-                                                                      nfs_body(settings_, mark))));
+      GOOGLE_TRY(
+          const Json share,
+          make(cloud_, name_, share_resource(cloud_, step.zone, step.name, nfs_body(settings_, mark))));
       share_address_ = address_of(share);
       return {};
     }
@@ -137,8 +138,7 @@ Done Executor::create_bucket(const Step& step) {
 
 Done Executor::create_tpu() {
   GOOGLE_TRY(const std::string address, share_address());
-  GOOGLE_TRY(const Slice slice,
-             create_slice(cloud_, tpu_wish(settings_, plan_.mark, address, cloud_.now())));
+  GOOGLE_TRY(const Slice slice, create_slice(cloud_, tpu_wish(settings_, plan_.mark, address, cloud_.now())));
   return {};
 }
 
@@ -149,7 +149,9 @@ Done Executor::grow(const Step& step) {
     const Scope zone = Scope::zone(step.zone);
     return change(
         cloud_, "the size of " + step.name,
-        [&] { return compute.act(zone, "disks", step.name, "resize", {{"sizeGb", size}}); },
+        [&] {
+          return compute.act(zone, "disks", step.name, "resize", {{"sizeGb", size}});
+        },
         [&] {
           const auto now = compute.get(zone, "disks", step.name);
           return now && google::number(*now, "sizeGb") >= step.size_gb;

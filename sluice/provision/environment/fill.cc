@@ -37,8 +37,8 @@ class Watch {
   Cloud& cloud_;
   const Settings& settings_;
   const std::string name_;
-  double next_ = 0;       // byte of the serial port
-  std::string log_;       // its last lines
+  double next_ = 0;  // byte of the serial port
+  std::string log_;  // its last lines
   double said_ = 0;
 };
 
@@ -75,7 +75,8 @@ Outcome<std::optional<Report>> Watch::serial() {
   const std::string rest = log_.substr(at + std::string(kStatusLine).size());
   const size_t end = rest.find_first_not_of("0123456789");
   if (end == std::string::npos) return std::optional<Report>();  // the line is not whole yet
-  return std::optional<Report>(Report{base::number_of<int>(rest.substr(0, end)).value_or(1), log_.substr(0, at)});
+  return std::optional<Report>(
+      Report{base::number_of<int>(rest.substr(0, end)).value_or(1), log_.substr(0, at)});
 }
 
 void Watch::progress(double since) {
@@ -124,11 +125,11 @@ tl::unexpected<google::Failure> script_failed(const Settings& settings, const Re
   const std::string how = report.status == -1   ? " has not ended: its machine stopped or was taken away"
                           : report.status == -2 ? " took longer than disk.timeout"
                                                 : str(" ended with status ", report.status);
-  return google::failed(Kind::kWrongState, Code::kFailedPrecondition, "the preparation script ",
-                        settings.disk->script->path, how, report.tail.empty() ? "" : "; its last lines:",
-                        indented(report.tail),
-                        "\nIts machine is deleted, the disk stays. Correct it and run the same again: it goes "
-                        "on from here");
+  return google::failed(
+      Kind::kWrongState, Code::kFailedPrecondition, "the preparation script ", settings.disk->script->path,
+      how, report.tail.empty() ? "" : "; its last lines:", indented(report.tail),
+      "\nIts machine is deleted, the disk stays. Correct it and run the same again: it goes "
+      "on from here");
 }
 
 // A machine that runs another script, or has stopped, is of no use.
@@ -166,9 +167,8 @@ Done label_filled(Cloud& cloud, const Settings& settings) {
 }  // namespace
 
 Done fill_disk(Cloud& cloud, const Settings& settings, const Mark& mark) {
-  const Resource machine =
-      compute_resource(cloud, Scope::zone(settings.zone()), "instances", prepare_name(settings.name),
-                       prepare_body(settings, mark));
+  const Resource machine = compute_resource(cloud, Scope::zone(settings.zone()), "instances",
+                                            prepare_name(settings.name), prepare_body(settings, mark));
   if (!cloud.api->dry_run()) {
     const auto there = machine.look();
     if (there && !useful(settings, *there)) GOOGLE_OK(unmake(cloud, settings.name, machine));
@@ -203,7 +203,10 @@ Done share_disk(Cloud& cloud, const Settings& settings) {
   if (!cloud.api->dry_run() && shared()) return {};
   return change(
       cloud, "the access mode of " + name,
-      [&] { return compute.patch(zone, "disks", name, {{"name", name}, {"accessMode", kShared}}, {{"paths", "accessMode"}}); },
+      [&] {
+        return compute.patch(zone, "disks", name, {{"name", name}, {"accessMode", kShared}},
+                             {{"paths", "accessMode"}});
+      },
       shared);
 }
 

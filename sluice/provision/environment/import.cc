@@ -15,7 +15,8 @@ using Values = std::map<std::string, std::string>;
 
 bool is_name(const std::string& text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 // $NAME and ${NAME} at `at`, which is moved behind it; what is not set is empty, as in sh.
@@ -35,7 +36,8 @@ bool value_of(const std::string& line, size_t at, const Values& values, std::str
   char quote = 0;
   while (at < line.size()) {
     const char c = line[at];
-    if (quote != '\'' && (c == '`' || (c == '$' && at + 1 < line.size() && line[at + 1] == '('))) return false;
+    if (quote != '\'' && (c == '`' || (c == '$' && at + 1 < line.size() && line[at + 1] == '(')))
+      return false;
     if (quote == 0 && (c == ' ' || c == '\t' || c == ';' || c == '#' || c == '\r')) return true;
     if (c == quote) {
       quote = 0;
@@ -134,8 +136,9 @@ base::Status Writer::env() {
   plain("ttl = \"1d\"");
   note("env.ttl is new: the module knew no end of an environment. It is set to one day; look at it");
   if (const std::string ranges = get("SOURCE_RANGES"); ranges == "0.0.0.0/0") {
-    note("SOURCE_RANGES 0.0.0.0/0 is left out: port 22 was open to the whole world. Now ssh comes through "
-         "Identity-Aware Proxy; env.ssh_from opens it for ranges of yours");
+    note(
+        "SOURCE_RANGES 0.0.0.0/0 is left out: port 22 was open to the whole world. Now ssh comes through "
+        "Identity-Aware Proxy; env.ssh_from opens it for ranges of yours");
   } else if (!ranges.empty()) {
     plain("ssh_from = [" + quoted(ranges) + "]");
   }
@@ -156,7 +159,8 @@ void Writer::variables(const char* key) {
   std::vector<std::string> pairs;
   for (const auto& [name, value] : values_) {
     const auto& rows = import_rows();
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const ImportRow& r) { return name == r.variable; });
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const ImportRow& r) { return name == r.variable; });
     const bool own = row == rows.end();
     if ((own || std::string(row->key).find("variables") != std::string::npos) && !value.empty())
       pairs.push_back(name + " = " + quoted(value));
@@ -177,7 +181,8 @@ base::Status Writer::machines() {
   }
   if (project == "ml-images")
     note("machines.image names an image of 2020, which may be gone: without the key it is Ubuntu 22.04");
-  SLUICE_OK(number("boot_disk", "BOOT_DISK_SIZE_GB", any({"BOOT_DISK_SIZE_GB", "GCE_DISK_SIZE", "DISK_SIZE_GB"})));
+  SLUICE_OK(
+      number("boot_disk", "BOOT_DISK_SIZE_GB", any({"BOOT_DISK_SIZE_GB", "GCE_DISK_SIZE", "DISK_SIZE_GB"})));
   if (const std::string script = get("MIG_SETUP_SCRIPT"); !script.empty()) {
     line("setup", script);
     note("machines.setup " + script +
@@ -204,7 +209,8 @@ base::Status Writer::disk() {
   const std::string script = get("MIG_SEED_DATA_PREP_SCRIPT"), mount = get("MOUNT_POINT");
   const bool wanted = any({"SHARED_PD_DISK_ATTACH", "SHARED_PD_DISK_CREATE", "SHARED_PD_CREATE"}) == "true";
   if (size.empty() || script.empty()) {
-    if (wanted) note("SHARED_PD_DISK_ATTACH is true, but the disk's size or its script is missing: no [disk]");
+    if (wanted)
+      note("SHARED_PD_DISK_ATTACH is true, but the disk's size or its script is missing: no [disk]");
     return {};
   }
   // What is not attached is written as a comment: one edit, and it is there.
@@ -229,7 +235,8 @@ base::Status Writer::disk() {
 void Writer::rest() {
   for (const auto& [name, value] : values_) {
     const auto& rows = import_rows();
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const ImportRow& r) { return name == r.variable; });
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const ImportRow& r) { return name == r.variable; });
     if (row == rows.end()) {
       note(name + " is none of the module's: it is kept in the variables of the scripts");
     } else if (*row->key == 0) {

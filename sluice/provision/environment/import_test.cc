@@ -111,7 +111,9 @@ TEST(Import, UnknownVariablesGoToTheScripts) {
 }
 
 TEST(Import, WhatItRefuses) {
-  const auto error = [](const std::string& text) { return std::string(import_values(text, "v").error().what()); };
+  const auto error = [](const std::string& text) {
+    return std::string(import_values(text, "v").error().what());
+  };
   EXPECT_THAT(error("A=1\nB=$(ls)\n"), HasSubstr("v:2: expected NAME=value without commands"));
   EXPECT_THAT(error("echo hi\n"), HasSubstr("v:1: "));
   EXPECT_THAT(error("A=\"open\n"), HasSubstr("v:1: "));

@@ -66,8 +66,7 @@ const Piece* Planner::existing(Part part, const std::string& name) const {
 }
 
 void Planner::step(Act act, Part part, const std::string& name, const std::string& zone,
-                   const std::string& why, std::optional<double> hourly, const Piece* piece,
-                   double size_gb) {
+                   const std::string& why, std::optional<double> hourly, const Piece* piece, double size_gb) {
   plan_.steps.push_back({act, part, name, zone, why, hourly, size_gb,
                          piece != nullptr ? std::optional<Piece>(*piece) : std::nullopt});
 }
@@ -97,9 +96,8 @@ void Planner::whose_is_it() {
   for (const Piece& piece : survey_.of(settings_.name))
     if (!piece.mark->owner.empty() && piece.mark->owner != settings_.owner)
       return problem(str("an environment '", settings_.name, "' of ", piece.mark->owner, " exists in ",
-                         settings_.project, " (", part_name(piece.part), " ", piece.name,
-                         "), and you are ", settings_.owner,
-                         ": choose another env.name, or set env.owner if it is yours"));
+                         settings_.project, " (", part_name(piece.part), " ", piece.name, "), and you are ",
+                         settings_.owner, ": choose another env.name, or set env.owner if it is yours"));
   const auto check = [&](Part part, const std::string& name) {
     const Piece* piece = survey_.find(part, name);
     if (piece == nullptr || !asked(part)) return;
@@ -142,7 +140,8 @@ void Planner::nfs() {
   const Piece* piece = existing(Part::kNfs, name);
   const auto hourly = filestore_price(nfs.tier, nfs.size_gb);
   if (piece == nullptr)
-    return step(Act::kCreate, Part::kNfs, name, settings_.zone(), str(nfs.size_gb, " GiB ", nfs.tier), hourly);
+    return step(Act::kCreate, Part::kNfs, name, settings_.zone(), str(nfs.size_gb, " GiB ", nfs.tier),
+                hourly);
   if (piece->zone != settings_.zone() || piece->type != nfs.tier || nfs.size_gb < piece->size_gb)
     return differs(*piece, str("it is ", piece->size_gb, " GiB ", piece->type, " in ", piece->zone,
                                ", the file says ", nfs.size_gb, " GiB ", nfs.tier, " in ", settings_.zone(),
@@ -194,9 +193,9 @@ void Planner::disk() {
     return fill_disk(nullptr);
   }
   if (piece->zone != settings_.zone() || piece->type != type || wish.size_gb < piece->size_gb)
-    return replace_disk(*piece, str("it is ", piece->size_gb, " GiB ", piece->type, " in ", piece->zone,
-                                    ", the file says ", wish.size_gb, " GiB ", type, " in ",
-                                    settings_.zone()));
+    return replace_disk(
+        *piece, str("it is ", piece->size_gb, " GiB ", piece->type, " in ", piece->zone, ", the file says ",
+                    wish.size_gb, " GiB ", type, " in ", settings_.zone()));
   const auto script = piece->labels.find(kScriptLabel);
   const bool filled = piece->labels.count(kDataLabel) != 0;
   if (filled && script != piece->labels.end() && script->second != script_label(settings_))
@@ -251,8 +250,8 @@ void Planner::bucket() {
   if (!settings_.bucket || !asked(Part::kBucket)) return;
   const std::string name = bucket_name(settings_);
   const Piece* piece = existing(Part::kBucket, name);
-  const std::string region =
-      settings_.bucket->location.empty() ? google::region_of_zone(settings_.zone()) : settings_.bucket->location;
+  const std::string region = settings_.bucket->location.empty() ? google::region_of_zone(settings_.zone())
+                                                                : settings_.bucket->location;
   step(piece != nullptr ? Act::kSame : Act::kCreate, Part::kBucket, name,
        piece != nullptr ? piece->zone : region, "", 0, piece);
 }
@@ -277,10 +276,11 @@ void Planner::tpu() {
   const TpuSettings& wish = *settings_.tpu;
   const std::string name = tpu_name(settings_.name);
   const auto hourly = tpu_price(wish.type, wish.capacity == Capacity::kSpot, wish.slices);
-  const std::string what = str(wish.slices > 1 ? str(wish.slices, " × ") : "", wish.type, " ",
-                               capacity_name(wish.capacity));
+  const std::string what =
+      str(wish.slices > 1 ? str(wish.slices, " × ") : "", wish.type, " ", capacity_name(wish.capacity));
   const Piece* piece = existing(Part::kTpu, name);
-  if (piece == nullptr) return step(Act::kCreate, Part::kTpu, name, base::join(settings_.zones, ","), what, hourly);
+  if (piece == nullptr)
+    return step(Act::kCreate, Part::kTpu, name, base::join(settings_.zones, ","), what, hourly);
   std::string why = difference(*piece);
   if (why.empty() && users_go_) why = "the disk is made again";
   if (is_dead(piece->state)) {
@@ -306,7 +306,8 @@ void Planner::unwanted(Part part, bool wanted, bool deletes) {
     if (deletes && replaces()) {
       remove(piece, why);
     } else {
-      differs(piece, str(why, deletes ? ": update deletes it" : ": it may hold data, destroy --only deletes it"));
+      differs(piece,
+              str(why, deletes ? ": update deletes it" : ": it may hold data, destroy --only deletes it"));
     }
   }
 }
@@ -395,13 +396,13 @@ Plan plan_destroy(const std::string& environment, const std::string& owner, cons
   for (const Piece& piece : pieces) {
     std::string why = stays_because(piece, options);
     if (!owner.empty() && !piece.mark->owner.empty() && piece.mark->owner != owner && plan.problems.empty())
-      plan.problems.push_back(str("the environment '", environment, "' is ", piece.mark->owner, "'s, and you are ",
-                                  owner, ": set env.owner (or --owner) if it is yours"));
+      plan.problems.push_back(str("the environment '", environment, "' is ", piece.mark->owner,
+                                  "'s, and you are ", owner, ": set env.owner (or --owner) if it is yours"));
     if (why.empty() && piece.part == Part::kNetwork && inside_stays) why = "what stays is in it";
     if (why.empty() && piece.part == Part::kFirewall && inside_stays) why = "what stays is behind it";
     if (why.empty() && piece.part == Part::kDisk && user_stays)
-      plan.problems.push_back(str("the disk ", piece.name,
-                                  " cannot go while machines or the TPU use it: name these too"));
+      plan.problems.push_back(
+          str("the disk ", piece.name, " cannot go while machines or the TPU use it: name these too"));
     plan.steps.push_back({why.empty() ? Act::kDelete : Act::kKeep, piece.part, piece.name, piece.zone, why,
                           piece.hourly, 0, piece});
     if (why.empty()) continue;
@@ -422,7 +423,8 @@ std::optional<double> hourly_of(const Settings& settings) {
   };
   bool known = true;
   if (settings.tpu)
-    known &= add(tpu_price(settings.tpu->type, settings.tpu->capacity == Capacity::kSpot, settings.tpu->slices));
+    known &=
+        add(tpu_price(settings.tpu->type, settings.tpu->capacity == Capacity::kSpot, settings.tpu->slices));
   if (settings.machines) {
     known &= add(machine_price(settings.machines->type, settings.machines->spot), settings.machines->count);
     known &= add(disk_price("pd-balanced", settings.machines->boot_disk_gb), settings.machines->count);

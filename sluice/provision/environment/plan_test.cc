@@ -20,15 +20,17 @@ Settings wanted() {
   settings.owner = "me";
   settings.zones = {"us-central1-b"};
   settings.ttl = "8h";
-  settings.tpu = TpuSettings{.type = "v3-32"};
-  settings.machines = MachineSettings{.count = 2};
+  settings.tpu.emplace().type = "v3-32";
+  settings.machines.emplace().count = 2;
   settings.nfs = NfsSettings{};
-  settings.disk = DiskSettings{.size_gb = 100, .script = Script{"fill.sh", "x"}};
+  settings.disk.emplace().size_gb = 100;
+  settings.disk->script = Script{"fill.sh", "x"};
   settings.bucket = BucketSettings{};
   return settings;
 }
 
-Piece piece(Part part, const std::string& name, const std::string& state, const std::string& type, double size) {
+Piece piece(Part part, const std::string& name, const std::string& state, const std::string& type,
+            double size) {
   Piece made;
   made.part = part;
   made.name = name;
@@ -66,17 +68,26 @@ std::string changes(const Plan& plan) {
   return base::join(texts, ", ");
 }
 
+PlanOptions options(PlanOptions::Verb verb, std::vector<Part> only = {}) {
+  PlanOptions made;
+  made.verb = verb;
+  made.only = std::move(only);
+  made.now = kNow;
+  return made;
+}
+
 Plan plan(const Settings& settings, const Survey& survey, PlanOptions::Verb verb = PlanOptions::kApply,
           std::vector<Part> only = {}) {
-  return plan_changes(settings, survey, {.verb = verb, .only = std::move(only), .now = kNow});
+  return plan_changes(settings, survey, options(verb, std::move(only)));
 }
 
 TEST(Plan, OfNothingMakesAllWithTheDearestLast) {
   const Plan all = plan(wanted(), {});
-  EXPECT_EQ(changes(all),
-            "create sluice-e-network, create sluice-e-internal, create sluice-e-ssh, create sluice-e-nfs, create "
-            "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
-            "sluice-p-e, create sluice-e-tpu");
+  EXPECT_EQ(
+      changes(all),
+      "create sluice-e-network, create sluice-e-internal, create sluice-e-ssh, create sluice-e-nfs, create "
+      "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
+      "sluice-p-e, create sluice-e-tpu");
   EXPECT_THAT(all.problems, IsEmpty());
   EXPECT_EQ(all.mark.expires, kNow + 8 * 3600);
   EXPECT_NEAR(*all.total, *all.hourly * 8, 1e-9);
@@ -108,7 +119,8 @@ TEST(Plan, WhatAKilledCallLeftIsGoneOnWith) {
   survey.pieces[8].state = "CREATING";
   EXPECT_EQ(changes(plan(wanted(), survey)), "delete sluice-e-prepare, create sluice-e-tpu");
   survey.pieces[8].state = "PREEMPTED";
-  EXPECT_EQ(changes(plan(wanted(), survey)), "delete sluice-e-tpu, delete sluice-e-prepare, create sluice-e-tpu");
+  EXPECT_EQ(changes(plan(wanted(), survey)),
+            "delete sluice-e-tpu, delete sluice-e-prepare, create sluice-e-tpu");
 }
 
 TEST(Plan, DisksAndSharesGrowAndDoNotShrink) {
@@ -121,10 +133,12 @@ TEST(Plan, DisksAndSharesGrowAndDoNotShrink) {
   EXPECT_EQ(changes(plan(settings, made())), "");
   EXPECT_THAT(plan(settings, made(), PlanOptions::kUpdate, {Part::kDisk}).problems,
               ElementsAre(HasSubstr("add machines to --only")));
-  EXPECT_EQ(changes(plan(settings, made(), PlanOptions::kUpdate)),
-            "delete sluice-e-tpu, delete sluice-e-machine-0, delete sluice-e-machine-1, delete sluice-e-disk, create "
-            "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
-            "sluice-e-tpu");
+  EXPECT_EQ(
+      changes(plan(settings, made(), PlanOptions::kUpdate)),
+      "delete sluice-e-tpu, delete sluice-e-machine-0, delete sluice-e-machine-1, delete sluice-e-disk, "
+      "create "
+      "sluice-e-disk, fill sluice-e-prepare, create sluice-e-machine-0, create sluice-e-machine-1, create "
+      "sluice-e-tpu");
 }
 
 TEST(Plan, RefusesWhatIsNotOurs) {
@@ -147,21 +161,23 @@ TEST(Plan, TimeAndMoney) {
 }
 
 TEST(Destroy, InReverseAndSaysWhatStays) {
-  PlanOptions options{.verb = PlanOptions::kDestroy, .now = kNow};
+  PlanOptions wish = options(PlanOptions::kDestroy);
   Survey survey = made();
   survey.pieces[7].state = "HOLDS_DATA";
-  EXPECT_EQ(changes(plan_destroy("e", "me", survey, options)),
-            "delete sluice-e-tpu, delete sluice-e-machine-1, delete sluice-e-machine-0, delete sluice-e-disk, delete "
+  EXPECT_EQ(changes(plan_destroy("e", "me", survey, wish)),
+            "delete sluice-e-tpu, delete sluice-e-machine-1, delete sluice-e-machine-0, delete "
+            "sluice-e-disk, delete "
             "sluice-e-nfs, delete sluice-e-ssh, delete sluice-e-internal, delete sluice-e-network");
-  options.keep = {Part::kNfs};
-  const Plan kept = plan_destroy("e", "me", survey, options);
+  wish.keep = {Part::kNfs};
+  const Plan kept = plan_destroy("e", "me", survey, wish);
   EXPECT_THAT(kept.steps.back().why, HasSubstr("what stays is in it"));
-  EXPECT_THAT(plan_destroy("e", "you", survey, options).problems, ElementsAre(HasSubstr("is me's")));
-  options = {.verb = PlanOptions::kDestroy, .only = {Part::kDisk}, .now = kNow};
-  EXPECT_THAT(plan_destroy("e", "me", survey, options).problems, ElementsAre(HasSubstr("use it: name these too")));
-  options.only = {Part::kBucket};
-  EXPECT_EQ(changes(plan_destroy("e", "me", survey, options)), "delete sluice-p-e");
-  EXPECT_TRUE(plan_destroy("f", "me", survey, options).steps.empty());
+  EXPECT_THAT(plan_destroy("e", "you", survey, wish).problems, ElementsAre(HasSubstr("is me's")));
+  wish = options(PlanOptions::kDestroy, {Part::kDisk});
+  EXPECT_THAT(plan_destroy("e", "me", survey, wish).problems,
+              ElementsAre(HasSubstr("use it: name these too")));
+  wish.only = {Part::kBucket};
+  EXPECT_EQ(changes(plan_destroy("e", "me", survey, wish)), "delete sluice-p-e");
+  EXPECT_TRUE(plan_destroy("f", "me", survey, wish).steps.empty());
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ std::string quoted(const std::string& text) {
 }
 
 std::string exports(const Settings& settings, const Variables& variables) {
-  std::string text = "export SLUICE_ENVIRONMENT=" + quoted(settings.name) + "\n";
-  if (settings.bucket) text += "export SLUICE_BUCKET=" + quoted("gs://" + bucket_name(settings)) + "\n";
-  if (settings.nfs) text += "export SLUICE_NFS=" + quoted(settings.nfs->mount) + "\n";
-  if (settings.disk) text += "export SLUICE_DISK=" + quoted(settings.disk->mount) + "\n";
+  std::string text = "export ENVIRONMENT_NAME=" + quoted(settings.name) + "\n";
+  if (settings.bucket) text += "export ENVIRONMENT_BUCKET=" + quoted("gs://" + bucket_name(settings)) + "\n";
+  if (settings.nfs) text += "export ENVIRONMENT_NFS=" + quoted(settings.nfs->mount) + "\n";
+  if (settings.disk) text += "export ENVIRONMENT_DISK=" + quoted(settings.disk->mount) + "\n";
   for (const auto& [name, value] : variables) text += "export " + name + "=" + quoted(value) + "\n";
   return text;
 }
@@ -56,7 +56,8 @@ Json boot_disk(const Settings& settings, const Mark& mark, const std::string& im
           {"initializeParams",
            {{"sourceImage", image},
             {"diskSizeGb", str(static_cast<long long>(gb))},
-            {"diskType", str("projects/", settings.project, "/zones/", settings.zone(), "/diskTypes/pd-balanced")},
+            {"diskType",
+             str("projects/", settings.project, "/zones/", settings.zone(), "/diskTypes/pd-balanced")},
             {"labels", labels_of(mark)}}}};
 }
 
@@ -117,14 +118,14 @@ Json firewall_body(const Settings& settings, const Mark& mark, const std::string
 }
 
 Json nfs_body(const Settings& settings, const Mark& mark) {
-  return {{"tier", settings.nfs->tier},
-          {"labels", labels_of(mark)},
-          {"fileShares",
-           {{{"name", settings.nfs->share},
-             {"capacityGb", str(static_cast<long long>(settings.nfs->size_gb))}}}},
-          {"networks",
-           {{{"network", settings.network.empty() ? network_name(settings.name) : settings.network},
-             {"modes", {"MODE_IPV4"}}}}}};
+  return {
+      {"tier", settings.nfs->tier},
+      {"labels", labels_of(mark)},
+      {"fileShares",
+       {{{"name", settings.nfs->share}, {"capacityGb", str(static_cast<long long>(settings.nfs->size_gb))}}}},
+      {"networks",
+       {{{"network", settings.network.empty() ? network_name(settings.name) : settings.network},
+         {"modes", {"MODE_IPV4"}}}}}};
 }
 
 Json disk_body(const Settings& settings, const Mark& mark) {
@@ -135,8 +136,9 @@ Json disk_body(const Settings& settings, const Mark& mark) {
                             disk_type(settings))}};
   if (!settings.disk->snapshot.empty()) {
     const std::string& name = settings.disk->snapshot;
-    body["sourceSnapshot"] =
-        name.find('/') == std::string::npos ? str("projects/", settings.project, "/global/snapshots/", name) : name;
+    body["sourceSnapshot"] = name.find('/') == std::string::npos
+                                 ? str("projects/", settings.project, "/global/snapshots/", name)
+                                 : name;
     labels[kDataLabel] = "ready";
   }
   body["labels"] = labels;
@@ -193,7 +195,8 @@ std::string start_script(const Settings& settings, const std::string& share_addr
   std::string text = str("#!/bin/bash\n# Prepares a host of the environment ", settings.name, ".\n", kFetch,
                          exports(settings, variables));
   if (settings.nfs)
-    text += str("share=", quoted(share_address + ":/" + settings.nfs->share), " mount=", quoted(settings.nfs->mount),
+    text += str("share=", quoted(share_address + ":/" + settings.nfs->share),
+                " mount=", quoted(settings.nfs->mount),
                 R"(
 command -v mount.nfs > /dev/null || { apt-get -qq update; apt-get -qq -y install nfs-common; }
 mkdir -p "$mount"
@@ -262,8 +265,8 @@ SliceWish tpu_wish(const Settings& settings, const Mark& mark, const std::string
   if (tpu.setup) wish.metadata["sluice-setup"] = tpu.setup->text;
   wish.tags = {network_tag(settings.name)};
   if (settings.disk)
-    wish.data_disks = {{{"sourceDisk", str("projects/", settings.project, "/zones/", settings.zone(), "/disks/",
-                                           disk_name(settings.name))},
+    wish.data_disks = {{{"sourceDisk", str("projects/", settings.project, "/zones/", settings.zone(),
+                                           "/disks/", disk_name(settings.name))},
                         {"mode", "READ_ONLY"}}};
   wish.mark = mark;
   return wish;

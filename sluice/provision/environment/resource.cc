@@ -71,7 +71,8 @@ google::Wait patient(Cloud& cloud, const std::function<bool()>& enough) {
 
 }  // namespace
 
-Outcome<Json> make(Cloud& cloud, const std::string& environment, const Resource& resource, bool begun_before) {
+Outcome<Json> make(Cloud& cloud, const std::string& environment, const Resource& resource,
+                   bool begun_before) {
   if (begun_before && !cloud.api->dry_run()) {
     GOOGLE_TRY(const std::optional<Json> made, until_ready(cloud, environment, resource));
     if (made) return *made;
@@ -146,8 +147,8 @@ Done unmake(Cloud& cloud, const std::string& environment, const Resource& resour
   return still(resource.what, "still there", last);
 }
 
-Done change(Cloud& cloud, const std::string& what,
-            const std::function<Outcome<google::Operation>()>& request, const std::function<bool()>& changed) {
+Done change(Cloud& cloud, const std::string& what, const std::function<Outcome<google::Operation>()>& request,
+            const std::function<bool()>& changed) {
   Failure last(Kind::kOther, Code::kInternal, "it was not changed");
   Pause pause(cloud);
   for (int tries = 0; tries < kTries; ++tries) {
@@ -171,8 +172,12 @@ Resource compute_resource(Cloud& cloud, const google::Scope& scope, const std::s
   Resource resource;
   resource.what = base::str(collection, "/", name, scope.name.empty() ? "" : " in " + scope.name);
   resource.look = [&cloud, scope, collection, name] { return cloud.compute().get(scope, collection, name); };
-  resource.create = [&cloud, scope, collection, body] { return cloud.compute().insert(scope, collection, body); };
-  resource.remove = [&cloud, scope, collection, name] { return cloud.compute().remove(scope, collection, name); };
+  resource.create = [&cloud, scope, collection, body] {
+    return cloud.compute().insert(scope, collection, body);
+  };
+  resource.remove = [&cloud, scope, collection, name] {
+    return cloud.compute().remove(scope, collection, name);
+  };
   resource.mark = [](const Json& json) {
     const auto mark = mark_of_labels(google::texts(json, "labels"));
     return mark ? mark : mark_of_description(google::text(json, "description"));
@@ -198,8 +203,9 @@ Resource share_resource(Cloud& cloud, const std::string& zone, const std::string
   resource.ready = [what = resource.what](const Json& json) -> Outcome<bool> {
     const std::string state = google::text(json, "state");
     if (state == "ERROR")
-      return google::failed(Kind::kWrongState, Code::kFailedPrecondition, what, " is in state ERROR: ",
-                            google::text(json, "statusMessage"), ". Destroy it (--only nfs) and apply again");
+      return google::failed(Kind::kWrongState, Code::kFailedPrecondition, what,
+                            " is in state ERROR: ", google::text(json, "statusMessage"),
+                            ". Destroy it (--only nfs) and apply again");
     return state == "READY";
   };
   return resource;

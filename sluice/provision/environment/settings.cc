@@ -17,8 +17,7 @@ base::Status read_script(Section& section, const std::string& key, const std::st
   SLUICE_OK(section.read(key, path));
   if (path.empty()) return {};
   auto text = base::read_file(base::join_path(folder, base::expand_home(path)));
-  if (!text)
-    return section.wrong(key, base::str("the script cannot be read: ", text.error().what()));
+  if (!text) return section.wrong(key, base::str("the script cannot be read: ", text.error().what()));
   script = Script{path, std::move(*text)};
   return {};
 }
@@ -34,8 +33,8 @@ base::Status read_span(Section& section, const std::string& key, double& seconds
 }
 
 base::Status read_env(Section section, Settings& settings) {
-  SLUICE_OK(section.known({"name", "project", "zones", "network", "owner", "ttl", "max_cost", "idle",
-                           "ssh_from"}));
+  SLUICE_OK(
+      section.known({"name", "project", "zones", "network", "owner", "ttl", "max_cost", "idle", "ssh_from"}));
   SLUICE_OK(section.read("name", settings.name));
   SLUICE_OK(section.read("project", settings.project));
   SLUICE_OK(section.read("zones", settings.zones));
@@ -70,14 +69,14 @@ base::Status read_capacity(Section& section, TpuSettings& tpu) {
         return section.wrong("capacity", "needs tpu.duration, at most 7d");
       return {};
     }
-  return section.wrong("capacity", base::str("'", capacity,
-                                             "': expected on-demand, spot, reservation or flex-start"));
+  return section.wrong("capacity",
+                       base::str("'", capacity, "': expected on-demand, spot, reservation or flex-start"));
 }
 
 base::Status read_tpu(Section section, const std::string& folder, Settings& settings) {
   TpuSettings tpu;
-  SLUICE_OK(section.known({"type", "runtime", "capacity", "reservation", "duration", "wait", "slices",
-                           "setup", "variables"}));
+  SLUICE_OK(section.known(
+      {"type", "runtime", "capacity", "reservation", "duration", "wait", "slices", "setup", "variables"}));
   SLUICE_OK(section.read("type", tpu.type));
   const auto slice = estimate::find_tpu_slice(tpu.type);
   if (!slice) return section.wrong("type", slice.error().what());
@@ -124,8 +123,8 @@ base::Status read_nfs(Section section, Settings& settings) {
   SLUICE_OK(section.read("mount", nfs.mount));
   const double least = nfs.tier == "BASIC_SSD" || nfs.tier == "PREMIUM" ? 2560 : 1024;
   if (nfs.size_gb < least)
-    return section.wrong("size", base::str(nfs.size_gb, " GiB: a share of ", nfs.tier, " has at least ",
-                                           least));
+    return section.wrong("size",
+                         base::str(nfs.size_gb, " GiB: a share of ", nfs.tier, " has at least ", least));
   if (nfs.share.empty() || nfs.share.size() > 16)
     return section.wrong("share", "1 to 16 letters, digits and underscores");
   settings.nfs = std::move(nfs);
@@ -134,8 +133,8 @@ base::Status read_nfs(Section section, Settings& settings) {
 
 base::Status read_disk(Section section, const std::string& folder, Settings& settings) {
   DiskSettings disk;
-  SLUICE_OK(section.known({"type", "size", "mount", "snapshot", "script", "variables", "machine", "image",
-                           "timeout"}));
+  SLUICE_OK(section.known(
+      {"type", "size", "mount", "snapshot", "script", "variables", "machine", "image", "timeout"}));
   SLUICE_OK(section.read("type", disk.type));
   SLUICE_OK(section.read("size", disk.size_gb));
   SLUICE_OK(section.read("mount", disk.mount));
@@ -147,11 +146,13 @@ base::Status read_disk(Section section, const std::string& folder, Settings& set
   SLUICE_OK(read_script(section, "script", folder, disk.script));
   if (disk.size_gb < 10) return section.wrong("size", "GiB, 10 or more");
   if (disk.script.has_value() == !disk.snapshot.empty())
-    return section.wrong("script", "the disk is read-only for all who use it, so that it must be filled: "
-                                   "give a script that does, or a snapshot");
+    return section.wrong("script",
+                         "the disk is read-only for all who use it, so that it must be filled: "
+                         "give a script that does, or a snapshot");
   if (settings.tpu && settings.zones.size() > 1)
-    return section.wrong("size", "a disk is in one zone, so the TPU must be there too: leave one zone in "
-                                 "env.zones, or use nfs or a bucket instead of the disk");
+    return section.wrong("size",
+                         "a disk is in one zone, so the TPU must be there too: leave one zone in "
+                         "env.zones, or use nfs or a bucket instead of the disk");
   settings.disk = std::move(disk);
   return {};
 }
@@ -183,8 +184,9 @@ base::Result<Settings> settings_of(const std::string& toml, const std::string& p
   Settings settings;
   settings.path = path;
   if (!all.has("env"))
-    return base::fail(Code::kInvalidArgument, path, ": the section [env] is missing (sluice env init writes "
-                                                    "a file to begin with)");
+    return base::fail(Code::kInvalidArgument, path,
+                      ": the section [env] is missing (sluice env init writes "
+                      "a file to begin with)");
   SLUICE_TRY(Section env, all.section("env"));
   SLUICE_OK(read_env(env, settings));
   if (settings.owner.empty()) settings.owner = default_owner();
@@ -219,20 +221,21 @@ std::string disk_type(const Settings& settings) {
 
 std::string settings_template(const std::string& name, const std::string& project, const std::string& zone,
                               const std::string& type) {
-  return base::str("# What `sluice env apply` makes, and `sluice env destroy` takes away. All keys:\n",
-                   "# docs/environments.md. What is commented out is not made.\n\n[env]\nname = \"", name,
-                   "\"\nproject = \"", project, "\"\nzones = [\"", zone,
-                   "\"]\nttl = \"8h\"          # it says so on all that it makes; machines and TPU end then\n",
-                   "# max_cost = 500     # dollars until then, by list prices: more is refused\n",
-                   "# idle = \"1h\"        # a TPU that nothing uses for so long is deleted\n\n[tpu]\ntype = \"",
-                   type, "\"\ncapacity = \"on-demand\"   # spot, reservation or flex-start\n",
-                   "# setup = \"tpu_setup.sh\"   # run by every worker host\n\n",
-                   "# [machines]         # that prepare data beside the TPU\n# type = \"n1-standard-16\"\n",
-                   "# count = \"auto\"\n# setup = \"machine_setup.sh\"\n\n",
-                   "# [nfs]              # written by all\n# size = 1024\n# mount = \"/mnt/nfs\"\n\n",
-                   "# [disk]             # filled once by the script, then read by all\n# size = 500\n",
-                   "# script = \"fill_disk.sh\"\n# mount = \"/mnt/data\"\n\n[bucket]\n\n[tasks]\n",
-                   "# run = \"sluice train …\"\n# resume = \"sluice train --resume …\"\n");
+  return base::str(
+      "# What `sluice env apply` makes, and `sluice env destroy` takes away. All keys:\n",
+      "# docs/environments.md. What is commented out is not made.\n\n[env]\nname = \"", name,
+      "\"\nproject = \"", project, "\"\nzones = [\"", zone,
+      "\"]\nttl = \"8h\"          # it says so on all that it makes; machines and TPU end then\n",
+      "# max_cost = 500     # dollars until then, by list prices: more is refused\n",
+      "# idle = \"1h\"        # for the timer on worker 0: sluice tpu guard\n\n[tpu]\ntype = \"", type,
+      "\"\ncapacity = \"on-demand\"   # spot, reservation or flex-start\n",
+      "# setup = \"tpu_setup.sh\"   # run by every worker host\n\n",
+      "# [machines]         # that prepare data beside the TPU\n# type = \"n1-standard-16\"\n",
+      "# count = \"auto\"\n# setup = \"machine_setup.sh\"\n\n",
+      "# [nfs]              # written by all\n# size = 1024\n# mount = \"/mnt/nfs\"\n\n",
+      "# [disk]             # filled once by the script, then read by all\n# size = 500\n",
+      "# script = \"fill_disk.sh\"\n# mount = \"/mnt/data\"\n\n[bucket]\n\n[tasks]\n",
+      "# run = \"sluice train …\"\n# resume = \"sluice train --resume …\"\n");
 }
 
 }  // namespace sluice::provision

@@ -20,12 +20,13 @@ std::string error_of(const std::string& toml) {
 TEST(Settings, AFileOfAllSections) {
   const auto folder = base::TemporaryDirectory::create();
   ASSERT_TRUE(base::write_file_atomically(folder->path("fill.sh"), "#!/bin/sh\n"));
-  const auto settings = settings_of(
-      std::string(kEnv) + "ttl = \"8h\"\nmax_cost = 100\nidle = \"30m\"\nssh_from = [\"10.0.0.0/8\"]\n"
-                          "[tpu]\ntype = \"v3-32\"\ncapacity = \"spot\"\nvariables = {A = \"b\"}\n"
-                          "[machines]\n[nfs]\ntier = \"BASIC_SSD\"\nsize = 2560\n"
-                          "[disk]\nsize = 500\nscript = \"fill.sh\"\n[bucket]\n[tasks]\nrun = \"train\"\n",
-      "x.toml", folder->path());
+  const auto settings =
+      settings_of(std::string(kEnv) +
+                      "ttl = \"8h\"\nmax_cost = 100\nidle = \"30m\"\nssh_from = [\"10.0.0.0/8\"]\n"
+                      "[tpu]\ntype = \"v3-32\"\ncapacity = \"spot\"\nvariables = {A = \"b\"}\n"
+                      "[machines]\n[nfs]\ntier = \"BASIC_SSD\"\nsize = 2560\n"
+                      "[disk]\nsize = 500\nscript = \"fill.sh\"\n[bucket]\n[tasks]\nrun = \"train\"\n",
+                  "x.toml", folder->path());
   ASSERT_TRUE(settings) << settings.error().what();
   EXPECT_EQ(settings->machines->count, 4);  // cores / 8
   EXPECT_EQ(settings->tpu->capacity, Capacity::kSpot);
@@ -37,9 +38,10 @@ TEST(Settings, AFileOfAllSections) {
 }
 
 TEST(Settings, AutomaticMachinesAreOneForEachHost) {
-  for (const auto& [type, count] : {std::pair("v3-32", 4), {"v4-32", 4}, {"v5litepod-16", 4}, {"v5litepod-8", 1}}) {
-    const auto settings =
-        settings_of(std::string(kEnv) + "[tpu]\ntype = \"" + type + "\"\n[machines]\ncount = \"auto\"\n", "x", ".");
+  for (const auto& [type, count] :
+       {std::pair("v3-32", 4), {"v4-32", 4}, {"v5litepod-16", 4}, {"v5litepod-8", 1}}) {
+    const auto settings = settings_of(
+        std::string(kEnv) + "[tpu]\ntype = \"" + type + "\"\n[machines]\ncount = \"auto\"\n", "x", ".");
     ASSERT_TRUE(settings) << settings.error().what();
     EXPECT_EQ(settings->machines->count, count) << type;
   }
@@ -64,16 +66,18 @@ TEST(Settings, ErrorsSayWhere) {
 }
 
 TEST(Settings, TheTemplateCanBeRead) {
-  const auto settings = settings_of(settings_template("train", "p", "us-central1-a", "v5litepod-8"), "x", ".");
+  const auto settings =
+      settings_of(settings_template("train", "p", "us-central1-a", "v5litepod-8"), "x", ".");
   ASSERT_TRUE(settings) << settings.error().what();
   EXPECT_EQ(settings->name, "train");
 }
 
 TEST(Names, FitForTheLongestEnvironment) {
   const std::string name(kLongestEnvironmentName, 'e');
-  for (const std::string& one : {network_name(name), firewall_name(name, "internal"), nfs_name(name), disk_name(name),
-                                 prepare_name(name), machine_name(name, 999), tpu_name(name)})
-    EXPECT_TRUE(check_name(one, "the name", 58)) << one;
+  for (const std::string& one :
+       {network_name(name), firewall_name(name, "internal"), nfs_name(name), disk_name(name),
+        prepare_name(name), machine_name(name, 999), tpu_name(name)})
+    EXPECT_TRUE(check_name(one, "the name", 63)) << one;
   Settings settings;
   settings.name = name;
   settings.project = "a-project-with-a-long-name-123";

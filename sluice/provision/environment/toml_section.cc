@@ -29,9 +29,10 @@ base::Status Section::known(const std::vector<std::string>& keys) const {
     const std::string name(key.str());
     if (std::find(keys.begin(), keys.end(), name) != keys.end()) continue;
     const std::string near = base::nearest(name, keys);
-    return base::fail(Code::kInvalidArgument, path_, ":", key.source().begin.line, ": unknown ",
-                      name_.empty() ? "section [" + name + "]" : "key " + name + " in [" + name_ + "]",
-                      near.empty() ? "; known are " + base::join(keys, ", ") : "; did you mean " + near + "?");
+    return base::fail(
+        Code::kInvalidArgument, path_, ":", key.source().begin.line, ": unknown ",
+        name_.empty() ? "section [" + name + "]" : "key " + name + " in [" + name_ + "]",
+        near.empty() ? "; known are " + base::join(keys, ", ") : "; did you mean " + near + "?");
   }
   return {};
 }
