@@ -20,15 +20,19 @@ ZONE = "us-central2-b"
 
 def timed(command, environment, count):
     """(seconds to the first line, to the end) of a command that writes a line on each host."""
-    begun = time.monotonic()
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True)
-    first = process.stdout.readline()
-    at = time.monotonic() - begun
-    lines = process.stdout.read()
-    if process.wait() != 0 or (first + lines).count("ready") != count:
-        sys.exit(f"{command[0]} ended with {process.returncode}")
-    return at, time.monotonic() - begun
+    with tempfile.TemporaryFile("w+") as messages:
+        begun = time.monotonic()
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=messages, text=True)
+        first = process.stdout.readline()
+        first_at = time.monotonic() - begun
+        lines = process.stdout.read()
+        status = process.wait()
+        ended_at = time.monotonic() - begun
+        if status != 0 or (first + lines).count("ready") != count:
+            messages.seek(0)
+            sys.exit(f"{command[0]} ended with {status}: {messages.read()}{first}{lines}")
+    return first_at, ended_at
 
 
 def main():
@@ -42,6 +46,9 @@ def main():
         workers.follow(google)
         google.google("POST", f"/v2/projects/p/locations/{ZONE}/nodes?nodeId=big", {
             "acceleratorType": f"v4-{count * 8}", "runtimeVersion": "tpu-ubuntu2204-base"})
+        node = f"/v2/projects/p/locations/{ZONE}/nodes/big"
+        while google.google("GET", node)[1].get("state") != "READY":
+            time.sleep(0.1)
         environment = {**os.environ, **google.environment(), "HOME": str(work), "USER": "root",
                        "XDG_STATE_HOME": str(work / "state"), "SLUICE_GOOGLE_PROJECT": "p"}
         ours = [program, "tpu", "run", "big", "--zone", ZONE, "--", "echo", "ready"]

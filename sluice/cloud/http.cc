@@ -102,7 +102,7 @@ int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
 }
 
 void set_method(CURL* curl, const HttpRequest& request) {
-  const bool has_body = request.method == "POST" || request.method == "PUT";
+  const bool has_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
   if (request.method == "HEAD") curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
   if (has_body) {
     curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);

@@ -74,8 +74,18 @@ class World(unittest.TestCase):
         return cls.google.google("GET", f"/v2/projects/p/locations/{ZONE}/nodes/{name}")[1]
 
     def start(self, *arguments, **changes):
-        return subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.work, env={**self.environment, **changes},
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.work, env={**self.environment, **changes},
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        """Of one that a failed test leaves behind."""
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        process.stderr.close()
 
     def finish(self, process):
         out, err = process.communicate(timeout=DEADLINE)

@@ -74,7 +74,7 @@ StrictModes no
 PasswordAuthentication no
 PermitRootLogin yes
 MaxStartups 100
-Subsystem sftp internal-sftp
+Subsystem sftp internal-sftp -d {self.home(n)}
 SetEnv {self.mark} HOME={self.home(n)} XDG_STATE_HOME={self.home(n)}/state
 """)
         log = self.work / f"sshd{n}.log"

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
@@ -37,8 +39,16 @@ base::Status make_key(const std::string& path) {
     SLUICE_OK(base::make_directories(folder));
     ::chmod(folder.c_str(), 0700);
   }
-  SLUICE_TRY(const std::string said, run_keygen({"-q", "-t", "rsa", "-b", "3072", "-N", "", "-f", path}));
-  return {};
+  // Under another name first: several programs may find at once that there is none, and all must use the
+  // same.
+  const std::string made = base::str(path, '.', ::getpid());
+  SLUICE_TRY(const std::string said, run_keygen({"-q", "-t", "rsa", "-b", "3072", "-N", "", "-f", made}));
+  const bool is_first = ::link(made.c_str(), path.c_str()) == 0;
+  const int number = errno;
+  ::unlink(made.c_str());
+  ::unlink((made + ".pub").c_str());  // made again of the key that counts
+  if (is_first || number == EEXIST) return {};
+  return base::fail_errno(number, "write", path);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "sluice/provision/remote/reach.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
@@ -170,7 +173,24 @@ base::Status make_private_folder(const std::string& path) {
   return {};
 }
 
+// Held while the file of host keys is read, extended and written: other programs do so too.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX);
+  }
+  ~FileLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  FileLock(const FileLock&) = delete;
+
+ private:
+  const int descriptor_;
+};
+
 google::Done learn_host_keys(Cloud& cloud, const Slice& slice, const std::string& known_path) {
+  const FileLock lock(known_path + ".lock");
   const std::string before = base::read_file(known_path).value_or("");
   std::string known = before;
   google::Done learnt;

@@ -244,11 +244,12 @@ def delete_object(call):
 
 @answers("storage.objects.compose")
 def compose(call):
+    call.parameters["bucket"] = call.get("destinationBucket")
     thing = find(call)
     parts = []
     for source in call.body["sourceObjects"]:
         if source["name"] not in thing.private["objects"]:
-            raise Refusal(404, f"No such object: {call.get('bucket')}/{source['name']}")
+            raise Refusal(404, f"No such object: {call.get('destinationBucket')}/{source['name']}")
         parts.append(thing.private["objects"][source["name"]][0])
     if not 1 <= len(parts) <= 32:
         raise Refusal(400, "The number of source components provided must be from 1 to 32.")
