@@ -35,6 +35,7 @@ const Family kFamilies[] = {
     {"Softmax", softmax_rows},
     {"Attention", attention_rows},
     {"Recurrent layers", recurrent_rows},
+    {"The direction of LBFGS", lbfgs_rows},
     {"Losses", loss_rows},
     {"Indexing, gathering and scattering", index_rows},
     {"Distances", distance_rows},
