@@ -8,6 +8,7 @@
 
 #include "sluice/cloud/test_server.h"
 #include "sluice/google/compute.h"
+#include "sluice/google/projects.h"
 #include "sluice/google/tpu.h"
 
 namespace sluice::google {
@@ -171,6 +172,21 @@ TEST(Operation, WaitsFailsAndMayBeEnough) {
   EXPECT_EQ(wait(*world.api, begin(), how).error().code(), Code::kDeadlineExceeded);
   how.enough = [&] { return true; };
   EXPECT_TRUE(wait(*world.api, begin(), how));
+}
+
+TEST(Projects, QuotasWithoutAPlaceAreNone) {
+  World world([](const Request&) -> Reply {
+    return {
+        200, {}, R"({"metrics": [{"metric": "tpu.googleapis.com/N", "consumerQuotaLimits": [{"quotaBuckets": [
+        {"effectiveLimit": "-1"}, {"effectiveLimit": "5"}, {"effectiveLimit": "8", "dimensions": {"zone": "z"}},
+        {"effectiveLimit": "0", "dimensions": {"region": "r"}}]}]}]})"};
+  });
+  const auto quotas = Projects(*world.api, "p").quota_limits("tpu.googleapis.com");
+  ASSERT_TRUE(quotas);
+  ASSERT_EQ(quotas->size(), 1u);
+  EXPECT_EQ(quotas->at(0).name, "N");
+  EXPECT_EQ(quotas->at(0).limit, 8);
+  EXPECT_FALSE(quotas->at(0).regional);
 }
 
 TEST(Environment, EndpointsInTheClearOnlyOnThisMachine) {

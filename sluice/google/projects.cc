@@ -38,11 +38,11 @@ Outcome<std::vector<Quota>> Projects::quota_limits(const std::string& service) {
     for (const Json& limit : elements(metric, "consumerQuotaLimits")) {
       for (const Json& bucket : elements(limit, "quotaBuckets")) {
         const std::string region = text(bucket, "dimensions.region"), zone = text(bucket, "dimensions.zone");
-        const double most = number(bucket, "effectiveLimit");
+        const double limit_there = number(bucket, "effectiveLimit");
         // Limits on requests have no place, and -1 is none.
-        if ((region.empty() && zone.empty()) || most <= 0) continue;
+        if ((region.empty() && zone.empty()) || limit_there <= 0) continue;
         quotas.push_back(
-            {last_piece(text(limit, "name")), most, -1, zone.empty() ? region : zone, zone.empty()});
+            {last_piece(text(limit, "name")), limit_there, -1, zone.empty() ? region : zone, zone.empty()});
         const std::string name = last_piece(text(metric, "metric"));
         if (!name.empty()) quotas.back().name = name;
       }

@@ -249,6 +249,26 @@ Done delete_compute_slice(Cloud& cloud, const Slice& slice) {
   return drop_all(cloud, slice.name, slice.zone);
 }
 
+Done delete_compute_remains(Cloud& cloud, const std::string& name, const std::string& environment) {
+  const std::string resource = resource_name(name);
+  const auto ours = [&](const Json& json) {
+    return whose(mark_of_description(google::text(json, "description")), environment) == Whose::kOurs;
+  };
+  Compute compute = cloud.compute();
+  const auto made_from = compute.get(Scope::global(), "instanceTemplates", resource);
+  if (!made_from && made_from.error().kind == Kind::kApiDisabled) return {};
+  if (!made_from && made_from.error().kind != Kind::kNotFound)
+    return tl::unexpected<Failure>(made_from.error());
+  if (made_from && ours(*made_from)) GOOGLE_OK(drop(cloud, Scope::global(), "instanceTemplates", resource));
+  GOOGLE_TRY(const auto policies, compute.aggregated("resourcePolicies"));
+  for (const Json& policy : policies.items) {
+    if (google::text(policy, "name") != resource || !ours(policy)) continue;
+    const std::string region = google::last_piece(google::text(policy, "region"));
+    GOOGLE_OK(drop(cloud, Scope::region(region), "resourcePolicies", resource));
+  }
+  return {};
+}
+
 Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type) {
   if (wish.runtime.empty())
     return google::failed(Kind::kInvalid, Code::kInvalidArgument, type.name,

@@ -16,6 +16,9 @@ google::Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish,
 google::Outcome<std::vector<Slice>> compute_slices(Cloud& cloud, std::vector<std::string>* unreachable);
 // The group, then template and policy.
 google::Done delete_compute_slice(Cloud& cloud, const Slice& slice);
+// Template and policy of a group that is gone, when they are `environment`'s: what a delete that was
+// interrupted leaves.
+google::Done delete_compute_remains(Cloud& cloud, const std::string& name, const std::string& environment);
 // Of a slice's machines, in worker order.
 std::vector<google::Endpoint> endpoints_of_instances(const google::Json& instances);
 

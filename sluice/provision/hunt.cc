@@ -264,9 +264,11 @@ Outcome<Slice> Hunt::run() {
 Failure Hunt::with_zones(const Failure& failure) {
   const auto zones = zones_with(cloud_, type_.name, nullptr);
   if (!zones) return failure;
+  std::string said = failure.what();
+  if (base::ends_with(said, ".")) said.pop_back();
   return {failure.kind, failure.code(),
-          base::str(failure.what(), zones->empty() ? ". No zone of this project has it"
-                                                   : ". Zones that have it: " + base::join(*zones, ", "))};
+          base::str(said, zones->empty() ? ". No zone of this project has it"
+                                         : ". Zones that have it: " + base::join(*zones, ", "))};
 }
 
 Outcome<Slice> create_slice(Cloud& cloud, const SliceWish& wish) {

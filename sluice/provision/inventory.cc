@@ -25,7 +25,7 @@ void add_price(Thing& thing, std::optional<double> price, bool charged, double n
   if (!price) return;
   thing.hourly = charged ? *price : 0;
   if (thing.created > 0) thing.spent = *price * std::max(0.0, now - thing.created) / 3600;
-  thing.at_most = !charged;
+  thing.upper_bound = !charged;
 }
 
 class Taker {

@@ -38,7 +38,7 @@ struct Thing {
   std::optional<double> hourly;
   // Since it was made. Where it is not running any more this is the most that it can have been.
   std::optional<double> spent;
-  bool at_most = false;
+  bool upper_bound = false;
   Slice slice;  // of kTpu
 };
 

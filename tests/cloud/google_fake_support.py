@@ -68,10 +68,11 @@ class GoogleFake:
         self.process.stdout.close()
         self.folder.cleanup()
 
-    def environment(self):
-        """The variables that send Sluice's requests here; the state of the machine's own credentials stays out."""
+    def environment(self, token=None):
+        """The variables that send Sluice's requests here; the machine's own credentials stay out. `token`: sent with each
+        request, so that a test can look for it where it must not be."""
         return {"SLUICE_GOOGLE_ENDPOINT": self.url, "NO_GCE_CHECK": "true", "CLOUDSDK_CONFIG": self.folder.name,
-                "GOOGLE_APPLICATION_CREDENTIALS": ""}
+                "GOOGLE_APPLICATION_CREDENTIALS": "", **({"SLUICE_GOOGLE_TOKEN": token} if token else {})}
 
     def call(self, verb, path, body=None):
         """An endpoint under /_fake/."""

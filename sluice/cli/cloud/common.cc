@@ -103,7 +103,7 @@ google::Json json_of(const Thing& thing) {
       {"created", thing.created > 0 ? google::Json(google::time_of_seconds(thing.created)) : google::Json()},
       {"dollars_an_hour", thing.hourly ? google::Json(*thing.hourly) : google::Json()},
       {"dollars_since_made", thing.spent ? google::Json(*thing.spent) : google::Json()},
-      {"dollars_are_at_most", thing.at_most},
+      {"dollars_are_upper_bound", thing.upper_bound},
       {"prices", provision::price_date()},
       {"ours", thing.mark.has_value()}};
   if (thing.mark) {
@@ -139,7 +139,7 @@ std::vector<std::vector<std::string>> rows_of(const std::vector<Thing>& things, 
         or_dash(mark.owner),
         short_time(mark.expires),
         provision::dollars(thing.hourly),
-        (thing.at_most && thing.spent.value_or(0) > 0 ? "<= " : "") + provision::dollars(thing.spent)};
+        (thing.upper_bound && thing.spent.value_or(0) > 0 ? "<= " : "") + provision::dollars(thing.spent)};
     if (kinds) row.insert(row.begin(), provision::kind_word(thing.kind));
     rows.push_back(std::move(row));
   }

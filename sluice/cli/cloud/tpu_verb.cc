@@ -8,6 +8,7 @@
 #include "sluice/cli/cloud/tpu_verbs.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/google/projects.h"
+#include "sluice/provision/compute_slices.h"
 #include "sluice/provision/price.h"
 
 namespace sluice::cli {
@@ -175,6 +176,9 @@ int delete_slices(const OneFlags& flags) {
   auto slice = provision::find_slice(session.cloud(), flags.name, flags.cloud.zone);
   if (!slice && slice.error().kind == google::Kind::kNotFound &&
       std::string(slice.error().what()).find("did not answer") == std::string::npos) {
+    const std::string own = provision::label_value("tpu-" + flags.name);
+    value_or_fail(
+        provision::delete_compute_remains(session.cloud(), flags.name, flags.env.empty() ? own : flags.env));
     std::printf("There is no TPU slice %s: nothing to delete.\n", flags.name.c_str());
     return 0;
   }

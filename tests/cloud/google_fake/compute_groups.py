@@ -14,7 +14,7 @@ from .world import stamp
 
 templates = Collection("instanceTemplates", "global", "instanceTemplate")
 policies = Collection("resourcePolicies", "regions", "resourcePolicy", state="READY", begin_state="CREATING")
-groups = Collection("instanceGroupManagers", "zones", "instanceGroupManager")
+groups = Collection("instanceGroupManagers", "zones", "instanceGroupManager", end_state=None)  # its status is an object
 
 
 def fill_template(call, thing):

@@ -72,7 +72,7 @@ def get(call):
 def wait(call):
     """At most two minutes at Google; here at most two seconds of real time, and what needs looks gets them."""
     operation = named(call)
-    end = time.monotonic() + min(2.0, 120 / call.world.speed)
+    end = time.monotonic() + min(2.0, 120 / max(call.world.speed, 1))
     while not operation.done:
         call.world.look(operation.name)
         step = next((step for step in call.world.steps if step.operation is operation), None)

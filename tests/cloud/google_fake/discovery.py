@@ -13,7 +13,8 @@ from .values import value_faults
 # What a path begins with, and whose it is. File and Service Usage share /v1/, so each is asked.
 SERVICES = (("/compute/v1/", ("compute.v1",)), ("/storage/v1/", ("storage.v1",)),
             ("/upload/storage/v1/", ("storage.v1",)), ("/v2alpha1/", ("tpu.v2alpha1",)), ("/v2/", ("tpu.v2",)),
-            ("/v3/", ("cloudresourcemanager.v3",)), ("/v1/", ("file.v1", "serviceusage.v1")))
+            ("/v3/", ("cloudresourcemanager.v3",)), ("/v1beta1/", ("serviceusage.v1beta1",)),
+            ("/v1/", ("file.v1", "serviceusage.v1")))
 
 
 # Compute Engine's lists take it (gcloud sends it with each), though the document of v1 has it for few of them.

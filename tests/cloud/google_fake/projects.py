@@ -1,8 +1,9 @@
 """Service Usage (which services a project has enabled) and Resource Manager (the project, what the caller may do)."""
 
 import re
+from urllib.parse import quote
 
-from . import gate, operations
+from . import gate, operations, tpu_limits
 from .calls import answers
 from .refusal import Refusal, not_found
 from .world import stamp
@@ -78,6 +79,36 @@ def operation(call, target, states):
         return {"@type": "type.googleapis.com/google.api.serviceusage.v1.EnableServiceResponse"}
     operations.begin(world, begun, change)
     return operations.shown(begun, call.document)
+
+
+@answers("serviceusage.services.consumerQuotaMetrics.list")
+def quota_metrics(call):
+    """The configured quotas of TPUs, and the limit on creates a minute; the metrics' names are made up."""
+    parent = call.get("parent")
+    if not parent.endswith("/services/tpu.googleapis.com"):
+        return {}
+    metrics = {"tpu.googleapis.com/create_requests": [("1/min/{project}", "CreateNodePerMinutePerProject", 91, {})]}
+    for entry in call.world.config.get("quotas", []):
+        if "generation" not in entry:
+            continue
+        scope = "region" if "region" in entry else "zone"
+        for spot in (True, False):
+            if entry.get("capacity", "spot" if spot else "on-demand") == ("spot" if spot else "on-demand"):
+                name = f"tpu.googleapis.com/tpu-{entry['generation']}{'-preemptible' if spot else ''}"
+                limit = tpu_limits.quota_name(entry["generation"], spot, scope)
+                metrics.setdefault(name, []).append((f"1/{{project}}/{{{scope}}}", limit, entry["limit"],
+                                                     {scope: entry[scope]}))
+    found = [shown_metric(parent, name, limits) for name, limits in sorted(metrics.items())]
+    page, token = call.page(found)
+    return {"metrics": page, **token}
+
+
+def shown_metric(parent, name, limits):
+    own = f"{parent}/consumerQuotaMetrics/{quote(name, safe='')}"
+    return {"name": own, "metric": name, "displayName": name, "unit": "1", "consumerQuotaLimits": [
+        {"name": f"{own}/limits/{limit}", "metric": name, "unit": unit, "quotaBuckets": [
+            {"effectiveLimit": str(value), "defaultLimit": str(value), "dimensions": place}]}
+        for unit, limit, value, place in limits]}
 
 
 @answers("cloudresourcemanager.projects.get")

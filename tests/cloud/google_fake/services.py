@@ -4,11 +4,11 @@ projects/ on, "body", "state", "created", "ours": true}]; they count as given un
 import copy
 
 from . import (compute_base, compute_disks, compute_groups, compute_instances, compute_net, compute_project, discovery,
-               filestore, projects, storage, tpu_nodes, tpu_queue)
+               filestore, projects, storage, tpu_nodes, tpu_offers, tpu_queue)
 from .compute_operations import ROOT
 from .world import World, seconds_of, stamp
 
-ALL = (compute_net, compute_project, projects)  # imported for their answers
+ALL = (compute_net, compute_project, projects, tpu_offers)  # imported for their answers
 
 
 def make_world(config):

@@ -47,9 +47,9 @@ def specs(world):
                 yield split_location(thing.name)[1], tpu_nodes.node_type(node), tpu_queue.is_spot(thing.body)
 
 
-def quota_name(kind, spot, scope):
+def quota_name(generation, spot, scope):
     place = "Region" if scope == "region" else "Zone"
-    return f"TPU{QUOTA_NAMES[kind.generation]}{'Preemptible' if spot else ''}PerProjectPer{place}ForTPUAPI"
+    return f"TPU{QUOTA_NAMES[generation]}{'Preemptible' if spot else ''}PerProjectPer{place}ForTPUAPI"
 
 
 def quota_left(world, zone, kind, spot):
@@ -65,7 +65,7 @@ def quota_left(world, zone, kind, spot):
         used = sum(other.count for where, other, tier in specs(world)
                    if other.generation == kind.generation and tier == spot
                    and entry[scope] in (where, catalog.region_of(where)))
-        yield entry["limit"] - used, entry["limit"], entry.get("name") or quota_name(kind, spot, scope), entry[scope], scope
+        yield entry["limit"] - used, entry["limit"], entry.get("name") or quota_name(kind.generation, spot, scope), entry[scope], scope
 
 
 def check_quota(world, zone, kind, spot, nodes=1, only_limit=False):
@@ -101,7 +101,7 @@ def start_clocks(world, thing):
 
 def preempt(world, thing, state):
     """Google takes the node: `state` is what it shows from then on, "vanish" takes it away altogether."""
-    if world.things.get(thing.name) is not thing:
+    if world.things.get(thing.name) is not thing or thing.body["state"] == "DELETING":
         return
     world.drop_steps(thing.name)
     world.note(f"preempted: {state}", thing.name)

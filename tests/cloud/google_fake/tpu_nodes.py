@@ -1,10 +1,10 @@
-"""Cloud TPU: nodes, types, runtime versions, locations."""
+"""Cloud TPU: nodes."""
 
 import hashlib
 import re
 
 from . import catalog, operations, tpu_limits
-from .calls import answers, check_location, known_locations, split_location
+from .calls import answers, check_location, split_location
 from .operations import LateError
 from .refusal import Refusal, already_exists, not_found, precondition
 from .world import stamp
@@ -205,7 +205,7 @@ def delete(call):
 def begin_delete(call, thing):
     if thing.body["state"] == "DELETING":
         raise precondition(f"Node {thing.name} is being deleted already.")
-    call.world.drop_steps(thing.name)
+    call.world.drop_steps(thing.name, deadlines=False)
     before = thing.body["state"]
     thing.body["state"] = "DELETING"
     parent = thing.name.rsplit("/nodes/", 1)[0]
@@ -309,70 +309,6 @@ def host_keys(world, host):
     return {"ssh-ed25519": "AAAAC3NzaC1lZDI1NTE5AAAAI" + digest[:43]}
 
 
-@answers("tpu.projects.locations.list")
-def list_locations(call):
-    page, token = call.page(sorted(call.world.zones))
-    return {"locations": [location(call, f"{call.get('name')}/locations/{zone}") for zone in page], **token}
-
-
-def location(call, name):
-    return {"name": name, "locationId": name.rsplit("/", 1)[1]}
-
-
-@answers("tpu.projects.locations.get")
-def get_location(call):
-    zone = split_location(call.get("name"))[1]
-    check_location(call, zone, known_locations(call.world))
-    return location(call, call.get("name"))
-
-
-@answers("tpu.projects.locations.acceleratorTypes.list")
-def list_types(call):
-    zone = split_location(call.get("parent"))[1]
-    check_location(call, zone, call.world.zones)
-    page, token = call.page(tpu_limits.offered(call.world, zone))
-    return {"acceleratorTypes": [accelerator(f"{call.get('parent')}/acceleratorTypes/{name}") for name in page], **token}
-
-
-def accelerator(name):
-    kind = catalog.tpu_type(name.rsplit("/", 1)[1])
-    return {"name": name, "type": kind.name,
-            "acceleratorConfigs": [{"type": kind.config, "topology": kind.topology()}]}
-
-
-@answers("tpu.projects.locations.acceleratorTypes.get")
-def get_type(call):
-    parent, name = call.get("name").rsplit("/acceleratorTypes/", 1)
-    zone = split_location(parent)[1]
-    check_location(call, zone, call.world.zones)
-    if name not in tpu_limits.offered(call.world, zone):
-        raise not_found("tpu", call.get("name"))
-    return accelerator(call.get("name"))
-
-
-@answers("tpu.projects.locations.runtimeVersions.list")
-def list_versions(call):
-    check_location(call, split_location(call.get("parent"))[1], call.world.zones)
-    page, token = call.page(list(call.world.config.get("runtime_versions", catalog.RUNTIME_VERSIONS)))
-    return {"runtimeVersions": [version(f"{call.get('parent')}/runtimeVersions/{name}") for name in page], **token}
-
-
-def version(name):
-    return {"name": name, "version": name.rsplit("/", 1)[1]}
-
-
-@answers("tpu.projects.locations.runtimeVersions.get")
-def get_version(call):
-    if call.get("name").rsplit("/", 1)[1] not in call.world.config.get("runtime_versions", catalog.RUNTIME_VERSIONS):
-        raise not_found("tpu", call.get("name"))
-    return version(call.get("name"))
-
-
-@answers("tpu.projects.locations.generateServiceIdentity")
-def service_identity(call):
-    return {"identity": {"email": "service-1@cloud-tpu.iam.gserviceaccount.com"}}
-
-
 @answers("tpu.projects.locations.nodes.simulateMaintenanceEvent")
 def simulate_maintenance(call):
     thing = find(call, call.get("name"))
@@ -380,13 +316,3 @@ def simulate_maintenance(call):
     operation = operations.long_running(call.world, "tpu", parent, thing.name, "simulateMaintenanceEvent", call.id)
     operations.begin(call.world, operation, lambda: tpu_limits.maintenance(call.world, thing, {"status": "ONGOING"}))
     return operations.shown(operation, call.document)
-
-
-@answers("tpu.projects.locations.reservations.list")
-def list_reservations(call):
-    """Those of the configuration: {zone: [{"name", …}]}."""
-    zone = split_location(call.get("parent"))[1]
-    check_location(call, zone, call.world.zones)
-    page, token = call.page([{"state": "ACTIVE", **entry, "name": f"{call.get('parent')}/reservations/{entry['name']}"}
-                             for entry in call.world.config.get("reservations", {}).get(zone, [])])
-    return {**({"reservations": page} if page else {}), **token}

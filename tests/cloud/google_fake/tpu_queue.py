@@ -205,10 +205,11 @@ def begin_delete(call, thing):
         raise precondition(f"Queued resource {thing.name} cannot be deleted in state {state}: its nodes "
                            f"{[node.name.rsplit('/', 1)[1] for node in nodes]} exist. Delete them first, or use force.")
     before = thing.body["state"]
+    states = [node.body["state"] for node in nodes]
     world.drop_steps(thing.name)
     set_state(thing, "DELETING", deletingData={}, initiator="USER")
     for node in nodes:
-        world.drop_steps(node.name)
+        world.drop_steps(node.name, deadlines=False)
         node.body["state"] = "DELETING"
     parent = thing.name.rsplit("/queuedResources/", 1)[0]
     operation = operations.long_running(world, "tpu", parent, thing.name, "delete", call.id)
@@ -217,7 +218,12 @@ def begin_delete(call, thing):
         for node in nodes:
             world.remove(node.name, "deleted with its queued resource")
         world.remove(thing.name, "deleted")
-    return operations.begin(world, operation, gone, lambda: thing.body.update(state=before))
+
+    def stays():
+        thing.body["state"] = before
+        for node, state in zip(nodes, states):
+            node.body["state"] = state
+    return operations.begin(world, operation, gone, stays)
 
 
 @answers("tpu.projects.locations.queuedResources.reset")

@@ -128,9 +128,11 @@ class World:
             elif step.due <= self.now():
                 self._finish(step, self.now())
 
-    def drop_steps(self, target):
-        """The thing is gone: what was under way for it ends with ABORTED."""
+    def drop_steps(self, target, deadlines=True):
+        """The thing is gone, or is going (then its deadlines stay): operations that were under way end with ABORTED."""
         for step in [step for step in self.steps if step.target == target]:
+            if step.operation is None and not deadlines:
+                continue
             step.over = True
             self.steps.remove(step)
             if step.operation is not None and not step.operation.done:

@@ -1,0 +1,175 @@
+// Whose things are, what they cost, and what is left over.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/provision/inventory.h"
+#include "sluice/provision/price.h"
+#include "sluice/provision/slice_request.h"
+#include "sluice/provision/slice_state.h"
+
+namespace sluice::provision {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kNow = 1795575600;  // 2026-11-25T03:00:00Z
+
+TEST(Ownership, MarksGoThroughLabelsAndDescriptions) {
+  const Mark mark{"lab-1", "ada", kNow, kNow + 7200};
+  const auto labels = labels_of(mark);
+  EXPECT_EQ(labels.at("sluice-created"), "20261125t030000z");
+  for (const auto& back : {mark_of_labels(labels), mark_of_description(description_of(mark))}) {
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->environment, "lab-1");
+    EXPECT_EQ(back->owner, "ada");
+    EXPECT_EQ(back->created, kNow);
+    EXPECT_EQ(back->expires, kNow + 7200);
+  }
+  EXPECT_FALSE(mark_of_labels({{"team", "x"}}));
+  EXPECT_FALSE(mark_of_description("made by hand"));
+  EXPECT_FALSE(mark_of_description("[1]"));
+}
+
+TEST(Ownership, OnlyOursIsAdopted) {
+  EXPECT_TRUE(may_adopt(Mark{"e", "", 0, 0}, "e", "x"));
+  EXPECT_THAT(may_adopt(Mark{"f", "bob", 0, 0}, "e", "x").error().what(),
+              HasSubstr("environment 'f' of bob"));
+  EXPECT_THAT(may_adopt(std::nullopt, "e", "x").error().what(), HasSubstr("not made by Sluice"));
+}
+
+TEST(Ownership, SpansTimesAndNames) {
+  EXPECT_EQ(parse_span("2h30m", "--ttl").value(), 9000);
+  EXPECT_EQ(parse_span("1.5d", "--ttl").value(), 129600);
+  EXPECT_EQ(parse_span("90", "--ttl").value(), 90);
+  for (const char* wrong : {"", "0", "-1h", "2x", "soon", "1h later"})
+    EXPECT_FALSE(parse_span(wrong, "--ttl")) << wrong;
+  EXPECT_EQ(parse_expiry("1h", kNow, "--ttl").value(), kNow + 3600);
+  EXPECT_EQ(parse_expiry("2026-11-25T04:00:00Z", kNow, "--ttl").value(), kNow + 3600);
+  EXPECT_THAT(parse_expiry("2026-11-25T02:00:00Z", kNow, "--ttl").error().what(), HasSubstr("has passed"));
+  EXPECT_TRUE(check_name("a-1", "the name"));
+  for (const char* wrong : {"", "1a", "a-", "A", "a_b"}) EXPECT_FALSE(check_name(wrong, "the name")) << wrong;
+  EXPECT_FALSE(check_name(std::string(64, 'a'), "the name"));
+  EXPECT_EQ(label_value("Ada@Example.com"), "ada-example-com");
+}
+
+TEST(Price, OfEverything) {
+  EXPECT_DOUBLE_EQ(*tpu_price("v3-32", false), 32);
+  EXPECT_DOUBLE_EQ(*tpu_price("v5litepod-16", true, 2), 0.245 * 32);
+  EXPECT_FALSE(tpu_price("tpu7x-8", false));
+  EXPECT_NEAR(*machine_price("n2-standard-16", false), 16 * 0.031611 + 64 * 0.004237, 1e-9);
+  EXPECT_LT(*machine_price("n2-standard-16", true), 0.3 * *machine_price("n2-standard-16", false));
+  EXPECT_TRUE(machine_price("e2-custom-4-8192", false));
+  EXPECT_FALSE(machine_price("m9-mega-1", false));
+  EXPECT_NEAR(*disk_price("pd-balanced", 730), 73.0 / 730, 1e-9);
+  EXPECT_NEAR(*filestore_price("BASIC_HDD", 1024), 1024 * 0.16 / 730, 1e-9);
+}
+
+SliceWish wish() {
+  SliceWish wish;
+  wish.name = "a";
+  wish.type = "v3-32";
+  wish.zones = {"z-a"};
+  return wish;
+}
+
+TEST(Wish, MaxCostIsComparedBeforeAnything) {
+  SliceWish dear = wish();
+  dear.max_cost = 100;
+  EXPECT_THAT(check_wish(dear, kNow).error().what(), HasSubstr("--max-cost needs --ttl"));
+  dear.mark.expires = kNow + 4 * 3600;
+  EXPECT_THAT(check_wish(dear, kNow).error().what(), HasSubstr("$128.00 in 4.0 h"));
+  dear.capacity = Capacity::kSpot;
+  EXPECT_TRUE(check_wish(dear, kNow));
+  dear.slices = 4;
+  EXPECT_FALSE(check_wish(dear, kNow));
+  dear.mark.expires = kNow - 1;
+  EXPECT_THAT(check_wish(dear, kNow).error().what(), HasSubstr("has passed"));
+}
+
+TEST(Wish, BodiesOfRequests) {
+  const auto type = base::value_or_throw(estimate::find_tpu_slice("v3-32"));
+  SliceWish spot = completed(wish(), kNow);
+  spot.capacity = Capacity::kSpot;
+  const auto node = node_body(spot, type);
+  EXPECT_TRUE(google::truth(node, "schedulingConfig.spot"));
+  EXPECT_TRUE(google::truth(node, "networkConfig.enableExternalIps"));
+  EXPECT_EQ(google::texts(node, "labels").at("sluice-env"), "tpu-a");
+  spot.slices = 2;
+  spot.mark.expires = kNow + 3600;
+  const auto queued = queued_body(spot, type, "p", "z-a", true);
+  EXPECT_TRUE(queued.contains("spot"));
+  EXPECT_EQ(google::text(queued, "runDuration.terminationTime"), "2026-11-25T04:00:00Z");
+  EXPECT_EQ(google::number(google::elements(queued, "tpu.nodeSpec")[0], "multisliceParams.nodeCount"), 2);
+}
+
+TEST(Slice, StateOfTheWhole) {
+  google::Node ready, lost;
+  ready.state = "READY";
+  lost.state = "PREEMPTED";
+  EXPECT_EQ(slice_of({ready}, std::nullopt).state, "READY");
+  google::QueuedResource queue;
+  queue.state = "ACTIVE";
+  queue.slices = 2;
+  EXPECT_EQ(slice_of({ready}, queue).state, "CREATING");
+  EXPECT_EQ(slice_of({ready, ready}, queue).state, "READY");
+  EXPECT_EQ(slice_of({ready, lost}, queue).state, "PREEMPTED");
+  queue.state = "SUSPENDED";
+  EXPECT_EQ(slice_of({ready, ready}, queue).state, "SUSPENDED");
+  queue.state = "WAITING_FOR_RESOURCES";
+  EXPECT_EQ(slice_of({}, queue).state, "WAITING_FOR_RESOURCES");
+}
+
+Thing thing(ThingKind kind, const std::string& name, const std::string& state, std::optional<Mark> mark) {
+  Thing thing;
+  thing.kind = kind;
+  thing.name = name;
+  thing.state = state;
+  thing.mark = std::move(mark);
+  thing.created = kNow - 7200;
+  return thing;
+}
+
+TEST(Sweep, WhatIsLeftOver) {
+  const Mark lives{"lives", "", 0, 0}, gone{"gone", "", 0, 0}, over{"over", "ada", 0, kNow - 1};
+  Inventory inventory;
+  inventory.things = {thing(ThingKind::kNetwork, "net-gone", "-", gone),
+                      thing(ThingKind::kFirewall, "wall-gone", "-", gone),
+                      thing(ThingKind::kNetwork, "net-lives", "-", lives),
+                      thing(ThingKind::kTpu, "t-lives", "READY", lives),
+                      thing(ThingKind::kTpu, "t-lost", "PREEMPTED", lives),
+                      thing(ThingKind::kTpu, "t-hand", "PREEMPTED", std::nullopt),
+                      thing(ThingKind::kMachine, "m-hand", "RUNNING", std::nullopt),
+                      thing(ThingKind::kDisk, "d-over", "READY", over),
+                      thing(ThingKind::kTpu, "t-queue", "FAILED", lives)};
+  Thing young = thing(ThingKind::kFirewall, "wall-young", "-", Mark{"young", "", 0, 0});
+  young.created = kNow - 60;
+  inventory.things.push_back(young);
+  std::vector<std::string> names;
+  for (const Leftover& leftover : leftovers(inventory, kNow)) names.push_back(leftover.thing.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"t-lost", "t-queue", "d-over", "wall-gone", "net-gone"}));
+}
+
+TEST(Cost, SumsByOwner) {
+  Inventory inventory;
+  inventory.things = {thing(ThingKind::kTpu, "a", "READY", Mark{"e", "ada", 0, 0}),
+                      thing(ThingKind::kTpu, "b", "READY", std::nullopt)};
+  inventory.things[0].hourly = 2;
+  inventory.things[1].hourly = 3;
+  const auto rows = costs_by(inventory, "owner");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].key, "(not made by Sluice)");
+  EXPECT_EQ(rows[1].hourly, 2);
+}
+
+TEST(Quota, BelongsToAGeneration) {
+  const auto& v6e = *base::value_or_throw(estimate::find_tpu_slice("v6e-16")).generation;
+  const auto& v5e = *base::value_or_throw(estimate::find_tpu_slice("v5litepod-16")).generation;
+  const std::string name = "TPUV6EPreemptiblePerProjectPerRegionForTPUAPI";
+  EXPECT_TRUE(quota_is_for(name, v6e, true));
+  EXPECT_FALSE(quota_is_for(name, v6e, false));
+  EXPECT_FALSE(quota_is_for(name, v5e, true));
+  EXPECT_TRUE(quota_is_for("TPUV5sLitepodPerProjectPerZoneForTPUAPI", v5e, false));
+}
+
+}  // namespace
+}  // namespace sluice::provision
