@@ -1,6 +1,7 @@
 """`sluice env` against the fake of Google's services: env_test.py SLUICE [--all] [CLASS…].
 
---all: the sweeps kill the program at every request; without it at every third, with an offset from the date."""
+--all: the sweeps kill the program at every request, and spoil every one; without it every third and every sixth, with
+an offset from the date."""
 
 import concurrent.futures
 import datetime
@@ -336,11 +337,11 @@ class ImportTest(unittest.TestCase):
             world.run("import", "values.env", "--out", "new.toml", status=2)
 
 
-def numbers(count):
+def numbers(count, step):
     """Which requests the sweeps take."""
     if ALL:
         return range(1, count + 1)
-    return range(1 + datetime.date.today().toordinal() % 3, count + 1, 3)
+    return range(1 + datetime.date.today().toordinal() % step, count + 1, step)
 
 
 def side_by_side(jobs):
@@ -362,7 +363,7 @@ class SweepTest(unittest.TestCase):
                 return world.fake.last_number() - after
 
         total = count()
-        chosen = list(numbers(total))
+        chosen = list(numbers(total, 3 if spoil is None else 6))
         halves = [chosen[0::2], chosen[1::2]]
 
         def part(some):
