@@ -13,11 +13,10 @@ std::string project_in(const Call& call) {
   return project.substr(0, project.find(':'));
 }
 
-tl::unexpected<Failure> no_credentials(const Call& call) {
-  return failed(Kind::kCredentials, Code::kPermissionDenied, call.what,
-                ": no credentials. Run gcloud auth application-default login, or name a key file in "
-                "GOOGLE_APPLICATION_CREDENTIALS (looked there, in gcloud's folder CLOUDSDK_CONFIG or "
-                "~/.config/gcloud, and for a machine of Google's)");
+tl::unexpected<Failure> no_credentials(const Call& call, const cloud::Credentials& found) {
+  return failed(Kind::kCredentials, Code::kPermissionDenied, call.what, ": no credentials (", found.who(),
+                "). Run gcloud auth application-default login, or name a key file in "
+                "GOOGLE_APPLICATION_CREDENTIALS");
 }
 
 // kUnavailable of the transport: the request may have arrived.
@@ -26,8 +25,6 @@ bool may_have_arrived(const base::Result<cloud::HttpResponse>& response) {
 }
 
 }  // namespace
-
-Json credentials_json();  // environment.cc
 
 std::string host_of(Service service) {
   switch (service) {
@@ -69,9 +66,7 @@ base::Result<std::shared_ptr<cloud::Credentials>> Api::credentials() {
   if (credentials_) return credentials_;
   SLUICE_TRY(credentials_, cloud::find_credentials(http_));
   // A user's own credentials belong to no project: the services ask to be told who pays for the calls.
-  const Json file = credentials_json();
-  if (quota_project_.empty() && text(file, "type") == "authorized_user")
-    quota_project_ = text(file, "quota_project_id");
+  if (quota_project_.empty()) quota_project_ = credentials_->quota_project();
   return credentials_;
 }
 
@@ -82,8 +77,9 @@ base::Result<std::vector<std::string>> Api::headers(const Call& call, std::strin
   if (credentials->anonymous()) {
     // Only a server on this machine is spoken to by nobody in particular.
     if (options_.credentials) return lines;
-    return tl::unexpected<Error>(no_credentials(call).value());
+    return tl::unexpected<Error>(no_credentials(call, *credentials).value());
   }
+  SLUICE_OK(credentials->may_go_to(url(call)));
   SLUICE_TRY(authorization, credentials->header());
   lines.push_back(authorization);
   const std::lock_guard lock(mutex_);

@@ -32,8 +32,6 @@ std::string gcloud_project() {
   return "";
 }
 
-}  // namespace
-
 Json credentials_json() {
   const auto named = base::environment("GOOGLE_APPLICATION_CREDENTIALS");
   const auto text = base::read_file(
@@ -41,19 +39,21 @@ Json credentials_json() {
   return text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
 }
 
+}  // namespace
+
 base::Result<ApiOptions> api_options_of_environment() {
   ApiOptions options;
   SLUICE_TRY(options.http.retry, cloud::retry_policy_of_environment());
   const auto token = base::environment("SLUICE_GOOGLE_TOKEN");
   if (const auto endpoint = base::environment("SLUICE_GOOGLE_ENDPOINT")) {
     static const std::regex loopback(R"(http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?/?)");
-    if (!base::starts_with(*endpoint, "https://") && !std::regex_match(*endpoint, loopback))
-      return base::fail(Code::kInvalidArgument, "SLUICE_GOOGLE_ENDPOINT=", *endpoint,
-                        ": expected https://HOST, or http:// on this machine (http://127.0.0.1:PORT): a "
-                        "token is never sent in the clear");
+    if (!std::regex_match(*endpoint, loopback))
+      return base::fail(
+          Code::kInvalidArgument, "SLUICE_GOOGLE_ENDPOINT=", *endpoint,
+          ": expected a server on this machine, http://127.0.0.1:PORT: tokens go to Google alone");
     options.endpoint = *endpoint;
     while (base::ends_with(options.endpoint, "/")) options.endpoint.pop_back();
-    if (!base::starts_with(*endpoint, "https://")) options.credentials = cloud::anonymous_credentials();
+    options.credentials = cloud::anonymous_credentials();
   }
   if (token) {
     const std::string value = *token;
