@@ -40,12 +40,15 @@ def main():
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     work = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
     workers = Workers(work, count, "SLUICE_TEST_MARK=bench")
-    google = GoogleFake({"projects": ["p"], "timing": {"default": {"polls": 0, "seconds": 0}},
+    google = GoogleFake({"projects": ["p"], "zones": {ZONE: {"types": [f"v4-{count * 8}"]}},
+                         "timing": {"default": {"polls": 0, "seconds": 0}},
                          "hosts_of": {"big": workers.described(range(count))}})
     try:
         workers.follow(google)
-        google.google("POST", f"/v2/projects/p/locations/{ZONE}/nodes?nodeId=big", {
+        status, answer = google.google("POST", f"/v2/projects/p/locations/{ZONE}/nodes?nodeId=big", {
             "acceleratorType": f"v4-{count * 8}", "runtimeVersion": "tpu-ubuntu2204-base"})
+        if status != 200:
+            sys.exit(f"the fake refuses the node: {answer}")
         node = f"/v2/projects/p/locations/{ZONE}/nodes/big"
         while google.google("GET", node)[1].get("state") != "READY":
             time.sleep(0.1)
