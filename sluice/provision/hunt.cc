@@ -79,7 +79,8 @@ Outcome<std::optional<Slice>> Hunt::look(const std::string& zone) {
 
 Outcome<google::Operation> Hunt::ask(const std::string& zone) {
   google::Tpu tpu = cloud_.tpu();
-  if (!needs_queue(wish_)) return tpu.create_node(zone, wish_.name, node_body(wish_, type_));
+  if (!needs_queue(wish_))
+    return tpu.create_node(zone, wish_.name, node_body(wish_, type_, cloud_.project, zone));
   const bool alpha = wish_.capacity == Capacity::kFlexStart || server_deadline_;
   const auto body = queued_body(wish_, type_, cloud_.project, zone, server_deadline_);
   auto begun = tpu.create_queued(zone, wish_.name, body, alpha);

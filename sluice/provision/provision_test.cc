@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/provision/inventory.h"
 #include "sluice/provision/price.h"
 #include "sluice/provision/slice_request.h"
@@ -90,7 +92,7 @@ TEST(Wish, BodiesOfRequests) {
   const auto type = base::value_or_throw(estimate::find_tpu_slice("v3-32"));
   SliceWish spot = completed(wish(), kNow);
   spot.capacity = Capacity::kSpot;
-  const auto node = node_body(spot, type);
+  const auto node = node_body(spot, type, "p", "z-a");
   EXPECT_TRUE(google::truth(node, "schedulingConfig.spot"));
   EXPECT_TRUE(google::truth(node, "networkConfig.enableExternalIps"));
   EXPECT_EQ(google::texts(node, "labels").at("sluice-env"), "tpu-a");
@@ -100,6 +102,30 @@ TEST(Wish, BodiesOfRequests) {
   EXPECT_TRUE(queued.contains("spot"));
   EXPECT_EQ(google::text(queued, "runDuration.terminationTime"), "2026-11-25T04:00:00Z");
   EXPECT_EQ(google::number(google::elements(queued, "tpu.nodeSpec")[0], "multisliceParams.nodeCount"), 2);
+}
+
+TEST(Wish, WorkerZeroHoldsTheLimitOfIdleTime) {
+  SliceWish idle = completed(wish(), kNow);
+  const auto type = base::value_or_throw(estimate::find_tpu_slice("v3-32"));
+  idle.startup_script = "#!/usr/bin/env python3\nprint('ready')";
+  EXPECT_EQ(google::text(node_body(idle, type, "p", "z-a"), "metadata.startup-script"), idle.startup_script);
+  idle.idle = 1800;
+  const auto startup = google::texts(node_body(idle, type, "p", "z-a"), "metadata").at("startup-script");
+  EXPECT_THAT(startup, HasSubstr("projects/p/locations/z-a/nodes/a"));
+  EXPECT_THAT(startup, HasSubstr("\nidle=1800\n"));
+  // As a machine runs it: the timer does not begin on another worker, and the user's script runs as it is.
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  base::value_or_throw(base::write_file_atomically(folder.path("curl"), "#!/bin/sh\necho 1\n"));
+  base::value_or_throw(base::write_file_atomically(folder.path("startup"), startup));
+  const auto ran = base::run_process(
+      {"sh", "-c", "cd \"$0\" && chmod +x curl && PATH=$PWD:$PATH TMPDIR=$PWD HOME=$PWD sh startup",
+       folder.path(".")},
+      {}, 10);
+  ASSERT_TRUE(ran);
+  EXPECT_EQ(ran->status.code(), 0) << ran->output;
+  EXPECT_EQ(ran->output, "ready\n");
+  idle.type = "tpu7x-8";
+  EXPECT_THAT(check_wish(idle, kNow).error().what(), HasSubstr("give --ttl"));
 }
 
 TEST(Slice, StateOfTheWhole) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "sluice/base/strings.h"
+#include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
 
 namespace sluice::provision {
@@ -49,6 +50,27 @@ base::Status check_cost(const SliceWish& wish, double now) {
                     "), more than --max-cost ", dollars(wish.max_cost), ": nothing was asked for");
 }
 
+// What each host runs when it starts: the timer where it is to hold a limit, then the user's script, each as
+// the file that it was.
+std::string startup_of(const SliceWish& wish, const std::string& project, const std::string& zone) {
+  if (wish.idle <= 0) return wish.startup_script;
+  const std::string parent = base::str("projects/", project, "/locations/", zone);
+  GuardSettings guard;
+  guard.node = base::str(parent, "/nodes/", wish.name, wish.slices > 1 ? "-0" : "");
+  if (needs_queue(wish)) guard.queued = base::str(parent, "/queuedResources/", wish.name);
+  guard.deadline = static_cast<int64_t>(wish.mark.expires);
+  guard.idle = static_cast<int64_t>(wish.idle);
+  std::string script = "#!/bin/sh\nset -u\nfolder=$(mktemp -d)\n";
+  const auto add = [&](const std::string& name, const std::string& text, const std::string& how) {
+    script += base::str("cat >\"$folder/", name, "\" <<'SLUICE_END_OF_FILE'\n", text,
+                        base::ends_with(text, "\n") ? "" : "\n", "SLUICE_END_OF_FILE\nchmod 700 \"$folder/",
+                        name, "\"\n", how, " \"$folder/", name, "\"\n");
+  };
+  add("guard", guard_startup_script(guard), "");
+  if (!wish.startup_script.empty()) add("startup", wish.startup_script, "exec");
+  return script;
+}
+
 }  // namespace
 
 const char* capacity_name(Capacity capacity) {
@@ -77,6 +99,10 @@ base::Status check_wish(const SliceWish& wish, double now) {
     return base::fail(Code::kInvalidArgument,
                       "no zone: --zones a,b in the order to try them, or --zones any");
   SLUICE_OK(check_capacity(wish));
+  if (wish.idle > 0 && type.generation->name == "tpu7x")
+    return base::fail(Code::kInvalidArgument,
+                      "a limit of idle time holds for nodes of the Cloud TPU API, not for ", wish.type,
+                      ": give --ttl, which Compute Engine holds");
   if (wish.mark.expires > 0 && wish.mark.expires <= now)
     return base::fail(Code::kInvalidArgument, "it would expire at ",
                       google::time_of_seconds(wish.mark.expires), ", which has passed");
@@ -103,7 +129,8 @@ SliceWish completed(SliceWish wish, double now) {
   return wish;
 }
 
-Json node_body(const SliceWish& wish, const estimate::TpuSlice& type) {
+Json node_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
+               const std::string& zone) {
   Json body = {{"acceleratorType", type.name},
                {"runtimeVersion", wish.runtime.empty() ? type.generation->runtime : wish.runtime},
                {"labels", all_labels(wish)}};
@@ -114,7 +141,8 @@ Json node_body(const SliceWish& wish, const estimate::TpuSlice& type) {
   if (spot(wish)) body["schedulingConfig"] = {{"spot", true}};
   if (wish.capacity == Capacity::kReservation) body["schedulingConfig"] = {{"reserved", true}};
   google::Texts metadata = wish.metadata;
-  if (!wish.startup_script.empty()) metadata["startup-script"] = wish.startup_script;
+  if (const std::string startup = startup_of(wish, project, zone); !startup.empty())
+    metadata["startup-script"] = startup;
   if (!metadata.empty()) body["metadata"] = metadata;
   if (!wish.service_account.empty())
     body["serviceAccount"] = {{"email", wish.service_account},
@@ -136,7 +164,7 @@ bool needs_alpha(const SliceWish& wish) {
 Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
                  const std::string& zone, bool server_deadline) {
   const std::string parent = base::str("projects/", project, "/locations/", zone);
-  Json node = node_body(wish, type);
+  Json node = node_body(wish, type, project, zone);
   node.erase("schedulingConfig");  // of a queue entry the entry itself says it
   Json spec = {{"parent", parent}, {"node", node}};
   if (wish.slices > 1) {

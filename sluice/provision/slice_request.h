@@ -6,7 +6,8 @@
 namespace sluice::provision {
 
 // Of nodes.create, and of a queue entry's nodeSpec.
-google::Json node_body(const SliceWish& wish, const estimate::TpuSlice& type);
+google::Json node_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
+                       const std::string& zone);
 // Of queuedResources.create in `zone`. `server_deadline`: v2alpha1's runDuration holds the expiry.
 google::Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
                          const std::string& zone, bool server_deadline);

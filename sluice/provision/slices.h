@@ -49,6 +49,7 @@ struct SliceWish {
   bool external_ips = true;
   std::string service_account;
   std::string startup_script;      // a text, for all workers
+  double idle = 0;                 // seconds unused until worker 0 deletes it (guard.h); 0: never
   std::vector<std::string> tags;   // of the network, for firewalls
   google::Texts labels, metadata;  // further ones
   // Disks attached to each host: [{sourceDisk, mode}] as the API has them.

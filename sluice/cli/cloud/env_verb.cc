@@ -174,8 +174,9 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   value_or_fail(provision::execute(cloud, settings, plan));
   cloud.say(str("the environment ", settings.name, " is as ", flags.file, " says"));
   if (settings.idle > 0 && settings.tpu)
-    cloud.say(str("env.idle holds from when worker 0 has its timer: sluice tpu guard ",
-                  provision::tpu_name(settings.name), " --idle ", settings.idle));
+    cloud.say(str("worker 0 ends the TPU when it is idle for ", settings.idle,
+                  " s, if its service account may: sluice tpu guard ", provision::tpu_name(settings.name),
+                  " --idle ", settings.idle, " says so"));
   return 0;
 }
 

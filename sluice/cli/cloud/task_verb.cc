@@ -19,7 +19,7 @@ constexpr int kPort = 8476;  // where workers meet, as `sluice run` has it
 
 struct TaskFlags {
   TpuFlags tpu;
-  std::string task, file = "sluice.toml", log_bucket;
+  std::string task, file = "sluice-env.toml", log_bucket;
   pod::Job job;
   bool dry_run = false;
 };

@@ -16,7 +16,7 @@ struct CreateFlags {
   CloudFlags cloud;
   provision::SliceWish wish;
   bool spot = false, on_demand = false, internal = false;
-  std::string flex, wait_until, ttl, script, env, owner;
+  std::string flex, wait_until, ttl, idle, script, env, owner;
   std::vector<std::string> labels;
 };
 
@@ -65,6 +65,10 @@ void how_flags(CLI::App& app, CreateFlags& flags) {
   app.add_option(
       "--ttl", flags.ttl,
       "It is deleted then: a span (8h) or a time (2026-11-26T08:00:00Z); Google holds it, no client");
+  app.add_option(
+      "--idle", flags.idle,
+      "Worker 0 deletes it when it was not used for so long: 30m. Needs tpu.nodes.delete for the service "
+      "account; sluice tpu guard says whether it has it");
   app.add_option("--max-cost", flags.wish.max_cost,
                  "Ask for nothing that costs more until --ttl by list prices [$]")
       ->check(CLI::PositiveNumber);
@@ -86,6 +90,7 @@ provision::SliceWish wish_of(const CreateFlags& flags, double now) {
     wish.flex_duration = or_usage(provision::parse_span(flags.flex, "--flex-start"));
   }
   if (!flags.ttl.empty()) wish.mark.expires = or_usage(provision::parse_expiry(flags.ttl, now, "--ttl"));
+  if (!flags.idle.empty()) wish.idle = or_usage(provision::parse_span(flags.idle, "--idle"));
   if (!flags.wait_until.empty())
     wish.wait_until = or_usage(provision::parse_expiry(flags.wait_until, now, "--wait-until"));
   wish.external_ips = !flags.internal;

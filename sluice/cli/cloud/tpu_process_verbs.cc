@@ -8,7 +8,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
-#include "sluice/provision/remote/guard.h"
+#include "sluice/provision/guard.h"
 #include "sluice/provision/remote/holders.h"
 #include "sluice/provision/remote/shell.h"
 

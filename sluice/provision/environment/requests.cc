@@ -257,6 +257,7 @@ SliceWish tpu_wish(const Settings& settings, const Mark& mark, const std::string
   wish.capacity = tpu.capacity;
   wish.reservation = tpu.reservation;
   wish.flex_duration = tpu.flex_duration;
+  wish.idle = settings.idle;
   if (tpu.wait > 0) wish.wait_until = now + tpu.wait;
   wish.slices = tpu.slices;
   wish.runtime = tpu.runtime;

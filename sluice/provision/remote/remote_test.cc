@@ -4,7 +4,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
-#include "sluice/provision/remote/guard.h"
+#include "sluice/provision/guard.h"
 #include "sluice/provision/remote/holders.h"
 #include "sluice/provision/remote/host_keys.h"
 #include "sluice/provision/remote/keys.h"

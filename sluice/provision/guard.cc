@@ -1,7 +1,7 @@
-#include "sluice/provision/remote/guard.h"
+#include "sluice/provision/guard.h"
 
 #include "sluice/pod/quote.h"
-#include "sluice/provision/remote/guard_text.h"
+#include "sluice/provision/guard_text.h"
 
 namespace sluice::provision {
 namespace {
