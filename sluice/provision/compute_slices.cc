@@ -17,7 +17,7 @@ using google::Kind;
 using google::Outcome;
 using google::Scope;
 
-constexpr double kCreateTimeout = 1800;  // seconds until all machines of a group run
+constexpr double kGroupTimeout = 1800;  // seconds until all machines of a group run
 
 std::string resource_name(const std::string& name) { return kNamePrefix + name; }
 
@@ -167,7 +167,7 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
 
 // READY, or why it is not going to be.
 Outcome<Slice> await(Cloud& cloud, const SliceWish& wish, const std::string& zone) {
-  const double end = cloud.api->clock().now() + kCreateTimeout;
+  const double end = cloud.api->clock().now() + kGroupTimeout;
   Pause pause(cloud);
   while (true) {
     GOOGLE_TRY(const auto slices, compute_slices(cloud, nullptr));

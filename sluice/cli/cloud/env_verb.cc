@@ -73,8 +73,8 @@ google::Json number_or_null(const std::optional<double>& number) {
   return number ? google::Json(*number) : google::Json();
 }
 
-google::Json json_of(const std::string& name, const Plan& plan, const std::vector<std::string>& warnings,
-                     const Survey& survey) {
+google::Json plan_json(const std::string& name, const Plan& plan, const std::vector<std::string>& warnings,
+                       const Survey& survey) {
   google::Json document = {
       {"env", name},
       {"steps", google::Json::array()},
@@ -153,7 +153,7 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
     warnings = found.warnings;
   }
   if (flags.cloud.json) {
-    print_document(json_of(settings.name, plan, warnings, survey));
+    print_document(plan_json(settings.name, plan, warnings, survey));
   } else if (!flags.cloud.dry_run) {
     print_plan(plan);
     print_costs(plan);
@@ -189,7 +189,7 @@ int destroy(EnvFlags& flags) {
   const PlanOptions options = options_of(flags, PlanOptions::kDestroy, cloud.now());
   const Plan plan = provision::plan_destroy(settings.name, settings.owner, survey, options);
   if (flags.cloud.json) {
-    print_document(json_of(settings.name, plan, {}, survey));
+    print_document(plan_json(settings.name, plan, {}, survey));
   } else if (!flags.cloud.dry_run && !plan.steps.empty()) {
     print_plan(plan);
   }
@@ -216,7 +216,7 @@ int destroy(EnvFlags& flags) {
   return say_unreachable(survey.unreachable);
 }
 
-google::Json json_of(const Piece& piece) {
+google::Json piece_json(const Piece& piece) {
   google::Json json = {
       {"part", provision::part_name(piece.part)},
       {"name", piece.name},
@@ -260,7 +260,7 @@ int show(EnvFlags& flags) {
                              {"pieces", google::Json::array()},
                              {"runs", provision::active_runs(pieces)},
                              {"unreachable", survey.unreachable}};
-    for (const Piece& piece : pieces) document["pieces"].push_back(json_of(piece));
+    for (const Piece& piece : pieces) document["pieces"].push_back(piece_json(piece));
     print_document(document);
     return say_unreachable(survey.unreachable);
   }

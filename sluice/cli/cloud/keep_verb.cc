@@ -1,7 +1,6 @@
 // sluice keep
-#include <unistd.h>
-
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "sluice/cli/cloud/reach_flags.h"
@@ -72,12 +71,6 @@ std::vector<std::string> run_arguments(const std::vector<std::string>& words) {
   return {words.begin() + 1, words.end()};
 }
 
-std::string own_program() {
-  char path[4096] = "";
-  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path - 1);
-  return std::string(path, size > 0 ? static_cast<size_t>(size) : 0);
-}
-
 std::vector<std::string> zones_of(const std::string& text) {
   std::vector<std::string> zones;
   for (const std::string& zone : base::split(text, ','))
@@ -110,7 +103,7 @@ std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, const provis
 int keep(const KeepFlags& flags) {
   provision::KeptSliceOptions options;
   options.arguments = run_arguments(flags.words);
-  options.command = {own_program(), "run"};
+  options.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "run"};
   options.name = flags.tpu.name;
   options.zone = flags.tpu.zone;
   options.zones = zones_of(flags.zones);

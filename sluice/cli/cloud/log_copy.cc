@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "sluice/base/clock.h"
@@ -18,12 +19,6 @@ namespace {
 constexpr double kSeconds = 15;    // between two copies
 constexpr double kLastCopy = 300;  // the client waits so long for the end of the last one
 constexpr const char* kVerb = "copy-logs";
-
-std::string own_program() {
-  char path[4096] = "";
-  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path - 1);
-  return std::string(path, size > 0 ? static_cast<size_t>(size) : 0);
-}
 
 struct CopyFlags {
   std::string run, bucket;
@@ -45,7 +40,8 @@ int with_log_copy(const std::string& bucket, const pod::Job& job, const std::fun
   if (bucket.empty()) return run();
   base::value_or_throw(provision::begin_log_bucket(bucket, job.id, static_cast<int>(job.workers.size())));
   base::value_or_throw(base::make_directories(pod::run_folder(job.id)));
-  std::vector<std::string> command = {own_program(), "run", kVerb, job.id, bucket};
+  std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(), "run", kVerb,
+                                      job.id, bucket};
   if (job.detached) {
     command.push_back("--alone");
     base::value_or_throw(base::run_process(command, {}, kLastCopy));

@@ -9,8 +9,8 @@
 namespace sluice::cli {
 namespace {
 
-google::Json json_of(const provision::Leftover& leftover) {
-  google::Json json = sluice::cli::json_of(leftover.thing);
+google::Json leftover_json(const provision::Leftover& leftover) {
+  google::Json json = json_of(leftover.thing);
   json["reason"] = leftover.reason;
   return json;
 }
@@ -47,7 +47,7 @@ int sweep(const CloudFlags& flags) {
     const auto leftovers = provision::leftovers(inventory, cloud.now());
     count += static_cast<int>(leftovers.size());
     for (const auto& leftover : leftovers) {
-      document["leftovers"].push_back(json_of(leftover));
+      document["leftovers"].push_back(leftover_json(leftover));
       auto table = rows_of({leftover.thing}, true);
       table[0].push_back("WHY");
       table[1].push_back(leftover.reason);

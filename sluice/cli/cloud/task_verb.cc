@@ -9,13 +9,12 @@
 #include "sluice/cloud/storage.h"
 #include "sluice/pod/client.h"
 #include "sluice/pod/runs.h"
+#include "sluice/pod/tpu_grid.h"
 #include "sluice/provision/environment/names.h"
 #include "sluice/provision/remote/tasks.h"
 
 namespace sluice::cli {
 namespace {
-
-constexpr int kPort = 8476;  // where workers meet, as `sluice run` has it
 
 struct TaskFlags {
   TpuFlags tpu;
@@ -62,7 +61,7 @@ int run_task(TaskFlags& flags) {
   job.ssh.options = flags.tpu.options;
   provision::fill_job(job, chosen.reached, chosen.numbers, 1);
   job.coordinator = job.workers.front().address;
-  job.port = kPort;
+  job.port = pod::kTpuProcessPort;
   job.id = pod::new_run_id();
   if (flags.dry_run) {
     std::fputs(pod::describe_commands(job).c_str(), stdout);

@@ -22,14 +22,14 @@ std::string run_on(const std::string& name) {
                         "); `sluice tpu ps ", name, "` shows what runs there"));
 }
 
-struct RunFlags {
+struct LatestRunFlags {
   std::string name;
   std::optional<int> worker;
   bool follow = false, raw = false;
 };
 
 Verb logs_verb() {
-  auto flags = std::make_shared<RunFlags>();
+  auto flags = std::make_shared<LatestRunFlags>();
   return {.name = "logs",
           .help = "Print what the workers of the latest run on it wrote",
           .add_flags =
@@ -49,7 +49,7 @@ Verb logs_verb() {
 }
 
 Verb attach_verb() {
-  auto flags = std::make_shared<RunFlags>();
+  auto flags = std::make_shared<LatestRunFlags>();
   return {.name = "attach",
           .help = "Show the output of the latest run on it from now on; Ctrl-C ends the run",
           .add_flags =

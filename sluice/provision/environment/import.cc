@@ -56,7 +56,7 @@ bool value_of(const std::string& line, size_t at, const Values& values, std::str
   return quote == 0;
 }
 
-std::string quoted(const std::string& text) {
+std::string toml_string(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -84,7 +84,9 @@ class Writer {
     if (std::string value = any(names); !value.empty()) return value;
     return base::fail(Code::kInvalidArgument, path_, ": ", *names.begin(), " is not set");
   }
-  void line(const std::string& key, const std::string& value) { toml_ += key + " = " + quoted(value) + "\n"; }
+  void line(const std::string& key, const std::string& value) {
+    toml_ += key + " = " + toml_string(value) + "\n";
+  }
   void plain(const std::string& text) { toml_ += text + "\n"; }
   base::Status number(const std::string& key, const char* variable, const std::string& value) {
     if (value.empty()) return {};
@@ -130,7 +132,7 @@ base::Status Writer::env() {
   plain("[env]");
   line("name", name);
   line("project", project);
-  plain("zones = [" + quoted(zone) + "]");
+  plain("zones = [" + toml_string(zone) + "]");
   if (const std::string network = get("NETWORK"); !network.empty()) line("network", network);
   if (const std::string user = get("USERNAME"); !user.empty()) line("owner", user);
   plain("ttl = \"1d\"");
@@ -140,7 +142,7 @@ base::Status Writer::env() {
         "SOURCE_RANGES 0.0.0.0/0 is left out: port 22 was open to the whole world. Now ssh comes through "
         "Identity-Aware Proxy; env.ssh_from opens it for ranges of yours");
   } else if (!ranges.empty()) {
-    plain("ssh_from = [" + quoted(ranges) + "]");
+    plain("ssh_from = [" + toml_string(ranges) + "]");
   }
   return {};
 }
@@ -163,7 +165,7 @@ void Writer::variables(const char* key) {
         std::find_if(rows.begin(), rows.end(), [&](const ImportRow& r) { return name == r.variable; });
     const bool own = row == rows.end();
     if ((own || std::string(row->key).find("variables") != std::string::npos) && !value.empty())
-      pairs.push_back(name + " = " + quoted(value));
+      pairs.push_back(name + " = " + toml_string(value));
   }
   if (!pairs.empty()) plain(std::string(key) + " = {" + base::join(pairs, ", ") + "}");
 }

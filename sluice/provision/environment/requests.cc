@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sluice/base/strings.h"
+#include "sluice/pod/quote.h"
 
 namespace sluice::provision {
 namespace {
@@ -11,18 +12,13 @@ namespace {
 using base::str;
 using google::Json;
 
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) c == '\'' ? result += "'\\''" : result += c;
-  return result + "'";
-}
-
 std::string exports(const Settings& settings, const Variables& variables) {
-  std::string text = "export ENVIRONMENT_NAME=" + quoted(settings.name) + "\n";
-  if (settings.bucket) text += "export ENVIRONMENT_BUCKET=" + quoted("gs://" + bucket_name(settings)) + "\n";
-  if (settings.nfs) text += "export ENVIRONMENT_NFS=" + quoted(settings.nfs->mount) + "\n";
-  if (settings.disk) text += "export ENVIRONMENT_DISK=" + quoted(settings.disk->mount) + "\n";
-  for (const auto& [name, value] : variables) text += "export " + name + "=" + quoted(value) + "\n";
+  std::string text = "export ENVIRONMENT_NAME=" + pod::quote(settings.name) + "\n";
+  if (settings.bucket)
+    text += "export ENVIRONMENT_BUCKET=" + pod::quote("gs://" + bucket_name(settings)) + "\n";
+  if (settings.nfs) text += "export ENVIRONMENT_NFS=" + pod::quote(settings.nfs->mount) + "\n";
+  if (settings.disk) text += "export ENVIRONMENT_DISK=" + pod::quote(settings.disk->mount) + "\n";
+  for (const auto& [name, value] : variables) text += "export " + name + "=" + pod::quote(value) + "\n";
   return text;
 }
 
@@ -149,7 +145,7 @@ std::string prepare_script(const Settings& settings) {
   const DiskSettings& disk = *settings.disk;
   return str("#!/bin/bash\n# Fills the disk of the environment ", settings.name,
              ", and says so in guest attributes and on the serial port.\n", kFetch,
-             exports(settings, disk.variables), "mount=", quoted(disk.mount), R"(
+             exports(settings, disk.variables), "mount=", pod::quote(disk.mount), R"(
 device=/dev/disk/by-id/google-sluice-data
 log=/var/log/sluice-prepare.log
 put() { curl -sf --retry 5 -X PUT -H 'Metadata-Flavor: Google' --data-binary @- "$metadata/guest-attributes/sluice/$1"; }
@@ -195,15 +191,15 @@ std::string start_script(const Settings& settings, const std::string& share_addr
   std::string text = str("#!/bin/bash\n# Prepares a host of the environment ", settings.name, ".\n", kFetch,
                          exports(settings, variables));
   if (settings.nfs)
-    text += str("share=", quoted(share_address + ":/" + settings.nfs->share),
-                " mount=", quoted(settings.nfs->mount),
+    text += str("share=", pod::quote(share_address + ":/" + settings.nfs->share),
+                " mount=", pod::quote(settings.nfs->mount),
                 R"(
 command -v mount.nfs > /dev/null || { apt-get -qq update; apt-get -qq -y install nfs-common; }
 mkdir -p "$mount"
 for _ in $(seq 30); do mountpoint -q "$mount" && break; mount -t nfs "$share" "$mount" && break; sleep 10; done
 )");
   if (settings.disk)
-    text += str("mount=", quoted(settings.disk->mount), R"(
+    text += str("mount=", pod::quote(settings.disk->mount), R"(
 device=/dev/disk/by-label/sluice-data
 for _ in $(seq 60); do [ -e "$device" ] && break; sleep 2; done
 mkdir -p "$mount"
