@@ -60,7 +60,9 @@ Trained train(int replicas, int parts, bool captured) {
     else
       body(image, label);
   }
-  Trained trained{.replays = step.captured().replays(), .steps = session.steps()};
+  Trained trained;
+  trained.replays = step.captured().replays();
+  trained.steps = session.steps();
   if (captured) {
     EXPECT_GE(trained.replays, kSteps - 5) << step.captured().reason();
   }
