@@ -49,8 +49,15 @@ Done ensure(Cloud& cloud, const Scope& scope, const std::string& collection, con
   return {};
 }
 
-Done drop(Cloud& cloud, const Scope& scope, const std::string& collection, const std::string& name) {
+// Deletes what is of this environment; another's of the same name stays.
+Done drop(Cloud& cloud, const Scope& scope, const std::string& collection, const std::string& name,
+          const std::string& environment) {
   Compute compute = cloud.compute();
+  const auto before = compute.get(scope, collection, name);
+  if (!before && before.error().kind == Kind::kNotFound) return {};
+  if (!before) return tl::unexpected<Failure>(before.error());
+  if (whose(mark_of_description(google::text(*before, "description")), environment) != Whose::kOurs)
+    return {};
   for (int i = 0; i < 4; ++i) {
     const auto begun = compute.remove(scope, collection, name);
     if (!begun && begun.error().kind == Kind::kNotFound) return {};
@@ -197,11 +204,12 @@ Outcome<Slice> await(Cloud& cloud, const SliceWish& wish, const std::string& zon
 }
 
 // Group, template and policy of that name; those that are not there are passed over.
-Done drop_all(Cloud& cloud, const std::string& name, const std::string& zone) {
+Done drop_all(Cloud& cloud, const std::string& name, const std::string& zone,
+              const std::string& environment) {
   const std::string resource = resource_name(name);
-  GOOGLE_OK(drop(cloud, Scope::zone(zone), "instanceGroupManagers", resource));
-  GOOGLE_OK(drop(cloud, Scope::global(), "instanceTemplates", resource));
-  return drop(cloud, Scope::region(google::region_of_zone(zone)), "resourcePolicies", resource);
+  GOOGLE_OK(drop(cloud, Scope::zone(zone), "instanceGroupManagers", resource, environment));
+  GOOGLE_OK(drop(cloud, Scope::global(), "instanceTemplates", resource, environment));
+  return drop(cloud, Scope::region(google::region_of_zone(zone)), "resourcePolicies", resource, environment);
 }
 
 }  // namespace
@@ -246,7 +254,7 @@ Outcome<std::vector<Slice>> compute_slices(Cloud& cloud, std::vector<std::string
 }
 
 Done delete_compute_slice(Cloud& cloud, const Slice& slice) {
-  return drop_all(cloud, slice.name, slice.zone);
+  return drop_all(cloud, slice.name, slice.zone, slice.mark ? slice.mark->environment : "");
 }
 
 Done delete_compute_remains(Cloud& cloud, const std::string& name, const std::string& environment) {
@@ -259,12 +267,13 @@ Done delete_compute_remains(Cloud& cloud, const std::string& name, const std::st
   if (!made_from && made_from.error().kind == Kind::kApiDisabled) return {};
   if (!made_from && made_from.error().kind != Kind::kNotFound)
     return tl::unexpected<Failure>(made_from.error());
-  if (made_from && ours(*made_from)) GOOGLE_OK(drop(cloud, Scope::global(), "instanceTemplates", resource));
+  if (made_from && ours(*made_from))
+    GOOGLE_OK(drop(cloud, Scope::global(), "instanceTemplates", resource, environment));
   GOOGLE_TRY(const auto policies, compute.aggregated("resourcePolicies"));
   for (const Json& policy : policies.items) {
     if (google::text(policy, "name") != resource || !ours(policy)) continue;
     const std::string region = google::last_piece(google::text(policy, "region"));
-    GOOGLE_OK(drop(cloud, Scope::region(region), "resourcePolicies", resource));
+    GOOGLE_OK(drop(cloud, Scope::region(region), "resourcePolicies", resource, environment));
   }
   return {};
 }
@@ -307,9 +316,11 @@ Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish, const e
     if (slice) return slice;
     last = slice.error();
     const bool elsewhere = last->kind == Kind::kNoCapacity || last->kind == Kind::kQuota;
-    if (last->kind == Kind::kExists || last->kind == Kind::kCancelled) return slice;
+    if (last->kind == Kind::kExists || last->kind == Kind::kCancelled || last->kind == Kind::kPassing ||
+        last->kind == Kind::kCredentials)
+      return slice;
     cloud.say(base::str(zone, ": ", last->what()));
-    GOOGLE_OK(drop_all(cloud, wish.name, zone));
+    GOOGLE_OK(drop_all(cloud, wish.name, zone, wish.mark.environment));
     if (!elsewhere) return slice;
   }
   return tl::unexpected<Failure>(*last);

@@ -38,9 +38,13 @@ call() {
 # Whether the machine's account may do what this script is for.
 look_at_permission() {
   who=$(ask_metadata service-accounts/default/email) || { say "unknown no service account at $metadata"; return; }
-  answer=$(call POST "$projects/v3/projects/$project:testIamPermissions" '{"permissions": ["tpu.nodes.delete"]}')
+  answer=$(call POST "$projects/v3/projects/$project:testIamPermissions" \
+    '{"permissions": ["tpu.nodes.delete", "tpu.queuedResources.delete"]}')
   case $? in
-    0) case $answer in *tpu.nodes.delete*) ;; *) say "lacks tpu.nodes.delete $who" ;; esac ;;
+    0)
+      case ${queued:+$answer} in '' | *tpu.queuedResources.delete*) ;; *) say "lacks tpu.queuedResources.delete $who" ;; esac
+      case $answer in *tpu.nodes.delete*) ;; *) say "lacks tpu.nodes.delete $who" ;; esac
+      ;;
     *) say "unknown status $(cat "$folder/status") when asked what $who may do" ;;
   esac
 }
@@ -90,6 +94,10 @@ end_earlier_one() {
 }
 
 start() {
+  if [ "$idle" -gt 0 ] && [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+    say "lost no sudo there: other users' processes are not seen, so that nobody can tell whether it is idle"
+    exit 1
+  fi
   mkdir -p "$folder" || { say "lost cannot create $folder"; exit 1; }
   end_earlier_one
   printf '%s\n' "$payload" >"$folder/guard.sh"
@@ -114,7 +122,10 @@ case "${1:-$mode}" in
   boot)
     number=$(ask_metadata attributes/agent-worker-number) || number=0
     [ "${number:-0}" = 0 ] || exit 0
+    # A TPU that is made again in another zone has its predecessor's script.
     payload=$(cat "$0")
+    zone=$(ask_metadata zone) && zone=${zone##*/} && [ -n "$zone" ] &&
+      payload=$(printf '%s\n' "$payload" | sed "s|/locations/[^/']*/|/locations/$zone/|")
     start
     ;;
   stop) end_earlier_one; rm -rf "$folder" ;;

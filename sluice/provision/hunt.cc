@@ -24,7 +24,8 @@ tl::unexpected<Failure> not_ours(const base::Status& status) {
 // What trying elsewhere cannot help.
 bool is_final(Kind kind) {
   return kind == Kind::kForbidden || kind == Kind::kApiDisabled || kind == Kind::kCredentials ||
-         kind == Kind::kCancelled || kind == Kind::kExists || kind == Kind::kInvalid;
+         kind == Kind::kCancelled || kind == Kind::kExists || kind == Kind::kInvalid ||
+         kind == Kind::kPassing;  // something may be there and cannot be seen
 }
 
 bool lacks_type(const Failure& failure) {
@@ -71,9 +72,12 @@ Outcome<std::optional<Slice>> Hunt::existing() {
 }
 
 Outcome<std::optional<Slice>> Hunt::look(const std::string& zone) {
-  GOOGLE_TRY(std::vector<Slice> slices, list_tpu_slices(cloud_, zone, nullptr));
+  std::vector<std::string> silent;
+  GOOGLE_TRY(std::vector<Slice> slices, list_tpu_slices(cloud_, zone, &silent));
   for (Slice& slice : slices)
     if (slice.name == wish_.name) return std::optional<Slice>(std::move(slice));
+  if (!silent.empty())
+    return google::failed(Kind::kPassing, Code::kUnavailable, "the zone ", zone, " does not answer");
   return std::optional<Slice>();
 }
 
@@ -82,7 +86,7 @@ Outcome<google::Operation> Hunt::ask(const std::string& zone) {
   if (!needs_queue(wish_))
     return tpu.create_node(zone, wish_.name, node_body(wish_, type_, cloud_.project, zone));
   const bool alpha = wish_.capacity == Capacity::kFlexStart || server_deadline_;
-  const auto body = queued_body(wish_, type_, cloud_.project, zone, server_deadline_);
+  const auto body = queued_body(wish_, type_, cloud_.project, zone, server_deadline_, cloud_.now());
   auto begun = tpu.create_queued(zone, wish_.name, body, alpha);
   const bool refused = !begun && begun.error().kind == Kind::kInvalid &&
                        std::string(begun.error().what()).find("un_duration") != std::string::npos;
@@ -164,7 +168,7 @@ Outcome<Slice> Hunt::watch(const std::string& zone, std::optional<google::Operat
       if (slice) GOOGLE_OK(delete_slice(cloud_, *slice));
       return tl::unexpected<Failure>(*late);
     }
-    if (now - since > kCreateTimeout && wish_.wait_until == 0)
+    if (now - since > kCreateTimeout && cloud_.now() >= wish_.wait_until)
       return google::failed(Kind::kCancelled, Code::kDeadlineExceeded, wish_.name, " in ", zone, " is still ",
                             slice ? slice->state : "not there",
                             " after an hour; it was left as it is: sluice tpu "

@@ -98,7 +98,7 @@ TEST(Wish, BodiesOfRequests) {
   EXPECT_EQ(google::texts(node, "labels").at("sluice-env"), "tpu-a");
   spot.slices = 2;
   spot.mark.expires = kNow + 3600;
-  const auto queued = queued_body(spot, type, "p", "z-a", true);
+  const auto queued = queued_body(spot, type, "p", "z-a", true, kNow);
   EXPECT_TRUE(queued.contains("spot"));
   EXPECT_EQ(google::text(queued, "runDuration.terminationTime"), "2026-11-25T04:00:00Z");
   EXPECT_EQ(google::number(google::elements(queued, "tpu.nodeSpec")[0], "multisliceParams.nodeCount"), 2);

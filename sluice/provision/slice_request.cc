@@ -162,7 +162,7 @@ bool needs_alpha(const SliceWish& wish) {
 }
 
 Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
-                 const std::string& zone, bool server_deadline) {
+                 const std::string& zone, bool server_deadline, double now) {
   const std::string parent = base::str("projects/", project, "/locations/", zone);
   Json node = node_body(wish, type, project, zone);
   node.erase("schedulingConfig");  // of a queue entry the entry itself says it
@@ -180,7 +180,7 @@ Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const st
   }
   if (wish.capacity == Capacity::kFlexStart) {
     body["provisioningModel"] = "FLEX_START";
-    const double left = wish.mark.expires > 0 ? wish.mark.expires - wish.mark.created : wish.flex_duration;
+    const double left = wish.mark.expires > 0 ? wish.mark.expires - now : wish.flex_duration;
     body["runDuration"] = {{"maxRunDuration", seconds_text(std::min(left, wish.flex_duration))}};
   } else if (server_deadline) {
     body["runDuration"] = {{"terminationTime", google::time_of_seconds(wish.mark.expires)}};

@@ -10,7 +10,7 @@ google::Json node_body(const SliceWish& wish, const estimate::TpuSlice& type, co
                        const std::string& zone);
 // Of queuedResources.create in `zone`. `server_deadline`: v2alpha1's runDuration holds the expiry.
 google::Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
-                         const std::string& zone, bool server_deadline);
+                         const std::string& zone, bool server_deadline, double now);
 
 // Whether the wish needs a queue entry: several slices, a named reservation, flex-start, or an expiry, which
 // the service itself then holds.

@@ -110,8 +110,13 @@ Outcome<Slice> find_slice(Cloud& cloud, const std::string& name, const std::stri
     return google::failed(Kind::kInvalid, Code::kInvalidArgument, "there are slices ", name, " in ",
                           found[0].zone, " and ", found[1].zone, ": say which with --zone");
   if (found.size() == 1) return std::move(found[0]);
+  // What does not answer may have it.
+  const bool hidden = zone.empty()
+                          ? !unreachable.empty()
+                          : std::find(unreachable.begin(), unreachable.end(), zone) != unreachable.end();
   return google::failed(
-      Kind::kNotFound, Code::kNotFound, "there is no TPU slice ", name, " in ",
+      hidden ? Kind::kPassing : Kind::kNotFound, hidden ? Code::kUnavailable : Code::kNotFound,
+      "there is no TPU slice ", name, " in ",
       zone.empty() ? "any zone of the project " + cloud.project : zone,
       unreachable.empty() ? "" : "; but these zones did not answer: " + base::join(unreachable, ", "));
 }

@@ -30,7 +30,8 @@ bool keeps_alive(const Thing& thing) {
   }
 }
 
-std::string reason_of(const Thing& thing, const std::set<std::string>& alive, double now) {
+// `whole`: all zones answered, so that what is not in `alive` is not there.
+std::string reason_of(const Thing& thing, const std::set<std::string>& alive, bool whole, double now) {
   if (!thing.mark) return "";
   if (thing.mark->expires > 0 && thing.mark->expires <= now)
     return "expired " + google::time_of_seconds(thing.mark->expires);
@@ -40,7 +41,7 @@ std::string reason_of(const Thing& thing, const std::set<std::string>& alive, do
   if (thing.kind == ThingKind::kMachine && thing.state == "TERMINATED" && thing.capacity == "spot")
     return "PREEMPTED";
   if (!keeps_alive(thing) && thing.kind != ThingKind::kBucket && alive.count(thing.mark->environment) == 0 &&
-      now - thing.created > kYoung)
+      whole && now - thing.created > kYoung)
     return base::str("orphaned: the environment ", thing.mark->environment, " has nothing else left");
   return "";
 }
@@ -120,7 +121,8 @@ std::vector<Leftover> leftovers(const Inventory& inventory, double now) {
     if (thing.mark && keeps_alive(thing)) alive.insert(thing.mark->environment);
   std::vector<Leftover> found;
   for (const Thing& thing : inventory.things)
-    if (const std::string reason = reason_of(thing, alive, now); !reason.empty())
+    if (const std::string reason = reason_of(thing, alive, inventory.unreachable.empty(), now);
+        !reason.empty())
       found.push_back({thing, reason});
   std::stable_sort(found.begin(), found.end(), [](const Leftover& a, const Leftover& b) {
     return order(a.thing.kind) < order(b.thing.kind);

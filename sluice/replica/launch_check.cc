@@ -1,5 +1,6 @@
 #include "sluice/replica/launch_check.h"
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 
@@ -32,7 +33,11 @@ std::string listing(const device::LaunchRecord& launch) {
 
 // What is first in which the listings differ.
 std::string first_difference(const std::string& mine, const std::string& theirs) {
-  const auto a = base::split(mine, '\n'), b = base::split(theirs, '\n');
+  auto a = base::split(mine, '\n'), b = base::split(theirs, '\n');
+  // Of a replayed launch the results are not listed.
+  const auto is_results = [](const std::string& line) { return line.starts_with("results:"); };
+  if (std::any_of(a.begin(), a.end(), is_results) != std::any_of(b.begin(), b.end(), is_results))
+    for (auto* lines : {&a, &b}) std::erase_if(*lines, is_results);
   for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     const std::string left = i < a.size() ? a[i] : "nothing", right = i < b.size() ? b[i] : "nothing";
     if (left != right) return base::str("operation ", i, " is ", left, " here and ", right, " there");

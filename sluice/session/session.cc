@@ -168,20 +168,26 @@ void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& option
   step({&optimizer}, options);
 }
 
-void Session::State::count_replays(bool updates) {
+// A captured function may outlive the session that it was recorded with.
+void Session::State::count_replays(const std::shared_ptr<State>& state, bool updates) {
   device::at_each_replay(
-      [this, updates] {
-        meter.step();
-        if (updates) ++steps;
-        heartbeat.beat();
-        deliveries.deliver(/*wait=*/false);
+      [weak = std::weak_ptr<State>(state), updates] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->meter.step();
+        if (updates) ++self->steps;
+        self->heartbeat.beat();
+        self->deliveries.deliver(/*wait=*/false);
       },
-      [this] { return accumulating - accumulating_inside; });
+      [weak = std::weak_ptr<State>(state)]() -> int64_t {
+        const auto self = weak.lock();
+        return self ? self->accumulating - self->accumulating_inside : -1;
+      });
 }
 
 void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
   state_->meter.step();
-  state_->count_replays(/*updates=*/state_->accumulating == 0);
+  State::count_replays(state_, /*updates=*/state_->accumulating == 0);
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
   for (auto* optimizer : optimizers) state_->backend->step(*optimizer);

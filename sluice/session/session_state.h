@@ -25,7 +25,7 @@ struct Session::State {
   // What hears of a feed's batches.
   std::function<void(int64_t)> count_batches(int64_t epoch);
   // A step that is recorded in a captured function: what it does besides at each call of that.
-  void count_replays(bool updates);
+  static void count_replays(const std::shared_ptr<State>& state, bool updates);
   // The optimizer's parameters stay equal from now on, and so do these tensors begin.
   void hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others, bool from_leader);
 

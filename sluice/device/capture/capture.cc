@@ -5,6 +5,7 @@
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -90,6 +91,7 @@ void put_on_device(std::vector<at::Tensor>& arguments) {
       throw_error(Code::kInvalidArgument,
                   "capture: an argument requires gradients, and they do not leave a captured function; pass "
                   "tensor.detach()");
+    argument = argument.resolve_conj().resolve_neg();
     if (!on_device(argument)) argument = argument.to(at::Device(at::kXLA, 0));
   }
 }
@@ -205,8 +207,11 @@ Captured::Tensors Captured::State::record(CapturedVariant& variant, const Tensor
 
 Captured::Tensors Captured::call(Tensors arguments, std::vector<uint64_t> numbers, Body body) {
   // Inside another captured function it is a part of that one.
-  if (!is_initialized() || runtime_options().eager || runtime().ahead || Watch::current() != nullptr)
+  if (!is_initialized() || runtime_options().eager || runtime().ahead || Watch::current() != nullptr) {
+    if (is_initialized()) put_on_device(arguments);
+    for (at::Tensor& argument : arguments) argument = argument.detach().clone();
     return detached(body(arguments));
+  }
   State& state = *state_;
   put_on_device(arguments);
   CapturedVariant* variant = nullptr;
@@ -227,11 +232,15 @@ Captured::Tensors Captured::call(Tensors arguments, std::vector<uint64_t> number
     variant = &state.variant(std::move(numbers));
     if (variant->same + 1 >= kRecordings && variant->since + 1 < state.options.check_every) {
       Tensors results;
-      const std::string changed = replay(variant->tape, arguments, results);
+      std::exception_ptr wrong;
+      const std::string changed = replay(variant->tape, arguments, results, wrong);
       if (changed.empty()) {
         ++variant->since;
         ++state.replays;
         variant->failed = 0;
+        lock.unlock();  // what is called may wait for threads that record or fetch
+        for (const auto& call : variant->tape.after) call();
+        if (wrong) std::rethrow_exception(wrong);
         return results;
       }
       variant->same = 0;

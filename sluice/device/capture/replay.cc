@@ -34,7 +34,7 @@ class Replay {
       return "an optimizer has other parameters, gradients or state, or its options choose another way";
     return "";
   }
-  void run(std::vector<at::Tensor>& results);
+  void run(std::vector<at::Tensor>& results, std::exception_ptr& wrong);
 
  private:
   struct Place {
@@ -228,17 +228,16 @@ at::Tensor Replay::result(
   return tensor;
 }
 
-void Replay::run(std::vector<at::Tensor>& results) {
+void Replay::run(std::vector<at::Tensor>& results, std::exception_ptr& wrong) {
   Metrics& metrics = Metrics::get();
   const double start = base::monotonic_seconds();
   // A value of an earlier program that may not be is thrown behind this call's programs: with them the
   // state is as if the call had been recorded.
-  std::exception_ptr wrong;
   double waited = 0;
   const auto wait = [&] {
     const double before = base::monotonic_seconds();
     try {
-      if (runtime_options().run_ahead >= 0)
+      if (!wrong && runtime_options().run_ahead >= 0)  // a second one is found at the next wait
         wait_for_flights(static_cast<size_t>(runtime_options().run_ahead));
     } catch (const WrongValue&) {
       if (!wrong) wrong = std::current_exception();
@@ -270,17 +269,15 @@ void Replay::run(std::vector<at::Tensor>& results) {
     metrics.launch.add(base::monotonic_seconds() - start - waited);
     if (waited > 1e-4) metrics.counters.wait_seconds += waited;
   }
-  for (const auto& call : tape_.after) call();
-  if (wrong) std::rethrow_exception(wrong);
 }
 
 }  // namespace
 
 std::string replay(const Tape& tape, const std::vector<at::Tensor>& arguments,
-                   std::vector<at::Tensor>& results) {
+                   std::vector<at::Tensor>& results, std::exception_ptr& wrong) {
   Replay one(tape, arguments);
   if (std::string found = one.obstacle(); !found.empty()) return found;
-  one.run(results);
+  one.run(results, wrong);
   return "";
 }
 

@@ -194,7 +194,12 @@ void add_state(const optim::Optimizer& optimizer, std::vector<uint64_t>& state) 
     state.push_back(group.params().size());
     for (const at::Tensor& parameter : group.params()) {
       const auto* storage = parameter.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-      state.push_back(reinterpret_cast<uintptr_t>(storage) | (parameter.grad().defined() ? 1 : 0));
+      state.push_back(reinterpret_cast<uintptr_t>(storage) | (parameter.requires_grad() ? 1 : 0));
+      const at::Tensor& gradient = parameter.grad();
+      const auto* held = gradient.defined()
+                             ? gradient.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()
+                             : nullptr;
+      state.push_back(reinterpret_cast<uintptr_t>(held));
     }
   }
 }

@@ -32,7 +32,8 @@ OptimizerStep step_now(torch::optim::Optimizer& optimizer);
 bool step_numbers(const OptimizerStep& step, StepNumbers& all);
 // Counts a step where the optimizer does.
 void count_step(const OptimizerStep& step);
-// What a call starts with: the storages of the parameters, and which of them have gradients.
+// What a call starts with: the storages of the parameters and of their gradients, and which of them are
+// trained.
 void add_state(const torch::optim::Optimizer& optimizer, std::vector<uint64_t>& state);
 
 }  // namespace sluice::device

@@ -75,11 +75,12 @@ bool same(const std::optional<at::Generator>& a, const std::optional<at::Generat
 }  // namespace
 
 std::string difference(const Tape& before, const Tape& now) {
+  // First: what it closed with has no programs any more.
+  if (before.opening != now.opening) return "the device was closed and opened again";
   for (size_t i = 0; i < now.programs.size() && i < before.programs.size(); ++i)
     if (auto found = difference(before.programs[i], now.programs[i]); !found.empty()) return found;
   if (before.programs.size() != now.programs.size())
     return base::str("it launches ", now.programs.size(), " programs, launched ", before.programs.size());
-  if (before.opening != now.opening) return "the device was closed and opened again";
   for (size_t i = 0; i < now.places.size() && i < before.places.size(); ++i)
     if (!same(before.places[i], now.places[i]))
       return "a tensor that it uses is another one, or begins with another type or layout";

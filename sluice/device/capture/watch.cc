@@ -118,7 +118,13 @@ uint32_t Watch::place_of(LazyStorage& storage) {
   return found->second;
 }
 
+// A cut that did not come by here: the tape lacks a program.
+void Watch::check_trace() {
+  if (Trace::get().number != trace_) refuse("the graph is cut without it: by another thread, or by an error");
+}
+
 void Watch::touch(LazyStorage& storage, bool replaced) {
+  check_trace();
   if (torch::autograd::get_current_graph_task_id() != -1)
     backward_ = true;
   else if (replaced && backward_ && !in_step_ && !at::GradMode::is_enabled() && outside(storage))
@@ -278,6 +284,8 @@ void Watch::add_numbers(const Trace& trace, const Plan& plan, CapturedProgram& p
 
 void Watch::cut(const Trace& trace, const Plan& plan, const Program& compiled,
                 const std::vector<uint32_t>& output_of, const Scalars& scalars, std::string_view what) {
+  check_trace();
+  trace_ = Trace::get().number + 1;
   CapturedProgram& program = tape_.programs.emplace_back();
   program.program = &compiled;
   program.boundary = what;
@@ -299,6 +307,8 @@ void Watch::cut(const Trace& trace, const Plan& plan, const Program& compiled,
 }
 
 void Watch::cut_without_program(std::string_view what) {
+  check_trace();
+  trace_ = Trace::get().number + 1;
   CapturedProgram program;
   program.boundary = what;
   add_stores({}, program);

@@ -92,6 +92,7 @@ class Watch {
   void add_stores(const std::vector<uint32_t>& output_of, CapturedProgram& program);
   void add_numbers(const Trace& trace, const Plan& plan, CapturedProgram& program);
   void add_result(const at::Tensor& tensor);
+  void check_trace();
   void check_kept(const std::vector<at::Tensor>& results);
   void check_generators();
   void check_optimizers();
@@ -99,7 +100,8 @@ class Watch {
   static thread_local Watch* current_;
   Tape tape_;
   const uint64_t first_serial_;
-  std::vector<Seen> seen_;  // [place]
+  uint64_t trace_ = Trace::get().number;  // that is being recorded
+  std::vector<Seen> seen_;                // [place]
   std::unordered_map<const LazyStorage*, uint32_t> places_;
   std::unordered_map<uint64_t, uint32_t> holders_;  // in the current trace: who held a Data::serial
   std::vector<Draw> draws_;

@@ -345,7 +345,8 @@ Plan Planner::plan() {
 // Why destroy leaves a piece, or "".
 std::string stays_because(const Piece& piece, const PlanOptions& options) {
   if (!options.only.empty() && !among(options.only, piece.part)) return "not named in --only";
-  if (among(options.keep, piece.part)) return "named in --keep";
+  // The machine that fills the disk is never kept: it costs, and apply makes it again.
+  if (piece.part != Part::kPrepare && among(options.keep, piece.part)) return "named in --keep";
   const bool named = among(options.only, Part::kBucket);
   if (piece.part == Part::kBucket && piece.state == "HOLDS_DATA" && !named)
     return "it holds data: destroy --only bucket deletes it with all that is in it";
@@ -406,7 +407,8 @@ Plan plan_destroy(const std::string& environment, const std::string& owner, cons
     plan.steps.push_back({why.empty() ? Act::kDelete : Act::kKeep, piece.part, piece.name, piece.zone, why,
                           piece.hourly, 0, piece});
     if (why.empty()) continue;
-    const bool inside = piece.part == Part::kNfs || piece.part == Part::kMachine || piece.part == Part::kTpu;
+    const bool inside = piece.part == Part::kNfs || piece.part == Part::kPrepare ||
+                        piece.part == Part::kMachine || piece.part == Part::kTpu;
     inside_stays = inside_stays || inside;
     user_stays = user_stays || piece.part == Part::kMachine || piece.part == Part::kTpu;
     if (plan.hourly && piece.hourly) *plan.hourly += *piece.hourly;

@@ -152,6 +152,11 @@ base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceO
   if (!wish)
     return base::fail(Code::kNotFound, found.error().what(), "; make it first (`sluice tpu create ",
                       options.name, " …`), or say with --type and --zones what to make");
+  const auto kind = estimate::find_tpu_slice(wish->type);
+  if ((found && found->compute) || (kind && kind->generation->runtime.empty()))
+    return base::fail(
+        Code::kUnimplemented, options.name,
+        " is a group of Compute Engine machines: `sluice keep` keeps nodes of the Cloud TPU API alone");
   if (!options.zones.empty()) wish->zones = options.zones;
   SLUICE_OK(base::make_directories(base::parent_path(record)));
   SLUICE_OK(base::write_file_atomically(record, text_of_wish(*wish) + "\n"));
@@ -175,7 +180,8 @@ base::Result<SliceView> KeptSlice::look() {
     zone_ = slice->zone;
     view = view_slice(states_of(*slice), cloud_.now(), options_.notice_seconds);
   }
-  count_cost(view.kind == SliceView::kUp);
+  count_cost(slice && !slice->nodes.empty() && !is_dead(slice->state) && slice->state != "CREATING" &&
+             slice->state != "STOPPED");
   return view;
 }
 

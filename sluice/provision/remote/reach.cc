@@ -160,8 +160,7 @@ google::Done learn_keys_of(Cloud& cloud, const google::Node& node, std::string& 
       return google::failed(
           Kind::kOther, Code::kUnavailable, "the workers ", base::join(missing, ", "), " of ", node.id,
           " have published no host keys (guest attributes hostkeys/), so that nobody "
-          "could tell them from an impostor. Metadata enable-guest-attributes=TRUE lets them; "
-          "or, if you trust the network now: --ssh-option StrictHostKeyChecking=accept-new");
+          "could tell them from an impostor. Metadata enable-guest-attributes=TRUE lets them");
     cloud.api->clock().sleep(2, cloud.cancelled);
   }
   return {};
