@@ -1,8 +1,8 @@
 // What is the device's own: its errors, threads, fallbacks and counts, when the graph is cut, how the process
 // ends.
 #include <c10/core/AutogradState.h>
-#include <limits>
 
+#include <limits>
 #include <thread>
 
 #include "tests/device/support.h"
