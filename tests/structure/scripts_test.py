@@ -56,12 +56,12 @@ class Scripts(unittest.TestCase):
 
     def test_a_slow_machine_has_more(self):
         yardstick = self.folder / "yardstick"
-        (self.folder / ".ninja_log").write_text(NINJA_LOG.replace("50500", "4750500"))
+        (self.folder / ".ninja_log").write_text(NINJA_LOG.replace("50500", "5250500"))
         self.assertNotEqual(run("build_budget.py", self.folder).returncode, 0)
         yardstick.write_text("1.00\n10.00\n")
         done = run("build_budget.py", "--yardstick", yardstick, self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("cost 4750 core-seconds (budget 10682", done.stdout)
+        self.assertIn("cost 5250 core-seconds (budget 11818", done.stdout)
         self.assertEqual(run("build_budget.py", "--yardstick", yardstick).returncode, 0)
         self.assertEqual(len(yardstick.read_text().split()), 3)
 
