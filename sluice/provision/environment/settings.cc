@@ -227,7 +227,7 @@ std::string settings_template(const std::string& name, const std::string& projec
       "\"\nproject = \"", project, "\"\nzones = [\"", zone,
       "\"]\nttl = \"8h\"          # it says so on all that it makes; machines and TPU end then\n",
       "# max_cost = 500     # dollars until then, by list prices: more is refused\n",
-      "# idle = \"1h\"        # for the timer on worker 0: sluice tpu guard\n\n[tpu]\ntype = \"", type,
+      "# idle = \"1h\"        # unused for so long: worker 0 deletes the TPU\n\n[tpu]\ntype = \"", type,
       "\"\ncapacity = \"on-demand\"   # spot, reservation or flex-start\n",
       "# setup = \"tpu_setup.sh\"   # run by every worker host\n\n",
       "# [machines]         # that prepare data beside the TPU\n# type = \"n1-standard-16\"\n",
