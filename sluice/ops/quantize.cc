@@ -83,6 +83,85 @@ Values backward(Emit& e) {
   return {b.multiply(grad, to(b, mask, grad.dtype()))};
 }
 
+// What learns its scale and zero point: both are f32 tensors, of one element, or of one for each channel.
+
+void check_learnt(Emit& e, std::string_view name, int64_t size) {
+  const Value given = e.tensor(name);
+  e.check(stablehlo::is_float(given.dtype()) && given.dims() == Dims{size},
+          base::str("expected '", name, "' of ", size, " floats, found ", in_words(given)));
+}
+
+// Along the channels, or everywhere where there is no axis.
+Value spread(Emit& e, std::string_view name, Value x) {
+  Builder& b = e.b;
+  const Value given = to(b, e.tensor(name), x.dtype());
+  if (!e.has("axis")) return b.broadcast(b.reshape(given, {}), x.dims());
+  return b.broadcast_in_dim(given, x.dims(), {e.integer("axis")});
+}
+
+struct Learnt {
+  Value x, scale, zero_point;  // of x's dims; the zero point is not rounded
+};
+Learnt read_learnt(Emit& e) {
+  const Value x = read_self(e);
+  int64_t size = 1;
+  if (e.has("axis")) {
+    const int64_t axis = e.integer("axis");
+    e.check(axis >= 0 && axis < x.rank(),
+            base::str("expected an axis from 0 to ", x.rank() - 1, ", found ", axis));
+    size = x.dim(axis);
+  }
+  check_learnt(e, "scale", size);
+  check_learnt(e, "zero_point", size);
+  return {x, spread(e, "scale", x), spread(e, "zero_point", x)};
+}
+
+Value between_limits(Emit& e, Value x) {
+  return clamp_between(e.b, x, static_cast<double>(e.integer("quant_min")),
+                       static_cast<double>(e.integer("quant_max")));
+}
+
+Values learnable(Emit& e) {
+  const auto [x, scale, zero_point] = read_learnt(e);
+  const Value whole = between_limits(e, e.b.round_even(zero_point));
+  return {to(e.b, quantize(e, x, scale, whole)[0], e.tensor("self").dtype())};
+}
+
+// LSQ+ (Bhalgat et al. 2020): the gradients of x, scale and zero point, the last two times grad_factor.
+Values learnable_backward(Emit& e) {
+  Builder& b = e.b;
+  const auto [x, scale, learnt_zero] = read_learnt(e);
+  const Value grad = to(b, e.tensor("grad"), x.dtype());
+  e.check(grad.dims() == x.dims(), base::str("expected a gradient of ", in_words(e.tensor("self")),
+                                             ", found ", in_words(e.tensor("grad"))));
+  e.check(e.integer("quant_min") <= 0 && e.integer("quant_max") >= 0,
+          base::str("expected 0 between quant_min and quant_max, found ", e.integer("quant_min"), " and ",
+                    e.integer("quant_max")));
+  // One zero point for all: LibTorch cuts off what is behind the point of 0.5 more, and rounds in the forward
+  // pass.
+  const Value zero_point = e.has("axis")
+                               ? between_limits(e, b.round_even(learnt_zero))
+                               : truncate(b, between_limits(e, b.add(learnt_zero, number_like(b, 0.5, x))));
+  const Value inverse = b.divide(number_like(b, 1, x), scale);
+  const Value rounded = b.round_even(b.add(zero_point, b.multiply(x, inverse)));
+  const Value cut = between_limits(e, rounded), inside = b.compare(rounded, cut, Compare::kEq);
+  const Value factor = e.scalar("grad_factor", x.dtype(), x.dims());
+  const Value number = b.subtract(cut, zero_point), error = b.subtract(b.multiply(number, scale), x);
+  const Value of_scale = b.multiply(
+      b.select(inside, b.multiply(b.multiply(grad, error), inverse), b.multiply(grad, number)), factor);
+  const Value of_zero =
+      b.select(inside, number_like(b, 0, x), b.negate(b.multiply(b.multiply(grad, scale), factor)));
+  Dims others;
+  for (int64_t dim = 0; dim < x.rank(); ++dim)
+    if (!e.has("axis") || dim != e.integer("axis")) others.push_back(dim);
+  const auto sum = [&](Value value, std::string_view like) {
+    const Value given = e.tensor(like);
+    return to(b, b.reshape(b.reduce_sum(value, others), given.dims()), given.dtype());
+  };
+  return {to(b, b.multiply(grad, to(b, inside, x.dtype())), e.tensor("self").dtype()), sum(of_scale, "scale"),
+          sum(of_zero, "zero_point")};
+}
+
 constexpr Row kRows[] = {
     {.name = "aten::fake_quantize_per_tensor_affine_cachemask", .emit = per_tensor},
     {.name = "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
@@ -90,6 +169,10 @@ constexpr Row kRows[] = {
     {.name = "aten::fake_quantize_per_tensor_affine_cachemask_backward", .emit = backward},
     {.name = "aten::fake_quantize_per_channel_affine_cachemask", .emit = per_channel},
     {.name = "aten::fake_quantize_per_channel_affine_cachemask_backward", .emit = backward},
+    {.name = "aten::_fake_quantize_learnable_per_tensor_affine", .emit = learnable},
+    {.name = "aten::_fake_quantize_learnable_per_tensor_affine_backward", .emit = learnable_backward},
+    {.name = "aten::_fake_quantize_learnable_per_channel_affine", .emit = learnable},
+    {.name = "aten::_fake_quantize_learnable_per_channel_affine_backward", .emit = learnable_backward},
 };
 
 }  // namespace

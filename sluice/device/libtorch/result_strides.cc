@@ -61,8 +61,13 @@ constexpr std::string_view kRowMajorOfComplex[] = {"aten::angle"};
 constexpr std::string_view kColumnMajor[] = {"aten::_cholesky_solve_helper",     "aten::cholesky_inverse",
                                              "aten::linalg_solve_triangular",    "aten::geqrf",
                                              "aten::linalg_householder_product", "aten::ormqr"};
-// Made as the first operand lies (empty_like), and without a meta kernel.
-constexpr std::string_view kLikeFirst[] = {"aten::fake_quantize_per_channel_affine_cachemask"};
+// Made as an argument lies (empty_like), and without a meta kernel.
+constexpr struct {
+  std::string_view row;
+  size_t argument;
+} kLike[] = {{"aten::fake_quantize_per_channel_affine_cachemask", 0},
+             {"aten::_fake_quantize_learnable_per_channel_affine", 0},
+             {"aten::_fake_quantize_learnable_per_channel_affine_backward", 1}};
 // Made in the order of the first operand's channels (Tensor::suggest_memory_format), and without a meta
 // kernel.
 constexpr std::string_view kAsImages[] = {"aten::convolution_overrideable", "aten::native_batch_norm",
@@ -129,7 +134,11 @@ std::vector<int64_t> column_major(stablehlo::Dims dims) {
 
 std::vector<int64_t> strides_of(c10::ArrayRef<c10::IValue> arguments, const ops::Row& row, TypeRef result) {
   if (result == nullptr) return {};
-  if (lists(kLikeFirst, row.name)) return at::empty_like(as_meta(arguments[0].toTensor())).strides().vec();
+  for (const auto& like : kLike) {
+    if (like.row != row.name) continue;
+    const at::Tensor made = at::empty_like(as_meta(arguments[like.argument].toTensor()));
+    return fits(made, result) ? made.strides().vec() : std::vector<int64_t>();
+  }
   if (lists(kAsImages, row.name)) return as_image(arguments[0].toTensor(), result);
   return by_elements(arguments, result);
 }
