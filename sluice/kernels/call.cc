@@ -68,9 +68,11 @@ tl::unexpected<Error> Call::wrong_type(const Attribute& attribute) const {
                 expected(attribute));
 }
 
-base::Status Call::check_range(const Attribute& attribute, std::string_view what, int64_t number) const {
+base::Status Call::check_range(const Attribute& attribute, int64_t number,
+                               std::optional<size_t> entry) const {
   if (number >= attribute.min && number <= attribute.max) return {};
-  return refuse(what, " is ", number, ", expected ", expected(attribute));
+  return refuse("attribute ", attribute.name, entry ? base::str("[", *entry, "]") : "", " is ", number,
+                ", expected ", expected(attribute));
 }
 
 base::Result<int64_t> Call::number(std::string_view name) const {
@@ -79,7 +81,7 @@ base::Result<int64_t> Call::number(std::string_view name) const {
   if (!found) return wrong_type(attribute);
   const std::optional<int64_t> value = *found ? *found : attribute.missing;
   if (!value) return refuse("attribute ", name, " is missing, expected ", expected(attribute));
-  SLUICE_OK(check_range(attribute, base::str("attribute ", name), *value));
+  SLUICE_OK(check_range(attribute, *value));
   return *value;
 }
 
@@ -104,8 +106,7 @@ base::Result<stablehlo::Dims> Call::list(std::string_view name, std::optional<si
   const std::span<const int64_t> list = **found;
   if (entries && list.size() != *entries)
     return refuse("attribute ", name, " has ", list.size(), " entries, expected ", *entries);
-  for (size_t i = 0; i < list.size(); ++i)
-    SLUICE_OK(check_range(attribute, base::str("attribute ", name, "[", i, "]"), list[i]));
+  for (size_t i = 0; i < list.size(); ++i) SLUICE_OK(check_range(attribute, list[i], i));
   return stablehlo::Dims(list.begin(), list.end());
 }
 

@@ -94,7 +94,9 @@ class Call {
  private:
   const Attribute& declared(std::string_view name, Attribute::Type type) const;
   tl::unexpected<Error> wrong_type(const Attribute& attribute) const;
-  base::Status check_range(const Attribute& attribute, std::string_view what, int64_t number) const;
+  // `entry`: which one of a list's it is.
+  base::Status check_range(const Attribute& attribute, int64_t number,
+                           std::optional<size_t> entry = {}) const;
   base::Result<Tensor> tensor(std::string_view kind, size_t i, std::string_view name) const;
   base::Result<Tensor> of_dims(std::string_view kind, size_t i, std::string_view name,
                                std::span<const int64_t> dims) const;
