@@ -239,9 +239,11 @@ supervise() {
   watcher=$!
   SLUICE_HEARTBEAT_FILE="$folder/heartbeat" setsid sh ./worker.sh </dev/null >>log 2>&1 7>&-
   put_whole ended "$? $(date +%s.%N)"
-  echo over 1<>orders
+  exec 3<>orders # until the watcher has read the word, which may begin only now
+  echo over >&3
   kill_ticker "$ticker"
   wait
+  exec 3>&-
   end_left
   [ -n "$contained" ] || chip_holders >holders
   read -r ended <ended
