@@ -95,7 +95,7 @@ void where_flags(CLI::App& app, RunFlags& flags) {
       ->allow_extra_args(false)
       ->take_all()
       ->group("Where");
-  app.add_option("--ssh-parallel", job.ssh.parallel, "Connections being made at once")
+  app.add_option("--ssh-parallel", job.ssh.parallel, "Connections being made at once, at most")
       ->check(CLI::PositiveNumber)
       ->group("Where");
 }

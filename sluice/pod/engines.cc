@@ -138,8 +138,8 @@ base::Result<std::string> sbatch_script(const Job& job, const std::string& name,
       name,
       "-%j.log\n"
       "#SBATCH --open-mode=append\n"
-      "# Before the time limit all workers get SIGTERM, and save.\n"
-      "#SBATCH --signal=TERM@",
+      "# Before the time limit this script gets SIGTERM, and hands it on.\n"
+      "#SBATCH --signal=B:TERM@",
       kSecondsToSave,
       "\n"
       "set -u\n");
@@ -150,20 +150,23 @@ base::Result<std::string> sbatch_script(const Job& job, const std::string& name,
   if (!job.setup.empty())
     text += base::str("# Once on each node.\nsrun --label --ntasks=", nodes,
                       " --ntasks-per-node=1 --kill-on-bad-exit=1 sh -c ", quote(job.setup), " || exit\n");
+  // srun's status does not say who ended a worker: where one fails, srun ends the others by SIGTERM too, and
+  // 143 is the highest status. When the job is cancelled, Slurm sends both the script and the workers
+  // SIGTERM, and takes no other signal for them.
   return text + base::str(
+                    "# Told to end, all workers get SIGTERM, and save; none is started again.\n"
+                    "ended=0\n"
+                    "trap 'ended=1; scancel --signal=TERM \"$SLURM_JOB_ID\" 2>/dev/null' TERM\n"
                     "# One worker fails: all end, and all start again.\n"
                     "for ((attempt = 0; ; ++attempt)); do\n"
                     "  export SLUICE_RESTART=$attempt\n"
-                    "  status=0\n"
                     "  srun --label --kill-on-bad-exit=1 ",
                     quote_all(job.command),
-                    " || status=$?\n"
-                    "  # 130 and 143: interrupted or terminated, on purpose.\n"
-                    "  if ((status == 0 || status == 130 || status == 143 || attempt == ",
+                    " &\n"
+                    "  while status=0; wait $! || status=$?; kill -0 $! 2>/dev/null; do :; done\n"
+                    "  if ((status == 0 || ended || attempt == ",
                     job.max_restarts,
-                    ")); then\n"
-                    "    exit \"$status\"\n"
-                    "  fi\n"
+                    ")); then exit \"$status\"; fi\n"
                     "  echo \"attempt $attempt ended with status $status; starting all workers again\" >&2\n"
                     "done\n");
 }

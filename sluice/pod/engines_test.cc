@@ -19,9 +19,11 @@ std::string refusal(const base::Result<std::string>& result) {
   return result ? "" : std::string(result.error().what());
 }
 
-// What the script writes where srun is this shell function; "(failed)" behind it for another status than 0.
+// What the script writes as job 7 where srun is this shell function; "(failed)" behind it for another status
+// than 0.
 std::string run_script(const Job& job, const std::string& srun) {
-  return output_of({"bash", "-c", "srun() { " + srun + "; }; source /dev/stdin 2>&1"},
+  const std::string slurm = "SLURM_JOB_ID=7; scancel() { echo \"scancel $*\"; }; srun() { " + srun + "; }; ";
+  return output_of({"bash", "-c", slurm + "source /dev/stdin 2>&1"},
                    sbatch_script(job, "train", 2, 4).value());
 }
 
@@ -29,7 +31,7 @@ TEST(Sbatch, AsksForWhatTheJobNeeds) {
   const std::string script = sbatch_script(job_of({"sluice", "train", "--resume"}), "train", 2, 4).value();
   for (const char* line :
        {"#SBATCH --job-name=train\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n",
-        "#SBATCH --signal=TERM@60\n", "srun --label --kill-on-bad-exit=1 sluice train"})
+        "#SBATCH --signal=B:TERM@60\n", "srun --label --kill-on-bad-exit=1 sluice train"})
     EXPECT_THAT(script, HasSubstr(line));
 }
 
@@ -41,14 +43,27 @@ TEST(Sbatch, WordsVariablesAndTheFolderSurviveTheShell) {
             "it's|$HOME `id`||x y'z / 0\n");
 }
 
-TEST(Sbatch, AFailedAttemptStartsAgainAndAnInterruptedOneDoesNot) {
+TEST(Sbatch, AFailedAttemptStartsAgain) {
   Job job = job_of({"work"});
   job.max_restarts = 2;
   const std::string out = run_script(job, "echo \"try $SLUICE_RESTART\"; return 3");
   EXPECT_THAT(out, HasSubstr("attempt 0 ended with status 3"));
   EXPECT_THAT(out, HasSubstr("try 2"));
   EXPECT_THAT(out, testing::Not(HasSubstr("try 3")));
-  EXPECT_EQ(run_script(job, "echo once; return 143"), "once\n(failed)");
+}
+
+TEST(Sbatch, WorkersThatSrunEndedForOneThatFailedStartAgain) {
+  Job job = job_of({"work"});
+  job.max_restarts = 1;
+  EXPECT_THAT(run_script(job, "((SLUICE_RESTART == 1)) || return 143; echo again"), HasSubstr("again\n"));
+}
+
+TEST(Sbatch, NothingStartsAgainOnceTheJobIsToldToEnd) {
+  Job job = job_of({"work"});
+  job.max_restarts = 1;
+  EXPECT_EQ(run_script(job, "echo once; kill -TERM $$; sleep 0.3; echo saved; return 143"),
+            "once\nscancel --signal=TERM 7\nsaved\n(failed)");
+  EXPECT_EQ(run_script(job, "kill -TERM $$; sleep 0.3"), "scancel --signal=TERM 7\n");
 }
 
 TEST(Sbatch, ASetUpThatFailsEndsTheJob) {

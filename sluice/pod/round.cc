@@ -17,13 +17,16 @@
 namespace sluice::pod {
 namespace {
 
-constexpr double kPoll = 0.2;    // seconds between looks at the clock
-constexpr double kSettle = 0.6;  // after a failure, so that one that came first is heard of too
-constexpr double kFarewell = 5;  // for a supervisor's last word after it should have ended its worker
+constexpr double kPoll = 0.2;      // seconds between looks at the clock
+constexpr double kOpening = 0.01;  // seconds of opening connections between looks at those that are there
+constexpr double kSettle = 0.6;    // after a failure, so that one that came first is heard of too
+constexpr double kFarewell = 5;    // for a supervisor's last word after it should have ended its worker
 constexpr double kDetachedPatience = 600;  // without a connection to a host of a detached run
 constexpr int kFirstTries = 3;             // of a connection that was never up
 constexpr int kLocalParallel = 64;         // processes of this machine that are being started at once
-constexpr int kClosingPoll = 5;            // milliseconds, while a connection's process is about to end
+constexpr double kClosingPoll = 0.005;     // seconds, while a connection's process is about to end
+constexpr int kFirstConnections = 4;       // to hosts, in the beginning
+constexpr double kNextConnection = 0.05;   // seconds after which there may be one more
 constexpr double kWrongClock = 5;          // seconds between two clocks that are worth a word
 
 const char* signal_name(int number) {
@@ -127,14 +130,32 @@ void Round::announce_start() {
   std::exchange(plan_.on_started, {})();
 }
 
+// How many connections may be on their way. Making one costs both ends more time of their processors than
+// anything else in the start of a worker; so that the first worker does not wait for all others, there are
+// few in the beginning, and more with every one that is up and with the time.
+int Round::connections_at_once(double now) const {
+  if (is_local(job_)) return std::max(job_.ssh.parallel, kLocalParallel);
+  const auto up = std::count_if(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->was_up; });
+  const double grown = kFirstConnections + static_cast<double>(up) + (now - begun_at_) / kNextConnection;
+  return static_cast<int>(std::min<double>(job_.ssh.parallel, grown));
+}
+
 void Round::open_links() {
   const double now = base::monotonic_seconds();
+  const int at_once = connections_at_once(now);
   int connecting = 0;
   for (const auto& task : tasks_) connecting += task->link && !task->link->is_up();
-  const int at_once = is_local(job_) ? std::max(job_.ssh.parallel, kLocalParallel) : job_.ssh.parallel;
+  open_again_in_ = kPoll;
   for (const auto& task : tasks_) {
-    if (connecting >= at_once) return;
     if (task->link || task->ending || now < task->next_try) continue;
+    if (connecting >= at_once) {
+      if (at_once < job_.ssh.parallel) open_again_in_ = kNextConnection;
+      return;
+    }
+    if (base::monotonic_seconds() - now > kOpening) {
+      open_again_in_ = 0;
+      return;
+    }
     open_link(*task);
     ++connecting;
   }
@@ -185,7 +206,8 @@ void Round::wait_for_events() {
     task->link->add_to(polled, reads_output());
     closes = closes || task->link->is_about_to_close();
   }
-  ::poll(polled.data(), polled.size(), closes ? kClosingPoll : static_cast<int>(kPoll * 1000));
+  const double patience = std::min(open_again_in_, closes ? kClosingPoll : kPoll);
+  ::poll(polled.data(), polled.size(), static_cast<int>(patience * 1000));
 }
 
 void Round::move_data() {

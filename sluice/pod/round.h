@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/base/clock.h"
 #include "sluice/pod/console.h"
 #include "sluice/pod/link.h"
 #include "sluice/pod/log.h"
@@ -51,6 +52,7 @@ class Round {
  private:
   struct Task;
   void announce_start();
+  int connections_at_once(double now) const;
   void open_links();
   void open_link(Task& task);
   void close_link(Task& task);
@@ -76,10 +78,12 @@ class Round {
   Signals& signals_;
   std::vector<std::unique_ptr<Task>> tasks_;
   // Monotonic times.
+  const double begun_at_ = base::monotonic_seconds();
   double renewed_at_ = 0;
   std::optional<double> started_at_, failed_at_, stopped_at_;
   const char* stop_order_ = nullptr;
   int seen_signals_ = 0;
+  double open_again_in_ = 0;  // seconds
   std::set<std::string> said_;
   RoundResult result_;
 };

@@ -8,8 +8,8 @@ namespace {
 // No quote, backslash or newline inside: any login shell hands it on to sh as it is. dd takes no byte too
 // many: it reads one block, or where it does not know how, byte by byte.
 constexpr char kBootstrap[] =
-    "read n && payload=$(dd bs=$n count=1 iflag=fullblock 2>/dev/null || dd bs=1 count=$n 2>/dev/null) && "
-    "eval \"$payload\"";
+    "read n && { payload=$(dd bs=$n count=1 iflag=fullblock 2>/dev/null) || "
+    "payload=$(dd bs=1 count=$n 2>/dev/null); } && eval \"$payload\"";
 
 struct Cause {
   const char* message;  // as OpenSSH writes it

@@ -28,7 +28,8 @@ chips='/dev/(accel|vfio/)[0-9]+$'
 
 say() { printf 'sluice-worker %s\n' "$*" >&2; }
 now() { read -r now _ </proc/uptime && now=${now%.*}; }
-clock() { [ "$clock" != 1 ] || date +%s.%N; }
+# With this host's time behind it, if the client wants that.
+say_timed() { if [ "$clock" = 1 ]; then date "+sluice-worker $* %s.%N" >&2; else say "$*"; fi; }
 # put NAME TEXT: over the beginning of a file that has room for it, so that the text is its first line.
 put() { echo "$2" 2>/dev/null 1<>"$1"; }
 # The same, complete or not there at all.
@@ -239,9 +240,11 @@ supervise() {
   watcher=$!
   SLUICE_HEARTBEAT_FILE="$folder/heartbeat" setsid sh ./worker.sh </dev/null >>log 2>&1 7>&-
   put_whole ended "$? $(date +%s.%N)"
-  echo over 1<>orders
+  exec 3<>orders # until the watcher has read the word, which may begin only now
+  echo over >&3
   kill_ticker "$ticker"
   wait
+  exec 3>&-
   end_left
   [ -n "$contained" ] || chip_holders >holders
   read -r ended <ended
@@ -251,34 +254,42 @@ supervise() {
 
 # start: the worker's folder, with room for what will be written there, and the supervisor. The connection has the pipe
 # `alive` open before, so that it cannot miss the supervisor's end.
+# Processes are what a start costs, most of all where many begin on one machine: this has few of them.
 make_folder() {
   for _ in 1 2 3 4 5; do # a worker of the same host that has just ended may remove the run's folder in between
-    mkdir "$folder" 2>/dev/null && return
-    [ -e "$folder" ] && return 1
-    mkdir -p "${folder%/*}" || { say "lost cannot create ${folder%/*} on this host"; exit 1; }
+    mkdir -p "$folder" 2>/dev/null || continue
+    set -C # whoever makes the log starts the worker
+    { true >"$folder/log"; } 2>/dev/null && made=1
+    set +C
+    [ -z "$made" ] || return 0
+    [ -e "$folder/log" ] && return 1
   done
-  say "lost cannot create $folder on this host"
+  say "lost cannot create $folder on this host: $(mkdir -p "$folder" 2>&1)"
   exit 1
 }
 fill_folder() {
-  room=$(printf '%100s' '')
+  room='                    '
+  room="$room$room$room$room$room"
   for name in pid reason supervisor.tmp ended.tmp exit.tmp; do echo "$room" >"$folder/$name" || return; done
   printf '%s\n' "$script" >"$folder/worker.sh" && printf '%s\n' "$payload" >"$folder/supervisor.sh" &&
-    : >"$folder/log" && : >"$folder/seen" && echo "$port" >"$folder/port" && mkfifo "$folder/orders" "$folder/alive"
+    true >"$folder/seen" && echo "$port" >"$folder/port" && mkfifo "$folder/orders" "$folder/alive"
 }
 start() {
   make_folder || return
   [ "$port" = 0 ] || look_at_port
-  reason=$(fill_folder 2>&1) || {
-    reason=$(printf '%s\n' "$reason" | tail -n 1)
+  fill_folder 2>/dev/null || {
+    reason=$(fill_folder 2>&1 | tail -n 1)
     rm -rf "$folder"
     say "lost cannot write in $folder on this host (is its disk full?): $reason"
     exit 1
   }
   exec 5<>"$folder/alive"
   set -- sh "$folder/supervisor.sh" supervise
-  if command -v perl >/dev/null; then set -- perl -e "$keeper" "$@"; fi
-  setsid -f "$@" </dev/null >"$folder/supervisor.log" 2>&1 7<&5 5>&-
+  if command -v perl >/dev/null; then
+    perl -e "$keeper" "$@" </dev/null >"$folder/supervisor.log" 2>&1 7<&5 5>&- &
+  else
+    setsid -f "$@" </dev/null >"$folder/supervisor.log" 2>&1 7<&5 5>&-
+  fi
   started=1
 }
 
@@ -311,7 +322,7 @@ report() {
   [ -e "$folder/uncontained" ] && say "note uncontained"
   if [ -s "$folder/holders" ]; then say "note $(head -n 1 "$folder/holders")"; fi
   (echo "$folder $folder $folder $folder" >"$folder/space") 2>/dev/null || say "note full $folder"
-  if read -r ended 2>/dev/null <"$folder/exit"; then say "exit $ended $(clock)"; else say "lost $1"; fi
+  if read -r ended 2>/dev/null <"$folder/exit"; then say_timed "exit $ended"; else say "lost $1"; fi
   sleep 10 </dev/null >/dev/null 2>&1 &
   limit=$!
   exec 3<&0
@@ -361,7 +372,7 @@ connect() {
     fi
     exec 5<>"$folder/alive"
   fi
-  say "up $(clock)"
+  say_timed up
   follow_log
   if [ ! -e "$folder/supervisor" ]; then
     unknown
@@ -372,7 +383,7 @@ connect() {
   report "its supervisor was killed (out of memory, or the host was started again)"
 }
 
-started=''
+started='' made=''
 case "${1:-$mode}" in
   supervise) supervise "$2" ;;
   start) start; connect ;;

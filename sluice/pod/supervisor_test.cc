@@ -54,6 +54,22 @@ TEST(Supervisor, SettingsStandBeforeTheText) {
             "r'1 3 echo $HOME 0");
 }
 
+TEST(Supervisor, SeesTheEndOfAWorkerThatIsFasterThanItsWatcher) {
+  const auto state = base::value_or_throw(base::TemporaryDirectory::create());
+  SupervisorSettings settings;
+  settings.run = "r";
+  settings.attempt = "0";
+  settings.script = "exit 4";
+  const std::string script =
+      "XDG_STATE_HOME=" + quote(state.path()) + "\nset -- none\n" + supervisor_script(settings) + R"(
+make_folder && fill_folder
+number_of_this() { sleep 0.3; read -r this _ </proc/self/stat; }  # which both of its helpers begin with
+supervise >/dev/null 2>&1
+read -r status _ why <exit
+echo "$status $why")";
+  EXPECT_EQ(output_of({"timeout", "30", "sh", "-c", script}), "4 exited\n");
+}
+
 // Here a file stands for the chips.
 TEST(Supervisor, NamesTheHoldersOfChips) {
   const std::string output = sh_output("set -- none\n" + supervisor_script({}) + R"(

@@ -17,20 +17,13 @@ from pathlib import Path
 from google_fake_support import GoogleFake, assert_all_valid, mutations, test_python
 from workers import Metadata, Workers, enter_network, why_not
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+from waiting import DEADLINE, wait_for  # noqa: E402
+
 PROGRAM = str(Path(sys.argv[1]).resolve()) if len(sys.argv) > 1 else ""
 ZONE = "us-central2-b"
 TOKEN = "ya29.secret-of-the-user"
-DEADLINE = 90  # seconds for what takes a moment; only a failure waits so long
 FAST = {"timing": {"default": {"polls": 0, "seconds": 0.05}}}
-
-
-def wait_for(what, condition, seconds=DEADLINE):
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s for {what}")
-        time.sleep(0.05)
-    return value
 
 
 class World(unittest.TestCase):

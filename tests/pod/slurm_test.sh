@@ -117,16 +117,52 @@ grep -q 'the job has 4 tasks, but .*srun PROGRAM' "$work/forgot" || fail "the me
 # A shell inside an allocation is a single process.
 salloc -n 4 "$program" >"$work/alone" 2>"$work/err" || fail "salloc: $(cat "$work/err")"
 grep -qx 'a single process' "$work/alone" || fail "salloc: $(cat "$work/alone")"
+
 # The script that `sluice run --sbatch` writes: a set-up on each node, all tasks, and a second attempt of all.
 cd "$work"
 "$sluice" run --sbatch --nodes 2 --processes-per-host 2 --name four --max-restarts 1 --env "WORDS=it's here" \
-  --setup 'echo "set up"' -- sh -c "echo \"\$WORDS\"; $program; exit \$((SLUICE_RESTART == 0 ? 3 : 0))" >"$work/four.sh"
+  --setup 'echo "set up on $SLURMD_NODENAME"' -- sh -c "echo \"\$WORDS\"; $program; exit \$((SLUICE_RESTART == 0 ? 3 : 0))" >"$work/four.sh"
 sbatch -W "$work/four.sh" >/dev/null || fail "sbatch of sluice run --sbatch: $(cat "$work"/four-*.log)"
 cat "$work"/four-*.log
-[[ $(grep -c 'set up$' "$work"/four-*.log) == 2 ]] || fail "the set-up runs once on each node"
+[[ $(grep -cE '^[01]: set up on unit0[12]$' "$work"/four-*.log) == 2 && $(grep 'set up' "$work"/four-*.log | sort -u -k5,5 | wc -l) == 2 ]] ||
+  fail "the set-up runs once on each node"
 [[ $(grep -c "it's here$" "$work"/four-*.log) -ge 5 ]] || fail "two attempts with the variable"
 for task in 0 1 2 3; do
   grep -q "process $task of 4, meeting at unit01" "$work"/four-*.log || fail "no process $task of 4"
 done
 grep -q 'attempt 0 ended with status 3; starting all workers again' "$work"/four-*.log || fail "no second attempt"
+
+# A worker that fails ends the other, and both start again; the lines have their worker's number, and the folder and the
+# variables are those of the command line. The job fails when the restarts are used up.
+mkdir "$work/a folder"
+"$sluice" run --sbatch --nodes 2 --name two --max-restarts 1 --chdir "$work/a folder" --env 'WORDS=a "b" $c' -- sh -c '
+  echo "$SLURM_PROCID of $SLURM_NTASKS in $PWD, attempt $SLUICE_RESTART: $WORDS"
+  [ "$SLURM_PROCID" = 1 ] && sleep 1 && exit 5; exec sleep 1000' >"$work/two.sh"
+if sbatch -W "$work/two.sh" >/dev/null; then fail "the job of a worker that fails succeeds"; fi
+cat "$work"/two-*.log
+for task in 0 1; do
+  for attempt in 0 1; do
+    grep -qxF "$task: $task of 2 in $work/a folder, attempt $attempt: a \"b\" \$c" "$work"/two-*.log ||
+      fail "no line of task $task, attempt $attempt"
+  done
+done
+[[ $(grep -c 'task 1: Exited with exit code 5' "$work"/two-*.log) == 2 ]] || fail "it is not said which worker failed"
+
+# Told to end, by scancel or as before the time limit, all workers get SIGTERM, may save, and are not started again.
+for how in "scancel" "scancel --batch --signal=TERM"; do
+  rm -f "$work"/saved-*
+  "$sluice" run --sbatch --nodes 2 --name ended --max-restarts 3 -- sh -c '
+    trap "echo saved >'"$work"'/saved-$SLURM_PROCID; exit 143" TERM
+    echo ready; while :; do sleep 0.1; done' >"$work/ended.sh"
+  job=$(sbatch --parsable "$work/ended.sh")
+  all_ready() { [[ $(grep -c ready "$work/ended-$job.log") == 2 ]]; }
+  wait_for "two tasks of $how" all_ready
+  $how "$job"
+  job_is_over() { [[ $(squeue -h -j "$job" -o %T) == "" ]] || [[ $(squeue -h -t all -j "$job" -o %T) =~ CANCELLED|FAILED|COMPLETED ]]; }
+  wait_for "the end of the job after $how" job_is_over
+  cat "$work/ended-$job.log"
+  [[ -e $work/saved-0 && -e $work/saved-1 ]] || fail "$how: the workers could not save"
+  if grep -q 'again' "$work/ended-$job.log"; then fail "$how: the workers were started again"; fi
+done
+if pgrep -f "$work/saved-" >/dev/null; then fail "a worker is left"; fi
 echo passed

@@ -8,23 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import uuid
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+from waiting import DEADLINE, wait_for  # noqa: E402
+
 PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-DEADLINE = 60  # seconds for what takes a moment; only a failure waits so long
-
-
-def wait_for(what, condition, seconds=DEADLINE):
-    """The first true value of condition()."""
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s for {what}")
-        time.sleep(0.05)
-    return value
 
 
 def marked_processes(mark):

@@ -288,7 +288,8 @@ class Around(TroubleTest):
             self.assertIn(f"port {port} on a is taken: a program listens there", err)
 
     def test_a_supervisor_that_does_not_begin(self):
-        self.tool(self.tools, "setsid", "exit 0")
+        for starter in ("perl", "setsid"):  # with and without a keeper
+            self.tool(self.tools, starter, "exit 0")
         status, _, err = self.run_program("--processes", 1, "--", "true")
         self.assertEqual(status, 1, err)
         self.assertIn("it is not known on this host (", err)

@@ -38,6 +38,16 @@ void add_checkpoint(pod::Job& job, const std::string& bucket) {
   job.environment.emplace_back("CHECKPOINT", checkpoint);
 }
 
+// The workers of the environment's TPU.
+ChosenWorkers reach_environment(provision::Cloud& cloud, const TaskFlags& flags) {
+  try {
+    return reach_workers(cloud, flags.tpu);
+  } catch (const Error& error) {
+    if (error.code() != Code::kNotFound) throw;
+    throw_error(Code::kNotFound, base::str(error.what(), ": `sluice env apply ", flags.file, "` makes it"));
+  }
+}
+
 int run_task(TaskFlags& flags) {
   const auto settings = base::value_or_throw(provision::read_settings(base::expand_home(flags.file)));
   const auto line = provision::task_line(settings.tasks, flags.task);
@@ -57,7 +67,7 @@ int run_task(TaskFlags& flags) {
     throw Usage(base::str(flags.file, " has no section [bucket], where a checkpoint could be"));
   }
   WorkerSession session("task", flags.tpu.project, flags.dry_run);
-  const ChosenWorkers chosen = reach_workers(session.cloud(), flags.tpu);
+  const ChosenWorkers chosen = reach_environment(session.cloud(), flags);
   job.ssh.options = flags.tpu.options;
   provision::fill_job(job, chosen.reached, chosen.numbers, 1);
   job.coordinator = job.workers.front().address;
