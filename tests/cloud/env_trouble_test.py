@@ -7,10 +7,11 @@ an offset from the date."""
 import concurrent.futures
 import datetime
 import sys
+import time
 import unittest
 
 from env_world import ALL, SMALL, WORLD, World, check_whole, main
-from google_fake_support import assert_all_valid
+from google_fake_support import assert_all_valid, mutations
 
 
 def numbers(count, step):
@@ -144,6 +145,65 @@ class OperationTest(unittest.TestCase):
                                       "times": 10}]}) as world:
             world.run("apply")
             check_whole(self, world)
+
+
+MARKING = {"compute.firewalls.patch", "compute.disks.setLabels", "compute.instances.setLabels", "storage.buckets.patch",
+           "file.projects.locations.instances.patch", "tpu.projects.locations.nodes.patch"}
+
+
+class TwoAtOnceTest(unittest.TestCase):
+    """Nothing locks an environment: names do. The second of two finds what the first has made, and takes it up."""
+
+    def test_two_applies(self):
+        self.two_applies({})
+
+    def test_two_applies_while_the_script_takes_its_time(self):
+        """The machine that fills the disk belongs to both, and the faster one deletes it."""
+        script = {**WORLD["scripts"][0], "after": 0.3}
+        self.two_applies({"scripts": [script]})
+
+    def two_applies(self, config):
+        with World(config) as world:
+            world.run("apply")
+            total = world.fake.last_number()
+        chosen = list(range(total)) if ALL else list(numbers(total, 10))
+
+        def part(some):
+            failures = []
+            with World() as world:
+                for number in some:
+                    world.fake.reset({**WORLD, **config, "log": str(world.fake.log_path)})
+                    before = world.fake.last_number()
+                    failure = self.apply_twice(world, before + number)
+                    if failure:
+                        failures.append(f"second one at request {number}: {failure}")
+            return failures
+        failures = sum(side_by_side([lambda: part(chosen[0::2]), lambda: part(chosen[1::2])]), [])
+        print(f"{self.id()}: {len(chosen)} of {total} requests", file=sys.stderr)
+        self.assertEqual(failures, [])
+
+    def apply_twice(self, world, number):
+        first = world.start("apply")
+        while first.poll() is None and world.fake.last_number() < number:
+            time.sleep(0.002)
+        second = world.start("apply")
+        said = [process.communicate(timeout=120)[0] for process in (first, second)]
+        statuses = [first.returncode, second.returncode]
+        if statuses != [0, 0]:
+            return f"statuses {statuses}: {said}"
+        try:
+            check_whole(self, world)
+            # Both may have begun with nothing, a second apart: then their marks differ by it, and the next apply
+            # makes them alike.
+            for expected in (MARKING, set()):
+                after = world.fake.last_number()
+                world.run("apply")
+                self.assertLessEqual({method for method, _, _ in mutations(world.fake.log(after))}, expected)
+            world.run("destroy", "--yes")
+            self.assertTrue(world.fake.is_empty(), world.fake.left())
+        except AssertionError as error:
+            return f"{error}: {said}"
+        return None
 
 
 if __name__ == "__main__":

@@ -81,6 +81,11 @@ class World:
                                  f"{result.stdout}\n{result.stderr}")
         return result
 
+    def start(self, *arguments):
+        """In the background, with errors in its output."""
+        return subprocess.Popen(self.command(*arguments), env=self.environment(), cwd=self.path, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
     def killed_at(self, number, *arguments):
         return self.fake.run_killed_at(number, self.command(*arguments), env=self.environment(), cwd=self.path)
 
