@@ -35,6 +35,10 @@ std::string guard_startup_script(const GuardSettings& settings) {
   return "#!/bin/sh\n" + guard_script(settings, "boot");
 }
 
+bool has_guard(const std::string& startup_script) {
+  return startup_script.find(kGuardText) != std::string::npos;
+}
+
 base::Result<std::string> read_guard_answer(const std::string& messages) {
   bool up = false;
   std::string warning, lost;

@@ -25,6 +25,11 @@ std::string guard_script(const GuardSettings& settings, const std::string& mode)
 // For the node's metadata entry startup-script: every start of the machine starts the timer again.
 std::string guard_startup_script(const GuardSettings& settings);
 
+// Whether a startup script has the timer in it; and the metadata entry that such a timer follows when its end
+// moves, in seconds since 1970 (0: none).
+bool has_guard(const std::string& startup_script);
+inline constexpr const char* kDeadlineKey = "sluice-deadline";
+
 // What the script said (its standard error), as one warning for people; empty where all is well. An error
 // when the timer does not run.
 base::Result<std::string> read_guard_answer(const std::string& messages);

@@ -6,7 +6,7 @@
 #   project   for the question what the service account may do
 #   node      projects/P/locations/Z/nodes/N
 #   queued    projects/P/locations/Z/queuedResources/Q that the node came from, or nothing
-#   deadline  seconds since 1970; 0: none
+#   deadline  seconds since 1970; 0: none. That of the startup script moves with the metadata entry sluice-deadline
 #   idle      seconds without a process on a chip and without a supervisor of `sluice run`; 0: none
 #   speed     how fast time passes: 1
 #   tpu projects metadata   base URLs of the services
@@ -68,6 +68,13 @@ delete_slice() {
   call DELETE "$tpu/v2/$node" >/dev/null || note "the node: status $(cat "$folder/status"), trying again"
 }
 
+look_at_deadline() {
+  new=$(ask_metadata attributes/sluice-deadline) || return 0
+  case $new in '' | *[!0-9]* | "$deadline") return 0 ;; esac
+  deadline=$new
+  note "the deadline is $deadline now"
+}
+
 watch() {
   begun=$(date +%s)
   look_at_clock
@@ -76,6 +83,7 @@ watch() {
   while :; do
     sleep "$pause"
     look_at_clock
+    [ "$mode" = boot ] && look_at_deadline
     [ "$idle" -gt 0 ] && is_used && used=$now
     if [ "$deadline" -gt 0 ] && [ "$now" -ge "$deadline" ]; then
       delete_slice "its time is over"

@@ -4,6 +4,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
+#include "sluice/provision/guard.h"
 #include "sluice/provision/inventory.h"
 #include "sluice/provision/price.h"
 #include "sluice/provision/slice_request.h"
@@ -173,6 +174,51 @@ TEST(Sweep, WhatIsLeftOver) {
   std::vector<std::string> names;
   for (const Leftover& leftover : leftovers(inventory, kNow)) names.push_back(leftover.thing.name);
   EXPECT_EQ(names, (std::vector<std::string>{"t-lost", "t-queue", "d-over", "wall-gone", "net-gone"}));
+}
+
+// Its mark cannot follow when the time to live becomes longer.
+TEST(Sweep, ANetworkEndsWithTheLastOfItsEnvironment) {
+  const Mark before{"e", "ada", 0, kNow - 1}, longer{"e", "ada", 0, kNow + 60};
+  Inventory inventory;
+  inventory.things = {thing(ThingKind::kNetwork, "net", "-", before),
+                      thing(ThingKind::kDisk, "disk", "READY", longer)};
+  EXPECT_TRUE(leftovers(inventory, kNow).empty());
+  EXPECT_EQ(leftovers(inventory, kNow + 60).size(), 2u);
+}
+
+TEST(Guard, TheStartupScriptsTimerFollowsTheMetadata) {
+  SliceWish idle = completed(wish(), kNow);
+  idle.idle = 1800;
+  const auto type = base::value_or_throw(estimate::find_tpu_slice("v3-32"));
+  const auto startup = google::texts(node_body(idle, type, "p", "z-a"), "metadata").at("startup-script");
+  EXPECT_TRUE(has_guard(startup));
+  EXPECT_FALSE(has_guard("#!/bin/sh\n"));
+  // The metadata has an end that has passed; the script itself has none.
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string curl = R"(#!/bin/sh
+for last; do :; done
+case $* in
+  *sluice-deadline*) echo 1 ;;
+  *agent-worker-number*) echo 0 ;;
+  */instance/zone*) echo projects/1/zones/z-a ;;
+  *-X\ DELETE*) echo "$*" >>"$HOME/deleted"; echo 200 ;;
+  *service-accounts/default/token*) echo '{"access_token": "t"}' ;;
+  *) echo 200 ;;
+esac
+)";
+  base::value_or_throw(base::write_file_atomically(folder.path("curl"), curl));
+  std::string fast = startup;
+  fast.replace(fast.find("\nspeed=1\n"), 9, "\nspeed=2\n");
+  base::value_or_throw(base::write_file_atomically(folder.path("startup"), fast));
+  const auto ran = base::run_process(
+      {"sh", "-c",
+       "cd \"$0\" && chmod +x curl && export PATH=$PWD:$PATH TMPDIR=$PWD HOME=$PWD XDG_STATE_HOME=$PWD\n"
+       "sh startup; for _ in $(seq 200); do [ -e deleted ] && break; sleep 0.1; done\n"
+       "kill $(cat sluice/guard/pid); cat deleted",
+       folder.path(".")},
+      {}, 60);
+  ASSERT_TRUE(ran);
+  EXPECT_THAT(ran->output, HasSubstr("projects/p/locations/z-a/nodes/a"));
 }
 
 TEST(Cost, SumsByOwner) {

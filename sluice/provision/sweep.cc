@@ -1,5 +1,7 @@
 // What is left over, and deleting it.
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "sluice/base/strings.h"
@@ -31,9 +33,13 @@ bool keeps_alive(const Thing& thing) {
 }
 
 // `whole`: all zones answered, so that what is not in `alive` is not there.
-std::string reason_of(const Thing& thing, const std::set<std::string>& alive, bool whole, double now) {
+// `ends`: when the last thing of an environment expires.
+std::string reason_of(const Thing& thing, const std::set<std::string>& alive,
+                      const std::map<std::string, double>& ends, bool whole, double now) {
   if (!thing.mark) return "";
-  if (thing.mark->expires > 0 && thing.mark->expires <= now)
+  // The mark of a network cannot be changed when its environment gets more time.
+  const bool in_use = thing.kind == ThingKind::kNetwork && ends.at(thing.mark->environment) > now;
+  if (thing.mark->expires > 0 && thing.mark->expires <= now && !in_use)
     return "expired " + google::time_of_seconds(thing.mark->expires);
   if (thing.kind == ThingKind::kTpu && is_dead(thing.state)) return thing.state + why_dead(thing.slice);
   if (thing.kind == ThingKind::kNfs && thing.state == "ERROR") return thing.state;
@@ -119,9 +125,15 @@ std::vector<Leftover> leftovers(const Inventory& inventory, double now) {
   std::set<std::string> alive;
   for (const Thing& thing : inventory.things)
     if (thing.mark && keeps_alive(thing)) alive.insert(thing.mark->environment);
+  std::map<std::string, double> ends;
+  for (const Thing& thing : inventory.things) {
+    if (!thing.mark) continue;
+    double& end = ends[thing.mark->environment];
+    end = std::max(end, thing.mark->expires > 0 ? thing.mark->expires : HUGE_VAL);
+  }
   std::vector<Leftover> found;
   for (const Thing& thing : inventory.things)
-    if (const std::string reason = reason_of(thing, alive, inventory.unreachable.empty(), now);
+    if (const std::string reason = reason_of(thing, alive, ends, inventory.unreachable.empty(), now);
         !reason.empty())
       found.push_back({thing, reason});
   std::stable_sort(found.begin(), found.end(), [](const Leftover& a, const Leftover& b) {

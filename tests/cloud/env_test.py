@@ -1,113 +1,13 @@
-"""`sluice env` against the fake of Google's services: env_test.py SLUICE [--all] [CLASS…].
+"""`sluice env` against the fake of Google's services: env_test.py SLUICE [CLASS…]. What may go wrong in between:
+env_trouble_test.py."""
 
---all: the sweeps kill the program at every request, and spoil every one; without it every third and every sixth, with
-an offset from the date."""
-
-import concurrent.futures
 import datetime
 import json
-import os
 import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-from google_fake_support import GoogleFake, assert_all_valid, mutations, test_python
-
-ZONE = "us-central1-b"
-WORLD = {"projects": ["p"], "zones": {ZONE: {"types": ["v5litepod-8", "v5litepod-16", "v6e-8", "v3-32"]}, "us-east5-b": {}}, "timing": {"default": {"polls": 1}},
-         "scripts": [{"name": "sluice-e-prepare", "after": 0, "times": 1000,
-                      "guest_attributes": {"sluice/status": "0", "sluice/tail": "done"}}]}
-SMALL = f"""
-[env]
-name = "e"
-project = "p"
-zones = ["{ZONE}"]
-owner = "me"
-ttl = "8h"
-
-[tpu]
-type = "v5litepod-8"
-
-[machines]
-type = "e2-standard-8"
-count = 2
-
-[nfs]
-size = 1024
-
-[disk]
-size = 100
-script = "fill.sh"
-machine = "e2-standard-8"
-
-[bucket]
-"""
-# The lasting names of what it makes.
-EVERYTHING = {"sluice-e-network", "sluice-e-internal", "sluice-e-ssh", "sluice-e-nfs", "sluice-e-disk",
-              "sluice-e-machine-0", "sluice-e-machine-1", "sluice-p-e", "sluice-e-tpu"}
-PROGRAM = None
-ALL = False
-
-
-class World:
-    """A fake, a folder with the files, and the program between them."""
-
-    def __init__(self, config=None, toml=SMALL):
-        self.fake = GoogleFake({**WORLD, **(config or {})})
-        self.folder = tempfile.TemporaryDirectory(prefix="sluice-env-")
-        self.path = Path(self.folder.name)
-        (self.path / "fill.sh").write_text("#!/bin/sh\ntouch data\n")
-        self.write(toml)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.fake.stop()
-        self.folder.cleanup()
-
-    def write(self, toml):
-        (self.path / "sluice-env.toml").write_text(toml)
-
-    def environment(self):
-        return {**os.environ, **self.fake.environment(), "SLUICE_CLOUD_RETRY": "0.005:0.02:20", "USER": "me",
-                "XDG_STATE_HOME": str(self.path / "state"), "HOME": self.folder.name}
-
-    def command(self, *arguments):
-        return [PROGRAM, "env", *arguments]
-
-    def run(self, *arguments, status=0):
-        result = subprocess.run(self.command(*arguments), env=self.environment(), cwd=self.path, check=False,
-                                capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
-        if status is not None and result.returncode != status:
-            raise AssertionError(f"sluice env {arguments}: status {result.returncode}, expected {status}\n"
-                                 f"{result.stdout}\n{result.stderr}")
-        return result
-
-    def killed_at(self, number, *arguments):
-        return self.fake.run_killed_at(number, self.command(*arguments), env=self.environment(), cwd=self.path)
-
-    def names(self):
-        """Of what exists beyond what was given, without boot disks, subnetworks and queue entries."""
-        found = {}
-        for name, thing in self.fake.things().items():
-            kind = thing["kind"].split(".")[-1]
-            short = name.rsplit("/", 1)[1]
-            if thing["given"] or kind in ("subnetworks", "queuedResources") or (
-                    kind == "disks" and short != "sluice-e-disk"):
-                continue
-            found.setdefault(short, []).append(kind)
-        return found
-
-
-def check_whole(test, world, names=frozenset(EVERYTHING)):
-    found = world.names()
-    test.assertEqual(set(found), set(names))
-    test.assertTrue(all(len(kinds) == 1 for kinds in found.values()), found)
-    tpu = [thing for thing in world.fake.things("tpu.nodes").values()]
-    test.assertEqual([node["state"] for node in tpu], ["READY"])
+from env_world import EVERYTHING, PROGRAM, SMALL, ZONE, World, check_whole, main
+from google_fake_support import assert_all_valid, mutations
 
 
 class LifeTest(unittest.TestCase):
@@ -231,6 +131,64 @@ class UpdateTest(unittest.TestCase):
             check_whole(self, world)
 
 
+class ExpiryTest(unittest.TestCase):
+    """The end of an environment's time moves in place."""
+
+    def ends(self, world):
+        """{what: when its mark says that it ends}."""
+        found = {}
+        for name, thing in world.fake.things().items():
+            body = thing["body"]
+            labels = body.get("labels") or (json.loads(body["description"]) if "sluice-" in body.get("description", "") else {})
+            if "sluice-expires" in labels:
+                found[name.split("/", 2)[-1]] = labels["sluice-expires"]
+        return found
+
+    def move(self, ttl):
+        toml = SMALL.replace('ttl = "8h"', 'ttl = "8h"\nidle = "1h"')
+        with World(toml=toml) as world:
+            world.run("apply")
+            before = self.ends(world)
+            self.assertEqual(len(set(before.values())), 1, before)
+            world.write(toml.replace('ttl = "8h"\n', ttl))
+            after = world.fake.last_number()
+            steps = json.loads(world.run("plan", "--json").stdout)["steps"]
+            self.assertEqual([step["part"] for step in steps if step["act"] == "mark"],
+                             ["firewall", "firewall", "nfs", "disk", "machine", "machine", "bucket", "tpu"])
+            why = [step["why"] for step in steps if step["act"] == "mark"][-1]
+            self.assertIn("Google itself deletes it then", why)
+            world.run("update", "--yes")
+            touched = mutations(world.fake.log(after))
+            self.assertEqual([method for method, _, _ in touched if "insert" in method or "delete" in method], [])
+            now = self.ends(world)
+            network = [name for name in before if "/networks/" in name]  # nothing of it can be changed
+            queue = [name for name in before if "/queuedResources/" in name]
+            node = world.fake.things("tpu.nodes")[f"projects/p/locations/{ZONE}/nodes/sluice-e-tpu"]["body"]
+            after = world.fake.last_number()
+            world.run("apply")
+            self.assertEqual(mutations(world.fake.log(after)), [])
+            check_whole(self, world)
+            assert_all_valid(world.fake.log())
+            for name in network + queue:
+                del before[name]
+                now.pop(name, None)
+            return before, now, node["metadata"]["sluice-deadline"]
+
+    def test_a_longer_time(self):
+        before, now, deadline = self.move('ttl = "16h"\n')
+        self.assertEqual(set(before), set(now))
+        self.assertEqual(len(set(now.values())), 1, now)
+        end = {when: datetime.datetime.strptime(when, "%Y%m%dt%H%M%Sz").replace(tzinfo=datetime.timezone.utc)
+               for when in (*before.values(), *now.values())}
+        name = next(iter(before))
+        self.assertEqual(end[now[name]] - end[before[name]], datetime.timedelta(hours=8))
+        self.assertEqual(int(deadline), int(end[now[name]].timestamp()))
+
+    def test_no_end_any_more(self):
+        _, now, deadline = self.move("")
+        self.assertEqual((now, deadline), ({}, "0"))
+
+
 class RefusalTest(unittest.TestCase):
     def refused(self, config, toml, text, status=1, files=None):
         with World(config, toml) as world:
@@ -337,147 +295,5 @@ class ImportTest(unittest.TestCase):
             world.run("import", "values.env", "--out", "new.toml", status=2)
 
 
-def numbers(count, step):
-    """Which requests the sweeps take."""
-    if ALL:
-        return range(1, count + 1)
-    return range(1 + datetime.date.today().toordinal() % step, count + 1, step)
-
-
-def side_by_side(jobs):
-    """Two at a time, each with a fake of its own."""
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda job: job(), jobs))
-
-
-class SweepTest(unittest.TestCase):
-    """Whatever goes wrong at whichever request: run again, and the end is the same."""
-
-    def sweep(self, prepare, arguments, check, spoil=None, toml=SMALL):
-        """prepare(world) makes the world; then `arguments` is killed at (or spoilt by) each request."""
-        def count():
-            with World(toml=toml) as world:
-                prepare(world)
-                after = world.fake.last_number()
-                world.run(*arguments)
-                return world.fake.last_number() - after
-
-        total = count()
-        chosen = list(numbers(total, 3 if spoil is None else 6))
-        halves = [chosen[0::2], chosen[1::2]]
-
-        def part(some):
-            failures = []
-            with World(toml=toml) as world:
-                for number in some:
-                    world.fake.reset({**WORLD, "log": str(world.fake.log_path)})
-                    world.write(toml)
-                    prepare(world)
-                    before = world.fake.last_number()
-                    try:
-                        if spoil is None:
-                            ended = world.killed_at(number, *arguments)
-                            self.assertTrue(ended is None or number > total - 3, "it was not killed")
-                        else:
-                            world.fake.faults({"request": world.fake.last_number() + number, **spoil})
-                            world.run(*arguments, status=None)
-                            world.fake.clear_faults()
-                        world.run(*arguments)
-                        check(world)
-                        assert_all_valid(world.fake.log(before))
-                    except AssertionError as error:
-                        failures.append(f"request {number}: {error}")
-            return failures
-        failures = sum(side_by_side([lambda some=some: part(some) for some in halves]), [])
-        print(f"{self.id()}: {len(chosen)} of {total} requests", file=sys.stderr)
-        self.assertEqual(failures, [])
-
-    def whole(self, world):
-        check_whole(self, world)
-
-    def empty(self, world):
-        self.assertTrue(world.fake.is_empty(), world.fake.left())
-
-    def larger(self, world):
-        check_whole(self, world)
-        node = next(iter(world.fake.things("tpu.nodes").values()))["body"]
-        self.assertEqual(node["acceleratorType"], "v5litepod-16")
-
-    @staticmethod
-    def nothing(world):
-        pass
-
-    @staticmethod
-    def made(world):
-        world.run("apply")
-
-    @staticmethod
-    def before_update(world):
-        world.run("apply")
-        world.write(SMALL.replace("v5litepod-8", "v5litepod-16"))
-
-    def test_apply_killed(self):
-        self.sweep(self.nothing, ["apply"], self.whole)
-
-    def test_destroy_killed(self):
-        self.sweep(self.made, ["destroy", "--yes"], self.empty)
-
-    def test_update_killed(self):
-        self.sweep(self.before_update, ["update", "--only", "tpu", "--yes"], self.larger)
-
-    def test_apply_with_429(self):
-        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "status", "code": 429, "retry_after": 0})
-
-    def test_apply_with_503(self):
-        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "status", "code": 503})
-
-    def test_apply_with_resets(self):
-        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "reset"})
-
-    def test_apply_with_lost_answers(self):
-        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "lost"})
-
-    def test_destroy_with_lost_answers(self):
-        self.sweep(self.made, ["destroy", "--yes"], self.empty, {"kind": "lost"})
-
-
-class OperationTest(unittest.TestCase):
-    """Operations that end late with an error, with or without their effect, or never."""
-    kinds = ["networks.insert", "firewalls.insert", "file.projects.locations.instances.create", "disks.insert",
-             "compute.instances.insert", "nodes.create|queuedResources.create"]
-    ends = ["networks.delete", "firewalls.delete", "file.projects.locations.instances.delete", "disks.delete",
-            "compute.instances.delete", "nodes.delete|queuedResources.delete"]
-
-    def test_late_errors(self):
-        def one(method, code, leaves):
-            failure = {"method": method, "times": 1, "code": code, **({"leaves": "resource"} if leaves else {})}
-            with World({"late_failures": [failure]}) as world:
-                world.run("apply", status=None)
-                world.run("apply")
-                check_whole(self, world)
-                world.run("destroy", "--yes", status=None)
-                world.run("destroy", "--yes")
-                self.assertTrue(world.fake.is_empty(), (method, code, world.fake.left()))
-        cases = [(method, code, leaves) for method in self.kinds + self.ends for code in (8, 9, 13)
-                 for leaves in (False, True)]
-        chosen = cases if ALL else cases[datetime.date.today().toordinal() % 6::6]
-        side_by_side([lambda case=case: one(*case) for case in chosen])
-
-    def test_a_create_that_never_ends(self):
-        with World({"never_ending": [{"method": "nodes.create|queuedResources.create|disks.insert|instances.create",
-                                      "times": 10}]}) as world:
-            world.run("apply")
-            check_whole(self, world)
-
-
 if __name__ == "__main__":
-    if test_python() is None:
-        print("google-api-python-client is not installed (scripts/python-test.txt)")
-        sys.exit(77)
-    ALL = "--all" in sys.argv
-    arguments = [argument for argument in sys.argv[1:] if argument != "--all"]
-    if not arguments or arguments[0] == "none":
-        print("the program is not built in this configuration")
-        sys.exit(77)
-    PROGRAM = str(Path(arguments[0]).resolve())
-    unittest.main(argv=[sys.argv[0], *arguments[1:]], verbosity=2)
+    main()

@@ -189,12 +189,4 @@ class Tasks(World):
 
 
 if __name__ == "__main__":
-    reason = remote_test.why_not()
-    if reason is None and remote_test.test_python() is None:
-        reason = "google-api-python-client is not installed"
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
-    remote_test.enter_network()
-    sys.argv.pop(1)
-    unittest.main()
+    remote_test.main()

@@ -4,6 +4,7 @@
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/environment/fill.h"
+#include "sluice/provision/environment/remark.h"
 #include "sluice/provision/environment/requests.h"
 #include "sluice/provision/environment/resource.h"
 #include "sluice/provision/price.h"
@@ -218,6 +219,8 @@ Done Executor::act(const Step& step) {
       return fill_disk(cloud_, settings_, plan_.mark);
     case Act::kGrow:
       return grow(step);
+    case Act::kMark:
+      return remark(cloud_, step, plan_.mark);
     case Act::kDelete:
       return remove(step);
     case Act::kSame:
@@ -233,7 +236,7 @@ Done Executor::run() {
   size_t count = 0, number = 0;
   const auto works = [](const Step& step) {
     return step.act == Act::kCreate || step.act == Act::kFill || step.act == Act::kGrow ||
-           step.act == Act::kDelete;
+           step.act == Act::kMark || step.act == Act::kDelete;
   };
   for (const Step& step : plan_.steps) count += works(step) ? 1 : 0;
   for (const Step& step : plan_.steps) {

@@ -164,22 +164,36 @@ Done label_filled(Cloud& cloud, const Settings& settings) {
       filled);
 }
 
+// Whether its label says that this script has filled it: another apply at the same time may have done so.
+bool is_filled(Cloud& cloud, const Settings& settings) {
+  const auto disk = cloud.compute().get(Scope::zone(settings.zone()), "disks", disk_name(settings.name));
+  return disk && google::text(*disk, str("labels.", kDataLabel)) == "ready" &&
+         google::text(*disk, str("labels.", kScriptLabel)) == script_label(settings);
+}
+
 }  // namespace
 
 Done fill_disk(Cloud& cloud, const Settings& settings, const Mark& mark) {
   const Resource machine = compute_resource(cloud, Scope::zone(settings.zone()), "instances",
                                             prepare_name(settings.name), prepare_body(settings, mark));
   if (!cloud.api->dry_run()) {
+    if (is_filled(cloud, settings)) return share_disk(cloud, settings);
     const auto there = machine.look();
     if (there && !useful(settings, *there)) GOOGLE_OK(unmake(cloud, settings.name, machine));
   }
-  GOOGLE_TRY(const Json made, make(cloud, settings.name, machine));
+  if (const auto made = make(cloud, settings.name, machine); !made) {
+    // It cannot be had any more where another apply has filled the disk, and machines read it.
+    if (is_filled(cloud, settings)) return share_disk(cloud, settings);
+    return tl::unexpected<google::Failure>(made.error());
+  }
   if (cloud.api->dry_run()) {
     GOOGLE_OK(label_filled(cloud, settings));
     const auto printed = machine.remove();
     return share_disk(cloud, settings);
   }
   GOOGLE_TRY(const Report report, Watch(cloud, settings).until_over());
+  // Whoever sees the end of the script first deletes its machine.
+  if (report.status == -1 && is_filled(cloud, settings)) return share_disk(cloud, settings);
   if (report.status != 0) {
     GOOGLE_OK(unmake(cloud, settings.name, machine));
     return script_failed(settings, report);

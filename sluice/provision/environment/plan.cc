@@ -33,6 +33,7 @@ class Planner {
   void mark();
   void whose_is_it();
   void costs();
+  void ends();
 
   // The piece of that name, if it is ours.
   const Piece* existing(Part part, const std::string& name) const;
@@ -326,6 +327,29 @@ void Planner::costs() {
                 "), more than env.max_cost ", dollars(settings_.max_cost), ": nothing was asked for"));
 }
 
+// Of what stays as it is, where its mark says another end.
+void Planner::ends() {
+  std::vector<Step> marks;
+  for (const Step& step : plan_.steps) {
+    const bool stays = step.act == Act::kSame || step.act == Act::kGrow || step.act == Act::kDiffers;
+    // A network's description cannot be changed, nor can those of a group of machines: `sweep` knows.
+    if (!stays || !step.piece || step.part == Part::kNetwork) continue;
+    const Piece& piece = *step.piece;
+    if (piece.slice && piece.slice->nodes.empty()) continue;
+    const double before = piece.mark->expires, after = plan_.mark.expires;
+    if (label_time(before) == label_time(after)) continue;
+    std::string why = after > 0 ? "ends " + google::time_of_seconds(after) : "has no end any more";
+    if (before > 0) why += ", not " + google::time_of_seconds(before);
+    const bool has_service_end =
+        piece.part == Part::kMachine || (piece.slice && piece.slice->queue.has_value());
+    if (before > 0 && has_service_end && (after > before || after == 0))
+      why += str("; but Google itself deletes it then, which only destroy --only ",
+                 piece.part == Part::kTpu ? "tpu" : "machines", " and apply change");
+    marks.push_back({Act::kMark, piece.part, piece.name, piece.zone, why, piece.hourly, 0, piece});
+  }
+  plan_.steps.insert(plan_.steps.end(), marks.begin(), marks.end());
+}
+
 Plan Planner::plan() {
   mark();
   whose_is_it();
@@ -336,6 +360,7 @@ Plan Planner::plan() {
   machines();
   bucket();
   tpu();
+  if (plan_.problems.empty()) ends();
   std::stable_sort(removals_.begin(), removals_.end(),
                    [](const Step& a, const Step& b) { return a.part > b.part; });
   plan_.steps.insert(plan_.steps.begin(), removals_.begin(), removals_.end());
@@ -365,6 +390,8 @@ const char* act_name(Act act) {
       return "fill";
     case Act::kGrow:
       return "grow";
+    case Act::kMark:
+      return "mark";
     case Act::kDelete:
       return "delete";
     case Act::kKeep:
@@ -378,7 +405,7 @@ const char* act_name(Act act) {
 bool Plan::changes() const {
   return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
     return step.act == Act::kCreate || step.act == Act::kFill || step.act == Act::kGrow ||
-           step.act == Act::kDelete;
+           step.act == Act::kMark || step.act == Act::kDelete;
   });
 }
 

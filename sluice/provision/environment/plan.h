@@ -14,6 +14,7 @@ enum class Act {
   kCreate,  // (an adopted one is kSame)
   kFill,    // the disk, by a machine that runs the preparation script
   kGrow,    // a disk or a share, in place
+  kMark,    // it gets another end of its time to live, in place
   kDelete,
   kKeep,    // of destroy: it stays, and why
   kDiffers  // it is there, not as wanted; apply leaves it so

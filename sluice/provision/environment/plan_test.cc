@@ -180,5 +180,15 @@ TEST(Destroy, InReverseAndSaysWhatStays) {
   EXPECT_TRUE(plan_destroy("f", "me", survey, wish).steps.empty());
 }
 
+TEST(Plan, ALongerTimeToLiveMovesWhatIsThere) {
+  Settings longer = wanted();
+  EXPECT_EQ(changes(plan(longer, made())), "");
+  longer.ttl = "10h";
+  const auto only = options(PlanOptions::kApply, {Part::kNetwork, Part::kFirewall, Part::kBucket});
+  const Plan moved = plan_changes(longer, made(), only);
+  EXPECT_EQ(changes(moved), "mark sluice-e-internal, mark sluice-e-ssh, mark sluice-p-e");
+  EXPECT_EQ(moved.steps.back().why, "ends 2027-01-15T17:00:00Z, not 2027-01-15T15:00:00Z");
+}
+
 }  // namespace
 }  // namespace sluice::provision

@@ -176,6 +176,8 @@ def body_faults(method, parameters, body):
         return []
     if not isinstance(body, dict):
         return [{"field": "", "message": "Invalid JSON payload received. An object is expected"}]
+    if method.id == "storage.buckets.patch" and isinstance(body.get("labels"), dict):  # null takes a label away
+        body = {**body, "labels": {name: value for name, value in body["labels"].items() if value is not None}}
     partial = method.verb == "PATCH" or "updateMask" in parameters
     return value_faults(method.document, {"$ref": method.schema}, body, "", method.id, request=True, partial=partial)
 

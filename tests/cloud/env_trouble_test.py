@@ -1,0 +1,210 @@
+"""`sluice env` where requests, operations and the program itself fail, and beside another: env_trouble_test.py SLUICE
+[--all] [CLASS…].
+
+--all: the sweeps kill the program at every request, and spoil every one; without it every third and every sixth, with
+an offset from the date."""
+
+import concurrent.futures
+import datetime
+import sys
+import time
+import unittest
+
+from env_world import ALL, SMALL, WORLD, World, check_whole, main
+from google_fake_support import assert_all_valid, mutations
+
+
+def numbers(count, step):
+    """Which requests the sweeps take."""
+    if ALL:
+        return range(1, count + 1)
+    return range(1 + datetime.date.today().toordinal() % step, count + 1, step)
+
+
+def side_by_side(jobs):
+    """Two at a time, each with a fake of its own."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda job: job(), jobs))
+
+
+class SweepTest(unittest.TestCase):
+    """Whatever goes wrong at whichever request: run again, and the end is the same."""
+
+    def sweep(self, prepare, arguments, check, spoil=None, toml=SMALL):
+        """prepare(world) makes the world; then `arguments` is killed at (or spoilt by) each request."""
+        def count():
+            with World(toml=toml) as world:
+                prepare(world)
+                after = world.fake.last_number()
+                world.run(*arguments)
+                return world.fake.last_number() - after
+
+        total = count()
+        chosen = list(numbers(total, 3 if spoil is None else 6))
+        halves = [chosen[0::2], chosen[1::2]]
+
+        def part(some):
+            failures = []
+            with World(toml=toml) as world:
+                for number in some:
+                    world.fake.reset({**WORLD, "log": str(world.fake.log_path)})
+                    world.write(toml)
+                    prepare(world)
+                    before = world.fake.last_number()
+                    try:
+                        if spoil is None:
+                            ended = world.killed_at(number, *arguments)
+                            self.assertTrue(ended is None or number > total - 3, "it was not killed")
+                        else:
+                            world.fake.faults({"request": world.fake.last_number() + number, **spoil})
+                            world.run(*arguments, status=None)
+                            world.fake.clear_faults()
+                        world.run(*arguments)
+                        check(world)
+                        assert_all_valid(world.fake.log(before))
+                    except AssertionError as error:
+                        failures.append(f"request {number}: {error}")
+            return failures
+        failures = sum(side_by_side([lambda some=some: part(some) for some in halves]), [])
+        print(f"{self.id()}: {len(chosen)} of {total} requests", file=sys.stderr)
+        self.assertEqual(failures, [])
+
+    def whole(self, world):
+        check_whole(self, world)
+
+    def empty(self, world):
+        self.assertTrue(world.fake.is_empty(), world.fake.left())
+
+    def larger(self, world):
+        check_whole(self, world)
+        node = next(iter(world.fake.things("tpu.nodes").values()))["body"]
+        self.assertEqual(node["acceleratorType"], "v5litepod-16")
+
+    @staticmethod
+    def nothing(world):
+        pass
+
+    @staticmethod
+    def made(world):
+        world.run("apply")
+
+    @staticmethod
+    def before_update(world):
+        world.run("apply")
+        world.write(SMALL.replace("v5litepod-8", "v5litepod-16"))
+
+    def test_apply_killed(self):
+        self.sweep(self.nothing, ["apply"], self.whole)
+
+    def test_destroy_killed(self):
+        self.sweep(self.made, ["destroy", "--yes"], self.empty)
+
+    def test_update_killed(self):
+        self.sweep(self.before_update, ["update", "--only", "tpu", "--yes"], self.larger)
+
+    def test_apply_with_429(self):
+        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "status", "code": 429, "retry_after": 0})
+
+    def test_apply_with_503(self):
+        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "status", "code": 503})
+
+    def test_apply_with_resets(self):
+        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "reset"})
+
+    def test_apply_with_lost_answers(self):
+        self.sweep(self.nothing, ["apply"], self.whole, {"kind": "lost"})
+
+    def test_destroy_with_lost_answers(self):
+        self.sweep(self.made, ["destroy", "--yes"], self.empty, {"kind": "lost"})
+
+
+class OperationTest(unittest.TestCase):
+    """Operations that end late with an error, with or without their effect, or never."""
+    kinds = ["networks.insert", "firewalls.insert", "file.projects.locations.instances.create", "disks.insert",
+             "compute.instances.insert", "nodes.create|queuedResources.create"]
+    ends = ["networks.delete", "firewalls.delete", "file.projects.locations.instances.delete", "disks.delete",
+            "compute.instances.delete", "nodes.delete|queuedResources.delete"]
+
+    def test_late_errors(self):
+        def one(method, code, leaves):
+            failure = {"method": method, "times": 1, "code": code, **({"leaves": "resource"} if leaves else {})}
+            with World({"late_failures": [failure]}) as world:
+                world.run("apply", status=None)
+                world.run("apply")
+                check_whole(self, world)
+                world.run("destroy", "--yes", status=None)
+                world.run("destroy", "--yes")
+                self.assertTrue(world.fake.is_empty(), (method, code, world.fake.left()))
+        cases = [(method, code, leaves) for method in self.kinds + self.ends for code in (8, 9, 13)
+                 for leaves in (False, True)]
+        chosen = cases if ALL else cases[datetime.date.today().toordinal() % 6::6]
+        side_by_side([lambda case=case: one(*case) for case in chosen])
+
+    def test_a_create_that_never_ends(self):
+        with World({"never_ending": [{"method": "nodes.create|queuedResources.create|disks.insert|instances.create",
+                                      "times": 10}]}) as world:
+            world.run("apply")
+            check_whole(self, world)
+
+
+MARKING = {"compute.firewalls.patch", "compute.disks.setLabels", "compute.instances.setLabels", "storage.buckets.patch",
+           "file.projects.locations.instances.patch", "tpu.projects.locations.nodes.patch"}
+
+
+class TwoAtOnceTest(unittest.TestCase):
+    """Nothing locks an environment: names do. The second of two finds what the first has made, and takes it up."""
+
+    def test_two_applies(self):
+        self.two_applies({})
+
+    def test_two_applies_while_the_script_takes_its_time(self):
+        """The machine that fills the disk belongs to both, and the faster one deletes it."""
+        script = {**WORLD["scripts"][0], "after": 0.3}
+        self.two_applies({"scripts": [script]})
+
+    def two_applies(self, config):
+        with World(config) as world:
+            world.run("apply")
+            total = world.fake.last_number()
+        chosen = list(range(total)) if ALL else list(numbers(total, 10))
+
+        def part(some):
+            failures = []
+            with World() as world:
+                for number in some:
+                    world.fake.reset({**WORLD, **config, "log": str(world.fake.log_path)})
+                    before = world.fake.last_number()
+                    failure = self.apply_twice(world, before + number)
+                    if failure:
+                        failures.append(f"second one at request {number}: {failure}")
+            return failures
+        failures = sum(side_by_side([lambda: part(chosen[0::2]), lambda: part(chosen[1::2])]), [])
+        print(f"{self.id()}: {len(chosen)} of {total} requests", file=sys.stderr)
+        self.assertEqual(failures, [])
+
+    def apply_twice(self, world, number):
+        first = world.start("apply")
+        while first.poll() is None and world.fake.last_number() < number:
+            time.sleep(0.002)
+        second = world.start("apply")
+        said = [process.communicate(timeout=120)[0] for process in (first, second)]
+        statuses = [first.returncode, second.returncode]
+        if statuses != [0, 0]:
+            return f"statuses {statuses}: {said}"
+        try:
+            check_whole(self, world)
+            # Both may have begun with nothing, a second apart: then their marks differ by it, and the next apply
+            # makes them alike.
+            for expected in (MARKING, set()):
+                after = world.fake.last_number()
+                world.run("apply")
+                self.assertLessEqual({method for method, _, _ in mutations(world.fake.log(after))}, expected)
+            world.run("destroy", "--yes")
+            self.assertTrue(world.fake.is_empty(), world.fake.left())
+        except AssertionError as error:
+            return f"{error}: {said}"
+        return None
+
+
+if __name__ == "__main__":
+    main()
