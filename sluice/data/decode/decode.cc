@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "sluice/base/random.h"
+#include "sluice/data/decode/nested.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/decode/npz.h"
 
@@ -67,27 +67,6 @@ base::Result<Value> decode_image_field(std::string_view bytes, const RawSample& 
   return value;
 }
 
-base::Result<Value> decode_json(std::string_view bytes) {
-  try {
-    const auto parsed = nlohmann::json::parse(bytes);
-    static_cast<void>(parsed);
-  } catch (const nlohmann::json::exception& error) {
-    return base::fail(Code::kDataLoss, "not valid JSON: ", error.what());
-  }
-  return Value(std::string(bytes));
-}
-
-base::Result<Value> decode_packed(std::string_view bytes, Format format) {
-  const char* const name = format == Format::kCbor ? "CBOR" : "MessagePack";
-  try {
-    return Value(
-        (format == Format::kCbor ? nlohmann::json::from_cbor(bytes) : nlohmann::json::from_msgpack(bytes))
-            .dump());
-  } catch (const nlohmann::json::exception& error) {
-    return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
-  }
-}
-
 base::Result<Value> decode_by(const Decoder& decoder, std::string_view bytes) {
   try {
     return decoder(bytes);
@@ -127,8 +106,10 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
       return Value(std::move(arrays));
     }
     case Format::kMsgpack:
-    case Format::kCbor:
-      return decode_packed(bytes, format);
+    case Format::kCbor: {
+      SLUICE_TRY(std::string text, json_of_packed(bytes, format));
+      return Value(std::move(text));
+    }
     case Format::kPython:
       return base::fail(Code::kUnimplemented,
                         "only Python reads this format: store npy, json or msgpack instead, or give the ",
@@ -137,7 +118,8 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
       if (!is_utf8(bytes)) return base::fail(Code::kDataLoss, "expected UTF-8 text, found other bytes");
       return Value(std::string(bytes));
     case Format::kJson:
-      return decode_json(bytes);
+      SLUICE_OK(check_json(bytes));
+      return Value(std::string(bytes));
     case Format::kBytes:
       break;
   }
