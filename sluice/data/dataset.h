@@ -182,7 +182,8 @@ class WebDataset {
   Settings& change();
   void check() const;
   PartOptions part_options(const OpenOptions& options) const;
-  std::shared_ptr<const ShardFacts> facts_for(const OpenOptions& options) const;
+  std::shared_ptr<const ShardFacts> facts_for(const OpenOptions& options, bool counted) const;
+  std::string state_words(const OpenOptions& options) const;
 
   std::shared_ptr<const Settings> settings_;
 };

@@ -308,6 +308,23 @@ TEST_F(DatasetTest, AStateGoesOnWithOtherWorkersAndParts) {
   EXPECT_THAT(test::thrown([&] { data.resume("nonsense", two); }), HasSubstr("no number 'epoch'"));
 }
 
+// A stream in the shards' order is opened without counting them; its state knows them all the same.
+TEST_F(DatasetTest, AnUnshuffledStreamGoesOnFromItsState) {
+  const std::string urls = shards(3, 7);
+  for (std::size_t taken = 0; taken <= 3; ++taken) {
+    const auto stream = dataset(urls).open();
+    std::vector<Batch> batches;
+    for (std::size_t i = 0; i < taken; ++i) batches.push_back(*stream->next());
+    const std::string state = stream->state();
+    EXPECT_EQ(state, dataset(urls).state({0, 0, 1, 1, static_cast<std::int64_t>(taken)}));
+    for (Batch& batch : all(*dataset(urls).resume(state, {}))) batches.push_back(std::move(batch));
+    EXPECT_EQ(keys(batches), keys(all(*dataset(urls).open())));
+  }
+  const std::string state = dataset(urls).open()->state();
+  EXPECT_THAT(test::thrown([&] { dataset(shards(3, 8)).resume(state, {}); }),
+              HasSubstr("samples is 24 now and was 21"));
+}
+
 TEST_F(DatasetTest, BadSamplesAreLeftOutWithinABudget) {
   const std::string urls = shards(2, 10, {{"x.png", "broken"}, {"x.cls", "1"}});
   const WebDataset data = dataset(urls).on_error(OnError::kSkip).max_bad(1);
