@@ -90,6 +90,7 @@ base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn(
     LearnOptions options;
     options.shard_size = shard_size;
     options.skip_damaged = on_error != OnError::kStop;
+    options.allow_unknown_loss = options.skip_damaged && allow_unknown_loss;
     options.cache_folder = cache_folder;
     options.cache_bytes = static_cast<std::uint64_t>(cache_bytes);
     SLUICE_TRY(ShardFacts facts, learn_shards(urls, options));

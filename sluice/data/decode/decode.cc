@@ -7,6 +7,7 @@
 #include "sluice/data/decode/nested.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/decode/npz.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -40,7 +41,9 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
                       plan.levels.size() / 256, ", as many as normalize_on_host() has means");
   std::vector<std::int64_t> shape{pixels.height, pixels.width, pixels.channels};
   if (spec.channels_first) shape = {pixels.channels, pixels.height, pixels.width};
-  Array array(spec.real || normalized ? ElementType::kFloat32 : ElementType::kUint8, shape);
+  const ElementType type = spec.real || normalized ? ElementType::kFloat32 : ElementType::kUint8;
+  SLUICE_OK(claim_memory(pixels.bytes.size() * size_of(type), "an image"));
+  Array array(type, shape);
   if (normalized) {
     place(pixels, spec.channels_first, array.data<float>(), [&](std::int64_t c, std::uint8_t level) {
       return plan.levels[static_cast<std::size_t>(c * 256 + level)];
@@ -142,6 +145,16 @@ base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan
   return decode(unpacked);
 }
 
+// Memory that the machine does not give is an error of the member, too.
+base::Result<Value> decode_within_memory(const Field& field, const FieldPlan& field_plan,
+                                         const RawSample& raw, const DecodePlan& plan) {
+  try {
+    return decode_field(field, field_plan, raw, plan);
+  } catch (const std::bad_alloc&) {
+    return base::fail(Code::kResourceExhausted, "no memory to decode its ", field.bytes.size(), " bytes");
+  }
+}
+
 base::Status check_label(const Value& value, const DecodePlan& plan) {
   const auto* label = std::get_if<std::int64_t>(&value);
   if (label == nullptr)
@@ -178,13 +191,14 @@ std::vector<float> normalized_levels(const std::vector<float>& mean, const std::
 }
 
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {
+  const SampleMemory memory;
   Sample sample{raw.key, *raw.shard, {}};
   sample.fields.reserve(plan.fields.size());
   bool label_seen = false;
   for (const FieldPlan& field_plan : plan.fields) {
     const Field* field = find_field(raw, field_plan);
     if (field == nullptr) return missing_field(raw, field_plan);
-    auto value = decode_field(*field, field_plan, raw, plan);
+    auto value = decode_within_memory(*field, field_plan, raw, plan);
     const auto here = [&] {
       return base::str(*raw.shard, ": member ", field->member, " (header at byte ", field->offset, ")");
     };
