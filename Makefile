@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart check test site test-pod test-slurm install dist wheel test-dist format clean
+.PHONY: help setup build quickstart check test fuzz site test-pod test-slurm install dist wheel test-dist format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -49,6 +49,10 @@ wheel: ## the wheel alone
 
 test-dist: ## what `make dist` made, in bare roots made with debootstrap (as root; SUITES="bookworm jammy")
 	@tests/install/dist_test.sh $(SUITES)
+
+fuzz: ## 10^7 damaged archives, lists, images and arrays, under sanitizers; for a night
+	@cmake --preset ci -DSLUICE_TORCH=OFF -B build/fuzz-ci >/dev/null
+	@cmake --build build/fuzz-ci --target fuzz_long
 
 site: ## the docs as a site, with the public headers, in build/site (needs Debian's doxygen)
 	@scripts/site

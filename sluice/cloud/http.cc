@@ -19,8 +19,6 @@ namespace {
 constexpr std::size_t kMaxOfAnError = 64 << 10;
 constexpr long kReceiveBytes = 256 << 10;  // stays in a core's L2 cache
 
-constexpr double kSlowest = 1000;  // bytes a second
-
 struct Exchange {
   const HttpRequest* request;
   double stall_timeout;
@@ -95,7 +93,7 @@ int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   if (exchange.request->cancelled != nullptr && *exchange.request->cancelled) return 1;
   const double now = base::monotonic_seconds();
   if (now - exchange.window_start < exchange.stall_timeout) return 0;
-  exchange.stalled = exchange.window_bytes < kSlowest * exchange.stall_timeout;
+  exchange.stalled = exchange.window_bytes < exchange.request->slowest * exchange.stall_timeout;
   exchange.window_start = now;
   exchange.window_bytes = 0;
   return exchange.stalled ? 1 : 0;
@@ -150,8 +148,8 @@ Error transfer_error(CURLcode status, const char* reason, const Exchange& exchan
   const int http_status = exchange.response.status;
   if (exchange.stalled)
     return Error(Code::kUnavailable,
-                 base::str(request.method, " ", shown(request.url), ": stalled: less than 1 kB/s for ",
-                           exchange.stall_timeout, " s"));
+                 base::str(request.method, " ", shown(request.url), ": stalled: less than ",
+                           request.slowest / 1000, " kB/s for ", exchange.stall_timeout, " s"));
   const bool stopped = status == CURLE_ABORTED_BY_CALLBACK || status == CURLE_WRITE_ERROR;
   const bool certificate = status == CURLE_PEER_FAILED_VERIFICATION || status == CURLE_SSL_CACERT_BADFILE;
   Code code = Code::kUnavailable;

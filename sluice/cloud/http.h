@@ -37,6 +37,7 @@ struct HttpRequest {
   bool direct = false;                           // never through a proxy
   double total_timeout = 0;                      // seconds for the whole request; 0: as long as bytes come
   double stall_timeout = 0;                      // seconds; 0: that of the options
+  double slowest = 1000;                         // bytes a second; what is slower for so long is a stall
   const std::atomic<bool>* cancelled = nullptr;  // looked at as bytes come, and once a second
 };
 

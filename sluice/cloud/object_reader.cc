@@ -5,9 +5,11 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <vector>
 
 #include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
+#include "sluice/base/log.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::cloud {
@@ -17,6 +19,9 @@ constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kReadAhead = 512 * kMiB;  // of all readers together
 constexpr std::uint64_t kLargestRange = 16 * kMiB;
 constexpr std::uint64_t kMaxRanges = 8, kMaxThreads = 32;
+constexpr double kSlow = 4;               // times the median of the others
+constexpr double kLongestTransfer = 300;  // seconds in which a range must come: slower ones have stalled
+constexpr double kSlowest = 1000;         // bytes a second, for small ranges
 std::atomic<std::uint64_t> open_readers{0};
 
 // A part of the object, filled by a thread of the pool.
@@ -26,15 +31,20 @@ struct Slot {
   std::unique_ptr<char[]> buffer;
   std::size_t room = 0;                // of the buffer
   std::atomic<std::size_t> filled{0};  // bytes that are there; written by the thread
-  std::uint32_t crc = 0;               // of them; read when done
-  bool done = false;                   // under the mutex, as error
+  std::atomic<bool> stop{false};       // nobody waits for it any longer
+  double began = 0;                    // on the reader's clock
+  double took = 0;                     // seconds, when done; under the mutex
+  std::size_t wanted = 0;        // bytes that the reader takes of it: fewer than `size` when another goes on
+  std::shared_ptr<Slot> second;  // the same bytes from this one's end on, asked for again; the reader's
+  bool hedged = false;           // it was asked for again once
+  std::uint32_t crc = 0;         // of them; read when done
+  bool done = false;             // under the mutex, as error
   std::optional<Error> error;
 };
 
 // What the reader and the threads share.
 struct Transfers {
   Remote remote;
-  std::atomic<bool> stop{false};
   std::mutex mutex;
   std::condition_variable changed;
   int running = 0;
@@ -79,7 +89,7 @@ std::string wrong_head(const HttpResponse& head, const Remote& remote, std::uint
 class RangeTransfer {
  public:
   RangeTransfer(Transfers& all, Slot& slot)
-      : all_(all), slot_(slot), again_(all.remote.access.http->backoff(&all.stop)) {}
+      : all_(all), slot_(slot), again_(all.remote.access.http->backoff(&slot.stop)) {}
 
   base::Status run() {
     while (slot_.filled < slot_.size) {
@@ -105,7 +115,8 @@ class RangeTransfer {
     if (!all_.remote.condition.empty()) request.headers.push_back(all_.remote.condition);
     request.direct = all_.remote.access.direct;
     request.follow_redirects = all_.remote.access.credentials == nullptr;
-    request.cancelled = &all_.stop;
+    request.cancelled = &slot_.stop;
+    request.slowest = std::max(kSlowest, static_cast<double>(slot_.size) / kLongestTransfer);
     bool checked = false;
     request.on_body = [&](const HttpResponse& head, const char* bytes, std::size_t size) {
       if (!checked) {
@@ -170,7 +181,10 @@ class RangeReader : public ObjectReader {
   }
 
   ~RangeReader() override {
-    transfers_->stop = true;
+    for (const auto& slot : slots_) {
+      slot->stop = true;
+      if (slot->second) slot->second->stop = true;
+    }
     std::unique_lock lock(transfers_->mutex);
     transfers_->changed.wait(lock, [&] { return transfers_->running == 0; });
     --open_readers;
@@ -183,7 +197,7 @@ class RangeReader : public ObjectReader {
     schedule();
     while (!slots_.empty()) {
       Slot& slot = *slots_.front();
-      if (used_ == slot.size) {
+      if (used_ >= slot.wanted) {
         pop();
         continue;
       }
@@ -192,7 +206,8 @@ class RangeReader : public ObjectReader {
         failed_ = have.error();
         return tl::unexpected<Error>(*failed_);
       }
-      const std::size_t step = std::min(most, *have - used_);
+      if (used_ >= slot.wanted) continue;  // another one goes on from here
+      const std::size_t step = std::min(most, std::min(*have, slot.wanted) - used_);
       const std::string_view bytes(slot.buffer.get() + used_, step);
       used_ += step;
       return bytes;
@@ -213,13 +228,8 @@ class RangeReader : public ObjectReader {
     std::uint64_t bytes = 0, count = 0;
     choose(bytes, count);
     while (scheduled_ < end_ && slots_.size() < count) {
-      auto slot = std::make_shared<Slot>();
-      slot->begin = scheduled_;
-      slot->size = static_cast<std::size_t>(std::min(bytes, end_ - scheduled_));
-      take_buffer(*slot);
-      scheduled_ += slot->size;
-      slots_.push_back(slot);
-      start(std::move(slot));
+      slots_.push_back(start(scheduled_, static_cast<std::size_t>(std::min(bytes, end_ - scheduled_))));
+      scheduled_ += slots_.back()->size;
     }
   }
 
@@ -233,19 +243,65 @@ class RangeReader : public ObjectReader {
     spare_room_ = 0;
   }
 
-  void start(std::shared_ptr<Slot> slot) {
+  double now() const { return remote().access.http->options().clock.now(); }
+
+  std::shared_ptr<Slot> start(std::uint64_t begin, std::size_t size) {
+    auto slot = std::make_shared<Slot>();
+    slot->begin = begin;
+    slot->size = slot->wanted = size;
+    slot->began = now();
+    take_buffer(*slot);
     {
       const std::lock_guard lock(transfers_->mutex);
       ++transfers_->running;
     }
-    pool().submit([all = transfers_, slot = std::move(slot)] {
+    pool().submit([all = transfers_, slot] {
       auto status = RangeTransfer(*all, *slot).run();
+      const double end = all->remote.access.http->options().clock.now();
       const std::lock_guard lock(all->mutex);
+      slot->took = end - slot->began;
       if (!status) slot->error = status.error();
       slot->done = true;
       --all->running;
       all->changed.notify_all();
     });
+    return slot;
+  }
+
+  // The first slot keeps the reader waiting. Under the mutex: whether it takes much longer than others did.
+  bool is_slow(const Slot& slot) const {
+    if (slot.done || slot.hedged || paces_.empty()) return false;
+    std::vector<double> paces(paces_);
+    const auto middle = paces.begin() + static_cast<std::ptrdiff_t>(paces.size() / 2);
+    std::nth_element(paces.begin(), middle, paces.end());
+    return now() - slot.began >=
+           std::max(options_.hedge_after, kSlow * *middle * static_cast<double>(slot.size));
+  }
+
+  // Asks again for what has not come of a slot. Not under the mutex.
+  void ask_again(Slot& slot) {
+    slot.hedged = true;
+    const std::size_t from = slot.filled.load(std::memory_order_acquire);
+    if (from == slot.size) return;
+    base::debug(remote().name, ": the range at byte ", slot.begin,
+                " is slow: what is left of it is asked for again");
+    slot.second = start(slot.begin + from, slot.size - from);
+    slot.second->hedged = true;
+  }
+
+  // Under the mutex: whether the second answer has come further than the first, or the first has failed.
+  static bool is_overtaken(const Slot& slot) {
+    if (slot.second == nullptr || slot.second->error) return false;
+    if (slot.error) return true;
+    const std::size_t from = slot.size - slot.second->size;
+    return !slot.done && from + slot.second->filled > slot.filled;
+  }
+
+  // The second answer goes on where the first stood when it was asked for.
+  void go_on_with_second(Slot& slot) {
+    slot.stop = true;
+    slot.wanted = slot.size - slot.second->size;
+    slots_.insert(slots_.begin() + 1, std::move(slot.second));
   }
 
   // How many of the slot's bytes may be handed out, more than used_.
@@ -258,10 +314,28 @@ class RangeReader : public ObjectReader {
     }
     std::unique_lock lock(transfers_->mutex);
     transfers_->waiting = true;
-    const auto ready = [&] { return slot.done || (!held && slot.filled > used_); };
-    while (!transfers_->changed.wait_for(lock, std::chrono::milliseconds(100), ready))
+    const auto ready = [&] {
+      const bool second_may_do = slot.second != nullptr && !slot.second->error;
+      return (slot.done && (!slot.error || !second_may_do)) || (!held && slot.filled > used_) ||
+             is_overtaken(slot);
+    };
+    // A slow range gives some bytes now and then: it is looked at whenever they are used up.
+    const auto hedge = [&] {
+      if (!is_slow(slot)) return;
+      lock.unlock();
+      ask_again(slot);
+      lock.lock();
+    };
+    hedge();
+    while (!transfers_->changed.wait_for(lock, std::chrono::milliseconds(100), ready)) {
       if (options_.cancelled != nullptr && *options_.cancelled) break;
+      hedge();
+    }
     transfers_->waiting = false;
+    if (is_overtaken(slot)) {
+      go_on_with_second(slot);
+      return slot.wanted;
+    }
     if (slot.error) return tl::unexpected<Error>(*slot.error);
     if (!ready()) return cancelled_error(remote().name);
     const std::size_t filled = slot.filled.load(std::memory_order_acquire);
@@ -280,16 +354,22 @@ class RangeReader : public ObjectReader {
   // Goes on to the next slot; the buffer is used again.
   void pop() {
     Slot& slot = *slots_.front();
-    {
+    if (slot.wanted < slot.size) {
+      // Its thread may still write behind what is wanted: the buffer stays with it.
+      crc_ = base::crc32c(slot.buffer.get(), slot.wanted, crc_);
+    } else {
       // The thread that filled it may not have said so yet.
       std::unique_lock lock(transfers_->mutex);
       transfers_->changed.wait(lock, [&] { return slot.done; });
+      if (slot.second) slot.second->stop = true;
+      paces_.push_back(slot.took / static_cast<double>(slot.size));
+      if (paces_.size() > kPaces) paces_.erase(paces_.begin());
+      crc_ = base::crc32c_combine(crc_, slot.crc, slot.size);
+      spare_ = std::move(slot.buffer);
+      spare_room_ = slot.room;
     }
-    crc_ = base::crc32c_combine(crc_, slot.crc, slot.size);
-    spare_ = std::move(slot.buffer);
-    spare_room_ = slot.room;
+    used_ -= slot.wanted;
     slots_.pop_front();
-    used_ = 0;
     schedule();
   }
 
@@ -299,8 +379,10 @@ class RangeReader : public ObjectReader {
   const bool whole_;         // crc32c can be compared
   const std::shared_ptr<Transfers> transfers_;
   std::deque<std::shared_ptr<Slot>> slots_;
-  std::size_t used_ = 0;   // of the first slot
-  std::uint32_t crc_ = 0;  // of the slots before it
+  static constexpr std::size_t kPaces = 15;
+  std::vector<double> paces_;  // seconds a byte of the ranges that came last
+  std::size_t used_ = 0;       // of the first slot
+  std::uint32_t crc_ = 0;      // of the slots before it
   bool compared_ = false;
   std::unique_ptr<char[]> spare_;
   std::size_t spare_room_ = 0;

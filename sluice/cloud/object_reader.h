@@ -40,13 +40,16 @@ struct ReadOptions {
   // 0: chosen by how many readers are open: 16 MiB × 8 for one, and 512 MiB for all of a process together
   // (but at least 1 MiB × 2 each).
   std::uint64_t range_bytes = 0;
-  int ranges = 0;                                // in flight
+  int ranges = 0;          // in flight
+  double hedge_after = 2;  // seconds that the first range is waited for at least before it is asked for again
   const std::atomic<bool>* cancelled = nullptr;  // looked at while waiting, every 0.1 s
 };
 
 // Reading the whole of an object ends with a comparison of its crc32c, before its last range is handed out:
 // bytes that do not fit are kDataLoss. A content that was replaced meanwhile is kDataLoss too. Broken
-// transfers go on where they broke off. Threads: one at a time; the transfers run on threads of their own.
+// transfers go on where they broke off; what is left of a range that takes four times as long as others did
+// is asked for a second time, and comes from whichever answer is ahead. Threads: one at a time; the transfers
+// run on threads of their own.
 class ObjectReader {
  public:
   virtual ~ObjectReader() = default;

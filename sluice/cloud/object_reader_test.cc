@@ -174,6 +174,31 @@ TEST_F(ObjectReaderTest, StallsAreBrokenOff) {
   EXPECT_TRUE(*found == bytes);
 }
 
+// Two of three ranges come, one stops: what is left of it is asked for again, long before it counts as a
+// stall.
+TEST_F(ObjectReaderTest, ASlowRangeIsAskedForAgain) {
+  const std::string bytes = test::random_bytes(5'500);
+  bucket_.put("x", bytes);
+  for (const std::string slow : {"bytes=1000-1999", "bytes=3000-3999", "bytes=5000-5499"}) {
+    std::atomic<int> asked{0};
+    set_fault([&](const Request& request) -> std::optional<Reply> {
+      if (request.header("range") != slow || asked++ > 0) return std::nullopt;
+      Reply reply = bucket_(request);
+      reply.cut_after = 100;
+      reply.stall = true;
+      return reply;
+    });
+    ReadOptions options = small();
+    options.hedge_after = 0;
+    HttpOptions http = test::options_with(time_);
+    http.stall_timeout = 1e6;
+    storage_.emplace(server_.address(), Access{std::make_shared<Http>(http), anonymous_credentials(), true});
+    const auto found = test::read_all(find_object(*storage_, GsName{"b", "x"}), options);
+    ASSERT_TRUE(found) << found.error().what();
+    EXPECT_TRUE(*found == bytes) << slow;
+  }
+}
+
 // Answers that do not fit the question are errors at once.
 TEST_F(ObjectReaderTest, WrongAnswers) {
   const std::string bytes = test::random_bytes(2'500);

@@ -120,6 +120,13 @@ WebDataset& WebDataset::max_bad(double limit) {
   return *this;
 }
 
+WebDataset& WebDataset::allow_unknown_loss() {
+  Settings& settings = change();
+  settings.allow_unknown_loss = true;
+  settings.known = std::make_shared<Settings::Known>();
+  return *this;
+}
+
 WebDataset& WebDataset::carry() {
   change().remainder = Remainder::kCarry;
   return *this;

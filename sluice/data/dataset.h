@@ -140,6 +140,9 @@ class WebDataset {
   // How many bad samples of an epoch a part may leave out: a number of them from 1 on, or below 1 a share of
   // the part's samples, rounded down. Default 0.001.
   WebDataset& max_bad(double limit);
+  // Without this, a damaged shard whose samples neither an index nor sizes.json counts is an error also when
+  // bad samples are left out: nobody knows how many it has lost.
+  WebDataset& allow_unknown_loss();
 
   WebDataset& workers(int threads);                 // that decode; default: one for each core, at most 8
   WebDataset& prefetch(int batches);                // finished or in work ahead of the consumer, default 4
@@ -182,7 +185,8 @@ class WebDataset {
   Settings& change();
   void check() const;
   PartOptions part_options(const OpenOptions& options) const;
-  std::shared_ptr<const ShardFacts> facts_for(const OpenOptions& options) const;
+  std::shared_ptr<const ShardFacts> facts_for(const OpenOptions& options, bool counted) const;
+  std::string state_words(const OpenOptions& options) const;
 
   std::shared_ptr<const Settings> settings_;
 };

@@ -90,6 +90,7 @@ base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn(
     LearnOptions options;
     options.shard_size = shard_size;
     options.skip_damaged = on_error != OnError::kStop;
+    options.allow_unknown_loss = options.skip_damaged && allow_unknown_loss;
     options.cache_folder = cache_folder;
     options.cache_bytes = static_cast<std::uint64_t>(cache_bytes);
     SLUICE_TRY(ShardFacts facts, learn_shards(urls, options));
@@ -133,14 +134,14 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
   return part;
 }
 
-// The shards are counted where the order depends on it. What can be read only once is one range for one
-// part.
-std::shared_ptr<const ShardFacts> WebDataset::facts_for(const OpenOptions& options) const {
+// The shards are counted where the order depends on it, and where a state is asked for (`counted`). What can
+// be read only once is one range for one part.
+std::shared_ptr<const ShardFacts> WebDataset::facts_for(const OpenOptions& options, bool counted) const {
   const auto shards = urls();
   const bool again = std::all_of(shards.begin(), shards.end(), can_be_read_again);
   const bool needed = settings_->shuffle || options.parts > 1 || settings_->original_workers > 0 ||
                       remainder() == Remainder::kCarry;
-  if (again && (needed || options.skip_batches > 0 || settings_->on_error != OnError::kStop))
+  if (again && (counted || needed || options.skip_batches > 0 || settings_->on_error != OnError::kStop))
     return base::value_or_throw(settings_->learn(shards));
   if (options.parts > 1 || settings_->original_workers > 0 || remainder() == Remainder::kCarry)
     misuse(
@@ -165,7 +166,7 @@ std::unique_ptr<Stream> WebDataset::open(const OpenOptions& options) const {
   stream.read->urls = urls();
   stream.read->source.cache_folder = settings_->cache_folder;
   stream.read->source.cache_bytes = static_cast<std::uint64_t>(settings_->cache_bytes);
-  stream.read->facts = facts_for(options);
+  stream.read->facts = facts_for(options, /*counted=*/false);
   stream.read->wanted = wanted_members(settings_->decode);
   stream.read->on_error = settings_->on_error;
   stream.decode = settings_->decode;
@@ -173,7 +174,7 @@ std::unique_ptr<Stream> WebDataset::open(const OpenOptions& options) const {
   stream.decode.epoch = options.epoch;
   stream.maps = settings_->maps;
   stream.max_bad = bad_limit(settings_->max_bad, stream.part, stream.read->facts.get());
-  stream.state = describe(stream.part, stream.read->facts.get());
+  stream.state = [dataset = *this, options] { return dataset.state_words(options); };
   stream.workers = settings_->workers > 0
                        ? settings_->workers
                        : static_cast<int>(std::min<std::size_t>(8, base::available_processors()));
@@ -182,9 +183,12 @@ std::unique_ptr<Stream> WebDataset::open(const OpenOptions& options) const {
   return std::make_unique<PipelineStream>(std::move(stream));
 }
 
+std::string WebDataset::state_words(const OpenOptions& options) const {
+  return describe(part_options(options), facts_for(options, /*counted=*/true).get());
+}
+
 std::string WebDataset::state(const OpenOptions& options) const {
-  return base::str(describe(part_options(options), facts_for(options).get()),
-                   " batches=", options.skip_batches);
+  return base::str(state_words(options), " batches=", options.skip_batches);
 }
 
 std::unique_ptr<Stream> WebDataset::resume(const std::string& state, const OpenOptions& options) const {

@@ -44,6 +44,7 @@ struct WebDataset::Settings {
   std::int64_t original_workers = 0, original_samples = 0;
   OnError on_error = OnError::kStop;
   double max_bad = 0.001;
+  bool allow_unknown_loss = false;
   std::string cache_folder;
   std::int64_t cache_bytes = 0;
   int workers = 0, prefetch = 4;

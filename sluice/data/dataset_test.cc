@@ -10,68 +10,13 @@
 #include <mutex>
 #include <set>
 
-#include "sluice/data/decode/image.h"
-#include "sluice/data/shards/shard_index.h"
-#include "sluice/data/test_support.h"
+#include "sluice/data/test_dataset.h"
 
 namespace sluice::data {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string png_of(int value) {
-  Pixels pixels{4, 4, 3, std::vector<std::uint8_t>(48)};
-  for (std::size_t i = 0; i < 48; ++i)
-    pixels.bytes[i] = static_cast<std::uint8_t>(value + static_cast<int>(i));
-  return *encode_png(pixels);
-}
-
-// Shards s-0.tar … with `each` samples; keys and labels count on through the shards.
-class DatasetTest : public ::testing::Test {
- protected:
-  std::string shards(int count, int each, const test::Members& extra = {}) {
-    int next = 0;
-    for (int shard = 0; shard < count; ++shard) {
-      test::Members members;
-      for (int i = 0; i < each; ++i, ++next) {
-        const std::string key = "k" + std::to_string(1000 + next);
-        members.emplace_back(key + ".png", png_of(next));
-        members.emplace_back(key + ".cls", std::to_string(next % 10));
-      }
-      if (shard + 1 == count) members.insert(members.end(), extra.begin(), extra.end());
-      folder_.write("s-" + std::to_string(shard) + ".tar", test::archive(members));
-    }
-    return folder_.path("s-{0.." + std::to_string(count - 1) + "}.tar");
-  }
-
-  static WebDataset dataset(const std::string& urls) {
-    return WebDataset(urls).images("jpg;png").labels("cls").batch(8);
-  }
-
-  static std::vector<Batch> all(Stream& stream) {
-    std::vector<Batch> batches;
-    while (auto batch = stream.next()) batches.push_back(std::move(*batch));
-    return batches;
-  }
-  static std::vector<std::string> keys(const std::vector<Batch>& batches) {
-    std::vector<std::string> result;
-    for (const Batch& batch : batches) result.insert(result.end(), batch.keys.begin(), batch.keys.end());
-    return result;
-  }
-  // Keys, pixels and labels of an epoch in one string.
-  static std::string everything(Stream& stream) {
-    std::string text;
-    for (const Batch& batch : all(stream)) {
-      text += base::join(batch.keys, ",") + "|";
-      text.append(batch.image.data<char>(), batch.image.bytes());
-      text.append(batch.label.data<char>(), batch.label.bytes());
-    }
-    return text;
-  }
-
-  test::Folder folder_;
-};
 
 TEST_F(DatasetTest, HandsOutEverySampleInOrder) {
   const WebDataset data = dataset(shards(3, 7));
@@ -306,51 +251,6 @@ TEST_F(DatasetTest, AStateGoesOnWithOtherWorkersAndParts) {
   EXPECT_THAT(test::thrown([&] { dataset(shards(7, 30)).shuffle(60).batch(4).seed(3).resume(state, two); }),
               HasSubstr("samples is 210 now and was 217; shards is"));
   EXPECT_THAT(test::thrown([&] { data.resume("nonsense", two); }), HasSubstr("no number 'epoch'"));
-}
-
-TEST_F(DatasetTest, BadSamplesAreLeftOutWithinABudget) {
-  const std::string urls = shards(2, 10, {{"x.png", "broken"}, {"x.cls", "1"}});
-  const WebDataset data = dataset(urls).on_error(OnError::kSkip).max_bad(1);
-  const auto stream = data.open();
-  const auto batches = all(*stream);
-  ASSERT_EQ(batches.size(), 3u);
-  EXPECT_EQ(stream->statistics().bad, 1);
-  EXPECT_EQ(batches[2].size(), 5);
-  EXPECT_THAT(batches[2].keys, ElementsAre("k1016", "k1017", "k1018", "k1019", "k1019"));
-  const auto padded = all(*WebDataset(data).pad().open());
-  EXPECT_EQ(padded[2].count, 4);
-  EXPECT_FALSE(padded[2].mask.data<bool>()[4]);
-  EXPECT_THAT(test::thrown([&] { all(*WebDataset(data).max_bad(0).open()); }),
-              HasSubstr("more than 0 bad samples in this epoch"));
-  EXPECT_THAT(test::thrown([&] { all(*WebDataset(data).max_bad(0.04).open()); }),
-              HasSubstr("more than 0 bad"));
-  EXPECT_EQ(all(*WebDataset(data).max_bad(0.05).open()).size(), 3u);
-}
-
-// A shard that is lost on one host: the others get what they would have got.
-TEST_F(DatasetTest, ALostShardDoesNotChangeWhatOthersGet) {
-  const std::string urls = shards(4, 16);
-  for (const std::string& url : WebDataset(urls).urls()) ASSERT_TRUE(write_index(url, *index_shard(url)));
-  const WebDataset data = dataset(urls).shuffle(8).seed(2).batch(4).on_error(OnError::kSkip).max_bad(16);
-  const auto open = [&](std::int64_t part) { return WebDataset(data).interleave(8).open(1, part, 2); };
-  const auto before = keys(all(*open(0)));
-  const auto batches = all(*open(1));
-  folder_.write("s-2.tar", "lost");
-  std::int64_t bad = 0;
-  for (std::int64_t part = 0; part < 2; ++part) {
-    const auto stream = open(part);
-    const auto after = all(*stream);
-    EXPECT_EQ(after.size(), batches.size());
-    bad += stream->statistics().bad;
-    const auto& whole = part == 0 ? before : keys(batches);
-    const auto found = keys(after);
-    ASSERT_EQ(found.size(), whole.size());
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      if (whole[i] >= "k1032" && whole[i] < "k1048") continue;  // of the lost shard
-      EXPECT_EQ(found[i], whole[i]);
-    }
-  }
-  EXPECT_EQ(bad, 16);
 }
 
 TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {

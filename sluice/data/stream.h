@@ -21,6 +21,7 @@ class Stream {
   virtual std::optional<Batch> next() = 0;
   // Where the stream stands after the last next(), as a line of text, for WebDataset::resume(): epoch, number
   // of batches, and what the order depends on. Nothing else is needed: it is small, and equal on all parts.
+  // Throws where the samples of the shards must be counted for it and cannot be.
   virtual std::string state() const = 0;
   virtual Statistics statistics() const = 0;
 };

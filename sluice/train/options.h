@@ -34,6 +34,9 @@ struct TrainOptions {
   int64_t shard_size = 0;                  // samples in each training shard; 0: counted
   OnError on_error = OnError::kStop;       // of shards and samples
   std::string max_bad = "0.1%";            // bad samples of an epoch that are left out at most
+  bool allow_unknown_loss = false;         // damaged shards may lose samples that nobody counts
+  int64_t max_sample = 1024;               // that a sample's members and decoding may claim [MiB]
+  int64_t max_pixels = 100;                // of an image [millions]
   int64_t prefetch = 256;                  // batches ahead on the host [MiB]
   std::string cache;                       // folder that keeps remote shards; empty: none
   int64_t cache_size = 100;                // of them at most [GiB]

@@ -2,9 +2,13 @@
 //
 //   fuzz_x CORPUS [INPUTS [SEED]]     input number n depends on SEED, n and the corpus alone
 //
+// An input may take a minute, and the process 2 GiB of memory: more is a failure.
+//
 // An input that makes the target fail is written to crash-x in the current folder: `fuzz_x crash-x` runs it
 // alone.
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -38,11 +42,31 @@ void on_abort(int) {
   std::_Exit(1);
 }
 
+constexpr unsigned kSeconds = 60;   // for one input
+constexpr long kMemory = 2L << 20;  // KiB
+
+void on_alarm(int) {
+  std::fprintf(stderr, "it takes more than %u s\n", kSeconds);
+  on_abort(0);
+}
+
+// The peak only grows: the first input behind which it is too high is the one that took it there.
+void check_memory() {
+  rusage used{};
+  if (getrusage(RUSAGE_SELF, &used) != 0 || used.ru_maxrss <= kMemory) return;
+  std::fprintf(stderr, "it takes %ld MiB of memory: expected at most %ld\n", used.ru_maxrss >> 10,
+               kMemory >> 10);
+  on_abort(0);
+}
+
 void run(std::string input) {
   current = std::move(input);
+  alarm(kSeconds);
   // A copy of exactly this size, so that a read beyond its end is seen.
   const std::vector<std::uint8_t> bytes(current.begin(), current.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  alarm(0);
+  check_memory();
 }
 
 std::string piece_of(const std::string& bytes, sluice::base::Random& random) {
@@ -104,6 +128,7 @@ int main(int argc, char** argv) {
   }
   crash_file = "crash-" + std::filesystem::path(argv[0]).filename().string();
   signal(SIGABRT, on_abort);
+  signal(SIGALRM, on_alarm);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_input);
   const auto corpus = read_corpus(argv[1]);
   if (corpus.empty()) {

@@ -89,6 +89,7 @@ class Cat {
         SLUICE_TRY(const bool found, reader.next(sample));
         if (!found) break;
         if (!wanted(sample) || to_skip-- > 0) continue;
+        if (sample.failed) return tl::unexpected<Error>(*sample.failed);
         --left_;
         SLUICE_OK(show(sample));
       }
@@ -162,6 +163,7 @@ Verb cat_verb() {
             app.add_option("SHARDS", options->shards, kShardsHelp)->required();
             app.add_option("--key", options->keys, "The sample with this key (may be repeated)")
                 ->allow_extra_args(false);
+            add_memory_flags(app);
             app.add_option("--skip", options->skip, "Samples passed over first")
                 ->check(CLI::NonNegativeNumber);
             app.add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")

@@ -39,6 +39,9 @@ class Progress {
 // A verb's body with the exit status 0, or 1 with the error on standard error.
 std::function<int()> guarded(std::string verb, std::function<base::Status()> body);
 
+// --max-sample and --max-pixels, for verbs that read or decode samples.
+void add_memory_flags(CLI::App& app);
+
 // The shards that the arguments stand for.
 base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::string>& arguments);
 

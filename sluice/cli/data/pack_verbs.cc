@@ -64,6 +64,7 @@ Verb pack_verb() {
                            "Shards written at a time (0: one for each core)")
                 ->check(CLI::NonNegativeNumber)
                 ->capture_default_str();
+            add_memory_flags(app);
             app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
           },
       .run = guarded("pack", [options]() -> base::Status {

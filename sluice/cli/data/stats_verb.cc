@@ -98,6 +98,7 @@ Verb stats_verb() {
                                "Shards read at a time (0: one for each core)")
                     ->check(CLI::NonNegativeNumber)
                     ->capture_default_str();
+                add_memory_flags(app);
                 app.add_flag("--json", flags->json, "One JSON document instead of lines");
               },
           .run = guarded("stats", [flags]() -> base::Status {

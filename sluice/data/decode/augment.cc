@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sluice/data/decode/resize.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -12,10 +13,14 @@ std::int64_t below(base::Random& random, std::int64_t bound) {
   return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(bound)));
 }
 
-Pixels resize_shorter(const Pixels& pixels, std::int64_t size) {
+// A long strip grows by its shorter side.
+base::Result<Pixels> resize_shorter(const Pixels& pixels, std::int64_t size) {
   const std::int64_t shorter = std::min(pixels.height, pixels.width);
-  return resize_bilinear(pixels, std::max<std::int64_t>(1, pixels.height * size / shorter),
-                         std::max<std::int64_t>(1, pixels.width * size / shorter));
+  const std::int64_t height = std::max<std::int64_t>(1, pixels.height * size / shorter),
+                     width = std::max<std::int64_t>(1, pixels.width * size / shorter);
+  SLUICE_OK(check_pixels(width, height));
+  SLUICE_OK(claim_memory(static_cast<std::uint64_t>(height * width * pixels.channels), "a resized image"));
+  return resize_bilinear(pixels, height, width);
 }
 
 // Halves are rounded to even, as torchvision's Python rounds them; a small image gets a border of zeros.

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "sluice/base/random.h"
+#include "sluice/data/decode/nested.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/decode/npz.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -40,7 +41,9 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
                       plan.levels.size() / 256, ", as many as normalize_on_host() has means");
   std::vector<std::int64_t> shape{pixels.height, pixels.width, pixels.channels};
   if (spec.channels_first) shape = {pixels.channels, pixels.height, pixels.width};
-  Array array(spec.real || normalized ? ElementType::kFloat32 : ElementType::kUint8, shape);
+  const ElementType type = spec.real || normalized ? ElementType::kFloat32 : ElementType::kUint8;
+  SLUICE_OK(claim_memory(pixels.bytes.size() * size_of(type), "an image"));
+  Array array(type, shape);
   if (normalized) {
     place(pixels, spec.channels_first, array.data<float>(), [&](std::int64_t c, std::uint8_t level) {
       return plan.levels[static_cast<std::size_t>(c * 256 + level)];
@@ -65,27 +68,6 @@ base::Result<Value> decode_image_field(std::string_view bytes, const RawSample& 
   auto value = finished(pixels, plan);
   keep_pixel_memory(std::move(pixels.bytes));
   return value;
-}
-
-base::Result<Value> decode_json(std::string_view bytes) {
-  try {
-    const auto parsed = nlohmann::json::parse(bytes);
-    static_cast<void>(parsed);
-  } catch (const nlohmann::json::exception& error) {
-    return base::fail(Code::kDataLoss, "not valid JSON: ", error.what());
-  }
-  return Value(std::string(bytes));
-}
-
-base::Result<Value> decode_packed(std::string_view bytes, Format format) {
-  const char* const name = format == Format::kCbor ? "CBOR" : "MessagePack";
-  try {
-    return Value(
-        (format == Format::kCbor ? nlohmann::json::from_cbor(bytes) : nlohmann::json::from_msgpack(bytes))
-            .dump());
-  } catch (const nlohmann::json::exception& error) {
-    return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
-  }
 }
 
 base::Result<Value> decode_by(const Decoder& decoder, std::string_view bytes) {
@@ -127,8 +109,10 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
       return Value(std::move(arrays));
     }
     case Format::kMsgpack:
-    case Format::kCbor:
-      return decode_packed(bytes, format);
+    case Format::kCbor: {
+      SLUICE_TRY(std::string text, json_of_packed(bytes, format));
+      return Value(std::move(text));
+    }
     case Format::kPython:
       return base::fail(Code::kUnimplemented,
                         "only Python reads this format: store npy, json or msgpack instead, or give the ",
@@ -137,7 +121,8 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
       if (!is_utf8(bytes)) return base::fail(Code::kDataLoss, "expected UTF-8 text, found other bytes");
       return Value(std::string(bytes));
     case Format::kJson:
-      return decode_json(bytes);
+      SLUICE_OK(check_json(bytes));
+      return Value(std::string(bytes));
     case Format::kBytes:
       break;
   }
@@ -158,6 +143,16 @@ base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan
   if (!base::ends_with(field.extension, ".gz")) return decode(field.bytes);
   SLUICE_TRY(const std::string unpacked, gunzip(field.member, field.bytes));
   return decode(unpacked);
+}
+
+// Memory that the machine does not give is an error of the member, too.
+base::Result<Value> decode_within_memory(const Field& field, const FieldPlan& field_plan,
+                                         const RawSample& raw, const DecodePlan& plan) {
+  try {
+    return decode_field(field, field_plan, raw, plan);
+  } catch (const std::bad_alloc&) {
+    return base::fail(Code::kResourceExhausted, "no memory to decode its ", field.bytes.size(), " bytes");
+  }
 }
 
 base::Status check_label(const Value& value, const DecodePlan& plan) {
@@ -196,13 +191,14 @@ std::vector<float> normalized_levels(const std::vector<float>& mean, const std::
 }
 
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {
+  const SampleMemory memory;
   Sample sample{raw.key, *raw.shard, {}};
   sample.fields.reserve(plan.fields.size());
   bool label_seen = false;
   for (const FieldPlan& field_plan : plan.fields) {
     const Field* field = find_field(raw, field_plan);
     if (field == nullptr) return missing_field(raw, field_plan);
-    auto value = decode_field(*field, field_plan, raw, plan);
+    auto value = decode_within_memory(*field, field_plan, raw, plan);
     const auto here = [&] {
       return base::str(*raw.shard, ": member ", field->member, " (header at byte ", field->offset, ")");
     };

@@ -51,7 +51,7 @@ inline std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
 
 // Decoders of one format each. Grey is the luma of RGB; alpha is 255 where the file has none; 16-bit samples
 // keep their upper byte; a palette is looked up. A damaged or cut-off file is an error with the decoder's
-// reason (not with a name: the caller knows it). Images of more than kMaxPixels are refused.
+// reason (not with a name: the caller knows it). What is larger than memory.h allows is refused.
 base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model);
 // Only the part that `choose` names when it is told the image's height and width, resized to height × width
 // as resize_bilinear does it. The same pixels as decode, crop, resize; but a part of at least twice the new
@@ -63,7 +63,6 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
 base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model);
 base::Result<Pixels> decode_pnm(std::string_view bytes, ColorModel model);  // P1 … P6
 base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model);
-inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 
 bool is_jpeg(std::string_view bytes);  // by its first bytes
 

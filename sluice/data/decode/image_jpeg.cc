@@ -3,12 +3,14 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 // jpeglib.h needs cstdio before it.
 #include <jerror.h>
 #include <jpeglib.h>
 
 #include "sluice/data/decode/image.h"
 #include "sluice/data/decode/resize.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -39,6 +41,15 @@ void jpeg_message(j_common_ptr info, int level) {
 
 void jpeg_silent(j_common_ptr) {}
 
+// Each scan of a progressive file costs the time of a whole image; real ones have about ten.
+void jpeg_limit_scans(j_common_ptr info) {
+  constexpr int kMaxScans = 500;
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  std::snprintf(errors->message, JMSG_LENGTH_MAX, "it has more than %d scans", kMaxScans);
+  std::longjmp(errors->escape, 1);
+}
+
 // The tables that libjpeg-turbo takes for files without Huffman tables of their own (frames of Motion JPEG).
 struct JpegDefaults {
   jpeg_compress_struct info{};
@@ -60,6 +71,7 @@ struct JpegDefaults {
 struct JpegReader {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
+  jpeg_progress_mgr progress{};
   std::vector<std::uint8_t> unaligned_row;
 
   JpegReader() {
@@ -68,6 +80,8 @@ struct JpegReader {
     errors.manager.emit_message = jpeg_message;
     errors.manager.output_message = jpeg_silent;
     jpeg_create_decompress(&info);
+    progress.progress_monitor = jpeg_limit_scans;
+    info.progress = &progress;
     auto* common = reinterpret_cast<j_common_ptr>(&info);
     for (int i = 0; i < NUM_QUANT_TBLS; ++i) info.quant_tbl_ptrs[i] = jpeg_alloc_quant_table(common);
     for (int i = 0; i < NUM_HUFF_TBLS; ++i) {
@@ -153,15 +167,27 @@ struct JpegWork {
   Region region;                       // of the image
   Region read;                         // what pixels hold, of the image as it is scaled
   int reduction = 1;
+  std::optional<Error> refused;  // for its size
 };
 
-bool jpeg_begin(JpegReader& reader, const JpegWork& work) {
+// Its pixels, and all coefficients where these come in several scans.
+base::Status jpeg_claim(jpeg_decompress_struct& info) {
+  SLUICE_OK(check_pixels(info.image_width, info.image_height));
+  const std::uint64_t area = std::uint64_t{info.image_width} * info.image_height;
+  std::uint64_t bytes = area * (info.num_components == 4 ? 4 : 3);
+  if (jpeg_has_multiple_scans(&info))
+    for (int i = 0; i < info.num_components; ++i)
+      bytes += std::uint64_t{info.comp_info[i].width_in_blocks} * info.comp_info[i].height_in_blocks *
+               sizeof(JBLOCK);
+  return claim_memory(bytes, "the pixels and coefficients of a JPEG");
+}
+
+bool jpeg_begin(JpegReader& reader, JpegWork& work) {
   auto& info = reader.info;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(work.bytes.data()), work.bytes.size());
   jpeg_read_header(&info, TRUE);
-  if (static_cast<std::int64_t>(info.image_width) * info.image_height > kMaxPixels) {
-    std::snprintf(reader.errors.message, JMSG_LENGTH_MAX, "%u × %u pixels are too many", info.image_width,
-                  info.image_height);
+  if (const auto status = jpeg_claim(info); !status) {
+    work.refused = status.error();
     return false;
   }
   if (reader.lacks_table()) {
@@ -236,7 +262,8 @@ bool jpeg_read_region(JpegReader& reader, JpegWork& work) {
 // Whether the rest can be left unread: a file that was cut off has no end marker.
 bool jpeg_has_end(std::string_view bytes) { return base::ends_with(bytes, "\xff\xd9"); }
 
-tl::unexpected<Error> jpeg_error(const JpegReader& reader) {
+tl::unexpected<Error> jpeg_error(const JpegReader& reader, const JpegWork& work) {
+  if (work.refused) return tl::unexpected<Error>(*work.refused);
   return base::fail(Code::kDataLoss, "not a sound JPEG: ", reader.errors.message);
 }
 
@@ -266,7 +293,7 @@ base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model) {
   JpegReader& reader = jpeg_reader();
   JpegWork work;
   work.bytes = bytes;
-  if (!jpeg_read(reader, work)) return jpeg_error(reader);
+  if (!jpeg_read(reader, work)) return jpeg_error(reader, work);
   jpeg_finish(reader, work.pixels);
   return convert_rgb(std::move(work.pixels), model);
 }
@@ -284,7 +311,7 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
   work.choose = &choose;
   work.height = height;
   work.width = width;
-  if (!jpeg_read_region(reader, work)) return jpeg_error(reader);
+  if (!jpeg_read_region(reader, work)) return jpeg_error(reader, work);
   jpeg_finish(reader, work.pixels);
   if (model == ColorModel::kGray) work.pixels = convert_rgb(std::move(work.pixels), model);
   Pixels result = jpeg_resized(work);

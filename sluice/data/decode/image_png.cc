@@ -5,9 +5,13 @@
 #include <memory>
 
 #include "sluice/data/decode/png_fast.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
+
+// Of texts and profiles, which may be packed: one, and all of a file.
+constexpr std::size_t kMaxChunk = std::size_t{16} << 20, kMaxChunks = std::size_t{64} << 20;
 
 using Context = std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)>;
 
@@ -21,16 +25,16 @@ base::Result<Pixels> decode_png_general(std::string_view bytes, ColorModel model
   const Context context(spng_ctx_new(0), &spng_ctx_free);
   if (!context) return base::fail(Code::kResourceExhausted, "no memory to decode a PNG");
   spng_ihdr header{};
+  if (int status = spng_set_chunk_limits(context.get(), kMaxChunk, kMaxChunks)) return png_error(status);
   if (int status = spng_set_png_buffer(context.get(), bytes.data(), bytes.size())) return png_error(status);
   if (int status = spng_get_ihdr(context.get(), &header)) return png_error(status);
-  if (static_cast<std::int64_t>(header.width) * header.height > kMaxPixels)
-    return base::fail(Code::kDataLoss, "not a sound PNG: ", header.width, " × ", header.height,
-                      " pixels are too many");
+  SLUICE_OK(check_pixels(header.width, header.height));
   const bool alpha = model == ColorModel::kRgba;
   Pixels pixels{header.height, header.width, alpha ? 4 : 3, {}};
   std::size_t size = 0;
   const int format = alpha ? SPNG_FMT_RGBA8 : SPNG_FMT_RGB8;
   if (int status = spng_decoded_image_size(context.get(), format, &size)) return png_error(status);
+  SLUICE_OK(claim_memory(size, "the pixels of a PNG"));
   pixels.bytes.resize(size);
   const int flags = alpha ? SPNG_DECODE_TRNS : 0;
   if (int status = spng_decode_image(context.get(), pixels.bytes.data(), size, format, flags))

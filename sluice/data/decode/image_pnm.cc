@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "sluice/data/decode/image.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -114,12 +115,14 @@ base::Result<Pixels> decode_pnm(std::string_view bytes, ColorModel model) {
   }
   if (header.width == 0 || header.height == 0 || header.maximum == 0)
     return pnm_error("a width, height or maximum of zero");
-  if (header.width * header.height > kMaxPixels) return pnm_error("too many pixels");
+  SLUICE_OK(check_pixels(header.width, header.height));
   header.channels = header.kind == 3 || header.kind == 6 ? 3 : 1;
   // Text needs a character a sample at least: a false header must not claim memory for nothing.
   const std::int64_t count = header.width * header.height * header.channels;
   if (header.kind != 4 && count > static_cast<std::int64_t>(bytes.size()))
     return pnm_error(base::str("cut off: expected ", count, " samples, found ", bytes.size(), " bytes"));
+  SLUICE_OK(
+      claim_memory(static_cast<std::uint64_t>(header.width * header.height) * 4, "the pixels of a PNM"));
   std::vector<std::uint8_t> samples(static_cast<std::size_t>(count));
   if (header.kind <= 3) {
     SLUICE_OK(pnm_read_text(text, header, samples));

@@ -2,6 +2,7 @@
 #include <webp/decode.h>
 
 #include "sluice/data/decode/image.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 
@@ -14,12 +15,12 @@ base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model) {
                       status == VP8_STATUS_NOT_ENOUGH_DATA ? "it is cut off" : "its header is damaged");
   if (features.has_animation != 0)
     return base::fail(Code::kUnimplemented, "an animated WebP: expected one image");
-  if (static_cast<std::int64_t>(features.width) * features.height > kMaxPixels)
-    return base::fail(Code::kDataLoss, "not a sound WebP: ", features.width, " × ", features.height,
-                      " pixels are too many");
+  SLUICE_OK(check_pixels(features.width, features.height));
   const bool alpha = model == ColorModel::kRgba;
   Pixels pixels{features.height, features.width, alpha ? 4 : 3, {}};
-  pixels.bytes.resize(static_cast<std::size_t>(pixels.height * pixels.width * pixels.channels));
+  const auto size = static_cast<std::size_t>(pixels.height * pixels.width * pixels.channels);
+  SLUICE_OK(claim_memory(size, "the pixels of a WebP"));
+  pixels.bytes.resize(size);
   const int stride = features.width * static_cast<int>(pixels.channels);
   const auto* done = (alpha ? WebPDecodeRGBAInto : WebPDecodeRGBInto)(data, bytes.size(), pixels.bytes.data(),
                                                                       pixels.bytes.size(), stride);

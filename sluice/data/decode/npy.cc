@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "sluice/data/memory.h"
+
 namespace sluice::data {
 namespace {
 
@@ -93,6 +95,7 @@ base::Result<Array> parse_npy(std::string_view bytes) {
       return npy_error("its shape is too large");
   if (payload.size() != need)
     return npy_error(base::str("its shape ", *extents, " needs ", need, " bytes, found ", payload.size()));
+  SLUICE_OK(claim_memory(need, "an array"));
   Array array(*type, *shape);
   std::memcpy(array.data<void>(), payload.data(), need);
   return array;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sluice/data/decode/npy.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -39,6 +40,7 @@ base::Result<std::string> unpack(const Entry& entry, std::string_view bytes) {
   const std::string_view packed = bytes.substr(start, entry.packed);
   // Deflate packs at most 1032 bytes into one: a false size must not claim memory for nothing.
   if (entry.size / 1032 > entry.packed) return npz_error(entry.name + " cannot be as large as it says");
+  SLUICE_OK(claim_memory(entry.size, "an npz member"));
   std::string plain(entry.size, '\0');
   if (entry.method == 0 && entry.packed == entry.size) {
     plain = packed;

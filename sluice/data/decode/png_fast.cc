@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/data/decode/png_filter.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -76,7 +77,7 @@ bool read_header(const Chunk& chunk, PngImage& image) {
   if (width == 0 || height == 0 || width > 1u << 28 || height > 1u << 28) return false;
   image.width = width;
   image.height = height;
-  if (image.width * image.height > kMaxPixels) return false;
+  if (!check_pixels(image.width, image.height)) return false;
   const Byte* rest = chunk.data + 8;  // depth, colour, compression, filter, interlace
   image.color = rest[1];
   static constexpr std::size_t kPixelBytes[] = {1, 0, 3, 1, 2, 0, 4};
@@ -140,7 +141,7 @@ bool inflate_rows(const PngImage& image, Scratch& scratch) {
   const std::size_t stride = static_cast<std::size_t>(image.width) * image.pixel;
   const std::size_t need = (stride + 1) * static_cast<std::size_t>(image.height);
   // Deflate packs at most 1032 bytes into one: a false header must not claim memory for nothing.
-  if (need / 1032 > image.packed_size) return false;
+  if (need / 1032 > image.packed_size || !claim_memory(need, "the rows of a PNG")) return false;
   if (scratch.raw.size() < need + kPngFilterSlack) scratch.raw.resize(need + kPngFilterSlack);
   if (scratch.zeros.size() < stride + kPngFilterSlack) scratch.zeros.resize(stride + kPngFilterSlack);
   std::size_t used = 0;
@@ -201,6 +202,7 @@ std::optional<Pixels> decode_png_fast(std::string_view bytes, ColorModel model) 
   const auto channels = static_cast<std::int64_t>(model);
   Pixels pixels{image.height, image.width, channels, {}};
   const auto area = static_cast<std::size_t>(image.height * image.width);
+  if (!claim_memory(area * static_cast<std::size_t>(channels), "the pixels of a PNG")) return std::nullopt;
   pixels.bytes = pixel_memory(area * static_cast<std::size_t>(channels));
   const bool direct =
       image.color != 3 && image.color != 4 && image.pixel == static_cast<std::size_t>(channels);

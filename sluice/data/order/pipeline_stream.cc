@@ -334,8 +334,9 @@ std::optional<Batch> PipelineStream::next() {
 }
 
 std::string PipelineStream::state() const {
+  const std::string words = options_.state();
   std::lock_guard lock(mutex_);
-  return base::str(options_.state, " batches=", options_.part.skip_batches + statistics_.batches);
+  return base::str(words, " batches=", options_.part.skip_batches + statistics_.batches);
 }
 
 Statistics PipelineStream::statistics() const {

@@ -24,8 +24,8 @@ struct StreamOptions {
   PartOptions part;
   DecodePlan decode;
   std::vector<std::function<void(Sample&)>> maps;
-  std::int64_t max_bad = 0;  // samples
-  std::string state;         // what state() gives, but for the number of batches
+  std::int64_t max_bad = 0;            // samples
+  std::function<std::string()> state;  // what state() gives, but for the number of batches
   int workers = 1, prefetch = 4;
   std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/log.h"
 
 namespace sluice::data {
 namespace {
@@ -130,7 +131,7 @@ base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
     base::Status status = try_read(in_shard, sample);
     if (!status && settings_.on_error == OnError::kRetry) status = retry(std::move(status), in_shard, sample);
     if (status) return {};
-    if (settings_.on_error == OnError::kStop || status.error().code() == Code::kCancelled) return status;
+    if (is_final(status.error())) return status;
     const bool opened = shard_ != nullptr;
     shard_.reset();
     sample = RawSample{};
@@ -145,6 +146,12 @@ base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
   return {};
 }
 
+// Whether no policy goes on. More samples than are known of (kFailedPrecondition) would be lost uncounted.
+bool RangeReader::is_final(const Error& error) const {
+  return settings_.on_error == OnError::kStop || error.code() == Code::kCancelled ||
+         error.code() == Code::kFailedPrecondition;
+}
+
 base::Status RangeReader::retry(base::Status status, std::int64_t in_shard, RawSample& sample) {
   for (const double seconds : settings_.pauses) {
     if (status || status.error().code() == Code::kCancelled || !pause(settings_, seconds)) break;
@@ -155,6 +162,14 @@ base::Status RangeReader::retry(base::Status status, std::int64_t in_shard, RawS
 }
 
 base::Status RangeReader::try_read(std::int64_t in_shard, RawSample& sample) {
+  try {
+    return read_sample(in_shard, sample);
+  } catch (const std::bad_alloc&) {
+    return base::fail(Code::kResourceExhausted, url(), ": no memory to read its sample ", in_shard);
+  }
+}
+
+base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) {
   if (!shard_) SLUICE_OK(open(in_shard));
   const std::int64_t expected = settings_.facts->sizes[segment().shard];
   while (at_ <= in_shard) {
@@ -166,7 +181,11 @@ base::Status RangeReader::try_read(std::int64_t in_shard, RawSample& sample) {
     ++at_;
   }
   if (in_shard + 1 < segment().first + segment().count) return {};
-  if (!limited()) SLUICE_OK(expect_end());
+  if (!limited()) {
+    const auto end = expect_end();
+    if (!end && is_final(end.error())) return end;
+    if (!end) base::warn(end.error().what(), "; its ", expected, " samples came before this");
+  }
   shard_.reset();
   ++settings_.shards;
   return {};
@@ -182,7 +201,7 @@ base::Status RangeReader::expect_end() {
   RawSample more;
   SLUICE_TRY(const bool found, advance(more, false));
   if (!found) return {};
-  return base::fail(Code::kDataLoss, url(), ": it has more than the ", at_,
+  return base::fail(Code::kFailedPrecondition, url(), ": it has more than the ", at_,
                     " samples that its index, sizes.json or the given size says: make the index again with "
                     "'sluice data index'");
 }

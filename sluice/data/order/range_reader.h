@@ -63,6 +63,8 @@ class RangeReader {
   base::Result<bool> read_next(RawSample& sample);
   base::Status read_at(std::int64_t number, RawSample& sample);
   base::Status try_read(std::int64_t in_shard, RawSample& sample);
+  base::Status read_sample(std::int64_t in_shard, RawSample& sample);
+  bool is_final(const Error& error) const;
   base::Status open(std::int64_t in_shard);
   base::Status expect_end();
   base::Result<bool> advance(RawSample& sample, bool wanted);

@@ -126,20 +126,33 @@ TEST_F(RangeReaderTest, BadSamplesKeepTheirPlaces) {
       std::string error;
       const Keys keys = read(options(1), &error);
       if (policy == OnError::kStop) {
-        // A sample ends where the header of the next begins, so k06 is not known to be whole.
-        EXPECT_EQ(keys.size(), 12u);
+        EXPECT_EQ(keys.size(), 13u);
         EXPECT_THAT(error, HasSubstr("s0.tar: damaged: the header at byte 25088"));
         continue;
       }
       EXPECT_EQ(error, "");
       ASSERT_EQ(keys.size(), 19u);
-      EXPECT_EQ(keys[11], "k05");
-      EXPECT_EQ(keys[12], "bad");
+      EXPECT_EQ(keys[12], "k06");
+      EXPECT_EQ(keys[13], "bad");
       EXPECT_EQ(keys[14], index ? "k08" : "bad");
       EXPECT_EQ(keys[15], index ? "k09" : "bad");
       EXPECT_EQ(keys[16], "k10");
     }
   }
+}
+
+// With an index that says 9, a tenth sample would be lost uncounted: no policy goes on.
+TEST_F(RangeReaderTest, MoreSamplesThanAreKnownOfAreNeverSkipped) {
+  write(1, false);
+  auto facts = *settings_.facts;
+  facts.sizes[0] = 9;
+  settings_.facts = std::make_shared<const ShardFacts>(facts);
+  settings_.on_error = OnError::kSkip;
+  auto range = options(1);
+  range.segments = {{0, 0, 9}};
+  std::string error;
+  read(std::move(range), &error);
+  EXPECT_THAT(error, HasSubstr("it has more than the 9 samples"));
 }
 
 // The shard is put back while the reader pauses for the second time: the third attempt finds it whole.

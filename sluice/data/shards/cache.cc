@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
 #include "sluice/base/sha256.h"
 
@@ -67,6 +68,26 @@ int reserve(int descriptor, std::uint64_t size) {
 
 CachedFile::~CachedFile() { ::close(descriptor_); }
 
+// Whether all of the bytes are there.
+bool CachedFile::read_at(std::uint64_t offset, std::size_t size, void* bytes) const {
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t got = ::pread(descriptor_, static_cast<char*>(bytes) + done, size - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    done += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool CachedFile::read_block(std::uint64_t block, std::uint64_t size, char* bytes) const {
+  const std::uint64_t begin = block * kCacheBlock;
+  const auto length = static_cast<std::size_t>(std::min(kCacheBlock, size - begin));
+  std::uint32_t sum = 0;
+  return read_at(size + 4 * block, sizeof sum, &sum) && read_at(begin, length, bytes) &&
+         base::crc32c(bytes, length, 0) == sum;
+}
+
 CacheWriter::~CacheWriter() {
   if (!committed_) ::unlink(file_.path().c_str());
 }
@@ -75,11 +96,23 @@ base::Status CacheWriter::append(std::string_view bytes) {
   if (bytes.size() > size_ - written_)
     return base::fail(Code::kDataLoss, file_.path(), ": more than the announced ", size_, " bytes");
   while (!bytes.empty()) {
+    const std::uint64_t within = written_ % kCacheBlock;
+    const std::string_view some = bytes.substr(0, static_cast<std::size_t>(kCacheBlock - within));
+    SLUICE_OK(write(some));
+    if (within == 0) sums_.push_back(0);
+    sums_.back() = base::crc32c(some.data(), some.size(), sums_.back());
+    written_ += some.size();
+    bytes.remove_prefix(some.size());
+  }
+  return {};
+}
+
+base::Status CacheWriter::write(std::string_view bytes) {
+  while (!bytes.empty()) {
     const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", file_.path());
     bytes.remove_prefix(static_cast<std::size_t>(done));
-    written_ += static_cast<std::uint64_t>(done);
   }
   return {};
 }
@@ -87,6 +120,8 @@ base::Status CacheWriter::append(std::string_view bytes) {
 base::Status CacheWriter::commit() {
   if (written_ != size_)
     return base::fail(Code::kDataLoss, file_.path(), ": ", written_, " bytes of the announced ", size_);
+  sums_.push_back(base::crc32c(sums_.data(), sums_.size() * sizeof sums_[0], 0));
+  SLUICE_OK(write({reinterpret_cast<const char*>(sums_.data()), sums_.size() * sizeof sums_[0]}));
   ::flock(file_.descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
   if (::rename(file_.path().c_str(), final_path_.c_str()) != 0)
     return base::fail_errno(errno, "cannot rename to", final_path_);
@@ -104,7 +139,7 @@ std::unique_ptr<CachedFile> Cache::find(const std::string& url, const std::strin
   auto file = open_locked(path_of(url, version), O_RDONLY, LOCK_SH | LOCK_NB);
   struct stat facts {};
   if (file == nullptr || ::fstat(file->descriptor(), &facts) != 0 ||
-      static_cast<std::uint64_t>(facts.st_size) != size)
+      static_cast<std::uint64_t>(facts.st_size) != size + cache_sums(size))
     return nullptr;
   ::futimens(file->descriptor(), nullptr);
   return file;
@@ -141,7 +176,7 @@ base::Result<std::unique_ptr<CacheWriter>> Cache::begin(const std::string& url, 
   SLUICE_OK(base::make_directories(folder_));
   const auto lock = open_locked(base::join_path(folder_, ".lock"), O_RDWR | O_CREAT, LOCK_EX);
   if (lock == nullptr) return base::fail_errno(errno, "cannot lock the cache", folder_);
-  SLUICE_OK(make_room(size));
+  SLUICE_OK(make_room(size + cache_sums(size)));
   static std::atomic<int> number{0};
   const std::string path = path_of(url, version),
                     part = base::str(path, ".", ::getpid(), "-", number++, kPart);
@@ -149,7 +184,7 @@ base::Result<std::unique_ptr<CacheWriter>> Cache::begin(const std::string& url, 
   if (file == nullptr) return base::fail_errno(errno, "cannot make", part);
   const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0);  // shares the lock
   auto writer = std::make_unique<CacheWriter>(part, path, descriptor, size);
-  if (const int status = reserve(descriptor, size); status != 0)
+  if (const int status = reserve(descriptor, size + cache_sums(size)); status != 0)
     return base::fail_errno(status, "cannot reserve the bytes of", part);
   return writer;
 }

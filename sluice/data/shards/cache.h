@@ -1,9 +1,10 @@
 // Remote objects on a local disk.
 //
-// A folder of files, one for each (URL, version), that any number of processes may use at once. A file gets
-// its final name when it is whole, so a process that is killed leaves nothing that passes for an object. Who
-// reads or writes a file holds a lock on it (flock); only files that nobody holds are removed to make room,
-// the one that was used longest ago first.
+// A folder of files, one for each (URL, version), that any number of processes may use at once. A file has
+// the object's bytes, and after them the crc32c of each block of kCacheBlock bytes, then that of these
+// checksums. A file gets its final name when it is whole, so a process that is killed leaves nothing that
+// passes for an object. Who reads or writes a file holds a lock on it (flock); only files that nobody holds
+// are removed to make room, the one that was used longest ago first.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/base/result.h"
 
 namespace sluice::data {
+
+inline constexpr std::uint64_t kCacheBlock = 256 << 10;
+inline std::uint64_t cache_blocks(std::uint64_t size) { return (size + kCacheBlock - 1) / kCacheBlock; }
+// Bytes of the checksums of an object.
+inline std::uint64_t cache_sums(std::uint64_t size) { return 4 * (cache_blocks(size) + 1); }
 
 // An open, locked file; closed (and so unlocked) at the end.
 class CachedFile {
@@ -23,12 +30,17 @@ class CachedFile {
   ~CachedFile();
   CachedFile(const CachedFile&) = delete;
   CachedFile& operator=(const CachedFile&) = delete;
+  // The block's bytes, of an object of `size`, into memory with room for kCacheBlock. False when the file is
+  // damaged.
+  bool read_block(std::uint64_t block, std::uint64_t size, char* bytes) const;
   int descriptor() const { return descriptor_; }
   const std::string& path() const { return path_; }
 
  private:
   const std::string path_;
   const int descriptor_;
+
+  bool read_at(std::uint64_t offset, std::size_t size, void* bytes) const;
 };
 
 // A file that is being written. Unless commit() is called nothing remains.
@@ -46,6 +58,9 @@ class CacheWriter {
   const std::string final_path_;
   const std::uint64_t size_;
   std::uint64_t written_ = 0;
+  std::vector<std::uint32_t> sums_;  // of the blocks that are there, the last one's so far
+
+  base::Status write(std::string_view bytes);
   bool committed_ = false;
 };
 

@@ -68,7 +68,7 @@ TEST(Cache, WhatIsNotFinishedDoesNotRemain) {
 
 TEST(Cache, TheOldestGoesFirst) {
   const test::Folder folder;
-  const Cache cache(folder.path(), 3500);
+  const Cache cache(folder.path(), 3500);  // three objects with their checksums
   for (const char* url : {"a", "b", "c"}) ASSERT_TRUE(keep(cache, url));
   used_at(folder, cache, "b", 1000);
   used_at(folder, cache, "c", 2000);
@@ -82,7 +82,7 @@ TEST(Cache, TheOldestGoesFirst) {
 
 TEST(Cache, WhatIsInUseStays) {
   const test::Folder folder;
-  const Cache cache(folder.path(), 2000);
+  const Cache cache(folder.path(), 2016);  // two objects with their checksums
   ASSERT_TRUE(keep(cache, "a"));
   const auto reading = cache.find("a", "1", kBytes.size());
   const auto writing = cache.begin("b", "1", kBytes.size());
@@ -94,13 +94,13 @@ TEST(Cache, WhatIsInUseStays) {
   ASSERT_TRUE((*writing)->append(kBytes));
   EXPECT_TRUE((*writing)->commit());
   EXPECT_TRUE(has(cache, "b"));
-  EXPECT_FALSE(cache.begin("large", "1", 2001));
+  EXPECT_FALSE(cache.begin("large", "1", 2009));
 }
 
 // A process that is killed while it writes leaves nothing that is taken for whole, and its part goes away.
 TEST(Cache, KilledWhileWriting) {
   const test::Folder folder;
-  const Cache cache(folder.path(), 2000);
+  const Cache cache(folder.path(), 2016);  // two objects with their checksums
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/data/memory.h"
+
 namespace sluice::data {
 namespace {
 
@@ -82,21 +84,42 @@ base::Status ShardReader::add(const SplitName& name, RawSample& sample, bool wit
     return base::fail(Code::kDataLoss, *shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
                       ") has the same key and extension as ", twin->member, " (header at byte ", twin->offset,
                       "): names within a sample must differ, and not in upper and lower case only");
-  if (with_payload && (wanted_.all || wanted_.extensions.contains(field.extension)))
-    SLUICE_OK(tar_.read_payload(field.bytes));
+  if (with_payload && !sample.failed && (wanted_.all || wanted_.extensions.contains(field.extension)))
+    SLUICE_OK(read_payload(field, sample));
   field.member = std::move(ahead_.name);
   sample.fields.push_back(std::move(field));
   return {};
 }
 
+// A sample that is too large costs itself alone.
+base::Status ShardReader::read_payload(Field& field, RawSample& sample) {
+  auto status = tar_.read_payload(field.bytes);
+  if (status && sample.bytes() + field.size > memory_limits().sample)
+    status = base::fail(Code::kResourceExhausted, *shard_, ": member ", ahead_.name, " (header at byte ",
+                        field.offset, "): with it, the sample has more than ", memory_limits().sample,
+                        " bytes. If it is sound, allow more with --max-sample");
+  if (status || status.error().code() != Code::kResourceExhausted) return status;
+  field.bytes = std::string();
+  for (Field& other : sample.fields) other.bytes = std::string();
+  sample.failed = std::make_shared<const Error>(status.error());
+  return {};
+}
+
 base::Result<bool> ShardReader::next(RawSample& sample, bool with_payloads) {
+  if (later_) return tl::unexpected<Error>(*later_);
   sample = RawSample{};
   sample.shard = shard_;
   sample.fields.reserve(last_fields_);
   while (true) {
-    SLUICE_TRY(const bool found, next_member());
+    const auto found = next_member();
+    const bool whole = sample.fields.size() > 0 && sample.fields.size() >= last_fields_;
+    if (!found && whole && tar_.payload_was_there()) {
+      later_ = found.error();
+      return true;
+    }
+    if (!found) return tl::unexpected<Error>(found.error());
     last_fields_ = std::max<std::size_t>(last_fields_, sample.fields.size());
-    if (!found) return !sample.fields.empty();
+    if (!*found) return !sample.fields.empty();
     const SplitName name = *split_name(ahead_.name);
     if (sample.fields.empty()) sample.key = name.key;
     if (name.key != sample.key) return true;

@@ -38,7 +38,8 @@ struct RawSample {
   std::string key;
   std::shared_ptr<const std::string> shard;
   std::vector<Field> fields;
-  // Set when the sample could not be read and the policy is to go on: it has a shard then, and nothing else.
+  // Set when the sample could not be read and the policy is to go on (it has a shard then, and nothing else),
+  // and when it is larger than memory.h allows: then its shard can be read on.
   std::shared_ptr<const Error> failed;
 
   const Field* find(std::string_view extension) const;
@@ -59,6 +60,8 @@ class ShardReader {
   ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {});
 
   // The next sample; false at the shard's end. With `with_payloads` false, all payloads are passed over.
+  // Where the archive is damaged after a sample that has as many members as those before it, the sample comes
+  // first, and the error with the next call.
   base::Result<bool> next(RawSample& sample, bool with_payloads = true);
   std::uint64_t offset() const { return tar_.offset(); }
 
@@ -69,9 +72,11 @@ class ShardReader {
   Member ahead_;  // the first member of the next sample, if has_ahead_
   bool has_ahead_ = false, ended_ = false;
   std::size_t last_fields_ = 0;  // the most that a sample had
+  std::optional<Error> later_;   // what was found behind the last sample
 
   base::Result<bool> next_member();
   base::Status add(const SplitName& name, RawSample& sample, bool with_payload);
+  base::Status read_payload(Field& field, RawSample& sample);
 };
 
 }  // namespace sluice::data

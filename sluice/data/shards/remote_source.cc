@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
+#include <vector>
 
-#include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/cloud/object_reader.h"
@@ -64,49 +63,76 @@ class RemoteSource : public Source {
   std::unique_ptr<CacheWriter> keep_;
 };
 
-// A part of a file of the cache, or the whole, which is then compared with its crc32c.
+// A file of the cache, or a part of it, block by block. Where a block is damaged, the copy is removed, and
+// the rest comes from the object.
 class CachedSource : public Source {
  public:
-  CachedSource(const cloud::Remote& remote, std::unique_ptr<CachedFile> file, const SourceOptions& options)
-      : name_(remote.name),
+  CachedSource(cloud::Remote remote, std::unique_ptr<CachedFile> file, const SourceOptions& options)
+      : remote_(std::move(remote)),
+        cancelled_(options.cancelled),
         file_(std::move(file)),
         position_(options.begin),
-        end_(std::min(options.end.value_or(remote.size), remote.size)) {
-    if (position_ == 0 && end_ == remote.size) expected_ = remote.crc32c;
-  }
+        end_(std::min(options.end.value_or(remote_.size), remote_.size)),
+        bytes_(static_cast<std::size_t>(std::min(kCacheBlock, remote_.size))) {}
 
   base::Result<std::size_t> read(void* bytes, std::size_t size) override {
-    const std::size_t step = static_cast<std::size_t>(std::min<std::uint64_t>(size, end_ - position_));
+    std::size_t step = static_cast<std::size_t>(std::min<std::uint64_t>(size, end_ - position_));
     if (step == 0) return std::size_t{0};
-    ssize_t got = -1;
-    do {
-      got = ::pread(file_->descriptor(), bytes, step, static_cast<off_t>(position_));
-    } while (got < 0 && errno == EINTR);
-    if (got < 0) return base::fail_errno(errno, "cannot read", file_->path());
-    if (got == 0) return damaged("it has become shorter");
-    position_ += static_cast<std::uint64_t>(got);
-    if (expected_) crc_ = base::crc32c(bytes, static_cast<std::size_t>(got), crc_);
-    if (expected_ && position_ == end_ && crc_ != *expected_)
-      return damaged("its bytes do not fit the object's crc32c");
-    return static_cast<std::size_t>(got);
+    if (file_ != nullptr && position_ / kCacheBlock != block_) SLUICE_OK(load(position_ / kCacheBlock));
+    if (object_ != nullptr) return object_->read(bytes, step);
+    const auto within = static_cast<std::size_t>(position_ % kCacheBlock);
+    step = std::min(step, bytes_.size() - within);
+    std::memcpy(bytes, bytes_.data() + within, step);
+    position_ += step;
+    return step;
   }
 
-  const std::string& name() const override { return name_; }
+  base::Result<std::uint64_t> skip(std::uint64_t size) override {
+    if (object_ != nullptr) return Source::skip(size);
+    const std::uint64_t step = std::min(size, end_ - position_);
+    position_ += step;
+    return step;
+  }
+
+  const std::string& name() const override { return remote_.name; }
 
  private:
-  tl::unexpected<Error> damaged(const char* why) {
+  base::Status load(std::uint64_t block) {
+    if (file_->read_block(block, remote_.size, bytes_.data())) {
+      block_ = block;
+      return {};
+    }
+    base::warn(remote_.name, ": the cached copy ", file_->path(), " is damaged at byte ", block * kCacheBlock,
+               "; it was removed, and the object itself is read");
     ::unlink(file_->path().c_str());
-    return base::fail(Code::kDataLoss, name_, ": the cached copy ", file_->path(), " is damaged (", why,
-                      "); it was removed: start again, and the object itself is read");
+    file_.reset();
+    cloud::ReadOptions reading;
+    reading.begin = position_;
+    reading.end = end_;
+    reading.cancelled = cancelled_;
+    SLUICE_TRY(object_, cloud::open_reader(remote_, reading));
+    return {};
   }
 
-  const std::string name_;
-  const std::unique_ptr<CachedFile> file_;
+  const cloud::Remote remote_;
+  const std::atomic<bool>* cancelled_;
+  std::unique_ptr<CachedFile> file_;
+  std::unique_ptr<cloud::ObjectReader> object_;  // once the copy was found to be damaged
   std::uint64_t position_;
   const std::uint64_t end_;
-  std::optional<std::uint32_t> expected_;
-  std::uint32_t crc_ = 0;
+  std::uint64_t block_ = UINT64_MAX;  // that is in bytes_
+  std::vector<char> bytes_;
 };
+
+// A stream that reads parts of shards finds nothing in the cache of what was never read as a whole.
+void say_that_parts_are_not_kept(const SourceOptions& options) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true))
+    base::warn(
+        "the cache ", options.cache_folder,
+        " keeps whole objects, but parts of shards are read, because an index tells where their samples lie: "
+        "these parts are not kept. Fewer --streams split fewer shards; 'sluice data cp' copies a set");
+}
 
 std::unique_ptr<CacheWriter> begin_keeping(const Cache& cache, const std::string& url,
                                            const cloud::Remote& remote) {
@@ -133,6 +159,7 @@ base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
     if (auto file = cache.find(url, remote.version, remote.size))
       return std::make_unique<CachedSource>(remote, std::move(file), options);
   const bool whole = options.begin == 0 && options.end.value_or(remote.size) >= remote.size;
+  if (cached && !whole) say_that_parts_are_not_kept(options);
   std::unique_ptr<CacheWriter> keep = cached && whole ? begin_keeping(cache, url, remote) : nullptr;
   cloud::ReadOptions reading;
   reading.begin = options.begin;

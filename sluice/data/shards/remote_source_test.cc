@@ -172,16 +172,30 @@ TEST_F(CachedSourceTest, WhatWasNotReadToItsEndIsNotKept) {
 }
 
 TEST_F(CachedSourceTest, ADamagedCopyIsFoundAndRemoved) {
-  const std::string bytes = random_bytes(100'000);
+  const std::string bytes = random_bytes(700'000);
   service().bucket.put("c", bytes);
   ASSERT_TRUE(read_all(open_source("gs://b/c", cached())));
   const auto names = *base::list_directory(folder_.path("cache"));
   ASSERT_EQ(names.size(), 2u);
-  std::string damaged = bytes;
-  damaged[70'000] = static_cast<char>(damaged[70'000] ^ 4);
-  folder_.write("cache/" + names[1], damaged);
-  EXPECT_THAT(error_of("gs://b/c", cached()), HasSubstr("is damaged"));
-  EXPECT_TRUE(read_all(open_source("gs://b/c", cached())) == bytes);
+  // In the whole, in a part, and in the checksums: the reader goes on with the object, and the next one keeps
+  // it again.
+  const std::string copy = *base::read_file(folder_.path("cache/" + names[1]));
+  SourceOptions part = cached();
+  part.begin = 599'000;
+  part.end = 699'999;
+  for (const std::size_t at : {std::size_t{0}, std::size_t{600'000}, std::size_t{699'999}, copy.size() - 5})
+    for (const SourceOptions& options : {cached(), part}) {
+      std::string damaged = copy;
+      damaged[at] = static_cast<char>(damaged[at] ^ 4);
+      folder_.write("cache/" + names[1], damaged);
+      const bool whole = options.begin == 0;
+      EXPECT_TRUE(read_all(open_source("gs://b/c", options)) ==
+                  (whole ? bytes : bytes.substr(599'000, 100'999)));
+      if (!whole && at < 524'288) continue;  // a block that was not read
+      EXPECT_EQ(base::list_directory(folder_.path("cache"))->size(), 1u) << at;
+      EXPECT_TRUE(read_all(open_source("gs://b/c", cached())) == bytes);
+      EXPECT_EQ(*base::read_file(folder_.path("cache/" + names[1])), copy);
+    }
 }
 
 // A limit on the size of files stands for a disk that is full.

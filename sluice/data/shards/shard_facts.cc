@@ -61,6 +61,16 @@ class FolderSizes {
   std::map<std::string, std::optional<ShardSizes>, std::less<>> folders_;
 };
 
+// Where damage may be skipped, what it costs must be known.
+tl::unexpected<Error> uncounted(const Error& error, std::int64_t before, const LearnOptions& options) {
+  if (!options.skip_damaged || error.code() == Code::kCancelled) return tl::unexpected<Error>(error);
+  return base::fail(
+      error.code(), error.what(), ". How many samples are lost after the ", before,
+      " before this is not known, so that --max-bad cannot bound them: bring the shard back, or make an "
+      "index of a whole copy with 'sluice data index', or leave them out uncounted with "
+      "--allow-unknown-loss (allow_unknown_loss())");
+}
+
 base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& options) {
   OneShard one;
   one.headers_read = true;
@@ -75,11 +85,11 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
   while (true) {
     if (options.cancelled != nullptr && *options.cancelled) return base::fail(Code::kCancelled, "cancelled");
     const auto found = reader.next(sample);
-    if (!found && options.skip_damaged) {
+    if (!found && options.allow_unknown_loss && found.error().code() != Code::kCancelled) {
       base::warn(found.error().what(), "; only the ", one.size, " samples before this are used");
       break;
     }
-    if (!found) return tl::unexpected<Error>(found.error());
+    if (!found) return uncounted(found.error(), one.size, options);
     if (!*found) break;
     one.starts.push_back(end);
     end = (sample.fields.back().payload + sample.fields.back().size + 511) / 512 * 512;

@@ -21,7 +21,10 @@ struct ShardFacts {
 
 struct LearnOptions {
   std::int64_t shard_size = 0;  // every shard holds this many samples, and none is looked at; 0: look
-  bool skip_damaged = false;    // a damaged shard counts with the samples before the damage (one warning)
+  // A shard that is damaged, and whose samples neither an index nor sizes.json counts, counts with the
+  // samples before the damage (one warning). How many are lost is not known then.
+  bool allow_unknown_loss = false;
+  bool skip_damaged = false;  // damage is skipped when samples are read: the error then says what it needs
   const std::atomic<bool>* cancelled = nullptr;
   std::string cache_folder;  // shards that have to be read are kept here, as SourceOptions says
   std::uint64_t cache_bytes = 0;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "sluice/data/memory.h"
+
 namespace sluice::data {
 namespace {
 
@@ -137,6 +139,21 @@ base::Result<std::uint64_t> TarReader::pass_over(std::uint64_t size) {
 
 base::Status TarReader::read_payload(std::string& payload) {
   payload.clear();
+  const auto too_large = [&](const std::string& cause) {
+    return base::fail(Code::kResourceExhausted, name(), ": member ", current_.name, " (header at byte ",
+                      current_.offset, "): ", cause);
+  };
+  if (current_.size > memory_limits().sample)
+    return too_large(base::str("it has ", current_.size, " bytes: expected at most ", memory_limits().sample,
+                               " for a sample. If it is sound, allow more with --max-sample"));
+  try {
+    return read_whole_payload(payload);
+  } catch (const std::bad_alloc&) {
+    return too_large(base::str("no memory for its ", current_.size, " bytes"));
+  }
+}
+
+base::Status TarReader::read_whole_payload(std::string& payload) {
   payload.reserve(std::min(payload_left_, kPayloadStep));
   while (payload_left_ > 0) {
     const std::size_t before = payload.size();
@@ -157,7 +174,8 @@ base::Status TarReader::finish_member() {
   const std::uint64_t left = payload_left_ + padding_;
   if (left == 0) return {};
   SLUICE_TRY(const std::uint64_t got, pass_over(left));
-  payload_left_ = padding_ = 0;
+  payload_left_ -= std::min(got, payload_left_);
+  padding_ = 0;
   if (got == left) return {};
   return broken("cut off after byte ", offset_, ", inside member ", current_.name, " (header at byte ",
                 current_.offset, "), whose ", current_.size, " bytes end ", left - got,

@@ -48,8 +48,12 @@ class TarReader {
   // Goes on to the next member (its payload need not have been read); false at the end of the archive. After
   // an error the reader is of no further use.
   base::Result<bool> next(Member& member);
-  // The payload of the member that next() gave; once.
+  // The payload of the member that next() gave; once. kResourceExhausted where it is larger than a sample may
+  // be, or memory is short: the archive can be read on.
   base::Status read_payload(std::string& payload);
+  // Whether no byte is missing of the payload of the member that next() gave last: also after an error of
+  // next().
+  bool payload_was_there() const { return payload_left_ == 0; }
 
   std::uint64_t offset() const { return offset_; }
   const std::string& name() const { return source_->name(); }
@@ -61,6 +65,7 @@ class TarReader {
 
   base::Result<std::size_t> fill(void* bytes, std::size_t size);
   base::Result<std::uint64_t> pass_over(std::uint64_t size);
+  base::Status read_whole_payload(std::string& payload);
   base::Status finish_member();
   base::Result<bool> read_header(Header& header);
   std::string after() const;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sluice/data/memory.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {
@@ -127,9 +128,15 @@ base::Result<std::string> gunzip(const std::string& name, std::string bytes) {
   const auto source = gzip_source(memory_source(name, std::move(bytes)));
   std::string result;
   std::vector<char> piece(1 << 16);
+  std::uint64_t claimed = 0;
   while (true) {
     SLUICE_TRY(const std::size_t got, source->read(piece.data(), piece.size()));
     if (got == 0) return result;
+    if (result.size() + got > claimed) {
+      const std::uint64_t more = std::max<std::uint64_t>(piece.size(), claimed);  // as the string grows
+      SLUICE_OK(claim_memory(more, "what is unpacked from gzip takes a further step"));
+      claimed += more;
+    }
     result.append(piece.data(), got);
   }
 }

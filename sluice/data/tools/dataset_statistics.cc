@@ -45,6 +45,7 @@ base::Result<DatasetStatistics> shard_stats(const std::string& url, const Datase
   while (true) {
     SLUICE_TRY(const bool found, reader.next(sample));
     if (!found) return stats;
+    if (sample.failed) return tl::unexpected<Error>(*sample.failed);
     ++stats.samples;
     const auto where = [&](const Field& field) {
       return base::str(url, ": member ", field.member, " (header at byte ", field.offset, ")");

@@ -46,8 +46,13 @@ class ShardCheck {
       report_.bytes = tar.offset();
       if (!found) return {};
       if (!belongs(member)) continue;
-      SLUICE_OK(tar.read_payload(payload));
+      const auto status = tar.read_payload(payload);
+      if (!status && status.error().code() != Code::kResourceExhausted) return status;
       ++report_.members;
+      if (!status) {
+        add(status.error().what());
+        continue;
+      }
       check_member(member, payload);
     }
   }

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sluice/data/decode/nested.h"
+
 namespace sluice::data {
 namespace {
 
@@ -31,12 +33,8 @@ base::Result<ListedFile> parse_plain(std::string_view line, const std::string& n
 }
 
 base::Result<ListedFile> parse_object(std::string_view line, const std::string& name, std::size_t number) {
-  nlohmann::json object;
-  try {
-    object = nlohmann::json::parse(line);
-  } catch (const nlohmann::json::exception& error) {
-    return line_error(name, number, "not valid JSON: ", error.what());
-  }
+  if (const auto status = check_json(line); !status) return line_error(name, number, status.error().what());
+  nlohmann::json object = nlohmann::json::parse(line);
   if (!object.is_object()) return line_error(name, number, "expected a JSON object");
   ListedFile file;
   file.line = number;

@@ -1,0 +1,73 @@
+#include "sluice/data/memory.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace sluice::data {
+namespace {
+
+// What all samples in work have claimed.
+struct Claims {
+  std::mutex mutex;
+  std::condition_variable less;
+  std::uint64_t bytes = 0;
+  const SampleMemory* beyond = nullptr;  // the sample that may go beyond the limit
+};
+
+Claims& claims() {
+  static auto& all = *new Claims;
+  return all;
+}
+
+SampleMemory*& current_sample() {
+  thread_local SampleMemory* sample = nullptr;
+  return sample;
+}
+
+}  // namespace
+
+MemoryLimits& memory_limits() {
+  static MemoryLimits limits;
+  return limits;
+}
+
+SampleMemory::SampleMemory() : outer_(current_sample()) { current_sample() = this; }
+
+SampleMemory::~SampleMemory() {
+  current_sample() = outer_;
+  if (claimed_ == 0) return;
+  Claims& all = claims();
+  {
+    const std::lock_guard lock(all.mutex);
+    all.bytes -= claimed_;
+    if (all.beyond == this) all.beyond = nullptr;
+  }
+  all.less.notify_all();
+}
+
+base::Status claim_memory(std::uint64_t bytes, const char* what) {
+  const MemoryLimits& limits = memory_limits();
+  SampleMemory* sample = current_sample();
+  const std::uint64_t before = sample == nullptr ? 0 : sample->claimed_;
+  if (bytes > limits.sample || before > limits.sample - bytes)
+    return base::fail(Code::kResourceExhausted, what, " of ", bytes, " bytes",
+                      before > 0 ? base::str(" (after ", before, ")") : "", ": expected at most ",
+                      limits.sample, " for a sample. If it is sound, allow more with --max-sample");
+  if (sample == nullptr) return {};
+  Claims& all = claims();
+  std::unique_lock lock(all.mutex);
+  const auto fits = [&] { return all.bytes + bytes <= limits.process; };
+  all.less.wait(lock, [&] { return fits() || all.beyond == nullptr || all.beyond == sample; });
+  if (!fits()) all.beyond = sample;
+  all.bytes += bytes;
+  sample->claimed_ += bytes;
+  return {};
+}
+
+base::Status check_pixels(std::int64_t width, std::int64_t height) {
+  if (height == 0 || width <= memory_limits().pixels / height) return {};
+  return base::fail(Code::kResourceExhausted, width, " × ", height, " pixels are too many: expected at most ",
+                    memory_limits().pixels, ". If the image is sound, allow more with --max-pixels");
+}
+
+}  // namespace sluice::data

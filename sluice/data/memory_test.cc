@@ -1,0 +1,146 @@
+#include "sluice/data/memory.h"
+
+#include <gmock/gmock.h>
+#include <jpeglib.h>
+#include <zlib.h>
+
+#include <thread>
+
+#include "sluice/data/decode/decode.h"
+#include "sluice/data/decode/png_fast.h"
+#include "sluice/data/test_files.h"
+#include "sluice/data/test_support.h"
+
+namespace sluice::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Limits for one test.
+class MemoryTest : public ::testing::Test {
+ protected:
+  MemoryTest() : before_(memory_limits()) { memory_limits().sample = 1 << 20; }
+  ~MemoryTest() override { memory_limits() = before_; }
+
+  static std::string error_of(const std::string& extension, const std::string& bytes,
+                              std::vector<Transform> transforms = {}) {
+    RawSample raw;
+    raw.key = "k";
+    raw.shard = std::make_shared<const std::string>("s.tar");
+    raw.fields.push_back({extension, bytes, "k." + extension, 512, 1024, bytes.size()});
+    DecodePlan plan;
+    plan.spec = ImageSpec{};
+    plan.fields = {{{extension}, FieldKind::kAny}};
+    plan.transforms = std::move(transforms);
+    const auto sample = decode_sample(raw, plan);
+    return sample ? "no error" : sample.error().what();
+  }
+
+ private:
+  const MemoryLimits before_;
+};
+
+std::string zlib_of(const std::string& text, int window) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string packed(deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+std::string big_endian(std::uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+// A PNG with a further chunk after its header.
+std::string png_with(const std::string& chunk) {
+  const std::string png = test::gray_png(7);
+  const auto sum = crc32(0, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<uInt>(chunk.size()));
+  return png.substr(0, 33) + big_endian(static_cast<std::uint32_t>(chunk.size() - 4)) + chunk +
+         big_endian(static_cast<std::uint32_t>(sum)) + png.substr(33);
+}
+
+TEST_F(MemoryTest, WhatIsUnpackedIsBounded) {
+  const std::string zeros = zlib_of(std::string(100 << 20, '0'), 15 + 16);
+  EXPECT_THAT(error_of("txt.gz", zeros), HasSubstr("s.tar: member k.txt.gz (header at byte 512): "));
+  EXPECT_THAT(error_of("txt.gz", zeros), HasSubstr("expected at most 1048576 for a sample"));
+  EXPECT_EQ(error_of("txt.gz", zlib_of(std::string(100'000, '0'), 15 + 16)), "no error");
+}
+
+// 64 MiB of text in some kB, as a comment and as a profile.
+TEST_F(MemoryTest, ChunksOfPngAreBounded) {
+  memory_limits().sample = std::uint64_t{1} << 30;
+  const std::string packed = zlib_of(std::string(64 << 20, 'x'), 15);
+  EXPECT_THAT(error_of("png", png_with(std::string("zTXtkey\0\0", 9) + packed)),
+              HasSubstr("not a sound PNG"));
+  EXPECT_THAT(error_of("png", png_with(std::string("iCCPkey\0\0", 9) + packed)),
+              HasSubstr("not a sound PNG"));
+  EXPECT_EQ(error_of("png", png_with(std::string("zTXtkey\0\0", 9) + zlib_of("a comment", 15))), "no error");
+}
+
+TEST_F(MemoryTest, LargeImagesAreRefusedByTheirHeaders) {
+  memory_limits().pixels = 20;
+  for (const char* png : {test::kPngColor, test::kPngAlpha})
+    EXPECT_THAT(error_of("png", test::base64(png)),
+                HasSubstr("5 × 6 pixels are too many: expected at most 20"));
+  for (const char* jpeg : {test::kJpegColor, test::kJpegProgressive})
+    EXPECT_THAT(error_of("jpg", test::base64(jpeg)), HasSubstr("16 × 16 pixels are too many"));
+  EXPECT_THAT(error_of("webp", test::base64(test::kWebpLossless)), HasSubstr("20 × 12 pixels are too many"));
+  EXPECT_THAT(error_of("pgm", "P5 1000000 1000000 255 "), HasSubstr("pixels are too many"));
+  memory_limits().pixels = 256;
+  EXPECT_EQ(error_of("jpg", test::base64(test::kJpegProgressive)), "no error");
+  memory_limits().sample = 1000;
+  EXPECT_THAT(error_of("jpg", test::base64(test::kJpegProgressive)),
+              HasSubstr("pixels and coefficients of a JPEG"));
+  EXPECT_THAT(error_of("npz", test::base64(test::kNpzDeflated)), HasSubstr("no error"));
+  memory_limits().sample = 300;
+  EXPECT_THAT(error_of("npz", test::base64(test::kNpzDeflated)), HasSubstr("an npz member of 448 bytes"));
+}
+
+// A strip of 1 × 65000 would become 256 × 16,640,000.
+TEST_F(MemoryTest, StripsDoNotGrowWithoutBound) {
+  memory_limits().sample = std::uint64_t{1} << 30;
+  EXPECT_THAT(
+      error_of("pgm", "P5 65000 1 255 " + std::string(65'000, 'x'), {{Transform::Kind::kResize, 256}}),
+      HasSubstr("16640000 × 256 pixels are too many"));
+}
+
+// A progressive file whose first scan comes again and again.
+TEST_F(MemoryTest, ScansOfAJpegAreCounted) {
+  const std::string jpeg = test::base64(test::kJpegProgressive);
+  const std::size_t first = jpeg.find("\xff\xda"), next = jpeg.find("\xff\xc4", first);
+  const auto with = [&](int more) {
+    std::string many = jpeg.substr(0, next);
+    for (int i = 0; i < more; ++i) many += jpeg.substr(first, next - first);
+    return error_of("jpg", many + jpeg.substr(next));
+  };
+  EXPECT_EQ(with(100), "no error");
+  EXPECT_THAT(with(1000), HasSubstr("it has more than 500 scans"));
+}
+
+// What does not fit beside other samples waits for them, and one may always go on.
+TEST_F(MemoryTest, SamplesWaitForEachOther) {
+  memory_limits().process = 1'500'000;
+  std::atomic<int> done{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 100; ++k) {
+        const SampleMemory memory;
+        for (int step = 0; step < 3; ++step) done += claim_memory(300'000, "a step") ? 1 : 0;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(done, 8 * 100 * 3);
+}
+
+}  // namespace
+}  // namespace sluice::data
