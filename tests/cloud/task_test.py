@@ -3,7 +3,6 @@ fake of Google's services and workers behind a real sshd. Status 77: not possibl
 
 import signal
 import subprocess
-import sys
 import unittest
 import urllib.request
 
