@@ -84,6 +84,16 @@ TEST(Image, FlippedBitsOfAPngAreErrors) {
   }
 }
 
+TEST(Image, CmykIsReadAlikeWithAndWithoutAdobesMarker) {
+  const std::string with = test::base64(test::kJpegCmyk);
+  const std::size_t marker = with.find("\xff\xee");
+  ASSERT_NE(marker, std::string::npos);
+  const std::string without = with.substr(0, marker) + with.substr(marker + 16);
+  const auto expected = decode_image(with, ColorModel::kRgb), found = decode_image(without, ColorModel::kRgb);
+  ASSERT_TRUE(expected && found);
+  EXPECT_EQ(found->bytes, expected->bytes);
+}
+
 TEST(Image, WhatIsNoImageIsSaid) {
   EXPECT_THAT(decode_image("", ColorModel::kRgb).error().what(), HasSubstr("empty"));
   EXPECT_THAT(decode_image("GIF89a", ColorModel::kRgb).error().what(), HasSubstr("47 49 46 38 39 61"));
