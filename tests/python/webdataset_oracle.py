@@ -16,6 +16,7 @@ import tempfile
 try:
     import msgpack
     import numpy
+    import PIL
     import webdataset
     from PIL import Image
 except ImportError as error:
@@ -148,6 +149,24 @@ def compare_resize(program, shard):
             same(described(numpy.asarray(image)), found[theirs["__key__"]]["png"], f"{steps} {theirs['__key__']}")
 
 
+def compare_shapes(program, folder):
+    """Pillow takes rows or columns first by how much each shrinks: shapes on both sides of its rule."""
+    random = numpy.random.default_rng(24)
+    shapes = [(int(height), int(width)) for height, width in random.integers(1, 200, (120, 2))]
+    # At the border, for 33 of the shorter side: a height that loses twice as much as the width, and one more.
+    shapes += [(33 + 2 * lost + more, 33 + lost) for lost in (3, 20, 60) for more in (0, 1)]
+    shard = os.path.join(folder, "shapes.tar")
+    with webdataset.TarWriter(shard, encoder=False) as out:
+        for number, (height, width) in enumerate(shapes):
+            noise = random.integers(0, 256, (height, width, 3), dtype=numpy.uint8)
+            out.write({"__key__": f"{number:04d}", "png": saved(Image.fromarray(noise), "PNG")})
+    found = ours(program, shard, "rgb8", "resize=33", ["png"])
+    for theirs in webdataset.WebDataset(shard, shardshuffle=False).decode("pilrgb"):
+        image = theirs["png"]
+        image = image.resize([extent * 33 // min(image.size) for extent in image.size], Image.BILINEAR)
+        same(described(numpy.asarray(image)), found[theirs["__key__"]]["png"], f"resize of {theirs['png'].size}")
+
+
 def main(program):
     with tempfile.TemporaryDirectory() as folder:
         shard = os.path.join(folder, "all.tar")
@@ -156,6 +175,8 @@ def main(program):
                 out.write(sample(number))
         compare_decoders(program, shard)
         compare_resize(program, shard)
+        if int(PIL.__version__.split(".")[0]) >= 13:
+            compare_shapes(program, folder)
     print(f"{len(failures)} differences")
     sys.exit(bool(failures))
 

@@ -79,8 +79,11 @@ Verb pack_verb() {
         if (!report.classes.empty())
           std::printf("%zu classes: %s/classes.txt\n", report.classes.size(), options->shards.folder.c_str());
         if (report.left_out > 0)
-          std::printf("%s file(s) left out because they are no images, the first being %s\n",
-                      grouped(report.left_out).c_str(), report.first_left_out.c_str());
+          std::printf(
+              "%s file(s) left out, the first being %s: expected jpg, jpeg, png, webp, ppm, pgm or pbm, and "
+              "no "
+              "links to nothing or back to a folder above\n",
+              grouped(report.left_out).c_str(), report.first_left_out.c_str());
         return {};
       })};
 }

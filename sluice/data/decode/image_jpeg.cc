@@ -140,16 +140,16 @@ JpegReader& jpeg_reader() {
   return reader;
 }
 
-// (255 − ink) of CMYK, as Adobe's files store it, to RGB in place of the first three quarters.
-void jpeg_cmyk_to_rgb(Pixels& pixels, bool inverted) {
+// (255 − ink) of CMYK, as Adobe's files store it, to RGB in place of the first three quarters. Files without
+// Adobe's marker are taken to store the same, as Pillow does.
+void jpeg_cmyk_to_rgb(Pixels& pixels) {
   const std::size_t count = static_cast<std::size_t>(pixels.height * pixels.width);
-  const std::uint8_t flip = inverted ? 0 : 255;
   const std::uint8_t* in = pixels.bytes.data();
   std::uint8_t* out = pixels.bytes.data();
   for (std::size_t i = 0; i < count; ++i, in += 4) {
-    const unsigned light = in[3] ^ flip;
+    const unsigned light = in[3];
     for (int c = 0; c < 3; ++c) {
-      const unsigned product = (in[c] ^ flip) * light + 128;
+      const unsigned product = in[c] * light + 128;
       *out++ = static_cast<std::uint8_t>((product + (product >> 8)) >> 8);
     }
   }
@@ -269,7 +269,7 @@ tl::unexpected<Error> jpeg_error(const JpegReader& reader, const JpegWork& work)
 
 // Decoded pixels to RGB.
 void jpeg_finish(const JpegReader& reader, Pixels& pixels) {
-  if (reader.info.out_color_space == JCS_CMYK) jpeg_cmyk_to_rgb(pixels, reader.info.saw_Adobe_marker != 0);
+  if (reader.info.out_color_space == JCS_CMYK) jpeg_cmyk_to_rgb(pixels);
 }
 
 // The region out of what was read, in its new size.

@@ -84,6 +84,16 @@ TEST(Image, FlippedBitsOfAPngAreErrors) {
   }
 }
 
+TEST(Image, CmykIsReadAlikeWithAndWithoutAdobesMarker) {
+  const std::string with = test::base64(test::kJpegCmyk);
+  const std::size_t marker = with.find("\xff\xee");
+  ASSERT_NE(marker, std::string::npos);
+  const std::string without = with.substr(0, marker) + with.substr(marker + 16);
+  const auto expected = decode_image(with, ColorModel::kRgb), found = decode_image(without, ColorModel::kRgb);
+  ASSERT_TRUE(expected && found);
+  EXPECT_EQ(found->bytes, expected->bytes);
+}
+
 TEST(Image, WhatIsNoImageIsSaid) {
   EXPECT_THAT(decode_image("", ColorModel::kRgb).error().what(), HasSubstr("empty"));
   EXPECT_THAT(decode_image("GIF89a", ColorModel::kRgb).error().what(), HasSubstr("47 49 46 38 39 61"));
@@ -129,6 +139,12 @@ TEST(Resize, GivesPillowsBilinearPixels) {
   EXPECT_EQ(sum(8, 8, 1, 32, 32), 0x78b69091ul);
   EXPECT_EQ(sum(300, 200, 3, 224, 149), 0xd7ae1188ul);
   EXPECT_EQ(sum(20, 30, 3, 20, 11), 0xb237d2d4ul);
+  // Where columns come first, and at the border of that.
+  EXPECT_EQ(sum(90, 50, 3, 30, 40), 0x40828a34ul);
+  EXPECT_EQ(sum(100, 64, 1, 20, 60), 0xd17ce905ul);
+  EXPECT_EQ(sum(60, 40, 3, 20, 60), 0x96e94572ul);
+  EXPECT_EQ(sum(43, 38, 3, 33, 33), 0x3565d6eeul);
+  EXPECT_EQ(sum(44, 38, 3, 33, 33), 0xa226bad6ul);
   const Pixels small = resize_bilinear(formula(23, 37, 3), 12, 16);
   const std::uint8_t* middle = small.bytes.data() + (6 * 16 + 5) * 3;
   EXPECT_EQ(std::vector<int>(middle, middle + 3), (std::vector<int>{117, 121, 131}));

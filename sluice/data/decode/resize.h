@@ -12,8 +12,9 @@ struct Box {
 };
 
 // Bilinear with antialiasing: each new pixel is the mean of the old ones under a triangle that is as wide as
-// the reduction, first along rows, then along columns, in 8 bits between; the same numbers as Pillow's
-// BILINEAR.
+// the reduction, in two passes with 8 bits between; the same numbers as BILINEAR of Pillow 13, which goes
+// along columns first when the height loses more than twice the pixels that the width loses. Up to version 12
+// Pillow went along rows first always: there some pixels differ by 1.
 Pixels resize_bilinear(const PixelView& pixels, std::int64_t height, std::int64_t width);
 // Of a part; pixels around it count where a triangle reaches them (Pillow's `box`).
 Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t height, std::int64_t width);

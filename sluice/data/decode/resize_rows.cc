@@ -31,9 +31,10 @@ void row_plain(const std::uint8_t* row, std::int64_t channels, const ResizeWindo
   }
 }
 
+// One new row of `bytes`, from byte `from` on; old rows are `stride` apart.
 void column_plain(const std::uint8_t* in, std::size_t stride, const std::int32_t* weights, std::int64_t count,
-                  std::size_t from, std::uint8_t* out) {
-  for (std::size_t i = from; i < stride; ++i) {
+                  std::size_t from, std::size_t bytes, std::uint8_t* out) {
+  for (std::size_t i = from; i < bytes; ++i) {
     std::int32_t sum = kHalf;
     for (std::int64_t k = 0; k < count; ++k) sum += in[static_cast<std::size_t>(k) * stride + i] * weights[k];
     out[i] = rounded_pixel(sum);
@@ -133,9 +134,9 @@ void rgb_rows(const PixelView& in, const ResizeWindows& windows, std::uint8_t* o
 
 // Sixteen columns at a time; says where it stopped.
 SLUICE_AVX2 std::size_t column_wide(const std::uint8_t* in, std::size_t stride, const std::int32_t* weights,
-                                    std::int64_t count, std::uint8_t* out) {
+                                    std::int64_t count, std::size_t size, std::uint8_t* out) {
   std::size_t i = 0;
-  for (; i + 16 <= stride; i += 16) {
+  for (; i + 16 <= size; i += 16) {
     __m256i a = _mm256_set1_epi32(kHalf), b = a;
     const std::uint8_t* at = in + i;
     for (std::int64_t k = 0; k < count; ++k, at += stride) {
@@ -166,15 +167,16 @@ void resize_along_rows(const PixelView& in, const ResizeWindows& windows, std::u
               out + static_cast<std::size_t>(y * in.channels) * windows.first.size());
 }
 
-void resize_along_columns(const std::uint8_t* in, std::size_t stride, const ResizeWindows& windows,
-                          std::uint8_t* out) {
-  for (std::size_t i = 0; i < windows.first.size(); ++i, out += stride) {
-    const std::uint8_t* first = in + static_cast<std::size_t>(windows.first[i]) * stride;
+void resize_along_columns(const PixelView& in, const ResizeWindows& windows, std::uint8_t* out) {
+  const auto stride = static_cast<std::size_t>(in.stride);
+  const auto bytes = static_cast<std::size_t>(in.width * in.channels);
+  for (std::size_t i = 0; i < windows.first.size(); ++i, out += bytes) {
+    const std::uint8_t* first = in.data + windows.first[i] * in.stride;
     std::size_t done = 0;
 #ifdef SLUICE_AVX2
-    if (has_avx2()) done = column_wide(first, stride, windows.of(i), windows.count[i], out);
+    if (has_avx2()) done = column_wide(first, stride, windows.of(i), windows.count[i], bytes, out);
 #endif
-    column_plain(first, stride, windows.of(i), windows.count[i], done, out);
+    column_plain(first, stride, windows.of(i), windows.count[i], done, bytes, out);
   }
 }
 

@@ -24,8 +24,7 @@ struct ResizeWindows {
 
 // [rows, width, channels] → `out`, [rows, windows, channels].
 void resize_along_rows(const PixelView& in, const ResizeWindows& windows, std::uint8_t* out);
-// [height, stride] → `out`, [windows, stride].
-void resize_along_columns(const std::uint8_t* in, std::size_t stride, const ResizeWindows& windows,
-                          std::uint8_t* out);
+// [height, width, channels] → `out`, [windows, width, channels].
+void resize_along_columns(const PixelView& in, const ResizeWindows& windows, std::uint8_t* out);
 
 }  // namespace sluice::data

@@ -27,9 +27,9 @@ bool is_packed(const std::string& url) {
     if (base::ends_with(url, ending)) return true;
   if (is_remote(url)) return false;
   auto source = open_file_source(url);
-  char first[2] = {};
+  char first[10] = {};
   if (!source || !(*source)->read(first, sizeof first)) return false;
-  return (first[0] == '\x1f' && first[1] == '\x8b') || (first[0] == '\x28' && first[1] == '\xb5');
+  return packing_of({first, sizeof first}) != Packing::kNone;
 }
 
 struct OneShard {

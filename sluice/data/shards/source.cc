@@ -146,6 +146,21 @@ base::Result<int> open_file(const std::string& url) {
   return descriptor;
 }
 
+constexpr std::string_view kGitLfsPointer = "version https://git-lfs.github.com/spec/";
+
+// What is known not to be an archive, by its first bytes.
+base::Status check_readable(const std::string& name, std::string_view first) {
+  if (base::starts_with(first, kGitLfsPointer))
+    return base::fail(Code::kInvalidArgument, name,
+                      " is a pointer of Git LFS, not the file itself: fetch the file with 'git lfs pull'");
+  const Packing packing = packing_of(first);
+  if (packing != Packing::kBzip2 && packing != Packing::kXz) return {};
+  const char* format = packing == Packing::kXz ? "xz" : "bzip2";
+  return base::fail(Code::kUnimplemented, name, " is packed with ", format,
+                    ": expected a plain archive, gzip or zstd. Pack it again, or read it by 'pipe:", format,
+                    " -dc FILE'");
+}
+
 }  // namespace
 
 base::Result<std::uint64_t> Source::skip(std::uint64_t size) {
@@ -177,7 +192,7 @@ base::Result<std::unique_ptr<Source>> open_stored_source(const std::string& url,
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options) {
   SLUICE_TRY(std::unique_ptr<Source> source, open_stored_source(url, options));
   if (options.begin > 0) return source;
-  std::string ahead(4, '\0');
+  std::string ahead(kGitLfsPointer.size(), '\0');
   std::size_t have = 0;
   while (have < ahead.size()) {
     SLUICE_TRY(const std::size_t got, source->read(ahead.data() + have, ahead.size() - have));
@@ -185,14 +200,14 @@ base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const 
     have += got;
   }
   ahead.resize(have);
-  const bool gzip = base::starts_with(ahead, "\x1f\x8b");
-  const bool zstd = base::starts_with(ahead, "\x28\xb5\x2f\xfd");
-  if ((gzip || zstd) && options.end)
+  SLUICE_OK(check_readable(source->name(), ahead));
+  const Packing packing = packing_of(ahead);
+  if (packing != Packing::kNone && options.end)
     return base::fail(Code::kInvalidArgument, "cannot read a part of ", source->name(), ": it is packed (",
-                      gzip ? "gzip" : "zstd", ")");
+                      packing == Packing::kGzip ? "gzip" : "zstd", ")");
   source = std::make_unique<RejoinedSource>(std::move(ahead), std::move(source));
-  if (gzip) source = gzip_source(std::move(source));
-  if (zstd) source = zstd_source(std::move(source));
+  if (packing == Packing::kGzip) source = gzip_source(std::move(source));
+  if (packing == Packing::kZstd) source = zstd_source(std::move(source));
   return source;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sluice/base/result.h"
 
@@ -57,6 +58,10 @@ base::Result<SourceFacts> stat_source(const std::string& url);
 
 // The same bytes from memory: for tests and for members that are archives themselves.
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes);
+
+// How a file is packed, by its first 10 bytes. bzip2 and xz are known, but not unpacked.
+enum class Packing { kNone, kGzip, kZstd, kBzip2, kXz };
+Packing packing_of(std::string_view first);
 
 // Unpackers over another source. Damaged and cut-off streams are errors; several gzip or zstd frames one
 // after the other are read as one.

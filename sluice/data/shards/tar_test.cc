@@ -274,6 +274,51 @@ TEST(Tar, FilesAreRecognisedByTheirFirstBytes) {
   EXPECT_EQ(open_source(folder.path("none")).error().code(), Code::kNotFound);
 }
 
+// Four bytes of magic, the length, and the content that is passed over.
+std::string skippable_frame(char kind) {
+  return std::string{static_cast<char>('\x50' + kind)} + std::string("\x2a\x4d\x18\4\0\0\0four", 11);
+}
+
+TEST(Tar, SkippableFramesOfZstdAreSkipped) {
+  const test::Folder folder;
+  for (const char kind : {0, 15}) {
+    const std::string bytes = skippable_frame(kind) + zstd(small_archive()) + skippable_frame(kind);
+    auto source = open_source(folder.write("pzstd", bytes));
+    ASSERT_TRUE(source);
+    EXPECT_EQ(read_tar(std::move(*source))->files.size(), 4u);
+  }
+}
+
+TEST(Tar, LongWindowsOfZstdAreRead) {
+  std::string packed = small_archive() + std::string(1 << 20, '\0');
+  const std::string bytes = packed;
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, 31);
+  ZSTD_outBuffer out{packed.data(), packed.size(), 0};
+  // In two steps, because a frame of known size has no need of the window.
+  ZSTD_inBuffer in{bytes.data(), 512, 0};
+  ZSTD_compressStream2(context, &out, &in, ZSTD_e_flush);
+  in.size = bytes.size();
+  ASSERT_EQ(ZSTD_compressStream2(context, &out, &in, ZSTD_e_end), 0u);
+  ZSTD_freeCCtx(context);
+  packed.resize(out.pos);
+  const auto read = read_tar(zstd_source(memory_source("long.tar.zst", packed)));
+  ASSERT_TRUE(read) << read.error().what();
+  EXPECT_EQ(read->files.size(), 4u);
+}
+
+TEST(Tar, WhatIsNoArchiveIsNamed) {
+  const test::Folder folder;
+  const auto refusal = [&](const std::string& bytes) {
+    const auto source = open_source(folder.write("x.tar", bytes));
+    return source ? std::string("opened") : std::string(source.error().what());
+  };
+  EXPECT_THAT(refusal("BZh91AY&SY and so on"), HasSubstr("packed with bzip2"));
+  EXPECT_THAT(refusal(std::string("\3757zXZ\0 and so on", 16)), HasSubstr("packed with xz"));
+  EXPECT_THAT(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"),
+              HasSubstr("git lfs pull"));
+}
+
 TEST(Tar, PartsOfAFileAreReadAsAskedFor) {
   const test::Folder folder;
   const std::string url = folder.write("plain", small_archive());

@@ -2,6 +2,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "sluice/data/memory.h"
@@ -87,7 +88,11 @@ class GzipSource : public UnpackingSource {
 class ZstdSource : public UnpackingSource {
  public:
   explicit ZstdSource(std::unique_ptr<Source> packed)
-      : UnpackingSource(std::move(packed)), stream_(ZSTD_createDStream()) {}
+      : UnpackingSource(std::move(packed)), stream_(ZSTD_createDStream()) {
+    // As written by `zstd --long=31`. The window's pages are taken as the data fills them.
+    ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax,
+                           ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
+  }
   ~ZstdSource() override { ZSTD_freeDStream(stream_); }
 
   base::Result<std::size_t> read(void* bytes, std::size_t size) override {
@@ -115,6 +120,19 @@ class ZstdSource : public UnpackingSource {
 };
 
 }  // namespace
+
+Packing packing_of(std::string_view first) {
+  if (base::starts_with(first, "\x1f\x8b")) return Packing::kGzip;
+  if (base::starts_with(first, "\x28\xb5\x2f\xfd")) return Packing::kZstd;
+  // A skippable frame, with which pzstd begins.
+  const bool skippable =
+      first.size() >= 4 && (first[0] & '\xf0') == '\x50' && first.substr(1, 3) == "\x2a\x4d\x18";
+  if (skippable) return Packing::kZstd;
+  if (base::starts_with(first, "BZh") && first.substr(std::min<std::size_t>(4, first.size()), 6) == "1AY&SY")
+    return Packing::kBzip2;
+  if (base::starts_with(first, std::string_view("\3757zXZ\0", 6))) return Packing::kXz;
+  return Packing::kNone;
+}
 
 std::unique_ptr<Source> gzip_source(std::unique_ptr<Source> packed) {
   return std::make_unique<GzipSource>(std::move(packed));

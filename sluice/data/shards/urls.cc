@@ -2,6 +2,7 @@
 
 #include <glob.h>
 
+#include <cerrno>
 #include <memory>
 
 #include "sluice/base/environment.h"
@@ -49,12 +50,15 @@ base::Result<std::string> substitute(std::string text) {
 bool has_wildcard(std::string_view path) { return path.find_first_of("*?[") != std::string_view::npos; }
 
 base::Status add_glob(const std::string& pattern, Strings& urls) {
+  const std::string folder = base::parent_path(pattern);
+  if (!folder.empty() && !has_wildcard(folder) && !base::is_directory(folder))
+    return base::fail(Code::kNotFound, "cannot list '", pattern, "': there is no folder '", folder, "'");
   glob_t found{};
   const int status = ::glob(pattern.c_str(), GLOB_ERR, nullptr, &found);
   const std::unique_ptr<glob_t, decltype(&::globfree)> guard(&found, ::globfree);
   if (status == GLOB_NOMATCH)
     return base::fail(Code::kNotFound, "no file matches '", pattern, "': check the folder and the pattern");
-  if (status != 0) return base::fail(Code::kPermissionDenied, "cannot list what matches '", pattern, "'");
+  if (status != 0) return base::fail_errno(errno, "cannot list what matches", pattern);
   urls.insert(urls.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
   return {};
 }

@@ -73,6 +73,8 @@ TEST(Urls, WhatIsMissingIsNamed) {
   EXPECT_THAT(some.error().what(), HasSubstr("3 of the 4 shards of '" + folder.path("a-{0..3}.tar") + "'"));
   EXPECT_THAT(some.error().what(), HasSubstr(folder.path("a-1.tar")));
   EXPECT_THAT(expand_urls(folder.path("*.zip")).error().what(), HasSubstr("*.zip"));
+  EXPECT_THAT(expand_urls(folder.path("nodir/*.tar")).error().what(),
+              HasSubstr("there is no folder '" + folder.path("nodir") + "'"));
   EXPECT_THAT(expand_urls("@" + folder.path("none")).error().what(), HasSubstr("list of shards"));
   EXPECT_THAT(expand_urls("@" + folder.write("empty", "# nothing\n")).error().what(),
               HasSubstr("names none"));

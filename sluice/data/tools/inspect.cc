@@ -180,6 +180,11 @@ base::Result<VerifyReport> verify(const VerifyOptions& options) {
     if (options.progress) options.progress(done, static_cast<std::int64_t>(options.urls.size()));
   });
   VerifyReport total;
+  std::set<std::string_view> seen;
+  for (const std::string& url : options.urls)
+    if (!seen.insert(url).second)
+      total.problems.push_back(
+          {url, url + ": listed more than once: each of its samples would come as often"});
   for (VerifyReport& report : reports) {
     total.shards += report.shards;
     total.samples += report.samples;

@@ -33,22 +33,48 @@ std::string extension_of(const std::string& path) {
 
 bool is_image(const std::string& path) { return format_of(extension_of(path)) == Format::kImage; }
 
-base::Status add_class(const std::string& folder, const std::string& name, std::int64_t label,
-                       std::vector<ImageFile>& images, PackReport& report) {
-  std::error_code failed;
-  const auto options = std::filesystem::directory_options::follow_directory_symlink;
+void leave_out(const std::string& path, PackReport& report) {
+  if (report.left_out++ == 0) report.first_left_out = path;
+}
+
+// All files below a folder, in order. Links are followed, but not one that leads back to a folder above it.
+base::Result<std::vector<std::string>> files_below(const std::string& folder, PackReport& report) {
+  namespace fs = std::filesystem;
+  std::error_code failed, unreadable;
   std::vector<std::string> paths;
-  for (auto entry = std::filesystem::recursive_directory_iterator(folder, options, failed);
-       !failed && entry != std::filesystem::recursive_directory_iterator(); entry.increment(failed))
-    if (entry->is_regular_file(failed)) paths.push_back(entry->path().string());
+  std::vector<fs::path> above = {fs::canonical(folder, unreadable)};  // of the entry, links resolved
+  for (auto entry =
+           fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink, failed);
+       !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    const std::string path = entry->path().string();
+    if (entry->is_regular_file(unreadable)) {
+      paths.push_back(path);
+      continue;
+    }
+    if (!entry->is_directory(unreadable)) {  // a link to nothing, a socket
+      leave_out(path, report);
+      continue;
+    }
+    above.resize(static_cast<std::size_t>(entry.depth()) + 1);
+    above.push_back(fs::canonical(entry->path(), unreadable));
+    if (std::find(above.begin(), above.end() - 1, above.back()) == above.end() - 1) continue;
+    entry.disable_recursion_pending();
+    leave_out(path, report);
+  }
   if (failed) return base::fail(Code::kPermissionDenied, "cannot list ", folder, ": ", failed.message());
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+base::Status add_class(const std::string& folder, const std::string& name, std::int64_t label,
+                       std::vector<ImageFile>& images, PackReport& report) {
+  SLUICE_TRY(const auto paths, files_below(folder, report));
   const std::size_t before = images.size();
   for (const std::string& path : paths) {
     if (is_image(path)) {
       images.push_back({path, extension_of(path), name, "", label});
-    } else if (report.left_out++ == 0) {
-      report.first_left_out = path;
+    } else {
+      leave_out(path, report);
     }
   }
   if (images.size() == before)
@@ -63,7 +89,7 @@ base::Result<std::vector<ImageFile>> from_folder(const std::string& folder, Pack
   for (const std::string& name : names) {
     const std::string path = base::join_path(folder, name);
     if (name[0] == '.' || !base::is_directory(path)) {
-      if (report.left_out++ == 0) report.first_left_out = path;
+      leave_out(path, report);
       continue;
     }
     SLUICE_OK(add_class(path, name, static_cast<std::int64_t>(report.classes.size()), images, report));

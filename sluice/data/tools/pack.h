@@ -24,7 +24,7 @@ struct PackOptions {
 struct PackReport {
   ShardReport shards;
   std::vector<std::string> classes;  // names, in the order of their numbers; empty for a list with numbers
-  std::int64_t left_out = 0;         // files that are no images by their extension
+  std::int64_t left_out = 0;         // no images by their extension, links to nothing or to a folder above
   std::string first_left_out;
 };
 

@@ -120,6 +120,8 @@ base::Result<std::vector<ListedFile>> parse_list(std::string_view text, const st
   std::vector<ListedFile> files;
   CsvColumns columns;
   std::size_t number = 0;
+  // Spreadsheets begin their CSV with a byte order mark.
+  if (base::starts_with(text, "\xef\xbb\xbf")) text.remove_prefix(3);
   for (const std::string& raw : base::split(text, '\n')) {
     ++number;
     const std::string_view line = base::trim(raw);

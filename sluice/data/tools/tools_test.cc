@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -72,6 +73,25 @@ TEST(Pack, AFolderOfClasses) {
   EXPECT_EQ(*base::read_file(folder.path("out/train-0000.tar")), once);
 }
 
+TEST(Pack, LinksAreFollowedOnceAndThoseToNothingAreReported) {
+  namespace fs = std::filesystem;
+  const test::Folder folder;
+  folder.write("in/cat/a.png", test::gray_png(1));
+  folder.write("in/dog/deep/b.png", test::gray_png(2));
+  folder.write("elsewhere/c.png", test::gray_png(3));
+  fs::create_directory_symlink(folder.path("in/cat"), folder.path("in/cat/again"));
+  fs::create_directory_symlink(folder.path("in/dog"), folder.path("in/dog/deep/up"));
+  fs::create_directory_symlink(folder.path("elsewhere"), folder.path("in/dog/linked"));
+  fs::create_symlink(folder.path("nowhere.png"), folder.path("in/dog/gone.png"));
+  PackOptions options;
+  options.input = folder.path("in");
+  options.shards.folder = folder.path("out");
+  const auto report = pack(options);
+  ASSERT_TRUE(report) << report.error().what();
+  EXPECT_EQ(report->shards.samples, 3);
+  EXPECT_EQ(report->left_out, 3);
+}
+
 TEST(Pack, AListOfImages) {
   const test::Folder folder;
   folder.write("a b.png", test::gray_png(1));
@@ -104,6 +124,13 @@ TEST(Pack, ListsAsCsvAndJsonLines) {
   EXPECT_EQ((*parsed)[0].class_name, "1");
   EXPECT_EQ((*parsed)[1].line, 4u);
   EXPECT_EQ((*parse_list("a.png,x,7\n", "x.csv"))[0].class_name, "7");
+  const auto marked = parse_list(
+      "\xef\xbb\xbf"
+      "file,class\na.png,1\n",
+      "x.csv");
+  ASSERT_TRUE(marked) << marked.error().what();
+  ASSERT_EQ(marked->size(), 1u);
+  EXPECT_EQ((*marked)[0].path, "a.png");
   EXPECT_THAT(parse_list("a.png,1\nb.png\n", "x.csv").error().what(), HasSubstr("x.csv, line 2: expected"));
   EXPECT_THAT(parse_list("\"a.png,1\n", "x.csv").error().what(), HasSubstr("a quote is not closed"));
   const auto lines =
@@ -436,6 +463,8 @@ TEST(Inspect, VerifyFindsAllProblems) {
   const std::string cut =
       folder.write("cut.tar", test::archive({{"a.png", test::gray_png(1)}, {"a.cls", "3"}}).substr(0, 1100));
   EXPECT_THAT(problems_of({{good}, {}, 10, 0, nullptr}), IsEmpty());
+  EXPECT_THAT(problems_of({{good, good}, {}, 10, 0, nullptr}),
+              ElementsAre(HasSubstr("good.tar: listed more than once")));
   const auto problems = problems_of({{bad, good, cut}, {"jpg;png"}, 10, 2, nullptr});
   EXPECT_THAT(problems, Contains(HasSubstr("bad.tar: member a.png (header at byte 0): not an image")));
   EXPECT_THAT(problems,
