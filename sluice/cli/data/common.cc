@@ -59,18 +59,16 @@ std::function<int()> guarded(std::string verb, std::function<base::Status()> bod
 }
 
 void add_memory_flags(CLI::App& app) {
-  constexpr std::uint64_t kMaxOfFlag = 1 << 20;
-  app.add_option_function<std::uint64_t>(
-         "--max-sample", [](std::uint64_t mib) { data::memory_limits().sample = mib << 20; },
+  constexpr std::int64_t kMaxOfFlag = 1 << 20;
+  app.add_option_function<std::int64_t>(
+         "--max-sample",
+         [](std::int64_t mib) { data::memory_limits().sample = static_cast<std::uint64_t>(mib) << 20; },
          "Memory in MiB that one sample's members and decoding may claim (default: 1024)")
-      ->check(CLI::Range(std::uint64_t{1}, kMaxOfFlag));
-  app.add_option_function<std::uint64_t>(
-         "--max-pixels",
-         [](std::uint64_t millions) {
-           data::memory_limits().pixels = static_cast<std::int64_t>(millions) * 1'000'000;
-         },
+      ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
+  app.add_option_function<std::int64_t>(
+         "--max-pixels", [](std::int64_t millions) { data::memory_limits().pixels = millions * 1'000'000; },
          "Pixels of an image at most, in millions (default: 100)")
-      ->check(CLI::Range(std::uint64_t{1}, kMaxOfFlag));
+      ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
 }
 
 base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::string>& arguments) {

@@ -152,7 +152,7 @@ base::Result<std::string> gunzip(const std::string& name, std::string bytes) {
     if (got == 0) return result;
     if (result.size() + got > claimed) {
       const std::uint64_t more = std::max<std::uint64_t>(piece.size(), claimed);  // as the string grows
-      SLUICE_OK(claim_memory(more, "what is unpacked from gzip takes a further step"));
+      SLUICE_OK(claim_memory(more, "room for what it unpacks to"));
       claimed += more;
     }
     result.append(piece.data(), got);
