@@ -270,8 +270,11 @@ class RangeReader : public ObjectReader {
 
   // The first slot keeps the reader waiting. Under the mutex: whether it takes much longer than others did.
   bool is_slow(const Slot& slot) const {
-    if (slot.done || slot.hedged || paces_.empty()) return false;
+    if (slot.done || slot.hedged) return false;
     std::vector<double> paces(paces_);
+    for (const auto& other : slots_)  // those behind it that are there already
+      if (other->done && !other->error) paces.push_back(other->took / static_cast<double>(other->size));
+    if (paces.empty()) return false;
     const auto middle = paces.begin() + static_cast<std::ptrdiff_t>(paces.size() / 2);
     std::nth_element(paces.begin(), middle, paces.end());
     return now() - slot.began >=

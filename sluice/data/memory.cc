@@ -1,12 +1,17 @@
 #include "sluice/data/memory.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
 namespace sluice::data {
 namespace {
 
-// What all samples in work have claimed.
+// So many bytes are reserved at once at least, but no more than such a part of the process's.
+constexpr std::uint64_t kReservation = 1 << 20;
+constexpr std::uint64_t kReservations = 4096;
+
+// What all samples in work have reserved.
 struct Claims {
   std::mutex mutex;
   std::condition_variable less;
@@ -35,11 +40,11 @@ SampleMemory::SampleMemory() : outer_(current_sample()) { current_sample() = thi
 
 SampleMemory::~SampleMemory() {
   current_sample() = outer_;
-  if (claimed_ == 0) return;
+  if (reserved_ == 0) return;
   Claims& all = claims();
   {
     const std::lock_guard lock(all.mutex);
-    all.bytes -= claimed_;
+    all.bytes -= reserved_;
     if (all.beyond == this) all.beyond = nullptr;
   }
   all.less.notify_all();
@@ -54,13 +59,17 @@ base::Status claim_memory(std::uint64_t bytes, const char* what) {
                       before > 0 ? base::str(" (after ", before, ")") : "", ": expected at most ",
                       limits.sample, " for a sample. If it is sound, allow more with --max-sample");
   if (sample == nullptr) return {};
+  sample->claimed_ += bytes;
+  if (sample->claimed_ <= sample->reserved_) return {};
+  const std::uint64_t more =
+      std::max(sample->claimed_ - sample->reserved_, std::min(limits.process / kReservations, kReservation));
   Claims& all = claims();
   std::unique_lock lock(all.mutex);
-  const auto fits = [&] { return all.bytes + bytes <= limits.process; };
+  const auto fits = [&] { return all.bytes + more <= limits.process; };
   all.less.wait(lock, [&] { return fits() || all.beyond == nullptr || all.beyond == sample; });
   if (!fits()) all.beyond = sample;
-  all.bytes += bytes;
-  sample->claimed_ += bytes;
+  all.bytes += more;
+  sample->reserved_ += more;
   return {};
 }
 

@@ -32,6 +32,7 @@ class SampleMemory {
  private:
   friend base::Status claim_memory(std::uint64_t bytes, const char* what);
   std::uint64_t claimed_ = 0;
+  std::uint64_t reserved_ = 0;  // of the process's, ahead of the claims: small samples ask once
   SampleMemory* outer_;
 };
 

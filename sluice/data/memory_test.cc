@@ -126,20 +126,37 @@ TEST_F(MemoryTest, ScansOfAJpegAreCounted) {
   EXPECT_THAT(with(1000), HasSubstr("it has more than 500 scans"));
 }
 
+// An array of two million ones: a tree of values of a multiple of its bytes.
+TEST_F(MemoryTest, ValuesOfANestedFormatAreClaimed) {
+  memory_limits().sample = 32 << 20;
+  const std::string head("\xdd\x00\x1e\x84\x80", 5);  // array 32, 2,000,000 items
+  EXPECT_THAT(error_of("mp", head + std::string(2'000'000, '\x01')),
+              HasSubstr("the values of a nested format"));
+}
+
 // What does not fit beside other samples waits for them, and one may always go on.
 TEST_F(MemoryTest, SamplesWaitForEachOther) {
   memory_limits().process = 1'500'000;
   std::atomic<int> done{0};
+  std::atomic<std::int64_t> held{0}, most{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
       for (int k = 0; k < 100; ++k) {
         const SampleMemory memory;
-        for (int step = 0; step < 3; ++step) done += claim_memory(300'000, "a step") ? 1 : 0;
+        for (int step = 0; step < 3; ++step) {
+          done += claim_memory(300'000, "a step") ? 1 : 0;
+          const std::int64_t now = held += 300'000;
+          for (std::int64_t seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+          }
+          std::this_thread::yield();
+        }
+        held -= 900'000;  // before the claims go
       }
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(done, 8 * 100 * 3);
+  EXPECT_LE(most, 1'500'000 + 900'000);  // one sample may be beyond
 }
 
 }  // namespace

@@ -169,10 +169,9 @@ Outcome<std::vector<Json>> Compute::guest_attributes(const std::string& zone, co
 }
 
 Outcome<Operation> Compute::set_labels(const Scope& scope, const std::string& collection,
-                                       const std::string& name, const Texts& labels) {
-  GOOGLE_TRY(const Json now, get(scope, collection, name));
+                                       const std::string& name, const Texts& labels, const Json& read) {
   return act(scope, collection, name, "setLabels",
-             {{"labels", labels}, {"labelFingerprint", text(now, "labelFingerprint")}});
+             {{"labels", labels}, {"labelFingerprint", text(read, "labelFingerprint")}});
 }
 
 Outcome<Json> Compute::project_json() {

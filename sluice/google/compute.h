@@ -54,9 +54,10 @@ class Compute {
   // Guest attributes below query_path: [{namespace, key, value}].
   Outcome<std::vector<Json>> guest_attributes(const std::string& zone, const std::string& instance,
                                               const std::string& query_path);
-  // Replaces labels of a disk, an instance, a snapshot or an image (reads the fingerprint itself).
+  // Replaces labels of a disk, an instance, a snapshot or an image. `read`: the resource that they were taken
+  // from; refused (412) where its labels have changed since.
   Outcome<Operation> set_labels(const Scope& scope, const std::string& collection, const std::string& name,
-                                const Texts& labels);
+                                const Texts& labels, const Json& read);
 
   // The project: quotas, commonInstanceMetadata {fingerprint, items}.
   Outcome<Json> project_json();

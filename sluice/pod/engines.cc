@@ -155,15 +155,18 @@ base::Result<std::string> sbatch_script(const Job& job, const std::string& name,
   // SIGTERM, and takes no other signal for them.
   return text + base::str(
                     "# Told to end, all workers get SIGTERM, and save; none is started again.\n"
-                    "ended=0\n"
+                    "ended=0 status=143\n"
                     "trap 'ended=1; scancel --signal=TERM \"$SLURM_JOB_ID\" 2>/dev/null' TERM\n"
                     "# One worker fails: all end, and all start again.\n"
                     "for ((attempt = 0; ; ++attempt)); do\n"
+                    "  if ((ended)); then exit \"$status\"; fi\n"
                     "  export SLUICE_RESTART=$attempt\n"
                     "  srun --label --kill-on-bad-exit=1 ",
                     quote_all(job.command),
                     " &\n"
                     "  while status=0; wait $! || status=$?; kill -0 $! 2>/dev/null; do :; done\n"
+                    "  # A signal's 143 hides srun's own status.\n"
+                    "  if ((ended)); then status=0; wait $! || status=$?; fi\n"
                     "  if ((status == 0 || ended || attempt == ",
                     job.max_restarts,
                     ")); then exit \"$status\"; fi\n"

@@ -264,7 +264,8 @@ make_folder() {
     [ -z "$made" ] || return 0
     [ -e "$folder/log" ] && return 1
   done
-  say "lost cannot create $folder on this host: $(mkdir -p "$folder" 2>&1)"
+  say "lost cannot create $folder/log on this host: $({ mkdir -p "$folder" && true >"$folder/log"; } 2>&1)"
+  rmdir "$folder" "${folder%/*}" 2>/dev/null
   exit 1
 }
 fill_folder() {

@@ -36,7 +36,10 @@ std::string guard_startup_script(const GuardSettings& settings) {
 }
 
 bool has_guard(const std::string& startup_script) {
-  return startup_script.find(kGuardText) != std::string::npos;
+  return startup_script.find("sluice/guard") != std::string::npos;
+}
+bool guard_follows_metadata(const std::string& startup_script) {
+  return startup_script.find(base::str("attributes/", kDeadlineKey)) != std::string::npos;
 }
 
 base::Result<std::string> read_guard_answer(const std::string& messages) {

@@ -25,9 +25,11 @@ std::string guard_script(const GuardSettings& settings, const std::string& mode)
 // For the node's metadata entry startup-script: every start of the machine starts the timer again.
 std::string guard_startup_script(const GuardSettings& settings);
 
-// Whether a startup script has the timer in it; and the metadata entry that such a timer follows when its end
-// moves, in seconds since 1970 (0: none).
+// Whether a startup script has the timer in it; whether that one looks at the metadata entry kDeadlineKey, as
+// all do but those of the first version; and that entry, with which its end moves, in seconds since 1970 (0:
+// none).
 bool has_guard(const std::string& startup_script);
+bool guard_follows_metadata(const std::string& startup_script);
 inline constexpr const char* kDeadlineKey = "sluice-deadline";
 
 // What the script said (its standard error), as one warning for people; empty where all is well. An error

@@ -16,7 +16,11 @@ folder="${XDG_STATE_HOME:-${HOME:-/root}/.local/state}/sluice/guard"
 
 say() { printf 'sluice-guard %s\n' "$*" >&2; }
 note() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*"; }
-ask_metadata() { curl -sf --max-time 20 -H 'Metadata-Flavor: Google' "$metadata/computeMetadata/v1/instance/$1"; }
+# ask_metadata ENTRY [curl's arguments…]
+ask_metadata() {
+  entry=$1 && shift
+  curl -sf --max-time 20 "$@" -H 'Metadata-Flavor: Google' "$metadata/computeMetadata/v1/instance/$entry"
+}
 # Where users are not root, only root sees who holds a chip.
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; elif sudo -n true 2>/dev/null; then sudo -n "$@"; else "$@"; fi; }
 
@@ -69,7 +73,7 @@ delete_slice() {
 }
 
 look_at_deadline() {
-  new=$(ask_metadata attributes/sluice-deadline) || return 0
+  new=$(ask_metadata attributes/sluice-deadline --retry 3) || [ $? = 22 ] || return 1 # 22: there is no such entry
   case $new in '' | *[!0-9]* | "$deadline") return 0 ;; esac
   deadline=$new
   note "the deadline is $deadline now"
@@ -83,7 +87,8 @@ watch() {
   while :; do
     sleep "$pause"
     look_at_clock
-    [ "$mode" = boot ] && look_at_deadline
+    # Without an answer the end may have moved.
+    if [ "$mode" = boot ]; then look_at_deadline || continue; fi
     [ "$idle" -gt 0 ] && is_used && used=$now
     if [ "$deadline" -gt 0 ] && [ "$now" -ge "$deadline" ]; then
       delete_slice "its time is over"

@@ -38,7 +38,7 @@ std::string reason_of(const Thing& thing, const std::set<std::string>& alive,
                       const std::map<std::string, double>& ends, bool whole, double now) {
   if (!thing.mark) return "";
   // The mark of a network cannot be changed when its environment gets more time.
-  const bool in_use = thing.kind == ThingKind::kNetwork && ends.at(thing.mark->environment) > now;
+  const bool in_use = thing.kind == ThingKind::kNetwork && (!whole || ends.at(thing.mark->environment) > now);
   if (thing.mark->expires > 0 && thing.mark->expires <= now && !in_use)
     return "expired " + google::time_of_seconds(thing.mark->expires);
   if (thing.kind == ThingKind::kTpu && is_dead(thing.state)) return thing.state + why_dead(thing.slice);

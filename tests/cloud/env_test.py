@@ -156,7 +156,7 @@ class ExpiryTest(unittest.TestCase):
             self.assertEqual([step["part"] for step in steps if step["act"] == "mark"],
                              ["firewall", "firewall", "nfs", "disk", "machine", "machine", "bucket", "tpu"])
             why = [step["why"] for step in steps if step["act"] == "mark"][-1]
-            self.assertIn("Google itself deletes it then", why)
+            self.assertIn("Google itself deletes it when it was told to at first", why)
             world.run("update", "--yes")
             touched = mutations(world.fake.log(after))
             self.assertEqual([method for method, _, _ in touched if "insert" in method or "delete" in method], [])

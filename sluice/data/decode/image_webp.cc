@@ -19,7 +19,9 @@ base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model) {
   const bool alpha = model == ColorModel::kRgba;
   Pixels pixels{features.height, features.width, alpha ? 4 : 3, {}};
   const auto size = static_cast<std::size_t>(pixels.height * pixels.width * pixels.channels);
-  SLUICE_OK(claim_memory(size, "the pixels of a WebP"));
+  // The lossless decoder has 4 bytes for each pixel besides.
+  const auto area = static_cast<std::size_t>(pixels.height * pixels.width);
+  SLUICE_OK(claim_memory(size + 4 * area, "the pixels of a WebP"));
   pixels.bytes.resize(size);
   const int stride = features.width * static_cast<int>(pixels.channels);
   const auto* done = (alpha ? WebPDecodeRGBAInto : WebPDecodeRGBInto)(data, bytes.size(), pixels.bytes.data(),

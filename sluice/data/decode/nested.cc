@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sluice/data/memory.h"
+
 namespace sluice::data {
 namespace {
 
@@ -11,20 +13,20 @@ using Json = nlohmann::json;
 // Looks at a document value by value, and stops it where it must not go on.
 class Inspection : public nlohmann::json_sax<Json> {
  public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool null() override { return count(); }
+  bool boolean(bool) override { return count(); }
+  bool number_integer(number_integer_t) override { return count(); }
+  bool number_unsigned(number_unsigned_t) override { return count(); }
   bool number_float(number_float_t number, const string_t&) override {
-    if (std::isfinite(number)) return true;
+    if (std::isfinite(number)) return count();
     cause_ =
         "a number that is not finite (NaN or infinity), which JSON has no form for: store such numbers as "
         "npy";
     return false;
   }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool key(string_t&) override { return true; }
+  bool string(string_t&) override { return count(); }
+  bool binary(binary_t&) override { return count(); }
+  bool key(string_t&) override { return count(); }
   bool start_object(std::size_t) override { return enter(); }
   bool start_array(std::size_t) override { return enter(); }
   bool end_object() override { return leave(); }
@@ -35,10 +37,15 @@ class Inspection : public nlohmann::json_sax<Json> {
   }
 
   const std::string& cause() const { return cause_; }
+  std::uint64_t values() const { return values_; }  // and keys
 
  private:
+  bool count() {
+    ++values_;
+    return true;
+  }
   bool enter() {
-    if (++depth_ <= kMaxNesting) return true;
+    if (++depth_ <= kMaxNesting) return count();
     cause_ = base::str("values within values, deeper than ", kMaxNesting, " levels");
     return false;
   }
@@ -48,6 +55,7 @@ class Inspection : public nlohmann::json_sax<Json> {
   }
 
   int depth_ = 0;
+  std::uint64_t values_ = 0;
   std::string cause_;
 };
 
@@ -81,16 +89,19 @@ bool cbor_pieces_are_flat(std::string_view bytes) {
   return true;
 }
 
-base::Status inspect(std::string_view bytes, nlohmann::detail::input_format_t format, const char* name) {
+// Its number of values.
+base::Result<std::uint64_t> inspect(std::string_view bytes, nlohmann::detail::input_format_t format,
+                                    const char* name) {
   Inspection inspection;
-  if (Json::sax_parse(bytes, &inspection, format)) return {};
+  if (Json::sax_parse(bytes, &inspection, format)) return inspection.values();
   return base::fail(Code::kDataLoss, "not valid ", name, ": ", inspection.cause());
 }
 
 }  // namespace
 
 base::Status check_json(std::string_view text) {
-  return inspect(text, nlohmann::detail::input_format_t::json, "JSON");
+  SLUICE_OK(inspect(text, nlohmann::detail::input_format_t::json, "JSON"));
+  return {};
 }
 
 base::Result<std::string> json_of_packed(std::string_view bytes, Format format) {
@@ -99,9 +110,11 @@ base::Result<std::string> json_of_packed(std::string_view bytes, Format format) 
   if (cbor && !cbor_pieces_are_flat(bytes))
     return base::fail(Code::kDataLoss,
                       "not valid CBOR: a string in pieces, one of which comes in pieces itself");
-  SLUICE_OK(inspect(bytes,
-                    cbor ? nlohmann::detail::input_format_t::cbor : nlohmann::detail::input_format_t::msgpack,
-                    name));
+  const auto format_of_bytes =
+      cbor ? nlohmann::detail::input_format_t::cbor : nlohmann::detail::input_format_t::msgpack;
+  SLUICE_TRY(const std::uint64_t values, inspect(bytes, format_of_bytes, name));
+  // A value of the tree has 16 bytes, in a list that doubles or in a node of a map; then there is its text.
+  SLUICE_OK(claim_memory(64 * values + 4 * bytes.size(), "the values of a nested format"));
   try {
     return (cbor ? Json::from_cbor(bytes) : Json::from_msgpack(bytes)).dump();
   } catch (const Json::exception& error) {

@@ -154,7 +154,7 @@ bool RangeReader::is_final(const Error& error) const {
 
 base::Status RangeReader::retry(base::Status status, std::int64_t in_shard, RawSample& sample) {
   for (const double seconds : settings_.pauses) {
-    if (status || status.error().code() == Code::kCancelled || !pause(settings_, seconds)) break;
+    if (status || is_final(status.error()) || !pause(settings_, seconds)) break;
     shard_.reset();
     status = try_read(in_shard, sample);
   }

@@ -105,12 +105,12 @@ class CachedSource : public Source {
     base::warn(remote_.name, ": the cached copy ", file_->path(), " is damaged at byte ", block * kCacheBlock,
                "; it was removed, and the object itself is read");
     ::unlink(file_->path().c_str());
-    file_.reset();
     cloud::ReadOptions reading;
     reading.begin = position_;
     reading.end = end_;
     reading.cancelled = cancelled_;
     SLUICE_TRY(object_, cloud::open_reader(remote_, reading));
+    file_.reset();
     return {};
   }
 

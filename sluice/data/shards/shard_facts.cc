@@ -82,11 +82,13 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
   ShardReader reader(std::move(source), Wanted{false, {}});
   RawSample sample;
   std::uint64_t end = 0;
+  bool damaged = false;
   while (true) {
     if (options.cancelled != nullptr && *options.cancelled) return base::fail(Code::kCancelled, "cancelled");
     const auto found = reader.next(sample);
     if (!found && options.allow_unknown_loss && found.error().code() != Code::kCancelled) {
       base::warn(found.error().what(), "; only the ", one.size, " samples before this are used");
+      damaged = true;
       break;
     }
     if (!found) return uncounted(found.error(), one.size, options);
@@ -96,7 +98,9 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
     ++one.size;
   }
   one.bytes = end;
-  if (is_packed(url)) one.starts.clear();
+  // A damaged one is read from its start, as here: whether its last sample is whole is judged by those
+  // before.
+  if (damaged || is_packed(url)) one.starts.clear();
   return one;
 }
 

@@ -146,19 +146,15 @@ base::Status TarReader::read_payload(std::string& payload) {
   if (current_.size > memory_limits().sample)
     return too_large(base::str("it has ", current_.size, " bytes: expected at most ", memory_limits().sample,
                                " for a sample. If it is sound, allow more with --max-sample"));
-  try {
-    return read_whole_payload(payload);
-  } catch (const std::bad_alloc&) {
-    return too_large(base::str("no memory for its ", current_.size, " bytes"));
-  }
-}
-
-base::Status TarReader::read_whole_payload(std::string& payload) {
   payload.reserve(std::min(payload_left_, kPayloadStep));
   while (payload_left_ > 0) {
     const std::size_t before = payload.size();
     const std::size_t step = std::min(payload_left_, kPayloadStep);
-    payload.resize(before + step);
+    try {
+      payload.resize(before + step);
+    } catch (const std::bad_alloc&) {  // here alone: what the source throws is no member's fault
+      return too_large(base::str("no memory for its ", current_.size, " bytes"));
+    }
     SLUICE_TRY(const std::size_t got, fill(payload.data() + before, step));
     payload_left_ -= got;
     if (got < step)

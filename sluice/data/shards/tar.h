@@ -65,7 +65,6 @@ class TarReader {
 
   base::Result<std::size_t> fill(void* bytes, std::size_t size);
   base::Result<std::uint64_t> pass_over(std::uint64_t size);
-  base::Status read_whole_payload(std::string& payload);
   base::Status finish_member();
   base::Result<bool> read_header(Header& header);
   std::string after() const;

@@ -1,6 +1,7 @@
 // gzip and zstd over another source.
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <vector>
@@ -107,6 +108,8 @@ class ZstdSource : public UnpackingSource {
       ZSTD_inBuffer in{input_.data(), have_, used_};
       const std::size_t status = ZSTD_decompressStream(stream_, &out, &in);
       used_ = in.pos;
+      if (ZSTD_getErrorCode(status) == ZSTD_error_memory_allocation)
+        return base::fail(Code::kUnavailable, name(), ": no memory for the window of its zstd stream");
       if (ZSTD_isError(status) != 0) return damaged("zstd", ZSTD_getErrorName(status));
       between_ = status == 0;
       pending_ = !between_ && out.pos == out.size;

@@ -49,11 +49,8 @@ class ShardCheck {
       const auto status = tar.read_payload(payload);
       if (!status && status.error().code() != Code::kResourceExhausted) return status;
       ++report_.members;
-      if (!status) {
-        add(status.error().what());
-        continue;
-      }
-      check_member(member, payload);
+      if (!status) add(status.error().what());
+      check_member(member, payload, status.has_value());
     }
   }
 
@@ -69,7 +66,8 @@ class ShardCheck {
     return false;
   }
 
-  void check_member(const Member& member, const std::string& payload) {
+  // `readable`: the payload is there.
+  void check_member(const Member& member, const std::string& payload, bool readable) {
     const SplitName name = *split_name(member.name);
     if (name.key != sample_.key || sample_.fields.empty()) {
       end_sample();
@@ -85,7 +83,7 @@ class ShardCheck {
     field.offset = member.offset;
     if (sample_.find(field.extension) != nullptr)
       add(at(member) + " has the same key and extension as an earlier member of its sample");
-    decode(field, payload, member);
+    if (readable) decode(field, payload, member);
     sample_.fields.push_back(std::move(field));
   }
 

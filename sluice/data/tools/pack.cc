@@ -37,6 +37,11 @@ void leave_out(const std::string& path, PackReport& report) {
   if (report.left_out++ == 0) report.first_left_out = path;
 }
 
+// Whether a folder is the other one, or above it. Both without links.
+bool holds(const std::filesystem::path& outer, const std::filesystem::path& inner) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
 // All files below a folder, in order. Links are followed, but not one that leads back to a folder above it.
 base::Result<std::vector<std::string>> files_below(const std::string& folder, PackReport& report) {
   namespace fs = std::filesystem;
@@ -57,7 +62,8 @@ base::Result<std::vector<std::string>> files_below(const std::string& folder, Pa
     }
     above.resize(static_cast<std::size_t>(entry.depth()) + 1);
     above.push_back(fs::canonical(entry->path(), unreadable));
-    if (std::find(above.begin(), above.end() - 1, above.back()) == above.end() - 1) continue;
+    const auto leads_up = [&](const fs::path& one) { return holds(above.back(), one); };
+    if (std::none_of(above.begin(), above.end() - 1, leads_up)) continue;
     entry.disable_recursion_pending();
     leave_out(path, report);
   }
@@ -86,9 +92,12 @@ base::Status add_class(const std::string& folder, const std::string& name, std::
 base::Result<std::vector<ImageFile>> from_folder(const std::string& folder, PackReport& report) {
   SLUICE_TRY(const auto names, base::list_directory(folder));
   std::vector<ImageFile> images;
+  std::error_code unreadable;
+  const auto root = std::filesystem::canonical(folder, unreadable);
   for (const std::string& name : names) {
     const std::string path = base::join_path(folder, name);
-    if (name[0] == '.' || !base::is_directory(path)) {
+    if (name[0] == '.' || !base::is_directory(path) ||
+        holds(std::filesystem::canonical(path, unreadable), root)) {
       leave_out(path, report);
       continue;
     }

@@ -159,9 +159,15 @@ Done label_filled(Cloud& cloud, const Settings& settings) {
         google::Texts labels = google::texts(disk, "labels");
         labels[kDataLabel] = "ready";
         labels[kScriptLabel] = script_label(settings);
-        return compute.set_labels(zone, "disks", name, labels);
+        return compute.set_labels(zone, "disks", name, labels, disk);
       },
       filled);
+}
+
+// Filled by another apply: its machine goes before the disk is shared.
+Done finish_filled(Cloud& cloud, const Settings& settings, const Resource& machine) {
+  GOOGLE_OK(unmake(cloud, settings.name, machine));
+  return share_disk(cloud, settings);
 }
 
 // Whether its label says that this script has filled it: another apply at the same time may have done so.
@@ -177,13 +183,13 @@ Done fill_disk(Cloud& cloud, const Settings& settings, const Mark& mark) {
   const Resource machine = compute_resource(cloud, Scope::zone(settings.zone()), "instances",
                                             prepare_name(settings.name), prepare_body(settings, mark));
   if (!cloud.api->dry_run()) {
-    if (is_filled(cloud, settings)) return share_disk(cloud, settings);
+    if (is_filled(cloud, settings)) return finish_filled(cloud, settings, machine);
     const auto there = machine.look();
     if (there && !useful(settings, *there)) GOOGLE_OK(unmake(cloud, settings.name, machine));
   }
   if (const auto made = make(cloud, settings.name, machine); !made) {
     // It cannot be had any more where another apply has filled the disk, and machines read it.
-    if (is_filled(cloud, settings)) return share_disk(cloud, settings);
+    if (is_filled(cloud, settings)) return finish_filled(cloud, settings, machine);
     return tl::unexpected<google::Failure>(made.error());
   }
   if (cloud.api->dry_run()) {
@@ -193,7 +199,7 @@ Done fill_disk(Cloud& cloud, const Settings& settings, const Mark& mark) {
   }
   GOOGLE_TRY(const Report report, Watch(cloud, settings).until_over());
   // Whoever sees the end of the script first deletes its machine.
-  if (report.status == -1 && is_filled(cloud, settings)) return share_disk(cloud, settings);
+  if (report.status == -1 && is_filled(cloud, settings)) return finish_filled(cloud, settings, machine);
   if (report.status != 0) {
     GOOGLE_OK(unmake(cloud, settings.name, machine));
     return script_failed(settings, report);

@@ -334,16 +334,16 @@ void Planner::ends() {
     const bool stays = step.act == Act::kSame || step.act == Act::kGrow || step.act == Act::kDiffers;
     // A network's description cannot be changed, nor can those of a group of machines: `sweep` knows.
     if (!stays || !step.piece || step.part == Part::kNetwork) continue;
+    // `tpu create --env` gave it an end of its own.
+    if (step.part == Part::kTpu && step.name != tpu_name(settings_.name)) continue;
     const Piece& piece = *step.piece;
     if (piece.slice && piece.slice->nodes.empty()) continue;
     const double before = piece.mark->expires, after = plan_.mark.expires;
     if (label_time(before) == label_time(after)) continue;
     std::string why = after > 0 ? "ends " + google::time_of_seconds(after) : "has no end any more";
     if (before > 0) why += ", not " + google::time_of_seconds(before);
-    const bool has_service_end =
-        piece.part == Part::kMachine || (piece.slice && piece.slice->queue.has_value());
-    if (before > 0 && has_service_end && (after > before || after == 0))
-      why += str("; but Google itself deletes it then, which only destroy --only ",
+    if (piece.part == Part::kMachine || (piece.slice && piece.slice->queue.has_value()))
+      why += str("; but Google itself deletes it when it was told to at first, which only destroy --only ",
                  piece.part == Part::kTpu ? "tpu" : "machines", " and apply change");
     marks.push_back({Act::kMark, piece.part, piece.name, piece.zone, why, piece.hourly, 0, piece});
   }

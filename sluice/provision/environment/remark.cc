@@ -64,13 +64,14 @@ Done Remarker::replace(const std::string& what, const Read& read, const Write& w
 Done Remarker::labels_of_compute(const char* collection) {
   google::Compute compute = cloud_.compute();
   const Scope zone = Scope::zone(step_.zone);
+  Json found;
   return replace(
       base::str(collection, "/", step_.name),
       [&]() -> Outcome<Texts> {
-        GOOGLE_TRY(const Json json, compute.get(zone, collection, step_.name));
-        return google::texts(json, "labels");
+        GOOGLE_TRY(found, compute.get(zone, collection, step_.name));
+        return google::texts(found, "labels");
       },
-      [&](const Texts& labels) { return compute.set_labels(zone, collection, step_.name, labels); });
+      [&](const Texts& labels) { return compute.set_labels(zone, collection, step_.name, labels, found); });
 }
 
 // It has its machine's name and mark.
@@ -120,6 +121,8 @@ Done Remarker::bucket() {
 Done Remarker::nodes() {
   google::Tpu tpu = cloud_.tpu();
   for (const google::Node& node : step_.piece->slice->nodes) {
+    // The label last: the next apply looks at it alone.
+    GOOGLE_OK(timer(node));
     GOOGLE_OK(replace(
         node.id,
         [&]() -> Outcome<Texts> {
@@ -127,7 +130,6 @@ Done Remarker::nodes() {
           return now.labels;
         },
         [&](const Texts& labels) { return tpu.patch_labels(node.zone, node.id, labels); }));
-    GOOGLE_OK(timer(node));
   }
   return {};
 }
@@ -135,6 +137,10 @@ Done Remarker::nodes() {
 Done Remarker::timer(const google::Node& node) {
   const auto script = node.metadata.find("startup-script");
   if (script == node.metadata.end() || !has_guard(script->second)) return {};
+  if (!guard_follows_metadata(script->second)) {
+    cloud_.say(base::str("  the timer of ", node.id, " was made by an earlier version and keeps its end"));
+    return {};
+  }
   google::Tpu tpu = cloud_.tpu();
   const std::string deadline = base::str(static_cast<long long>(mark_.expires));
   return change(
@@ -165,8 +171,8 @@ Done Remarker::run() {
       return labels_of_compute("disks");
     case Part::kPrepare:
     case Part::kMachine:
-      GOOGLE_OK(labels_of_compute("instances"));
-      return boot_disk();
+      GOOGLE_OK(boot_disk());
+      return labels_of_compute("instances");
     case Part::kBucket:
       return bucket();
     case Part::kTpu:

@@ -7,6 +7,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/log.h"
 #include "sluice/provision/price.h"
 #include "sluice/provision/remote/reach.h"
 
@@ -178,11 +179,26 @@ base::Result<SliceView> KeptSlice::look() {
   view.state = "gone";
   if (slice) {
     zone_ = slice->zone;
+    follow_end(*slice);
     view = view_slice(states_of(*slice), cloud_.now(), options_.notice_seconds);
   }
   count_cost(slice && !slice->nodes.empty() && !is_dead(slice->state) && slice->state != "CREATING" &&
              slice->state != "STOPPED");
   return view;
+}
+
+// Another apply may have moved its end, which it is made again with.
+void KeptSlice::follow_end(const Slice& slice) {
+  if (slice.nodes.empty() || !slice.mark || slice.mark->environment != wish_.mark.environment) return;
+  const SliceWish listed = wish_of(slice);
+  if (listed.mark.expires == wish_.mark.expires) return;
+  wish_.mark = listed.mark;
+  wish_.labels = listed.labels;
+  wish_.metadata = listed.metadata;
+  if (const auto written =
+          base::write_file_atomically(record_path(cloud_, options_.name), text_of_wish(wish_) + "\n");
+      !written)
+    base::warn("keep: ", written.error().what());
 }
 
 // A slice costs from READY on until it is gone.
