@@ -78,13 +78,17 @@ Subsystem sftp internal-sftp -d {self.home(n)}
 SetEnv {self.mark} HOME={self.home(n)} XDG_STATE_HOME={self.home(n)}/state
 """)
         log = self.work / f"sshd{n}.log"
-        with log.open("w") as file:
-            self.daemons[n] = subprocess.Popen(
-                ["unshare", "-pf", "--mount-proc", "--kill-child", SSHD, "-D", "-e", "-f", str(config)], stderr=file)
         end = time.monotonic() + 20
-        while "listening" not in log.read_text():
+        daemon = None
+        while "listening" not in (said := log.read_text() if daemon else ""):
             if time.monotonic() > end:
-                raise AssertionError(f"sshd {n}: {log.read_text()}")
+                raise AssertionError(f"sshd {n}: {said}")
+            # One that was stopped just now may still hold the port: the end of a namespace takes a moment.
+            if daemon is None or daemon.poll() is not None and "already in use" in said:
+                with log.open("w") as file:
+                    daemon = self.daemons[n] = subprocess.Popen(
+                        ["unshare", "-pf", "--mount-proc", "--kill-child", SSHD, "-D", "-e", "-f", str(config)],
+                        stderr=file)
             time.sleep(0.02)
 
     def stop(self, n):
