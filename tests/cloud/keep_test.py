@@ -164,8 +164,10 @@ class Training(KeptWorld):
 
     def words(self, hosts):
         how = ["--device", "cpu", "--batch-size", "32"] if hosts == 1 else ["--devices", "1", "--global-batch-size", "32"]
-        return [PROGRAM, "train", "--model", "mlp", "--fake-data", "--classes", "10", "--train-size", "512", "--test-size",
-                "64", "--epochs", "3", "--save-steps", "8", "--log-steps", "64", *how]
+        # What a sanitizer is told does not go through ssh by itself.
+        told = [f"{name}={value}" for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")]
+        return ["env", *told, PROGRAM, "train", "--model", "mlp", "--fake-data", "--classes", "10", "--train-size", "512",
+                "--test-size", "64", "--epochs", "3", "--save-steps", "8", "--log-steps", "64", *how]
 
     def files(self, folder):
         return {name: (Path(folder) / "last" / name).read_bytes() for name in ("model.safetensors", "state.safetensors")}

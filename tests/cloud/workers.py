@@ -115,7 +115,10 @@ SetEnv {self.mark} HOME={self.home(n)} XDG_STATE_HOME={self.home(n)}/state
                 lines = [line.split(":", 1)[1] for entry in entries for line in entry.splitlines() if ":" in line]
                 for n in range(self.count):
                     if self.keys_file(n).read_text().splitlines() != lines:
-                        self.keys_file(n).write_text("".join(line + "\n" for line in lines))
+                        # At once: sshd may look at any time.
+                        whole = self.keys_file(n).with_suffix(".new")
+                        whole.write_text("".join(line + "\n" for line in lines))
+                        whole.replace(self.keys_file(n))
         self.agent = threading.Thread(target=run, daemon=True)
         self.agent.start()
 
