@@ -57,12 +57,18 @@ Values per_tensor_of_tensors(Emit& e) {
           b.select(enabled, made[1], b.splat(1, made[1].type()))};
 }
 
-Values per_channel(Emit& e) {
-  Builder& b = e.b;
-  const Value x = read_self(e);
+// The dimension of x's channels.
+int64_t read_axis(Emit& e, Value x) {
   const int64_t axis = e.integer("axis");
   e.check(axis >= 0 && axis < x.rank(),
           base::str("expected an axis from 0 to ", x.rank() - 1, ", found ", axis));
+  return axis;
+}
+
+Values per_channel(Emit& e) {
+  Builder& b = e.b;
+  const Value x = read_self(e);
+  const int64_t axis = read_axis(e, x);
   const auto along_axis = [&](std::string_view name) {
     const Value given = e.tensor(name);
     e.check(given.dims() == Dims{x.dim(axis)}, base::str("expected '", name, "' with one number for each of ",
@@ -104,13 +110,7 @@ struct Learnt {
 };
 Learnt read_learnt(Emit& e) {
   const Value x = read_self(e);
-  int64_t size = 1;
-  if (e.has("axis")) {
-    const int64_t axis = e.integer("axis");
-    e.check(axis >= 0 && axis < x.rank(),
-            base::str("expected an axis from 0 to ", x.rank() - 1, ", found ", axis));
-    size = x.dim(axis);
-  }
+  const int64_t size = e.has("axis") ? x.dim(read_axis(e, x)) : 1;
   check_learnt(e, "scale", size);
   check_learnt(e, "zero_point", size);
   return {x, spread(e, "scale", x), spread(e, "zero_point", x)};

@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   const auto unpacked = [&] {
     auto source = memory_source("input", bytes);
-    return size > 0 && data[0] == 0x28 ? zstd_source(std::move(source)) : gzip_source(std::move(source));
+    return packing_of(bytes) == Packing::kZstd ? zstd_source(std::move(source))
+                                               : gzip_source(std::move(source));
   };
   const auto source = unpacked();
   std::vector<char> piece(1 << 16);

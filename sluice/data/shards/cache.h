@@ -37,10 +37,10 @@ class CachedFile {
   const std::string& path() const { return path_; }
 
  private:
+  bool read_at(std::uint64_t offset, std::size_t size, void* bytes) const;
+
   const std::string path_;
   const int descriptor_;
-
-  bool read_at(std::uint64_t offset, std::size_t size, void* bytes) const;
 };
 
 // A file that is being written. Unless commit() is called nothing remains.
@@ -54,13 +54,13 @@ class CacheWriter {
   base::Status commit();
 
  private:
+  base::Status write(std::string_view bytes);
+
   CachedFile file_;
   const std::string final_path_;
   const std::uint64_t size_;
   std::uint64_t written_ = 0;
   std::vector<std::uint32_t> sums_;  // of the blocks that are there, the last one's so far
-
-  base::Status write(std::string_view bytes);
   bool committed_ = false;
 };
 

@@ -234,13 +234,9 @@ Done Executor::act(const Step& step) {
 
 Done Executor::run() {
   size_t count = 0, number = 0;
-  const auto works = [](const Step& step) {
-    return step.act == Act::kCreate || step.act == Act::kFill || step.act == Act::kGrow ||
-           step.act == Act::kMark || step.act == Act::kDelete;
-  };
-  for (const Step& step : plan_.steps) count += works(step) ? 1 : 0;
+  for (const Step& step : plan_.steps) count += is_work(step.act) ? 1 : 0;
   for (const Step& step : plan_.steps) {
-    if (works(step))
+    if (is_work(step.act))
       cloud_.say(str("[", ++number, "/", count, "] ", act_name(step.act), " ", part_name(step.part), " ",
                      step.name, step.why.empty() ? "" : " (" + step.why + ")"));
     GOOGLE_OK(act(step));

@@ -402,11 +402,13 @@ const char* act_name(Act act) {
   return "?";
 }
 
+bool is_work(Act act) {
+  return act == Act::kCreate || act == Act::kFill || act == Act::kGrow || act == Act::kMark ||
+         act == Act::kDelete;
+}
+
 bool Plan::changes() const {
-  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
-    return step.act == Act::kCreate || step.act == Act::kFill || step.act == Act::kGrow ||
-           step.act == Act::kMark || step.act == Act::kDelete;
-  });
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return is_work(step.act); });
 }
 
 Plan plan_changes(const Settings& settings, const Survey& survey, const PlanOptions& options) {

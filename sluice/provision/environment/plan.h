@@ -20,6 +20,8 @@ enum class Act {
   kDiffers  // it is there, not as wanted; apply leaves it so
 };
 const char* act_name(Act act);
+// Whether a step asks the cloud for something.
+bool is_work(Act act);
 
 struct Step {
   Act act = Act::kSame;

@@ -160,8 +160,9 @@ base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceO
         " is a group of Compute Engine machines: `sluice keep` keeps nodes of the Cloud TPU API alone");
   if (!options.zones.empty()) wish->zones = options.zones;
   SLUICE_OK(base::make_directories(base::parent_path(record)));
-  SLUICE_OK(base::write_file_atomically(record, text_of_wish(*wish) + "\n"));
-  return std::unique_ptr<KeptSlice>(new KeptSlice(std::move(cloud), std::move(options), std::move(*wish)));
+  std::unique_ptr<KeptSlice> kept(new KeptSlice(std::move(cloud), std::move(options), std::move(*wish)));
+  SLUICE_OK(kept->record());
+  return kept;
 }
 
 KeptSlice::KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish)
@@ -171,6 +172,10 @@ KeptSlice::KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish)
 }
 
 KeptSlice::~KeptSlice() = default;
+
+base::Status KeptSlice::record() const {
+  return base::write_file_atomically(record_path(cloud_, options_.name), text_of_wish(wish_) + "\n");
+}
 
 base::Result<SliceView> KeptSlice::look() {
   const auto slice = find_slice(cloud_, options_.name, zone_);
@@ -195,10 +200,7 @@ void KeptSlice::follow_end(const Slice& slice) {
   wish_.mark = listed.mark;
   wish_.labels = listed.labels;
   wish_.metadata = listed.metadata;
-  if (const auto written =
-          base::write_file_atomically(record_path(cloud_, options_.name), text_of_wish(wish_) + "\n");
-      !written)
-    base::warn("keep: ", written.error().what());
+  if (const auto written = record(); !written) base::warn("keep: ", written.error().what());
 }
 
 // A slice costs from READY on until it is gone.

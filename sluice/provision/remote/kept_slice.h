@@ -53,6 +53,7 @@ class KeptSlice : public KeptRun {
 
  private:
   KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish);
+  base::Status record() const;
   void follow_end(const Slice& slice);
   void count_cost(bool is_up);
 
