@@ -89,6 +89,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Output", "--log-workers", choice("--log-workers", o.log_workers), "", "Whose lines: leader prints the mean over all replicas, all: each process that of its own"},
       {"Output", "--save-steps", &o.save_steps, "steps", "How often a checkpoint, counted within the epoch, and after each epoch; 0: only then"},
       {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder or gs://…; without a value: from LOGDIR/last, if there"},
+      {"Output", "--profile", &o.profile, "steps", "Profile these steps of this start: 10:13 for 10, 11 and 12; into the log folder"},
       {"Output", "--report", &o.report, "", "Print what the device did at the end"},
       {"Output", "--json", &o.json, "", "JSON lines on standard output, everything else on standard error"},
       {"Output", "--config", &flags.config, "", "TOML file with any of these flags; the command line wins"},

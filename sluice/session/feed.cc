@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "sluice/base/queue.h"
+#include "sluice/base/span.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/torch_adapter.h"
 #include "sluice/session/feed_state.h"
@@ -122,6 +123,8 @@ Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::Host
         auto group = source();
         if (group.empty()) break;
         const base::Stopwatch upload;
+        base::Span span("upload");
+        span.batch(index);
         Batch batch = feed_detail::to_device(*backend, group, index);
         uploading = uploading + upload.seconds();
         if (!queue.push(std::move(batch))) return;
@@ -138,6 +141,11 @@ Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::Host
 Feed::State::~State() {
   queue.cancel();
   thread.join();
+}
+
+std::optional<Batch> Feed::State::wait_for_batch() {
+  const base::Span span("wait for a batch");
+  return base::value_or_throw(queue.pop());
 }
 
 void Feed::State::set_normalization(const std::vector<float>& mean, const std::vector<float>& deviation) {
@@ -177,7 +185,7 @@ std::shared_ptr<Batch> Feed::next() {
   state_->backend->cut("feed");
   const double busy = state_->backend->times().busy;
   const base::Stopwatch waited;
-  std::optional<Batch> batch = base::value_or_throw(state_->queue.pop());
+  std::optional<Batch> batch = state_->wait_for_batch();
   const double seconds = waited.seconds();
   state_->waiting += seconds;
   state_->starving += std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Feed::State {
         std::function<data::Statistics()> statistics = nullptr);
   ~State();
 
+  std::optional<Batch> wait_for_batch();
   void set_normalization(const std::vector<float>& mean, const std::vector<float>& deviation);
   void apply_normalization(Batch& batch) const;
 

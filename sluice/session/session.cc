@@ -73,7 +73,8 @@ Session::State::State(const Options& options)
     : processes(session_detail::join_others(options)),
       backend(session_detail::open_backend(options, processes)),
       deliveries(backend, processes),
-      meter(base::monotonic_seconds(), backend->local_replicas()) {}
+      meter(base::monotonic_seconds(), backend->local_replicas()),
+      spans(backend) {}
 
 Session::State::~State() {
   const bool failing = std::uncaught_exceptions() > exceptions;
@@ -83,6 +84,7 @@ Session::State::~State() {
     return;
   }
   try {
+    spans.finish(steps);
     deliveries.deliver(/*wait=*/true);
   } catch (const std::exception& error) {
     base::error("while the session ended: ", error.what());
@@ -178,6 +180,7 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
         if (updates) ++self->steps;
         self->heartbeat.beat();
         self->deliveries.deliver(/*wait=*/false);
+        if (updates) self->spans.step(self->steps);
       },
       [weak = std::weak_ptr<State>(state)]() -> int64_t {
         const auto self = weak.lock();
@@ -197,6 +200,7 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
   ++state_->steps;
   state_->reduced = false;
   sync("step");
+  state_->spans.step(state_->steps);
 }
 
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
@@ -212,6 +216,7 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   });
   ++state_->steps;
   sync("step");
+  state_->spans.step(state_->steps);
   return loss;
 }
 
@@ -250,6 +255,27 @@ void Session::sync(const char* what) {
   state_->heartbeat.beat();
   state_->backend->cut(what);
   state_->deliveries.deliver(/*wait=*/false);
+}
+
+void Session::profile(int64_t first, int64_t end, const std::string& folder) {
+  std::string run = profile::run_name(base::wall_seconds());
+  if (state_->processes != nullptr) run = base::value_or_throw(state_->processes->broadcast("profile", run));
+  state_->spans.ask({.first = first,
+                     .end = end,
+                     .folder = folder,
+                     .run = run,
+                     .process = process_index(),
+                     .processes = processes()},
+                    state_->steps);
+}
+
+Span::Span(std::string_view name) {
+  if (!base::spans_are_recorded()) return;
+  name_ = base::span_name(name);
+  begin_ = base::span_clock();
+}
+Span::~Span() {
+  if (name_ != nullptr) base::record_span(name_, begin_, base::span_clock());
 }
 
 void Session::barrier() {

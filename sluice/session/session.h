@@ -21,6 +21,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -117,6 +118,11 @@ class Session {
   void check_replicas(const torch::nn::Module& model);
   // Ends the graph: what was recorded starts to run. Does not wait. `what` names the boundary in reports.
   void sync(const char* what = "sync");
+  // A profile of the steps [first, end), counted from 1 in this session: FOLDER/plugins/profile/TIME/ gets a
+  // trace for TensorBoard's profile plugin, one for Perfetto and a page of text from each process
+  // (profile.md). All processes call it alike, before the first of these steps; the session goes on
+  // meanwhile.
+  void profile(int64_t first, int64_t end, const std::string& folder);
   // Until all processes are here and this one's programs have finished.
   void barrier();
 
@@ -171,6 +177,20 @@ class Session {
   void print_line(const std::string& text) const;
   void before_update(const std::vector<torch::optim::Optimizer*>& optimizers, const StepOptions& options);
   std::shared_ptr<State> state_;
+};
+
+// A part of a program of one's own in a profile: from its construction to its end. It costs a few nanoseconds
+// while no profile is taken. `name`: of a few different ones. Threads: any.
+class Span {
+ public:
+  explicit Span(std::string_view name);
+  ~Span();
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+
+ private:
+  const char* name_ = nullptr;
+  int64_t begin_ = 0;
 };
 
 // Starts a session. Environment variables come first, flags win over them: --sluice-device=xla|cpu

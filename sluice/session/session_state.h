@@ -15,6 +15,7 @@
 #include "sluice/session/heartbeat.h"
 #include "sluice/session/session.h"
 #include "sluice/session/step_meter.h"
+#include "sluice/session/step_spans.h"
 
 namespace sluice {
 
@@ -42,6 +43,7 @@ struct Session::State {
   bool warned_of_equal_gradients = false;
   std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
   sessions::StepMeter meter;
+  sessions::StepSpans spans;
 };
 
 }  // namespace sluice

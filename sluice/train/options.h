@@ -96,6 +96,7 @@ struct TrainOptions {
   int64_t save_steps = 0;  // a checkpoint every so many steps of an epoch, and at its end
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
+  std::string profile;  // "10:13": the steps 10 to 12 of this start; empty: none
   bool report = false;
   bool json = false;
   std::string config;  // all options as text, kept in checkpoints
@@ -120,6 +121,11 @@ struct TrainResult {
   double examples_per_second = 0;
 };
 
+// The steps [first, end) of --profile, both 0 for "". Throws sluice::Error for what is none.
+struct ProfileSteps {
+  int64_t first = 0, end = 0;
+};
+ProfileSteps profile_steps(const std::string& text);
 // Throws sluice::Error for options that are wrong whatever the data and the machine are: an unknown model,
 // (with the nearest known one), a missing or senseless number.
 void check(const TrainOptions& options);

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "sluice/base/log.h"
+#include "sluice/base/number.h"
 #include "sluice/models/models.h"
 #include "sluice/train/training.h"
 
@@ -59,6 +60,7 @@ void check_options(const TrainOptions& options, bool named) {
     if (!numbers->empty() && static_cast<int64_t>(numbers->size()) != options.channels)
       throw_error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
                                                     options.channels, " channels, not ", numbers->size()));
+  profile_steps(options.profile);
   ScheduleOptions schedule;
   schedule.lr = options.lr;
   schedule.every_epochs = options.lr_every_epochs;
@@ -110,6 +112,22 @@ int64_t Trainer::image_size() const { return state_->train.image_size(); }
 TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
   return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
                   model, forward)();
+}
+
+ProfileSteps profile_steps(const std::string& text) {
+  if (text.empty()) return {};
+  const size_t colon = text.find(':');
+  const auto number = [&](size_t from, size_t count) {
+    return base::number_of<int64_t>(std::string_view(text).substr(from, count)).value_or(0);
+  };
+  ProfileSteps steps;
+  if (colon != std::string::npos) steps = {number(0, colon), number(colon + 1, text.size())};
+  if (steps.first < 1 || steps.end <= steps.first)
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("--profile ", text,
+                  ": expected FIRST:END with 1 <= FIRST < END, such as 10:13 for the steps 10, 11, 12"));
+  return steps;
 }
 
 void check(const TrainOptions& options) { trainer_detail::check_options(options, /*named=*/true); }

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "sluice/base/log.h"
+#include "sluice/base/span.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::data {
@@ -67,11 +68,22 @@ void PipelineStream::read() {
   chunk_ready_.notify_all();
 }
 
+namespace {
+
+base::Result<bool> read_batch(PartReader& reader, RawBatch& raw) {
+  base::Span span("read");
+  SLUICE_TRY(const bool found, reader.next(raw));
+  span.batch(raw.index).bytes(bytes_of(raw));
+  return found;
+}
+
+}  // namespace
+
 base::Status PipelineStream::read_epoch() {
   SLUICE_TRY(const auto reader, make_part_reader(*options_.read, options_.part));
   while (true) {
     RawBatch raw;
-    SLUICE_TRY(const bool found, reader->next(raw));
+    SLUICE_TRY(const bool found, read_batch(*reader, raw));
     if (!found || !dispatch(std::move(raw))) return {};
   }
 }
@@ -183,6 +195,8 @@ base::Result<Sample> PipelineStream::decode_one(RawSample& raw) const {
 void PipelineStream::decode_chunk(const Chunk& chunk) {
   const base::Stopwatch busy;
   Work& work = *chunk.work;
+  base::Span span("decode");
+  span.batch(work.raw.index);
   for (std::size_t i = chunk.begin; i < chunk.end && !stopped_; ++i) {
     auto& raw = work.raw.rows[i];
     if (!raw) continue;
@@ -278,6 +292,8 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
   } else {
     SLUICE_TRY(layout, layout_for_padding());
   }
+  base::Span span("collate");
+  span.batch(work.raw.index);
   SLUICE_TRY(Batch batch, collate(std::move(rows), layout, work.images));
   if (options_.decode.mix.wanted())
     SLUICE_OK(mix_rows(batch, options_.decode.mix, options_.decode.seed, options_.decode.epoch));

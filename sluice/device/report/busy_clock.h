@@ -2,6 +2,7 @@
 // event that says it is over.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <span>
 
@@ -16,16 +17,18 @@ class BusyClock {
   static BusyClock& get();
 
   // A program is about to be launched; each begin() needs an end().
-  void begin();
-  void end();
+  int64_t begin();  // the moment, on span_clock()
+  void end(int64_t began);
   // end() as soon as all of the launch's events are there.
-  void end_after(std::span<const pjrt::Event> done);
+  // `began`: what begin() gave.
+  void end_after(std::span<const pjrt::Event> done, int64_t began);
   // With at least one program begun and not ended, since the process's start or restart().
   double seconds() const;
   void restart();
 
  private:
   mutable std::mutex mutex_;
+  int64_t last_end_ = 0;  // of a program, on span_clock()
   int running_ = 0;
   double since_ = 0, sum_ = 0;
 };
