@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -26,7 +27,7 @@ struct Recorder {
   std::map<std::string, std::shared_ptr<Line>, std::less<>> tracks;
   std::unordered_set<std::string> names;
   std::atomic<int64_t> begin{0};  // of the recording: what began before it belongs to no recording
-  std::atomic<size_t> most{0};
+  std::atomic<size_t> max_spans{0};
   int64_t main_thread = 0;
 
   // Never destroyed: threads may record while the process ends.
@@ -50,11 +51,15 @@ std::shared_ptr<Line> make_thread_line() {
   return line;
 }
 
-void add(Line& line, const SpanRecord& span) {
+void add(Line& line, SpanRecord span) {
   Recorder& recorder = Recorder::get();
   std::scoped_lock lock(line.mutex);
-  if (!spans_are_recorded() || span.begin < recorder.begin.load(std::memory_order_relaxed)) return;
-  if (line.line.spans.size() >= recorder.most.load(std::memory_order_relaxed)) {
+  const int64_t begin = recorder.begin.load(std::memory_order_relaxed);
+  if (!spans_are_recorded() || span.end < begin) return;
+  // A thread's span that began before is not known whole; a device was busy all the same.
+  if (span.begin < begin && line.line.is_thread) return;
+  span.begin = std::max(span.begin, begin);
+  if (line.line.spans.size() >= recorder.max_spans.load(std::memory_order_relaxed)) {
     ++line.dropped;
     return;
   }
@@ -74,12 +79,12 @@ int64_t span_clock() {
       .count();
 }
 
-bool start_spans(size_t most) {
+bool start_spans(size_t max_spans) {
   Recorder& recorder = Recorder::get();
   std::scoped_lock lock(recorder.mutex);
   if (spans_are_recorded()) return false;
   recorder.begin = span_clock();
-  recorder.most = most;
+  recorder.max_spans = max_spans;
   recorder.main_thread = this_thread();
   span_detail::recording = true;
   return true;
@@ -137,10 +142,10 @@ void record_span_of(const char* track, const char* name, int64_t begin, int64_t 
 }
 
 const char* span_name(std::string_view name) {
-  constexpr size_t kMost = size_t{1} << 16;
+  constexpr size_t kMaxNames = size_t{1} << 16;
   Recorder& recorder = Recorder::get();
   std::scoped_lock lock(recorder.mutex);
-  if (recorder.names.size() >= kMost && !recorder.names.contains(std::string(name))) return "…";
+  if (recorder.names.size() >= kMaxNames && !recorder.names.contains(std::string(name))) return "…";
   return recorder.names.emplace(name).first->c_str();
 }
 

@@ -51,14 +51,16 @@ inline std::atomic<bool> recording{false};
 }
 inline bool spans_are_recorded() { return span_detail::recording.load(std::memory_order_relaxed); }
 
-// At most `most` spans a thread are kept. False if a recording is going on: there is one a process at a time.
-bool start_spans(size_t most = size_t{1} << 18);
+// At most `max_spans` spans a thread are kept. False if a recording is going on: there is one a process at a
+// time.
+bool start_spans(size_t max_spans = size_t{1} << 18);
 // Spans that are still open are not in it.
 SpanRecording stop_spans();
 
 // A span whose ends are known. It goes to the calling thread's line.
 void record_span(const char* name, int64_t begin, int64_t end, const SpanNumbers& numbers = {});
-// One of something that is no thread, as a device is: `track` names its line. Threads: any.
+// One of something that is no thread, as a device is: `track` names its line. What began before the recording
+// is cut to it. Threads: any.
 void record_span_of(const char* track, const char* name, int64_t begin, int64_t end,
                     const SpanNumbers& numbers = {});
 // The same text for the life of the process, for a name that is no literal. At most 65,536 different ones;

@@ -51,9 +51,12 @@ TEST(Span, ThatBeganBeforeTheRecordingIsNotInIt) {
   record_span("old", in_the_first, span_clock());
   const int64_t now = span_clock();
   record_span("new", now, now);
+  record_span_of("device", "cut", in_the_first, now);
   const SpanRecording recording = stop_spans();
-  ASSERT_EQ(recording.lines.size(), 1u);
+  ASSERT_EQ(recording.lines.size(), 2u);
   EXPECT_EQ(names_of(recording.lines[0]), std::vector<std::string>{"new"});
+  ASSERT_EQ(names_of(recording.lines[1]), std::vector<std::string>{"cut"});
+  EXPECT_EQ(recording.lines[1].spans[0].begin, recording.begin);
 }
 
 TEST(Span, EachThreadAndTrackHasALine) {
@@ -74,7 +77,7 @@ TEST(Span, EachThreadAndTrackHasALine) {
 }
 
 TEST(Span, WhatDoesNotFitIsCounted) {
-  ASSERT_TRUE(start_spans(/*most=*/2));
+  ASSERT_TRUE(start_spans(/*max_spans=*/2));
   for (int i = 0; i < 5; ++i) const Span span("one");
   const SpanRecording recording = stop_spans();
   ASSERT_EQ(recording.lines.size(), 1u);

@@ -51,7 +51,7 @@ struct PLUGIN_Profiler_Stop_Args {
 struct PLUGIN_Profiler_CollectData_Args {
   size_t struct_size;
   PLUGIN_Profiler* profiler;
-  uint8_t* buffer;              // null: asks for the size, in memory of the plugin's otherwise
+  uint8_t* buffer;              // in and out; null: asks for the size, and where the data is
   size_t buffer_size_in_bytes;  // in and out
 };
 struct PLUGIN_Profiler_Api {
@@ -150,8 +150,12 @@ base::Result<std::string> Profiler::collect() {
   SLUICE_OK(checked(*api_, "collect", api_->collect_data(&args)));
   if (args.buffer_size_in_bytes == 0) return std::string();
   std::string bytes(args.buffer_size_in_bytes, '\0');
-  args.buffer = reinterpret_cast<uint8_t*>(bytes.data());
-  SLUICE_OK(checked(*api_, "collect", api_->collect_data(&args)));
+  if (args.buffer != nullptr) {  // it is there already, in memory of the profiler's
+    bytes.assign(reinterpret_cast<const char*>(args.buffer), args.buffer_size_in_bytes);
+  } else {
+    args.buffer = reinterpret_cast<uint8_t*>(bytes.data());
+    SLUICE_OK(checked(*api_, "collect", api_->collect_data(&args)));
+  }
   // Two plugins of two makers answer with a length that is one too long.
   if (!is_message(bytes) && is_message(std::string_view(bytes).substr(0, bytes.size() - 1))) bytes.pop_back();
   if (!is_message(bytes))
@@ -162,9 +166,9 @@ base::Result<std::string> Profiler::collect() {
 
 bool is_message(std::string_view bytes) {
   ProtoReader reader(bytes);
-  while (reader.next()) {
-  }
-  return !reader.broken();
+  bool numbered = true;  // a field's number is 1 at least
+  while (reader.next()) numbered = numbered && reader.field() > 0;
+  return numbered && !reader.broken();
 }
 
 }  // namespace sluice::pjrt

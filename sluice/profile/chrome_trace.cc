@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-// Whole nanoseconds: a double would round those since 1970.
+// With all digits.
 std::string microseconds(int64_t nanoseconds) {
   char text[40];
   std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(nanoseconds / 1000),
@@ -36,6 +36,8 @@ std::string arguments(const base::SpanNumbers& numbers) {
 }  // namespace
 
 std::string chrome_trace_of(const base::SpanRecording& recording, const std::string& host, int process) {
+  constexpr int64_t kDay = 86'400'000'000'000;  // nanoseconds
+  const int64_t origin = recording.epoch - (recording.begin + recording.epoch) / kDay * kDay;
   std::string out = R"({"displayTimeUnit":"ms","traceEvents":[)" +
                     about("process_name", process, 0, host + " process " + std::to_string(process));
   for (const base::SpanLine& line : recording.lines) {
@@ -45,7 +47,7 @@ std::string chrome_trace_of(const base::SpanRecording& recording, const std::str
     for (const base::SpanRecord& span : line.spans) {
       out += R"(,
 {"ph":"X","name":)" +
-             quoted(span.name) + R"(,"ts":)" + microseconds(span.begin + recording.epoch) + R"(,"dur":)" +
+             quoted(span.name) + R"(,"ts":)" + microseconds(span.begin + origin) + R"(,"dur":)" +
              microseconds(span.end - span.begin) + where + arguments(span.numbers) + "}";
     }
   }

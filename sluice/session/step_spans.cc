@@ -79,7 +79,8 @@ void StepSpans::end(int64_t steps) {
 }
 
 void StepSpans::finish(int64_t steps) {
-  if (capture_) return end(steps);
+  if (capture_ && steps >= wish_->first) return end(steps);
+  capture_.reset();
   if (!wish_) return;
   base::warn("no step was profiled: the steps ", wish_->first, ":", wish_->end, " were asked for, and ",
              steps, steps == 1 ? " step was made" : " steps were made");
