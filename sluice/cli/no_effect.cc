@@ -37,6 +37,7 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
         "--max-bad",
         "--allow-unknown-loss",
         "--max-sample",
+        "--max-buffered",
         "--max-pixels",
         "--resize",
         "--crop",

@@ -54,6 +54,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--max-bad", &o.max_bad, "", "Bad samples left out of an epoch at most: 0.1% or a number"},
       {"Data", "--allow-unknown-loss", &o.allow_unknown_loss, "", "Take a damaged shard that has no index up to the damage: --max-bad cannot count what it loses"},
       {"Data", "--max-sample", &o.max_sample, "MiB", "Memory that one sample's members and decoding may claim", {1, kMaxSize}},
+      {"Data", "--max-buffered", &o.max_buffered, "GiB", "Memory that undecoded samples in shuffle buffers and batches, and unpackers may hold", {1, kMaxSize}},
       {"Data", "--max-pixels", &o.max_pixels, "millions", "Pixels of an image at most", {1, kMaxSize}},
       {"Data", "--resize", &o.resize, "pixels", "Shorter side after resizing, 0: as it is"},
       {"Data", "--crop", &o.crop, "pixels", "Random crop in training, centre crop in the test, 0: none"},

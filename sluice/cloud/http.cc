@@ -238,6 +238,13 @@ base::Result<HttpResponse> Http::once(const HttpRequest& request) {
   return std::move(exchange.response);
 }
 
+base::Result<HttpResponse> Http::try_once(const HttpRequest& request, const std::string& what) {
+  auto response = once(request);
+  if (!response) return base::fail_at(response, what);
+  if (is_transient(response->status)) return tl::unexpected<Error>(status_error(*response, what));
+  return response;
+}
+
 base::Result<HttpResponse> Http::send(const HttpRequest& request, const std::string& what) {
   Backoff again = backoff(request.cancelled);
   while (true) {

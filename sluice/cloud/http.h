@@ -60,6 +60,9 @@ class Http {
   // kCancelled, kAborted by on_body, kFailedPrecondition for a certificate that does not fit,
   // kInvalidArgument for a URL that is none. No error or log line contains a header.
   base::Result<HttpResponse> once(const HttpRequest& request);
+  // One try whose passing failures are errors: kUnavailable for 408, 429 and 5xx too. `what` begins the
+  // messages.
+  base::Result<HttpResponse> try_once(const HttpRequest& request, const std::string& what);
   // With tries again on kUnavailable, 408, 429 and 5xx. `what` begins the messages. Not for on_body.
   base::Result<HttpResponse> send(const HttpRequest& request, const std::string& what);
 

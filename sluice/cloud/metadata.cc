@@ -15,6 +15,14 @@ HttpRequest request_for(const std::string& path) {
   return request;
 }
 
+std::string what_of(const std::string& path) { return "the metadata server (" + path + ")"; }
+
+base::Result<std::string> value_of(base::Result<HttpResponse> response, const std::string& what) {
+  if (!response) return tl::unexpected<Error>(response.error());
+  if (response->status != 200) return tl::unexpected<Error>(status_error(*response, what));
+  return std::move(response->body);
+}
+
 bool firmware_says_google() {
   const auto name = base::read_file("/sys/class/dmi/id/product_name");
   return name && base::starts_with(*name, "Google");
@@ -37,10 +45,13 @@ bool on_google_cloud(Http& http) {
 }
 
 base::Result<std::string> metadata(Http& http, const std::string& path) {
-  const std::string what = "the metadata server (" + path + ")";
-  SLUICE_TRY(const HttpResponse response, http.send(request_for(path), what));
-  if (response.status != 200) return tl::unexpected<Error>(status_error(response, what));
-  return response.body;
+  const std::string what = what_of(path);
+  return value_of(http.send(request_for(path), what), what);
+}
+
+base::Result<std::string> metadata_once(Http& http, const std::string& path) {
+  const std::string what = what_of(path);
+  return value_of(http.try_once(request_for(path), what), what);
 }
 
 std::optional<std::string> own_region(Http& http) {

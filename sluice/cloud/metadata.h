@@ -14,6 +14,8 @@ namespace sluice::cloud {
 bool on_google_cloud(Http& http);
 // The value under /computeMetadata/v1/, such as "instance/zone"; asked again when the server is busy.
 base::Result<std::string> metadata(Http& http, const std::string& path);
+// One try; kUnavailable when the server is busy.
+base::Result<std::string> metadata_once(Http& http, const std::string& path);
 // "us-central2" where the machine is in zone us-central2-b; nothing outside Google's cloud.
 std::optional<std::string> own_region(Http& http);
 

@@ -38,6 +38,8 @@ struct Access {
   std::shared_ptr<Http> http;
   std::shared_ptr<Credentials> credentials;  // null: none at all
   bool direct = false;                       // never through a proxy
+  // The project that pays for requests to buckets whose requester pays (x-goog-user-project); "": none.
+  std::string payer = {};
 
   // Http::once and Http::send with the token. On 401 the token is fetched again, and the request sent again,
   // once.
@@ -60,8 +62,9 @@ class Storage {
   // `endpoint`: "https://storage.googleapis.com", or an emulator's, without a slash at the end.
   Storage(std::string endpoint, Access access) : endpoint_(std::move(endpoint)), access_(std::move(access)) {}
 
-  // The one of this process: Google's, or that of STORAGE_EMULATOR_HOST=[http://]host:port (then without
-  // credentials). Credentials are looked for at the first call.
+  // GOOGLE_CLOUD_QUOTA_PROJECT is the payer. The one of this process: Google's, or that of
+  // STORAGE_EMULATOR_HOST=[http://]host:port (then without credentials). Credentials are looked for at the
+  // first call.
   static base::Result<Storage*> shared();
 
   base::Result<ObjectFacts> stat(const GsName& name, const std::atomic<bool>* cancelled = nullptr) const;
@@ -121,5 +124,7 @@ bool is_near(const std::string& region, const std::string& location);
 bool matches(std::string_view pattern, std::string_view name);
 
 std::string base64_of_crc32c(std::uint32_t crc);
+// Nothing for what is no such text.
+std::optional<std::uint32_t> crc32c_of_base64(const std::string& text);
 
 }  // namespace sluice::cloud

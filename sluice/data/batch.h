@@ -18,6 +18,9 @@ struct Image {
   Array pixels;
 };
 
+// Where images are looked for unless something else is asked for: the first of these that a sample has.
+inline constexpr char kImageExtensions[] = "jpg;jpeg;png;webp;ppm;pgm;pbm";
+
 // The arrays of an npz file by their names.
 using Arrays = std::map<std::string, Array>;
 

@@ -87,8 +87,9 @@ class WebDataset {
   WebDataset& images(std::string extensions, std::string spec = "rgb8");
   WebDataset& labels(std::string extensions);
   WebDataset& classes(std::int64_t count);  // labels outside 0 … count − 1 are errors
-  // The same as WebDataset spells it. Specs: l8 rgb8 rgba8 (uint8), l rgb rgba (float32 in 0…1), and those
-  // with `torch` before them, which make plain arrays [channels, height, width].
+  // The same as WebDataset spells it; "__key__" and "__url__" are a sample's key and shard, as texts. Specs:
+  // l8 rgb8 rgba8 (uint8), l rgb rgba (float32 in 0…1), and those with `torch` before them, which make plain
+  // arrays [channels, height, width].
   WebDataset& decode(std::string spec);
   template <typename... Extensions>
   WebDataset& to_tuple(Extensions&&... extensions) {

@@ -24,8 +24,8 @@ std::int64_t ranges_for(const WebDataset::Settings& settings, const OpenOptions&
   if (settings.ranges % replicas == 0 || settings.original_workers > 0) return settings.ranges;
   const std::int64_t next = (settings.ranges + replicas - 1) / replicas * replicas;
   misuse(base::str("WebDataset: ", settings.ranges, " ranges cannot be dealt to ", replicas,
-                   " replicas: expected a multiple of them; the next is interleave(", next, ") (--streams ",
-                   next, "). The order of samples depends on this number"));
+                   " replicas: expected a multiple of them; the next is --streams ", next,
+                   " (in C++ interleave(", next, ")). The order of samples depends on this number"));
 }
 
 std::int64_t bad_limit(double limit, const PartOptions& part, const ShardFacts* facts) {
@@ -58,13 +58,17 @@ std::string describe(const PartOptions& part, const ShardFacts* facts) {
     text += base::str(" original-workers=", part.original_workers, " replicas=", part.replicas());
   if (!part.shuffle && part.parts > 1) text += base::str(" replicas=", part.replicas());
   if (facts == nullptr) return text + base::str(" buffer=", part.shuffle ? part.buffer_samples : 0);
-  return text +
-         base::str(" buffer=", part.original_workers > 0 ? part.buffer_samples : buffer_share(part, *facts),
-                   " samples=", facts->total, " shards=", facts->fingerprint);
+  text += base::str(" buffer=", part.original_workers > 0 ? part.buffer_samples : buffer_share(part, *facts),
+                    " samples=", facts->total, " shards=", facts->fingerprint, " content=", facts->content);
+  if (facts->times) text += base::str(" times=", *facts->times);
+  if (facts->sums) text += base::str(" sums=", *facts->sums);
+  return text;
 }
 
-std::map<std::string, std::string> words_of(const std::string& text) {
-  std::map<std::string, std::string> words;
+using Words = std::map<std::string, std::string>;
+
+Words words_of(const std::string& text) {
+  Words words;
   for (const std::string& word : base::split(text, ' ')) {
     const std::size_t equals = word.find('=');
     if (equals != std::string::npos) words[word.substr(0, equals)] = word.substr(equals + 1);
@@ -72,13 +76,38 @@ std::map<std::string, std::string> words_of(const std::string& text) {
   return words;
 }
 
-std::int64_t number_in(const std::map<std::string, std::string>& words, const char* name) {
+std::int64_t number_in(const Words& words, const char* name) {
   const auto found = words.find(name);
   const auto number = found == words.end() ? base::Result<std::int64_t>(base::fail(Code::kNotFound, name))
                                            : parse_whole_number(found->second);
   if (!number || *number < 0)
     misuse(base::str("a stream's state has no number '", name, "': expected text that Stream::state() gave"));
   return *number;
+}
+
+// Whether both states say something of the shards' content, and not the same.
+bool differ(const Words& before, const Words& now, const char* name) {
+  const auto was = before.find(name), is = now.find(name);
+  return was != before.end() && is != now.end() && was->second != is->second;
+}
+
+// Whether the shards still hold what they held. Sums that an index wrote say it of local shards wherever they
+// were copied to; without sums the times do, of the first part alone: other hosts have copies of their own.
+// In `now` nothing is left of this.
+base::Status check_content(const std::vector<std::string>& urls, bool first_part, const Words& before,
+                           Words& now) {
+  const bool summed = before.contains("sums") && now.contains("sums");
+  const bool touched = first_part && differ(before, now, "times");
+  const bool changed = differ(before, now, "content") || (summed && differ(before, now, "sums"));
+  for (const char* name : {"content", "sums", "times"}) now.erase(name);
+  if (!changed && touched && summed) return check_sums(urls);
+  if (!changed && !touched) return {};
+  return base::fail(Code::kFailedPrecondition, "the shards have the same names and numbers of samples, but ",
+                    changed
+                        ? "other contents than they had"
+                        : "local ones were written since. If they are copies of what they were, give them "
+                          "the times of the originals (cp -p, rsync -t); with the sums that 'sluice data "
+                          "index' writes into sizes.json times do not matter");
 }
 
 }  // namespace
@@ -197,13 +226,16 @@ std::unique_ptr<Stream> WebDataset::resume(const std::string& state, const OpenO
   at.epoch = number_in(before, "epoch");
   at.skip_batches = number_in(before, "batches");
   auto now = words_of(this->state(at));
+  const base::Status content = check_content(urls(), options.part == 0, before, now);
   std::vector<std::string> differences;
   for (const auto& [name, value] : now) {
     const auto found = before.find(name);
     const std::string was = found == before.end() ? "not set" : found->second;
     if (was != value) differences.push_back(base::str(name, " is ", value, " now and was ", was));
   }
-  if (differences.empty()) return open(at);
+  if (differences.empty() && content) return open(at);
+  if (differences.empty())
+    throw_error(content.error().code(), base::str("cannot go on in mid-epoch: ", content.error().what()));
   misuse(base::str("cannot go on in mid-epoch, because the samples would come in another order: ",
                    base::join(differences, "; "),
                    ". Set this as it was when the state was taken, or begin with the next epoch"));

@@ -137,7 +137,7 @@ TEST_F(DatasetTest, StreamsMustFitTheReplicas) {
   const WebDataset data = dataset(shards(2, 50)).shuffle(10);
   EXPECT_THAT(test::thrown([&] { data.open(0, 0, 24); }),
               HasSubstr("64 ranges cannot be dealt to 24 replicas: expected a multiple of them; the next is "
-                        "interleave(72)"));
+                        "--streams 72 (in C++ interleave(72))"));
   EXPECT_THAT(test::thrown([&] { data.open({0, 0, 1, 128, 0}); }), HasSubstr("interleave(128)"));
   EXPECT_EQ(all(*WebDataset(data).interleave(72).batch(1).open(0, 0, 24)).size(), 4u);
 }

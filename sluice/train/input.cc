@@ -6,7 +6,6 @@
 #include "sluice/base/error.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
-#include "sluice/data/memory.h"
 #include "sluice/session/session.h"
 
 namespace sluice::train {
@@ -109,8 +108,6 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
   dataset.on_error(options.on_error).max_bad(max_bad_of(options.max_bad));
   if (options.allow_unknown_loss) dataset.allow_unknown_loss();
-  data::memory_limits().sample = static_cast<std::uint64_t>(options.max_sample) << 20;
-  data::memory_limits().pixels = options.max_pixels * 1'000'000;
   if (training && options.shard_size > 0) dataset.shard_size(options.shard_size);
   return dataset;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
+#include "sluice/data/batch.h"
 #include "sluice/train/choices.h"
 
 SLUICE_API_BEGIN
@@ -23,7 +24,7 @@ struct TrainOptions {
   // The data: shards as data::WebDataset takes them.
   std::string train;
   std::string test;
-  std::string images = "jpg;jpeg;png;ppm";
+  std::string images = data::kImageExtensions;
   std::string labels = "cls";
   int64_t channels = 3;                    // 3: colour, 1: grey
   int64_t shuffle = 10000;                 // samples in the shuffle buffers of all processes together
@@ -36,6 +37,7 @@ struct TrainOptions {
   std::string max_bad = "0.1%";            // bad samples of an epoch that are left out at most
   bool allow_unknown_loss = false;         // damaged shards may lose samples that nobody counts
   int64_t max_sample = 1024;               // that a sample's members and decoding may claim [MiB]
+  int64_t max_buffered = 8;                // that shuffle buffers, batches and unpackers hold [GiB]
   int64_t max_pixels = 100;                // of an image [millions]
   int64_t prefetch = 256;                  // batches ahead on the host [MiB]
   std::string cache;                       // folder that keeps remote shards; empty: none

@@ -5,6 +5,7 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/data/memory.h"
 #include "sluice/models/models.h"
 #include "sluice/train/training.h"
 
@@ -68,8 +69,17 @@ void check_options(const TrainOptions& options, bool named) {
   base::value_or_throw(check(schedule));
 }
 
+// Of the process, before anything is read.
+void set_memory_limits(const TrainOptions& options) {
+  data::MemoryLimits& limits = data::memory_limits();
+  limits.sample = static_cast<std::uint64_t>(options.max_sample) << 20;
+  limits.readers = static_cast<std::uint64_t>(options.max_buffered) << 30;
+  limits.pixels = options.max_pixels * 1'000'000;
+}
+
 Session start_session(const TrainOptions& options) {
   check_options(options, /*named=*/false);
+  set_memory_limits(options);
   Options session;
   session.device = name_of(options.device);
   session.xla.plugin = options.plugin;

@@ -161,7 +161,7 @@ Verb kill_verb() {
                 app.add_option("NAME", flags->name, "The TPU")->required();
                 app.add_flag("--yes", kill->yes, "End them; without it they are only shown");
                 app.add_option("--grace", kill->grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
-                    ->check(CLI::PositiveNumber);
+                    ->check(kAboveZero);
                 add_worker_flag(app, *flags, "all");
                 add_place_flags(app, *flags);
                 add_ssh_flags(app, *flags);

@@ -59,8 +59,21 @@ base::Status write_parts(const RawSample& sample, const std::string& folder) {
   return {};
 }
 
-// The first image of a sample with its label or, failing that, its key.
-std::optional<data::SheetTile> tile_of(const RawSample& sample) {
+// classes.txt in the shard's folder, as `sluice data pack` writes it: the names of classes 0, 1, …; none when
+// there is no such file.
+std::vector<std::string> class_names(const std::string& shard) {
+  const std::string path = shard.substr(0, shard.rfind('/') + 1) + "classes.txt";
+  const auto source = data::open_source(path);
+  std::string text(1 << 20, '\0');
+  const auto size = source ? (*source)->read(text.data(), text.size()) : std::size_t{0};
+  text.resize(size.value_or(0));
+  auto names = base::split(text, '\n');
+  if (!names.empty() && names.back().empty()) names.pop_back();
+  return names;
+}
+
+// The first image of a sample, with its key and its class, by name where it has one.
+std::optional<data::SheetTile> tile_of(const RawSample& sample, const std::vector<std::string>& classes) {
   std::string label;
   std::optional<data::SheetTile> tile;
   for (const Field& field : sample.fields) {
@@ -70,6 +83,9 @@ std::optional<data::SheetTile> tile_of(const RawSample& sample) {
     auto pixels = data::decode_image(field.bytes, data::ColorModel::kRgb);
     if (pixels) tile = data::SheetTile{std::move(*pixels), sample.key};
   }
+  const auto number = data::parse_whole_number(label);
+  if (number && *number >= 0 && *number < static_cast<std::int64_t>(classes.size()))
+    label = classes[static_cast<std::size_t>(*number)];
   if (tile && !label.empty()) tile->caption += ": " + label;
   return tile;
 }
@@ -84,6 +100,7 @@ class Cat {
     for (const std::string& url : urls) {
       SLUICE_TRY(auto source, data::open_source(url));
       data::ShardReader reader(std::move(source), {});
+      if (!options_.sheet.empty()) classes_ = class_names(url);
       RawSample sample;
       while (left_ > 0) {
         SLUICE_TRY(const bool found, reader.next(sample));
@@ -111,7 +128,7 @@ class Cat {
   base::Status show(const RawSample& sample) {
     ++shown_;
     if (!options_.sheet.empty()) {
-      if (auto tile = tile_of(sample)) tiles_.push_back(std::move(*tile));
+      if (auto tile = tile_of(sample, classes_)) tiles_.push_back(std::move(*tile));
       return {};
     }
     if (!options_.folder.empty()) return write_parts(sample, options_.folder);
@@ -136,13 +153,15 @@ class Cat {
     SLUICE_TRY(const std::string png,
                data::encode_png(data::contact_sheet(tiles_, options_.columns, options_.side)));
     SLUICE_OK(base::write_file_atomically(options_.sheet, png));
-    std::printf("%zu images: %s\n", tiles_.size(), options_.sheet.c_str());
+    std::printf("%s: %s\n", counted(static_cast<std::int64_t>(tiles_.size()), "image").c_str(),
+                options_.sheet.c_str());
     return {};
   }
 
   const CatOptions& options_;
   std::int64_t left_, shown_ = 0;
   std::vector<data::SheetTile> tiles_;
+  std::vector<std::string> classes_;  // of the shard that is read
 };
 
 }  // namespace
@@ -164,10 +183,9 @@ Verb cat_verb() {
             app.add_option("--key", options->keys, "The sample with this key (may be repeated)")
                 ->allow_extra_args(false);
             add_memory_flags(app);
-            app.add_option("--skip", options->skip, "Samples passed over first")
-                ->check(CLI::NonNegativeNumber);
+            app.add_option("--skip", options->skip, "Samples passed over first")->check(kZeroOrMore);
             app.add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")
-                ->check(CLI::PositiveNumber);
+                ->check(kAboveZero);
             auto* part =
                 app.add_option("--part", options->part, "Only this part, as it is, to standard output");
             auto* folder =

@@ -26,7 +26,7 @@ void print_listing(const data::ShardListing& listing) {
   std::vector<std::string> extensions;
   for (const auto& [extension, count] : listing.extensions)
     extensions.push_back(count == listing.samples ? extension : base::str(extension, " ×", count));
-  std::printf("%9s samples  %10s  %s  (%s)\n", grouped(listing.samples).c_str(),
+  std::printf("%17s  %10s  %s  (%s)\n", counted(listing.samples, "sample").c_str(),
               size_text(listing.bytes).c_str(), listing.url.c_str(), base::join(extensions, ", ").c_str());
   for (const std::string& key : listing.keys) std::printf("  %s\n", key.c_str());
 }
@@ -55,8 +55,8 @@ base::Status list_shards(const LsOptions& options) {
     const nlohmann::json document = {{"shards", all}, {"samples", samples}, {"bytes", bytes}};
     print_json(document);
   } else {
-    std::printf("%9s samples  %10s  in %zu shard%s\n", grouped(samples).c_str(), size_text(bytes).c_str(),
-                urls.size(), urls.size() == 1 ? "" : "s");
+    std::printf("%17s  %10s  in %s\n", counted(samples, "sample").c_str(), size_text(bytes).c_str(),
+                counted(static_cast<std::int64_t>(urls.size()), "shard").c_str());
   }
   return {};
 }
@@ -89,18 +89,24 @@ void print_problems(const data::VerifyReport& report, bool json) {
     nlohmann::json problems = nlohmann::json::array();
     for (const auto& problem : report.problems)
       problems.push_back({{"shard", problem.shard}, {"what", problem.what}, {"fatal", problem.fatal}});
-    const nlohmann::json document = {{"shards", report.shards},       {"samples", report.samples},
-                                     {"members", report.members},     {"bytes", report.bytes},
-                                     {"failures", report.failures()}, {"problems", problems}};
+    const nlohmann::json document = {
+        {"shards", report.shards}, {"samples", report.samples},           {"members", report.members},
+        {"bytes", report.bytes},   {"without_checksum", report.unsummed}, {"failures", report.failures()},
+        {"problems", problems}};
     print_json(document);
     return;
   }
   for (const auto& problem : report.problems)
     std::printf("%s %s\n", problem.fatal ? "BAD " : "note", problem.what.c_str());
-  std::printf("%s samples (%s members, %s) in %s shards: %s\n", grouped(report.samples).c_str(),
-              grouped(report.members).c_str(), size_text(report.bytes).c_str(),
-              grouped(report.shards).c_str(),
-              report.failures() == 0 ? "all sound" : (grouped(report.failures()) + " problem(s)").c_str());
+  if (report.unsummed > 0)
+    std::printf(
+        "note %s of the shards have no checksum: damage within images may go unseen. 'sluice data index' "
+        "writes checksums of sound shards into sizes.json\n",
+        grouped(report.unsummed).c_str());
+  std::printf("%s (%s, %s) in %s: %s\n", counted(report.samples, "sample").c_str(),
+              counted(report.members, "member").c_str(), size_text(report.bytes).c_str(),
+              counted(report.shards, "shard").c_str(),
+              report.failures() == 0 ? "all sound" : counted(report.failures(), "problem").c_str());
 }
 
 }  // namespace
@@ -113,7 +119,8 @@ Verb verify_verb() {
       .footer =
           "Checks headers, ends and checksums of the archives, the grouping into samples, images, numbers, "
           "text, JSON and\n"
-          "npy arrays. Exit status 1 when anything is wrong, with every problem in the report.\n"
+          "npy arrays, and all bytes against the checksums that 'sluice data index' and 'pack' write into "
+          "sizes.json. Exit status 1 when anything is wrong, with every problem in the report.\n"
           "Example: sluice data verify 'shards/train-{0000..0009}.tar' --require 'jpg;png' --require cls "
           "--classes 10",
       .add_flags =
@@ -125,11 +132,11 @@ Verb verify_verb() {
                            "each shard has)")
                 ->allow_extra_args(false);
             app.add_option("--classes", flags->options.classes, "Labels must be below this number (0: any)")
-                ->check(CLI::NonNegativeNumber)
+                ->check(kZeroOrMore)
                 ->capture_default_str();
             app.add_option("--workers", flags->options.workers,
                            "Shards read at a time (0: one for each core)")
-                ->check(CLI::NonNegativeNumber)
+                ->check(kZeroOrMore)
                 ->capture_default_str();
             add_memory_flags(app);
             app.add_flag("--json", flags->json, "One JSON document instead of lines");
@@ -144,7 +151,8 @@ Verb verify_verb() {
         progress.clear();
         print_problems(report, flags->json);
         if (report.failures() == 0) return {};
-        return base::fail(Code::kDataLoss, report.failures(), " problem(s) in ", report.shards, " shard(s)");
+        return base::fail(Code::kDataLoss, counted(report.failures(), "problem"), " in ",
+                          counted(report.shards, "shard"));
       })};
 }
 

@@ -7,6 +7,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/span.h"
 #include "sluice/base/thread.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -19,6 +20,13 @@ std::int64_t bytes_of(const RawBatch& raw) {
   for (const auto& row : raw.rows)
     if (row) sum += static_cast<std::int64_t>(row->bytes());
   return sum;
+}
+
+std::uint64_t bytes_of(const Value& value) {
+  if (const auto* image = std::get_if<Image>(&value)) return image->pixels.bytes();
+  if (const auto* array = std::get_if<Array>(&value)) return array->bytes();
+  if (const auto* text = std::get_if<std::string>(&value)) return text->size();
+  return sizeof(Value);
 }
 
 std::int64_t bytes_of(const Batch& batch) {
@@ -191,6 +199,17 @@ base::Result<Sample> PipelineStream::decode_one(RawSample& raw) const {
   return sample;
 }
 
+// The samples of a batch wait for each other.
+base::Status PipelineStream::hold_decoded(Work& work, const Sample& sample) const {
+  std::uint64_t bytes = 0;
+  for (const Value& value : sample.fields) bytes += bytes_of(value);
+  const std::uint64_t limit = memory_limits().readers;
+  if (work.decoded.fetch_add(bytes) + bytes <= limit) return {};
+  return base::fail(
+      Code::kResourceExhausted, "with it, the decoded samples of its batch have more than ", limit,
+      " bytes: choose a smaller --batch-size or smaller images, or allow more with --max-buffered");
+}
+
 // The last chunk of a batch finishes the batch.
 void PipelineStream::decode_chunk(const Chunk& chunk) {
   const base::Stopwatch busy;
@@ -202,6 +221,9 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
     if (!raw) continue;
     try {
       work.samples[i] = decode_one(*raw);
+      if (*work.samples[i])
+        if (const auto held = hold_decoded(work, **work.samples[i]); !held)
+          work.samples[i] = base::fail_at(held, raw->where());
       // A bad sample's row is filled with another one's image, which must still be there then.
       if (*work.samples[i] && options_.read->on_error == OnError::kStop)
         work.images.take(**work.samples[i], i, work.samples.size());
@@ -314,7 +336,7 @@ void PipelineStream::count_bad(const Work& work) {
     last_bad_ = error.what();
     if (statistics_.bad > options_.max_bad) {
       error_ = Error(error.code(), base::str("more than ", options_.max_bad,
-                                             " bad samples in this epoch (the limit that max_bad() sets); "
+                                             " bad samples in this epoch (the limit of --max-bad); "
                                              "the last: ",
                                              error.what()));
       throw_error(*error_);

@@ -47,10 +47,11 @@ class PipelineStream : public Stream {
     RawBatch raw;
     std::vector<std::optional<base::Result<Sample>>> samples;  // nothing: padding, or not decoded
     ImageColumns images;
-    std::vector<Error> bad;       // of samples that were left out
-    std::int64_t bytes = 0;       // that it holds; under mutex_
-    std::size_t chunks_left = 0;  // under mutex_
-    bool finished = false;        // under mutex_
+    std::vector<Error> bad;                 // of samples that were left out
+    std::int64_t bytes = 0;                 // that it holds; under mutex_
+    std::atomic<std::uint64_t> decoded{0};  // bytes of samples
+    std::size_t chunks_left = 0;            // under mutex_
+    bool finished = false;                  // under mutex_
     std::optional<base::Result<Batch>> result;
   };
   struct Chunk {
@@ -67,6 +68,7 @@ class PipelineStream : public Stream {
   std::optional<Sample> take_bytes(RawSample& raw) const;
   base::Result<Sample> decode_one(RawSample& raw) const;  // may take its bytes
   void decode_chunk(const Chunk& chunk);
+  base::Status hold_decoded(Work& work, const Sample& sample) const;
   base::Result<Batch> finish(Work& work);
   base::Status replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const;
   base::Result<BatchLayout> layout_for_padding();

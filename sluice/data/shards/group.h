@@ -48,6 +48,9 @@ struct RawSample {
   std::string where() const;
 };
 
+// Where the padding of its last member ends in the archive.
+std::uint64_t end_of(const RawSample& sample);
+
 // Which payloads to keep; the others are passed over.
 struct Wanted {
   bool all = true;
@@ -60,9 +63,11 @@ class ShardReader {
   ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {});
 
   // The next sample; false at the shard's end. With `with_payloads` false, all payloads are passed over.
-  // Where the archive is damaged after a sample that has as many members as those before it, the sample comes
-  // first, and the error with the next call.
-  base::Result<bool> next(RawSample& sample, bool with_payloads = true);
+  // Where the archive is damaged after a whole sample, the sample comes first, and the error with the next
+  // call. Whole is one that reaches `end`, where its last member's padding ends; where that is not known (0),
+  // one that has as many members as those before it. So a shard's first sample is whole only if its end is
+  // known.
+  base::Result<bool> next(RawSample& sample, bool with_payloads = true, std::uint64_t end = 0);
   std::uint64_t offset() const { return tar_.offset(); }
 
  private:
@@ -74,6 +79,7 @@ class ShardReader {
   std::size_t last_fields_ = 0;  // the most that a sample had
   std::optional<Error> later_;   // what was found behind the last sample
 
+  bool is_whole(const RawSample& sample, std::uint64_t end) const;
   base::Result<bool> next_member();
   base::Status add(const SplitName& name, RawSample& sample, bool with_payload);
   base::Status read_payload(Field& field, RawSample& sample);

@@ -42,13 +42,15 @@ struct Problem {
 
 struct VerifyReport {
   std::int64_t shards = 0, samples = 0, members = 0;
+  std::int64_t unsummed = 0;  // shards without a checksum in sizes.json
   std::uint64_t bytes = 0;
   std::vector<Problem> problems;  // in the shards' order
   std::int64_t failures() const;  // fatal ones
 };
 
-// Reads everything and decodes what can be decoded. Goes on after each problem: at the next member, or at the
-// next shard when the archive itself is damaged. Fails only when nothing can be checked at all.
+// Reads everything, decodes what can be decoded, and compares checksums where sizes.json has them. Goes on
+// after each problem: at the next member, or at the next shard when the archive itself is damaged. Fails only
+// when nothing can be checked at all.
 base::Result<VerifyReport> verify(const VerifyOptions& options);
 
 }  // namespace sluice::data
