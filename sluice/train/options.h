@@ -97,6 +97,7 @@ struct TrainOptions {
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
   bool report = false;
+  std::string status_port;  // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
   bool json = false;
   std::string config;  // all options as text, kept in checkpoints
 };
