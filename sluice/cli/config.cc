@@ -62,7 +62,8 @@ constexpr std::pair<const char*, const char*> kVariables[] = {{"--plugin", "SLUI
                                                               {"--devices", "SLUICE_DEVICES"},
                                                               {"--strict", "SLUICE_STRICT"},
                                                               {"--detect-anomaly", "SLUICE_DETECT_ANOMALY"},
-                                                              {"--cpu-kernels", "SLUICE_CPU_KERNELS"}};
+                                                              {"--cpu-kernels", "SLUICE_CPU_KERNELS"},
+                                                              {"--status-port", "SLUICE_STATUS_PORT"}};
 
 bool is_switch(std::string_view flag) {
   return flag == "--strict" || flag == "--detect-anomaly" || flag == "--cpu-kernels";

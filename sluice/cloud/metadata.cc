@@ -8,8 +8,7 @@ namespace {
 
 HttpRequest request_for(const std::string& path) {
   HttpRequest request;
-  request.url = "http://" + base::environment("GCE_METADATA_HOST").value_or("169.254.169.254") +
-                "/computeMetadata/v1/" + path;
+  request.url = metadata_address(path);
   request.headers = {"Metadata-Flavor: Google"};
   request.direct = true;
   return request;
@@ -36,6 +35,11 @@ bool answers(Http& http) {
 }
 
 }  // namespace
+
+std::string metadata_address(const std::string& path) {
+  return "http://" + base::environment("GCE_METADATA_HOST").value_or("169.254.169.254") +
+         "/computeMetadata/v1/" + path;
+}
 
 bool on_google_cloud(Http& http) {
   if (base::environment("GCE_METADATA_HOST")) return true;

@@ -41,10 +41,9 @@ base::Result<nlohmann::json> parse_json(const std::string& body, const std::stri
   return json;
 }
 
-base::Result<std::unique_ptr<Storage>> storage_of_environment() {
-  HttpOptions options;
-  SLUICE_TRY(options.retry, retry_policy_of_environment());
-  auto http = std::make_shared<Http>(options);
+}  // namespace
+
+base::Result<std::unique_ptr<Storage>> Storage::of_environment(std::shared_ptr<Http> http) {
   std::string payer = base::environment("GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
   if (auto emulator = base::environment("STORAGE_EMULATOR_HOST")) {
     while (base::ends_with(*emulator, "/")) emulator->pop_back();
@@ -55,8 +54,6 @@ base::Result<std::unique_ptr<Storage>> storage_of_environment() {
   SLUICE_TRY(auto credentials, find_credentials(http));
   return std::make_unique<Storage>(kGoogle, Access{http, std::move(credentials), false, std::move(payer)});
 }
-
-}  // namespace
 
 bool is_gs(std::string_view url) { return base::starts_with(url, "gs://"); }
 
@@ -147,7 +144,9 @@ base::Result<Storage*> Storage::shared() {
   static Storage* storage = nullptr;  // kept until the process ends: threads may still read
   const std::lock_guard lock(mutex);
   if (storage == nullptr) {
-    SLUICE_TRY(auto made, storage_of_environment());
+    HttpOptions options;
+    SLUICE_TRY(options.retry, retry_policy_of_environment());
+    SLUICE_TRY(auto made, of_environment(std::make_shared<Http>(options)));
     storage = made.release();
   }
   return storage;

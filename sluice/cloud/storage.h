@@ -66,6 +66,8 @@ class Storage {
   // STORAGE_EMULATOR_HOST=[http://]host:port (then without credentials). Credentials are looked for at the
   // first call.
   static base::Result<Storage*> shared();
+  // Another one with connections of the caller's.
+  static base::Result<std::unique_ptr<Storage>> of_environment(std::shared_ptr<Http> http);
 
   base::Result<ObjectFacts> stat(const GsName& name, const std::atomic<bool>* cancelled = nullptr) const;
   // Objects whose names begin with `prefix`, in the order of their bytes. `flat`: only those without a
@@ -97,11 +99,17 @@ class Storage {
   // The content of a small object.
   base::Result<std::string> read_text(const GsName& name) const;
 
+  // Where a bucket is: "US-CENTRAL1", "EU". The right to ask is often not given: kPermissionDenied.
+  base::Result<std::string> location(const std::string& bucket) const;
+  // Those of the permissions ("storage.objects.get") that the caller has on a bucket.
+  base::Result<std::vector<std::string>> granted(const std::string& bucket,
+                                                 const std::vector<std::string>& permissions) const;
   // One warning a bucket and process when this machine is in another region than the bucket: reading then
   // costs money.
   void warn_of_region(const std::string& bucket) const;
 
   const Access& access() const { return access_; }
+  const std::string& endpoint() const { return endpoint_; }
   std::string object_address(const GsName& name) const;
 
  private:

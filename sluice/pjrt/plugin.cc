@@ -65,6 +65,13 @@ base::Result<std::shared_ptr<Plugin>> Plugin::load(const PluginFile& file) {
   return plugin;
 }
 
+base::Result<std::string> Plugin::probe(const PluginFile& file) {
+  if (file.name == "cuda") preload_nvidia_libraries(file.path);
+  SLUICE_TRY(const c::PJRT_Api* const table, open_library(file.path));
+  SLUICE_OK(check_version(*table, file.path));
+  return base::str(table->pjrt_api_version.major_version, ".", table->pjrt_api_version.minor_version);
+}
+
 base::Result<std::shared_ptr<Plugin>> Plugin::load_once(const std::string& name, const std::string& path) {
   if (name == "cuda") preload_nvidia_libraries(path);
   SLUICE_TRY(const c::PJRT_Api* const table, open_library(path));

@@ -110,8 +110,7 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
 }  // namespace feed_detail
 
 Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::HostSource source,
-                   const FeedOptions& options, std::function<void(int64_t)> on_batch,
-                   std::function<data::Statistics()> statistics)
+                   const FeedOptions& options, OnBatch on_batch, std::function<data::Statistics()> statistics)
     : backend(std::move(used)),
       on_batch(std::move(on_batch)),
       statistics(std::move(statistics)),
@@ -188,10 +187,11 @@ std::shared_ptr<Batch> Feed::next() {
   std::optional<Batch> batch = state_->wait_for_batch();
   const double seconds = waited.seconds();
   state_->waiting += seconds;
-  state_->starving += std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
+  const double starving = std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
+  state_->starving += starving;
   if (!batch) return nullptr;
   state_->apply_normalization(*batch);
-  state_->on_batch(batch->count);
+  state_->on_batch(batch->count, starving);
   return std::make_shared<Batch>(std::move(*batch));
 }
 

@@ -1,5 +1,7 @@
 #include "sluice/session/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +15,6 @@
 #include "sluice/replica/connect.h"
 #include "sluice/replica/placement.h"
 #include "sluice/session/checkpoint.h"
-#include "sluice/session/feed_state.h"
 #include "sluice/session/log_line.h"
 #include "sluice/session/session_state.h"
 
@@ -67,6 +68,25 @@ std::shared_ptr<const sessions::Backend> open_backend(const Options& options,
   }
 }
 
+monitor::ProcessIdentity identity_of(const sessions::Backend& backend, const replica::Processes* processes) {
+  monitor::ProcessIdentity identity = monitor::own_identity();
+  if (processes != nullptr) {
+    identity.index = processes->index();
+    identity.count = processes->count();
+  }
+  identity.replicas = backend.local_replicas();
+  identity.device = backend.device().str();
+  return identity;
+}
+
+std::unique_ptr<monitor::StatusServer> serve_status(const std::string& port, replica::Processes* processes) {
+  auto server = monitor::StatusServer::start(port, ::getpid());
+  if (!server && processes != nullptr) processes->fail(server.error().what());
+  if (!server) throw_error(server.error());
+  base::info("status: /status and /metrics on port ", (*server)->port());
+  return std::move(*server);
+}
+
 }  // namespace session_detail
 
 Session::State::State(const Options& options)
@@ -74,7 +94,11 @@ Session::State::State(const Options& options)
       backend(session_detail::open_backend(options, processes)),
       deliveries(backend, processes),
       meter(base::monotonic_seconds(), backend->local_replicas()),
-      spans(backend) {}
+      spans(backend),
+      status(session_detail::identity_of(*backend, processes.get())) {
+  if (!options.status_port.empty() && (processes == nullptr || processes->index() == 0))
+    status_server = session_detail::serve_status(options.status_port, processes.get());
+}
 
 Session::State::~State() {
   const bool failing = std::uncaught_exceptions() > exceptions;
@@ -91,10 +115,19 @@ Session::State::~State() {
   }
 }
 
-std::function<void(int64_t)> Session::State::count_batches(int64_t epoch) {
+void Session::State::beat() {
+  heartbeat.beat();
+  const double now = base::monotonic_seconds();
+  if (!status.is_due(now)) return;
+  status.write(
+      {steps, meter.epoch(), meter.all_examples(), meter.starving(), backend->times(), backend->is_xla()},
+      now);
+}
+
+Feed::State::OnBatch Session::State::count_batches(int64_t epoch) {
   auto source = std::make_shared<const sessions::StepMeter::Source>(
       sessions::StepMeter::Source{epoch, base::monotonic_seconds()});
-  return [this, source](int64_t examples) { meter.hand_out(source, examples); };
+  return [this, source](int64_t examples, double starving) { meter.hand_out(source, examples, starving); };
 }
 
 void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
@@ -129,16 +162,19 @@ Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) 
                                          processes(), chosen);
   auto feed = std::make_unique<Feed::State>(
       state_->backend, std::move(source.next), chosen,
-      [state = state_, count = state_->count_batches(chosen.epoch)](int64_t examples) { count(examples); },
+      [state = state_, count = state_->count_batches(chosen.epoch)](int64_t samples, double starving) {
+        count(samples, starving);
+      },
       std::move(source.statistics));
   if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
   return Feed(std::move(feed));
 }
 
 Feed Session::feed_source(sessions::HostSource source, const FeedOptions& options) {
-  auto feed = std::make_unique<Feed::State>(
-      state_->backend, std::move(source), options,
-      [state = state_, count = state_->count_batches(options.epoch)](int64_t examples) { count(examples); });
+  auto feed =
+      std::make_unique<Feed::State>(state_->backend, std::move(source), options,
+                                    [state = state_, count = state_->count_batches(options.epoch)](
+                                        int64_t samples, double starving) { count(samples, starving); });
   feed->normalize = options.normalize;
   return Feed(std::move(feed));
 }
@@ -178,7 +214,7 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
         if (!self) return;
         self->meter.step();
         if (updates) ++self->steps;
-        self->heartbeat.beat();
+        self->beat();
         self->deliveries.deliver(/*wait=*/false);
         if (updates) self->spans.step(self->steps);
       },
@@ -252,7 +288,7 @@ void Session::check_replicas(const torch::nn::Module& model) {
 }
 
 void Session::sync(const char* what) {
-  state_->heartbeat.beat();
+  state_->beat();
   state_->backend->cut(what);
   state_->deliveries.deliver(/*wait=*/false);
 }

@@ -44,6 +44,9 @@ struct Options {
   int process_count = 0;
   int process_index = 0;
   std::string coordinator;
+  // Where the leader answers /status (JSON) and /metrics (Prometheus): a port of the loopback interface, or
+  // an address with a port; "": nowhere.
+  std::string status_port;
 };
 
 struct PrepareOptions {

@@ -7,6 +7,7 @@
 #include "sluice/base/number.h"
 #include "sluice/data/memory.h"
 #include "sluice/models/models.h"
+#include "sluice/monitor/status_server.h"
 #include "sluice/train/training.h"
 
 namespace sluice::train {
@@ -47,6 +48,7 @@ void check_options(const TrainOptions& options, bool named) {
   at_least("--save-steps", options.save_steps, 0);
   at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
+  if (!options.status_port.empty()) base::value_or_throw(monitor::parse_listen_address(options.status_port));
   check_choice("--device", options.device);
   check_choice("--remainder", options.remainder);
   check_choice("--on-error", options.on_error);
@@ -88,6 +90,7 @@ Session start_session(const TrainOptions& options) {
   session.xla.cpu_kernels = options.cpu_kernels;
   session.xla.detect_anomaly = options.detect_anomaly;
   session.xla.strict = options.strict;
+  session.status_port = options.status_port;
   Session started = start(session);
   if (options.device == DeviceKind::kXla) set_sync_batch_norm(options.sync_batch_norm);
   return started;

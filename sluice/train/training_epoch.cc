@@ -54,8 +54,8 @@ bool Training::train_epoch() {
 void Training::report_times(double wall) {
   const sessions::Backend& backend = session_.backend();
   const double starving = opening_input_ + fed_.starving;
-  const EpochTimes own = backend.is_xla() ? epoch_times(wall, epoch_began_, backend.times(), starving)
-                                          : eager_epoch_times(wall, starving);
+  const EpochTimes own{backend.is_xla() ? sessions::time_parts(wall, epoch_began_, backend.times(), starving)
+                                        : sessions::eager_time_parts(wall, starving)};
   size_t process = 0;
   const EpochTimes times =
       base::value_or_throw(least_busy(session_.gather_on_host("epoch times", text_of(own)), &process));
