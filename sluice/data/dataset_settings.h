@@ -21,6 +21,12 @@ inline void demand(bool condition, const char* what, std::int64_t found, const c
   if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));
 }
 
+// Bad samples that a part may leave out of an epoch: a number of them, or a share of its samples.
+inline std::int64_t bad_limit(double limit, std::int64_t samples, std::int64_t parts) {
+  if (limit >= 1) return static_cast<std::int64_t>(limit);
+  return static_cast<std::int64_t>(limit * static_cast<double>(samples) / static_cast<double>(parts));
+}
+
 struct WebDataset::Settings {
   // Answers that copies of a dataset share.
   struct Known {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sluice/base/export.h"
 
@@ -24,6 +25,7 @@ struct Statistics {
   double decoder_busy = 0;      // decoding, augmenting, stacking
   double decoder_idle = 0;      // waiting for the reader
   double consumer_waiting = 0;  // inside next() with nothing ready: the run is input-bound for this long
+  std::vector<std::int64_t> sources;  // of a mixture: samples of each source, handed out
 };
 
 // "812 samples/s, 3.1 MB/s; reading 12 % busy, decoding 96 % of 2 threads"

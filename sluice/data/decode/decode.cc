@@ -19,8 +19,8 @@ base::Random random_for(const RawSample& raw, const DecodePlan& plan) {
   const std::string_view shard = *raw.shard;
   const std::size_t slash = shard.rfind('/');
   const std::string_view file = slash == std::string_view::npos ? shard : shard.substr(slash + 1);
-  return base::Random(
-      {plan.seed, static_cast<std::uint64_t>(plan.epoch), kAugment, base::key(file), base::key(raw.key)});
+  return base::Random({plan.seed, static_cast<std::uint64_t>(raw.epoch.value_or(plan.epoch)), kAugment,
+                       base::key(file), base::key(raw.key)});
 }
 
 // HWC levels into memory of the wanted order, each by its channel's table.
@@ -192,7 +192,7 @@ std::vector<float> normalized_levels(const std::vector<float>& mean, const std::
 
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {
   const SampleMemory memory;
-  Sample sample{raw.key, *raw.shard, {}};
+  Sample sample{raw.key, *raw.shard, {}, raw.source};
   sample.fields.reserve(plan.fields.size());
   bool label_seen = false;
   for (const FieldPlan& field_plan : plan.fields) {
