@@ -152,6 +152,13 @@ class WebDataset : public Dataset {
   std::unique_ptr<Stream> resume(const std::string& state, const OpenOptions& options) const override;
   std::string state(const OpenOptions& options) const override;
 
+  // Sample `index` of all, in the shards' order: decoded, augmented and mapped as in epoch(). Only its own
+  // bytes are read where an index says where they are, else its shard up to there. Threads: any.
+  Sample operator[](std::int64_t index) const;
+  // The index of the sample with this key, the first of several; nothing when no sample has it. Reads the
+  // index files, or the headers, of all shards once.
+  std::optional<std::int64_t> find(const std::string& key) const;
+
   // Samples of one epoch. Reads the index files, or the headers, of all shards once; copies of this dataset
   // share the answer.
   std::int64_t size() const override;

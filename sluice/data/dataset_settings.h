@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sluice/base/error.h"
@@ -33,6 +34,7 @@ struct WebDataset::Settings {
     std::mutex mutex;
     std::optional<std::vector<std::string>> urls;
     std::shared_ptr<const ShardFacts> facts;
+    std::optional<std::unordered_map<std::string, std::int64_t>> numbers;  // of the samples, by their keys
   };
 
   std::vector<std::string> patterns;

@@ -35,6 +35,9 @@ struct LearnOptions {
 // `-` and `pipe:` are an error: they can be read only once.
 base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, const LearnOptions& options = {});
 
+// Whether a shard is packed: by its name, and by the first bytes of a local file.
+bool is_packed(const std::string& url);
+
 // False for `-` and `pipe:`.
 bool can_be_read_again(const std::string& url);
 
