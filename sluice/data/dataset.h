@@ -137,7 +137,9 @@ class WebDataset : public Dataset {
   // bad samples are left out: nobody knows how many it has lost.
   WebDataset& allow_unknown_loss();
 
-  WebDataset& workers(int threads);                 // that decode; default: one for each core, at most 8
+  // Threads that decode. Default: one for each core, at most 8, and more of them, up to one for each core,
+  // when batches are late because of decoding; the next stream begins with as many.
+  WebDataset& workers(int threads);
   WebDataset& prefetch(int batches);                // finished or in work ahead of the consumer, default 4
   WebDataset& prefetch_memory(std::int64_t bytes);  // that they may hold, but for one batch; default 256 MiB
 

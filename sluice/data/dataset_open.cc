@@ -165,9 +165,12 @@ StreamOptions WebDataset::stream_options(const OpenOptions& options) const {
   const ShardFacts* facts = stream.sources.front().read->facts.get();
   stream.max_bad = bad_limit(settings_->max_bad, facts == nullptr ? 0 : facts->total, options.parts);
   stream.state = [dataset = *this, options] { return dataset.state_words(options); };
-  stream.workers = settings_->workers > 0
-                       ? settings_->workers
-                       : static_cast<int>(std::min<std::size_t>(8, base::available_processors()));
+  stream.workers = stream.max_workers = settings_->workers;
+  if (settings_->workers == 0) {
+    stream.max_workers = static_cast<int>(base::available_processors());
+    stream.workers = std::max(std::min(8, stream.max_workers), settings_->known->workers.load());
+    stream.on_workers = [known = settings_->known](int workers) { known->workers = workers; };
+  }
   stream.prefetch = settings_->prefetch;
   stream.prefetch_bytes = settings_->prefetch_bytes;
   return stream;

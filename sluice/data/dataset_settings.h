@@ -1,6 +1,7 @@
 // What a WebDataset holds.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,7 @@ struct WebDataset::Settings {
   struct Known {
     std::mutex mutex;
     std::optional<std::vector<std::string>> urls;
+    std::atomic<int> workers{0};  // that an earlier stream found to be needed; 0: not known
     std::shared_ptr<const ShardFacts> facts;
     std::optional<std::unordered_map<std::string, std::int64_t>> numbers;  // of the samples, by their keys
   };

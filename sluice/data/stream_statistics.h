@@ -19,6 +19,9 @@ struct Statistics {
   std::int64_t shards = 0;      // read to their end, or to the end of this part's share of them
   std::int64_t bad = 0;         // samples that on_error() left out
   int decoders = 0;             // threads
+  bool remote = false;          // shards are not local
+  bool cached = false;          // but kept in a local cache
+  bool indexed = true;          // where samples lie is known of all
   double seconds = 0;           // since the stream was opened
   double reader_busy = 0;       // reading and shuffling
   double reader_idle = 0;       // waiting because enough is prefetched
@@ -30,6 +33,9 @@ struct Statistics {
 
 // "812 samples/s, 3.1 MB/s; reading 12 % busy, decoding 96 % of 2 threads"
 std::string summary(const Statistics& statistics);
+// What would make a stream quicker whose narrowest stage is "read", "decode" or "upload", on a machine with
+// so many cores: "more --workers: 2 threads decode, the machine has 8 cores".
+std::string advice(const std::string& narrowest, const Statistics& statistics, int cores);
 // Shares of the time since the stream was opened, 0…1: of the reading thread, and of the decoding threads.
 double reading_share(const Statistics& statistics);
 double decoding_share(const Statistics& statistics);

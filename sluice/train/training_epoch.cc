@@ -5,6 +5,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/random.h"
+#include "sluice/base/thread.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/training.h"
@@ -84,7 +85,9 @@ void Training::report_times(double wall) {
     text += base::str(" So says process ", process, ", whose device waited most.");
   if (fed_.has_data && own.input_percent() >= 10) {
     text += base::str(" The narrowest stage of the data is ", fed_.narrowest, " (", data::summary(fed_.data),
-                      "; upload ", std::lround(100 * fed_.uploading), " %).");
+                      "; upload ", std::lround(100 * fed_.uploading), " %). It would help: ",
+                      data::advice(fed_.narrowest, fed_.data, static_cast<int>(base::available_processors())),
+                      ".");
   }
   console_.line(text);
   if (session_.is_leader()) base::value_or_throw(metrics_->write(times, progress_.epoch + 1, progress_.step));

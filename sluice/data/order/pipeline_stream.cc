@@ -7,6 +7,8 @@
 #include "sluice/base/log.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/order/mixture_reader.h"
+#include "sluice/data/order/tuning.h"
+#include "sluice/data/shards/urls.h"
 
 namespace sluice::data {
 namespace {
@@ -336,15 +338,19 @@ std::optional<Batch> PipelineStream::next() {
   batch_ready_.wait(lock, [&] { return pending_.empty() ? ended_ : pending_.front()->finished; });
   statistics_.consumer_waiting += waited.seconds();
   if (pending_.empty()) {
-    if (statistics_.bad > 0 && !bad_reported_)
+    if (statistics_.bad > 0 && !end_reported_)
       base::warn(statistics_.bad, " bad samples were left out of epoch ", options_.part.epoch, ", of ",
                  options_.max_bad, " allowed");
-    bad_reported_ = true;
+    if (statistics_.decoders > options_.workers && !end_reported_)
+      base::info("data: ", statistics_.decoders, " threads decode, ", options_.workers,
+                 " at the start of epoch ", options_.part.epoch, ": batches were late because of decoding");
+    end_reported_ = true;
     return std::nullopt;
   }
   const std::shared_ptr<Work> work = std::move(pending_.front());
   pending_.pop_front();
   pending_bytes_ -= work->bytes;
+  tune();
   if (*work->result) {
     ++statistics_.batches;
     for (const int source : (*work->result)->sources) ++statistics_.sources[static_cast<std::size_t>(source)];
@@ -357,6 +363,17 @@ std::optional<Batch> PipelineStream::next() {
     throw_error(*error_);
   }
   return std::move(**work->result);
+}
+
+// More decoders, where a run waits for them.
+void PipelineStream::tune() {
+  statistics_.seconds = clock_.seconds();
+  if (statistics_.seconds - tuned_.seconds < 0.5 || hands_on_bytes_) return;
+  const int more = decoders_to_add(tuned_, statistics_, options_.max_workers);
+  for (int i = 0; i < more; ++i) threads_.emplace_back([this] { decode(); });
+  statistics_.decoders += more;
+  tuned_ = statistics_;
+  if (more > 0 && options_.on_workers) options_.on_workers(statistics_.decoders);
 }
 
 std::string PipelineStream::state() const {
@@ -372,6 +389,11 @@ Statistics PipelineStream::statistics() const {
   for (const StreamSource& source : options_.sources) {
     result.bytes += source.read->bytes;
     result.shards += source.read->shards;
+    const ReadSettings& read = *source.read;
+    result.remote = result.remote || std::any_of(read.urls.begin(), read.urls.end(), is_remote);
+    result.cached = !read.source.cache_folder.empty();
+    if (read.facts)
+      for (const auto& starts : read.facts->starts) result.indexed = result.indexed && !starts.empty();
   }
   if (!ended_) result.reader_busy = result.seconds - result.reader_idle;
   return result;

@@ -36,9 +36,11 @@ struct StreamOptions {
   std::vector<StreamSource> sources;  // several in a mixture: then on_error and mixup are those of the first
   std::shared_ptr<const MixtureOrder> mixture;  // else nothing
   PartOptions part;
-  std::int64_t max_bad = 0;            // samples
-  std::function<std::string()> state;  // what state() gives, but for the number of batches
-  int workers = 1, prefetch = 4;
+  std::int64_t max_bad = 0;             // samples
+  std::function<std::string()> state;   // what state() gives, but for the number of batches
+  int workers = 1, max_workers = 1;     // threads that decode: at the start, and when more of them help
+  std::function<void(int)> on_workers;  // hears when there are more
+  int prefetch = 4;
   std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 };
 
@@ -87,6 +89,7 @@ class PipelineStream : public Stream {
   base::Status replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const;
   base::Result<BatchLayout> layout_for_padding();
   void count_bad(const Work& work);
+  void tune();  // under mutex_
 
   StreamOptions options_;
   bool hands_on_bytes_;  // nothing is decoded
@@ -100,8 +103,9 @@ class PipelineStream : public Stream {
   std::deque<Chunk> chunks_;
   bool ended_ = false;
   Statistics statistics_;
+  Statistics tuned_;            // at the last look at them
   std::optional<Error> error_;  // the consumer's
-  bool bad_reported_ = false;
+  bool end_reported_ = false;
   std::string last_bad_;                       // what was logged last
   std::optional<BatchLayout> padding_layout_;  // of batches without samples; under mutex_
   std::vector<std::thread> threads_;
