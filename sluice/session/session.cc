@@ -153,7 +153,7 @@ int Session::processes() const { return state_->processes ? state_->processes->c
 bool Session::is_leader() const { return process_index() == 0; }
 int64_t Session::steps() const { return state_->steps; }
 
-Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) {
+Feed Session::feed(const data::Dataset& dataset, const FeedOptions& options) {
   FeedOptions chosen = options;
   int64_t& next = state_->epochs[&dataset];
   if (chosen.epoch < 0) chosen.epoch = next;

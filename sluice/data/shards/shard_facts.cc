@@ -21,17 +21,6 @@ std::string_view file_of(std::string_view url) {
   return slash == std::string_view::npos ? url : url.substr(slash + 1);
 }
 
-// By its name, and by the first bytes of a local file.
-bool is_packed(const std::string& url) {
-  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
-    if (base::ends_with(url, ending)) return true;
-  if (is_remote(url)) return false;
-  auto source = open_file_source(url);
-  char first[10] = {};
-  if (!source || !(*source)->read(first, sizeof first)) return false;
-  return packing_of({first, sizeof first}) != Packing::kNone;
-}
-
 struct OneShard {
   std::int64_t size = 0;
   std::uint64_t bytes = 0;
@@ -193,6 +182,16 @@ base::Status for_each_shard(const std::vector<std::string>& urls,
 }
 
 }  // namespace
+
+bool is_packed(const std::string& url) {
+  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
+    if (base::ends_with(url, ending)) return true;
+  if (is_remote(url)) return false;
+  auto source = open_file_source(url);
+  char first[10] = {};
+  if (!source || !(*source)->read(first, sizeof first)) return false;
+  return packing_of({first, sizeof first}) != Packing::kNone;
+}
 
 bool can_be_read_again(const std::string& url) { return url != "-" && !base::starts_with(url, "pipe:"); }
 
