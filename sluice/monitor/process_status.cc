@@ -115,7 +115,10 @@ base::Result<ProcessStatus> parse_status(const std::string& text) {
 
 std::optional<std::string> status_folder() {
   const auto chosen = base::environment("SLUICE_STATUS_DIR");
-  if (!chosen) return base::str("/tmp/sluice-status-", ::geteuid());
+  // In memory: a file system on a disk may write a file out before another of its name is replaced, and the
+  // training would wait for that.
+  if (!chosen)
+    return base::str(base::is_directory("/dev/shm") ? "/dev/shm" : "/tmp", "/sluice-status-", ::geteuid());
   if (base::switch_of(*chosen) == false) return std::nullopt;
   return base::expand_home(*chosen);
 }
@@ -132,7 +135,12 @@ StatusFile::~StatusFile() {
 void StatusFile::write(const ProcessStatus& status) {
   if (!is_on()) return;
   const std::string text = text_of(status), unfinished = path_ + ".new";
-  const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const auto open = [&] {
+    return ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  };
+  int file = open();
+  // systemd empties /dev/shm of what belongs to a user who has logged out.
+  if (file < 0 && errno == ENOENT && make_private_folder(base::parent_path(path_))) file = open();
   if (file < 0) return;
   const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   ::close(file);
