@@ -13,7 +13,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
-#include "sluice/base/number.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::monitor {
@@ -26,13 +26,8 @@ constexpr size_t kMaxRecord = 64 << 10;  // bytes; what is larger is none of our
 
 // When a process began; 0 when there is none, or only its parent has not yet heard of its end.
 int64_t start_of(int process) {
-  const auto text = base::read_file(base::str("/proc/", process, "/stat"));
-  // The command in parentheses may hold anything; behind it the state is the 1st word and the start the 20th.
-  const size_t behind = text ? text->rfind(')') : std::string::npos;
-  if (behind == std::string::npos) return 0;
-  const auto words = base::split(base::trim(std::string_view(*text).substr(behind + 1)), ' ');
-  if (words.size() < 20 || words[0] == "Z" || words[0] == "X") return 0;
-  return base::number_of<int64_t>(words[19]).value_or(0);
+  const auto facts = base::look_at_process(process);
+  return !facts || facts->state == "Z" || facts->state == "X" ? 0 : facts->began;
 }
 
 std::string link_target(const char* path) {
@@ -58,9 +53,7 @@ ProcessIdentity own_identity() {
   own.namespaces = link_target("/proc/self/ns/pid");
   own.began = start_of(own.process);
   own.program = std::filesystem::path(link_target("/proc/self/exe")).filename().string();
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  own.host = host;
+  own.host = base::host_name();
   own.run = base::environment("SLUICE_RUN_ID").value_or("");
   return own;
 }

@@ -1,11 +1,10 @@
 #include "sluice/session/step_spans.h"
 
-#include <unistd.h>
-
 #include <exception>
 #include <utility>
 
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/profile/host_lines.h"
 
@@ -63,10 +62,8 @@ void StepSpans::end(int64_t steps) {
   wish_.reset();
   const profile::Captured captured = capture_->stop();
   capture_.reset();
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
   profile::About about;
-  about.host = host;
+  about.host = base::host_name();
   about.process = wish.process;
   about.processes = wish.processes;
   about.device = backend_->is_xla() ? describe_device() : "LibTorch's own CPU";
