@@ -64,12 +64,9 @@ base::Status write_parts(const RawSample& sample, const std::string& folder) {
 // classes.txt in the shard's folder, as `sluice data pack` writes it: the names of classes 0, 1, …; none when
 // there is no such file.
 std::vector<std::string> class_names(const std::string& shard) {
-  const std::string path = shard.substr(0, shard.rfind('/') + 1) + "classes.txt";
-  const auto source = data::open_source(path);
-  std::string text(1 << 20, '\0');
-  const auto size = source ? (*source)->read(text.data(), text.size()) : std::size_t{0};
-  text.resize(size.value_or(0));
-  auto names = base::split(text, '\n');
+  const auto text = data::read_text(shard.substr(0, shard.rfind('/') + 1) + "classes.txt");
+  if (!text || !*text) return {};
+  auto names = base::split(**text, '\n');
   if (!names.empty() && names.back().empty()) names.pop_back();
   return names;
 }

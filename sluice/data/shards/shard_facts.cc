@@ -86,10 +86,10 @@ tl::unexpected<Error> not_as_recorded(const std::string& url, const std::string&
 base::Status check_record(const std::string& url, OneShard& one, const LearnOptions& options) {
   if (!one.sum || one.facts.version.empty()) return {};
   // Of what has a checksum of its own, that is compared, too.
-  const bool summed = one.facts.version.find(" with crc32c ") != std::string::npos;
-  if (summed ? one.facts.version == one.sum->text() : one.facts.size == one.sum->bytes) return {};
-  const auto error =
-      not_as_recorded(url, summed ? one.facts.version : base::str(one.facts.size, " bytes"), *one.sum);
+  const bool summed = one.facts.crc32c.has_value();
+  const ShardSum found{one.facts.size, one.facts.crc32c.value_or(one.sum->crc32c)};
+  if (found == *one.sum) return {};
+  const auto error = not_as_recorded(url, summed ? found.text() : base::str(found.bytes, " bytes"), *one.sum);
   one.sum.reset();
   if (!options.skip_damaged) return error;
   base::warn(error.value().what());

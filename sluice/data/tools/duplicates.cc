@@ -1,13 +1,12 @@
 #include "sluice/data/tools/duplicates.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
 
+#include "sluice/base/sha256.h"
 #include "sluice/data/decode/resize.h"
 
 namespace sluice::data {
@@ -99,9 +98,9 @@ std::optional<Likeness> likeness_of(const Pixels& pixels) {
 }
 
 Digest digest_of(std::string_view bytes) {
+  const std::string hash = base::sha256(bytes);
   Digest digest{};
-  unsigned size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  std::copy(hash.begin(), hash.end(), digest.begin());
   return digest;
 }
 

@@ -20,7 +20,12 @@ class ShardCheck {
   // `prints`: where the samples' contents are noted, to find duplicates; or nothing.
   ShardCheck(const std::string& url, const VerifyOptions& options, FolderSizes& sizes, VerifyReport& report,
              std::vector<SamplePrint>* prints)
-      : url_(url), options_(options), sizes_(sizes), report_(report), prints_(prints) {
+      : url_(url),
+        shard_(std::make_shared<const std::string>(url)),
+        options_(options),
+        sizes_(sizes),
+        report_(report),
+        prints_(prints) {
     for (const std::string& field : options.fields)
       expected_.push_back({base::split(field, ';'), FieldKind::kAny});
   }
@@ -93,6 +98,7 @@ class ShardCheck {
     if (name.key != sample_.key || sample_.fields.empty()) {
       end_sample();
       sample_.key = name.key;
+      sample_.shard = shard_;
       if (!keys_.insert(sample_.key).second)
         add(at(member) + " continues a sample that ended before: members of a sample must follow each other");
     }
@@ -125,7 +131,7 @@ class ShardCheck {
     if (format == Format::kBytes || format == Format::kPython) return;
     RawSample raw;
     raw.key = sample_.key;
-    raw.shard = std::make_shared<const std::string>(url_);
+    raw.shard = shard_;
     raw.fields.push_back(field);
     raw.fields.back().bytes = payload;
     raw.fields.back().offset = member.offset;
@@ -155,13 +161,11 @@ class ShardCheck {
           std::any_of(plan.extensions.begin(), plan.extensions.end(),
                       [&](const std::string& extension) { return sample_.find(extension) != nullptr; });
       if (!present)
-        add(base::str(url_, ": sample ", sample_.key, " (at byte ", sample_.fields.front().offset,
-                      ") has no member ", base::join(plan.extensions, " or "),
+        add(base::str(sample_.where(), " has no member ", base::join(plan.extensions, " or "),
                       options_.fields.empty() ? ", which the shard's first one has" : ""));
     }
     if (prints_ != nullptr) {
-      print_.place =
-          base::str(url_, ": sample ", sample_.key, " (at byte ", sample_.fields.front().offset, ")");
+      print_.place = sample_.where();
       print_.contents = digest_of(contents_);
       prints_->push_back(std::move(print_));
     }
@@ -171,6 +175,7 @@ class ShardCheck {
   }
 
   const std::string& url_;
+  const std::shared_ptr<const std::string> shard_;  // the same, as samples have it
   const VerifyOptions& options_;
   FolderSizes& sizes_;
   VerifyReport& report_;
