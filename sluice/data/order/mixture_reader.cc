@@ -78,6 +78,7 @@ class MixtureReader : public PartReader {
 
   base::Result<bool> next(RawBatch& batch) override {
     if (at_ >= order_->batches()) return false;
+    batch_memory_.clear();
     batch.index = at_;
     batch.global_count = part_.global_rows();
     batch.rows.clear();
@@ -88,6 +89,7 @@ class MixtureReader : public PartReader {
         const std::int64_t in_batch = row * part_.replicas() + part_.part * local + r;
         RawSample sample;
         SLUICE_OK(read(at_ * part_.global_rows() + in_batch, sample));
+        hold_sample(sample, batch_memory_);
         batch.rows[static_cast<std::size_t>(r * part_.rows + row)] = std::move(sample);
       }
     }
