@@ -1,5 +1,6 @@
 #include "sluice/session/step_spans.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -9,8 +10,6 @@
 #include "sluice/profile/host_lines.h"
 
 namespace sluice::sessions {
-
-StepSpans::~StepSpans() = default;
 
 void StepSpans::ask(Wish wish, int64_t steps) {
   if (wish.first < 1 || wish.end <= wish.first)

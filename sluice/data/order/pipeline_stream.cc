@@ -41,6 +41,13 @@ std::int64_t bytes_of(const Batch& batch) {
   return static_cast<std::int64_t>(sum);
 }
 
+base::Result<bool> read_batch(PartReader& reader, RawBatch& raw) {
+  base::Span span("read");
+  SLUICE_TRY(const bool found, reader.next(raw));
+  if (base::spans_are_recorded()) span.batch(raw.index).bytes(bytes_of(raw));
+  return found;
+}
+
 bool hands_on_bytes(const StreamSource& source) {
   return !source.decode.spec && source.decode.decoders.empty() && source.maps.empty();
 }
@@ -99,17 +106,6 @@ void PipelineStream::read() {
   batch_ready_.notify_all();
   chunk_ready_.notify_all();
 }
-
-namespace {
-
-base::Result<bool> read_batch(PartReader& reader, RawBatch& raw) {
-  base::Span span("read");
-  SLUICE_TRY(const bool found, reader.next(raw));
-  span.batch(raw.index).bytes(bytes_of(raw));
-  return found;
-}
-
-}  // namespace
 
 base::Result<std::unique_ptr<PartReader>> PipelineStream::make_reader() const {
   if (!options_.mixture) return make_part_reader(*options_.sources.front().read, options_.part);
