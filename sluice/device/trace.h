@@ -56,6 +56,12 @@ class Trace {
   Origin origin(Ref value) const {
     return value.leaf() ? leaves[value.node]->origin : nodes[value.node].origin;
   }
+  // Of a node's result.
+  ValueFacts facts(Ref result) const {
+    const Node& node = nodes[result.node];
+    return {
+        node.instance->results[result.output], node.sameness, node.origin, {node.instance->row, node.name}};
+  }
   // The data as an operand of this trace.
   Operand leaf(const DataPtr& data);
 
