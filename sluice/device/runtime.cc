@@ -14,6 +14,7 @@
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
+#include "sluice/base/span.h"
 #include "sluice/device/ahead.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/open.h"
@@ -95,6 +96,8 @@ void check_found(Runtime::Flight& flight) {
 
 void wait_for_flights(size_t in_flight) {
   Runtime& rt = runtime();
+  if (rt.flights.size() <= in_flight) return;
+  const base::Span span("wait for the device");
   while (rt.flights.size() > in_flight) {
     Runtime::Flight flight = std::move(rt.flights.front());
     rt.flights.pop_front();
@@ -190,9 +193,9 @@ std::vector<DataPtr> launch(Runtime& rt, const Order& order, Runtime::Flight& fl
   if (!program.checks.empty()) outputs.push_back(&found);
   flight.replaced.reserve(results.size());
   BusyClock& clock = BusyClock::get();
-  clock.begin();
+  const int64_t began = clock.begin();
   auto done = program.executable->execute_into(outputs, flight.replaced, arguments, not_donated);
-  clock.end_after(done ? std::span<const pjrt::Event>(*done) : std::span<const pjrt::Event>());
+  clock.end_after(done ? std::span<const pjrt::Event>(*done) : std::span<const pjrt::Event>(), began);
   flight.done = base::value_or_throw(std::move(done));
   if (!found.empty()) flight.found = FoundValues(std::move(found));
   return results;
@@ -211,6 +214,7 @@ std::vector<DataPtr> launch_explained(Runtime& rt, const Order& order, Runtime::
 }  // namespace
 
 std::pair<std::vector<DataPtr>, Runtime::Flight> launch_program(Runtime& rt, const Order& order) {
+  const base::Span span("launch");
   const Program& program = order.program;
   Runtime::Flight flight;
   flight.what = order.what;
@@ -267,6 +271,14 @@ void lose_pending(Trace& trace, const std::string& cause) {
   trace.clear();
 }
 
+// The host's time from a graph's first operation to its end.
+void record_recording(double end) {
+  if (!base::spans_are_recorded()) return;
+  constexpr double kNanoseconds = 1e9;
+  base::record_span("record", static_cast<int64_t>(first_record_time() * kNanoseconds),
+                    static_cast<int64_t>(end * kNanoseconds));
+}
+
 }  // namespace
 
 void cut(std::string_view what) {
@@ -279,6 +291,8 @@ void cut(std::string_view what) {
   Runtime& rt = runtime();
   Metrics& metrics = Metrics::get();
   const double start = base::monotonic_seconds();
+  record_recording(start);
+  const base::Span span("cut");
   try {
     if (rt.ahead) return lower_ahead(rt, trace, what);
     std::vector<uint32_t> output_of;
