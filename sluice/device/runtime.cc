@@ -159,13 +159,11 @@ std::vector<int64_t> divide(const Order& order, std::vector<DataPtr>& results) {
   std::vector<int64_t> not_donated;
   for (size_t i = 0; i < order.arguments.size(); ++i) {
     if (order.aliases[i] < 0) continue;
-    if (order.arguments[i]->use_count() > 1)
-      not_donated.push_back(static_cast<int64_t>(i));
-    else
+    if (order.arguments[i]->is_uniquely_owned())
       results[static_cast<size_t>(order.aliases[i])] = *order.arguments[i];
+    else
+      not_donated.push_back(static_cast<int64_t>(i));
   }
-  // Who held one until now, on whatever thread, has done with it.
-  std::atomic_thread_fence(std::memory_order_acquire);
   for (DataPtr& result : results)
     if (!result) result = c10::make_intrusive<Data>();
   return not_donated;

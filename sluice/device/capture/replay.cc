@@ -157,8 +157,9 @@ void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   order.arguments.reserve(leaves.size());
   for (size_t i = 0; i < leaves.size(); ++i) {
     DataPtr& value = held(program.arguments[i]);
-    if (replaced[program.arguments[i]]) leaves[i] = std::move(value);
-    order.arguments.push_back(leaves[i] ? &leaves[i] : &value);
+    // A place that keeps its value keeps a reference, too: nothing is taken from it.
+    leaves[i] = replaced[program.arguments[i]] ? std::move(value) : value;
+    order.arguments.push_back(&leaves[i]);
   }
   for (const CapturedStore& store : program.stores) held(store.place).reset();
   auto [results, flight] = launch_program(runtime(), order);
@@ -166,7 +167,7 @@ void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   shared.clear();
   results.clear();
   for (DataPtr& leaf : leaves)
-    if (leaf && leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
+    if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
   runtime().flights.push_back(std::move(flight));
 }
 
