@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "bench/against_eager.h"
+#include "bench/thread_time.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/models/models.h"
 
@@ -21,6 +21,7 @@ namespace {
 
 using sluice::base::Stopwatch;
 using sluice::bench::median;
+using sluice::bench::thread_microseconds;
 using torch::Tensor;
 namespace nn = torch::nn;
 
@@ -101,13 +102,6 @@ Training transformer6(torch::Device device) {
                                             .vocabulary = 1000,
                                             .max_length = 16});
   return with_model(model, torch::randint(0, 1000, {1, 16}), true, device);
-}
-
-// What this thread has worked, waits left out.
-double thread_microseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
 }
 
 class Side {

@@ -21,11 +21,15 @@ class ForeignProgram {
   base::Status run(int times = 1);
   double compile_seconds() const { return executable_->seconds(); }
 
+  const pjrt::Executable& executable() const { return *executable_; }
+  const std::vector<pjrt::Buffer>& arguments() const { return arguments_; }
+  const std::vector<int>& aliases() const { return aliases_; }
+
  private:
   std::shared_ptr<pjrt::Client> client_;
   std::shared_ptr<pjrt::Executable> executable_;
   std::vector<pjrt::Buffer> arguments_;
-  std::vector<int> aliases_;  // [argument]: the result that replaces it, or -1
+  std::vector<int> aliases_;  // [argument]: the result that takes its memory, or -1
 };
 
 }  // namespace sluice::cli

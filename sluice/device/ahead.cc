@@ -81,7 +81,7 @@ int Ahead::count(std::string_view what) const {
 }
 
 void check_has_value(const Data& data) {
-  if (data.client == nullptr) refuse_value();
+  if (data.buffers.empty()) refuse_value();
 }
 
 void lower_ahead(Runtime& rt, Trace& trace, std::string_view what) {

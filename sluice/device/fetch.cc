@@ -35,7 +35,7 @@ struct Fetch::State {
       data = storage.data;
       pending.reset();
     }
-    if (data->client == nullptr) return false;  // only compiled ahead of time: there is nothing to copy
+    if (data->buffers.empty()) return false;  // only compiled ahead of time: there is nothing to copy
     for (const pjrt::Buffer& buffer : data->buffers) {
       at::Tensor host = at::empty(data->type->type.dims, at::TensorOptions().dtype(data->type->scalar_type));
       auto copy = buffer.to_host(host.mutable_data_ptr(), data->type->type.bytes());

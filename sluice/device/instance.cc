@@ -99,7 +99,6 @@ std::string of_call(const Instance& instance, std::string_view message) {
 
 struct Table {
   std::deque<Instance> instances;
-  std::deque<InstanceKey> keys;
   std::unordered_multimap<uint64_t, uint32_t> by_hash;
 };
 Table& table() {
@@ -139,20 +138,24 @@ std::string describe(const Instance& instance) {
 
 const Instance& instance_by_id(uint32_t id) { return table().instances[id]; }
 
-namespace detail {
-
+namespace {
 uint64_t hash_key(const InstanceKey& key) { return base::hash_words(key.size(), key); }
+}  // namespace
 
-const Instance* lookup(const InstanceKey& key, uint64_t hash) {
+const Instance* known_instance(const InstanceKey& key, const Instance* expected) {
+  if (expected != nullptr && expected->key == key) return expected;
   Table& all = table();
-  auto [first, last] = all.by_hash.equal_range(hash);
+  auto [first, last] = all.by_hash.equal_range(hash_key(key));
   for (; first != last; ++first) {
-    if (all.keys[first->second] == key) return &all.instances[first->second];
+    const Instance& found = all.instances[first->second];
+    if (found.key == key) return &found;
   }
   return nullptr;
 }
 
-const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance) {
+namespace detail {
+
+const Instance& add(Instance instance) {
   try {
     infer(instance);
   } catch (const Error& error) {
@@ -162,9 +165,8 @@ const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance) {
   instance.canonical = base::hash_text(describe(instance));
   Table& all = table();
   instance.id = static_cast<uint32_t>(all.instances.size());
+  all.by_hash.emplace(hash_key(instance.key), instance.id);
   all.instances.push_back(std::move(instance));
-  all.keys.push_back(key);
-  all.by_hash.emplace(hash, all.instances.back().id);
   return all.instances.back();
 }
 

@@ -29,7 +29,11 @@ struct Slot {
   bool operator==(const Slot&) const = default;
 };
 
+// What identifies an instance while it is looked up.
+using InstanceKey = c10::SmallVector<uint64_t, 48>;
+
 struct Instance {
+  InstanceKey key;
   const ops::Row* row = nullptr;
   const std::vector<std::string>* names = nullptr;  // of the arguments
   // The arguments with their constants. Values are put in at lowering: operands in order, and run-time
@@ -48,14 +52,14 @@ struct Instance {
   std::string unimplemented;
 };
 
-// What identifies an instance while it is looked up.
-using InstanceKey = c10::SmallVector<uint64_t, 48>;
-
 // Finds the instance of a key, or makes it by `fill` (row, names and args; operands from `operands`) and
-// infers its results. The caller holds the trace's lock. Throws sluice::Error when the operands do not fit
-// the operation.
+// infers its results. `expected`, which may be null, is looked at first. The caller holds the trace's lock.
+// Throws sluice::Error when the operands do not fit the operation.
 template <typename Fill>
-const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill);
+const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill,
+                              const Instance* expected = nullptr);
+// The instance, if there was one before.
+const Instance* known_instance(const InstanceKey& key, const Instance* expected);
 
 // "aten::add(tensor<3xf32>, tensor<3xf32>, 1)": the same text in every process.
 std::string describe(const Instance& instance);
@@ -64,19 +68,18 @@ std::string describe(const Instance& instance);
 const Instance& instance_by_id(uint32_t id);
 
 namespace detail {
-const Instance* lookup(const InstanceKey& key, uint64_t hash);
-const Instance& add(const InstanceKey& key, uint64_t hash, Instance instance);
-uint64_t hash_key(const InstanceKey& key);
+const Instance& add(Instance instance);
 }  // namespace detail
 
 template <typename Fill>
-const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill) {
-  uint64_t hash = detail::hash_key(key);
-  if (const Instance* found = detail::lookup(key, hash)) return *found;
+const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill,
+                              const Instance* expected) {
+  if (const Instance* found = known_instance(key, expected)) return *found;
   Instance instance;
+  instance.key = key;
   instance.operands = operands.vec();
   fill(instance);
-  return detail::add(key, hash, std::move(instance));
+  return detail::add(std::move(instance));
 }
 
 }  // namespace sluice::device

@@ -114,11 +114,12 @@ class Recorder final : public c10::OperatorKernel {
     try {
       read_arguments(*signature_, inputs, call);
       call.key.push_back((shared ? 1u : 0u) | (synced ? 2u : 0u));
-      instance = &find_instance(call.key, call.types, [&](Instance& made) {
+      const auto fill = [&](Instance& made) {
         fill_instance(*signature_, inputs, made);
         made.shared_random = shared;
         made.over_replicas = synced;
-      });
+      };
+      instance = &find_instance(call.key, call.types, fill, trace.expected());
     } catch (const Error& error) {
       if (error.code() != Code::kUnimplemented) throw;
       return fall_back(op, stack, error.what());

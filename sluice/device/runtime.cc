@@ -2,6 +2,7 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdlib>
@@ -32,7 +33,8 @@ std::unique_ptr<Runtime>& current_runtime() {
   static auto* runtime = new std::unique_ptr<Runtime>();
   return *runtime;
 }
-std::mutex runtime_mutex;  // guards the pointer; uploading threads do not wait for the trace
+std::mutex runtime_mutex;                // guards the pointer; uploading threads do not wait for the trace
+std::atomic<Runtime*> opened = nullptr;  // the same once it is open: asked for with each operation
 
 // A program that still runs while the plugin's own clean-up at the process's end frees its code would crash.
 // So the end waits for what is in flight; not for long where other processes may be missing for ever.
@@ -56,6 +58,11 @@ struct WaitAtThreadEnd {
   ~WaitAtThreadEnd() { wait_at_exit(); }
 };
 
+void open_with(const Settings& settings) {
+  current_runtime() = open(settings);
+  opened.store(current_runtime().get(), std::memory_order_release);
+}
+
 void register_once() {
   static std::once_flag once;
   std::call_once(once, register_kernels);
@@ -71,10 +78,10 @@ const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
 }  // namespace
 
 Runtime& runtime() {
+  if (Runtime* const rt = opened.load(std::memory_order_acquire)) return *rt;
   std::scoped_lock lock(runtime_mutex);
-  auto& current = current_runtime();
-  if (!current) current = open(settings_of({}));
-  return *current;
+  if (!current_runtime()) open_with(settings_of({}));
+  return *current_runtime();
 }
 const Settings& runtime_options() { return runtime().options; }
 int replicas_in_world() { return runtime().world.replicas(); }
@@ -146,7 +153,23 @@ void check_launch(Runtime& rt, const Order& order) {
       {rt.launches, rt.launched_hash, order.what, order.program.launches == 0, &order.program, order.plan});
 }
 
-pjrt::Launch launch(Runtime& rt, const Order& order, Runtime::Flight& flight) {
+// The arguments that somebody else still holds (a clone, a log, a checkpoint) are copied instead of taken.
+// What nobody else holds becomes its result; all other results are new.
+std::vector<int64_t> divide(const Order& order, std::vector<DataPtr>& results) {
+  std::vector<int64_t> not_donated;
+  for (size_t i = 0; i < order.arguments.size(); ++i) {
+    if (order.aliases[i] < 0) continue;
+    if (order.arguments[i]->is_uniquely_owned())
+      results[static_cast<size_t>(order.aliases[i])] = *order.arguments[i];
+    else
+      not_donated.push_back(static_cast<int64_t>(i));
+  }
+  for (DataPtr& result : results)
+    if (!result) result = c10::make_intrusive<Data>();
+  return not_donated;
+}
+
+std::vector<DataPtr> launch(Runtime& rt, const Order& order, Runtime::Flight& flight) {
   const Program& program = order.program;
   flight.scalars = {put_scalars(rt, order.scalars.f32, stablehlo::DType::kF32, program.scalars[0]),
                     put_scalars(rt, order.scalars.i64, stablehlo::DType::kS64, program.scalars[1]),
@@ -159,22 +182,25 @@ pjrt::Launch launch(Runtime& rt, const Order& order, Runtime::Flight& flight) {
       if (buffers != nullptr) arguments[r].push_back(&(*buffers)[r]);
     }
   }
-  // What somebody else still holds (a clone, a log, a checkpoint) is copied instead of taken.
-  std::vector<int64_t> not_donated;
-  for (size_t i = 0; i < order.arguments.size(); ++i) {
-    if (order.aliases[i] >= 0 && order.arguments[i]->use_count() > 1)
-      not_donated.push_back(static_cast<int64_t>(i));
-  }
+  std::vector<DataPtr> results(order.facts.size());
+  const std::vector<int64_t> not_donated = divide(order, results);
+  std::vector<std::vector<pjrt::Buffer>*> outputs;
+  outputs.reserve(results.size() + 1);
+  for (const DataPtr& result : results) outputs.push_back(&result->buffers);
+  std::vector<pjrt::Buffer> found;
+  if (!program.checks.empty()) outputs.push_back(&found);
+  flight.replaced.reserve(results.size());
   BusyClock& clock = BusyClock::get();
   const int64_t began = clock.begin();
-  auto launched = program.executable->execute(arguments, not_donated);
-  clock.end_after(launched ? std::span<const pjrt::Event>(launched->done) : std::span<const pjrt::Event>(),
-                  began);
-  return base::value_or_throw(std::move(launched));
+  auto done = program.executable->execute_into(outputs, flight.replaced, arguments, not_donated);
+  clock.end_after(done ? std::span<const pjrt::Event>(*done) : std::span<const pjrt::Event>(), began);
+  flight.done = base::value_or_throw(std::move(done));
+  if (!found.empty()) flight.found = FoundValues(std::move(found));
+  return results;
 }
 
 // An error of the plugin with the program's name, and where memory was short with what had it.
-pjrt::Launch launch_explained(Runtime& rt, const Order& order, Runtime::Flight& flight) {
+std::vector<DataPtr> launch_explained(Runtime& rt, const Order& order, Runtime::Flight& flight) {
   try {
     return launch(rt, order, flight);
   } catch (const Error& error) {
@@ -185,7 +211,7 @@ pjrt::Launch launch_explained(Runtime& rt, const Order& order, Runtime::Flight& 
 
 }  // namespace
 
-Runtime::Flight launch_program(Runtime& rt, const Order& order) {
+std::pair<std::vector<DataPtr>, Runtime::Flight> launch_program(Runtime& rt, const Order& order) {
   const base::Span span("launch");
   const Program& program = order.program;
   Runtime::Flight flight;
@@ -193,20 +219,18 @@ Runtime::Flight launch_program(Runtime& rt, const Order& order) {
   flight.number = ++rt.launches;
   flight.program = &program;
   check_launch(rt, order);
-  pjrt::Launch launched = launch_explained(rt, order, flight);
+  std::vector<DataPtr> results = launch_explained(rt, order, flight);
   // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
   // registered after them is called before.
   if (++program.launches == 1) std::atexit(wait_at_exit);
   thread_local const WaitAtThreadEnd also_before;
-  for (size_t i = 0; i < order.results.size(); ++i) {
-    Data& result = *order.results[i];
-    result.launch = flight.number;
-    result.buffers = std::move(launched.outputs[i]);
-    note_alive(result);
+  std::vector<Data*> fresh;
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i]->renew(order.facts[i], flight.number);
+    if (!results[i]->alive) fresh.push_back(results[i].get());
   }
-  if (!program.checks.empty()) flight.found = FoundValues(std::move(launched.outputs.back()));
-  flight.done = std::move(launched.done);
-  return flight;
+  note_alive(fresh);
+  return {std::move(results), std::move(flight)};
 }
 
 void set_launch_check(std::function<void(const LaunchRecord&)> check) {
@@ -216,27 +240,17 @@ void set_launch_check(std::function<void(const LaunchRecord&)> check) {
 
 namespace {
 
-// What the program will give, still without buffers. Made before the launch: that may wait while the replicas
-// begin, and their work drives the trace out of the processor's caches.
-std::vector<DataPtr> make_results(Runtime& rt, const Trace& trace, const Plan& plan) {
-  std::vector<DataPtr> results;
-  results.reserve(plan.outputs.size());
-  for (const Ref& output : plan.outputs) {
-    const Operand value = trace.result(output.node, output.output);
-    auto data = c10::make_intrusive<Data>();
-    data->client = rt.client;
-    data->type = value.type;
-    data->sameness = value.sameness;
-    const Node& node = trace.nodes[output.node];
-    data->origin = node.origin;
-    data->made_by = {node.instance->row, node.name};
-    results.push_back(std::move(data));
-  }
-  return results;
+// What the program will give. Looked up before the launch: that may wait while the replicas begin, and their
+// work drives the trace out of the processor's caches.
+std::vector<ValueFacts> facts_of_outputs(const Trace& trace, const Plan& plan) {
+  std::vector<ValueFacts> facts;
+  facts.reserve(plan.outputs.size());
+  for (const Ref& output : plan.outputs) facts.push_back(trace.facts(output));
+  return facts;
 }
 
 // Gives the pending storages their results.
-void settle(Trace& trace, const std::vector<uint32_t>& output_of, std::vector<DataPtr>& results) {
+void settle(Trace& trace, const std::vector<uint32_t>& output_of, const std::vector<DataPtr>& results) {
   for (uint32_t output : output_of) {
     LazyStorage& storage = *trace.first_pending();
     set_data(storage, results[output], std::move(storage.strides));
@@ -290,11 +304,11 @@ void cut(std::string_view what) {
     Watch* const watch = Watch::current();
     if (watch != nullptr) watch->cut(trace, plan, program, output_of, scalars, what);
     const Watch::Pause settling(watch);
-    std::vector<DataPtr> results = make_results(rt, trace, plan);
-    Order order{program, what, {}, plan.aliases, scalars, results, &plan};
+    const std::vector<ValueFacts> facts = facts_of_outputs(trace, plan);
+    Order order{program, what, {}, plan.aliases, scalars, facts, &plan};
     order.arguments.reserve(plan.leaves.size());
     for (uint32_t leaf : plan.leaves) order.arguments.push_back(&trace.leaves[leaf]);
-    Runtime::Flight flight = launch_program(rt, order);
+    auto [results, flight] = launch_program(rt, order);
     settle(trace, output_of, results);
     for (DataPtr& leaf : trace.leaves) {
       if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
@@ -328,20 +342,14 @@ void init(const DeviceOptions& options) {
   const device::Settings settings = device::settings_of(options);
   std::scoped_lock lock(device::runtime_mutex);
   auto& current = device::current_runtime();
-  if (!current) {
-    current = device::open(settings);
-    return;
-  }
+  if (!current) return device::open_with(settings);
   if (current->options != settings) {
     throw_error(Code::kFailedPrecondition,
                 "the xla device is open with other options; call sluice::shutdown() first, or start once");
   }
 }
 
-bool is_initialized() {
-  std::scoped_lock lock(device::runtime_mutex);
-  return device::current_runtime() != nullptr;
-}
+bool is_initialized() { return device::opened.load(std::memory_order_acquire) != nullptr; }
 
 void shutdown() {
   auto lock = device::lock_trace();
@@ -351,6 +359,7 @@ void shutdown() {
   device::wait_for_flights(0);
   device::forget_programs();
   std::scoped_lock guard(device::runtime_mutex);
+  device::opened.store(nullptr, std::memory_order_release);
   current.reset();
   pjrt::end_waits({});
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/collectives/transport.h"
@@ -57,6 +58,7 @@ struct Runtime {
     // What only this program still used. Destroying a buffer that a running program took over waits for the
     // program (seen with XLA's CPU plugin), so they go when it has finished.
     std::vector<DataPtr> inputs;
+    std::vector<pjrt::Buffer> replaced;
     std::vector<std::shared_ptr<std::vector<pjrt::Buffer>>> scalars;
     FoundValues found;
     std::string what;
@@ -114,13 +116,13 @@ struct Order {
   std::vector<const DataPtr*> arguments;  // [parameter]
   const std::vector<int32_t>& aliases;    // as in Plan
   const Scalars& scalars;
-  std::vector<DataPtr>& results;  // they get their buffers
-  const Plan* plan = nullptr;     // by which it was recorded; null when it is replayed
+  const std::vector<ValueFacts>& facts;  // of the results
+  const Plan* plan = nullptr;            // by which it was recorded; null when it is replayed
 };
-// Launches it. An argument that is owned by nobody else gives its memory to its result. The caller waits for
-// flights before, puts what nobody else owns into the flight's inputs, and the flight among the others. The
-// caller holds the trace's lock.
-Runtime::Flight launch_program(Runtime& rt, const Order& order);
+// Launches it and gives the results. An argument that is owned by nobody else gives its memory to its result,
+// and its Data becomes that. The caller waits for flights before, puts what nobody else owns into the
+// flight's inputs, and the flight among the others. The caller holds the trace's lock.
+std::pair<std::vector<DataPtr>, Runtime::Flight> launch_program(Runtime& rt, const Order& order);
 
 // Throws when the program of this launch, or of one before it, found a value that may not be
 // (value_checks.h). For launches that have ended: it waits for their copies. The caller holds the trace's

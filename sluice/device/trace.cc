@@ -1,5 +1,6 @@
 #include "sluice/device/trace.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "sluice/base/check.h"
@@ -17,6 +18,7 @@ Trace& Trace::get() {
 uint32_t Trace::add(const Instance& instance, c10::ArrayRef<Operand> operands,
                     c10::ArrayRef<Number> scalars) {
   if (nodes.empty()) note_first_record();
+  follow(instance);
   Node node{&instance,
             static_cast<uint32_t>(inputs.size()),
             static_cast<uint32_t>(numbers.size()),
@@ -33,6 +35,16 @@ uint32_t Trace::add(const Instance& instance, c10::ArrayRef<Operand> operands,
   numbers.insert(numbers.end(), scalars.begin(), scalars.end());
   nodes.push_back(node);
   return static_cast<uint32_t>(nodes.size() - 1);
+}
+
+void Trace::follow(const Instance& instance) {
+  constexpr size_t kSkipped = 4;  // so many that were there before may be missing now
+  const size_t end = std::min(next_ + kSkipped, before_.size());
+  for (size_t i = next_; i < end; ++i) {
+    if (before_[i] != &instance) continue;
+    next_ = i + 1;
+    return;
+  }
 }
 
 void Trace::set_sameness(uint32_t number, Sameness sameness) {
@@ -71,6 +83,13 @@ void Trace::unlink(LazyStorage& storage) {
 
 void Trace::clear() {
   SLUICE_CHECK(first_ == nullptr, "a trace was cleared while a storage waits for its value");
+  // A few operations for a host read between two steps tell nothing of the next step.
+  constexpr size_t kFew = 8;
+  if (nodes.size() > kFew || nodes.size() >= before_.size()) {
+    before_.clear();
+    for (const Node& node : nodes) before_.push_back(node.instance);
+  }
+  next_ = 0;
   nodes.clear();
   inputs.clear();
   numbers.clear();
@@ -101,13 +120,15 @@ const Instance& own_instance(const char* row, const std::vector<std::string>& na
                              c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints, const Fill& fill) {
   c10::SmallVector<TypeRef, 2> types;
   for (const Operand& operand : operands) types.push_back(operand.type);
-  const Instance& instance = find_instance(own_key(row, kind, operands, ints), types, [&](Instance& made) {
+  const auto fill_all = [&](Instance& made) {
     made.row = ops::find_row(row);
     SLUICE_CHECK(made.row != nullptr, row);
     made.names = &names;
     made.args.resize(names.size());
     fill(made.args);
-  });
+  };
+  const Instance& instance =
+      find_instance(own_key(row, kind, operands, ints), types, fill_all, Trace::get().expected());
   if (!instance.unimplemented.empty())
     throw_error(Code::kUnimplemented, base::str(row, ": ", instance.unimplemented));
   return instance;
@@ -163,8 +184,8 @@ Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::A
 
 const Instance* known_internal(const char* row, c10::ArrayRef<Operand> operands,
                                c10::ArrayRef<int64_t> ints) {
-  const InstanceKey key = own_key(row, internal_kind(stablehlo::DType::kPred, false), operands, ints);
-  return detail::lookup(key, detail::hash_key(key));
+  return known_instance(own_key(row, internal_kind(stablehlo::DType::kPred, false), operands, ints),
+                        Trace::get().expected());
 }
 
 namespace {

@@ -45,6 +45,8 @@ class Trace {
 
   // Adds a node; numbers has one entry for each of the instance's slots.
   uint32_t add(const Instance& instance, c10::ArrayRef<Operand> operands, c10::ArrayRef<Number> numbers);
+  // The instance of the next node if this trace goes as the one before it; null when nothing is expected.
+  const Instance* expected() const { return next_ < before_.size() ? before_[next_] : nullptr; }
   // Result `output` of a node.
   Operand result(uint32_t node, uint16_t output) const {
     const Node& n = nodes[node];
@@ -55,6 +57,12 @@ class Trace {
   // Of a value of this trace.
   Origin origin(Ref value) const {
     return value.leaf() ? leaves[value.node]->origin : nodes[value.node].origin;
+  }
+  // Of a node's result.
+  ValueFacts facts(Ref result) const {
+    const Node& node = nodes[result.node];
+    return {
+        node.instance->results[result.output], node.sameness, node.origin, {node.instance->row, node.name}};
   }
   // The data as an operand of this trace.
   Operand leaf(const DataPtr& data);
@@ -76,6 +84,11 @@ class Trace {
   uint32_t layer = 0;     // the name of the parameter read last
 
  private:
+  // Notes where in the trace before this one the instance was.
+  void follow(const Instance& instance);
+
+  std::vector<const Instance*> before_;  // those of the nodes of a trace before
+  size_t next_ = 0;                      // in before_
   LazyStorage* first_ = nullptr;
   LazyStorage* last_ = nullptr;
 };

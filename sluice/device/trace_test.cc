@@ -76,6 +76,29 @@ TEST_F(TracesDeathTest, AWaitingStorageIsNotForgotten) {
       "a trace was cleared while a storage waits for its value");
 }
 
+TEST_F(Traces, TheNextTraceIsExpectedToGoAsThisOne) {
+  const Operand x = trace.leaf(typed_data({5}));
+  const std::vector<c10::IValue> of = {input({5})};
+  std::vector<const Instance*> instances;
+  for (const char* name : {"aten::exp", "aten::sin", "aten::exp", "aten::cos", "aten::tanh", "aten::neg",
+                           "aten::sqrt", "aten::abs", "aten::log"})
+    instances.push_back(&instance_of(name, of));
+  for (const Instance* instance : instances) trace.add(*instance, x, {});
+  trace.clear();
+  const Operand y = trace.leaf(typed_data({5}));
+  EXPECT_EQ(trace.expected(), instances[0]);
+  trace.add(*instances[0], y, {});
+  EXPECT_EQ(trace.expected(), instances[1]);
+  trace.add(instance_of("aten::tan", of), y, {});  // one more than before
+  EXPECT_EQ(trace.expected(), instances[1]);
+  trace.add(*instances[3], y, {});  // two are missing
+  EXPECT_EQ(trace.expected(), instances[4]);
+  trace.clear();  // three operations tell nothing of the next step
+  EXPECT_EQ(trace.expected(), instances[0]);
+  for (const Instance* instance : instances) trace.add(*instance, trace.leaf(typed_data({5})), {});
+  EXPECT_EQ(trace.expected(), nullptr);
+}
+
 TEST_F(Traces, StoragesWaitInTheOrderInWhichTheyBecamePending) {
   const at::Tensor x = input({3});
   at::Tensor a = record("aten::exp", {x}), b = record("aten::sin", {x}), c = record("aten::cos", {x});

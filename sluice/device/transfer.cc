@@ -29,7 +29,6 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   Runtime* rt = &runtime();
   const TypeRef type = intern(to_dtype(hosts.front().scalar_type()), hosts.front().sizes());
   auto data = c10::make_intrusive<Data>();
-  data->client = rt->client;
   data->type = type;
   base::Span span("copy to the device");
   span.bytes(static_cast<int64_t>(type->type.bytes() * hosts.size()));
@@ -37,10 +36,7 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   data->sameness = split                     ? Sameness::kDifferent
                    : rt->world.processes > 1 ? Sameness::kProcess
                                              : Sameness::kGlobal;
-  if (rt->ahead) {
-    data->client = nullptr;
-    return data;
-  }
+  if (rt->ahead) return data;
   if (split && hosts.size() != rt->devices.size()) {
     throw_error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
                                                   " replicas, found ", hosts.size()));
@@ -68,7 +64,8 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
     }
     data->buffers.push_back(std::move(*buffer));
   }
-  note_alive(*data);
+  Data* const made = data.get();
+  note_alive({&made, 1});
   Metrics& metrics = Metrics::get();
   std::scoped_lock lock(metrics.mutex);
   ++metrics.uploads;
@@ -105,7 +102,7 @@ std::vector<at::Tensor> numbers_beside(const Operand& read) {
 
 // Starts a number's copy to the host. Where that fails, a read will say so.
 void start_copy(Data& data) {
-  if (data.client == nullptr || data.buffers.empty() || data.on_host) return;
+  if (data.buffers.empty() || data.on_host) return;
   auto number = std::make_shared<HostNumber>();
   number->value = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
   auto copied = data.buffers.front().to_host(number->value.mutable_data_ptr(), data.type->type.bytes());

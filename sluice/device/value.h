@@ -9,7 +9,7 @@
 
 #include "sluice/device/types.h"
 #include "sluice/ops/row.h"
-#include "sluice/pjrt/client.h"
+#include "sluice/pjrt/buffer.h"
 
 namespace sluice::device {
 
@@ -29,21 +29,28 @@ struct Origin {
 // The copy of a value of one element on the host (transfer.cc).
 struct HostNumber;
 
-// One value on the device, immutable: a PJRT buffer for each local replica. Shared by every storage that
-// holds the value (clones, copies) and by traces that read it.
-struct Data : c10::intrusive_ptr_target {
-  Data();
-  ~Data() override;
-  const uint64_t serial;                 // values that are made later have larger ones
-  std::shared_ptr<pjrt::Client> client;  // outlives the buffers
-  std::vector<pjrt::Buffer> buffers;     // [replica]
+// What is known of a value besides its buffers.
+struct ValueFacts {
   TypeRef type = nullptr;
   Sameness sameness = Sameness::kGlobal;
-  Origin origin;  // unless it is global
-  // For errors about memory (alive.h): the operation that made it, no row when it came from the host; the
-  // name of the parameter or the optimizer's state that holds it, 0 without.
-  Origin made_by;
-  uint32_t name = 0;                    // in Names
+  Origin origin;   // unless it is global
+  Origin made_by;  // for messages: the operation that made it; no row when it came from the host
+};
+
+// One value on the device: a PJRT buffer for each local replica. Shared by every storage that holds the value
+// (clones, copies) and by traces that read it, and immutable while it is; a value that has one holder alone
+// may become the one that replaces it.
+struct Data : c10::intrusive_ptr_target, ValueFacts {
+  Data();
+  ~Data() override;
+  // Becomes the value that a launch has made; the buffers are another's to set.
+  void renew(const ValueFacts& facts, int64_t launch);
+
+  uint64_t serial;                    // values that are made later have larger ones
+  std::vector<pjrt::Buffer> buffers;  // [replica]; none where programs are only compiled
+  // For errors about memory (alive.h): the name in Names of the parameter or the optimizer's state that holds
+  // it, 0 without.
+  uint32_t name = 0;
   int64_t launch = 0;                   // of the program that made it; 0 when it came from the host
   std::shared_ptr<HostNumber> on_host;  // once it was read, or is on its way; that of the first replica
   bool alive = false;

@@ -146,7 +146,24 @@ base::Status Executable::refuse(size_t replica, size_t argument, const Buffer* b
 
 base::Result<Launch> Executable::execute(std::span<const std::vector<Buffer*>> arguments,
                                          std::span<const int64_t> not_donated) const {
+  Launch launch;
+  launch.outputs.resize(num_outputs());
+  std::vector<std::vector<Buffer>*> outputs;
+  for (std::vector<Buffer>& replicas : launch.outputs) outputs.push_back(&replicas);
+  std::vector<Buffer> replaced;
+  SLUICE_TRY(launch.done, execute_into(outputs, replaced, arguments, not_donated));
+  return launch;
+}
+
+base::Result<std::vector<Event>> Executable::execute_into(std::span<std::vector<Buffer>* const> outputs,
+                                                          std::vector<Buffer>& replaced,
+                                                          std::span<const std::vector<Buffer*>> arguments,
+                                                          std::span<const int64_t> not_donated) const {
   SLUICE_OK(check(arguments));
+  if (outputs.size() != num_outputs()) {
+    return base::fail(Code::kInvalidArgument, name_, " has ", num_outputs(), " outputs, found lists for ",
+                      outputs.size());
+  }
   static thread_local LaunchArrays arrays;
   arrays.fill(arguments, num_arguments(), num_outputs());
   auto options = c::make<c::PJRT_ExecuteOptions>();
@@ -161,16 +178,17 @@ base::Result<Launch> Executable::execute(std::span<const std::vector<Buffer*>> a
   args.output_lists = arrays.output_lists.data();
   args.device_complete_events = arrays.events.data();
   SLUICE_OK(client_->api().call(args));
-  Launch launch;
-  launch.outputs.resize(num_outputs());
   for (size_t i = 0; i < num_outputs(); ++i) {
-    std::vector<Buffer>& replicas = launch.outputs[i];
+    std::vector<Buffer>& replicas = *outputs[i];
+    for (Buffer& before : replicas) replaced.push_back(std::move(before));
+    replicas.clear();
     replicas.reserve(devices_.size());
     for (size_t r = 0; r < devices_.size(); ++r)
       replicas.emplace_back(client_, devices_[r], output_types_[i], arrays.output_lists[r][i]);
   }
-  for (c::PJRT_Event* event : arrays.events) launch.done.emplace_back(client_->api(), event);
-  return launch;
+  std::vector<Event> done;
+  for (c::PJRT_Event* event : arrays.events) done.emplace_back(client_->api(), event);
+  return done;
 }
 
 base::Result<ProgramMemory> Executable::memory() const { return read_memory(client_->api(), executable_); }

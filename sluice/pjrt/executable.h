@@ -63,6 +63,13 @@ class Executable {
   // Errors that come later are in the events and in the outputs.
   base::Result<Launch> execute(std::span<const std::vector<Buffer*>> arguments,
                                std::span<const int64_t> not_donated = {}) const;
+  // The same into lists that are there, one for each output, which may hold arguments of this very run. What
+  // they held is put behind `replaced` (destroying what a program takes over may wait for it). Gives the
+  // events. Nothing is changed where it fails.
+  base::Result<std::vector<Event>> execute_into(std::span<std::vector<Buffer>* const> outputs,
+                                                std::vector<Buffer>& replaced,
+                                                std::span<const std::vector<Buffer*>> arguments,
+                                                std::span<const int64_t> not_donated = {}) const;
 
   const std::string& name() const { return name_; }
   // This process's devices, one for each of its replicas.
@@ -80,6 +87,8 @@ class Executable {
   // Whether it came from the cache on disk, and how long compiling or loading took.
   bool from_cache() const { return from_cache_; }
   double seconds() const { return seconds_; }
+
+  c::PJRT_LoadedExecutable* raw() const { return loaded_; }
 
  private:
   friend class Client;

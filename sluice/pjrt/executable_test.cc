@@ -96,6 +96,32 @@ TEST_F(ExecutableTest, DonationReusesTheMemory) {
   EXPECT_EQ(base::value_or_throw(add->memory()).aliased, 16);
 }
 
+TEST_F(ExecutableTest, AnOutputMayReplaceAnArgumentInItsList) {
+  const auto add = compile(add_program("tensor<4xf32>", "{tf.aliasing_output = 0 : i32}"), 2);
+  std::vector<Buffer> sum;
+  sum.push_back(put({1, 2, 3, 4}));
+  Buffer b = put({10, 20, 30, 40});
+  std::vector<Buffer>* const outputs[] = {&sum};
+  std::vector<Buffer> replaced;
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Buffer*> arguments = {&sum[0], &b};
+    const auto done = add->execute_into(outputs, replaced, {&arguments, 1});
+    ASSERT_TRUE(done) << done.error().what();
+    ASSERT_EQ(done->size(), 1u);
+  }
+  EXPECT_THAT(values<float>(sum[0]), ElementsAre(31, 62, 93, 124));
+  ASSERT_EQ(replaced.size(), 3u);
+  for (const Buffer& before : replaced) EXPECT_TRUE(before.deleted());
+
+  const std::vector<Buffer*> too_few = {&sum[0]};
+  EXPECT_FALSE(add->execute_into(outputs, replaced, {&too_few, 1}));
+  const std::vector<Buffer*> arguments = {&sum[0], &b};
+  const auto nowhere = add->execute_into({}, replaced, {&arguments, 1});
+  ASSERT_FALSE(nowhere);
+  EXPECT_STREQ(nowhere.error().what(), "step has 1 outputs, found lists for 0");
+  EXPECT_THAT(values<float>(sum[0]), ElementsAre(31, 62, 93, 124));
+  EXPECT_EQ(replaced.size(), 3u);
+}
 TEST_F(ExecutableTest, DonationCanBeRefusedForOneRun) {
   const auto add = compile(add_program("tensor<4xf32>", "{tf.aliasing_output = 0 : i32}"), 2);
   Buffer a = put({1, 2, 3, 4}), b = put({10, 20, 30, 40});

@@ -145,6 +145,23 @@ TEST_F(Capture, WhoHoldsAWeightKeepsItsValue) {
   EXPECT_FALSE(torch::equal(weight.cpu(), before));
 }
 
+TEST_F(Capture, WhoSharesAValueThatIsReplacedKeepsIt) {
+  const torch::Tensor ones = torch::ones({4}, test_device());
+  const torch::Tensor kept = ones * 3, weight = kept.clone();
+  auto step = capture([&](torch::Tensor add) {
+    const torch::Tensor sum = kept + 2 * add;  // the one value is read here, and given up below
+    weight.add_(add);
+    return sum;
+  });
+  for (int i = 0; i < 8; ++i) {
+    weight.copy_(kept);
+    EXPECT_EQ(step(ones)[0].item<float>(), 5) << i;
+    EXPECT_EQ(weight[0].item<float>(), 4) << i;
+    EXPECT_EQ(kept[0].item<float>(), 3) << i;
+  }
+  EXPECT_GT(step.captured().replays(), 0) << step.captured().reason();
+}
+
 TEST_F(Capture, WeightsThatAreWrittenBetweenCallsCount) {
   Net net = Net::make<torch::optim::SGD>(torch::optim::SGDOptions(0.1));
   auto step = capture([&](torch::Tensor image, torch::Tensor label) { return net.step(image, label); });

@@ -39,10 +39,14 @@ class Replay {
  private:
   struct Place {
     c10::intrusive_ptr<c10::StorageImpl> kept;
-    LazyStorage* storage = nullptr;  // of a place outside
-    DataPtr value;
+    LazyStorage* storage = nullptr;  // of a place outside: it holds the value
+    DataPtr value;                   // of any other
   };
 
+  DataPtr& held(uint32_t place) {
+    Place& found = places_[place];
+    return found.storage != nullptr ? found.storage->data : found.value;
+  }
   bool guards_hold() const;
   bool find_values();
   bool are_distinct();
@@ -51,10 +55,10 @@ class Replay {
   void launch(const CapturedProgram& program, const Scalars& scalars);
   // Stores what other places held and what the program gave.
   void give(const CapturedProgram& program, const std::vector<DataPtr>& shared,
-            const std::vector<DataPtr>& values);
+            const std::vector<DataPtr>& results);
   void lose(const CapturedProgram& program, const std::string& cause);
   at::Tensor result(const CapturedTensor& captured,
-                    std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>>& made) const;
+                    std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>>& made);
 
   const Tape& tape_;
   const std::vector<at::Tensor>& arguments_;
@@ -85,7 +89,6 @@ bool Replay::find_values() {
         storage.keep_equal != captured.keep_equal)
       return false;
     place.storage = &storage;
-    place.value = storage.data;
   }
   return true;
 }
@@ -93,12 +96,12 @@ bool Replay::find_values() {
 // Values that were one are one still, and programs get no value twice: they may take over its memory.
 bool Replay::are_distinct() {
   for (const auto& [a, b] : tape_.equal)
-    if (places_[a].value != places_[b].value) return false;
+    if (held(a) != held(b)) return false;
   for (const CapturedProgram& program : tape_.programs) {
     // No trace has this number: recording goes on with the next one.
     const uint64_t mark = Trace::get().number++;
     for (const uint32_t argument : program.arguments) {
-      const DataPtr& value = places_[argument].value;
+      const DataPtr& value = held(argument);
       if (!value) continue;  // made inside
       if (value->leaf_trace == mark && value->leaf != argument) return false;
       value->leaf_trace = mark;
@@ -142,48 +145,42 @@ Scalars Replay::scalars_of(const CapturedProgram& program, const std::vector<int
 // What is replaced gives up its value before the launch, so that the program may take over its memory.
 void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   std::vector<DataPtr> shared(program.stores.size());  // what a store takes from another place
-  for (size_t i = 0; i < shared.size(); ++i)
-    if (program.stores[i].result == CapturedStore::kNoResult)
-      shared[i] = places_[program.stores[i].from].value;
-  std::vector<DataPtr> leaves;
-  leaves.reserve(program.arguments.size());
-  for (const uint32_t argument : program.arguments) leaves.push_back(places_[argument].value);
-  for (const CapturedStore& store : program.stores) {
-    Place& place = places_[store.place];
-    place.value.reset();
-    if (place.storage != nullptr) place.storage->data.reset();
+  std::vector<bool> replaced(places_.size(), false);
+  for (size_t i = 0; i < shared.size(); ++i) {
+    const CapturedStore& store = program.stores[i];
+    if (store.result == CapturedStore::kNoResult) shared[i] = held(store.from);
+    replaced[store.place] = true;
   }
-  Runtime& rt = runtime();
-  std::vector<DataPtr> values;
-  if (program.program == nullptr) return give(program, shared, values);
-  values.reserve(program.results.size());
-  for (const CapturedValue& result : program.results) {
-    auto data = c10::make_intrusive<Data>();
-    data->client = rt.client;
-    data->type = result.type;
-    data->sameness = result.sameness;
-    data->origin = result.origin;
-    data->made_by = result.made_by;
-    values.push_back(std::move(data));
-  }
-  Order order{*program.program, program.boundary, {}, program.aliases, scalars, values};
+  if (program.program == nullptr) return give(program, shared, {});
+  std::vector<DataPtr> leaves(program.arguments.size());
+  Order order{*program.program, program.boundary, {}, program.aliases, scalars, program.results};
   order.arguments.reserve(leaves.size());
-  for (const DataPtr& leaf : leaves) order.arguments.push_back(&leaf);
-  Runtime::Flight flight = launch_program(rt, order);
-  give(program, shared, values);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    DataPtr& value = held(program.arguments[i]);
+    // A place that keeps its value keeps a reference, too: nothing is taken from it.
+    leaves[i] = replaced[program.arguments[i]] ? std::move(value) : value;
+    order.arguments.push_back(&leaves[i]);
+  }
+  for (const CapturedStore& store : program.stores) held(store.place).reset();
+  auto [results, flight] = launch_program(runtime(), order);
+  give(program, shared, results);
   shared.clear();
+  results.clear();
   for (DataPtr& leaf : leaves)
     if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
-  rt.flights.push_back(std::move(flight));
+  runtime().flights.push_back(std::move(flight));
 }
 
 void Replay::give(const CapturedProgram& program, const std::vector<DataPtr>& shared,
-                  const std::vector<DataPtr>& values) {
+                  const std::vector<DataPtr>& results) {
   for (size_t i = 0; i < program.stores.size(); ++i) {
     const CapturedStore& store = program.stores[i];
+    const DataPtr& value = store.result == CapturedStore::kNoResult ? shared[i] : results[store.result];
     Place& place = places_[store.place];
-    place.value = store.result == CapturedStore::kNoResult ? shared[i] : values[store.result];
-    if (place.storage != nullptr) set_data(*place.storage, place.value, store.strides);
+    if (place.storage != nullptr)
+      set_data(*place.storage, value, store.strides);
+    else
+      place.value = value;
   }
 }
 
@@ -200,9 +197,8 @@ void Replay::lose(const CapturedProgram& program, const std::string& cause) {
   }
 }
 
-at::Tensor Replay::result(
-    const CapturedTensor& captured,
-    std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>>& made) const {
+at::Tensor Replay::result(const CapturedTensor& captured,
+                          std::vector<std::pair<uint32_t, c10::intrusive_ptr<c10::StorageImpl>>>& made) {
   if (!captured.defined) return {};
   const Place& place = places_[captured.place];
   at::Tensor tensor = make_empty(captured.sizes, captured.type);
@@ -211,7 +207,8 @@ at::Tensor Replay::result(
   for (const auto& [known, other] : made)
     if (known == captured.place) storage = other;
   if (!storage) {
-    const auto bytes = place.value->type->type.bytes();
+    const DataPtr& value = held(captured.place);
+    const auto bytes = value->type->type.bytes();
     auto fresh = c10::make_intrusive<LazyStorage>(bytes);
     // Of an argument that comes back unchanged, else of the last store.
     const std::vector<int64_t>* strides = nullptr;
@@ -219,7 +216,7 @@ at::Tensor Replay::result(
     for (const CapturedProgram& program : tape_.programs)
       for (const CapturedStore& store : program.stores)
         if (store.place == captured.place) strides = &store.strides;
-    set_data(*fresh, place.value, strides == nullptr ? std::vector<int64_t>() : *strides);
+    set_data(*fresh, value, strides == nullptr ? std::vector<int64_t>() : *strides);
     storage = std::move(fresh);
     made.emplace_back(captured.place, storage);
   }

@@ -37,13 +37,6 @@ struct CapturedPlace {
   bool keep_equal = false;
 };
 
-// A result of a program: what its Data says besides its buffers.
-struct CapturedValue {
-  TypeRef type = nullptr;
-  Sameness sameness = Sameness::kGlobal;
-  Origin origin, made_by;
-};
-
 // What a place holds from a program on: one of its results, or what a place (maybe itself) held before it.
 struct CapturedStore {
   static constexpr uint32_t kNoResult = 0xffffffff;
@@ -70,7 +63,7 @@ struct CapturedProgram {
   std::string boundary;
   std::vector<uint32_t> arguments;  // [parameter]: the place whose value it is
   std::vector<int32_t> aliases;     // as in Plan
-  std::vector<CapturedValue> results;
+  std::vector<ValueFacts> results;
   std::vector<CapturedStore> stores;
   Scalars scalars;  // zeros at those of `numbers`
   std::vector<CapturedNumber> numbers;

@@ -296,11 +296,7 @@ void Watch::cut(const Trace& trace, const Plan& plan, const Program& compiled,
     if (holder == holders_.end()) refuse("it copies a value from the host to the device");
     program.arguments.push_back(holder == holders_.end() ? 0 : holder->second);
   }
-  for (const Ref& output : plan.outputs) {
-    const Operand value = trace.result(output.node, output.output);
-    const Node& node = trace.nodes[output.node];
-    program.results.push_back({value.type, value.sameness, node.origin, {node.instance->row, node.name}});
-  }
+  for (const Ref& output : plan.outputs) program.results.push_back(trace.facts(output));
   add_stores(output_of, program);
   add_numbers(trace, plan, program);
   holders_.clear();

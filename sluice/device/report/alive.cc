@@ -23,19 +23,31 @@ std::string what_of(const Data& data) {
 
 }  // namespace
 
-void note_alive(Data& data) {
+void note_alive(std::span<Data* const> values) {
   std::scoped_lock lock(mutex);
-  if (data.alive) return;
-  data.alive = true;
-  data.next_alive = first;
-  if (first != nullptr) first->previous_alive = &data;
-  first = &data;
+  for (Data* const data : values) {
+    if (data->alive) continue;
+    data->alive = true;
+    data->next_alive = first;
+    if (first != nullptr) first->previous_alive = data;
+    first = data;
+  }
 }
 
 namespace {
 std::atomic<uint64_t> last_serial = 0;
+uint64_t new_serial() { return last_serial.fetch_add(1, std::memory_order_relaxed) + 1; }
+}  // namespace
+
+Data::Data() : serial(new_serial()) {}
+
+void Data::renew(const ValueFacts& facts, int64_t launch) {
+  static_cast<ValueFacts&>(*this) = facts;
+  serial = new_serial();
+  name = 0;
+  this->launch = launch;
+  on_host.reset();
 }
-Data::Data() : serial(last_serial.fetch_add(1, std::memory_order_relaxed) + 1) {}
 
 Data::~Data() {
   if (!alive) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct AliveValues {
   std::vector<AliveValue> largest;  // at most as many as asked for, the largest first
 };
 
-// Counts the value from now on, until it is destroyed; its buffers and names are there. Any thread.
-void note_alive(Data& data);
+// Counts the values from now on, until they are destroyed; their buffers and names are there. Those that are
+// counted already are left out. Any thread.
+void note_alive(std::span<Data* const> values);
 // Any thread.
 AliveValues alive_values(size_t count);
 
