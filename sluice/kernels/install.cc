@@ -10,6 +10,7 @@
 #include "sluice/kernels/registry.h"
 #include "sluice/kernels/rows/attention.h"
 #include "sluice/kernels/rows/gemm_update.h"
+#include "sluice/kernels/rows/lstm.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -20,6 +21,7 @@ class Library : public stablehlo::KernelLibrary {
   bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
   bool has(const stablehlo::ProductCall& call) const override { return has_gemm(call); }
   bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
+  bool has_lstm() const override { return kernels::has_lstm(); }
   bool has_with_update(const stablehlo::ProductCall& call) const override { return has_gemm_update(call); }
 };
 

@@ -13,6 +13,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
@@ -145,21 +146,16 @@ Value gradient_at(Builder& b, const Steps& s, Value later, Value grad_output, Va
   return grad_output ? b.add(later, to(b, step_of(b, grad_output, t), s.compute)) : later;
 }
 
-// Results: each step's hidden state, the last hidden state and the last cell; for the gradient each step's
-// cell and its gates after their functions.
-Values lstm(Emit& e) {
-  const Steps s = read_forward(e, 4);
-  check_state(e, s, "hidden");
-  check_state(e, s, "cell");
-  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), cell = e.tensor("cell");
-  const bool keep = e.boolean("for_gradient");
-  Values init = {hidden, to(e.b, cell, s.compute), zeros(e.b, s.whole(1, hidden.dtype()))};
-  if (keep) {
-    init.push_back(zeros(e.b, s.whole(1, cell.dtype())));
-    init.push_back(zeros(e.b, s.whole(4, gates.dtype())));
+// The loop of lstm(). Without `for_gradient` it has the first three results alone.
+Values lstm_loop(Builder& builder, Steps s, Value gates, Value hidden, Value cell, bool for_gradient) {
+  s.transposed = builder.transpose(s.weight, {1, 0});
+  Values init = {hidden, to(builder, cell, s.compute), zeros(builder, s.whole(1, hidden.dtype()))};
+  if (for_gradient) {
+    init.push_back(zeros(builder, s.whole(1, cell.dtype())));
+    init.push_back(zeros(builder, s.whole(4, gates.dtype())));
   }
   Values made =
-      each_step(e.b, s, Order::kReading, init, [&](Builder& b, Value t, std::span<const Value> carried) {
+      each_step(builder, s, Order::kReading, init, [&](Builder& b, Value t, std::span<const Value> carried) {
         const Value sum = b.add(to(b, step_of(b, gates, t), s.compute), gates_of(b, s, carried[0]));
         const Value i = b.logistic(part(b, s, sum, 0)), f = b.logistic(part(b, s, sum, 1));
         const Value g = b.tanh(part(b, s, sum, 2)), o = b.logistic(part(b, s, sum, 3));
@@ -168,30 +164,48 @@ Values lstm(Emit& e) {
         const Value h = where_present(b, s, t, output, carried[0]);
         const Value c = where_present(b, s, t, next, carried[1]);
         Values after = {h, c, with_step(b, carried[2], t, h)};
-        if (keep) {
+        if (for_gradient) {
           after.push_back(with_step(b, carried[3], t, c));
           after.push_back(with_step(b, carried[4], t, joined(b, {i, f, g, o})));
         }
         return after;
       });
-  made.resize(5);
-  return {made[2], made[0], to(e.b, made[1], cell.dtype()), made[3], made[4]};
+  Values results = {made[2], made[0], to(builder, made[1], cell.dtype())};
+  results.insert(results.end(), made.begin() + 3, made.end());
+  return results;
 }
 
-// Results: the gradients of the gates, the first hidden state and the first cell.
-Values lstm_backward(Emit& e) {
-  const Steps s = read(e, "activations", 4, 4);
-  const Value activations = e.tensor("activations"), cells = e.tensor("cells"), cell = e.tensor("cell");
-  const Value grad_output = e.tensor_or_empty("grad_output");
-  const Values init = {gradient_at_end(e, s, "grad_hidden"), gradient_at_end(e, s, "grad_cell"),
-                       zeros(e.b, activations.type())};
+// Results: each step's hidden state, the last hidden state and the last cell; for the gradient each step's
+// cell and its gates after their functions.
+Values lstm(Emit& e) {
+  const Steps s = read(e, "gates", 4, 4);
+  check_state(e, s, "hidden");
+  check_state(e, s, "cell");
+  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), cell = e.tensor("cell");
+  Values made = e.b.composite(stablehlo::composites::kLstm, {gates, s.weight, hidden, cell, s.batch_sizes},
+                              {{"reverse", int64_t{s.reverse}}}, [&] {
+                                return lstm_loop(e.b, s, gates, hidden, cell, e.boolean("for_gradient"));
+                              });
+  made.resize(5);
+  return made;
+}
+
+// The gradients that reach an LSTM's steps; that of each step's hidden state may be empty.
+struct LstmGradient {
+  Value output, hidden, cell;
+};
+
+// The loop of lstm_backward().
+Values lstm_gradient_loop(Builder& builder, const Steps& s, Value activations, Value cells, Value cell,
+                          const LstmGradient& of) {
+  const Values init = {of.hidden, of.cell, zeros(builder, activations.type())};
   const Values made =
-      each_step(e.b, s, Order::kGradient, init, [&](Builder& b, Value t, std::span<const Value> carried) {
+      each_step(builder, s, Order::kGradient, init, [&](Builder& b, Value t, std::span<const Value> carried) {
         const Value all = to(b, step_of(b, activations, t), s.compute);
         const Value i = part(b, s, all, 0), f = part(b, s, all, 1);
         const Value g = part(b, s, all, 2), o = part(b, s, all, 3);
         const Value c = b.tanh(to(b, step_of(b, cells, t), s.compute));
-        const Value of_h = gradient_at(b, s, carried[0], grad_output, t);
+        const Value of_h = gradient_at(b, s, carried[0], of.output, t);
         const Value of_c = b.add(carried[1], through_tanh(b, b.multiply(of_h, o), c));
         const Value of_f = b.multiply(of_c, before_step(b, s, cells, cell, t));
         const Value of_gates =
@@ -202,7 +216,19 @@ Values lstm_backward(Emit& e) {
                       where_present(b, s, t, b.multiply(of_c, f), carried[1]),
                       with_step(b, carried[2], t, kept)};
       });
-  return {made[2], to(e.b, made[0], cell.dtype()), to(e.b, made[1], cell.dtype())};
+  return {made[2], to(builder, made[0], cell.dtype()), to(builder, made[1], cell.dtype())};
+}
+
+// Results: the gradients of the gates, the first hidden state and the first cell.
+Values lstm_backward(Emit& e) {
+  const Steps s = read(e, "activations", 4, 4);
+  const Value activations = e.tensor("activations"), cells = e.tensor("cells"), cell = e.tensor("cell");
+  const LstmGradient of{e.tensor_or_empty("grad_output"), gradient_at_end(e, s, "grad_hidden"),
+                        gradient_at_end(e, s, "grad_cell")};
+  return e.b.composite(stablehlo::composites::kLstmGradient,
+                       {activations, s.weight, cell, cells, of.output, of.hidden, of.cell, s.batch_sizes},
+                       {{"reverse", int64_t{s.reverse}}},
+                       [&] { return lstm_gradient_loop(e.b, s, activations, cells, cell, of); });
 }
 
 // Results: each step's hidden state and the last one; for the gradient each step's r, z, n, and what the

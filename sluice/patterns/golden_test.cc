@@ -39,6 +39,7 @@ Values program_of(const std::string& pattern, Rows& r) {
     return r.normalization_gradient(gradient, p[0], y);
   }
   if (pattern == "layer_norm") return r.layer_norm(r.parameter(kRows));
+  if (pattern == "lstm") return r.lstm({5, 8, 16});
   if (pattern == "softmax") return {r.softmax(r.parameter(kRows))};
   if (pattern == "gelu") return {r.gelu(r.parameter(kRows))};
   if (pattern == "sum_of_rows") return {r.b.reduce_sum(r.parameter(kRows), {0})};

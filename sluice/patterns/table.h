@@ -24,6 +24,7 @@ void bias_of_product(Rewriter& r, const KernelLibrary& kernels);
 void convolution(Rewriter& r, const KernelLibrary& kernels);
 void gelu(Rewriter& r, const KernelLibrary& kernels);
 void layer_norm(Rewriter& r, const KernelLibrary& kernels);
+void lstm(Rewriter& r, const KernelLibrary& kernels);
 void max_pooling(Rewriter& r, const KernelLibrary& kernels);
 void optimizer_update(Rewriter& r, const KernelLibrary& kernels);
 void product(Rewriter& r, const KernelLibrary& kernels);

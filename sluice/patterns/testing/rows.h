@@ -95,6 +95,33 @@ class Rows {
                                             {"bias", Arg{}},
                                             {"eps", number(1e-5)}});
   }
+  // The steps of a layer whose hidden states are [steps, batch, hidden], and their gradients where the first
+  // result alone was read.
+  Values lstm(const Dims& states, DType dtype = kF32) {
+    const Dims state = {states[1], states[2]};
+    const auto of = [&](const Dims& dims) { return b.parameter({dtype, dims}); };
+    const Value gates = of({states[0], states[1], 4 * states[2]}), weight = of({4 * states[2], states[2]});
+    const Value hidden = of(state), cell = of(state);
+    Values made = emit("sluice::lstm_steps", {{"gates", tensor(gates)},
+                                              {"hidden", tensor(hidden)},
+                                              {"cell", tensor(cell)},
+                                              {"weight", tensor(weight)},
+                                              {"batch_sizes", Arg{}},
+                                              {"reverse", flag(false)},
+                                              {"for_gradient", flag(true)}});
+    const Values gradients = emit("sluice::lstm_steps_backward", {{"grad_output", tensor(of(states))},
+                                                                  {"grad_hidden", Arg{}},
+                                                                  {"grad_cell", Arg{}},
+                                                                  {"activations", tensor(made[4])},
+                                                                  {"cells", tensor(made[3])},
+                                                                  {"cell", tensor(cell)},
+                                                                  {"weight", tensor(weight)},
+                                                                  {"batch_sizes", Arg{}},
+                                                                  {"reverse", flag(false)}});
+    made.resize(3);
+    made.insert(made.end(), gradients.begin(), gradients.end());
+    return made;
+  }
   Value softmax(Value x) {
     return emit("aten::_softmax",
                 {{"self", tensor(x)}, {"dim", integer(1)}, {"half_to_float", flag(false)}})[0];
