@@ -2,8 +2,8 @@
 //
 //   bench_recurrent [rounds [layer [steps]]]
 //
-// Prints JSON, a list of layers and shapes (steps x batch x features, hidden): both medians in milliseconds
-// of rounds in turns, eager's divided by the device's, and how long the first run took, which compiles.
+// Prints JSON: for each layer and shape (steps x batch x features, hidden) both medians in milliseconds of
+// rounds in turns, eager's divided by the device's, and how long the first run took, which compiles.
 // layer: lstm, gru, rnn_tanh or rnn_relu alone. steps: what the shapes begin with, 28x128 for example.
 #include <torch/torch.h>
 
@@ -62,19 +62,16 @@ int run(int argc, char** argv) {
   const std::string steps = argc > 3 ? argv[3] : "";
   torch::set_num_threads(kThreads);
   init();
-  std::vector<nlohmann::json> found;
+  nlohmann::json found;
   for (const char* layer : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
     if (!only.empty() && only != layer) continue;
     for (const Shape& shape : kShapes) {
       if (!shape.text().starts_with(steps)) continue;
-      nlohmann::json times =
+      found[layer][shape.text()] =
           compare(recurrent(layer, shape), {.count = rounds, .together = 1, .seconds = 10});
-      times["layer"] = layer;
-      times["shape"] = shape.text();
-      found.push_back(std::move(times));
     }
   }
-  std::cout << nlohmann::json{{"recurrent", found}}.dump(2) << "\n";
+  std::cout << found.dump(2) << "\n";
   return 0;
 }
 

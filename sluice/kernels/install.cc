@@ -7,10 +7,10 @@
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/onednn.h"
+#include "sluice/kernels/recurrent/recurrent.h"
 #include "sluice/kernels/registry.h"
 #include "sluice/kernels/rows/attention.h"
 #include "sluice/kernels/rows/gemm_update.h"
-#include "sluice/kernels/rows/lstm.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -21,7 +21,7 @@ class Library : public stablehlo::KernelLibrary {
   bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
   bool has(const stablehlo::ProductCall& call) const override { return has_gemm(call); }
   bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
-  bool has_lstm() const override { return kernels::has_lstm(); }
+  bool has_recurrent() const override { return kernels::has_recurrent(); }
   bool has_with_update(const stablehlo::ProductCall& call) const override { return has_gemm_update(call); }
 };
 

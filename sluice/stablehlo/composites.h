@@ -51,6 +51,21 @@ inline constexpr std::string_view kAttention = "attention", kAttentionGradient =
 // the gates, the first hidden state and the first cell. reverse.
 inline constexpr std::string_view kLstm = "lstm", kLstmGradient = "lstm_gradient";
 
+// Of a GRU's steps: what the input adds to the gates [steps, batch, 3 hidden], weight, first hidden state,
+// the state's bias [3 hidden] or none, how many sequences have each step or none → each step's hidden state
+// and the last one; where the gradient is wanted, the gates after their functions and what the state adds to
+// n [steps, batch, 4 hidden]. reverse.
+// The latter, weight, first hidden state, each step's, the gradients of each step's or none and of the last
+// one, how many sequences have each step or none → the gradients of what the input adds to the gates, of what
+// the state adds, and of the first hidden state. reverse.
+inline constexpr std::string_view kGru = "gru", kGruGradient = "gru_gradient";
+
+// The same of steps without gates: what the input adds [steps, batch, hidden], weight, first hidden state,
+// how many sequences have each step or none → each step's hidden state and the last one. Each step's hidden
+// state, weight, the gradients of each step's or none and of the last one, how many sequences have each step
+// or none → the gradients of what the input adds and of the first hidden state. reverse, relu (0 or 1).
+inline constexpr std::string_view kRnn = "rnn", kRnnGradient = "rnn_gradient";
+
 // x [N, C, in…], w [O, C / groups, k…] → y [N, O, out…]; y's gradient, w → x's; x, y's gradient → w's;
 // x, w, y's gradient → x's and w's, made of the two before. stride, padding (in front), dilation (one entry a
 // spatial dimension), groups.
