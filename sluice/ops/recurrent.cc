@@ -10,6 +10,7 @@
 // are multiplied as they are; all else, and the state of a cell from step to step, is f32.
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
