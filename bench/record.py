@@ -1,8 +1,9 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
-Knows the JSON of `sluice bench step`, bench_operations, bench_collectives, bench_gs_read, webdataset_read.py compare,
-two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new
-machine needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
+Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_collectives, bench_gs_read,
+webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that measures the same beside
+the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu
+0.0.30".
 """
 
 import argparse

@@ -1,10 +1,10 @@
 // Recurrent layers and their gradients, on the device beside LibTorch eager on the same cores.
 //
-//   bench_recurrent [rounds [layer]]
+//   bench_recurrent [rounds [layer [steps]]]
 //
-// Prints JSON, a list of layers and shapes (steps x batch x features, hidden): both medians in milliseconds
-// of rounds in turns, eager's divided by the device's, and how long the first run took, which compiles.
-// layer: lstm, gru, rnn_tanh or rnn_relu alone.
+// Prints JSON: for each layer and shape (steps x batch x features, hidden) both medians in milliseconds of
+// rounds in turns, eager's divided by the device's, and how long the first run took, which compiles.
+// layer: lstm, gru, rnn_tanh or rnn_relu alone. steps: what the shapes begin with, 28x128 for example.
 #include <torch/torch.h>
 
 #include <cstdlib>
@@ -59,20 +59,19 @@ MakeCase recurrent(const std::string& layer, const Shape& s) {
 int run(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 7;
   const std::string only = argc > 2 ? argv[2] : "";
+  const std::string steps = argc > 3 ? argv[3] : "";
   torch::set_num_threads(kThreads);
   init();
-  std::vector<nlohmann::json> found;
+  nlohmann::json found;
   for (const char* layer : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
     if (!only.empty() && only != layer) continue;
     for (const Shape& shape : kShapes) {
-      nlohmann::json times =
+      if (!shape.text().starts_with(steps)) continue;
+      found[layer][shape.text()] =
           compare(recurrent(layer, shape), {.count = rounds, .together = 1, .seconds = 10});
-      times["layer"] = layer;
-      times["shape"] = shape.text();
-      found.push_back(std::move(times));
     }
   }
-  std::cout << nlohmann::json{{"recurrent", found}}.dump(2) << "\n";
+  std::cout << found.dump(2) << "\n";
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/onednn.h"
+#include "sluice/kernels/recurrent/recurrent.h"
 #include "sluice/kernels/registry.h"
 #include "sluice/kernels/rows/attention.h"
 #include "sluice/kernels/rows/gemm_update.h"
@@ -20,6 +21,7 @@ class Library : public stablehlo::KernelLibrary {
   bool has(const stablehlo::ConvolutionCall& call) const override { return has_convolution(call); }
   bool has(const stablehlo::ProductCall& call) const override { return has_gemm(call); }
   bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
+  bool has_recurrent() const override { return kernels::has_recurrent(); }
   bool has_with_update(const stablehlo::ProductCall& call) const override { return has_gemm_update(call); }
 };
 

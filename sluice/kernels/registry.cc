@@ -6,6 +6,7 @@
 
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/gemm.h"
+#include "sluice/kernels/recurrent/recurrent.h"
 #include "sluice/kernels/rows/attention.h"
 #include "sluice/kernels/rows/gelu.h"
 #include "sluice/kernels/rows/gemm_update.h"
@@ -40,6 +41,7 @@ constexpr Attribute kStride = Attribute::list("stride", 1, kMaxExtent),
                     kTransposedA = Attribute::flag("transposed_a"),
                     kTransposedB = Attribute::flag("transposed_b"), kLogarithm = Attribute::flag("logarithm"),
                     kCausal = Attribute::flag("causal"), kScale = Attribute::real("scale"),
+                    kReverse = Attribute::flag("reverse"), kRelu = Attribute::flag("relu"),
                     // What UpdateCode::from_words looks through.
     kCode = Attribute::list("code", kMin, kMax), kNumbers = Attribute::list("numbers", 0, kMax),
                     kProduct = Attribute::number("product", 0, kMax);
@@ -66,6 +68,12 @@ constexpr Row kRows[] = {
     {stablehlo::kLayerNormGradientTarget, call_layer_norm_gradient},
     {AttentionCall::kTarget, call_attention, {kCausal, kScale}},
     {AttentionCall::kGradientTarget, call_attention_gradient, {kCausal, kScale}},
+    {stablehlo::kLstmTarget, call_lstm, {kReverse}},
+    {stablehlo::kLstmGradientTarget, call_lstm_gradient, {kReverse}},
+    {stablehlo::kGruTarget, call_gru, {kReverse}},
+    {stablehlo::kGruGradientTarget, call_gru_gradient, {kReverse}},
+    {stablehlo::kRnnTarget, call_rnn, {kReverse, kRelu}},
+    {stablehlo::kRnnGradientTarget, call_rnn_gradient, {kReverse, kRelu}},
     {stablehlo::kGeluTarget, call_gelu},
     {stablehlo::kGeluGradientTarget, call_gelu_gradient},
 };

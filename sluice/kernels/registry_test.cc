@@ -66,11 +66,15 @@ TestCall product(std::initializer_list<Dims> operands, const Dims& result) {
 const std::map<std::string, TestAttribute> kWindows = {
     {"kernel", Dims{2, 3}}, {"stride", Dims{2, 1}}, {"padding", Dims{0, 1}}, {"dilation", Dims{1, 1}}};
 const std::map<std::string, TestAttribute> kLogarithm = {{"logarithm", int64_t{0}}};
+const std::map<std::string, TestAttribute> kReverse = {{"reverse", int64_t{1}}};
+const std::map<std::string, TestAttribute> kRectified = {{"reverse", int64_t{0}}, {"relu", int64_t{1}}};
 const std::map<std::string, TestAttribute> kCausal = {{"causal", int64_t{1}}, {"scale", 0.5}};
 
 std::vector<Example> examples() {
   const Dims x = {2, 16, 13, 9}, w = {32, 16, 3, 3}, y = {2, 32, 7, 5};
   const Dims activation = {3, 4, 5}, channels = {4}, scalar = {};
+  const Dims gates = {3, 2, 20}, weight = {20, 5}, steps = {3, 2, 5}, state = {2, 5};
+  const Dims three_gates = {3, 2, 15}, of_three = {15, 5}, of_one = {5, 5};
   const Dims q = {2, 5, 3, 8}, k = {2, 6, 3, 8}, lse = {2, 3, 5}, packed = {2, 5, 72};
   TestCall rectified = product({{6, 8}, {6, 12}, {12}}, {8, 12});
   rectified.attributes.insert({{"rectified", int64_t{1}}, {"gated", int64_t{0}}});
@@ -153,6 +157,28 @@ std::vector<Example> examples() {
        {"sluice_attention_gradient", tensors({q, q, k, k, q, lse}), tensors({q, k, k}), kCausal}},
       {"packed_attention_gradient",
        {"sluice_attention_gradient", tensors({q, packed, q, lse}), tensors({packed}), kCausal}},
+      {"lstm",
+       {"sluice_lstm", tensors({gates, weight, state, state, {3}}), tensors({gates, steps, steps}), kReverse,
+        1},
+       {"last operand"}},
+      {"lstm_gradient",
+       {"sluice_lstm_gradient", tensors({gates, weight, state, steps, steps, state, state, {3}}),
+        tensors({gates, state, state}), kReverse, 1},
+       {"last operand"}},
+      {"gru",
+       {"sluice_gru", tensors({three_gates, of_three, state, {15}, {3}}), tensors({gates, steps}), kReverse},
+       {"last operand"}},
+      {"gru_gradient",
+       {"sluice_gru_gradient", tensors({gates, of_three, state, steps, steps, state, {3}}),
+        tensors({three_gates, three_gates, state}), kReverse},
+       {"last operand"}},
+      {"rnn",
+       {"sluice_rnn", tensors({steps, of_one, state, {3}}), tensors({steps}), kRectified, 1},
+       {"last operand"}},
+      {"rnn_gradient",
+       {"sluice_rnn_gradient", tensors({steps, of_one, steps, state, {3}}), tensors({steps, state}),
+        kRectified},
+       {"last operand"}},
       {"gelu", {"sluice_gelu", tensors({{3, 5}}), tensors({{3, 5}})}},
       {"gelu_gradient", {"sluice_gelu_gradient", tensors({{3, 5}, {3, 5}}), tensors({{3, 5}})}},
   };
@@ -317,6 +343,14 @@ TEST(Update, CodeThatReadsWhatIsNotThereIsRefused) {
     EXPECT_THAT(refusal(call), HasSubstr("attribute code has"));
     call.attributes["code"] = UpdateCode().to_words();  // of no registers
     EXPECT_THAT(refusal(call), HasSubstr(call.target));
+  }
+}
+
+TEST(Lstm, GatesTakeTheirMemory) {
+  for (const char* name : {"lstm", "lstm_gradient"}) {
+    TestCall call = example(name);
+    call.in_place = 0;
+    EXPECT_THAT(refusal(call), HasSubstr("result 0 is another tensor than operand 0"));
   }
 }
 

@@ -57,7 +57,7 @@ Values host_call(Emit& e, std::string_view handler, const Values& values, const 
     attributes.push_back({"groups", groups});
     attributes.push_back({"group_size", group_size});
   }
-  return e.b.custom_call(handler, values, results, attributes, {.in_place = in_place});
+  return e.b.custom_call(handler, values, results, attributes, {.in_place = in_place ? results.size() : 0});
 }
 
 std::vector<Type> types_of(const Values& values) {

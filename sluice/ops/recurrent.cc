@@ -10,9 +10,11 @@
 // are multiplied as they are; all else, and the state of a cell from step to step, is f32.
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
 namespace {
@@ -43,13 +45,6 @@ Steps read(Emit& e, std::string_view sequence, int64_t parts, int64_t gates) {
   s.compute = compute_type(x.dtype());
   e.check(!s.batch_sizes || s.batch_sizes.dims() == Dims{s.count},
           base::str("expected ", s.count, " 'batch_sizes'"));
-  return s;
-}
-
-// The same for the steps themselves, whose gates read the state.
-Steps read_forward(Emit& e, int64_t gates) {
-  Steps s = read(e, "gates", gates, gates);
-  s.transposed = e.b.transpose(s.weight, {1, 0});
   return s;
 }
 
@@ -145,21 +140,16 @@ Value gradient_at(Builder& b, const Steps& s, Value later, Value grad_output, Va
   return grad_output ? b.add(later, to(b, step_of(b, grad_output, t), s.compute)) : later;
 }
 
-// Results: each step's hidden state, the last hidden state and the last cell; for the gradient each step's
-// cell and its gates after their functions.
-Values lstm(Emit& e) {
-  const Steps s = read_forward(e, 4);
-  check_state(e, s, "hidden");
-  check_state(e, s, "cell");
-  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), cell = e.tensor("cell");
-  const bool keep = e.boolean("for_gradient");
-  Values init = {hidden, to(e.b, cell, s.compute), zeros(e.b, s.whole(1, hidden.dtype()))};
-  if (keep) {
-    init.push_back(zeros(e.b, s.whole(1, cell.dtype())));
-    init.push_back(zeros(e.b, s.whole(4, gates.dtype())));
+// The loop of lstm(). Without `for_gradient` it has the first three results alone.
+Values lstm_loop(Builder& builder, Steps s, Value gates, Value hidden, Value cell, bool for_gradient) {
+  s.transposed = builder.transpose(s.weight, {1, 0});
+  Values init = {hidden, to(builder, cell, s.compute), zeros(builder, s.whole(1, hidden.dtype()))};
+  if (for_gradient) {
+    init.push_back(zeros(builder, s.whole(1, cell.dtype())));
+    init.push_back(zeros(builder, s.whole(4, gates.dtype())));
   }
   Values made =
-      each_step(e.b, s, Order::kReading, init, [&](Builder& b, Value t, std::span<const Value> carried) {
+      each_step(builder, s, Order::kReading, init, [&](Builder& b, Value t, std::span<const Value> carried) {
         const Value sum = b.add(to(b, step_of(b, gates, t), s.compute), gates_of(b, s, carried[0]));
         const Value i = b.logistic(part(b, s, sum, 0)), f = b.logistic(part(b, s, sum, 1));
         const Value g = b.tanh(part(b, s, sum, 2)), o = b.logistic(part(b, s, sum, 3));
@@ -168,30 +158,48 @@ Values lstm(Emit& e) {
         const Value h = where_present(b, s, t, output, carried[0]);
         const Value c = where_present(b, s, t, next, carried[1]);
         Values after = {h, c, with_step(b, carried[2], t, h)};
-        if (keep) {
+        if (for_gradient) {
           after.push_back(with_step(b, carried[3], t, c));
           after.push_back(with_step(b, carried[4], t, joined(b, {i, f, g, o})));
         }
         return after;
       });
-  made.resize(5);
-  return {made[2], made[0], to(e.b, made[1], cell.dtype()), made[3], made[4]};
+  Values results = {made[2], made[0], to(builder, made[1], cell.dtype())};
+  results.insert(results.end(), made.begin() + 3, made.end());
+  return results;
 }
 
-// Results: the gradients of the gates, the first hidden state and the first cell.
-Values lstm_backward(Emit& e) {
-  const Steps s = read(e, "activations", 4, 4);
-  const Value activations = e.tensor("activations"), cells = e.tensor("cells"), cell = e.tensor("cell");
-  const Value grad_output = e.tensor_or_empty("grad_output");
-  const Values init = {gradient_at_end(e, s, "grad_hidden"), gradient_at_end(e, s, "grad_cell"),
-                       zeros(e.b, activations.type())};
+// Results: each step's hidden state, the last hidden state and the last cell; for the gradient each step's
+// cell and its gates after their functions.
+Values lstm(Emit& e) {
+  const Steps s = read(e, "gates", 4, 4);
+  check_state(e, s, "hidden");
+  check_state(e, s, "cell");
+  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), cell = e.tensor("cell");
+  Values made = e.b.composite(stablehlo::composites::kLstm, {gates, s.weight, hidden, cell, s.batch_sizes},
+                              {{"reverse", int64_t{s.reverse}}}, [&] {
+                                return lstm_loop(e.b, s, gates, hidden, cell, e.boolean("for_gradient"));
+                              });
+  made.resize(5);
+  return made;
+}
+
+// The gradients that reach an LSTM's steps; that of each step's hidden state may be empty.
+struct LstmGradient {
+  Value output, hidden, cell;
+};
+
+// The loop of lstm_backward().
+Values lstm_gradient_loop(Builder& builder, const Steps& s, Value activations, Value cells, Value cell,
+                          const LstmGradient& of) {
+  const Values init = {of.hidden, of.cell, zeros(builder, activations.type())};
   const Values made =
-      each_step(e.b, s, Order::kGradient, init, [&](Builder& b, Value t, std::span<const Value> carried) {
+      each_step(builder, s, Order::kGradient, init, [&](Builder& b, Value t, std::span<const Value> carried) {
         const Value all = to(b, step_of(b, activations, t), s.compute);
         const Value i = part(b, s, all, 0), f = part(b, s, all, 1);
         const Value g = part(b, s, all, 2), o = part(b, s, all, 3);
         const Value c = b.tanh(to(b, step_of(b, cells, t), s.compute));
-        const Value of_h = gradient_at(b, s, carried[0], grad_output, t);
+        const Value of_h = gradient_at(b, s, carried[0], of.output, t);
         const Value of_c = b.add(carried[1], through_tanh(b, b.multiply(of_h, o), c));
         const Value of_f = b.multiply(of_c, before_step(b, s, cells, cell, t));
         const Value of_gates =
@@ -202,22 +210,30 @@ Values lstm_backward(Emit& e) {
                       where_present(b, s, t, b.multiply(of_c, f), carried[1]),
                       with_step(b, carried[2], t, kept)};
       });
-  return {made[2], to(e.b, made[0], cell.dtype()), to(e.b, made[1], cell.dtype())};
+  return {made[2], to(builder, made[0], cell.dtype()), to(builder, made[1], cell.dtype())};
 }
 
-// Results: each step's hidden state and the last one; for the gradient each step's r, z, n, and what the
-// state adds to n before r scales it.
-Values gru(Emit& e) {
-  const Steps s = read_forward(e, 3);
-  check_state(e, s, "hidden");
-  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), bias = e.tensor_or_empty("bias");
-  e.check(!bias || bias.dims() == Dims{3 * s.hidden}, base::str("expected 'bias' [", 3 * s.hidden, "]"));
-  const bool keep = e.boolean("for_gradient");
-  Values init = {hidden, zeros(e.b, s.whole(1, hidden.dtype()))};
-  if (keep) init.push_back(zeros(e.b, s.whole(4, gates.dtype())));
-  const Value added = bias ? e.b.broadcast(to(e.b, bias, s.compute), {s.batch, 3 * s.hidden}) : Value();
+// Results: the gradients of the gates, the first hidden state and the first cell.
+Values lstm_backward(Emit& e) {
+  const Steps s = read(e, "activations", 4, 4);
+  const Value activations = e.tensor("activations"), cells = e.tensor("cells"), cell = e.tensor("cell");
+  const LstmGradient of{e.tensor_or_empty("grad_output"), gradient_at_end(e, s, "grad_hidden"),
+                        gradient_at_end(e, s, "grad_cell")};
+  return e.b.composite(stablehlo::composites::kLstmGradient,
+                       {activations, s.weight, cell, cells, of.output, of.hidden, of.cell, s.batch_sizes},
+                       {{"reverse", int64_t{s.reverse}}},
+                       [&] { return lstm_gradient_loop(e.b, s, activations, cells, cell, of); });
+}
+
+// The loop of gru(). Without `for_gradient` it has the first two results alone.
+Values gru_loop(Builder& builder, Steps s, Value gates, Value hidden, Value bias, bool for_gradient) {
+  s.transposed = builder.transpose(s.weight, {1, 0});
+  Values init = {hidden, zeros(builder, s.whole(1, hidden.dtype()))};
+  if (for_gradient) init.push_back(zeros(builder, s.whole(4, gates.dtype())));
+  const Value added =
+      bias ? builder.broadcast(to(builder, bias, s.compute), {s.batch, 3 * s.hidden}) : Value();
   Values made =
-      each_step(e.b, s, Order::kReading, init, [&](Builder& b, Value t, std::span<const Value> carried) {
+      each_step(builder, s, Order::kReading, init, [&](Builder& b, Value t, std::span<const Value> carried) {
         const Value of_input = to(b, step_of(b, gates, t), s.compute);
         Value of_state = gates_of(b, s, carried[0]);
         if (added) of_state = b.add(of_state, added);
@@ -228,48 +244,70 @@ Values gru(Emit& e) {
         const Value next = to(b, b.add(b.multiply(b.subtract(h, n), z), n), hidden.dtype());
         const Value output = where_present(b, s, t, next, carried[0]);
         Values after = {output, with_step(b, carried[1], t, output)};
-        if (keep) after.push_back(with_step(b, carried[2], t, joined(b, {r, z, n, state})));
+        if (for_gradient) after.push_back(with_step(b, carried[2], t, joined(b, {r, z, n, state})));
         return after;
       });
+  std::swap(made[0], made[1]);
+  return made;
+}
+
+// Results: each step's hidden state and the last one; for the gradient each step's r, z, n, and what the
+// state adds to n before r scales it.
+Values gru(Emit& e) {
+  const Steps s = read(e, "gates", 3, 3);
+  check_state(e, s, "hidden");
+  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden"), bias = e.tensor_or_empty("bias");
+  e.check(!bias || bias.dims() == Dims{3 * s.hidden}, base::str("expected 'bias' [", 3 * s.hidden, "]"));
+  Values made = e.b.composite(stablehlo::composites::kGru, {gates, s.weight, hidden, bias, s.batch_sizes},
+                              {{"reverse", int64_t{s.reverse}}}, [&] {
+                                return gru_loop(e.b, s, gates, hidden, bias, e.boolean("for_gradient"));
+                              });
   made.resize(3);
-  return {made[1], made[0], made[2]};
+  return made;
+}
+
+// The loop of gru_backward().
+Values gru_gradient_loop(Builder& builder, const Steps& s, Value activations, Value hidden, Value output,
+                         Value grad_output, Value grad_hidden) {
+  const Value none = zeros(builder, s.whole(3, activations.dtype()));
+  const Values made =
+      each_step(builder, s, Order::kGradient, {grad_hidden, none, none},
+                [&](Builder& b, Value t, std::span<const Value> carried) {
+                  const Value all = to(b, step_of(b, activations, t), s.compute);
+                  const Value r = part(b, s, all, 0), z = part(b, s, all, 1);
+                  const Value n = part(b, s, all, 2), state = part(b, s, all, 3);
+                  const Value of_h = gradient_at(b, s, carried[0], grad_output, t);
+                  const Value of_z = b.multiply(of_h, b.subtract(before_step(b, s, output, hidden, t), n));
+                  const Value of_n = through_tanh(b, times_rest(b, of_h, z), n);
+                  const Value first = through_sigmoid(b, b.multiply(of_n, state), r);
+                  const Value second = through_sigmoid(b, of_z, z);
+                  const Value of_state = joined(b, {first, second, b.multiply(of_n, r)});
+                  const auto kept = [&](Value x) { return where_present(b, s, t, x, zeros(b, x.type())); };
+                  const Value before = b.add(b.multiply(of_h, z), through_weight(b, s, of_state));
+                  return Values{where_present(b, s, t, before, of_h),
+                                with_step(b, carried[1], t, kept(joined(b, {first, second, of_n}))),
+                                with_step(b, carried[2], t, kept(of_state))};
+                });
+  return {made[1], made[2], to(builder, made[0], hidden.dtype())};
 }
 
 // Results: the gradients of what the input adds to the gates, of what the state adds, and of the first state.
 Values gru_backward(Emit& e) {
   const Steps s = read(e, "activations", 4, 3);
   const Value activations = e.tensor("activations"), output = e.tensor("output"), hidden = e.tensor("hidden");
-  const Value grad_output = e.tensor_or_empty("grad_output");
-  const Value none = zeros(e.b, s.whole(3, activations.dtype()));
-  const Values init = {gradient_at_end(e, s, "grad_hidden"), none, none};
-  const Values made =
-      each_step(e.b, s, Order::kGradient, init, [&](Builder& b, Value t, std::span<const Value> carried) {
-        const Value all = to(b, step_of(b, activations, t), s.compute);
-        const Value r = part(b, s, all, 0), z = part(b, s, all, 1);
-        const Value n = part(b, s, all, 2), state = part(b, s, all, 3);
-        const Value of_h = gradient_at(b, s, carried[0], grad_output, t);
-        const Value of_z = b.multiply(of_h, b.subtract(before_step(b, s, output, hidden, t), n));
-        const Value of_n = through_tanh(b, times_rest(b, of_h, z), n);
-        const Value first = through_sigmoid(b, b.multiply(of_n, state), r);
-        const Value second = through_sigmoid(b, of_z, z);
-        const Value of_state = joined(b, {first, second, b.multiply(of_n, r)});
-        const auto kept = [&](Value x) { return where_present(b, s, t, x, zeros(b, x.type())); };
-        const Value before = b.add(b.multiply(of_h, z), through_weight(b, s, of_state));
-        return Values{where_present(b, s, t, before, of_h),
-                      with_step(b, carried[1], t, kept(joined(b, {first, second, of_n}))),
-                      with_step(b, carried[2], t, kept(of_state))};
-      });
-  return {made[1], made[2], to(e.b, made[0], hidden.dtype())};
+  const Value of_output = e.tensor_or_empty("grad_output"), of_hidden = gradient_at_end(e, s, "grad_hidden");
+  return e.b.composite(stablehlo::composites::kGruGradient,
+                       {activations, s.weight, hidden, output, of_output, of_hidden, s.batch_sizes},
+                       {{"reverse", int64_t{s.reverse}}}, [&] {
+                         return gru_gradient_loop(e.b, s, activations, hidden, output, of_output, of_hidden);
+                       });
 }
 
-// h = tanh or relu of the gate. Results: each step's hidden state and the last one.
-Values rnn(Emit& e) {
-  const Steps s = read_forward(e, 1);
-  check_state(e, s, "hidden");
-  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden");
-  const bool relu = e.boolean("relu");
+// The loop of rnn().
+Values rnn_loop(Builder& builder, Steps s, Value gates, Value hidden, bool relu) {
+  s.transposed = builder.transpose(s.weight, {1, 0});
   const Values made =
-      each_step(e.b, s, Order::kReading, {hidden, zeros(e.b, s.whole(1, hidden.dtype()))},
+      each_step(builder, s, Order::kReading, {hidden, zeros(builder, s.whole(1, hidden.dtype()))},
                 [&](Builder& b, Value t, std::span<const Value> carried) {
                   const Value sum = b.add(to(b, step_of(b, gates, t), s.compute), gates_of(b, s, carried[0]));
                   const Value next = relu ? b.maximum(sum, zeros(b, sum.type())) : b.tanh(sum);
@@ -279,14 +317,23 @@ Values rnn(Emit& e) {
   return {made[1], made[0]};
 }
 
-// Results: the gradients of the gates and of the first state.
-Values rnn_backward(Emit& e) {
-  const Steps s = read(e, "output", 1, 1);
-  const Value output = e.tensor("output"), grad_output = e.tensor_or_empty("grad_output");
+// h = tanh or relu of the gate. Results: each step's hidden state and the last one.
+Values rnn(Emit& e) {
+  const Steps s = read(e, "gates", 1, 1);
+  check_state(e, s, "hidden");
+  const Value gates = e.tensor("gates"), hidden = e.tensor("hidden");
   const bool relu = e.boolean("relu");
-  const Values init = {gradient_at_end(e, s, "grad_hidden"), zeros(e.b, output.type())};
+  return e.b.composite(stablehlo::composites::kRnn, {gates, s.weight, hidden, s.batch_sizes},
+                       {{"reverse", int64_t{s.reverse}}, {"relu", int64_t{relu}}},
+                       [&] { return rnn_loop(e.b, s, gates, hidden, relu); });
+}
+
+// The loop of rnn_backward().
+Values rnn_gradient_loop(Builder& builder, const Steps& s, Value output, Value grad_output, Value grad_hidden,
+                         bool relu) {
+  const Values init = {grad_hidden, zeros(builder, output.type())};
   const Values made =
-      each_step(e.b, s, Order::kGradient, init, [&](Builder& b, Value t, std::span<const Value> carried) {
+      each_step(builder, s, Order::kGradient, init, [&](Builder& b, Value t, std::span<const Value> carried) {
         const Value y = to(b, step_of(b, output, t), s.compute);
         const Value none = zeros(b, y.type());
         const Value of_h = gradient_at(b, s, carried[0], grad_output, t);
@@ -295,7 +342,19 @@ Values rnn_backward(Emit& e) {
         return Values{where_present(b, s, t, through_weight(b, s, of_gates), of_h),
                       with_step(b, carried[1], t, where_present(b, s, t, of_gates, none))};
       });
-  return {made[1], to(e.b, made[0], output.dtype())};
+  return {made[1], to(builder, made[0], output.dtype())};
+}
+
+// Results: the gradients of the gates and of the first state.
+Values rnn_backward(Emit& e) {
+  const Steps s = read(e, "output", 1, 1);
+  const Value output = e.tensor("output"), of_output = e.tensor_or_empty("grad_output");
+  const Value of_hidden = gradient_at_end(e, s, "grad_hidden");
+  const bool relu = e.boolean("relu");
+  return e.b.composite(stablehlo::composites::kRnnGradient,
+                       {output, s.weight, of_output, of_hidden, s.batch_sizes},
+                       {{"reverse", int64_t{s.reverse}}, {"relu", int64_t{relu}}},
+                       [&] { return rnn_gradient_loop(e.b, s, output, of_output, of_hidden, relu); });
 }
 
 constexpr Row kRows[] = {

@@ -49,7 +49,7 @@ Values of_x(Rewriter& r, const Operation& op) {
   if (!operands[4]) operands[4] = each_channel(r.b, 1, operands[1]);
   if (of.bias) operands.push_back(of.bias);
   return call_on_activations(r.b, stablehlo::kNormalizationGradientTarget, operands, {operands[1].type()}, {},
-                             /*in_place=*/static_cast<bool>(of.bias));
+                             /*in_place=*/of.bias ? 1 : 0);
 }
 
 }  // namespace

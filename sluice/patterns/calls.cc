@@ -6,7 +6,7 @@ namespace sluice::patterns {
 namespace {
 
 Values call(Builder& b, std::string_view target, const Values& operands, const std::vector<Type>& results,
-            const CallAttributes& attributes, Dims (*layout)(int64_t rank), bool in_place) {
+            const CallAttributes& attributes, Dims (*layout)(int64_t rank), size_t in_place) {
   stablehlo::CallOptions options{.in_place = in_place, .pure = true};
   for (const Value v : operands) options.operand_layouts.push_back(layout(v.rank()));
   for (const Type& type : results) options.result_layouts.push_back(layout(type.rank()));
@@ -34,13 +34,13 @@ bool all_f32(const Values& values) {
 bool all_f32(std::initializer_list<Value> values) { return all_f32(Values(values)); }
 
 Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
-                    const std::vector<Type>& results, const CallAttributes& attributes, bool in_place) {
+                    const std::vector<Type>& results, const CallAttributes& attributes, size_t in_place) {
   return call(b, target, operands, results, attributes, rows_layout, in_place);
 }
 
 Values call_on_activations(Builder& b, std::string_view target, const Values& operands,
                            const std::vector<Type>& results, const CallAttributes& attributes,
-                           bool in_place) {
+                           size_t in_place) {
   const auto layout = [](int64_t rank) { return rank > 1 ? channels_last_layout(rank) : rows_layout(rank); };
   return call(b, target, operands, results, attributes, layout, in_place);
 }

@@ -29,14 +29,14 @@ bool all_f32(const Values& values);
 // Passing over such an input costs the compiler's code no more than a call.
 inline bool is_small(Value x) { return x.type().numel() < (1 << 14); }
 
-// A call on tensors that are row-major.
+// A call on tensors that are row-major. in_place: how many results take the memory of the first operands.
 Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
                     const std::vector<Type>& results, const CallAttributes& attributes = {},
-                    bool in_place = false);
+                    size_t in_place = 0);
 // On activations, which lie with the channels last, and on what has one dimension or none.
 Values call_on_activations(Builder& b, std::string_view target, const Values& operands,
                            const std::vector<Type>& results, const CallAttributes& attributes = {},
-                           bool in_place = false);
+                           size_t in_place = 0);
 // In layouts of one's own: one for each operand, then one for each result.
 Values call_in_layouts(Builder& b, std::string_view target, const Values& operands,
                        const std::vector<Type>& results, const CallAttributes& attributes,

@@ -39,6 +39,12 @@ Values program_of(const std::string& pattern, Rows& r) {
     return r.normalization_gradient(gradient, p[0], y);
   }
   if (pattern == "layer_norm") return r.layer_norm(r.parameter(kRows));
+  if (pattern == "recurrent") {
+    Values all = r.lstm({5, 8, 16});
+    for (const Values& layer : {r.gru({5, 8, 16}), r.rnn({5, 8, 16})})
+      all.insert(all.end(), layer.begin(), layer.end());
+    return all;
+  }
   if (pattern == "softmax") return {r.softmax(r.parameter(kRows))};
   if (pattern == "gelu") return {r.gelu(r.parameter(kRows))};
   if (pattern == "sum_of_rows") return {r.b.reduce_sum(r.parameter(kRows), {0})};

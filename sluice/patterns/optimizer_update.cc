@@ -30,7 +30,7 @@ Values call_update(Rewriter& r, const UpdateCode& code, const std::vector<const 
   r.b.set_location(base::str("update of ", members.size(), members.size() == 1 ? " tensor" : " tensors"));
   return r.b.custom_call(UpdateCode::kTarget, operands, types,
                          {{"code", code.to_words()}, {"numbers", positions}},
-                         {.in_place = true, .pure = true});
+                         {.in_place = types.size(), .pure = true});
 }
 
 }  // namespace

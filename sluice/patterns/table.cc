@@ -16,6 +16,7 @@ constexpr Pattern kPatterns[] = {
     {"batch_norm_statistics", batch_norm_statistics},
     {"relu_of_batch_norm", relu_of_batch_norm},
     {"layer_norm", layer_norm},
+    {"recurrent", recurrent},
     {"softmax", softmax},
     {"gelu", gelu},
     {"sum_of_rows", sum_of_rows},

@@ -27,6 +27,7 @@ void layer_norm(Rewriter& r, const KernelLibrary& kernels);
 void max_pooling(Rewriter& r, const KernelLibrary& kernels);
 void optimizer_update(Rewriter& r, const KernelLibrary& kernels);
 void product(Rewriter& r, const KernelLibrary& kernels);
+void recurrent(Rewriter& r, const KernelLibrary& kernels);
 void relu_gradient_of_product(Rewriter& r, const KernelLibrary& kernels);
 void relu_of_batch_norm(Rewriter& r, const KernelLibrary& kernels);
 void relu_of_product(Rewriter& r, const KernelLibrary& kernels);

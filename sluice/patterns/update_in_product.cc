@@ -111,7 +111,7 @@ Values call(Rewriter& r, const UpdateCode& code, const Update& update, size_t gr
                        {"product", static_cast<int64_t>(gradient)},
                        {"transposed_a", int64_t{product.transposed_a}},
                        {"transposed_b", int64_t{product.transposed_b}}},
-                      /*in_place=*/true);
+                      /*in_place=*/results.size());
 }
 
 }  // namespace

@@ -119,8 +119,9 @@ struct CallAttribute {
 using CallAttributes = std::vector<CallAttribute>;
 
 struct CallOptions {
-  // Result i takes the memory of operand i, and so must have its type; there may be more operands.
-  bool in_place = false;
+  // So many results take the memory of as many operands, the first ones of each, and so must have their
+  // types.
+  size_t in_place = 0;
   bool pure = false;  // nothing but its results matters
   // The order of each operand's and result's dimensions in memory, the fastest first; empty: the last
   // dimension of all is the fastest.

@@ -50,10 +50,10 @@ std::string dictionary_text(const CallAttributes& attributes) {
   return text.empty() ? "{}" : text.substr(1);
 }
 
-// Result i is operand i.
-std::string aliases_text(size_t results) {
+// Result i is operand i, for the first `count` of all results.
+std::string aliases_text(size_t count, size_t results) {
   std::string text = "[";
-  for (size_t i = 0; i < results; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     text +=
         base::str(i > 0 ? ", " : "", "#stablehlo.output_operand_alias<output_tuple_indices = [",
                   results > 1 ? base::str(i) : "", "], operand_index = ", i, ", operand_tuple_indices = []>");
@@ -87,7 +87,9 @@ Values Builder::custom_call(std::string_view target, std::span<const Value> oper
   if (target.empty() || results.empty()) reject(kOp, "there must be a target and a result");
   std::vector<const TypeEntry*> types;
   for (const Type& type : results) types.push_back(impl_->intern_checked(kOp, type));
-  for (size_t i = 0; options.in_place && i < types.size(); ++i) {
+  if (options.in_place > types.size())
+    reject(kOp, options.in_place, " results in place, found ", types.size());
+  for (size_t i = 0; i < options.in_place; ++i) {
     if (i < operands.size() && impl_->entry(operands[i]) == types[i]) continue;
     reject(kOp, "result ", i, " (", types[i]->text, ") takes the memory of operand ", i,
            ", which must have its type, found ",
@@ -104,7 +106,7 @@ Values Builder::custom_call(std::string_view target, std::span<const Value> oper
     made.raw("operand_layouts", layouts_text(operand_types, options.operand_layouts))
         .raw("result_layouts", layouts_text(results, options.result_layouts));
   }
-  if (options.in_place) made.raw("output_operand_aliases", aliases_text(types.size()));
+  if (options.in_place > 0) made.raw("output_operand_aliases", aliases_text(options.in_place, types.size()));
   Values values = impl_->add(kOp, operands, {}, made, types);
   impl_->last().target = target;
   impl_->last().call = attributes;

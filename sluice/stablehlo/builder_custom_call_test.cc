@@ -10,12 +10,12 @@ TEST(CustomCall, Text) {
   const Value operands[] = {b.parameter(f32({2})), b.parameter(s32())};
   const Values out =
       b.custom_call("sluice_all_reduce", operands, {f32({2}), s32()},
-                    {{"op", "sum"}, {"site", int64_t{3}}, {"groups", Dims{0, 1}}}, {.in_place = true});
+                    {{"op", "sum"}, {"site", int64_t{3}}, {"groups", Dims{0, 1}}}, {.in_place = 2});
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(out[0].type(), f32({2}));
   EXPECT_EQ(out[1].type(), s32());
   const Values one = b.custom_call("say \"x\"", {operands, 1}, {f32({2})},
-                                   {{"exact", true}, {"none", Dims{}}, {"half", 0.5}}, {.in_place = true});
+                                   {{"exact", true}, {"none", Dims{}}, {"half", 0.5}}, {.in_place = 1});
   const Values fresh = b.custom_call("make", {}, {f32({4, 2})}, {});
   EXPECT_EQ(fresh[0].type(), f32({4, 2}));
   const std::string text = b.finish(one, {});
@@ -36,6 +36,16 @@ TEST(CustomCall, Text) {
   EXPECT_THAT(text,
               HasSubstr("\"stablehlo.custom_call\"() {call_target_name = \"make\", api_version = 4 : i32, "
                         "has_side_effect = true, backend_config = {}} : () -> tensor<4x2xf32>\n"));
+}
+
+TEST(CustomCall, SomeResultsInPlace) {
+  Builder b;
+  const Value x = b.parameter(f32({2}));
+  const Values out = b.custom_call("sort", {&x, 1}, {f32({2}), s32({2})}, {}, {.in_place = 1});
+  EXPECT_THAT(b.finish(out, {}),
+              HasSubstr("output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = "
+                        "[0], operand_index = 0, operand_tuple_indices = []>]} : (tensor<2xf32>) -> "
+                        "(tensor<2xf32>, tensor<2xi32>)"));
 }
 
 TEST(CustomCall, LayoutsOfAPureCall) {
@@ -64,17 +74,18 @@ TEST(CustomCall, Refusals) {
   Builder b;
   const Value x = b.parameter(f32({2}));
   const auto attempt = [&](const std::vector<Type>& results, const CallAttributes& attributes,
-                           bool in_place) {
+                           size_t in_place) {
     return rejection([&] { (void)b.custom_call("f", {&x, 1}, results, attributes, {.in_place = in_place}); });
   };
-  EXPECT_THAT(attempt({}, {}, false), HasSubstr("there must be a target and a result"));
-  EXPECT_THAT(attempt({f32({2}), f32({2})}, {}, true), HasSubstr("found no such operand"));
-  EXPECT_THAT(attempt({s32({2})}, {}, true),
+  EXPECT_THAT(attempt({}, {}, 0), HasSubstr("there must be a target and a result"));
+  EXPECT_THAT(attempt({f32({2}), f32({2})}, {}, 2), HasSubstr("found no such operand"));
+  EXPECT_THAT(attempt({f32({2})}, {}, 2), HasSubstr("2 results in place, found 1"));
+  EXPECT_THAT(attempt({s32({2})}, {}, 1),
               HasSubstr("result 0 (tensor<2xi32>) takes the memory of operand 0, which must have its type, "
                         "found tensor<2xf32>"));
-  EXPECT_THAT(attempt({f32({2})}, {{"a b", true}}, false), HasSubstr("found \"a b\""));
-  EXPECT_THAT(attempt({f32({2})}, {{"a", true}, {"a", true}}, false), HasSubstr("a is given twice"));
-  EXPECT_THAT(attempt({f32({-1})}, {}, false), HasSubstr("must not be negative"));
+  EXPECT_THAT(attempt({f32({2})}, {{"a b", true}}, 0), HasSubstr("found \"a b\""));
+  EXPECT_THAT(attempt({f32({2})}, {{"a", true}, {"a", true}}, 0), HasSubstr("a is given twice"));
+  EXPECT_THAT(attempt({f32({-1})}, {}, 0), HasSubstr("must not be negative"));
   EXPECT_EQ(b.operations(), 0u);
 }
 

@@ -42,6 +42,30 @@ inline constexpr std::string_view kLayerNormGradient = "layer_norm_gradient";
 // causal, scale. The first result's gradient, q, k, v, both results → the gradients of q, k and v.
 inline constexpr std::string_view kAttention = "attention", kAttentionGradient = "attention_gradient";
 
+// Of an LSTM's steps: what the input adds to the gates [steps, batch, 4 hidden], weight [4 hidden, hidden],
+// first hidden state and cell [batch, hidden], how many sequences have each step [steps] or none → each
+// step's hidden state, the last one and the last cell; where the gradient is wanted, each step's cell and
+// gates after their functions. reverse (0 or 1).
+// The gates after their functions, weight, first cell, each step's cell, the gradients of each step's hidden
+// state, of the last one and of the last cell, how many sequences have each step or none → the gradients of
+// the gates, the first hidden state and the first cell. reverse.
+inline constexpr std::string_view kLstm = "lstm", kLstmGradient = "lstm_gradient";
+
+// Of a GRU's steps: what the input adds to the gates [steps, batch, 3 hidden], weight, first hidden state,
+// the state's bias [3 hidden] or none, how many sequences have each step or none → each step's hidden state
+// and the last one; where the gradient is wanted, the gates after their functions and what the state adds to
+// n [steps, batch, 4 hidden]. reverse.
+// The latter, weight, first hidden state, each step's, the gradients of each step's or none and of the last
+// one, how many sequences have each step or none → the gradients of what the input adds to the gates, of what
+// the state adds, and of the first hidden state. reverse.
+inline constexpr std::string_view kGru = "gru", kGruGradient = "gru_gradient";
+
+// The same of steps without gates: what the input adds [steps, batch, hidden], weight, first hidden state,
+// how many sequences have each step or none → each step's hidden state and the last one. Each step's hidden
+// state, weight, the gradients of each step's or none and of the last one, how many sequences have each step
+// or none → the gradients of what the input adds and of the first hidden state. reverse, relu (0 or 1).
+inline constexpr std::string_view kRnn = "rnn", kRnnGradient = "rnn_gradient";
+
 // x [N, C, in…], w [O, C / groups, k…] → y [N, O, out…]; y's gradient, w → x's; x, y's gradient → w's;
 // x, w, y's gradient → x's and w's, made of the two before. stride, padding (in front), dilation (one entry a
 // spatial dimension), groups.

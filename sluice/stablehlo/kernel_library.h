@@ -94,6 +94,31 @@ struct AttentionCall {
   int64_t batch = 0, heads = 0, queries = 0, keys = 0, size = 0;
 };
 
+// "sluice_lstm": what the input adds to the gates [steps, batch, 4 hidden], weight [4 hidden, hidden], first
+// hidden state and cell [batch, hidden] → in the first operand's memory the gates after their functions (i,
+// f, g, o beside each other); each step's hidden state and cell [steps, batch, hidden].
+// "sluice_lstm_gradient": the gates after their functions, weight, first cell, each step's cell, the
+// gradients of each step's hidden state, of the last hidden state and of the last cell → the gradients of the
+// gates, in the first operand's memory, and of the first hidden state and cell.
+// "sluice_gru": what the input adds to the gates (r, z, n) [steps, batch, 3 hidden], weight [3 hidden,
+// hidden], first hidden state, what is added to the state's product [3 hidden] → the gates after their
+// functions and what the state adds to n [steps, batch, 4 hidden]; each step's hidden state.
+// "sluice_gru_gradient": the first result, weight, first hidden state, each step's, the gradients of each
+// step's and of the last one → the gradients of what the input adds to the gates, of what the state adds, and
+// of the first hidden state.
+// "sluice_rnn": what the input adds [steps, batch, hidden], weight [hidden, hidden], first hidden state →
+// each step's, in the first operand's memory. "sluice_rnn_gradient": each step's hidden state, weight, the
+// gradients of each step's and of the last one → the gradients of what the input adds, and of the first
+// hidden state. Attribute: relu (0 or 1), else tanh.
+// All: one more operand: how many sequences of the batch, the first ones, have each step [steps]; the others
+// keep their state in it. Row-major. Attribute: reverse (0 or 1): the last step comes first.
+inline constexpr std::string_view kLstmTarget = "sluice_lstm";
+inline constexpr std::string_view kLstmGradientTarget = "sluice_lstm_gradient";
+inline constexpr std::string_view kGruTarget = "sluice_gru";
+inline constexpr std::string_view kGruGradientTarget = "sluice_gru_gradient";
+inline constexpr std::string_view kRnnTarget = "sluice_rnn";
+inline constexpr std::string_view kRnnGradientTarget = "sluice_rnn_gradient";
+
 // "sluice_gelu": x → x Φ(x), with the normal distribution's Φ. "sluice_gelu_gradient": the result's gradient,
 // x → x's gradient. Row-major.
 inline constexpr std::string_view kGeluTarget = "sluice_gelu";
@@ -139,6 +164,7 @@ class KernelLibrary {
   virtual bool has(const ConvolutionCall& call) const = 0;
   virtual bool has(const ProductCall& call) const = 0;
   virtual bool has(const AttentionCall& call) const = 0;
+  virtual bool has_recurrent() const = 0;
   // Whether there is one for a product together with the update that it is the gradient of.
   virtual bool has_with_update(const ProductCall& call) const = 0;
 };

@@ -84,7 +84,7 @@ Case host_collectives() {
     const Value both[] = {x, p[1]};
     Values out =
         b.custom_call("sluice_all_reduce", both, {x.type(), p[1].type()},
-                      {{"op", "sum"}, {"program", int64_t{171}}, {"site", int64_t{0}}}, {.in_place = true});
+                      {{"op", "sum"}, {"program", int64_t{171}}, {"site", int64_t{0}}}, {.in_place = 2});
     out.push_back(b.custom_call("sluice_all_reduce", {&out[0], 1}, {x.type()},
                                 {{"op", "max"},
                                  {"program", int64_t{171}},

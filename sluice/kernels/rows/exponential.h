@@ -1,5 +1,5 @@
-// The exponential of floats in registers. Internal to this room; only for what is inlined into functions that
-// are compiled for those registers (see lanes.h).
+// The exponential of floats in registers, and what is made of it. Internal to this room; only for what is
+// inlined into functions that are compiled for those registers (see lanes.h).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,32 @@ SLUICE_INLINE void exponential(L& x) {
   p = p * r + 5.0000001201e-1f;
   p = (p * r * r + r + 1.f) * reinterpret_cast<L>(power);
   x = reinterpret_cast<L>(reinterpret_cast<Bits>(p) & ~too_small);
+}
+
+// 1 / (1 + exp(-x)), to 3 units in the last place; 0 where it would be smaller than any normal number.
+template <typename L>
+SLUICE_INLINE void logistic(L& x) {
+  L power = x < 0.f ? x : -x;
+  exponential(power);
+  const L large = 1.f / (1.f + power);
+  x = x < 0.f ? power * large : large;
+}
+
+// tanh(x), to 4 units in the last place: near 0 by the polynomial of Cephes (Moshier), function tanhf.
+template <typename L>
+SLUICE_INLINE void tangent(L& x) {
+  constexpr float kNear = 0.625f;
+  const L away = x < 0.f ? -x : x;
+  L power = -2.f * away;
+  exponential(power);
+  const L far = (1.f - power) / (1.f + power);
+  const L square = x * x;
+  L p = square * -5.70498872745e-3f + 2.06390887954e-2f;
+  p = p * square - 5.37397155531e-2f;
+  p = p * square + 1.33314422036e-1f;
+  p = p * square - 3.33332819422e-1f;
+  const L near = p * square * x + x;
+  x = away < kNear ? near : x < 0.f ? -far : far;
 }
 
 }  // namespace sluice::kernels

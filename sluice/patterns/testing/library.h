@@ -27,6 +27,7 @@ struct TestLibrary : stablehlo::KernelLibrary {
     attention = call;
     return has_all;
   }
+  bool has_recurrent() const override { return has_all; }
   bool has_with_update(const stablehlo::ProductCall& call) const override { return has(call); }
   bool has_all;
   mutable stablehlo::ConvolutionCall convolution;

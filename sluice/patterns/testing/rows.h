@@ -95,6 +95,75 @@ class Rows {
                                             {"bias", Arg{}},
                                             {"eps", number(1e-5)}});
   }
+  // The steps of layers whose hidden states are [steps, batch, hidden], and their gradients where the first
+  // result alone was read.
+  Values lstm(const Dims& states) {
+    const Dims state = {states[1], states[2]};
+    const Value gates = parameter({states[0], states[1], 4 * states[2]}),
+                weight = parameter({4 * states[2], states[2]});
+    const Value hidden = parameter(state), cell = parameter(state);
+    Values made = emit("sluice::lstm_steps", {{"gates", tensor(gates)},
+                                              {"hidden", tensor(hidden)},
+                                              {"cell", tensor(cell)},
+                                              {"weight", tensor(weight)},
+                                              {"batch_sizes", Arg{}},
+                                              {"reverse", flag(false)},
+                                              {"for_gradient", flag(true)}});
+    const Values gradients = emit("sluice::lstm_steps_backward", {{"grad_output", tensor(parameter(states))},
+                                                                  {"grad_hidden", Arg{}},
+                                                                  {"grad_cell", Arg{}},
+                                                                  {"activations", tensor(made[4])},
+                                                                  {"cells", tensor(made[3])},
+                                                                  {"cell", tensor(cell)},
+                                                                  {"weight", tensor(weight)},
+                                                                  {"batch_sizes", Arg{}},
+                                                                  {"reverse", flag(false)}});
+    made.resize(3);
+    made.insert(made.end(), gradients.begin(), gradients.end());
+    return made;
+  }
+  Values gru(const Dims& states) {
+    const Value gates = parameter({states[0], states[1], 3 * states[2]}),
+                weight = parameter({3 * states[2], states[2]}), hidden = parameter({states[1], states[2]});
+    Values made = emit("sluice::gru_steps", {{"gates", tensor(gates)},
+                                             {"hidden", tensor(hidden)},
+                                             {"weight", tensor(weight)},
+                                             {"bias", Arg{}},
+                                             {"batch_sizes", Arg{}},
+                                             {"reverse", flag(false)},
+                                             {"for_gradient", flag(true)}});
+    const Values gradients = emit("sluice::gru_steps_backward", {{"grad_output", tensor(parameter(states))},
+                                                                 {"grad_hidden", Arg{}},
+                                                                 {"activations", tensor(made[2])},
+                                                                 {"output", tensor(made[0])},
+                                                                 {"hidden", tensor(hidden)},
+                                                                 {"weight", tensor(weight)},
+                                                                 {"batch_sizes", Arg{}},
+                                                                 {"reverse", flag(false)}});
+    made.resize(2);
+    made.insert(made.end(), gradients.begin(), gradients.end());
+    return made;
+  }
+  // With the number of sequences at each step.
+  Values rnn(const Dims& states) {
+    const Value weight = parameter({states[2], states[2]});
+    const Value sizes = b.parameter({kS64, {states[0]}});
+    Values made = emit("sluice::rnn_steps", {{"gates", tensor(parameter(states))},
+                                             {"hidden", tensor(parameter({states[1], states[2]}))},
+                                             {"weight", tensor(weight)},
+                                             {"batch_sizes", tensor(sizes)},
+                                             {"reverse", flag(true)},
+                                             {"relu", flag(true)}});
+    const Values gradients = emit("sluice::rnn_steps_backward", {{"grad_output", tensor(parameter(states))},
+                                                                 {"grad_hidden", Arg{}},
+                                                                 {"output", tensor(made[0])},
+                                                                 {"weight", tensor(weight)},
+                                                                 {"batch_sizes", tensor(sizes)},
+                                                                 {"reverse", flag(true)},
+                                                                 {"relu", flag(true)}});
+    made.insert(made.end(), gradients.begin(), gradients.end());
+    return made;
+  }
   Value softmax(Value x) {
     return emit("aten::_softmax",
                 {{"self", tensor(x)}, {"dim", integer(1)}, {"half_to_float", flag(false)}})[0];
