@@ -53,7 +53,8 @@ TestCall convolution(int64_t kind, std::initializer_list<Dims> operands,
            {"stride", Dims{2, 2}},
            {"padding", Dims{1, 1}},
            {"dilation", Dims{1, 1}},
-           {"groups", int64_t{1}}}};
+           {"groups", int64_t{1}},
+           {"channels_first", int64_t{0}}}};
 }
 
 TestCall product(std::initializer_list<Dims> operands, const Dims& result) {

@@ -28,6 +28,17 @@ std::vector<float> noise(size_t count, unsigned seed) {
   return values;
 }
 
+// The channels of activations that lie last to where their dims say.
+template <typename T>
+std::vector<T> planes_of(const std::vector<T>& last, const Dims& dims) {
+  const size_t channels = static_cast<size_t>(dims[1]),
+               pixels = elements(dims) / channels / static_cast<size_t>(dims[0]);
+  std::vector<T> made(last.size());
+  for (size_t i = 0; i < last.size(); ++i)
+    made[(i / channels / pixels * channels + i % channels) * pixels + i / channels % pixels] = last[i];
+  return made;
+}
+
 // A plain convolution of two spatial dimensions from its definition: visit(x's index, w's, y's) for every
 // product that is part of it.
 template <typename Visit>
@@ -84,13 +95,23 @@ TEST_P(EveryConvolution, IsItsDefinition) {
     grad_w[k] += double{y[o]} * x[i];
   });
   const TestThreads threads;
-  std::vector<float> made_x(x.size(), NAN), made_w(w.size(), NAN), made_y(y.size(), NAN);
-  ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), y.data(), made_x.data(), made_w.data()}));
-  expect_near(made_x, grad_x, "x's gradient");
-  expect_near(made_w, grad_w, "w's gradient");
-  c.kind = Kind::kForward;
-  ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr}));
-  expect_near(made_y, y_made, "y");
+  for (c.channels_first = false;; c.channels_first = true) {
+    SCOPED_TRACE(c.channels_first ? "channels first" : "channels last");
+    std::vector<float> made_x(x.size(), NAN), made_w(w.size(), NAN), made_y(y.size(), NAN);
+    c.kind = Kind::kBackward;
+    ASSERT_TRUE(has_convolution(c));
+    ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), y.data(), made_x.data(), made_w.data()}));
+    expect_near(made_x, grad_x, "x's gradient");
+    expect_near(made_w, grad_w, "w's gradient");
+    c.kind = Kind::kForward;
+    ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr}));
+    expect_near(made_y, y_made, "y");
+    if (c.channels_first) break;
+    x = planes_of(x, c.x);
+    y = planes_of(y, c.y);
+    grad_x = planes_of(grad_x, c.x);
+    y_made = planes_of(y_made, c.y);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
