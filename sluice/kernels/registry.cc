@@ -57,6 +57,7 @@ constexpr Row kRows[] = {
     {stablehlo::kMomentsTarget, call_moments},
     {stablehlo::kChannelSumsTarget, call_channel_sums},
     {stablehlo::kSumOfRowsTarget, call_sum_of_rows},
+    {stablehlo::kSumOfPlanesTarget, call_sum_of_planes},
     {stablehlo::kNormalizeTarget, call_normalize},
     {stablehlo::kNormalizationGradientTarget, call_normalization_gradient},
     {stablehlo::kMaxPoolingTarget, call_max_pooling, {kWindow, kStride, kPadding, kDilation}},

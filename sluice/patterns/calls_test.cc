@@ -38,11 +38,23 @@ TEST(Calls, AConvolutionWhoseActivationsNoOtherLayerSeesTakesThemAsTheyCome) {
   Rows r;
   const Values p = r.parameters({{2, 8, 9, 9}, {16, 8, 3, 3}, {2, 16, 9, 9}});
   const Value y = r.convolution(r.relu(p[0]), p[1]);
-  const std::string text = r.finish({r.relu(r.add(y, p[2])), r.b.reduce_sum(y, {0, 2, 3})});
+  const std::string text = r.finish({r.relu(r.add(y, p[2])), r.b.reduce_sum(p[2], {0, 2, 3})});
   EXPECT_THAT(text, HasSubstr(kFirst));
   EXPECT_THAT(text, Not(HasSubstr(kLast)));
   EXPECT_THAT(text, HasSubstr("operand_layouts = [dense<[3, 2, 1, 0]> : tensor<4xindex>, "
                               "dense<[3, 2, 1, 0]> : tensor<4xindex>]"));
+}
+
+TEST(Calls, ABiasGradientIsASumOfPlanesWhereTheseLieTogether) {
+  const auto text = [](const Dims& over, bool normalized) {
+    Rows r;
+    const Values p = r.parameters({{8, 8, 32, 32}, {16, 8, 3, 3}});
+    const Value y = r.convolution(p[0], p[1]);
+    return r.finish({normalized ? r.normalize(y)[0] : y, r.b.reduce_sum(r.relu(y), over)});
+  };
+  EXPECT_THAT(text({0, 2, 3}, false), HasSubstr("sluice_sum_of_planes"));
+  EXPECT_THAT(text({0, 2}, false), Not(HasSubstr("sluice_sum_of_planes")));
+  EXPECT_THAT(text({0, 2, 3}, true), Not(HasSubstr("sluice_sum_of_planes")));
 }
 
 TEST(Calls, LayersThatFollowEachOtherHaveTheChannelsLast) {

@@ -2,8 +2,11 @@
 // where they are wanted and there is a kernel, else each of them alone.
 // Activations lie with the channels last, so that layers that follow each other agree; those of a convolution
 // whose activations no other layer sees stay as LibTorch has them, which saves changing their order.
-// Makes "sluice_convolution" (stablehlo/kernel_library.h). With both gradients in one call nothing reads the
-// weights after their gradient is there, so that an update of theirs needs no copy.
+// Makes "sluice_convolution" (stablehlo/kernel_library.h) and, of sums of such an activation over all but its
+// channels, as a bias' gradient is one, "sluice_sum_of_planes": XLA's code for a CPU adds one number after
+// the other. With both gradients in one call nothing reads the weights after their gradient is there, so that
+// an update of theirs needs no copy.
+#include <algorithm>
 #include <utility>
 
 #include "sluice/patterns/calls.h"
@@ -61,11 +64,23 @@ Values call(Rewriter& r, const KernelLibrary& kernels, const ConvolutionCall& ca
                          layouts);
 }
 
+bool is_sum_of_planes(const Operation& op) {
+  if (!is_sum(op) || !all_f32(op.operands) || is_small(op.operands[0])) return false;
+  Dims dims = op.attributes.list("dimensions");
+  std::sort(dims.begin(), dims.end());
+  Dims all_but_channels;
+  for (int64_t d = 0; d < op.operands[0].rank(); ++d)
+    if (d != 1) all_but_channels.push_back(d);
+  return dims == all_but_channels;
+}
+
 }  // namespace
 
 void convolution(Rewriter& r, const KernelLibrary& kernels) {
   const LoneConvolutions lone(r);
   r.each([&](const Operation& op) -> Values {
+    if (lone.has(op) && is_sum_of_planes(op))
+      return call_on_rows(r.b, stablehlo::kSumOfPlanesTarget, {op.operands[0]}, {op.results[0].type()});
     if (!op.is_composite(composites::kConvolutionGradients)) return {};
     const Values& in = op.operands;
     return call(r, kernels, call_of(op, Kind::kBackward, in[0], in[1], in[2], lone.has(op)), op);

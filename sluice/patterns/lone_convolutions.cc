@@ -49,7 +49,7 @@ class Sets {
   }
   bool has_one_user(Value v) { return of_root_[root(v.id())].size() == 1; }
 
- private:
+  // The set's name.
   int32_t root(int32_t id) {
     while (true) {
       const auto parent = parents_.try_emplace(id, id).first->second;
@@ -57,6 +57,8 @@ class Sets {
       id = parent;
     }
   }
+
+ private:
   std::unordered_map<int32_t, int32_t> parents_;
   std::vector<std::pair<Value, std::string>> users_;
   std::unordered_map<int32_t, std::vector<std::string>> of_root_;
@@ -103,18 +105,24 @@ LoneConvolutions::LoneConvolutions(const stablehlo::Rewriter& r) {
   Sets sets;
   for (const auto& op : r.operations()) add_operation(sets, *op);
   sets.settle();
+  std::unordered_set<int32_t> theirs;  // sets
   const auto is_own = [&](Value v) { return sets.has_one_user(v); };
   for (const auto& op : r.operations()) {
     const auto sides = sides_of(*op);
     if (!sides || !std::all_of(sides->x.begin(), sides->x.end(), is_own) ||
         !std::all_of(sides->y.begin(), sides->y.end(), is_own))
       continue;
+    for (const auto* side : {&sides->x, &sides->y})
+      for (const Value v : *side) theirs.insert(sets.root(v.id()));
     found_.insert(op->results[0].id());
     // What a composite of both gradients is made of.
     if (!op->bodies.empty())
       for (const auto& inner : op->bodies[0].operations)
         if (sides_of(*inner)) found_.insert(inner->results[0].id());
   }
+  for (const auto& op : r.operations())
+    if (op->is("stablehlo.reduce") && theirs.contains(sets.root(op->operands[0].id())))
+      found_.insert(op->results[0].id());
 }
 
 }  // namespace sluice::patterns

@@ -15,8 +15,9 @@ class LoneConvolutions {
  public:
   // Looks at the composites; passes do not change what it found.
   explicit LoneConvolutions(const stablehlo::Rewriter& r);
-  bool has(const stablehlo::Operation& composite) const {
-    return found_.contains(composite.results.front().id());
+  // A convolution's composite, or a reduction of an activation of a lone one.
+  bool has(const stablehlo::Operation& op) const {
+    return !op.results.empty() && found_.contains(op.results.front().id());
   }
 
  private:

@@ -68,6 +68,9 @@ inline constexpr std::string_view kNormalizationGradientTarget = "sluice_normali
 // "sluice_sum_of_rows": x [rows…, columns…] → its sums over the rows [columns…]. Row-major.
 inline constexpr std::string_view kSumOfRowsTarget = "sluice_sum_of_rows";
 
+// "sluice_sum_of_planes": x [N, C, …] → the sum of each channel [C]. Row-major.
+inline constexpr std::string_view kSumOfPlanesTarget = "sluice_sum_of_planes";
+
 // "sluice_softmax": x [rows…, columns] → its softmax along the last dimension, in its memory.
 // "sluice_softmax_gradient": y's gradient, y → x's gradient, in the memory of y's. Row-major. Attribute:
 // logarithm (0 or 1): of the softmax.
