@@ -1,7 +1,6 @@
 #include "sluice/patterns/lone_convolutions.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,8 +17,6 @@ namespace {
 namespace composites = stablehlo::composites;
 using stablehlo::Operation;
 using stablehlo::Value;
-
-bool is_activation(Value v) { return v && v.rank() > 2; }
 
 // The activations of a convolution; its other tensor is a weight.
 struct Sides {
@@ -51,11 +48,9 @@ class Sets {
 
   // The set's name.
   int32_t root(int32_t id) {
-    while (true) {
-      const auto parent = parents_.try_emplace(id, id).first->second;
-      if (parent == id) return id;
-      id = parent;
-    }
+    int32_t& parent = parents_.try_emplace(id, id).first->second;
+    if (parent != id) parent = root(parent);
+    return parent;
   }
 
  private:
@@ -86,8 +81,11 @@ void add_operation(Sets& sets, const Operation& op) {
   // Any order of what these read or make is as good.
   if (op.is("stablehlo.broadcast_in_dim") || op.is("stablehlo.reduce") || op.is("stablehlo.constant")) return;
   std::vector<Value> here;
-  for (const auto* values : {&op.operands, &op.results})
-    std::copy_if(values->begin(), values->end(), std::back_inserter(here), is_activation);
+  const auto add = [&](Value v) {
+    if (v && v.rank() > 2) here.push_back(v);
+  };
+  stablehlo::for_operands(op, add);
+  std::for_each(op.results.begin(), op.results.end(), add);
   const bool keeps_order = !has_an_order(op) && std::all_of(here.begin(), here.end(), [&](Value v) {
     return v.dims() == here.front().dims();
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include "sluice/kernels/convolution/few_pixels.h"
@@ -73,9 +75,23 @@ Algorithm choose_winograd(const Convolution& c, const WinogradShape& shape) {
   return Algorithm::kDirect;
 }
 
+int64_t elements(const stablehlo::Dims& dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Whether a matrix of what all taps see is smaller than the activations, of which every other algorithm would
+// have to change the order: with a stride as large as the window, and with few channels for many filters.
+bool is_of_few_columns(const Convolution& c) {
+  const int64_t seen = c.groups * c.w[1] * elements(c.y) / c.y[1];
+  return elements(c.w) / c.w[0] / c.w[1] * seen < elements(c.x) + elements(c.y);
+}
+
 }  // namespace
 
+bool has_long_lines(const Convolution& c) { return 4 * c.y.back() >= c.w[1]; }
+
 Algorithm choose_algorithm(const Convolution& c) {
+  if (c.channels_first && is_of_few_columns(c) && has_long_lines(c)) return Algorithm::kPlanes;
   // A window of one element: one GEMM of all pixels' channels with the weights, whatever the stride.
   if (is_pointwise(c) && find_gemm(pointwise_gemm(c)) != nullptr) return Algorithm::kPointwise;
   if (is_of_few_pixels(c) && find_gemm(few_pixels_gemm(c)) != nullptr) return Algorithm::kFewPixels;

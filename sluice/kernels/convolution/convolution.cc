@@ -54,6 +54,7 @@ std::unique_ptr<ConvolutionKernel> make_winograd_kernel(const Convolution& c, bo
   return made ? std::make_unique<WinogradKernel>(c.kind, std::move(made)) : nullptr;
 }
 
+// With the channels last.
 std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
   switch (choose_algorithm(c)) {
     case Algorithm::kPointwise:
@@ -66,6 +67,7 @@ std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
       // Null where the library wants the weights in an order that they are not transformed to.
       if (auto kernel = make_winograd_kernel(c, /*narrow=*/false)) return kernel;
       break;
+    case Algorithm::kPlanes:
     case Algorithm::kDirect:
       break;
   }
@@ -75,11 +77,18 @@ std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
 }
 
 std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
-  auto kernel = make_channels_last(c);
-  if (!c.channels_first) return kernel ? std::move(kernel) : make_columns(c);
-  if (kernel) return make_channels_first(c, std::move(kernel));
-  if (auto planes = make_planes(c)) return planes;
-  return make_channels_first(c, make_columns(c));
+  if (!c.channels_first) {
+    auto kernel = make_channels_last(c);
+    return kernel ? std::move(kernel) : make_columns(c);
+  }
+  if (choose_algorithm(c) == Algorithm::kPlanes)
+    if (auto kernel = make_planes(c)) return kernel;
+  Convolution last = c;
+  last.channels_first = false;
+  if (auto kernel = make_channels_last(last)) return make_channels_first(c, std::move(kernel));
+  if (has_long_lines(c))
+    if (auto kernel = make_planes(c)) return kernel;
+  return make_channels_first(c, make_columns(last));
 }
 
 // For any kind but kBackward.

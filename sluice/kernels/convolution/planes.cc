@@ -66,6 +66,11 @@ class Planes : public ConvolutionKernel {
     const size_t lines = std::max(size_t{1}, kFloatsAtOnce / (line_ * rows_)), of_image = axes_[0].out;
     images_at_once_ = std::clamp(lines / of_image, size_t{1}, images_);
     lines_at_once_ = std::min(lines, of_image);
+    x_is_matrix_ = is_matrix(c);
+    if (x_is_matrix_) {
+      images_at_once_ = 1;
+      lines_at_once_ = of_image;
+    }
     full_ = find_gemm(product(pixels_of({0, images_at_once_, 0, lines_at_once_})));
     last_ = find_gemm(product(pixels_of(lines_at_once_ < of_image
                                             ? Lines{0, 1, 0, (of_image - 1) % lines_at_once_ + 1}
@@ -116,6 +121,14 @@ class Planes : public ConvolutionKernel {
     return seen;
   }
 
+  // Whether each image of x, or its gradient, is the matrix itself: one tap that sees every pixel, of which
+  // there are enough.
+  bool is_matrix(const Convolution& c) const {
+    constexpr size_t kMinPixels = 64;
+    return taps_ == 1 && std::ranges::all_of(c.stride, [](int64_t s) { return s == 1; }) &&
+           plane_of_x() == plane_of_y() && padded_rows_ == rows_ && plane_of_y() >= kMinPixels;
+  }
+
   size_t pixels(const Lines& some) const { return some.images * some.lines * line_; }
   size_t pixels_of(const Lines& some) const { return std::max(pixels(some), kMinExtent); }
   size_t plane_of_x() const { return axes_[0].in * axes_[1].in * axes_[2].in; }
@@ -141,7 +154,7 @@ class Planes : public ConvolutionKernel {
   base::Status run_images(size_t begin, size_t end, size_t group, float* x, float* w, float* y) const {
     const size_t pixels = pixels_of({0, images_at_once_, 0, lines_at_once_});
     float *columns, *packed, *sum;
-    const ScratchArrays memory({{columns, padded_rows_ * pixels},
+    const ScratchArrays memory({{columns, x_is_matrix_ ? 0 : padded_rows_ * pixels},
                                 {packed, padded_filters_ * pixels},
                                 {sum, kind_ == Kind::kWeights ? padded_filters_ * padded_rows_ : 0}});
     for (size_t image = begin; image < end; image += images_at_once_)
@@ -162,8 +175,11 @@ class Planes : public ConvolutionKernel {
     const bool packs = some.images > 1 || some.lines != axes_[0].out || padded_filters_ != filters_ ||
                        pixels(some) < kMinExtent;
     float* const y_here = packs ? packed : y + some.image * groups_ * filters_ * plane_of_y();
-    if (kind_ == Kind::kForward) {
+    if (x_is_matrix_)
+      columns = x + plane_at(some.image, 0);
+    else if (kind_ != Kind::kData)
       gather(some, x, columns);
+    if (kind_ == Kind::kForward) {
       SLUICE_OK(gemm.run(w, columns, y_here));
       if (packs) copy_y(some, packed, y, /*back=*/true);
       return {};
@@ -171,10 +187,9 @@ class Planes : public ConvolutionKernel {
     if (packs) copy_y(some, y, packed, /*back=*/false);
     if (kind_ == Kind::kData) {
       SLUICE_OK(gemm.run(w, y_here, columns));
-      scatter(some, columns, x);
+      if (!x_is_matrix_) scatter(some, columns, x);
       return {};
     }
-    gather(some, x, columns);
     SLUICE_OK(gemm.run(y_here, columns, sum));
     parallel_pieces(padded_filters_ * padded_rows_, kFloatsOfPart,
                     [&](size_t first, size_t count) { add_floats(w + first, sum + first, count); });
@@ -306,6 +321,7 @@ class Planes : public ConvolutionKernel {
   size_t taps_, rows_, line_;
   size_t padded_rows_, padded_filters_;
   size_t images_at_once_ = 1, lines_at_once_ = 1;
+  bool x_is_matrix_ = false;
   const Gemm *full_ = nullptr, *last_ = nullptr;
   std::array<std::vector<Seen>, 3> seen_;  // [axis][tap]
   Sources sources_;
