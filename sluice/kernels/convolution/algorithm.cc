@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "sluice/kernels/convolution/depthwise_planes.h"
 #include "sluice/kernels/convolution/few_pixels.h"
 #include "sluice/kernels/convolution/pointwise.h"
 #include "sluice/kernels/convolution/winograd_tiles.h"
@@ -88,9 +89,18 @@ bool is_of_few_columns(const Convolution& c) {
 
 }  // namespace
 
-bool has_long_lines(const Convolution& c) { return 4 * c.y.back() >= c.w[1]; }
+bool has_long_lines(const Convolution& c) {
+  const auto all = [](auto from, auto end, int64_t n) {
+    return std::all_of(from, end, [n](int64_t i) { return i == n; });
+  };
+  // Then a plane of x is a line of the matrix.
+  const bool sees_itself = all(c.w.begin() + 2, c.w.end(), 1) && all(c.stride.begin(), c.stride.end(), 1) &&
+                           all(c.padding.begin(), c.padding.end(), 0);
+  return 4 * (sees_itself ? elements(c.y) / c.y[0] / c.y[1] : c.y.back()) >= c.w[1];
+}
 
 Algorithm choose_algorithm(const Convolution& c) {
+  if (is_depthwise_by_planes(c)) return Algorithm::kDepthwisePlanes;
   if (c.channels_first && is_of_few_columns(c) && has_long_lines(c)) return Algorithm::kPlanes;
   // A window of one element: one GEMM of all pixels' channels with the weights, whatever the stride.
   if (is_pointwise(c) && find_gemm(pointwise_gemm(c)) != nullptr) return Algorithm::kPointwise;

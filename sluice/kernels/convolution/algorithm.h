@@ -6,12 +6,13 @@
 namespace sluice::kernels {
 
 enum class Algorithm {
-  kPointwise,       // pointwise.h
-  kFewPixels,       // few_pixels.h
-  kNarrowWinograd,  // winograd.h
-  kWinograd,        // winograd.h
-  kDirect,          // direct.h
-  kPlanes,          // planes.h
+  kPointwise,        // pointwise.h
+  kFewPixels,        // few_pixels.h
+  kNarrowWinograd,   // winograd.h
+  kWinograd,         // winograd.h
+  kDirect,           // direct.h
+  kPlanes,           // planes.h
+  kDepthwisePlanes,  // depthwise_planes.h
 };
 
 // For any kind but kBackward.

@@ -80,7 +80,13 @@ TEST_F(ChooseAlgorithm, PlanesAreForFewColumns) {
   EXPECT_EQ(chosen({8, 3, 48, 64, 3, 1, 1, 1, true}), Algorithm::kPlanes) << "27 rows for 51 planes";
   EXPECT_EQ(chosen({8, 16, 16, 64, 4, 4, 0, 1, true}), Algorithm::kPlanes) << "windows that do not overlap";
   EXPECT_EQ(chosen({32, 64, 64, 32, 3, 1, 1, 1, true}), Algorithm::kWinograd) << "576 rows for 128 planes";
-  EXPECT_EQ(chosen({8, 64, 128, 2, 1, 1, 0, 1, true}), Algorithm::kPointwise) << "lines of 2 pixels";
+  EXPECT_EQ(chosen({8, 64, 128, 2, 1, 1, 0, 1, true}), Algorithm::kPointwise) << "planes of 4 pixels";
+}
+
+TEST_F(ChooseAlgorithm, DepthwiseByPlanesNeedsLines) {
+  EXPECT_EQ(chosen({8, 96, 96, 28, 3, 2, 1, 96, true}), Algorithm::kDepthwisePlanes);
+  EXPECT_EQ(chosen({8, 96, 96, 28, 3, 2, 1, 96}), Algorithm::kDirect) << "channels last";
+  EXPECT_NE(chosen({8, 96, 96, 7, 3, 1, 1, 96, true}), Algorithm::kDepthwisePlanes) << "lines of 7 pixels";
 }
 
 }  // namespace

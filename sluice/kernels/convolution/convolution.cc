@@ -11,6 +11,7 @@
 #include "sluice/kernels/convolution/columns.h"
 #include "sluice/kernels/convolution/convolution_kernel.h"
 #include "sluice/kernels/convolution/depthwise.h"
+#include "sluice/kernels/convolution/depthwise_planes.h"
 #include "sluice/kernels/convolution/direct.h"
 #include "sluice/kernels/convolution/few_pixels.h"
 #include "sluice/kernels/convolution/planes.h"
@@ -68,6 +69,7 @@ std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
       if (auto kernel = make_winograd_kernel(c, /*narrow=*/false)) return kernel;
       break;
     case Algorithm::kPlanes:
+    case Algorithm::kDepthwisePlanes:
     case Algorithm::kDirect:
       break;
   }
@@ -81,7 +83,9 @@ std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
     auto kernel = make_channels_last(c);
     return kernel ? std::move(kernel) : make_columns(c);
   }
-  if (choose_algorithm(c) == Algorithm::kPlanes)
+  const Algorithm algorithm = choose_algorithm(c);
+  if (algorithm == Algorithm::kDepthwisePlanes) return make_depthwise_planes(c);
+  if (algorithm == Algorithm::kPlanes)
     if (auto kernel = make_planes(c)) return kernel;
   Convolution last = c;
   last.channels_first = false;

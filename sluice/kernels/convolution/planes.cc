@@ -13,7 +13,7 @@
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/convolution/axes.h"
 #include "sluice/kernels/convolution/few_pixels.h"
-#include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/convolution/lines.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/gemm/partial_sums.h"
 #include "sluice/kernels/threads.h"
@@ -32,17 +32,6 @@ constexpr size_t kMinExtent = 4;
 
 void fill_zeros(float* first, size_t count) { std::memset(first, 0, count * sizeof(float)); }
 
-// to[i] = from[i * step]
-SLUICE_EACH_CPU
-void copy_apart(const float* from, size_t step, size_t count, float* to) {
-  for (size_t i = 0; i < count; ++i) to[i] = from[i * step];
-}
-// to[i * step] += from[i]
-SLUICE_EACH_CPU
-void add_apart(const float* from, size_t count, size_t step, float* to) {
-  for (size_t i = 0; i < count; ++i) to[i * step] += from[i];
-}
-
 // The lines of y, along all axes but the first, that are done at once: of several whole images, or some lines
 // of one.
 struct Lines {
@@ -56,7 +45,8 @@ class Planes : public ConvolutionKernel {
         axes_(axes_of(c)),
         images_(static_cast<size_t>(c.x[0])),
         groups_(static_cast<size_t>(c.groups)),
-        channels_(static_cast<size_t>(c.w[1])),
+        pieces_(pieces_of(c)),
+        channels_(static_cast<size_t>(c.w[1]) / pieces_),
         filters_(static_cast<size_t>(c.w[0] / c.groups)),
         taps_(spatial_size(c.w)),
         rows_(channels_ * taps_),
@@ -84,28 +74,28 @@ class Planes : public ConvolutionKernel {
 
   base::Status run(const ConvolutionTensors& at) const override {
     auto *x = static_cast<float*>(at.x), *w = static_cast<float*>(at.w), *y = static_cast<float*>(at.y);
-    const size_t group = padded_filters_ * padded_rows_;
-    const bool pads = group != filters_ * rows_;
-    const Scratch padded(pads ? groups_ * group * sizeof(float) : 0);
-    float* const weights = pads ? padded.floats() : w;
+    const size_t pieces = groups_ * pieces_, of_piece = padded_filters_ * padded_rows_;
+    const bool packs = pieces_ > 1 || of_piece != filters_ * rows_;
+    const Scratch packed(packs ? pieces * of_piece * sizeof(float) : 0);
+    float* const weights = packs ? packed.floats() : w;
     if (kind_ == Kind::kWeights)
-      fill_zeros(weights, groups_ * group);
-    else if (pads)
-      pad(w, weights, /*back=*/false);
+      fill_zeros(weights, pieces * of_piece);
+    else if (packs)
+      pack(w, weights, /*back=*/false);
     // The sum of a weight's gradient is over all images.
     const size_t sets = kind_ == Kind::kWeights ? 1 : (images_ + images_at_once_ - 1) / images_at_once_;
     const size_t images = kind_ == Kind::kWeights ? images_ : images_at_once_;
     const auto run_set = [&](size_t i) -> base::Status {
-      const size_t first = i / groups_ * images, of_group = i % groups_;
-      return run_images(first, std::min(images_, first + images), of_group, x, weights + of_group * group, y);
+      const size_t first = i / pieces * images, piece = i % pieces;
+      return run_images(first, std::min(images_, first + images), piece, x, weights + piece * of_piece, y);
     };
     // By one thread each, where there are enough of them.
-    if (sets * groups_ >= static_cast<size_t>(2 * threads_of_a_call())) {
-      SLUICE_OK(parallel_for_status(sets * groups_, run_set));
+    if (sets * pieces >= static_cast<size_t>(2 * threads_of_a_call())) {
+      SLUICE_OK(parallel_for_status(sets * pieces, run_set));
     } else {
-      for (size_t i = 0; i < sets * groups_; ++i) SLUICE_OK(run_set(i));
+      for (size_t i = 0; i < sets * pieces; ++i) SLUICE_OK(run_set(i));
     }
-    if (kind_ == Kind::kWeights && pads) pad(weights, w, /*back=*/true);
+    if (kind_ == Kind::kWeights && packs) pack(weights, w, /*back=*/true);
     return {};
   }
 
@@ -119,6 +109,19 @@ class Planes : public ConvolutionKernel {
     while (seen.begin < seen.end && axis.place(seen.begin, k) >= axis.in) ++seen.begin;
     while (seen.end > seen.begin && axis.place(seen.end - 1, k) >= axis.in) --seen.end;
     return seen;
+  }
+
+  // Into how many equal pieces a group's channels are divided, as if each were a group that has the same y:
+  // where the matrix of a line would not stay in the cache. (The forward pass would have to add them up.)
+  static size_t pieces_of(const Convolution& c) {
+    const auto channels = static_cast<size_t>(c.w[1]);
+    const size_t of_image = spatial_size(c.w) * spatial_size(c.y),
+                 lines = c.y.size() > 3 ? static_cast<size_t>(c.y[2]) : 1;
+    if (c.kind == Kind::kForward || channels * of_image / lines <= kFloatsAtOnce) return 1;
+    size_t pieces = 1;
+    while (pieces < channels && (channels % pieces != 0 || channels / pieces * of_image > kFloatsAtOnce))
+      ++pieces;
+    return pieces;
   }
 
   // Whether each image of x, or its gradient, is the matrix itself: one tap that sees every pixel, of which
@@ -142,16 +145,18 @@ class Planes : public ConvolutionKernel {
     return {.m = filters, .k = pixels, .n = rows, .transposed_b = true};
   }
 
-  // [groups, filters, rows] to the products' padded ones, or back.
-  void pad(const float* from, float* to, bool back) const {
-    if (!back) fill_zeros(to, groups_ * padded_filters_ * padded_rows_);
-    for (size_t i = 0; i < groups_ * filters_; ++i) {
-      const size_t there = (i / filters_ * padded_filters_ + i % filters_) * padded_rows_;
+  // [groups, filters, pieces, rows] to the products' [groups, pieces, filters, rows] with their zeros, or
+  // back.
+  void pack(const float* from, float* to, bool back) const {
+    if (!back) fill_zeros(to, groups_ * pieces_ * padded_filters_ * padded_rows_);
+    for (size_t i = 0; i < groups_ * filters_ * pieces_; ++i) {
+      const size_t group = i / pieces_ / filters_, filter = i / pieces_ % filters_;
+      const size_t there = ((group * pieces_ + i % pieces_) * padded_filters_ + filter) * padded_rows_;
       std::memcpy(to + (back ? i * rows_ : there), from + (back ? there : i * rows_), rows_ * sizeof(float));
     }
   }
 
-  base::Status run_images(size_t begin, size_t end, size_t group, float* x, float* w, float* y) const {
+  base::Status run_images(size_t begin, size_t end, size_t piece, float* x, float* w, float* y) const {
     const size_t pixels = pixels_of({0, images_at_once_, 0, lines_at_once_});
     float *columns, *packed, *sum;
     const ScratchArrays memory({{columns, x_is_matrix_ ? 0 : padded_rows_ * pixels},
@@ -161,13 +166,13 @@ class Planes : public ConvolutionKernel {
       for (size_t line = 0; line < axes_[0].out; line += lines_at_once_) {
         const Lines some{image, std::min(images_at_once_, end - image), line,
                          std::min(lines_at_once_, axes_[0].out - line)};
-        SLUICE_OK(run_lines(some, x + group * channels_ * plane_of_x(), w,
-                            y + group * filters_ * plane_of_y(), columns, packed, sum));
+        SLUICE_OK(run_lines(some, x + piece * channels_ * plane_of_x(), w,
+                            y + piece / pieces_ * filters_ * plane_of_y(), columns, packed, sum));
       }
     return {};
   }
 
-  // x and y: a group's part of the first image.
+  // x and y: a piece's part of the first image.
   base::Status run_lines(const Lines& some, float* x, float* w, float* y, float* columns, float* packed,
                          float* sum) const {
     const bool is_full = some.images == images_at_once_ && some.lines == lines_at_once_;
@@ -228,7 +233,7 @@ class Planes : public ConvolutionKernel {
   }
 
   size_t plane_at(size_t image, size_t channel) const {
-    return (image * groups_ * channels_ + channel) * plane_of_x();
+    return (image * groups_ * pieces_ * channels_ + channel) * plane_of_x();
   }
 
   // What one tap sees on these lines; zeros where it is outside of the image.
@@ -247,10 +252,7 @@ class Planes : public ConvolutionKernel {
         }
         const float* const from = plane + (i0 * axes_[1].in + i1) * last.in + last.place(begin, k2);
         fill_zeros(to, begin);
-        if (step == 1)
-          std::memcpy(to + begin, from, (end - begin) * sizeof(float));
-        else
-          copy_apart(from, step, end - begin, to + begin);
+        copy_apart(from, step, end - begin, to + begin);
         fill_zeros(to + end, last.out - end);
       }
   }
@@ -317,7 +319,8 @@ class Planes : public ConvolutionKernel {
 
   Kind kind_;
   Axes axes_;
-  size_t images_, groups_, channels_, filters_;  // the latter two of a group
+  size_t images_, groups_, pieces_;
+  size_t channels_, filters_;  // of a piece, of a group
   size_t taps_, rows_, line_;
   size_t padded_rows_, padded_filters_;
   size_t images_at_once_ = 1, lines_at_once_ = 1;
