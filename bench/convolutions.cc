@@ -182,7 +182,7 @@ int run(int argc, char** argv) {
   const base::Stopwatch watch;
   for (const Shape& shape : shapes) {
     if (watch.seconds() > seconds) break;
-    nlohmann::json times = compare(convolution(shape), {.count = rounds, .together = 1, .seconds = 10});
+    nlohmann::json times = compare(convolution(shape), {.count = rounds, .together = 4, .seconds = 10});
     times["shape"] = shape.text();
     std::cerr << "#" << times.dump() << std::endl;
     found.push_back(std::move(times));

@@ -96,7 +96,7 @@ bool has_long_lines(const Convolution& c) {
   // Then a plane of x is a line of the matrix.
   const bool sees_itself = all(c.w.begin() + 2, c.w.end(), 1) && all(c.stride.begin(), c.stride.end(), 1) &&
                            all(c.padding.begin(), c.padding.end(), 0);
-  return 4 * (sees_itself ? elements(c.y) / c.y[0] / c.y[1] : c.y.back()) >= c.w[1];
+  return 3 * (sees_itself ? elements(c.y) / c.y[0] / c.y[1] : c.y.back()) >= c.w[1];
 }
 
 Algorithm choose_algorithm(const Convolution& c) {

@@ -86,7 +86,7 @@ TEST_F(ChooseAlgorithm, PlanesAreForFewColumns) {
 TEST_F(ChooseAlgorithm, DepthwiseByPlanesNeedsLines) {
   EXPECT_EQ(chosen({8, 96, 96, 28, 3, 2, 1, 96, true}), Algorithm::kDepthwisePlanes);
   EXPECT_EQ(chosen({8, 96, 96, 28, 3, 2, 1, 96}), Algorithm::kDirect) << "channels last";
-  EXPECT_NE(chosen({8, 96, 96, 7, 3, 1, 1, 96, true}), Algorithm::kDepthwisePlanes) << "lines of 7 pixels";
+  EXPECT_NE(chosen({8, 96, 96, 3, 3, 1, 1, 96, true}), Algorithm::kDepthwisePlanes) << "lines of 3 pixels";
 }
 
 }  // namespace

@@ -94,15 +94,6 @@ struct Frame {
         padding(static_cast<size_t>(axis.padding)),
         reach((axis.kernel - 1) * static_cast<size_t>(axis.dilation) / stride),
         of_phase(std::max(axis.out + reach, (axis.in - 1 + padding) / stride + 1)) {}
-
-  // The places of x in a phase: the first one and its place in the phase, and how many there are.
-  struct Phase {
-    size_t first, place, count;
-  };
-  Phase phase(size_t r, size_t in) const {
-    const size_t first = (r + stride - padding % stride) % stride;
-    return {first, (first + padding) / stride, first < in ? (in - 1 - first) / stride + 1 : 0};
-  }
 };
 
 class DepthwisePlanes : public ConvolutionKernel {
@@ -131,7 +122,7 @@ class DepthwisePlanes : public ConvolutionKernel {
     parallel_pieces(images_ * channels_, planes_of_part(), [&](size_t first, size_t count) {
       const Scratch framed(frame_floats() * sizeof(float));
       std::memset(framed.data(), 0, frame_floats() * sizeof(float));
-      const Scratch phase((axes_[2].in + kSlack) * sizeof(float));
+      const Scratch phases(2 * line_of_phase() * sizeof(float));
       for (size_t i = first; i < first + count; ++i) {
         const float* const weights = w + i % channels_ * taps_;
         float *const plane_x = x + i * plane(&Axis::in), *const plane_y = y + i * plane(&Axis::out);
@@ -140,7 +131,7 @@ class DepthwisePlanes : public ConvolutionKernel {
           make_y(framed.floats(), weights, plane_y);
         } else {
           frame_y(plane_y, framed.floats());
-          make_x(framed.floats(), weights, phase.floats(), plane_x);
+          make_x(framed.floats(), weights, phases.floats(), plane_x);
         }
       }
     });
@@ -155,6 +146,7 @@ class DepthwisePlanes : public ConvolutionKernel {
   size_t phase_floats() const { return frames_[2].of_phase + kSlack; }
   size_t line_of_x() const { return frames_[2].stride * phase_floats(); }
   size_t lines_of_x(size_t d) const { return frames_[d].stride * frames_[d].of_phase; }
+  size_t line_of_phase() const { return axes_[2].in + kSlack; }
   // Framed y: [reach and places, reach and places, reach and places].
   size_t lines_of_y(size_t d) const { return frames_[d].reach + frames_[d].of_phase; }
   size_t frame_floats() const {
@@ -199,14 +191,19 @@ class DepthwisePlanes : public ConvolutionKernel {
 
   void frame_x(const float* x, float* framed) const {
     const Frame& last = frames_[2];
+    const float* const end = x + plane(&Axis::in);
     for (size_t i0 = 0; i0 < axes_[0].in; ++i0)
       for (size_t i1 = 0; i1 < axes_[1].in; ++i1, x += axes_[2].in) {
         float* const line =
             framed + ((i0 + frames_[0].padding) * lines_of_x(1) + i1 + frames_[1].padding) * line_of_x();
-        for (size_t r = 0; r < last.stride; ++r) {
-          const auto [first, place, count] = last.phase(r, axes_[2].in);
-          copy_apart(x + first, last.stride, count, line + r * phase_floats() + place);
-        }
+        const auto there = [&](size_t first) {
+          return line + (first + last.padding) % last.stride * phase_floats() +
+                 (first + last.padding) / last.stride;
+        };
+        if (last.stride == 1)
+          std::memcpy(there(0), x, axes_[2].in * sizeof(float));
+        else
+          split_pairs(x, axes_[2].in, static_cast<size_t>(end - x), there(0), there(1));
       }
   }
 
@@ -232,26 +229,26 @@ class DepthwisePlanes : public ConvolutionKernel {
                     static_cast<size_t>(end - y));
   }
 
-  // phase: for one of a line.
-  void make_x(const float* framed, const float* w, float* phase, float* x) const {
-    const bool is_dense = frames_[2].stride == 1;
+  // phases: for those of a line.
+  void make_x(const float* framed, const float* w, float* phases, float* x) const {
+    const Frame &outer = frames_[0], &middle = frames_[1], &last = frames_[2];
+    const size_t in = axes_[2].in;
     const float* const end = x + plane(&Axis::in);
     for (size_t i0 = 0; i0 < axes_[0].in; ++i0)
-      for (size_t i1 = 0; i1 < axes_[1].in; ++i1, x += axes_[2].in) {
-        const size_t u0 = i0 + frames_[0].padding, u1 = i1 + frames_[1].padding;
+      for (size_t i1 = 0; i1 < axes_[1].in; ++i1, x += in) {
+        const size_t u0 = i0 + outer.padding, u1 = i1 + middle.padding, room = static_cast<size_t>(end - x);
         const float* const line =
-            framed + (u0 / frames_[0].stride * lines_of_y(1) + u1 / frames_[1].stride) * line_of_y_;
-        for (size_t r = 0; r < frames_[2].stride; ++r) {
-          const auto [first, place, count] = frames_[2].phase(r, axes_[2].in);
-          const std::vector<Tap>& taps =
-              taps_of_phase_[number_of_phase(u0 % frames_[0].stride, u1 % frames_[1].stride, r)];
-          if (is_dense) {
-            sum_of_taps(line + place, taps, w, count, x, static_cast<size_t>(end - x));
-            continue;
-          }
-          sum_of_taps(line + place, taps, w, count, phase, count + kSlack);
-          spread_apart(phase, count, frames_[2].stride, x + first);
+            framed + (u0 / outer.stride * lines_of_y(1) + u1 / middle.stride) * line_of_y_;
+        // Of the phase that begins with this place of x.
+        for (size_t first = 0; first < std::min(last.stride, in); ++first) {
+          const size_t u2 = first + last.padding, count = (in - first - 1) / last.stride + 1;
+          float* const phase = last.stride == 1 ? x : phases + first * line_of_phase();
+          sum_of_taps(
+              line + u2 / last.stride,
+              taps_of_phase_[number_of_phase(u0 % outer.stride, u1 % middle.stride, u2 % last.stride)], w,
+              count, phase, last.stride == 1 ? room : line_of_phase());
         }
+        if (last.stride == 2) join_pairs(phases, phases + line_of_phase(), in, room, x);
       }
   }
 
@@ -291,9 +288,11 @@ class DepthwisePlanes : public ConvolutionKernel {
 }  // namespace
 
 bool is_depthwise_by_planes(const Convolution& c) {
-  // With shorter lines most of a register is empty.
-  constexpr int64_t kMinLine = 8;
-  return has_lanes8() && c.channels_first && c.w[1] == 1 && c.w[0] == c.groups && c.y.back() >= kMinLine;
+  // With shorter lines most of a register is empty. With larger strides the lines are taken apart and put
+  // together number by number, and oneDNN is faster with another order of the channels (measured).
+  constexpr int64_t kMinLine = 4, kMaxStride = 2;
+  return has_lanes8() && c.channels_first && c.w[1] == 1 && c.w[0] == c.groups && c.y.back() >= kMinLine &&
+         c.stride.back() <= kMaxStride;
 }
 
 std::unique_ptr<ConvolutionKernel> make_depthwise_planes(const Convolution& c) {

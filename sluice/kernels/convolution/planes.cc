@@ -218,16 +218,19 @@ class Planes : public ConvolutionKernel {
         });
   }
 
+  // By taps that see the same lines of x, which stay in the cache meanwhile.
   void gather(const Lines& some, const float* x, float* columns) const {
-    const size_t step = pixels_of(some);
+    const size_t step = pixels_of(some), part = some.lines * line_, at_once = axes_[2].kernel;
     if (padded_rows_ != rows_) fill_zeros(columns + rows_ * step, (padded_rows_ - rows_) * step);
-    parallel_pieces(rows_ * some.images, std::max(size_t{1}, kFloatsOfPart / (some.lines * line_)),
+    parallel_pieces(rows_ / at_once * some.images, std::max(size_t{1}, kFloatsOfPart / (part * at_once)),
                     [&](size_t first, size_t count) {
                       for (size_t i = first; i < first + count; ++i) {
-                        const size_t row = i / some.images, image = i % some.images;
-                        float* const to = columns + row * step + image * some.lines * line_;
-                        gather_plane(some, x + plane_at(some.image + image, row / taps_), row % taps_, to);
-                        if (step != pixels(some)) fill_zeros(to + pixels(some), step - pixels(some));
+                        const size_t row = i / some.images * at_once, image = i % some.images;
+                        gather_rows(some, x + plane_at(some.image + image, row / taps_),
+                                    row % taps_ / at_once, columns + row * step + image * part, step);
+                        if (step == pixels(some)) continue;
+                        for (size_t k = 0; k < at_once; ++k)
+                          fill_zeros(columns + (row + k) * step + pixels(some), step - pixels(some));
                       }
                     });
   }
@@ -236,25 +239,31 @@ class Planes : public ConvolutionKernel {
     return (image * groups_ * pieces_ * channels_ + channel) * plane_of_x();
   }
 
-  // What one tap sees on these lines; zeros where it is outside of the image.
-  void gather_plane(const Lines& some, const float* plane, size_t tap, float* to) const {
-    const size_t k2 = tap % axes_[2].kernel, k1 = tap / axes_[2].kernel % axes_[1].kernel,
-                 k0 = tap / axes_[2].kernel / axes_[1].kernel;
+  // What the taps of a line of the window see on these lines, to rows that are `row` floats apart; zeros
+  // where it is outside of the image.
+  void gather_rows(const Lines& some, const float* plane, size_t taps, float* to, size_t row) const {
+    const size_t k0 = taps / axes_[1].kernel, k1 = taps % axes_[1].kernel;
     const Axis& last = axes_[2];
-    const auto [begin, end] = seen_[2][k2];
-    const auto step = static_cast<size_t>(last.stride);
     for (size_t o0 = some.line; o0 < some.line + some.lines; ++o0)
       for (size_t o1 = 0; o1 < axes_[1].out; ++o1, to += last.out) {
         const size_t i0 = axes_[0].place(o0, k0), i1 = axes_[1].place(o1, k1);
-        if (i0 >= axes_[0].in || i1 >= axes_[1].in || begin == end) {
-          fill_zeros(to, last.out);
-          continue;
-        }
-        const float* const from = plane + (i0 * axes_[1].in + i1) * last.in + last.place(begin, k2);
-        fill_zeros(to, begin);
-        copy_apart(from, step, end - begin, to + begin);
-        fill_zeros(to + end, last.out - end);
+        const bool is_outside = i0 >= axes_[0].in || i1 >= axes_[1].in;
+        const float* const line = is_outside ? nullptr : plane + (i0 * axes_[1].in + i1) * last.in;
+        for (size_t k2 = 0; k2 < last.kernel; ++k2) gather_line(line, k2, to + k2 * row);
       }
+  }
+
+  void gather_line(const float* line, size_t k2, float* to) const {
+    const Axis& last = axes_[2];
+    const auto [begin, end] = seen_[2][k2];
+    if (line == nullptr || begin == end) return fill_zeros(to, last.out);
+    const float* const from = line + last.place(begin, k2);
+    fill_zeros(to, begin);
+    if (last.stride == 1)
+      std::memcpy(to + begin, from, (end - begin) * sizeof(float));
+    else
+      copy_apart(from, static_cast<size_t>(last.stride), end - begin, to + begin);
+    fill_zeros(to + end, last.out - end);
   }
 
   // A line of x along all axes but the first: whether these lines of y are the first to see it, or none is.
