@@ -93,7 +93,8 @@ bool has_long_lines(const Convolution& c) {
   const auto all = [](auto from, auto end, int64_t n) {
     return std::all_of(from, end, [n](int64_t i) { return i == n; });
   };
-  // Then a plane of x is a line of the matrix.
+  // Then a plane of x is a line of the matrix. Else, measured: lines of 6 floats beside 24 channels take
+  // twice as long as columns do, of 8 beside 21 half as long.
   const bool sees_itself = all(c.w.begin() + 2, c.w.end(), 1) && all(c.stride.begin(), c.stride.end(), 1) &&
                            all(c.padding.begin(), c.padding.end(), 0);
   return 3 * (sees_itself ? elements(c.y) / c.y[0] / c.y[1] : c.y.back()) >= c.w[1];

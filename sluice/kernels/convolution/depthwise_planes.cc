@@ -13,6 +13,7 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/convolution/axes.h"
+#include "sluice/kernels/convolution/depthwise.h"
 #include "sluice/kernels/convolution/few_pixels.h"
 #include "sluice/kernels/convolution/lines.h"
 #include "sluice/kernels/lanes.h"
@@ -291,8 +292,9 @@ bool is_depthwise_by_planes(const Convolution& c) {
   // With shorter lines most of a register is empty. With larger strides the lines are taken apart and put
   // together number by number, and oneDNN is faster with another order of the channels (measured).
   constexpr int64_t kMinLine = 4, kMaxStride = 2;
-  return has_lanes8() && c.channels_first && c.w[1] == 1 && c.w[0] == c.groups && c.y.back() >= kMinLine &&
-         c.stride.back() <= kMaxStride;
+  // The weights' gradient is divided by channels.
+  return has_lanes8() && c.channels_first && is_depthwise(c) && c.groups >= threads_of_a_call() &&
+         c.y.back() >= kMinLine && c.stride.back() <= kMaxStride;
 }
 
 std::unique_ptr<ConvolutionKernel> make_depthwise_planes(const Convolution& c) {
