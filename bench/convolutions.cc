@@ -1,19 +1,24 @@
 // Convolutions of random shapes and their gradients, on the device beside LibTorch eager on the same cores.
 //
 //   bench_convolutions [shapes [seed [rounds [seconds]]]]
+//   bench_convolutions - [rounds [seconds]]
 //
 // Prints JSON: how the ratios of eager's time and the device's are distributed, and a list of shapes, those
 // on which the device does worst first, with both medians in milliseconds, their ratio, and how long the
 // first run took. Some shapes of published models stand before the random ones; none is begun after
-// `seconds`.
+// `seconds`. With `-` the shapes are those of the lines of stdin, written as they are printed.
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/against_eager.h"
@@ -43,10 +48,37 @@ struct Shape {
     dims.resize(x.size(), kernel);
     return dims;
   }
+  // What text() wrote.
+  static Shape of(std::string text) {
+    Shape s{};
+    constexpr std::string_view kTransposed = "transposed ";
+    s.transposed = text.starts_with(kTransposed);
+    if (s.transposed) text.erase(0, kTransposed.size());
+    std::istringstream in(text);
+    const auto number = [&] {
+      while (in && (std::isdigit(in.peek()) == 0)) in.get();
+      int64_t n = -1;
+      in >> n;
+      return n;
+    };
+    do {
+      s.x.push_back(number());
+    } while (in.peek() == 'x');
+    for (int64_t* n : {&s.out, &s.kernel, &s.stride, &s.padding, &s.dilation, &s.groups}) *n = number();
+    TORCH_CHECK(s.x.size() > 2 && s.groups > 0, "expected a shape as this program prints them, found '", text,
+                "'");
+    return s;
+  }
   // Of the result along one dimension.
   int64_t out_size(int64_t in) const {
     const int64_t reach = dilation * (kernel - 1) + 1;
     return transposed ? (in - 1) * stride - 2 * padding + reach : (in + 2 * padding - reach) / stride + 1;
+  }
+  // Numbers in the result.
+  double results() const {
+    return std::accumulate(
+        x.begin() + 2, x.end(), static_cast<double>(x[0] * out),
+        [&](double count, int64_t in) { return count * static_cast<double>(out_size(in)); });
   }
   // Multiplications of the forward pass.
   double work() const {
@@ -86,7 +118,7 @@ T pick(std::mt19937& random, const std::vector<T>& from) {
   return from[random() % from.size()];
 }
 
-// Of a size that eager does in some milliseconds.
+// Of a size that eager does in some milliseconds, or in a few hundred where the result is large.
 Shape random_shape(std::mt19937& random) {
   while (true) {
     Shape s{};
@@ -104,7 +136,8 @@ Shape random_shape(std::mt19937& random) {
     s.transposed = random() % 2 == 0;
     s.padding = static_cast<int64_t>(random() % static_cast<unsigned>(s.kernel));
     const bool fits = std::all_of(s.x.begin() + 2, s.x.end(), [&](int64_t in) { return s.out_size(in) > 0; });
-    if (channels % s.groups == 0 && s.out % s.groups == 0 && fits && s.work() > 2e6 && s.work() < 3e8)
+    if (channels % s.groups == 0 && s.out % s.groups == 0 && fits && s.work() > 2e6 && s.work() < 3e8 &&
+        s.results() < 1e8)
       return s;
   }
 }
@@ -124,20 +157,34 @@ nlohmann::json distribution(const std::vector<nlohmann::json>& found) {
           {"below_1", below(1)},    {"slower_than_1.5_eager", below(1 / 1.5)}};
 }
 
-int run(int argc, char** argv) {
-  const auto argument = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
-  std::mt19937 random(static_cast<unsigned>(argument(2, 1)));
+std::vector<Shape> shapes_of_stdin() {
+  std::vector<Shape> shapes;
+  for (std::string line; std::getline(std::cin, line);) shapes.push_back(Shape::of(line));
+  return shapes;
+}
+
+std::vector<Shape> random_shapes(int count, int seed) {
+  std::mt19937 random(static_cast<unsigned>(seed));
   std::vector<Shape> shapes = kPublished;
-  for (int i = argument(1, 40); i > 0; --i) shapes.push_back(random_shape(random));
+  for (; count > 0; --count) shapes.push_back(random_shape(random));
+  return shapes;
+}
+
+int run(int argc, char** argv) {
+  const bool reads = argc > 1 && argv[1] == std::string_view("-");
+  const auto argument = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
+  const std::vector<Shape> shapes =
+      reads ? shapes_of_stdin() : random_shapes(argument(1, 40), argument(2, 1));
+  const int rounds = argument(reads ? 2 : 3, 5), seconds = argument(reads ? 3 : 4, 86'400);
   torch::set_num_threads(kThreads);
   init();
   std::vector<nlohmann::json> found;
   const base::Stopwatch watch;
   for (const Shape& shape : shapes) {
-    if (argc > 4 && watch.seconds() > argument(4, 0)) break;
-    nlohmann::json times =
-        compare(convolution(shape), {.count = argument(3, 5), .together = 1, .seconds = 10});
+    if (watch.seconds() > seconds) break;
+    nlohmann::json times = compare(convolution(shape), {.count = rounds, .together = 4, .seconds = 10});
     times["shape"] = shape.text();
+    std::cerr << "#" << times.dump() << std::endl;
     found.push_back(std::move(times));
   }
   std::sort(found.begin(), found.end(),

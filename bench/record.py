@@ -1,9 +1,9 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
-Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_collectives, bench_gs_read,
-webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that measures the same beside
-the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu
-0.0.30".
+Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
+bench_gs_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
+measures the same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e"
+--about "One chip, libtpu 0.0.30".
 """
 
 import argparse
@@ -57,6 +57,15 @@ def of_operations(found):
     return [row("operations", f"{operation}, {shape}", "ms", short(times["device_ms"]), {"eager": short(times["eager_ms"])},
                 round(times["eager_by_device"], 2))
             for operation, shapes in found.items() for shape, times in shapes.items()]
+
+
+def of_convolutions(found):
+    spread = found["distribution"]
+    ratios = ", ".join(f"{short(spread[name])} ({name})" for name in ("least", "5%", "25%", "median"))
+    worst = found["convolutions"][0]
+    return [row("random_convolutions", f"{spread['shapes']} shapes", "ms", None, {"eager": None}, ratios,
+                note=f"{spread['slower_than_1.5_eager']} slower than 1.5 × eager; least: {worst['shape']}, "
+                f"{short(worst['device_ms'])} beside {short(worst['eager_ms'])} ms")]
 
 
 def of_collectives(found):
@@ -115,8 +124,8 @@ def rows_of(found):
         if found["dry"]:
             sys.exit("record.py: this is a dry run of bench/gpu.sh, whose figures mean nothing")
         return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
-    for name, rows in (("xla", of_step), ("sluice_gb_s", of_bucket), ("local", of_collectives), ("two ÷ one", of_cores),
-                       ("peers_mode", of_peers),
+    for name, rows in (("xla", of_step), ("distribution", of_convolutions), ("sluice_gb_s", of_bucket),
+                       ("local", of_collectives), ("two ÷ one", of_cores), ("peers_mode", of_peers),
                        ("samples_per_cpu_second", of_read)):
         if name in found:
             return rows(found)

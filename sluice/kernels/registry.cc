@@ -38,6 +38,7 @@ constexpr Attribute kStride = Attribute::list("stride", 1, kMaxExtent),
                     kKind =
                         Attribute::number("kind", 0, static_cast<int64_t>(ConvolutionCall::Kind::kBackward)),
                     kGroups = Attribute::number("groups", 1, kMaxExtent),
+                    kChannelsFirst = Attribute::flag("channels_first"),
                     kTransposedA = Attribute::flag("transposed_a"),
                     kTransposedB = Attribute::flag("transposed_b"), kLogarithm = Attribute::flag("logarithm"),
                     kCausal = Attribute::flag("causal"), kScale = Attribute::real("scale"),
@@ -47,7 +48,9 @@ constexpr Attribute kStride = Attribute::list("stride", 1, kMaxExtent),
                     kProduct = Attribute::number("product", 0, kMax);
 
 constexpr Row kRows[] = {
-    {ConvolutionCall::kTarget, call_convolution, {kKind, kStride, kPadding, kDilation, kGroups}},
+    {ConvolutionCall::kTarget,
+     call_convolution,
+     {kKind, kStride, kPadding, kDilation, kGroups, kChannelsFirst}},
     {ProductCall::kTarget,
      call_gemm,
      {kTransposedA, kTransposedB, Attribute::optional_flag("rectified"), Attribute::optional_flag("gated")}},
@@ -56,6 +59,7 @@ constexpr Row kRows[] = {
     {stablehlo::kMomentsTarget, call_moments},
     {stablehlo::kChannelSumsTarget, call_channel_sums},
     {stablehlo::kSumOfRowsTarget, call_sum_of_rows},
+    {stablehlo::kSumOfPlanesTarget, call_sum_of_planes},
     {stablehlo::kNormalizeTarget, call_normalize},
     {stablehlo::kNormalizationGradientTarget, call_normalization_gradient},
     {stablehlo::kMaxPoolingTarget, call_max_pooling, {kWindow, kStride, kPadding, kDilation}},

@@ -13,7 +13,7 @@ namespace sluice::kernels {
 struct Row {
   std::string_view target;  // in the program's text
   base::Status (*handler)(const Call& call);
-  std::array<Attribute, 5> attributes = {};  // those without a name are not there
+  std::array<Attribute, 6> attributes = {};  // those without a name are not there
 };
 
 std::span<const Row> registry();

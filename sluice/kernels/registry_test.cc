@@ -53,7 +53,8 @@ TestCall convolution(int64_t kind, std::initializer_list<Dims> operands,
            {"stride", Dims{2, 2}},
            {"padding", Dims{1, 1}},
            {"dilation", Dims{1, 1}},
-           {"groups", int64_t{1}}}};
+           {"groups", int64_t{1}},
+           {"channels_first", int64_t{0}}}};
 }
 
 TestCall product(std::initializer_list<Dims> operands, const Dims& result) {
@@ -120,6 +121,9 @@ std::vector<Example> examples() {
        {"sluice_channel_sums", tensors({activation, activation, channels, channels, channels, channels}),
         tensors({channels, channels})}},
       {"sum_of_rows", {"sluice_sum_of_rows", tensors({{6, 3, 4}}), tensors({{3, 4}})}, {"operand 0 dim 0"}},
+      {"sum_of_planes",
+       {"sluice_sum_of_planes", tensors({activation}), tensors({channels})},
+       {"operand 0 dim 0", "operand 0 dim 2", "operand 0 rank"}},
       {"normalize",
        {"sluice_normalize", tensors({activation, channels, channels, channels, channels}),
         tensors({activation})}},

@@ -33,6 +33,12 @@ bool all_f32(const Values& values) {
 }
 bool all_f32(std::initializer_list<Value> values) { return all_f32(Values(values)); }
 
+bool is_sum(const Operation& op) {
+  if (!op.is("stablehlo.reduce") || op.results.size() != 1) return false;
+  const auto& body = op.bodies[0].operations;
+  return body.size() == 1 && body[0]->is("stablehlo.add");
+}
+
 Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
                     const std::vector<Type>& results, const CallAttributes& attributes, size_t in_place) {
   return call(b, target, operands, results, attributes, rows_layout, in_place);

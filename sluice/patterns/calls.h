@@ -28,6 +28,8 @@ bool all_f32(std::initializer_list<Value> values);
 bool all_f32(const Values& values);
 // Passing over such an input costs the compiler's code no more than a call.
 inline bool is_small(Value x) { return x.type().numel() < (1 << 14); }
+// Whether it is a sum over some dimensions.
+bool is_sum(const Operation& op);
 
 // A call on tensors that are row-major. in_place: how many results take the memory of the first operands.
 Values call_on_rows(Builder& b, std::string_view target, const Values& operands,

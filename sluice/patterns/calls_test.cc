@@ -1,13 +1,16 @@
 // What single rows become for a target with kernels.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "sluice/base/error.h"
-#include "sluice/patterns/testing/library.h"
+#include "sluice/patterns/testing/rows.h"
 
 namespace sluice::patterns {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct ConvolutionCall : TestCall {
   explicit ConvolutionCall(DType dtype) : TestCall("aten::convolution_overrideable") {
@@ -22,13 +25,65 @@ TEST(Calls, AConvolutionIsCalledWhereThereIsAKernel) {
   const TestLibrary all(true), none(false);
   const std::string text = text_of(call, all);
   EXPECT_THAT(text, HasSubstr("call_target_name = \"sluice_convolution\""));
-  EXPECT_THAT(text, HasSubstr("operand_layouts = [dense<[1, 3, 2, 0]> : tensor<4xindex>, "
-                              "dense<[3, 2, 1, 0]> : tensor<4xindex>]"));
   EXPECT_EQ(all.convolution.x, (Dims{2, 8, 9, 9}));
   EXPECT_EQ(all.convolution.y, (Dims{2, 16, 5, 5}));
   EXPECT_EQ(all.convolution.groups, 2);
   EXPECT_THAT(text_of(again, none), HasSubstr("stablehlo.convolution"));
   EXPECT_THAT(text_of(rough, all), HasSubstr("stablehlo.convolution"));
+}
+
+constexpr std::string_view kFirst = "channels_first = 1", kLast = "channels_first = 0";
+
+TEST(Calls, AConvolutionWhoseActivationsNoOtherLayerSeesTakesThemAsTheyCome) {
+  Rows r;
+  const Values p = r.parameters({{2, 8, 9, 9}, {16, 8, 3, 3}, {2, 16, 9, 9}});
+  const Value y = r.convolution(r.relu(p[0]), p[1]);
+  const std::string text = r.finish({r.relu(r.add(y, p[2])), r.b.reduce_sum(p[2], {0, 2, 3})});
+  EXPECT_THAT(text, HasSubstr(kFirst));
+  EXPECT_THAT(text, Not(HasSubstr(kLast)));
+  EXPECT_THAT(text, HasSubstr("operand_layouts = [dense<[3, 2, 1, 0]> : tensor<4xindex>, "
+                              "dense<[3, 2, 1, 0]> : tensor<4xindex>]"));
+}
+
+TEST(Calls, ABiasGradientIsASumOfPlanesWhereTheseLieTogether) {
+  const auto text = [](const Dims& over, bool normalized) {
+    Rows r;
+    const Values p = r.parameters({{8, 8, 32, 32}, {16, 8, 3, 3}});
+    const Value y = r.convolution(p[0], p[1]);
+    return r.finish({normalized ? r.normalize(y)[0] : y, r.b.reduce_sum(r.relu(y), over)});
+  };
+  EXPECT_THAT(text({0, 2, 3}, false), HasSubstr("sluice_sum_of_planes"));
+  EXPECT_THAT(text({0, 2}, false), Not(HasSubstr("sluice_sum_of_planes")));
+  EXPECT_THAT(text({0, 2, 3}, true), Not(HasSubstr("sluice_sum_of_planes")));
+}
+
+TEST(Calls, LayersThatFollowEachOtherHaveTheChannelsLast) {
+  const auto two_convolutions = [](Rows& r) {
+    const Values p = r.parameters({{2, 8, 9, 9}, {8, 8, 3, 3}});
+    return r.convolution(r.relu(r.convolution(p[0], p[1])), p[1]);
+  };
+  const auto normalized = [](Rows& r) {
+    const Values p = r.parameters({{2, 8, 9, 9}, {8, 8, 3, 3}});
+    return r.normalize(r.convolution(p[0], p[1]))[0];
+  };
+  const auto pooled = [](Rows& r) {
+    const Values p = r.parameters({{2, 8, 9, 9}, {8, 8, 3, 3}});
+    return r.max_pooling(r.convolution(p[0], p[1]));
+  };
+  // A matrix of positions and channels, as a transformer takes it from an image.
+  const auto reordered = [](Rows& r) {
+    const Values p = r.parameters({{2, 8, 9, 9}, {8, 8, 3, 3}});
+    return r.b.transpose(r.convolution(p[0], p[1]), {0, 2, 3, 1});
+  };
+  for (const std::function<Value(Rows&)>& program :
+       std::initializer_list<std::function<Value(Rows&)>>{two_convolutions, normalized, pooled, reordered}) {
+    Rows r;
+    const std::string text = r.finish({program(r)});
+    EXPECT_THAT(text, HasSubstr(kLast));
+    EXPECT_THAT(text, Not(HasSubstr(kFirst)));
+    EXPECT_THAT(text, HasSubstr("operand_layouts = [dense<[1, 3, 2, 0]> : tensor<4xindex>, "
+                                "dense<[3, 2, 1, 0]> : tensor<4xindex>]"));
+  }
 }
 
 TEST(Calls, AProductTakesATransposedOperandAsItLies) {

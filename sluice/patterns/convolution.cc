@@ -1,10 +1,16 @@
 // Matches the composites of convolutions for which the target has a kernel; both gradients of one at once
 // where they are wanted and there is a kernel, else each of them alone.
-// Makes "sluice_convolution" (stablehlo/kernel_library.h). With both gradients in one call nothing reads the
-// weights after their gradient is there, so that an update of theirs needs no copy.
+// Activations lie with the channels last, so that layers that follow each other agree; those of a convolution
+// whose activations no other layer sees stay as LibTorch has them, which saves changing their order.
+// Makes "sluice_convolution" (stablehlo/kernel_library.h) and, of sums of such an activation over all but its
+// channels, as a bias' gradient is one, "sluice_sum_of_planes": XLA's code for a CPU adds one number after
+// the other. With both gradients in one call nothing reads the weights after their gradient is there, so that
+// an update of theirs needs no copy.
+#include <algorithm>
 #include <utility>
 
 #include "sluice/patterns/calls.h"
+#include "sluice/patterns/lone_convolutions.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"
 
@@ -15,7 +21,7 @@ namespace composites = stablehlo::composites;
 using stablehlo::ConvolutionCall;
 using Kind = ConvolutionCall::Kind;
 
-ConvolutionCall call_of(const Operation& op, Kind kind, Value x, Value w, Value y) {
+ConvolutionCall call_of(const Operation& op, Kind kind, Value x, Value w, Value y, bool is_lone) {
   return {kind,
           x.dims(),
           w.dims(),
@@ -23,14 +29,16 @@ ConvolutionCall call_of(const Operation& op, Kind kind, Value x, Value w, Value 
           op.ints("stride"),
           op.ints("padding"),
           op.ints("dilation"),
-          op.number("groups")};
+          op.number("groups"),
+          is_lone};
 }
 
 Values call(Rewriter& r, const KernelLibrary& kernels, const ConvolutionCall& call, const Operation& op) {
   if (!all_f32(op.operands) || !all_f32(op.results) || !kernels.has(call)) return {};
   const int64_t rank = op.operands[0].rank();
-  // What is not a weight is an activation, with its channels last.
-  const Dims activation = channels_last_layout(rank), weight = rows_layout(rank);
+  // What is not a weight is an activation.
+  const Dims weight = rows_layout(rank),
+             activation = call.channels_first ? weight : channels_last_layout(rank);
   std::vector<Dims> layouts;
   switch (call.kind) {
     case Kind::kForward:
@@ -51,27 +59,41 @@ Values call(Rewriter& r, const KernelLibrary& kernels, const ConvolutionCall& ca
                           {"stride", call.stride},
                           {"padding", call.padding},
                           {"dilation", call.dilation},
-                          {"groups", call.groups}},
+                          {"groups", call.groups},
+                          {"channels_first", static_cast<int64_t>(call.channels_first)}},
                          layouts);
+}
+
+bool is_sum_of_planes(const Operation& op) {
+  if (!is_sum(op) || !all_f32(op.operands) || is_small(op.operands[0])) return false;
+  Dims dims = op.attributes.list("dimensions");
+  std::sort(dims.begin(), dims.end());
+  Dims all_but_channels;
+  for (int64_t d = 0; d < op.operands[0].rank(); ++d)
+    if (d != 1) all_but_channels.push_back(d);
+  return dims == all_but_channels;
 }
 
 }  // namespace
 
 void convolution(Rewriter& r, const KernelLibrary& kernels) {
+  const LoneConvolutions lone(r);
   r.each([&](const Operation& op) -> Values {
+    if (lone.has(op) && is_sum_of_planes(op))
+      return call_on_rows(r.b, stablehlo::kSumOfPlanesTarget, {op.operands[0]}, {op.results[0].type()});
     if (!op.is_composite(composites::kConvolutionGradients)) return {};
     const Values& in = op.operands;
-    return call(r, kernels, call_of(op, Kind::kBackward, in[0], in[1], in[2]), op);
+    return call(r, kernels, call_of(op, Kind::kBackward, in[0], in[1], in[2], lone.has(op)), op);
   });
   r.open(composites::kConvolutionGradients);
   r.each([&](const Operation& op) -> Values {
     const Values &in = op.operands, &out = op.results;
     if (op.is_composite(composites::kConvolution))
-      return call(r, kernels, call_of(op, Kind::kForward, in[0], in[1], out[0]), op);
+      return call(r, kernels, call_of(op, Kind::kForward, in[0], in[1], out[0], lone.has(op)), op);
     if (op.is_composite(composites::kConvolutionOfX))
-      return call(r, kernels, call_of(op, Kind::kData, out[0], in[1], in[0]), op);
+      return call(r, kernels, call_of(op, Kind::kData, out[0], in[1], in[0], lone.has(op)), op);
     if (op.is_composite(composites::kConvolutionOfW))
-      return call(r, kernels, call_of(op, Kind::kWeights, in[0], out[0], in[1]), op);
+      return call(r, kernels, call_of(op, Kind::kWeights, in[0], out[0], in[1], lone.has(op)), op);
     return {};
   });
 }

@@ -11,12 +11,6 @@ namespace {
 
 constexpr int64_t kMinRows = 16;
 
-bool is_sum(const Operation& op) {
-  if (!op.is("stablehlo.reduce") || op.results.size() != 1) return false;
-  const auto& body = op.bodies[0].operations;
-  return body.size() == 1 && body[0]->is("stablehlo.add");
-}
-
 }  // namespace
 
 void sum_of_rows(Rewriter& r, const KernelLibrary&) {

@@ -12,8 +12,8 @@
 namespace sluice::stablehlo {
 
 // "sluice_convolution": y[o] = sum x[o * stride + k * dilation - padding] w[k], or a gradient of it.
-// Activations lie in memory with the channels last, weights as their dims say.
-// Attributes: kind, stride, padding, dilation, groups.
+// Activations lie in memory with the channels last or, with channels_first, as their dims say; weights as
+// theirs say. Attributes: kind, stride, padding, dilation, groups, channels_first (0 or 1).
 struct ConvolutionCall {
   static constexpr std::string_view kTarget = "sluice_convolution";
   // Operands → results: (x, w) → y, (y's gradient, w) → x's, (x, y's gradient) → w's; or both gradients at
@@ -26,6 +26,7 @@ struct ConvolutionCall {
   Dims y;                          // [N, O, out…]
   Dims stride, padding, dilation;  // one entry a spatial dimension; padding in front
   int64_t groups = 1;
+  bool channels_first = false;
 };
 
 // "sluice_product": c [batch, m, n] = a [batch, m, k] b [batch, k, n]. Without a batch there are two
@@ -66,6 +67,9 @@ inline constexpr std::string_view kNormalizationGradientTarget = "sluice_normali
 
 // "sluice_sum_of_rows": x [rows…, columns…] → its sums over the rows [columns…]. Row-major.
 inline constexpr std::string_view kSumOfRowsTarget = "sluice_sum_of_rows";
+
+// "sluice_sum_of_planes": x [N, C, …] → the sum of each channel [C]. Row-major.
+inline constexpr std::string_view kSumOfPlanesTarget = "sluice_sum_of_planes";
 
 // "sluice_softmax": x [rows…, columns] → its softmax along the last dimension, in its memory.
 // "sluice_softmax_gradient": y's gradient, y → x's gradient, in the memory of y's. Row-major. Attribute:

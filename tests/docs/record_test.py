@@ -33,6 +33,11 @@ def test_other_benches_become_rows():
     (row,) = record.rows_of({"peers_mode": "tar", "rounds": 3, "times_as_fast": {"litdata": 4.5}, "versions": {"litdata": "0.2"},
                              "samples_per_cpu_second": {"sluice": 900, "litdata": 200}})
     assert (row["bench"], row["peers"], row["ratio"]) == ("peers", {"litdata": 200}, 4.5)
+    (row,) = record.rows_of({"distribution": {"shapes": 9, "least": 0.71, "5%": 0.8, "25%": 1.1, "median": 1.5,
+                                              "slower_than_1.5_eager": 0},
+                             "convolutions": [{"shape": "8x3x64", "device_ms": 2.0, "eager_ms": 1.42}]})
+    assert (row["bench"], row["what"]) == ("random_convolutions", "9 shapes") and "0.71 (least)" in row["ratio"]
+    results.check("test", {**row, "date": "2026-01-01", "commit": "aaaaaaa"})
     decoded = record.rows_of([{"set": "PNG", "per_second": {"batches": 300, "webdataset": 20, "decode": 90, "general": 30},
                                "ratios": {"batches ÷ webdataset": 15, "decode ÷ general": 3}}])
     assert [(row["bench"], row["ratio"]) for row in decoded] == [("batches", 15), ("decode", 3)]

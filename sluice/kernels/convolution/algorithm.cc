@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 
+#include "sluice/kernels/convolution/depthwise_planes.h"
 #include "sluice/kernels/convolution/few_pixels.h"
 #include "sluice/kernels/convolution/pointwise.h"
 #include "sluice/kernels/convolution/winograd_tiles.h"
@@ -73,9 +76,33 @@ Algorithm choose_winograd(const Convolution& c, const WinogradShape& shape) {
   return Algorithm::kDirect;
 }
 
+int64_t elements(const stablehlo::Dims& dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Whether a matrix of what all taps see is smaller than the activations, of which every other algorithm would
+// have to change the order: with a stride as large as the window, and with few channels for many filters.
+bool is_of_few_columns(const Convolution& c) {
+  const int64_t seen = c.groups * c.w[1] * elements(c.y) / c.y[1];
+  return elements(c.w) / c.w[0] / c.w[1] * seen < elements(c.x) + elements(c.y);
+}
+
 }  // namespace
 
+bool has_long_lines(const Convolution& c) {
+  const auto all = [](auto from, auto end, int64_t n) {
+    return std::all_of(from, end, [n](int64_t i) { return i == n; });
+  };
+  // Then a plane of x is a line of the matrix. Else, measured: lines of 6 floats beside 24 channels take
+  // twice as long as columns do, of 8 beside 21 half as long.
+  const bool sees_itself = all(c.w.begin() + 2, c.w.end(), 1) && all(c.stride.begin(), c.stride.end(), 1) &&
+                           all(c.padding.begin(), c.padding.end(), 0);
+  return 3 * (sees_itself ? elements(c.y) / c.y[0] / c.y[1] : c.y.back()) >= c.w[1];
+}
+
 Algorithm choose_algorithm(const Convolution& c) {
+  if (is_depthwise_by_planes(c)) return Algorithm::kDepthwisePlanes;
+  if (c.channels_first && is_of_few_columns(c) && has_long_lines(c)) return Algorithm::kPlanes;
   // A window of one element: one GEMM of all pixels' channels with the weights, whatever the stride.
   if (is_pointwise(c) && find_gemm(pointwise_gemm(c)) != nullptr) return Algorithm::kPointwise;
   if (is_of_few_pixels(c) && find_gemm(few_pixels_gemm(c)) != nullptr) return Algorithm::kFewPixels;

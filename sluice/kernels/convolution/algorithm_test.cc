@@ -16,6 +16,7 @@ using Kind = ConvolutionCall::Kind;
 struct Shape {
   int64_t images, channels, filters, side, window;
   int64_t stride = 1, padding = 1, groups = 1;
+  bool channels_first = false;
 };
 
 Algorithm chosen(const Shape& s, Kind kind = Kind::kForward) {
@@ -28,7 +29,8 @@ Algorithm chosen(const Shape& s, Kind kind = Kind::kForward) {
                            .stride = {s.stride, s.stride},
                            .padding = {s.padding, s.padding},
                            .dilation = {1, 1},
-                           .groups = s.groups});
+                           .groups = s.groups,
+                           .channels_first = s.channels_first});
 }
 
 class ChooseAlgorithm : public ::testing::Test {
@@ -70,6 +72,22 @@ TEST_F(ChooseAlgorithm, WinogradNeedsTilesForItsWeights) {
   EXPECT_EQ(chosen({31, 512, 512, 4, 3}), Algorithm::kDirect) << "31 tiles for 32 times 8192 weights";
   EXPECT_EQ(chosen({128, 64, 64, 3, 3}), Algorithm::kDirect) << "images smaller than a tile";
   EXPECT_EQ(chosen({32, 64, 64, 32, 5, 1, 2}), Algorithm::kDirect) << "windows of 5×5";
+}
+
+TEST_F(ChooseAlgorithm, PlanesAreForFewColumns) {
+  EXPECT_EQ(chosen({8, 64, 128, 14, 1, 1, 0, 1, true}), Algorithm::kPlanes);
+  EXPECT_EQ(chosen({8, 64, 128, 14, 1, 1, 0, 2, true}), Algorithm::kPlanes);
+  EXPECT_EQ(chosen({8, 3, 48, 64, 3, 1, 1, 1, true}), Algorithm::kPlanes) << "27 rows for 51 planes";
+  EXPECT_EQ(chosen({8, 16, 16, 64, 4, 4, 0, 1, true}), Algorithm::kPlanes) << "windows that do not overlap";
+  EXPECT_EQ(chosen({32, 64, 64, 32, 3, 1, 1, 1, true}), Algorithm::kWinograd) << "576 rows for 128 planes";
+  EXPECT_EQ(chosen({8, 64, 128, 2, 1, 1, 0, 1, true}), Algorithm::kPointwise) << "planes of 4 pixels";
+}
+
+TEST_F(ChooseAlgorithm, DepthwiseByPlanesNeedsLinesAndTaps) {
+  EXPECT_EQ(chosen({8, 96, 96, 28, 5, 2, 2, 96, true}), Algorithm::kDepthwisePlanes);
+  EXPECT_EQ(chosen({8, 96, 96, 28, 5, 2, 2, 96}), Algorithm::kDirect) << "channels last";
+  EXPECT_NE(chosen({8, 96, 96, 3, 5, 1, 2, 96, true}), Algorithm::kDepthwisePlanes) << "lines of 3 pixels";
+  EXPECT_NE(chosen({8, 96, 96, 28, 3, 2, 1, 96, true}), Algorithm::kDepthwisePlanes) << "windows of 3×3";
 }
 
 }  // namespace

@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "sluice/kernels/convolution/algorithm.h"
+#include "sluice/kernels/convolution/channels_first.h"
 #include "sluice/kernels/convolution/columns.h"
 #include "sluice/kernels/convolution/convolution_kernel.h"
 #include "sluice/kernels/convolution/depthwise.h"
+#include "sluice/kernels/convolution/depthwise_planes.h"
 #include "sluice/kernels/convolution/direct.h"
 #include "sluice/kernels/convolution/few_pixels.h"
+#include "sluice/kernels/convolution/planes.h"
 #include "sluice/kernels/convolution/pointwise.h"
 #include "sluice/kernels/convolution/winograd.h"
 #include "sluice/kernels/convolution/winograd_tiles.h"
@@ -52,7 +55,8 @@ std::unique_ptr<ConvolutionKernel> make_winograd_kernel(const Convolution& c, bo
   return made ? std::make_unique<WinogradKernel>(c.kind, std::move(made)) : nullptr;
 }
 
-std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
+// With the channels last.
+std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
   switch (choose_algorithm(c)) {
     case Algorithm::kPointwise:
       return make_pointwise(c);
@@ -64,18 +68,37 @@ std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
       // Null where the library wants the weights in an order that they are not transformed to.
       if (auto kernel = make_winograd_kernel(c, /*narrow=*/false)) return kernel;
       break;
+    case Algorithm::kPlanes:
+    case Algorithm::kDepthwisePlanes:
     case Algorithm::kDirect:
       break;
   }
   // The library generates code for few shapes that are transposed, dilated or of uneven channels.
   if (auto kernel = make_direct(c)) return kernel;
-  return is_depthwise(c) ? make_depthwise(c) : make_columns(c);
+  return is_depthwise(c) ? make_depthwise(c) : nullptr;
+}
+
+std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
+  if (!c.channels_first) {
+    auto kernel = make_channels_last(c);
+    return kernel ? std::move(kernel) : make_columns(c);
+  }
+  const Algorithm algorithm = choose_algorithm(c);
+  if (algorithm == Algorithm::kDepthwisePlanes) return make_depthwise_planes(c);
+  if (algorithm == Algorithm::kPlanes)
+    if (auto kernel = make_planes(c)) return kernel;
+  Convolution last = c;
+  last.channels_first = false;
+  if (auto kernel = make_channels_last(last)) return make_channels_first(c, std::move(kernel));
+  if (has_long_lines(c))
+    if (auto kernel = make_planes(c)) return kernel;
+  return make_channels_first(c, make_columns(last));
 }
 
 // For any kind but kBackward.
 const ConvolutionKernel* find_kernel(const Convolution& c) {
   static auto& kernels = *new Prepared<ConvolutionKernel>;
-  std::vector<int64_t> key = {static_cast<int64_t>(c.kind), c.groups, threads_of_a_call()};
+  std::vector<int64_t> key = {static_cast<int64_t>(c.kind), c.groups, c.channels_first, threads_of_a_call()};
   for (const Dims* dims : {&c.x, &c.w, &c.y, &c.stride, &c.padding, &c.dilation})
     key.insert(key.end(), dims->begin(), dims->end());
   return kernels.find(key, [&] { return make_kernel(c); });
@@ -148,6 +171,7 @@ base::Status call_convolution(const Call& call) {
   SLUICE_TRY(c.stride, call.list("stride"));
   SLUICE_TRY(c.padding, call.list("padding"));
   SLUICE_TRY(c.dilation, call.list("dilation"));
+  SLUICE_TRY(c.channels_first, call.flag("channels_first"));
   c.kind = static_cast<Kind>(kind);
   const bool both = c.kind == Kind::kBackward;
   SLUICE_OK(call.takes({{both ? size_t{3} : size_t{2}, both ? size_t{2} : size_t{1}}}));

@@ -28,6 +28,17 @@ std::vector<float> noise(size_t count, unsigned seed) {
   return values;
 }
 
+// The channels of activations that lie last to where their dims say.
+template <typename T>
+std::vector<T> planes_of(const std::vector<T>& last, const Dims& dims) {
+  const size_t channels = static_cast<size_t>(dims[1]),
+               pixels = elements(dims) / channels / static_cast<size_t>(dims[0]);
+  std::vector<T> made(last.size());
+  for (size_t i = 0; i < last.size(); ++i)
+    made[(i / channels / pixels * channels + i % channels) * pixels + i / channels % pixels] = last[i];
+  return made;
+}
+
 // A plain convolution of two spatial dimensions from its definition: visit(x's index, w's, y's) for every
 // product that is part of it.
 template <typename Visit>
@@ -84,13 +95,23 @@ TEST_P(EveryConvolution, IsItsDefinition) {
     grad_w[k] += double{y[o]} * x[i];
   });
   const TestThreads threads;
-  std::vector<float> made_x(x.size(), NAN), made_w(w.size(), NAN), made_y(y.size(), NAN);
-  ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), y.data(), made_x.data(), made_w.data()}));
-  expect_near(made_x, grad_x, "x's gradient");
-  expect_near(made_w, grad_w, "w's gradient");
-  c.kind = Kind::kForward;
-  ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr}));
-  expect_near(made_y, y_made, "y");
+  for (c.channels_first = false;; c.channels_first = true) {
+    SCOPED_TRACE(c.channels_first ? "channels first" : "channels last");
+    std::vector<float> made_x(x.size(), NAN), made_w(w.size(), NAN), made_y(y.size(), NAN);
+    c.kind = Kind::kBackward;
+    ASSERT_TRUE(has_convolution(c));
+    ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), y.data(), made_x.data(), made_w.data()}));
+    expect_near(made_x, grad_x, "x's gradient");
+    expect_near(made_w, grad_w, "w's gradient");
+    c.kind = Kind::kForward;
+    ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr}));
+    expect_near(made_y, y_made, "y");
+    if (c.channels_first) break;
+    x = planes_of(x, c.x);
+    y = planes_of(y, c.y);
+    grad_x = planes_of(grad_x, c.x);
+    y_made = planes_of(y_made, c.y);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
@@ -126,7 +147,17 @@ INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
                                            call_of({1, 1, 70, 67}, {3, 1, 32, 31}, {16, 17}, {8, 9}, {1, 1}),
                                            call_of({3, 7, 12, 9}, {7, 1, 3, 4}, {2, 1}, {1, 2}, {1, 2}, 7),
                                            call_of({5, 2, 7, 5}, {3, 2, 6, 5}, {2, 1}, {0, 0}, {1, 1}),
-                                           call_of({1, 5, 90, 100}, {6, 5, 5, 5}, {1, 1}, {2, 2}, {1, 1})));
+                                           call_of({1, 5, 90, 100}, {6, 5, 5, 5}, {1, 1}, {2, 2}, {1, 1}),
+                                           // A window for each channel, with lines for a register.
+                                           call_of({2, 5, 12, 19}, {5, 1, 3, 4}, {2, 1}, {1, 2}, {1, 2}, 5),
+                                           call_of({3, 6, 9, 35}, {6, 1, 5, 3}, {3, 2}, {0, 2}, {2, 1}, 6),
+                                           call_of({1, 3, 20, 40}, {3, 1, 2, 7}, {3, 2}, {1, 5}, {1, 3}, 3),
+                                           call_of({2, 4, 11, 70}, {4, 1, 2, 1}, {3, 2}, {0, 0}, {1, 1}, 4),
+                                           // One image for two threads.
+                                           call_of({1, 32, 40, 30}, {48, 32, 5, 5}, {1, 1}, {2, 2}, {1, 1}),
+                                           call_of({1, 32, 60, 50}, {48, 32, 5, 5}, {2, 2}, {1, 2}, {1, 1}),
+                                           call_of({1, 16, 40, 40}, {16, 16, 3, 3}, {1, 1}, {3, 3}, {3, 3}),
+                                           call_of({1, 32, 62, 62}, {32, 32, 2, 2}, {3, 3}, {0, 0}, {1, 1})));
 
 TEST(Convolution, WhatHasNoKernelIsRefused) {
   ConvolutionCall c = call_of({2, 16, 8, 8}, {32, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1});

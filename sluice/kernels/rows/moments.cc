@@ -177,6 +177,20 @@ void join_moments(const Parts& all, const float* means, const float* squares, co
   }
 }
 
+// Several sums side by side, for registers; blocks of so many floats, so that small numbers are not lost.
+constexpr size_t kSideBySide = 64, kFloatsOfBlock = size_t{1} << 13;
+SLUICE_EACH_CPU
+float sum_of_block(const float* x, size_t count) {
+  std::array<float, kSideBySide> sums{};
+  size_t i = 0;
+  for (; i + kSideBySide <= count; i += kSideBySide)
+    for (size_t j = 0; j < kSideBySide; ++j) sums[j] += x[i + j];
+  for (size_t j = 0; i < count; ++i, ++j) sums[j] += x[i];
+  for (size_t half = kSideBySide / 2; half > 0; half /= 2)
+    for (size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+  return sums[0];
+}
+
 }  // namespace
 
 void moments(const Rows& size, const float* x, float* mean, float* variance) {
@@ -234,6 +248,25 @@ void sum_of_rows(const Rows& size, const float* x, float* sum) {
   });
 }
 
+void sum_of_planes(size_t images, size_t channels, size_t pixels, const float* x, float* sum) {
+  const size_t blocks = (pixels + kFloatsOfBlock - 1) / kFloatsOfBlock, count = images * channels * blocks;
+  const Scratch sums(count * sizeof(float));  // as x lies
+  parallel_pieces(count, std::max(size_t{1}, kFloatsOfBlock / pixels), [&](size_t begin, size_t some) {
+    for (size_t i = begin; i < begin + some; ++i) {
+      const size_t first = i % blocks * kFloatsOfBlock;
+      sums.floats()[i] =
+          sum_of_block(x + i / blocks * pixels + first, std::min(kFloatsOfBlock, pixels - first));
+    }
+  });
+  for (size_t c = 0; c < channels; ++c) {
+    double joined = 0;
+    for (size_t image = 0; image < images; ++image)
+      for (size_t block = 0; block < blocks; ++block)
+        joined += sums.floats()[(image * channels + c) * blocks + block];
+    sum[c] = static_cast<float>(joined);
+  }
+}
+
 base::Status call_moments(const Call& call) {
   SLUICE_OK(call.takes({{2, 3}, {5, 5}}));
   SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 2));
@@ -275,6 +308,14 @@ base::Status call_sum_of_rows(const Call& call) {
                        "], expected its last dims");
   const size_t channels = sum.elements();
   sum_of_rows({x.elements() / channels, channels}, x.data, sum.data);
+  return {};
+}
+
+base::Status call_sum_of_planes(const Call& call) {
+  SLUICE_OK(call.takes({{1, 1}}));
+  SLUICE_TRY(const Tensor x, call.filled_operand(0, "x", 2));
+  SLUICE_TRY(float* const sum, channels_result(call, 0, "sum", x));
+  sum_of_planes(x.dim(0), x.dim(1), x.elements() / x.dim(0) / x.dim(1), x.data, sum);
   return {};
 }
 

@@ -23,9 +23,13 @@ void channel_sums(const Rows& size, const float* grad_y, const float* x, const C
 // Writes sum[c] = Σ x[r, c].
 void sum_of_rows(const Rows& size, const float* x, float* sum);
 
+// Writes sum[c] = Σ x[n, c, p].
+void sum_of_planes(size_t images, size_t channels, size_t pixels, const float* x, float* sum);
+
 // The handlers.
 base::Status call_moments(const Call& call);
 base::Status call_channel_sums(const Call& call);
 base::Status call_sum_of_rows(const Call& call);
+base::Status call_sum_of_planes(const Call& call);
 
 }  // namespace sluice::kernels

@@ -91,5 +91,23 @@ TEST(SumOfRows, IsThatOfEachColumn) {
   }
 }
 
+TEST(SumOfPlanes, IsThatOfEachChannel) {
+  struct {
+    size_t images, channels, pixels;
+  } constexpr kSizes[] = {{3, 5, 1}, {2, 3, 63}, {4, 16, 1000}, {1, 2, 70'000}, {7, 1, 8192}};
+  for (const auto& [images, channels, pixels] : kSizes) {
+    const std::vector<float> x = noise(images * channels, pixels, 0.5f);
+    std::vector<float> sum(channels, NAN);
+    const TestThreads threads;
+    sum_of_planes(images, channels, pixels, x.data(), sum.data());
+    for (size_t c = 0; c < channels; ++c) {
+      double expected = 0;
+      for (size_t n = 0; n < images; ++n)
+        for (size_t p = 0; p < pixels; ++p) expected += x[(n * channels + c) * pixels + p];
+      EXPECT_NEAR(sum[c], expected, 1e-6 * std::abs(expected) + 1e-3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::kernels

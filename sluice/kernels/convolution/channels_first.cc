@@ -1,0 +1,112 @@
+#include "sluice/kernels/convolution/channels_first.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/convolution/few_pixels.h"
+#include "sluice/kernels/lanes.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+using Convolution = stablehlo::ConvolutionCall;
+using Kind = Convolution::Kind;
+
+// Columns of a thread's part.
+constexpr size_t kFloatsOfPart = size_t{1} << 14;
+constexpr size_t kTile = 8;
+
+// Eight rows of eight, each from the next `step` floats away.
+SLUICE_FOR_LANES8
+void transpose_tile(const float* from, size_t from_step, float* to, size_t to_step) {
+  Lanes8 rows[kTile], pairs[kTile];
+  for (size_t i = 0; i < kTile; ++i) load(from + i * from_step, rows[i]);
+  for (size_t i = 0; i < kTile; i += 2) {
+    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (size_t i = 0; i < kTile; i += 4)
+    for (size_t j = 0; j < 2; ++j) {
+      rows[i + 2 * j] = __builtin_shufflevector(pairs[i + j], pairs[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      rows[i + 2 * j + 1] =
+          __builtin_shufflevector(pairs[i + j], pairs[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (size_t i = 0; i < 4; ++i) {
+    store(__builtin_shufflevector(rows[i], rows[i + 4], 0, 1, 2, 3, 8, 9, 10, 11), to + i * to_step);
+    store(__builtin_shufflevector(rows[i], rows[i + 4], 4, 5, 6, 7, 12, 13, 14, 15), to + (i + 4) * to_step);
+  }
+}
+
+// to[j][i] = from[i][j] for `rows` rows of `columns`.
+void transpose(const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step) {
+  const size_t whole_rows = has_lanes8() ? rows - rows % kTile : 0, whole = columns - columns % kTile;
+  for (size_t i = 0; i < whole_rows; i += kTile)
+    for (size_t j = 0; j < whole; j += kTile)
+      transpose_tile(from + i * from_step + j, from_step, to + j * to_step + i, to_step);
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = i < whole_rows ? whole : 0; j < columns; ++j)
+      to[j * to_step + i] = from[i * from_step + j];
+}
+
+// An activation of one shape in both orders.
+struct Activation {
+  size_t images, channels, pixels;
+
+  explicit Activation(const stablehlo::Dims& dims)
+      : images(static_cast<size_t>(dims[0])),
+        channels(static_cast<size_t>(dims[1])),
+        pixels(spatial_size(dims)) {}
+  size_t floats() const { return images * channels * pixels; }
+  bool has_one_order() const { return channels == 1 || pixels == 1; }
+
+  // [channels, pixels] to [pixels, channels], or back; some pixels of all channels at a time.
+  void reorder(const float* from, float* to, bool back) const {
+    const size_t some = std::max(kTile, kFloatsOfPart / channels / kTile * kTile);
+    const size_t parts = (pixels + some - 1) / some;
+    parallel_for(images * parts, [&](size_t i) {
+      const size_t image = i / parts * channels * pixels, first = i % parts * some;
+      const size_t count = std::min(some, pixels - first);
+      if (back)
+        transpose(from + image + first * channels, channels, count, channels, to + image + first, pixels);
+      else
+        transpose(from + image + first, pixels, channels, count, to + image + first * channels, channels);
+    });
+  }
+};
+
+class ChannelsFirst : public ConvolutionKernel {
+ public:
+  ChannelsFirst(const Convolution& c, std::unique_ptr<ConvolutionKernel> kernel)
+      : kind_(c.kind), x_(c.x), y_(c.y), kernel_(std::move(kernel)) {}
+
+  base::Status run(const ConvolutionTensors& at) const override {
+    float *x, *y;
+    const ScratchArrays memory(
+        {{x, x_.has_one_order() ? 0 : x_.floats()}, {y, y_.has_one_order() ? 0 : y_.floats()}});
+    ConvolutionTensors here = at;
+    if (!x_.has_one_order()) here.x = x;
+    if (!y_.has_one_order()) here.y = y;
+    if (here.x != at.x && kind_ != Kind::kData) x_.reorder(static_cast<float*>(at.x), x, /*back=*/false);
+    if (here.y != at.y && kind_ != Kind::kForward) y_.reorder(static_cast<float*>(at.y), y, /*back=*/false);
+    SLUICE_OK(kernel_->run(here));
+    if (here.x != at.x && kind_ == Kind::kData) x_.reorder(x, static_cast<float*>(at.x), /*back=*/true);
+    if (here.y != at.y && kind_ == Kind::kForward) y_.reorder(y, static_cast<float*>(at.y), /*back=*/true);
+    return {};
+  }
+
+ private:
+  Kind kind_;
+  Activation x_, y_;
+  std::unique_ptr<ConvolutionKernel> kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<ConvolutionKernel> make_channels_first(const Convolution& c,
+                                                       std::unique_ptr<ConvolutionKernel> kernel) {
+  return kernel ? std::make_unique<ChannelsFirst>(c, std::move(kernel)) : nullptr;
+}
+
+}  // namespace sluice::kernels

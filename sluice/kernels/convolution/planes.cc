@@ -1,0 +1,349 @@
+// What a tap of a channel sees at all pixels of y is a row of a matrix, "columns": [channels * taps, pixels].
+// Then, with w as it lies, [filters, channels * taps], and y [filters, pixels],
+//   y = w columns, columns' gradient = w^T (y's gradient), w's gradient = (y's gradient) columns^T,
+// and a line of x's gradient adds up what the columns' has for it. The matrix is made for some images or for
+// some lines of one at a time, so that it stays in the cache. Each line of x is written once for each of them
+// that sees it: where x is large and y small, as in a transposed convolution, mostly once.
+#include "sluice/kernels/convolution/planes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "sluice/kernels/arena.h"
+#include "sluice/kernels/convolution/axes.h"
+#include "sluice/kernels/convolution/few_pixels.h"
+#include "sluice/kernels/convolution/lines.h"
+#include "sluice/kernels/gemm/gemm.h"
+#include "sluice/kernels/gemm/partial_sums.h"
+#include "sluice/kernels/threads.h"
+
+namespace sluice::kernels {
+namespace {
+
+using Convolution = stablehlo::ConvolutionCall;
+using Kind = Convolution::Kind;
+
+// Floats of the matrix at a time, and of a thread's part.
+constexpr size_t kFloatsAtOnce = size_t{1} << 18;
+constexpr size_t kFloatsOfPart = size_t{1} << 14;
+// There are no products of matrices with fewer rows or columns: they are filled up with zeros.
+constexpr size_t kMinExtent = 4;
+
+void fill_zeros(float* first, size_t count) { std::memset(first, 0, count * sizeof(float)); }
+
+// The lines of y, along all axes but the first, that are done at once: of several whole images, or some lines
+// of one.
+struct Lines {
+  size_t image, images, line, lines;
+};
+
+class Planes : public ConvolutionKernel {
+ public:
+  explicit Planes(const Convolution& c)
+      : kind_(c.kind),
+        axes_(axes_of(c)),
+        images_(static_cast<size_t>(c.x[0])),
+        groups_(static_cast<size_t>(c.groups)),
+        pieces_(pieces_of(c)),
+        channels_(static_cast<size_t>(c.w[1]) / pieces_),
+        filters_(static_cast<size_t>(c.w[0] / c.groups)),
+        taps_(spatial_size(c.w)),
+        rows_(channels_ * taps_),
+        line_(axes_[1].out * axes_[2].out),
+        padded_rows_(std::max(rows_, kMinExtent)),
+        padded_filters_(std::max(filters_, kMinExtent)) {
+    const size_t lines = std::max(size_t{1}, kFloatsAtOnce / (line_ * rows_)), of_image = axes_[0].out;
+    images_at_once_ = std::clamp(lines / of_image, size_t{1}, images_);
+    lines_at_once_ = std::min(lines, of_image);
+    x_is_matrix_ = is_matrix(c);
+    if (x_is_matrix_) {
+      images_at_once_ = 1;
+      lines_at_once_ = of_image;
+    }
+    full_ = find_gemm(product(pixels_of({0, images_at_once_, 0, lines_at_once_})));
+    last_ = find_gemm(product(pixels_of(lines_at_once_ < of_image
+                                            ? Lines{0, 1, 0, (of_image - 1) % lines_at_once_ + 1}
+                                            : Lines{0, (images_ - 1) % images_at_once_ + 1, 0, of_image})));
+    for (size_t d = 0; d < axes_.size(); ++d)
+      for (size_t k = 0; k < axes_[d].kernel; ++k) seen_[d].push_back(seen_by(axes_[d], k));
+    if (kind_ == Kind::kData) sources_ = sources_of(axes_);
+  }
+
+  bool is_fast() const { return full_ != nullptr && last_ != nullptr; }
+
+  base::Status run(const ConvolutionTensors& at) const override {
+    auto *x = static_cast<float*>(at.x), *w = static_cast<float*>(at.w), *y = static_cast<float*>(at.y);
+    const size_t pieces = groups_ * pieces_, of_piece = padded_filters_ * padded_rows_;
+    const bool packs = pieces_ > 1 || of_piece != filters_ * rows_;
+    const Scratch packed(packs ? pieces * of_piece * sizeof(float) : 0);
+    float* const weights = packs ? packed.floats() : w;
+    if (kind_ == Kind::kWeights)
+      fill_zeros(weights, pieces * of_piece);
+    else if (packs)
+      pack(w, weights, /*back=*/false);
+    // The sum of a weight's gradient is over all images.
+    const size_t sets = kind_ == Kind::kWeights ? 1 : (images_ + images_at_once_ - 1) / images_at_once_;
+    const size_t images = kind_ == Kind::kWeights ? images_ : images_at_once_;
+    const auto run_set = [&](size_t i) -> base::Status {
+      const size_t first = i / pieces * images, piece = i % pieces;
+      return run_images(first, std::min(images_, first + images), piece, x, weights + piece * of_piece, y);
+    };
+    // By one thread each, where there are enough of them.
+    if (sets * pieces >= static_cast<size_t>(2 * threads_of_a_call())) {
+      SLUICE_OK(parallel_for_status(sets * pieces, run_set));
+    } else {
+      for (size_t i = 0; i < sets * pieces; ++i) SLUICE_OK(run_set(i));
+    }
+    if (kind_ == Kind::kWeights && packs) pack(weights, w, /*back=*/true);
+    return {};
+  }
+
+ private:
+  // The places [begin, end) of y at which a tap sees a place of x.
+  struct Seen {
+    size_t begin, end;
+  };
+  static Seen seen_by(const Axis& axis, size_t k) {
+    Seen seen{0, axis.out};
+    while (seen.begin < seen.end && axis.place(seen.begin, k) >= axis.in) ++seen.begin;
+    while (seen.end > seen.begin && axis.place(seen.end - 1, k) >= axis.in) --seen.end;
+    return seen;
+  }
+
+  // Into how many equal pieces a group's channels are divided, as if each were a group that has the same y:
+  // where the matrix of a line would not stay in the cache. (The forward pass would have to add them up.)
+  static size_t pieces_of(const Convolution& c) {
+    const auto channels = static_cast<size_t>(c.w[1]);
+    const size_t of_image = spatial_size(c.w) * spatial_size(c.y),
+                 lines = c.y.size() > 3 ? static_cast<size_t>(c.y[2]) : 1;
+    if (c.kind == Kind::kForward || channels * of_image / lines <= kFloatsAtOnce) return 1;
+    size_t pieces = 1;
+    while (pieces < channels && (channels % pieces != 0 || channels / pieces * of_image > kFloatsAtOnce))
+      ++pieces;
+    return pieces;
+  }
+
+  // Whether each image of x, or its gradient, is the matrix itself: one tap that sees every pixel, of which
+  // there are enough.
+  bool is_matrix(const Convolution& c) const {
+    constexpr size_t kMinPixels = 64;
+    return taps_ == 1 && std::ranges::all_of(c.stride, [](int64_t s) { return s == 1; }) &&
+           plane_of_x() == plane_of_y() && padded_rows_ == rows_ && plane_of_y() >= kMinPixels;
+  }
+
+  size_t pixels(const Lines& some) const { return some.images * some.lines * line_; }
+  size_t pixels_of(const Lines& some) const { return std::max(pixels(some), kMinExtent); }
+  size_t plane_of_x() const { return axes_[0].in * axes_[1].in * axes_[2].in; }
+  size_t plane_of_y() const { return axes_[0].out * line_; }
+
+  stablehlo::ProductCall product(size_t some_pixels) const {
+    const auto rows = static_cast<int64_t>(padded_rows_), filters = static_cast<int64_t>(padded_filters_),
+               pixels = static_cast<int64_t>(some_pixels);
+    if (kind_ == Kind::kForward) return {.m = filters, .k = rows, .n = pixels};
+    if (kind_ == Kind::kData) return {.m = rows, .k = filters, .n = pixels, .transposed_a = true};
+    return {.m = filters, .k = pixels, .n = rows, .transposed_b = true};
+  }
+
+  // [groups, filters, pieces, rows] to the products' [groups, pieces, filters, rows] with their zeros, or
+  // back.
+  void pack(const float* from, float* to, bool back) const {
+    if (!back) fill_zeros(to, groups_ * pieces_ * padded_filters_ * padded_rows_);
+    for (size_t i = 0; i < groups_ * filters_ * pieces_; ++i) {
+      const size_t group = i / pieces_ / filters_, filter = i / pieces_ % filters_;
+      const size_t there = ((group * pieces_ + i % pieces_) * padded_filters_ + filter) * padded_rows_;
+      std::memcpy(to + (back ? i * rows_ : there), from + (back ? there : i * rows_), rows_ * sizeof(float));
+    }
+  }
+
+  base::Status run_images(size_t begin, size_t end, size_t piece, float* x, float* w, float* y) const {
+    const size_t pixels = pixels_of({0, images_at_once_, 0, lines_at_once_});
+    float *columns, *packed, *sum;
+    const ScratchArrays memory({{columns, x_is_matrix_ ? 0 : padded_rows_ * pixels},
+                                {packed, padded_filters_ * pixels},
+                                {sum, kind_ == Kind::kWeights ? padded_filters_ * padded_rows_ : 0}});
+    for (size_t image = begin; image < end; image += images_at_once_)
+      for (size_t line = 0; line < axes_[0].out; line += lines_at_once_) {
+        const Lines some{image, std::min(images_at_once_, end - image), line,
+                         std::min(lines_at_once_, axes_[0].out - line)};
+        SLUICE_OK(run_lines(some, x + piece * channels_ * plane_of_x(), w,
+                            y + piece / pieces_ * filters_ * plane_of_y(), columns, packed, sum));
+      }
+    return {};
+  }
+
+  // x and y: a piece's part of the first image.
+  base::Status run_lines(const Lines& some, float* x, float* w, float* y, float* columns, float* packed,
+                         float* sum) const {
+    const bool is_full = some.images == images_at_once_ && some.lines == lines_at_once_;
+    const Gemm& gemm = *(is_full ? full_ : last_);
+    const bool packs = some.images > 1 || some.lines != axes_[0].out || padded_filters_ != filters_ ||
+                       pixels(some) < kMinExtent;
+    float* const y_here = packs ? packed : y + some.image * groups_ * filters_ * plane_of_y();
+    if (x_is_matrix_)
+      columns = x + plane_at(some.image, 0);
+    else if (kind_ != Kind::kData)
+      gather(some, x, columns);
+    if (kind_ == Kind::kForward) {
+      SLUICE_OK(gemm.run(w, columns, y_here));
+      if (packs) copy_y(some, packed, y, /*back=*/true);
+      return {};
+    }
+    if (packs) copy_y(some, y, packed, /*back=*/false);
+    if (kind_ == Kind::kData) {
+      SLUICE_OK(gemm.run(w, y_here, columns));
+      if (!x_is_matrix_) scatter(some, columns, x);
+      return {};
+    }
+    SLUICE_OK(gemm.run(y_here, columns, sum));
+    parallel_pieces(padded_filters_ * padded_rows_, kFloatsOfPart,
+                    [&](size_t first, size_t count) { add_floats(w + first, sum + first, count); });
+    return {};
+  }
+
+  // The lines of y to a matrix of their own, or back.
+  void copy_y(const Lines& some, const float* from, float* to, bool back) const {
+    const size_t step = pixels_of(some), part = some.lines * line_;
+    if (!back && (padded_filters_ != filters_ || step != pixels(some)))
+      fill_zeros(to, padded_filters_ * step);
+    parallel_pieces(
+        filters_ * some.images, std::max(size_t{1}, kFloatsOfPart / part), [&](size_t first, size_t count) {
+          for (size_t i = first; i < first + count; ++i) {
+            const size_t filter = i / some.images, image = i % some.images;
+            const size_t here = filter * step + image * part;
+            const size_t there =
+                ((some.image + image) * groups_ * filters_ + filter) * plane_of_y() + some.line * line_;
+            std::memcpy(to + (back ? there : here), from + (back ? here : there), part * sizeof(float));
+          }
+        });
+  }
+
+  // By taps that see the same lines of x, which stay in the cache meanwhile.
+  void gather(const Lines& some, const float* x, float* columns) const {
+    const size_t step = pixels_of(some), part = some.lines * line_, at_once = axes_[2].kernel;
+    if (padded_rows_ != rows_) fill_zeros(columns + rows_ * step, (padded_rows_ - rows_) * step);
+    parallel_pieces(rows_ / at_once * some.images, std::max(size_t{1}, kFloatsOfPart / (part * at_once)),
+                    [&](size_t first, size_t count) {
+                      for (size_t i = first; i < first + count; ++i) {
+                        const size_t row = i / some.images * at_once, image = i % some.images;
+                        gather_rows(some, x + plane_at(some.image + image, row / taps_),
+                                    row % taps_ / at_once, columns + row * step + image * part, step);
+                        if (step == pixels(some)) continue;
+                        for (size_t k = 0; k < at_once; ++k)
+                          fill_zeros(columns + (row + k) * step + pixels(some), step - pixels(some));
+                      }
+                    });
+  }
+
+  size_t plane_at(size_t image, size_t channel) const {
+    return (image * groups_ * pieces_ * channels_ + channel) * plane_of_x();
+  }
+
+  // What the taps of a line of the window see on these lines, to rows that are `row` floats apart; zeros
+  // where it is outside of the image.
+  void gather_rows(const Lines& some, const float* plane, size_t taps, float* to, size_t row) const {
+    const size_t k0 = taps / axes_[1].kernel, k1 = taps % axes_[1].kernel;
+    const Axis& last = axes_[2];
+    for (size_t o0 = some.line; o0 < some.line + some.lines; ++o0)
+      for (size_t o1 = 0; o1 < axes_[1].out; ++o1, to += last.out) {
+        const size_t i0 = axes_[0].place(o0, k0), i1 = axes_[1].place(o1, k1);
+        const bool is_outside = i0 >= axes_[0].in || i1 >= axes_[1].in;
+        const float* const line = is_outside ? nullptr : plane + (i0 * axes_[1].in + i1) * last.in;
+        for (size_t k2 = 0; k2 < last.kernel; ++k2) gather_line(line, k2, to + k2 * row);
+      }
+  }
+
+  void gather_line(const float* line, size_t k2, float* to) const {
+    const Axis& last = axes_[2];
+    const auto [begin, end] = seen_[2][k2];
+    if (line == nullptr || begin == end) return fill_zeros(to, last.out);
+    const float* const from = line + last.place(begin, k2);
+    fill_zeros(to, begin);
+    if (last.stride == 1)
+      std::memcpy(to + begin, from, (end - begin) * sizeof(float));
+    else
+      copy_apart(from, static_cast<size_t>(last.stride), end - begin, to + begin);
+    fill_zeros(to + end, last.out - end);
+  }
+
+  // A line of x along all axes but the first: whether these lines of y are the first to see it, or none is.
+  struct LineOfX {
+    size_t i0;
+    bool is_new;
+  };
+  std::vector<LineOfX> lines_of_x(const Lines& some) const {
+    std::vector<LineOfX> found;
+    for (size_t i0 = 0; i0 < axes_[0].in; ++i0) {
+      const auto& sources = sources_[0][i0];
+      const bool is_new = sources.empty() ? some.line == 0 : sources.front().out - some.line < some.lines;
+      if (is_new || std::any_of(sources.begin(), sources.end(),
+                                [&](const Source& source) { return source.out - some.line < some.lines; }))
+        found.push_back({i0, is_new});
+    }
+    return found;
+  }
+
+  // Adds the columns to the lines of x that they are of; each line by one thread, in the matrix's order.
+  void scatter(const Lines& some, const float* columns, float* x) const {
+    const std::vector<LineOfX> lines = lines_of_x(some);
+    const size_t line = axes_[1].in * axes_[2].in;
+    parallel_pieces(
+        some.images * channels_ * lines.size(), std::max(size_t{1}, kFloatsOfPart / line),
+        [&](size_t first, size_t count) {
+          for (size_t i = first; i < first + count; ++i) {
+            const size_t channel = i / lines.size() % channels_, image = i / lines.size() / channels_;
+            const auto [i0, is_new] = lines[i % lines.size()];
+            const size_t step = pixels_of(some);
+            scatter_line(some, i0, is_new, columns + channel * taps_ * step + image * some.lines * line_,
+                         step, x + plane_at(some.image + image, channel) + i0 * line);
+          }
+        });
+  }
+
+  // columns: the image's part of the channel's first row, of which the next one is `step` floats away.
+  void scatter_line(const Lines& some, size_t i0, bool is_new, const float* columns, size_t step,
+                    float* to) const {
+    const Axis& last = axes_[2];
+    for (size_t i1 = 0; i1 < axes_[1].in; ++i1, to += last.in) {
+      if (is_new) fill_zeros(to, last.in);
+      for (const auto& [k0, o0] : sources_[0][i0]) {
+        if (o0 - some.line >= some.lines) continue;
+        for (const auto& [k1, o1] : sources_[1][i1]) {
+          const float* const row = columns + (k0 * axes_[1].kernel + k1) * last.kernel * step +
+                                   ((o0 - some.line) * axes_[1].out + o1) * last.out;
+          for (size_t k2 = 0; k2 < last.kernel; ++k2) {
+            const auto [begin, end] = seen_[2][k2];
+            if (begin == end) continue;
+            float* const there = to + last.place(begin, k2);
+            const float* const from = row + k2 * step + begin;
+            if (last.stride == 1)
+              add_floats(there, from, end - begin);
+            else
+              add_apart(from, end - begin, static_cast<size_t>(last.stride), there);
+          }
+        }
+      }
+    }
+  }
+
+  Kind kind_;
+  Axes axes_;
+  size_t images_, groups_, pieces_;
+  size_t channels_, filters_;  // of a piece, of a group
+  size_t taps_, rows_, line_;
+  size_t padded_rows_, padded_filters_;
+  size_t images_at_once_ = 1, lines_at_once_ = 1;
+  bool x_is_matrix_ = false;
+  const Gemm *full_ = nullptr, *last_ = nullptr;
+  std::array<std::vector<Seen>, 3> seen_;  // [axis][tap]
+  Sources sources_;
+};
+
+}  // namespace
+
+std::unique_ptr<ConvolutionKernel> make_planes(const Convolution& c) {
+  auto kernel = std::make_unique<Planes>(c);
+  return kernel->is_fast() ? std::move(kernel) : nullptr;
+}
+
+}  // namespace sluice::kernels
