@@ -55,13 +55,14 @@ std::string describe(const PartOptions& part, const ShardFacts* facts) {
                     " samples=", facts->total, " shards=", facts->fingerprint, " content=", facts->content);
   if (facts->times) text += base::str(" times=", *facts->times);
   if (facts->sums) text += base::str(" sums=", *facts->sums);
+  if (facts->taken_key) text += base::str(" filter=", *facts->taken_key);
   return text;
 }
 
 }  // namespace
 
-base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn(
-    const std::vector<std::string>& urls) const {
+base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn() const {
+  const auto urls = shards();
   std::lock_guard lock(known->mutex);
   if (!known->facts) {
     LearnOptions options;
@@ -70,7 +71,8 @@ base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn(
     options.allow_unknown_loss = options.skip_damaged && allow_unknown_loss;
     options.cache_folder = cache_folder;
     options.cache_bytes = static_cast<std::uint64_t>(cache_bytes);
-    SLUICE_TRY(ShardFacts facts, learn_shards(urls, options));
+    SLUICE_TRY(ShardFacts facts, learn_shards(*urls, options));
+    if (survey.wanted()) SLUICE_OK(survey_samples(*urls, survey, options, facts));
     known->facts = std::make_shared<const ShardFacts>(std::move(facts));
   }
   return known->facts;
@@ -116,16 +118,17 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
 // The shards are counted where the order depends on it, and where a state is asked for (`counted`). What can
 // be read only once is one range for one part.
 std::shared_ptr<const ShardFacts> WebDataset::facts_for(const OpenOptions& options, bool counted) const {
-  const auto shards = urls();
-  const bool again = std::all_of(shards.begin(), shards.end(), can_be_read_again);
+  const auto shards = settings_->shards();
+  const bool again = std::all_of(shards->begin(), shards->end(), can_be_read_again);
   const bool needed = settings_->shuffle || options.parts > 1 || settings_->original_workers > 0 ||
-                      remainder() == Remainder::kCarry;
+                      remainder() == Remainder::kCarry || settings_->survey.wanted();
   if (again && (counted || needed || options.skip_batches > 0 || settings_->on_error != OnError::kStop))
-    return base::value_or_throw(settings_->learn(shards));
-  if (options.parts > 1 || settings_->original_workers > 0 || remainder() == Remainder::kCarry)
+    return base::value_or_throw(settings_->learn());
+  if (options.parts > 1 || settings_->original_workers > 0 || remainder() == Remainder::kCarry ||
+      settings_->survey.wanted())
     misuse(
-        "WebDataset: what comes from stdin or a pipe can be read only once: it cannot be split into parts "
-        "or carried over epochs");
+        "WebDataset: what comes from stdin or a pipe can be read only once: it cannot be split into parts, "
+        "carried over epochs or filtered");
   std::lock_guard lock(settings_->known->mutex);
   return settings_->known->facts;
 }
@@ -141,7 +144,7 @@ StreamSource WebDataset::stream_source(const OpenOptions& options) const {
   check();
   StreamSource source;
   source.read = std::make_unique<ReadSettings>();
-  source.read->urls = urls();
+  source.read->urls = settings_->shards();
   source.read->source.cache_folder = settings_->cache_folder;
   source.read->source.cache_bytes = static_cast<std::uint64_t>(settings_->cache_bytes);
   source.read->facts = facts_for(options, /*counted=*/false);
@@ -194,7 +197,7 @@ std::unique_ptr<Stream> WebDataset::resume(const std::string& state, const OpenO
 
 std::int64_t WebDataset::batches(std::int64_t replicas, std::int64_t epoch) const {
   demand(replicas > 0, "a number of replicas", replicas, "1 or more");
-  const auto facts = base::value_or_throw(settings_->learn(urls()));
+  const auto facts = base::value_or_throw(settings_->learn());
   if (settings_->original_workers > 0)
     return OriginalPlan::make(facts->sizes, replicas, settings_->original_workers, settings_->batch,
                               settings_->original_samples, remainder() == Remainder::kDrop)

@@ -87,6 +87,7 @@ data::WebDataset describe(const TrainOptions& options, const std::string& shards
                           int64_t rows) {
   data::WebDataset dataset(shards);
   dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
+  for (const std::string& condition : training ? options.where : options.test_where) dataset.where(condition);
   if (options.classes > 0) dataset.classes(options.classes);
   dataset.seed(options.seed);
   if (options.resize > 0) dataset.resize(options.resize);
@@ -151,6 +152,7 @@ Input::Input(const TrainOptions& options, bool training, int64_t rows, int repli
 std::unique_ptr<data::Dataset> Input::open_set(const std::string& shards) {
   data::WebDataset dataset = input_detail::describe(options_, shards, training_, rows_);
   look_at_first(dataset, shards);
+  left_out_ = dataset.left_out();
   if (training_)
     input_detail::set_order(options_, dataset);
   else
@@ -163,6 +165,7 @@ std::unique_ptr<data::Dataset> Input::open_mixture() {
   for (const auto& [shards, amount] : options_.mix) {
     data::WebDataset dataset = input_detail::describe(options_, shards, training_, rows_);
     look_at_first(dataset, shards);
+    left_out_ += dataset.left_out();
     dataset.shuffle(options_.shuffle).interleave(options_.streams);
     sources.push_back({std::move(dataset), amount, shards});
   }

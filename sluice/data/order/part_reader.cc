@@ -15,8 +15,8 @@ tl::unexpected<Error> too_few(const PartOptions& options, std::int64_t total) {
 }
 
 tl::unexpected<Error> no_samples(const ReadSettings& settings) {
-  return base::fail(Code::kInvalidArgument, "no samples in ", settings.urls.size(),
-                    " shard(s), the first being '", settings.urls.front(),
+  return base::fail(Code::kInvalidArgument, "no samples in ", settings.urls->size(),
+                    " shard(s), the first being '", settings.urls->front(),
                     "': expected members such as 0001.jpg and 0001.cls");
 }
 
@@ -122,7 +122,7 @@ class SingleReader : public PartReader {
       : settings_(settings), options_(options) {
     RangeOptions range;
     range.random = base::Random({options.seed, static_cast<std::uint64_t>(options.epoch), kDraws});
-    for (std::size_t shard = 0; shard < settings.urls.size(); ++shard)
+    for (std::size_t shard = 0; shard < settings.urls->size(); ++shard)
       range.segments.push_back({shard, 0, kToTheEnd});
     if (options.shuffle) {
       range.random.shuffle(range.segments);
@@ -223,7 +223,7 @@ class OriginalReader : public PartReader {
     RangeOptions range;
     range.random = base::Random({options_.seed, static_cast<std::uint64_t>(options_.epoch), kOriginal,
                                  static_cast<std::uint64_t>(replica), static_cast<std::uint64_t>(worker)});
-    auto shards = OriginalPlan::shards(settings_.urls.size(), replica, options_.replicas(), worker,
+    auto shards = OriginalPlan::shards(settings_.urls->size(), replica, options_.replicas(), worker,
                                        options_.original_workers);
     if (options_.shuffle) range.random.shuffle(shards);
     for (const std::size_t shard : shards)

@@ -283,8 +283,8 @@ base::Result<BatchLayout> PipelineStream::layout_for_padding() {
   }
   RangeOptions range;
   const ReadSettings& settings = *options_.sources.front().read;
-  for (std::size_t shard = 0; shard < settings.urls.size(); ++shard)
-    range.segments.push_back({shard, 0, kToTheEnd});
+  for (std::size_t shard = 0; shard < settings.urls->size(); ++shard)
+    range.segments.push_back({shard, 0, settings.facts ? settings.facts->sizes[shard] : kToTheEnd});
   RangeReader reader(settings, std::move(range));
   RawSample raw;
   SLUICE_TRY(const bool found, reader.next(raw));
@@ -424,7 +424,7 @@ Statistics PipelineStream::statistics() const {
     result.bytes += source.read->bytes;
     result.shards += source.read->shards;
     const ReadSettings& read = *source.read;
-    result.remote = result.remote || std::any_of(read.urls.begin(), read.urls.end(), is_remote);
+    result.remote = result.remote || std::any_of(read.urls->begin(), read.urls->end(), is_remote);
     result.cached = !read.source.cache_folder.empty();
     if (read.facts)
       for (const auto& starts : read.facts->starts) result.indexed = result.indexed && !starts.empty();

@@ -142,7 +142,8 @@ base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
     shard_.reset();
     lost_ = nullptr;
   }
-  const std::int64_t in_shard = segment().first + number - segment_start_;
+  const std::int64_t in_shard =
+      settings_.facts->number_of(segment().shard, segment().first + number - segment_start_);
   if (!lost_) {
     base::Status status = try_read(in_shard, sample);
     if (!status && settings_.on_error == OnError::kRetry) status = retry(std::move(status), in_shard, sample);
@@ -187,7 +188,7 @@ base::Status RangeReader::try_read(std::int64_t in_shard, RawSample& sample) {
 
 base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) {
   if (!shard_) SLUICE_OK(open(in_shard));
-  const std::int64_t expected = settings_.facts->sizes[segment().shard];
+  const std::int64_t expected = settings_.facts->stored_in(segment().shard);
   while (at_ <= in_shard) {
     SLUICE_TRY(const bool found, advance(sample, at_ == in_shard));
     if (!found)
@@ -196,7 +197,7 @@ base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) 
                         "index again with 'sluice data index'");
     ++at_;
   }
-  if (in_shard + 1 < segment().first + segment().count) return {};
+  if (in_shard < last_of_segment()) return {};
   if (!limited()) {
     const auto end = expect_end();
     if (!end && is_final(end.error())) return end;
@@ -207,10 +208,13 @@ base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) 
   return {};
 }
 
+std::int64_t RangeReader::last_of_segment() const {
+  return settings_.facts->number_of(segment().shard, segment().first + segment().count - 1);
+}
+
 // Whether the shard was opened up to the segment's end only.
 bool RangeReader::limited() const {
-  return segment().count != kToTheEnd &&
-         segment().first + segment().count < settings_.facts->sizes[segment().shard];
+  return segment().count != kToTheEnd && last_of_segment() + 1 < settings_.facts->stored_in(segment().shard);
 }
 
 base::Status RangeReader::expect_end() {
@@ -233,7 +237,7 @@ base::Status RangeReader::open(std::int64_t in_shard) {
       at_ = in_shard;
       options.begin = starts[static_cast<std::size_t>(in_shard)];
       part = limited();
-      if (part) options.end = starts[static_cast<std::size_t>(segment().first + segment().count)];
+      if (part) options.end = starts[static_cast<std::size_t>(last_of_segment() + 1)];
     }
   }
   SLUICE_TRY(auto source, open_source(url(), options));

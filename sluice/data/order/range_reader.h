@@ -20,7 +20,7 @@ namespace sluice::data {
 
 // What all ranges of a part share.
 struct ReadSettings {
-  std::vector<std::string> urls;
+  std::shared_ptr<const std::vector<std::string>> urls;
   std::shared_ptr<const ShardFacts> facts;  // nothing: sizes are not known, ranges go to the shards' ends
   Wanted wanted;
   OnError on_error = OnError::kStop;
@@ -66,6 +66,7 @@ class RangeReader {
   base::Status begin();
   base::Result<bool> read_next(RawSample& sample);
   base::Status read_at(std::int64_t number, RawSample& sample);
+  // `in_shard`: among all that the shard holds.
   base::Status try_read(std::int64_t in_shard, RawSample& sample);
   base::Status read_sample(std::int64_t in_shard, RawSample& sample);
   bool is_final(const Error& error) const;
@@ -75,7 +76,8 @@ class RangeReader {
   std::uint64_t end_of_next() const;
   base::Status retry(base::Status status, std::int64_t in_shard, RawSample& sample);
   const Segment& segment() const { return options_.segments[segment_]; }
-  const std::string& url() const { return settings_.urls[segment().shard]; }
+  const std::string& url() const { return (*settings_.urls)[segment().shard]; }
+  std::int64_t last_of_segment() const;
   bool limited() const;
 
   const ReadSettings& settings_;

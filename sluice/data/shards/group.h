@@ -24,6 +24,8 @@ struct SplitName {
 // Nothing for names that readers leave out.
 std::optional<SplitName> split_name(std::string_view name);
 
+std::string lower_case(std::string_view text);  // of ASCII letters
+
 struct Field {
   std::string extension;      // in lower case
   std::string bytes;          // empty when the payload was not wanted
