@@ -277,6 +277,28 @@ WebDataset& WebDataset::normalize(std::vector<float> mean, std::vector<float> de
   return *this;
 }
 
+WebDataset& WebDataset::bucket_by_length(const std::string& member, std::vector<LengthShape> shapes,
+                                         LengthOptions options) {
+  if (shapes.empty()) misuse("WebDataset: bucket_by_length() with no shapes: expected at least one");
+  std::sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.length < b.length; });
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    demand(shapes[i].rows > 0, "a shape's rows", shapes[i].rows, "1 sample or more");
+    demand(shapes[i].length > 0, "a shape's length", shapes[i].length, "1 or more");
+    if (i > 0 && shapes[i].length == shapes[i - 1].length)
+      misuse(base::str("WebDataset: bucket_by_length() with two shapes of length ", shapes[i].length,
+                       ": expected one of each length"));
+  }
+  Settings& settings = change();
+  settings.survey.measured = split_extensions(member);
+  settings.survey.longest = shapes.back().length;
+  settings.survey.length = std::move(options);
+  settings.batch = 1;
+  for (const LengthShape& shape : shapes) settings.batch = std::max(settings.batch, shape.rows);
+  settings.shapes = std::move(shapes);
+  settings.known = std::make_shared<Settings::Known>();
+  return *this;
+}
+
 WebDataset& WebDataset::batch(std::int64_t samples) {
   demand(samples > 0, "a batch", samples, "1 sample or more");
   change().batch = samples;

@@ -44,6 +44,7 @@
 
 #include "sluice/base/export.h"
 #include "sluice/data/batch.h"
+#include "sluice/data/length_shape.h"
 #include "sluice/data/sample_view.h"
 #include "sluice/data/stream.h"
 
@@ -136,6 +137,20 @@ class WebDataset : public Dataset {
   // Handed on for whoever normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
   WebDataset& normalize(std::vector<float> mean, std::vector<float> deviation);
 
+  // Instead of batch(): batches of samples of similar length, each in one of a few shapes, such as 32 samples
+  // of up to 256 tokens or 16 of up to 512. A sample goes into the shortest shape that holds it; when every
+  // replica has a full batch of a shape, these are the next global batch, so that all replicas have the same
+  // shape at every step. Arrays among the fields with as many rows as the sample is long are padded to the
+  // shape's length, after map(). batch.lengths says how long each sample is.
+  // - `member`: whose length counts, as "npy" or "tokens.npy;npy"; options.length measures it. Lengths are
+  // found
+  //   out once, as filters are.
+  // - What does not fill a batch at the end of an epoch is left out, or with pad() (and keep()) comes in
+  // batches that
+  //   are filled up. carry(), original() and Mix are not for this.
+  // - The order depends on the number of replicas too, not on that of hosts.
+  WebDataset& bucket_by_length(const std::string& member, std::vector<LengthShape> shapes,
+                               LengthOptions options = {});
   WebDataset& batch(std::int64_t samples);  // rows of one replica's batch
   WebDataset& batched(std::int64_t samples) { return batch(samples); }
   WebDataset& drop_last();

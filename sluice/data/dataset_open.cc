@@ -3,6 +3,7 @@
 
 #include "sluice/base/thread.h"
 #include "sluice/data/dataset_settings.h"
+#include "sluice/data/order/length_buckets.h"
 #include "sluice/data/order/pipeline_stream.h"
 #include "sluice/data/stream_state.h"
 
@@ -20,7 +21,7 @@ Wanted wanted_members(const DecodePlan& plan) {
 // or a single one, in the shards' order, when there is one part.
 std::int64_t ranges_for(const WebDataset::Settings& settings, const OpenOptions& options) {
   const std::int64_t replicas = options.parts * options.replicas;
-  if (!settings.shuffle) return options.parts == 1 ? 1 : replicas;
+  if (!settings.shuffle) return options.parts == 1 && settings.shapes.empty() ? 1 : replicas;
   if (settings.ranges % replicas == 0 || settings.original_workers > 0) return settings.ranges;
   const std::int64_t next = (settings.ranges + replicas - 1) / replicas * replicas;
   misuse(base::str("WebDataset: ", settings.ranges, " ranges cannot be dealt to ", replicas,
@@ -49,12 +50,16 @@ std::string describe(const PartOptions& part, const ShardFacts* facts) {
   if (part.shuffle) text += base::str(" streams=", part.ranges);  // the name that checkpoints have
   if (part.original_workers > 0)
     text += base::str(" original-workers=", part.original_workers, " replicas=", part.replicas());
-  if (!part.shuffle && part.parts > 1) text += base::str(" replicas=", part.replicas());
+  if (!part.shapes.empty())
+    text += base::str(" shapes=", shapes_text(part.shapes), " replicas=", part.replicas());
+  else if (!part.shuffle && part.parts > 1)
+    text += base::str(" replicas=", part.replicas());
   if (facts == nullptr) return text + base::str(" buffer=", part.shuffle ? part.buffer_samples : 0);
   text += base::str(" buffer=", part.original_workers > 0 ? part.buffer_samples : buffer_share(part, *facts),
                     " samples=", facts->total, " shards=", facts->fingerprint, " content=", facts->content);
   if (facts->times) text += base::str(" times=", *facts->times);
   if (facts->sums) text += base::str(" sums=", *facts->sums);
+  if (facts->length_key) text += base::str(" lengths=", *facts->length_key);
   if (facts->taken_key) text += base::str(" filter=", *facts->taken_key);
   return text;
 }
@@ -87,6 +92,11 @@ void WebDataset::check() const {
     misuse(
         "WebDataset: resize(), crop() and flip() need images: call images(\"jpg;png\"), or "
         "decode(\"rgb8\")");
+  const char* const other = remainder() == Remainder::kCarry ? "carry()"
+                            : original_order()               ? "original()"
+                                                             : nullptr;
+  if (!settings_->shapes.empty() && other != nullptr)
+    misuse(base::str("WebDataset: bucket_by_length() with ", other, ": expected drop_last() or pad()"));
 }
 
 PartOptions WebDataset::part_options(const OpenOptions& options) const {
@@ -112,6 +122,7 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
   part.skip_batches = options.skip_batches;
   part.original_workers = settings_->original_workers;
   part.original_samples = settings_->original_samples;
+  part.shapes = settings_->shapes;
   return part;
 }
 
@@ -176,6 +187,7 @@ StreamOptions WebDataset::stream_options(const OpenOptions& options) const {
     stream.workers = std::max(std::min(8, stream.max_workers), settings_->known->workers.load());
     stream.on_workers = [known = settings_->known](int workers) { known->workers = workers; };
   }
+  stream.padding = settings_->survey.length.padding;
   stream.prefetch = settings_->prefetch;
   stream.prefetch_bytes = settings_->prefetch_bytes;
   return stream;
@@ -202,6 +214,13 @@ std::int64_t WebDataset::batches(std::int64_t replicas, std::int64_t epoch) cons
     return OriginalPlan::make(facts->sizes, replicas, settings_->original_workers, settings_->batch,
                               settings_->original_samples, remainder() == Remainder::kDrop)
         .steps();
+  if (!settings_->shapes.empty()) {
+    OpenOptions all;
+    all.epoch = epoch;
+    all.replicas = replicas;
+    check();
+    return bucket_batches(facts, part_options(all));
+  }
   return BatchPlan{facts->total, settings_->batch, replicas, remainder(), epoch}.batches();
 }
 

@@ -13,8 +13,8 @@
 #include "sluice/base/strings.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/decode.h"
-#include "sluice/data/shards/shard_facts.h"
 #include "sluice/data/order/survey.h"
+#include "sluice/data/shards/shard_facts.h"
 
 namespace sluice::data {
 
@@ -52,6 +52,7 @@ struct WebDataset::Settings {
   std::vector<float> mean, deviation;
   std::int64_t batch = 1;
   std::optional<Remainder> remainder;
+  std::vector<LengthShape> shapes;  // of bucket_by_length(), the shortest first
   std::int64_t ranges = 64, shard_size = 0;
   std::int64_t original_workers = 0, original_samples = 0;
   OnError on_error = OnError::kStop;

@@ -48,6 +48,7 @@ RangeReader::RangeReader(const ReadSettings& settings, RangeOptions options)
       break;
     }
     *length_ += segment.count;
+    ends_.push_back(*length_);
   }
 }
 
@@ -134,20 +135,38 @@ base::Result<bool> RangeReader::read_next(RawSample& sample) {
   }
 }
 
-// Sample `number` of the range; numbers only grow from call to call.
-base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
+// To the segment of a sample; numbers only grow from call to call.
+void RangeReader::go_to(std::int64_t number) {
   while (number >= segment_start_ + segment().count) {
     segment_start_ += segment().count;
     ++segment_;
     shard_.reset();
     lost_ = nullptr;
   }
-  const std::int64_t in_shard =
-      settings_.facts->number_of(segment().shard, segment().first + number - segment_start_);
+}
+
+std::optional<std::pair<std::size_t, std::int64_t>> RangeReader::next_place() {
+  begun_ = true;
+  static_cast<void>(fill(false));  // which fails only when it reads
+  if (buffer_.empty()) return std::nullopt;
+  const std::int64_t number = draw().number;
+  const auto end = std::upper_bound(ends_.begin(), ends_.end(), number);
+  const Segment& found = options_.segments[static_cast<std::size_t>(end - ends_.begin())];
+  return std::pair(found.shard, found.first + number - (*end - found.count));
+}
+
+base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
+  go_to(number);
+  const std::int64_t place = segment().first + number - segment_start_;
+  const std::int64_t in_shard = settings_.facts->number_of(segment().shard, place);
   if (!lost_) {
     base::Status status = try_read(in_shard, sample);
     if (!status && settings_.on_error == OnError::kRetry) status = retry(std::move(status), in_shard, sample);
-    if (status) return {};
+    if (status) {
+      const auto& lengths = settings_.facts->lengths;
+      if (!lengths.empty()) sample.length = lengths[segment().shard][static_cast<std::size_t>(place)];
+      return {};
+    }
     if (is_final(status.error())) return status;
     const bool opened = shard_ != nullptr;
     shard_.reset();

@@ -1,19 +1,27 @@
 #include "sluice/data/order/survey.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
+#include "sluice/data/decode/npy.h"
 #include "sluice/data/shards/shard_index.h"
 
 namespace sluice::data {
 namespace {
 
-// Of one shard: the numbers of the samples that are taken.
+// Of one shard: the numbers of the samples that are taken, and their lengths, where those are asked for.
 struct Found {
   std::vector<std::uint32_t> taken;
+  std::vector<std::int32_t> lengths;
 };
+
+std::int64_t rows_of(std::string_view npy) {
+  const Array array = base::value_or_throw(parse_npy(npy));
+  return array.shape().empty() ? 1 : array.shape().front();
+}
 
 class ShardSurvey {
  public:
@@ -21,6 +29,7 @@ class ShardSurvey {
       : survey_(survey), options_(options), wanted_{false, {}} {
     for (const Filter& filter : survey.filters)
       wanted_.extensions.insert(filter.members.begin(), filter.members.end());
+    wanted_.extensions.insert(survey.measured.begin(), survey.measured.end());
   }
 
   base::Result<Found> operator()(const std::string& url, std::int64_t size,
@@ -68,7 +77,7 @@ class ShardSurvey {
             size, std::move(found));
       if (sample.failed && !options_.skip_damaged) return tl::unexpected<Error>(*sample.failed);
       if (sample.failed)
-        take(static_cast<std::size_t>(i), found);
+        take(static_cast<std::size_t>(i), 0, found);
       else
         SLUICE_OK(decide(sample, static_cast<std::size_t>(i), found));
     }
@@ -78,20 +87,46 @@ class ShardSurvey {
   // Samples `from` … of a shard cannot be read.
   base::Result<Found> unread(const Error& error, std::int64_t from, std::int64_t size, Found found) const {
     if (!options_.skip_damaged || error.code() == Code::kCancelled) return tl::unexpected<Error>(error);
-    for (std::int64_t i = from; i < size; ++i) take(static_cast<std::size_t>(i), found);
+    for (std::int64_t i = from; i < size; ++i) take(static_cast<std::size_t>(i), 0, found);
     return found;
   }
 
   base::Status decide(const RawSample& sample, std::size_t number, Found& found) const {
-    const auto taken = is_taken(survey_.filters, sample);
+    auto taken = is_taken(survey_.filters, sample);
+    base::Result<std::int64_t> length = 0;
+    if (taken && *taken) length = length_of(sample);
+    if (taken && !length) taken = tl::unexpected<Error>(length.error());
     if (!taken && !options_.skip_damaged) return tl::unexpected<Error>(taken.error());
     if (!taken) base::warn(taken.error().what(), "; the sample is not taken");
-    if (taken && *taken) take(number, found);
+    if (taken && *taken) take(number, *length, found);
     return {};
   }
 
-  static void take(std::size_t number, Found& found) {
+  base::Result<std::int64_t> length_of(const RawSample& sample) const {
+    if (survey_.measured.empty()) return 0;
+    const Field* field = nullptr;
+    for (const std::string& extension : survey_.measured)
+      if (field == nullptr) field = sample.find(extension);
+    if (field == nullptr)
+      return base::fail(Code::kDataLoss, sample.where(), ": expected a member ",
+                        base::join(survey_.measured, " or "), ", whose length is asked for");
+    std::int64_t length = 0;
+    try {
+      length = survey_.length.length ? survey_.length.length(field->bytes) : rows_of(field->bytes);
+    } catch (const std::exception& error) {
+      return base::fail(Code::kDataLoss, sample.where(), ": the length of its ", field->extension, ": ",
+                        error.what());
+    }
+    const bool too_long = length > survey_.longest && survey_.length.too_long == TooLong::kError;
+    if (length >= 0 && !too_long && length <= std::numeric_limits<std::int32_t>::max()) return length;
+    return base::fail(Code::kOutOfRange, sample.where(), " has a length of ", length, ": expected 0 to ",
+                      survey_.longest,
+                      ", the longest of the shapes; or let what is longer be cut (TooLong::kCut)");
+  }
+
+  void take(std::size_t number, std::int64_t length, Found& found) const {
     found.taken.push_back(static_cast<std::uint32_t>(number));
+    if (!survey_.measured.empty()) found.lengths.push_back(static_cast<std::int32_t>(length));
   }
 
   const Survey& survey_;
@@ -125,13 +160,18 @@ base::Status survey_samples(const std::vector<std::string>& urls, const Survey& 
     facts.total += facts.sizes[i] = static_cast<std::int64_t>(found[i].taken.size());
     for (const std::uint32_t number : found[i].taken)
       facts.taken_key = base::key({facts.taken_key.value_or(0), i, number});
+    for (const std::int32_t length : found[i].lengths)
+      facts.length_key = base::key({facts.length_key.value_or(0), static_cast<std::uint64_t>(length)});
     facts.taken.push_back(std::move(found[i].taken));
+    if (!survey.measured.empty()) facts.lengths.push_back(std::move(found[i].lengths));
   }
   if (before > 0 && facts.total == 0) return nothing_left(urls, survey, before);
   facts.left_out = before - facts.total;
   if (before > 0)
     facts.bytes = static_cast<std::uint64_t>(static_cast<double>(facts.bytes) *
                                              static_cast<double>(facts.total) / static_cast<double>(before));
+  // All are taken: they need no list of their numbers.
+  if (facts.left_out == 0 && survey.filters.empty()) facts.taken.clear(), facts.taken_key.reset();
   return {};
 }
 

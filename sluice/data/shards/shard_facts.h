@@ -34,6 +34,9 @@ struct ShardFacts {
   std::vector<std::int64_t> stored;
   std::int64_t left_out = 0;
   std::optional<std::uint64_t> taken_key;  // of all numbers in `taken`
+  // How long the samples that are taken are; empty where nobody asked. And a key of all lengths.
+  std::vector<std::vector<std::int32_t>> lengths;
+  std::optional<std::uint64_t> length_key;
 
   // Where the shard's sample `place` of those that are taken lies among all that it holds, and how many it
   // holds.
