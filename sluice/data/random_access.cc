@@ -8,24 +8,6 @@
 #include "sluice/data/shards/shard_index.h"
 
 namespace sluice::data {
-namespace {
-
-// The keys of a shard's samples, in their order: from its index, or its headers.
-base::Result<std::vector<std::string>> keys_of(const std::string& url) {
-  SLUICE_TRY(auto index, read_index(url));
-  if (!index) {
-    SLUICE_TRY(index, index_shard(url));
-  }
-  std::vector<std::string> keys;
-  for (const auto& members : index->samples) {
-    const auto name = split_name(members.front().name);
-    keys.emplace_back(name ? name->key : members.front().name);
-  }
-  return keys;
-}
-
-}  // namespace
-
 Sample WebDataset::operator[](std::int64_t index) const {
   const StreamSource source = stream_source({.epoch = settings_->epoch});
   source.read->facts = base::value_or_throw(settings_->learn());
@@ -54,7 +36,7 @@ std::optional<std::int64_t> WebDataset::find(const std::string& key) const {
     numbers.emplace();
     std::int64_t number = 0;
     for (std::size_t i = 0; i < shards->size(); ++i) {
-      auto names = base::value_or_throw(keys_of((*shards)[i]));
+      auto names = base::value_or_throw(keys_of_shard((*shards)[i]));
       const std::int64_t taken = facts ? facts->sizes[i] : static_cast<std::int64_t>(names.size());
       for (std::int64_t place = 0; place < taken; ++place) {
         const auto in_shard = static_cast<std::size_t>(facts ? facts->number_of(i, place) : place);

@@ -54,6 +54,7 @@ base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::s
 
 // data_pack_verbs.cc
 Verb pack_verb();
+Verb append_verb();
 Verb digits_verb();
 Verb cifar10_verb();
 Verb idx_verb();
@@ -64,6 +65,7 @@ Verb verify_verb();
 Verb cat_verb();
 Verb index_verb();
 Verb stats_verb();
+Verb update_verb();
 Verb cp_verb();
 
 }  // namespace sluice::cli
