@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "sluice/base/error.h"
+#include "sluice/base/log.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
+#include "sluice/data/stream_state.h"
 #include "sluice/session/session.h"
 
 namespace sluice::train {
@@ -232,6 +234,9 @@ Feed Input::feed(Session& session, int64_t epoch, int64_t skip, const std::strin
   feed.epoch = epoch;
   feed.skip = skip;
   if (skip > 0) feed.state = state;
+  if (skip == 0 && !state.empty() && session.is_leader())
+    if (const auto change = data::changed_content(state, this->state(session, epoch, 0)); !change.empty())
+      base::warn("epoch ", epoch + 1, " is of other data than the run was begun with: ", change);
   if (dataset_) return session.feed(*dataset_, feed);
   return session.feed_source(
       input_detail::FakeBatches(options_, training_, rows_, session, samples_, batches_, skip), feed);

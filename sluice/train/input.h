@@ -27,7 +27,8 @@ class Input {
   int64_t channels() const { return channels_; }
   int64_t image_size() const { return image_size_; }
 
-  // `state`: what state() gave for this place; empty: nothing to compare with.
+  // `state`: what state() gave for this place; empty: nothing to compare with. In mid-epoch another order is
+  // an error; at an epoch's start shards with other contents are a warning.
   Feed feed(Session& session, int64_t epoch, int64_t skip, const std::string& state = "") const;
   // What the order of the samples depends on, for a checkpoint; empty for fake data.
   std::string state(const Session& session, int64_t epoch, int64_t batches) const;

@@ -437,12 +437,13 @@ Statistics PipelineStream::statistics() const {
   std::lock_guard lock(mutex_);
   Statistics result = statistics_;
   result.seconds = clock_.seconds();
+  result.cached = true;
   for (const StreamSource& source : options_.sources) {
     result.bytes += source.read->bytes;
     result.shards += source.read->shards;
     const ReadSettings& read = *source.read;
     result.remote = result.remote || std::any_of(read.urls->begin(), read.urls->end(), is_remote);
-    result.cached = !read.source.cache_folder.empty();
+    result.cached = result.cached && !read.source.cache_folder.empty();
     if (read.facts)
       for (const auto& starts : read.facts->starts) result.indexed = result.indexed && !starts.empty();
   }
