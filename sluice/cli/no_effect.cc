@@ -26,6 +26,8 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
       {{"--train",
         "--mix",
         "--test",
+        "--where",
+        "--test-where",
         "--images",
         "--labels",
         "--shuffle",

@@ -44,6 +44,8 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--mix-from", RepeatedText{&flags.mix_from}, "", "Other shares from a step on: STEP=SHARE,SHARE…, such as 10000=0.5,0.5; once for each change"},
       {"Data", "--epoch-samples", &o.epoch_samples, "samples", "In an epoch of a mixture by shares, 0: as many as the sets have together"},
       {"Data", "--test", &o.test, "", "Test shards; without them nothing is evaluated"},
+      {"Data", "--where", RepeatedText{&o.where}, "", "Only training samples for which this holds, such as 'cls in 0,3', 'json:split = train' or '__key__ like n01*'; several must all hold"},
+      {"Data", "--test-where", RepeatedText{&o.test_where}, "", "The same for the test set"},
       {"Data", "--classes", &o.classes, "", "Number of classes"},
       {"Data", "--images", &o.images, "", "Extensions of the image in a sample"},
       {"Data", "--labels", &o.labels, "", "Extension of the class number in a sample"},

@@ -33,7 +33,8 @@ struct Sample {
   std::string key;
   std::string shard;
   std::vector<Value> fields;
-  int source = 0;  // in a mixture: the place of its source among all
+  int source = 0;           // in a mixture: the place of its source among all
+  std::int64_t length = 0;  // after bucket_by_length(): of what is not padding
 };
 
 // One field of all samples of a batch. Numbers, arrays and images are stacked in `array`: [N] for numbers
@@ -54,6 +55,8 @@ struct Batch {
   // the own image's share, float32 [N]. The loss is own_share · loss(label) + (1 − own_share) ·
   // loss(other).
   Array other_label, own_share;
+  // After bucket_by_length(), and as the last column: int64 [N], the rows of each sample that are no padding.
+  Array lengths;
   Array mask;                     // bool [N]: true for a sample, false for padding (all zeros)
   std::int64_t count = 0;         // samples in this batch, without padding
   std::int64_t global_count = 0;  // samples in this batch on all parts together

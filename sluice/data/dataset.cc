@@ -183,6 +183,27 @@ WebDataset& WebDataset::add_map(std::function<void(Sample&)> function) {
   return *this;
 }
 
+WebDataset& WebDataset::add_filter(Filter filter) {
+  Settings& settings = change();
+  settings.survey.filters.push_back(std::move(filter));
+  settings.known = std::make_shared<Settings::Known>();
+  return *this;
+}
+
+WebDataset& WebDataset::where(const std::string& condition) {
+  return add_filter(base::value_or_throw(parse_condition(condition)));
+}
+
+WebDataset& WebDataset::filter(std::function<bool(const SampleView&)> take, const std::string& members) {
+  if (!take) misuse("WebDataset: filter() of nothing: expected a function that takes a SampleView");
+  Filter filter;
+  if (!members.empty())
+    for (std::string& extension : split_extensions(members)) filter.members.insert(std::move(extension));
+  filter.take = std::move(take);
+  filter.text = "filter()";
+  return add_filter(std::move(filter));
+}
+
 WebDataset& WebDataset::resize(std::int64_t shorter_side) {
   demand(shorter_side > 0 && shorter_side <= 1 << 15, "a side", shorter_side, "1 to 32768 pixels");
   change().decode.transforms.push_back({Transform::Kind::kResize, shorter_side, 0});
@@ -256,6 +277,28 @@ WebDataset& WebDataset::normalize(std::vector<float> mean, std::vector<float> de
   return *this;
 }
 
+WebDataset& WebDataset::bucket_by_length(const std::string& member, std::vector<LengthShape> shapes,
+                                         LengthOptions options) {
+  if (shapes.empty()) misuse("WebDataset: bucket_by_length() with no shapes: expected at least one");
+  std::sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.length < b.length; });
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    demand(shapes[i].rows > 0, "a shape's rows", shapes[i].rows, "1 sample or more");
+    demand(shapes[i].length > 0, "a shape's length", shapes[i].length, "1 or more");
+    if (i > 0 && shapes[i].length == shapes[i - 1].length)
+      misuse(base::str("WebDataset: bucket_by_length() with two shapes of length ", shapes[i].length,
+                       ": expected one of each length"));
+  }
+  Settings& settings = change();
+  settings.survey.measured = split_extensions(member);
+  settings.survey.longest = shapes.back().length;
+  settings.survey.length = std::move(options);
+  settings.batch = 1;
+  for (const LengthShape& shape : shapes) settings.batch = std::max(settings.batch, shape.rows);
+  settings.shapes = std::move(shapes);
+  settings.known = std::make_shared<Settings::Known>();
+  return *this;
+}
+
 WebDataset& WebDataset::batch(std::int64_t samples) {
   demand(samples > 0, "a batch", samples, "1 sample or more");
   change().batch = samples;
@@ -296,14 +339,17 @@ WebDataset& WebDataset::cache(std::string folder, std::int64_t bytes) {
   return *this;
 }
 
-std::vector<std::string> WebDataset::urls() const {
-  std::lock_guard lock(settings_->known->mutex);
-  auto& known = settings_->known->urls;
-  if (!known) known = base::value_or_throw(expand_all(settings_->patterns));
-  return *known;
+std::shared_ptr<const std::vector<std::string>> WebDataset::Settings::shards() const {
+  std::lock_guard lock(known->mutex);
+  if (!known->urls)
+    known->urls =
+        std::make_shared<const std::vector<std::string>>(base::value_or_throw(expand_all(patterns)));
+  return known->urls;
 }
 
-std::int64_t WebDataset::size() const { return base::value_or_throw(settings_->learn(urls()))->total; }
+std::vector<std::string> WebDataset::urls() const { return *settings_->shards(); }
+std::int64_t WebDataset::size() const { return base::value_or_throw(settings_->learn())->total; }
+std::int64_t WebDataset::left_out() const { return base::value_or_throw(settings_->learn())->left_out; }
 
 std::int64_t WebDataset::batch_size() const { return settings_->batch; }
 std::int64_t WebDataset::classes() const { return settings_->decode.classes; }

@@ -44,11 +44,14 @@
 
 #include "sluice/base/export.h"
 #include "sluice/data/batch.h"
+#include "sluice/data/length_shape.h"
+#include "sluice/data/sample_view.h"
 #include "sluice/data/stream.h"
 
 SLUICE_API_BEGIN
 namespace sluice::data {
 
+struct Filter;
 struct PartOptions;
 struct ShardFacts;
 struct StreamOptions;
@@ -103,6 +106,17 @@ class WebDataset : public Dataset {
     }
   }
 
+  // Only the samples for which all of these hold. Each filter is asked once for every sample, when the
+  // samples are counted, whatever the number of epochs: so the order, the number of steps, dataset[i] and
+  // resuming are those of a set that holds nothing else. For this the shards are read once, but for members
+  // that no filter looks at; for keys alone their index files are enough. left_out() counts the others; when
+  // nothing is left, it is an error. Streams that can be read only once cannot be filtered. A condition on a
+  // member, a field of its JSON, or the key: `cls in 0,3`, `cls not in 7`, `json:split = train`,
+  // `json:size.width >= 224`, `__key__ like n0144*`; see order/filter.h.
+  WebDataset& where(const std::string& condition);
+  // `members`: extensions whose bytes `take` looks at, as "json;cls". It is called from several threads.
+  WebDataset& filter(std::function<bool(const SampleView&)> take, const std::string& members = "");
+
   // Augmentation of all images of a sample, in the order of the calls. Pixels are uint8 for these.
   WebDataset& resize(std::int64_t shorter_side);  // bilinear with antialiasing, as Pillow's; keeps the ratio
   WebDataset& center_crop(std::int64_t side);
@@ -123,6 +137,20 @@ class WebDataset : public Dataset {
   // Handed on for whoever normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
   WebDataset& normalize(std::vector<float> mean, std::vector<float> deviation);
 
+  // Instead of batch(): batches of samples of similar length, each in one of a few shapes, such as 32 samples
+  // of up to 256 tokens or 16 of up to 512. A sample goes into the shortest shape that holds it; when every
+  // replica has a full batch of a shape, these are the next global batch, so that all replicas have the same
+  // shape at every step. Arrays among the fields with as many rows as the sample is long are padded to the
+  // shape's length, after map(). batch.lengths says how long each sample is.
+  // - `member`: whose length counts, as "npy" or "tokens.npy;npy"; options.length measures it. Lengths are
+  // found
+  //   out once, as filters are.
+  // - What does not fill a batch at the end of an epoch is left out, or with pad() (and keep()) comes in
+  // batches that
+  //   are filled up. carry(), original() and Mix are not for this.
+  // - The order depends on the number of replicas too, not on that of hosts.
+  WebDataset& bucket_by_length(const std::string& member, std::vector<LengthShape> shapes,
+                               LengthOptions options = {});
   WebDataset& batch(std::int64_t samples);  // rows of one replica's batch
   WebDataset& batched(std::int64_t samples) { return batch(samples); }
   WebDataset& drop_last();
@@ -165,6 +193,7 @@ class WebDataset : public Dataset {
   // Samples of one epoch. Reads the index files, or the headers, of all shards once; copies of this dataset
   // share the answer.
   std::int64_t size() const override;
+  std::int64_t left_out() const;  // samples of the shards that filters do not take
   std::int64_t batches(std::int64_t replicas = 1, std::int64_t epoch = 0) const override;
 
   std::vector<std::string> urls() const;  // the shards, all patterns expanded
@@ -181,6 +210,7 @@ class WebDataset : public Dataset {
  private:
   friend class Mix;
   WebDataset& set_fields(std::vector<std::string> extensions);
+  WebDataset& add_filter(Filter filter);
   WebDataset& add_map(std::function<void(Sample&)> function);
   Settings& change();
   void check() const;

@@ -5,6 +5,7 @@
 
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/shards/tar.h"
+#include "sluice/data/stream_state.h"
 #include "sluice/data/test_dataset.h"
 
 namespace sluice::data {
@@ -69,6 +70,24 @@ TEST_F(IdentityTest, AReplacedShardIsFoundAtResume) {
   folder_.write("s-1.tar", *base::read_file(path(1)) + std::string(10240, '\0'));
   EXPECT_THAT(test::thrown([&] { described().resume(state, {}); }),
               HasSubstr("other contents than they had"));
+}
+
+TEST_F(IdentityTest, AtAnEpochsStartOtherContentsAreTold) {
+  const std::string urls = shards(3, 8);
+  write_sums(3);
+  const auto state = [&] { return dataset(urls).shuffle(10).interleave(3).state({2, 0, 1, 1, 0}); };
+  const std::string before = state();
+  touch(0);
+  EXPECT_EQ(changed_content(before, state()), "");
+  replace(1);
+  write_sums(3);
+  EXPECT_EQ(changed_content(before, state()),
+            "the shards have the same names and numbers of samples, but other contents than they had");
+  shards(3, 9);
+  write_sums(3);
+  EXPECT_EQ(changed_content(before, state()), "");  // another set
+  EXPECT_THAT(changed_content("a source1.shards=1 source1.content=2", "b source1.shards=1 source1.content=3"),
+              HasSubstr("other contents"));
 }
 
 // Hosts have copies of their own; only the first one's times are in the state.

@@ -3,6 +3,7 @@
 
 #include "sluice/base/thread.h"
 #include "sluice/data/dataset_settings.h"
+#include "sluice/data/order/length_buckets.h"
 #include "sluice/data/order/pipeline_stream.h"
 #include "sluice/data/stream_state.h"
 
@@ -20,7 +21,7 @@ Wanted wanted_members(const DecodePlan& plan) {
 // or a single one, in the shards' order, when there is one part.
 std::int64_t ranges_for(const WebDataset::Settings& settings, const OpenOptions& options) {
   const std::int64_t replicas = options.parts * options.replicas;
-  if (!settings.shuffle) return options.parts == 1 ? 1 : replicas;
+  if (!settings.shuffle) return options.parts == 1 && settings.shapes.empty() ? 1 : replicas;
   if (settings.ranges % replicas == 0 || settings.original_workers > 0) return settings.ranges;
   const std::int64_t next = (settings.ranges + replicas - 1) / replicas * replicas;
   misuse(base::str("WebDataset: ", settings.ranges, " ranges cannot be dealt to ", replicas,
@@ -49,19 +50,24 @@ std::string describe(const PartOptions& part, const ShardFacts* facts) {
   if (part.shuffle) text += base::str(" streams=", part.ranges);  // the name that checkpoints have
   if (part.original_workers > 0)
     text += base::str(" original-workers=", part.original_workers, " replicas=", part.replicas());
-  if (!part.shuffle && part.parts > 1) text += base::str(" replicas=", part.replicas());
+  if (!part.shapes.empty())
+    text += base::str(" shapes=", shapes_text(part.shapes), " replicas=", part.replicas());
+  else if (!part.shuffle && part.parts > 1)
+    text += base::str(" replicas=", part.replicas());
   if (facts == nullptr) return text + base::str(" buffer=", part.shuffle ? part.buffer_samples : 0);
   text += base::str(" buffer=", part.original_workers > 0 ? part.buffer_samples : buffer_share(part, *facts),
                     " samples=", facts->total, " shards=", facts->fingerprint, " content=", facts->content);
   if (facts->times) text += base::str(" times=", *facts->times);
   if (facts->sums) text += base::str(" sums=", *facts->sums);
+  if (facts->length_key) text += base::str(" lengths=", *facts->length_key);
+  if (facts->taken_key) text += base::str(" filter=", *facts->taken_key);
   return text;
 }
 
 }  // namespace
 
-base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn(
-    const std::vector<std::string>& urls) const {
+base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn() const {
+  const auto urls = shards();
   std::lock_guard lock(known->mutex);
   if (!known->facts) {
     LearnOptions options;
@@ -70,7 +76,8 @@ base::Result<std::shared_ptr<const ShardFacts>> WebDataset::Settings::learn(
     options.allow_unknown_loss = options.skip_damaged && allow_unknown_loss;
     options.cache_folder = cache_folder;
     options.cache_bytes = static_cast<std::uint64_t>(cache_bytes);
-    SLUICE_TRY(ShardFacts facts, learn_shards(urls, options));
+    SLUICE_TRY(ShardFacts facts, learn_shards(*urls, options));
+    if (survey.wanted()) SLUICE_OK(survey_samples(*urls, survey, options, facts));
     known->facts = std::make_shared<const ShardFacts>(std::move(facts));
   }
   return known->facts;
@@ -85,6 +92,11 @@ void WebDataset::check() const {
     misuse(
         "WebDataset: resize(), crop() and flip() need images: call images(\"jpg;png\"), or "
         "decode(\"rgb8\")");
+  const char* const other = remainder() == Remainder::kCarry ? "carry()"
+                            : original_order()               ? "original()"
+                                                             : nullptr;
+  if (!settings_->shapes.empty() && other != nullptr)
+    misuse(base::str("WebDataset: bucket_by_length() with ", other, ": expected drop_last() or pad()"));
 }
 
 PartOptions WebDataset::part_options(const OpenOptions& options) const {
@@ -110,22 +122,24 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
   part.skip_batches = options.skip_batches;
   part.original_workers = settings_->original_workers;
   part.original_samples = settings_->original_samples;
+  part.shapes = settings_->shapes;
   return part;
 }
 
 // The shards are counted where the order depends on it, and where a state is asked for (`counted`). What can
 // be read only once is one range for one part.
 std::shared_ptr<const ShardFacts> WebDataset::facts_for(const OpenOptions& options, bool counted) const {
-  const auto shards = urls();
-  const bool again = std::all_of(shards.begin(), shards.end(), can_be_read_again);
+  const auto shards = settings_->shards();
+  const bool again = std::all_of(shards->begin(), shards->end(), can_be_read_again);
   const bool needed = settings_->shuffle || options.parts > 1 || settings_->original_workers > 0 ||
-                      remainder() == Remainder::kCarry;
+                      remainder() == Remainder::kCarry || settings_->survey.wanted();
   if (again && (counted || needed || options.skip_batches > 0 || settings_->on_error != OnError::kStop))
-    return base::value_or_throw(settings_->learn(shards));
-  if (options.parts > 1 || settings_->original_workers > 0 || remainder() == Remainder::kCarry)
+    return base::value_or_throw(settings_->learn());
+  if (options.parts > 1 || settings_->original_workers > 0 || remainder() == Remainder::kCarry ||
+      settings_->survey.wanted())
     misuse(
-        "WebDataset: what comes from stdin or a pipe can be read only once: it cannot be split into parts "
-        "or carried over epochs");
+        "WebDataset: what comes from stdin or a pipe can be read only once: it cannot be split into parts, "
+        "carried over epochs or filtered");
   std::lock_guard lock(settings_->known->mutex);
   return settings_->known->facts;
 }
@@ -141,7 +155,7 @@ StreamSource WebDataset::stream_source(const OpenOptions& options) const {
   check();
   StreamSource source;
   source.read = std::make_unique<ReadSettings>();
-  source.read->urls = urls();
+  source.read->urls = settings_->shards();
   source.read->source.cache_folder = settings_->cache_folder;
   source.read->source.cache_bytes = static_cast<std::uint64_t>(settings_->cache_bytes);
   source.read->facts = facts_for(options, /*counted=*/false);
@@ -173,6 +187,7 @@ StreamOptions WebDataset::stream_options(const OpenOptions& options) const {
     stream.workers = std::max(std::min(8, stream.max_workers), settings_->known->workers.load());
     stream.on_workers = [known = settings_->known](int workers) { known->workers = workers; };
   }
+  stream.padding = settings_->survey.length.padding;
   stream.prefetch = settings_->prefetch;
   stream.prefetch_bytes = settings_->prefetch_bytes;
   return stream;
@@ -194,11 +209,18 @@ std::unique_ptr<Stream> WebDataset::resume(const std::string& state, const OpenO
 
 std::int64_t WebDataset::batches(std::int64_t replicas, std::int64_t epoch) const {
   demand(replicas > 0, "a number of replicas", replicas, "1 or more");
-  const auto facts = base::value_or_throw(settings_->learn(urls()));
+  const auto facts = base::value_or_throw(settings_->learn());
   if (settings_->original_workers > 0)
     return OriginalPlan::make(facts->sizes, replicas, settings_->original_workers, settings_->batch,
                               settings_->original_samples, remainder() == Remainder::kDrop)
         .steps();
+  if (!settings_->shapes.empty()) {
+    OpenOptions all;
+    all.epoch = epoch;
+    all.replicas = replicas;
+    check();
+    return bucket_batches(facts, part_options(all));
+  }
   return BatchPlan{facts->total, settings_->batch, replicas, remainder(), epoch}.batches();
 }
 

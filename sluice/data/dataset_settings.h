@@ -13,6 +13,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/decode.h"
+#include "sluice/data/order/survey.h"
 #include "sluice/data/shards/shard_facts.h"
 
 namespace sluice::data {
@@ -33,13 +34,14 @@ struct WebDataset::Settings {
   // Answers that copies of a dataset share.
   struct Known {
     std::mutex mutex;
-    std::optional<std::vector<std::string>> urls;
+    std::shared_ptr<const std::vector<std::string>> urls;
     std::atomic<int> workers{0};  // that an earlier stream found to be needed; 0: not known
     std::shared_ptr<const ShardFacts> facts;
     std::optional<std::unordered_map<std::string, std::int64_t>> numbers;  // of the samples, by their keys
   };
 
   std::vector<std::string> patterns;
+  Survey survey;
   std::shared_ptr<Known> known = std::make_shared<Known>();
   bool shuffle = false;
   std::int64_t buffer_samples = 0, buffer_bytes = 0;
@@ -50,6 +52,7 @@ struct WebDataset::Settings {
   std::vector<float> mean, deviation;
   std::int64_t batch = 1;
   std::optional<Remainder> remainder;
+  std::vector<LengthShape> shapes;  // of bucket_by_length(), the shortest first
   std::int64_t ranges = 64, shard_size = 0;
   std::int64_t original_workers = 0, original_samples = 0;
   OnError on_error = OnError::kStop;
@@ -60,8 +63,9 @@ struct WebDataset::Settings {
   int workers = 0, prefetch = 4;
   std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 
-  // What is known of the shards, found out once.
-  base::Result<std::shared_ptr<const ShardFacts>> learn(const std::vector<std::string>& urls) const;
+  // The shards, all patterns expanded, and what is known of them: found out once.
+  std::shared_ptr<const std::vector<std::string>> shards() const;
+  base::Result<std::shared_ptr<const ShardFacts>> learn() const;
   Remainder chosen_remainder() const {
     return remainder.value_or(shuffle && original_workers == 0 ? Remainder::kDrop : Remainder::kKeep);
   }

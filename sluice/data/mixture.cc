@@ -67,6 +67,8 @@ Mix::Mix(std::vector<Source> sources, MixBy by)
     };
     if (!settings.shuffle || settings.original_workers > 0)
       misuse(base::str("Mix: '", source.name, "' is not shuffled: expected shuffle(), and not original()"));
+    if (!settings.shapes.empty())
+      misuse(base::str("Mix: '", source.name, "' has bucket_by_length(): expected batch()"));
     expect_same(settings.batch == first.batch, "batch()");
     expect_same(settings.ranges == first.ranges, "interleave()");
     expect_same(settings.mean == first.mean && settings.deviation == first.deviation, "normalize()");

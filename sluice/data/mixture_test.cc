@@ -170,6 +170,18 @@ TEST_F(MixTest, EachPassHasItsOwnCrops) {
   for (const auto& [key, different] : images) EXPECT_GT(different.size(), 3u) << key;
 }
 
+TEST_F(MixTest, IsCachedWhereEachSourceIs) {
+  const auto cached = [&](bool first, bool second) {
+    WebDataset a = source("a", 1, 8), b = source("b", 1, 8);
+    if (first) a.cache(folder_.path("cache"), 1 << 20);
+    if (second) b.cache(folder_.path("cache"), 1 << 20);
+    return Mix({{a, 1}, {b, 1}}).open({})->statistics().cached;
+  };
+  EXPECT_TRUE(cached(true, true));
+  EXPECT_FALSE(cached(false, true));  // this was that of the last one
+  EXPECT_FALSE(cached(true, false));
+}
+
 TEST_F(MixTest, SharesOfTokens) {
   folder_.write("long.tar",
                 test::archive({{"l0.txt", "one two three four"}, {"l1.txt", "one two three four"}}));

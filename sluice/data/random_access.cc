@@ -8,27 +8,9 @@
 #include "sluice/data/shards/shard_index.h"
 
 namespace sluice::data {
-namespace {
-
-// The keys of a shard's samples, in their order: from its index, or its headers.
-base::Result<std::vector<std::string>> keys_of(const std::string& url) {
-  SLUICE_TRY(auto index, read_index(url));
-  if (!index) {
-    SLUICE_TRY(index, index_shard(url));
-  }
-  std::vector<std::string> keys;
-  for (const auto& members : index->samples) {
-    const auto name = split_name(members.front().name);
-    keys.emplace_back(name ? name->key : members.front().name);
-  }
-  return keys;
-}
-
-}  // namespace
-
 Sample WebDataset::operator[](std::int64_t index) const {
   const StreamSource source = stream_source({.epoch = settings_->epoch});
-  source.read->facts = base::value_or_throw(settings_->learn(source.read->urls));
+  source.read->facts = base::value_or_throw(settings_->learn());
   const ShardFacts& facts = *source.read->facts;
   if (index < 0 || index >= facts.total)
     throw_error(Code::kOutOfRange,
@@ -45,15 +27,22 @@ Sample WebDataset::operator[](std::int64_t index) const {
 }
 
 std::optional<std::int64_t> WebDataset::find(const std::string& key) const {
-  const auto shards = urls();
+  const auto shards = settings_->shards();
+  // Without filters the keys say themselves how many there are.
+  const auto facts = !settings_->survey.wanted() ? nullptr : base::value_or_throw(settings_->learn());
   std::lock_guard lock(settings_->known->mutex);
   auto& numbers = settings_->known->numbers;
   if (!numbers) {
     numbers.emplace();
     std::int64_t number = 0;
-    for (const std::string& url : shards)
-      for (std::string& name : base::value_or_throw(keys_of(url)))
-        numbers->try_emplace(std::move(name), number++);
+    for (std::size_t i = 0; i < shards->size(); ++i) {
+      auto names = base::value_or_throw(keys_of_shard((*shards)[i]));
+      const std::int64_t taken = facts ? facts->sizes[i] : static_cast<std::int64_t>(names.size());
+      for (std::int64_t place = 0; place < taken; ++place) {
+        const auto in_shard = static_cast<std::size_t>(facts ? facts->number_of(i, place) : place);
+        numbers->try_emplace(std::move(names.at(in_shard)), number++);
+      }
+    }
   }
   const auto found = numbers->find(key);
   return found == numbers->end() ? std::nullopt : std::optional(found->second);

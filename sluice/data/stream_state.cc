@@ -29,6 +29,8 @@ std::int64_t number_in(const Words& words, const char* name) {
   return *number;
 }
 
+constexpr char kSameNames[] = "the shards have the same names and numbers of samples, but ";
+
 // Whether both states say something of the shards' content, and not the same.
 bool differ(const Words& before, const Words& now, const std::string& name) {
   const auto was = before.find(name), is = now.find(name);
@@ -46,7 +48,7 @@ base::Status check_content(const PinnedShards& shards, bool first_part, const Wo
   for (const std::string& name : {content, sums, times}) now.erase(name);
   if (!changed && touched && summed) return check_sums(shards.urls);
   if (!changed && !touched) return {};
-  return base::fail(Code::kFailedPrecondition, "the shards have the same names and numbers of samples, but ",
+  return base::fail(Code::kFailedPrecondition, kSameNames,
                     changed
                         ? "other contents than they had"
                         : "local ones were written since. If they are copies of what they were, give them "
@@ -54,7 +56,21 @@ base::Status check_content(const PinnedShards& shards, bool first_part, const Wo
                           "index' writes into sizes.json times do not matter");
 }
 
+bool is_named(std::string_view word, std::string_view name) {
+  return word == name || base::ends_with(word, base::str(".", name));
+}
+
 }  // namespace
+
+std::string changed_content(const std::string& before, const std::string& now) {
+  const Words was = words_of(before), is = words_of(now);
+  bool changed = false;
+  for (const auto& [name, value] : is) {
+    if (is_named(name, "shards") && differ(was, is, name)) return "";
+    changed = changed || ((is_named(name, "content") || is_named(name, "sums")) && differ(was, is, name));
+  }
+  return changed ? base::str(kSameNames, "other contents than they had") : "";
+}
 
 OpenOptions position_in(const std::string& state, OpenOptions options) {
   const auto words = words_of(state);

@@ -23,4 +23,9 @@ struct PinnedShards {
 void expect_same(const std::string& before, const std::string& now, const std::vector<PinnedShards>& shards,
                  bool first_part);
 
+// For a run that goes on at an epoch's start, where another order does no harm: what to tell of shards that
+// have the same names and numbers of samples as in a state, and other contents. Empty: nothing. Nothing is
+// read.
+std::string changed_content(const std::string& before, const std::string& now);
+
 }  // namespace sluice::data

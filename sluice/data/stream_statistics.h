@@ -18,9 +18,10 @@ struct Statistics {
   std::int64_t bytes = 0;       // read from shards
   std::int64_t shards = 0;      // read to their end, or to the end of this part's share of them
   std::int64_t bad = 0;         // samples that on_error() left out
+  std::int64_t cut = 0;         // samples that bucket_by_length() cut
   int decoders = 0;             // threads
-  bool remote = false;          // shards are not local
-  bool cached = false;          // but kept in a local cache
+  bool remote = false;          // shards, of a mixture those of a source, are not local
+  bool cached = false;          // but what is remote is kept in a local cache, of every source
   bool indexed = true;          // where samples lie is known of all
   double seconds = 0;           // since the stream was opened
   double reader_busy = 0;       // reading and shuffling

@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "sluice/base/error.h"
+#include "sluice/base/log.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
+#include "sluice/data/stream_state.h"
 #include "sluice/session/session.h"
 
 namespace sluice::train {
@@ -87,6 +89,7 @@ data::WebDataset describe(const TrainOptions& options, const std::string& shards
                           int64_t rows) {
   data::WebDataset dataset(shards);
   dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
+  for (const std::string& condition : training ? options.where : options.test_where) dataset.where(condition);
   if (options.classes > 0) dataset.classes(options.classes);
   dataset.seed(options.seed);
   if (options.resize > 0) dataset.resize(options.resize);
@@ -151,6 +154,7 @@ Input::Input(const TrainOptions& options, bool training, int64_t rows, int repli
 std::unique_ptr<data::Dataset> Input::open_set(const std::string& shards) {
   data::WebDataset dataset = input_detail::describe(options_, shards, training_, rows_);
   look_at_first(dataset, shards);
+  left_out_ = dataset.left_out();
   if (training_)
     input_detail::set_order(options_, dataset);
   else
@@ -163,6 +167,7 @@ std::unique_ptr<data::Dataset> Input::open_mixture() {
   for (const auto& [shards, amount] : options_.mix) {
     data::WebDataset dataset = input_detail::describe(options_, shards, training_, rows_);
     look_at_first(dataset, shards);
+    left_out_ += dataset.left_out();
     dataset.shuffle(options_.shuffle).interleave(options_.streams);
     sources.push_back({std::move(dataset), amount, shards});
   }
@@ -231,6 +236,9 @@ Feed Input::feed(Session& session, int64_t epoch, int64_t skip, const std::strin
   feed.epoch = epoch;
   feed.skip = skip;
   if (skip > 0) feed.state = state;
+  if (skip == 0 && !state.empty() && session.is_leader())
+    if (const auto change = data::changed_content(state, this->state(session, epoch, 0)); !change.empty())
+      base::warn("epoch ", epoch + 1, " is of other data than the run was begun with: ", change);
   if (dataset_) return session.feed(*dataset_, feed);
   return session.feed_source(
       input_detail::FakeBatches(options_, training_, rows_, session, samples_, batches_, skip), feed);

@@ -20,13 +20,15 @@ class Input {
   Input(const TrainOptions& options, bool training, int64_t rows, int replicas);
 
   int64_t samples() const { return samples_; }
-  int64_t batches() const { return batches_; }  // in epoch 0; the last test batch is filled up
-  int64_t batches(int64_t epoch) const;         // with a carried-over remainder, epochs may differ by one
+  int64_t left_out() const { return left_out_; }  // samples of the shards that --where does not take
+  int64_t batches() const { return batches_; }    // in epoch 0; the last test batch is filled up
+  int64_t batches(int64_t epoch) const;           // with a carried-over remainder, epochs may differ by one
   // Of the first image, as the model gets it.
   int64_t channels() const { return channels_; }
   int64_t image_size() const { return image_size_; }
 
-  // `state`: what state() gave for this place; empty: nothing to compare with.
+  // `state`: what state() gave for this place; empty: nothing to compare with. In mid-epoch another order is
+  // an error; at an epoch's start shards with other contents are a warning.
   Feed feed(Session& session, int64_t epoch, int64_t skip, const std::string& state = "") const;
   // What the order of the samples depends on, for a checkpoint; empty for fake data.
   std::string state(const Session& session, int64_t epoch, int64_t batches) const;
@@ -40,7 +42,7 @@ class Input {
   std::unique_ptr<data::Dataset> open_mixture();
   const TrainOptions& options_;
   bool training_;
-  int64_t rows_, replicas_, samples_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
+  int64_t rows_, replicas_, samples_ = 0, left_out_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
   std::unique_ptr<data::Dataset> dataset_;  // nothing: fake data
   const data::Mix* mixture_ = nullptr;      // the same, when it is one
 };

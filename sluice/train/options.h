@@ -38,6 +38,8 @@ struct TrainOptions {
   };
   std::vector<MixChange> mix_from;
   std::string test;
+  // Conditions on samples of the training and of the test set, all of which must hold (WebDataset::where()).
+  std::vector<std::string> where, test_where;
   std::string images = data::kImageExtensions;
   std::string labels = "cls";
   int64_t channels = 3;                    // 3: colour, 1: grey

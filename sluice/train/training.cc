@@ -130,6 +130,23 @@ void Training::announce() {
                           name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
                           test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ",
                           options_.epochs, " epochs; ", train_.describe_remainder()));
+  if (!options_.where.empty() || !options_.test_where.empty()) announce_filters();
+}
+
+void Training::announce_filters() {
+  const auto part = [](const char* flag, const Input& set) {
+    return base::str(flag, " leaves out ", set.left_out(), " of ", set.samples() + set.left_out(),
+                     " samples");
+  };
+  std::vector<std::string> parts;
+  nlohmann::json event = {{"event", "filter"}, {"left_out", train_.left_out()}};
+  if (!options_.where.empty()) parts.push_back(part("--where", train_));
+  if (!options_.test_where.empty() && test_ != nullptr) {
+    parts.push_back(part("--test-where", *test_));
+    event["test_left_out"] = test_->left_out();
+  }
+  console_.line(base::join(parts, "; "));
+  console_.json(event.dump());
 }
 
 TrainResult Training::operator()() {

@@ -38,6 +38,7 @@ class Training {
   void restore();
   void prepare();
   void announce();
+  void announce_filters();
 
   // training_epoch.cc
   bool train_epoch();  // false: a signal came

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/random.h"
@@ -26,7 +27,8 @@ bool Training::train_epoch() {
   correct_ = torch::Tensor();
   epoch_began_ = session_.backend().times();
   const base::Stopwatch opening;
-  auto feed = train_.feed(session_, progress_.epoch, progress_.batch * options_.accumulate, progress_.input);
+  auto feed = train_.feed(session_, progress_.epoch, progress_.batch * options_.accumulate,
+                          std::exchange(progress_.input, {}));  // of the epoch that was restored alone
   opening_input_ = opening.seconds();
   int64_t steps = train_.batches(progress_.epoch) / options_.accumulate;
   if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);

@@ -21,7 +21,7 @@ using data::Format;
 using data::RawSample;
 
 struct CatOptions {
-  std::vector<std::string> shards, keys;
+  std::vector<std::string> shards, keys, where;
   std::int64_t skip = 0, count = 0;
   std::string part, folder, sheet;
   std::int64_t columns = 8, side = 112;
@@ -95,6 +95,7 @@ class Cat {
 
   base::Status run() {
     SLUICE_TRY(const auto urls, expand_arguments(options_.shards));
+    SLUICE_TRY(filters_, filters_of(options_.where));
     for (const std::string& url : urls) {
       if (!options_.sheet.empty()) classes_ = class_names(url);
       SLUICE_TRY(const auto index, useful_index(url));
@@ -120,7 +121,7 @@ class Cat {
   // The shard's index, where it saves reading: samples are passed over, and the shard is not packed.
   base::Result<std::optional<data::ShardIndex>> useful_index(const std::string& url) const {
     const bool all = options_.keys.empty() && options_.skip == 0;
-    if (all || !data::can_be_read_again(url) || data::is_packed(url))
+    if (all || !filters_.empty() || !data::can_be_read_again(url) || data::is_packed(url))
       return std::optional<data::ShardIndex>();
     return data::read_index(url);
   }
@@ -152,7 +153,9 @@ class Cat {
     while (left_ > 0) {
       SLUICE_TRY(const bool found, reader.next(sample));
       if (!found) break;
-      if (!wanted(sample.key) || skip_-- > 0) continue;
+      if (!wanted(sample.key)) continue;
+      SLUICE_TRY(const bool taken, data::is_taken(filters_, sample));
+      if (!taken || skip_-- > 0) continue;
       SLUICE_OK(show(sample));
     }
     return {};
@@ -179,7 +182,8 @@ class Cat {
   }
   base::Status finish() const {
     if (shown_ == 0)
-      return base::fail(Code::kNotFound, options_.keys.empty()
+      return base::fail(Code::kNotFound, !filters_.empty() ? "no such sample: --where holds for fewer"
+                                         : options_.keys.empty()
                                              ? "no such sample: there are fewer than --skip says"
                                              : "no sample with this key");
     if (options_.sheet.empty()) return {};
@@ -195,6 +199,7 @@ class Cat {
   const CatOptions& options_;
   std::int64_t skip_, left_, shown_ = 0;
   std::vector<data::SheetTile> tiles_;
+  std::vector<data::Filter> filters_;
   std::vector<std::string> classes_;  // of the shard that is read
 };
 
@@ -210,12 +215,13 @@ Verb cat_verb() {
           "  sluice data cat shards/train-0000.tar --key 0000017\n"
           "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >image.jpg\n"
           "  sluice data cat shards/train-0000.tar --count 10 --out samples\n"
-          "  sluice data cat 'shards/train-*.tar' --count 64 --sheet sheet.png",
+          "  sluice data cat 'shards/train-*.tar' --where 'cls in 0,3' --count 64 --sheet sheet.png",
       .add_flags =
           [options](CLI::App& app) {
             app.add_option("SHARDS", options->shards, kShardsHelp)->required();
             app.add_option("--key", options->keys, "The sample with this key (may be repeated)")
                 ->allow_extra_args(false);
+            add_where_flag(app, options->where);
             add_memory_flags(app);
             app.add_option("--skip", options->skip, "Samples passed over first")->check(kZeroOrMore);
             app.add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")

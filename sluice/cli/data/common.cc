@@ -82,6 +82,22 @@ void add_memory_flags(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
 }
 
+void add_where_flag(CLI::App& app, std::vector<std::string>& conditions) {
+  app.add_option("--where", conditions,
+                 "Only samples for which this holds, such as 'cls in 0,3' or 'json:split = train' (may be "
+                 "repeated)")
+      ->allow_extra_args(false);
+}
+
+base::Result<std::vector<data::Filter>> filters_of(const std::vector<std::string>& conditions) {
+  std::vector<data::Filter> filters;
+  for (const std::string& condition : conditions) {
+    SLUICE_TRY(auto filter, data::parse_condition(condition));
+    filters.push_back(std::move(filter));
+  }
+  return filters;
+}
+
 base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> urls;
   for (const std::string& argument : arguments) {

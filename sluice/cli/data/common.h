@@ -10,6 +10,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/result.h"
 #include "sluice/cli/verb.h"
+#include "sluice/data/order/filter.h"
 
 namespace sluice::cli {
 
@@ -44,11 +45,16 @@ std::function<int()> guarded(std::string verb, std::function<base::Status()> bod
 // --max-sample and --max-pixels, for verbs that read or decode samples.
 void add_memory_flags(CLI::App& app);
 
+// --where, and the filters that its values are.
+void add_where_flag(CLI::App& app, std::vector<std::string>& conditions);
+base::Result<std::vector<data::Filter>> filters_of(const std::vector<std::string>& conditions);
+
 // The shards that the arguments stand for.
 base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::string>& arguments);
 
 // data_pack_verbs.cc
 Verb pack_verb();
+Verb append_verb();
 Verb digits_verb();
 Verb cifar10_verb();
 Verb idx_verb();
@@ -59,6 +65,7 @@ Verb verify_verb();
 Verb cat_verb();
 Verb index_verb();
 Verb stats_verb();
+Verb update_verb();
 Verb cp_verb();
 
 }  // namespace sluice::cli

@@ -33,18 +33,51 @@ void print_left_out(const data::PackReport& report) {
       report.first_left_out.c_str(), base::join(base::split(data::kImageExtensions, ';'), ", ").c_str());
 }
 
-// Where a set goes and how it is cut.
-void add_set_options(CLI::App& verb, data::ShardOptions& options) {
-  verb.add_option("OUT", options.folder, "Folder for the shards (made when missing)")->required();
+// How a set is named and cut.
+void add_shard_options(CLI::App& verb, data::ShardOptions& options) {
   verb.add_option("--prefix", options.prefix, "Shards are named PREFIX-0000.tar …")->capture_default_str();
   verb.add_option("--shard-size", options.shard_size, "Samples in a shard")
       ->check(kAboveZero)
       ->capture_default_str();
 }
 
+// And where it goes.
+void add_set_options(CLI::App& verb, data::ShardOptions& options) {
+  verb.add_option("OUT", options.folder, "Folder for the shards (made when missing)")->required();
+  add_shard_options(verb, options);
+}
+
+// What pack and append share.
+void add_pack_options(CLI::App& app, data::PackOptions& options) {
+  app.add_option("--seed", options.seed, "Seed of the shuffled order")->capture_default_str();
+  app.add_flag("!--no-shuffle", options.shuffle, "Keep the order of the list, or class by class");
+  app.add_flag("!--no-check", options.check, "Do not decode each image while packing");
+  app.add_option("--workers", options.shards.workers, "Shards written at a time (0: one for each core)")
+      ->check(kZeroOrMore)
+      ->capture_default_str();
+  add_memory_flags(app);
+}
+
 // `progress` must outlive it.
 std::function<void(std::int64_t, std::int64_t)> count_packed(Progress& progress) {
   return [&progress](std::int64_t done, std::int64_t total) { progress.show("packed", done, total); };
+}
+
+base::Status run_pack(data::PackOptions& options) {
+  Progress progress;
+  options.shards.progress = count_packed(progress);
+  SLUICE_TRY(const auto report, data::pack(options));
+  progress.clear();
+  print_set(report.shards);
+  if (report.shards.continued > 0)
+    std::printf("%s of the shards were there from a run that was stopped\n",
+                grouped(report.shards.continued).c_str());
+  if (!report.classes.empty())
+    std::printf("%s: %s/classes.txt\n",
+                counted(static_cast<std::int64_t>(report.classes.size()), "class").c_str(),
+                options.shards.folder.c_str());
+  print_left_out(report);
+  return {};
 }
 
 }  // namespace
@@ -70,32 +103,37 @@ Verb pack_verb() {
           [options](CLI::App& app) {
             app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
             add_set_options(app, options->shards);
-            app.add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
-            app.add_flag("!--no-shuffle", options->shuffle, "Keep the order of the list, or class by class");
-            app.add_flag("!--no-check", options->check, "Do not decode each image while packing");
-            app.add_option("--workers", options->shards.workers,
-                           "Shards written at a time (0: one for each core)")
-                ->check(kZeroOrMore)
-                ->capture_default_str();
-            add_memory_flags(app);
+            add_pack_options(app, *options);
             app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
           },
-      .run = guarded("pack", [options]() -> base::Status {
-        Progress progress;
-        options->shards.progress = count_packed(progress);
-        SLUICE_TRY(const auto report, data::pack(*options));
-        progress.clear();
-        print_set(report.shards);
-        if (report.shards.continued > 0)
-          std::printf("%s of the shards were there from a run that was stopped\n",
-                      grouped(report.shards.continued).c_str());
-        if (!report.classes.empty())
-          std::printf("%s: %s/classes.txt\n",
-                      counted(static_cast<std::int64_t>(report.classes.size()), "class").c_str(),
-                      options->shards.folder.c_str());
-        print_left_out(report);
-        return {};
-      })};
+      .run = guarded("pack", [options] { return run_pack(*options); })};
+}
+
+Verb append_verb() {
+  auto options = std::make_shared<data::PackOptions>();
+  options->shards.append = true;
+  return {.name = "append",
+          .help = "Add images to a set, in new shards",
+          .footer =
+              "INPUT is a folder of classes or a list, as for 'sluice data pack'. The numbers of shards and "
+              "samples go on "
+              "where\nthose of SET end, and its other shards stay as they are. Classes have the numbers that "
+              "SET/classes.txt "
+              "gives\nthem, and new ones those behind. Whoever reads the set meanwhile sees the old one, or "
+              "all of the new "
+              "one.\n"
+              "A run that was stopped goes on when it is started again; one that ended adds the images once "
+              "more.\n"
+              "Examples: sluice data append shards photos/new\n"
+              "          sluice data append gs://bucket/set train.csv --prefix train",
+          .add_flags =
+              [options](CLI::App& app) {
+                app.add_option("SET", options->shards.folder, "Folder of the set")->required();
+                app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
+                add_shard_options(app, options->shards);
+                add_pack_options(app, *options);
+              },
+          .run = guarded("append", [options] { return run_pack(*options); })};
 }
 
 Verb digits_verb() {

@@ -12,7 +12,7 @@ namespace sluice::cli {
 namespace {
 
 struct StatsFlags {
-  std::vector<std::string> shards;
+  std::vector<std::string> shards, where;
   data::DatasetStatisticsOptions options;
   bool gray = false, json = false;
 };
@@ -32,10 +32,10 @@ nlohmann::json stats_json(const data::DatasetStatistics& stats) {
   for (const auto& [label, count] : stats.classes) classes[std::to_string(label)] = count;
   for (const auto& [size, count] : stats.sizes)
     sizes.push_back({{"height", size.first}, {"width", size.second}, {"images", count}});
-  nlohmann::json document = {
-      {"samples", stats.samples},      {"images", stats.images}, {"image_bytes", stats.image_bytes},
-      {"pixels", stats.pixels},        {"classes", classes},     {"sizes", sizes},
-      {"extensions", stats.extensions}};
+  nlohmann::json document = {{"samples", stats.samples}, {"left_out", stats.left_out},
+                             {"images", stats.images},   {"image_bytes", stats.image_bytes},
+                             {"pixels", stats.pixels},   {"classes", classes},
+                             {"sizes", sizes},           {"extensions", stats.extensions}};
   if (stats.pixels > 0) {
     document["mean"] = stats.mean();
     document["std"] = stats.deviation();
@@ -59,6 +59,7 @@ void print_stats(const data::DatasetStatistics& stats) {
   if (stats.images > 0)
     std::printf(" of %s bytes on average",
                 grouped(static_cast<std::int64_t>(stats.image_bytes) / stats.images).c_str());
+  if (stats.left_out > 0) std::printf("; %s left out by --where", grouped(stats.left_out).c_str());
   std::printf("\n");
   if (!stats.classes.empty()) print_classes(stats);
   std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> sizes;
@@ -98,6 +99,7 @@ Verb stats_verb() {
                     ->capture_default_str();
                 app.add_option("--labels", flags->options.labels, "Extension of the class number")
                     ->capture_default_str();
+                add_where_flag(app, flags->where);
                 app.add_flag("--gray", flags->gray, "One channel, as --channels 1 trains");
                 app.add_option("--workers", flags->options.workers,
                                "Shards read at a time (0: one for each core)")
@@ -110,6 +112,7 @@ Verb stats_verb() {
             Progress progress;
             if (flags->gray) flags->options.model = data::ColorModel::kGray;
             SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
+            SLUICE_TRY(flags->options.filters, filters_of(flags->where));
             flags->options.progress = [&](std::int64_t done, std::int64_t total) {
               progress.show("shards", done, total);
             };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "sluice/data/memory.h"
 
@@ -10,23 +11,23 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Looks at a document value by value, and stops it where it must not go on.
+// Looks at a document value by value, and stops the reader where it must not go on.
 class Inspection : public nlohmann::json_sax<Json> {
  public:
-  bool null() override { return count(); }
-  bool boolean(bool) override { return count(); }
-  bool number_integer(number_integer_t) override { return count(); }
-  bool number_unsigned(number_unsigned_t) override { return count(); }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
   bool number_float(number_float_t number, const string_t&) override {
-    if (std::isfinite(number)) return count();
+    if (std::isfinite(number)) return true;
     cause_ =
         "a number that is not finite (NaN or infinity), which JSON has no form for: store such numbers as "
         "npy";
     return false;
   }
-  bool string(string_t&) override { return count(); }
-  bool binary(binary_t&) override { return count(); }
-  bool key(string_t&) override { return count(); }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool key(string_t&) override { return true; }
   bool start_object(std::size_t) override { return enter(); }
   bool start_array(std::size_t) override { return enter(); }
   bool end_object() override { return leave(); }
@@ -37,15 +38,10 @@ class Inspection : public nlohmann::json_sax<Json> {
   }
 
   const std::string& cause() const { return cause_; }
-  std::uint64_t values() const { return values_; }  // and keys
 
- private:
-  bool count() {
-    ++values_;
-    return true;
-  }
+ protected:
   bool enter() {
-    if (++depth_ <= kMaxNesting) return count();
+    if (++depth_ <= kMaxNesting) return true;
     cause_ = base::str("values within values, deeper than ", kMaxNesting, " levels");
     return false;
   }
@@ -54,9 +50,71 @@ class Inspection : public nlohmann::json_sax<Json> {
     return true;
   }
 
+ private:
   int depth_ = 0;
-  std::uint64_t values_ = 0;
   std::string cause_;
+};
+
+// Makes a tree of the values that pass the inspection.
+class Tree : public Inspection {
+ public:
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t& text) override {
+    return Inspection::number_float(value, text) && put(value);
+  }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t& value) override {
+    if (!value.has_subtype()) return put(Json::binary(std::move(value)));
+    const auto subtype = value.subtype();
+    return put(Json::binary(std::move(value), subtype));
+  }
+  bool key(string_t& name) override {
+    if (!claim()) return false;
+    key_ = std::move(name);
+    return true;
+  }
+  bool start_object(std::size_t) override { return enter() && open(Json::object()); }
+  bool start_array(std::size_t) override { return enter() && open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  const Json& root() const { return root_; }
+  const base::Status& memory() const { return memory_; }
+
+ private:
+  // A value of the tree has 16 bytes, in a list that doubles or in a node of a map.
+  bool claim() {
+    memory_ = claim_memory(64, "the values of a nested format");
+    return memory_.has_value();
+  }
+  bool put(Json value) {
+    if (!claim()) return false;
+    Json& place = open_.empty()              ? root_
+                  : open_.back()->is_array() ? open_.back()->emplace_back()
+                                             : (*open_.back())[key_];
+    place = std::move(value);
+    last_ = &place;
+    return true;
+  }
+  bool open(Json value) {
+    if (!put(std::move(value))) return false;
+    open_.push_back(last_);
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return leave();
+  }
+
+  Json root_;
+  std::vector<Json*>
+      open_;  // lists and objects around the next value; each stays in its place while it is open
+  Json* last_ = nullptr;
+  std::string key_;
+  base::Status memory_;
 };
 
 // Whether no string of CBOR that comes in pieces has another such string for a piece. RFC 8949 forbids it,
@@ -89,19 +147,12 @@ bool cbor_pieces_are_flat(std::string_view bytes) {
   return true;
 }
 
-// Its number of values.
-base::Result<std::uint64_t> inspect(std::string_view bytes, nlohmann::detail::input_format_t format,
-                                    const char* name) {
-  Inspection inspection;
-  if (Json::sax_parse(bytes, &inspection, format)) return inspection.values();
-  return base::fail(Code::kDataLoss, "not valid ", name, ": ", inspection.cause());
-}
-
 }  // namespace
 
 base::Status check_json(std::string_view text) {
-  SLUICE_OK(inspect(text, nlohmann::detail::input_format_t::json, "JSON"));
-  return {};
+  Inspection inspection;
+  if (Json::sax_parse(text, &inspection, nlohmann::detail::input_format_t::json)) return {};
+  return base::fail(Code::kDataLoss, "not valid JSON: ", inspection.cause());
 }
 
 base::Result<std::string> json_of_packed(std::string_view bytes, Format format) {
@@ -110,13 +161,15 @@ base::Result<std::string> json_of_packed(std::string_view bytes, Format format) 
   if (cbor && !cbor_pieces_are_flat(bytes))
     return base::fail(Code::kDataLoss,
                       "not valid CBOR: a string in pieces, one of which comes in pieces itself");
-  const auto format_of_bytes =
-      cbor ? nlohmann::detail::input_format_t::cbor : nlohmann::detail::input_format_t::msgpack;
-  SLUICE_TRY(const std::uint64_t values, inspect(bytes, format_of_bytes, name));
-  // A value of the tree has 16 bytes, in a list that doubles or in a node of a map; then there is its text.
-  SLUICE_OK(claim_memory(64 * values + 4 * bytes.size(), "the values of a nested format"));
+  SLUICE_OK(claim_memory(4 * bytes.size(), "the values of a nested format"));  // texts, and what is written
+  Tree tree;
+  const bool read = Json::sax_parse(
+      bytes, &tree,
+      cbor ? nlohmann::detail::input_format_t::cbor : nlohmann::detail::input_format_t::msgpack);
+  if (!tree.memory()) return tl::unexpected<Error>(tree.memory().error());
+  if (!read) return base::fail(Code::kDataLoss, "not valid ", name, ": ", tree.cause());
   try {
-    return (cbor ? Json::from_cbor(bytes) : Json::from_msgpack(bytes)).dump();
+    return tree.root().dump();
   } catch (const Json::exception& error) {
     return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
   }

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 namespace sluice::data {
 namespace {
 
@@ -49,6 +51,24 @@ TEST(Nested, UpToTheLimitItIsRead) {
                            Format::kCbor)
                 .value_or(""),
             "[\"abc\",\"\"]");
+}
+
+// Against the library's own reader of the whole: lists and objects in each other, names that come twice.
+TEST(Nested, TheTreeIsThatOfTheLibrary) {
+  const auto document = nlohmann::json::parse(
+      R"({"b": [1, -2, 3.5, [], [{}, [null, true]], "é"], "a": {"x": {"y": [[1], [2, {"z": ""}]]}, "w": 18446744073709551615}})");
+  const auto packed = nlohmann::json::to_msgpack(document), cbor = nlohmann::json::to_cbor(document);
+  EXPECT_EQ(json_of_packed({reinterpret_cast<const char*>(packed.data()), packed.size()}, Format::kMsgpack)
+                .value_or(""),
+            document.dump());
+  EXPECT_EQ(
+      json_of_packed({reinterpret_cast<const char*>(cbor.data()), cbor.size()}, Format::kCbor).value_or(""),
+      document.dump());
+  EXPECT_EQ(json_of_packed("\x82\xa1k\x01\xa1k\x02", Format::kMsgpack).value_or(""), "{\"k\":2}");
+  EXPECT_EQ(json_of_packed(std::string("\xc4\x02\x07\x08", 4), Format::kMsgpack).value_or(""),
+            nlohmann::json::binary({7, 8}).dump());
+  EXPECT_EQ(json_of_packed("\xd4\x05\x07", Format::kMsgpack).value_or(""),
+            nlohmann::json::binary({7}, 5).dump());
 }
 
 // They became null.

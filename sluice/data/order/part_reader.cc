@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/data/order/length_buckets.h"
+
 namespace sluice::data {
 namespace {
 
@@ -15,8 +17,8 @@ tl::unexpected<Error> too_few(const PartOptions& options, std::int64_t total) {
 }
 
 tl::unexpected<Error> no_samples(const ReadSettings& settings) {
-  return base::fail(Code::kInvalidArgument, "no samples in ", settings.urls.size(),
-                    " shard(s), the first being '", settings.urls.front(),
+  return base::fail(Code::kInvalidArgument, "no samples in ", settings.urls->size(),
+                    " shard(s), the first being '", settings.urls->front(),
                     "': expected members such as 0001.jpg and 0001.cls");
 }
 
@@ -32,7 +34,6 @@ class EpochRanges {
         offset_(offset),
         done_(done),
         order_(settings.facts->sizes, options.shuffle, options.seed, epoch, options.ranges, offset),
-        capacity_(buffer_share(options, *settings.facts)),
         ranges_(static_cast<std::size_t>(options.ranges)) {}
 
   base::Result<bool> next(std::int64_t sample, RawSample& out) {
@@ -43,11 +44,7 @@ class EpochRanges {
 
  private:
   void open(std::int64_t range) {
-    RangeOptions options;
-    options.segments = order_.segments(range);
-    options.capacity = capacity_;
-    options.random = base::Random(
-        {options_.seed, static_cast<std::uint64_t>(epoch_), kDraws, static_cast<std::uint64_t>(range)});
+    RangeOptions options = range_of_epoch(order_, options_, *settings_.facts, epoch_, range);
     options.skip = order_.taken(range, done_);
     ranges_[static_cast<std::size_t>(range)] = std::make_unique<RangeReader>(settings_, std::move(options));
   }
@@ -56,7 +53,6 @@ class EpochRanges {
   const PartOptions& options_;
   std::int64_t epoch_, offset_, done_;
   EpochOrder order_;
-  std::int64_t capacity_;
   std::vector<std::unique_ptr<RangeReader>> ranges_;
 };
 
@@ -122,7 +118,7 @@ class SingleReader : public PartReader {
       : settings_(settings), options_(options) {
     RangeOptions range;
     range.random = base::Random({options.seed, static_cast<std::uint64_t>(options.epoch), kDraws});
-    for (std::size_t shard = 0; shard < settings.urls.size(); ++shard)
+    for (std::size_t shard = 0; shard < settings.urls->size(); ++shard)
       range.segments.push_back({shard, 0, kToTheEnd});
     if (options.shuffle) {
       range.random.shuffle(range.segments);
@@ -223,7 +219,7 @@ class OriginalReader : public PartReader {
     RangeOptions range;
     range.random = base::Random({options_.seed, static_cast<std::uint64_t>(options_.epoch), kOriginal,
                                  static_cast<std::uint64_t>(replica), static_cast<std::uint64_t>(worker)});
-    auto shards = OriginalPlan::shards(settings_.urls.size(), replica, options_.replicas(), worker,
+    auto shards = OriginalPlan::shards(settings_.urls->size(), replica, options_.replicas(), worker,
                                        options_.original_workers);
     if (options_.shuffle) range.random.shuffle(shards);
     for (const std::size_t shard : shards)
@@ -254,11 +250,22 @@ std::int64_t buffer_share(const PartOptions& options, const ShardFacts& facts) {
   return std::max<std::int64_t>(1, share);
 }
 
+RangeOptions range_of_epoch(const EpochOrder& order, const PartOptions& options, const ShardFacts& facts,
+                            std::int64_t epoch, std::int64_t range) {
+  RangeOptions result;
+  result.segments = order.segments(range);
+  result.capacity = buffer_share(options, facts);
+  result.random = base::Random(
+      {options.seed, static_cast<std::uint64_t>(epoch), kDraws, static_cast<std::uint64_t>(range)});
+  return result;
+}
+
 base::Result<std::unique_ptr<PartReader>> make_part_reader(const ReadSettings& settings,
                                                            const PartOptions& options) {
   if (!settings.facts) return std::make_unique<SingleReader>(settings, options);
   const std::int64_t total = settings.facts->total;
   if (total == 0) return no_samples(settings);
+  if (!options.shapes.empty()) return make_bucket_reader(settings, options);
   if (options.original_workers > 0) {
     auto reader = std::make_unique<OriginalReader>(settings, options);
     return reader;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "sluice/data/length_shape.h"
 #include "sluice/data/order/order.h"
 #include "sluice/data/order/range_reader.h"
 
@@ -24,6 +25,7 @@ struct PartOptions {
   std::int64_t skip_batches = 0;
   std::int64_t original_workers = 0;  // above 0: the order of the first training job
   std::int64_t original_samples = 0;
+  std::vector<LengthShape> shapes;  // not empty: batches of samples of similar length, see length_buckets.h
 
   std::int64_t replicas() const { return parts * local_replicas; }
   std::int64_t global_rows() const { return rows * replicas(); }
@@ -33,6 +35,7 @@ struct PartOptions {
 // last batch of kKeep has only the rows that there are.
 struct RawBatch {
   std::int64_t index = 0;
+  std::int64_t length = 0;        // that its samples are padded to; 0: as they are
   std::int64_t global_count = 0;  // samples in the batch on all parts together
   std::vector<std::optional<RawSample>> rows;
 };
@@ -49,6 +52,10 @@ class PartReader {
  protected:
   ReaderMemory batch_memory_;  // of the batch that was given last
 };
+
+// A range of an epoch as its shuffle buffer gives it, from its first sample on.
+RangeOptions range_of_epoch(const EpochOrder& order, const PartOptions& options, const ShardFacts& facts,
+                            std::int64_t epoch, std::int64_t range);
 
 // Without facts (sizes are not known) there must be one part and one range. `settings` must live as long.
 base::Result<std::unique_ptr<PartReader>> make_part_reader(const ReadSettings& settings,

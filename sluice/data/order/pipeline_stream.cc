@@ -7,6 +7,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/span.h"
 #include "sluice/base/thread.h"
+#include "sluice/data/decode/fit_length.h"
 #include "sluice/data/memory.h"
 #include "sluice/data/order/mixture_reader.h"
 #include "sluice/data/order/tuning.h"
@@ -70,7 +71,8 @@ base::Result<Sample> decode_and_map(RawSample& raw, const StreamSource& source) 
 
 PipelineStream::PipelineStream(StreamOptions options)
     : options_(std::move(options)),
-      hands_on_bytes_(std::all_of(options_.sources.begin(), options_.sources.end(), hands_on_bytes)) {
+      hands_on_bytes_(options_.part.shapes.empty() &&
+                      std::all_of(options_.sources.begin(), options_.sources.end(), hands_on_bytes)) {
   for (StreamSource& source : options_.sources) source.read->source.cancelled = &stopped_;
   if (options_.mixture) statistics_.sources.resize(options_.sources.size());
   statistics_.decoders = options_.workers;
@@ -207,12 +209,16 @@ std::optional<Sample> PipelineStream::take_bytes(RawSample& raw, const DecodePla
   return sample;
 }
 
-base::Result<Sample> PipelineStream::decode_one(RawSample& raw) const {
+base::Result<Sample> PipelineStream::decode_one(RawSample& raw, std::int64_t length) const {
   if (raw.failed) return tl::unexpected<Error>(*raw.failed);
   const StreamSource& source = source_of(raw);
   if (hands_on_bytes_)
     if (auto sample = take_bytes(raw, source.decode)) return std::move(*sample);
-  return decode_and_map(raw, source);
+  SLUICE_TRY(Sample sample, decode_and_map(raw, source));
+  if (length == 0) return sample;
+  const auto fitted = fit_length(sample, raw.length, length, options_.padding);
+  if (!fitted) return base::fail_at(fitted, raw.where());
+  return sample;
 }
 
 // The samples of a batch wait for each other.
@@ -236,7 +242,8 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
     auto& raw = work.raw.rows[i];
     if (!raw) continue;
     try {
-      work.samples[i] = decode_one(*raw);
+      work.samples[i] = decode_one(*raw, work.raw.length);
+      if (work.raw.length > 0 && raw->length > work.raw.length) ++work.cut;
       if (*work.samples[i])
         if (const auto held = hold_decoded(work, **work.samples[i]); !held)
           work.samples[i] = base::fail_at(held, raw->where());
@@ -267,6 +274,7 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
   work.finished = true;
   if (*work.result) {
     statistics_.samples += (*work.result)->count;
+    statistics_.cut += work.cut;
     const std::int64_t bytes = bytes_of(**work.result);
     pending_bytes_ += bytes - work.bytes;
     work.bytes = bytes;
@@ -275,23 +283,24 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
   batch_ready_.notify_one();
 }
 
-// The layout of the first sample of all that can be read.
-base::Result<BatchLayout> PipelineStream::layout_for_padding() {
+// The layout of the first sample of all that can be read, in a batch of this length.
+base::Result<BatchLayout> PipelineStream::layout_for_padding(std::int64_t length) {
   {
     std::lock_guard lock(mutex_);
-    if (padding_layout_) return *padding_layout_;
+    const auto known = padding_layouts_.find(length);
+    if (known != padding_layouts_.end()) return known->second;
   }
   RangeOptions range;
   const ReadSettings& settings = *options_.sources.front().read;
-  for (std::size_t shard = 0; shard < settings.urls.size(); ++shard)
-    range.segments.push_back({shard, 0, kToTheEnd});
+  for (std::size_t shard = 0; shard < settings.urls->size(); ++shard)
+    range.segments.push_back({shard, 0, settings.facts ? settings.facts->sizes[shard] : kToTheEnd});
   RangeReader reader(settings, std::move(range));
   RawSample raw;
   SLUICE_TRY(const bool found, reader.next(raw));
   if (!found) return base::fail(Code::kInvalidArgument, "no samples to make a batch of padding like");
-  SLUICE_TRY(const Sample sample, decode_one(raw));
+  SLUICE_TRY(const Sample sample, decode_one(raw, length));
   std::lock_guard lock(mutex_);
-  return *(padding_layout_ = layout_of(sample));
+  return padding_layouts_[length] = layout_of(sample);
 }
 
 // The rows of bad samples: padding where the dataset pads; else a copy of the nearest good sample before it
@@ -329,17 +338,25 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
   if (first) {
     layout = layout_of(*rows[*first]);
   } else {
-    SLUICE_TRY(layout, layout_for_padding());
+    SLUICE_TRY(layout, layout_for_padding(work.raw.length));
   }
   std::vector<int> sources;
   for (const auto& row : rows)
     if (row && options_.mixture) sources.push_back(row->source);
+  Array lengths;
+  if (work.raw.length > 0) {
+    lengths = Array::zeros(ElementType::kInt64, {static_cast<std::int64_t>(rows.size())});
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i]) lengths.data<std::int64_t>()[i] = rows[i]->length;
+  }
   base::Span span("collate");
   span.batch(work.raw.index);
   SLUICE_TRY(Batch batch, collate(std::move(rows), layout, work.images));
   batch.sources = std::move(sources);
   const DecodePlan& decode = options_.sources.front().decode;
   if (decode.mix.wanted()) SLUICE_OK(mix_rows(batch, decode.mix, decode.seed, decode.epoch));
+  if (lengths.defined()) batch.columns.push_back({lengths, {}});
+  batch.lengths = std::move(lengths);
   work.samples.clear();
   batch.index = work.raw.index;
   batch.global_count = work.raw.global_count;
@@ -420,12 +437,13 @@ Statistics PipelineStream::statistics() const {
   std::lock_guard lock(mutex_);
   Statistics result = statistics_;
   result.seconds = clock_.seconds();
+  result.cached = true;
   for (const StreamSource& source : options_.sources) {
     result.bytes += source.read->bytes;
     result.shards += source.read->shards;
     const ReadSettings& read = *source.read;
-    result.remote = result.remote || std::any_of(read.urls.begin(), read.urls.end(), is_remote);
-    result.cached = !read.source.cache_folder.empty();
+    result.remote = result.remote || std::any_of(read.urls->begin(), read.urls->end(), is_remote);
+    result.cached = result.cached && !read.source.cache_folder.empty();
     if (read.facts)
       for (const auto& starts : read.facts->starts) result.indexed = result.indexed && !starts.empty();
   }

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,7 @@ struct StreamOptions {
   std::vector<StreamSource> sources;  // several in a mixture: then on_error and mixup are those of the first
   std::shared_ptr<const MixtureOrder> mixture;  // else nothing
   PartOptions part;
+  std::vector<double> padding;          // with part.shapes: of each field
   std::int64_t max_bad = 0;             // samples
   std::function<std::string()> state;   // what state() gives, but for the number of batches
   int workers = 1, max_workers = 1;     // threads that decode: at the start, and when more of them help
@@ -64,6 +66,7 @@ class PipelineStream : public Stream {
     std::vector<Error> bad;                 // of samples that were left out
     std::int64_t bytes = 0;                 // that it holds; under mutex_
     std::atomic<std::uint64_t> decoded{0};  // bytes of samples
+    std::atomic<std::int64_t> cut{0};       // samples that were longer than the batch
     std::size_t chunks_left = 0;            // under mutex_
     bool finished = false;                  // under mutex_
     std::optional<base::Result<Batch>> result;
@@ -84,12 +87,13 @@ class PipelineStream : public Stream {
   }
   OnError on_error() const { return options_.sources.front().read->on_error; }
   static std::optional<Sample> take_bytes(RawSample& raw, const DecodePlan& plan);
-  base::Result<Sample> decode_one(RawSample& raw) const;
+  // `length`: of the batch, where there is one.
+  base::Result<Sample> decode_one(RawSample& raw, std::int64_t length) const;
   void decode_chunk(const Chunk& chunk);
   base::Status hold_decoded(Work& work, const Sample& sample) const;
   base::Result<Batch> finish(Work& work);
   base::Status replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const;
-  base::Result<BatchLayout> layout_for_padding();
+  base::Result<BatchLayout> layout_for_padding(std::int64_t length);
   void count_bad(const Work& work);
   void tune();  // under mutex_
 
@@ -108,8 +112,9 @@ class PipelineStream : public Stream {
   Statistics tuned_;            // at the last look at them
   std::optional<Error> error_;  // the consumer's
   bool end_reported_ = false;
-  std::string last_bad_;                       // what was logged last
-  std::optional<BatchLayout> padding_layout_;  // of batches without samples; under mutex_
+  std::string last_bad_;  // what was logged last
+  std::map<std::int64_t, BatchLayout>
+      padding_layouts_;  // of batches without samples, by length; under mutex_
   std::vector<std::thread> threads_;
 };
 

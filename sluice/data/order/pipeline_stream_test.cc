@@ -17,7 +17,8 @@ TEST(PipelineStream, MoreThreadsDecodeWhereTheyAreWaitedFor) {
   for (int i = 0; i < 200; ++i) members.emplace_back(std::to_string(1000 + i) + ".cls", std::to_string(i));
   StreamSource source;
   source.read = std::make_unique<ReadSettings>();
-  source.read->urls = {folder.write("a.tar", test::archive(members))};
+  source.read->urls =
+      std::make_shared<const std::vector<std::string>>(1, folder.write("a.tar", test::archive(members)));
   source.decode.spec = ImageSpec{};
   source.decode.fields.push_back({{"cls"}, FieldKind::kLabel});
   source.maps.emplace_back([](Sample&) { std::this_thread::sleep_for(std::chrono::milliseconds(10)); });

@@ -48,6 +48,7 @@ RangeReader::RangeReader(const ReadSettings& settings, RangeOptions options)
       break;
     }
     *length_ += segment.count;
+    ends_.push_back(*length_);
   }
 }
 
@@ -134,19 +135,38 @@ base::Result<bool> RangeReader::read_next(RawSample& sample) {
   }
 }
 
-// Sample `number` of the range; numbers only grow from call to call.
-base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
+// To the segment of a sample; numbers only grow from call to call.
+void RangeReader::go_to(std::int64_t number) {
   while (number >= segment_start_ + segment().count) {
     segment_start_ += segment().count;
     ++segment_;
     shard_.reset();
     lost_ = nullptr;
   }
-  const std::int64_t in_shard = segment().first + number - segment_start_;
+}
+
+std::optional<std::pair<std::size_t, std::int64_t>> RangeReader::next_place() {
+  begun_ = true;
+  static_cast<void>(fill(false));  // which fails only when it reads
+  if (buffer_.empty()) return std::nullopt;
+  const std::int64_t number = draw().number;
+  const auto end = std::upper_bound(ends_.begin(), ends_.end(), number);
+  const Segment& found = options_.segments[static_cast<std::size_t>(end - ends_.begin())];
+  return std::pair(found.shard, found.first + number - (*end - found.count));
+}
+
+base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
+  go_to(number);
+  const std::int64_t place = segment().first + number - segment_start_;
+  const std::int64_t in_shard = settings_.facts->number_of(segment().shard, place);
   if (!lost_) {
     base::Status status = try_read(in_shard, sample);
     if (!status && settings_.on_error == OnError::kRetry) status = retry(std::move(status), in_shard, sample);
-    if (status) return {};
+    if (status) {
+      const auto& lengths = settings_.facts->lengths;
+      if (!lengths.empty()) sample.length = lengths[segment().shard][static_cast<std::size_t>(place)];
+      return {};
+    }
     if (is_final(status.error())) return status;
     const bool opened = shard_ != nullptr;
     shard_.reset();
@@ -187,7 +207,7 @@ base::Status RangeReader::try_read(std::int64_t in_shard, RawSample& sample) {
 
 base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) {
   if (!shard_) SLUICE_OK(open(in_shard));
-  const std::int64_t expected = settings_.facts->sizes[segment().shard];
+  const std::int64_t expected = settings_.facts->stored_in(segment().shard);
   while (at_ <= in_shard) {
     SLUICE_TRY(const bool found, advance(sample, at_ == in_shard));
     if (!found)
@@ -196,7 +216,7 @@ base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) 
                         "index again with 'sluice data index'");
     ++at_;
   }
-  if (in_shard + 1 < segment().first + segment().count) return {};
+  if (in_shard < last_of_segment()) return {};
   if (!limited()) {
     const auto end = expect_end();
     if (!end && is_final(end.error())) return end;
@@ -207,10 +227,13 @@ base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) 
   return {};
 }
 
+std::int64_t RangeReader::last_of_segment() const {
+  return settings_.facts->number_of(segment().shard, segment().first + segment().count - 1);
+}
+
 // Whether the shard was opened up to the segment's end only.
 bool RangeReader::limited() const {
-  return segment().count != kToTheEnd &&
-         segment().first + segment().count < settings_.facts->sizes[segment().shard];
+  return segment().count != kToTheEnd && last_of_segment() + 1 < settings_.facts->stored_in(segment().shard);
 }
 
 base::Status RangeReader::expect_end() {
@@ -233,7 +256,7 @@ base::Status RangeReader::open(std::int64_t in_shard) {
       at_ = in_shard;
       options.begin = starts[static_cast<std::size_t>(in_shard)];
       part = limited();
-      if (part) options.end = starts[static_cast<std::size_t>(segment().first + segment().count)];
+      if (part) options.end = starts[static_cast<std::size_t>(last_of_segment() + 1)];
     }
   }
   SLUICE_TRY(auto source, open_source(url(), options));

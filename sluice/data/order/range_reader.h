@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/random.h"
@@ -20,7 +21,7 @@ namespace sluice::data {
 
 // What all ranges of a part share.
 struct ReadSettings {
-  std::vector<std::string> urls;
+  std::shared_ptr<const std::vector<std::string>> urls;
   std::shared_ptr<const ShardFacts> facts;  // nothing: sizes are not known, ranges go to the shards' ends
   Wanted wanted;
   OnError on_error = OnError::kStop;
@@ -53,6 +54,9 @@ class RangeReader {
   RangeReader(const ReadSettings& settings, RangeOptions options);
 
   base::Result<bool> next(RawSample& sample);  // false at the end of the range
+  // Instead of next(), in a range of known length: where the sample is that it would give, as its shard and
+  // its place among those that are taken of it. Nothing is read, and `skip` is not looked at.
+  std::optional<std::pair<std::size_t, std::int64_t>> next_place();
 
  private:
   struct Slot {
@@ -66,6 +70,7 @@ class RangeReader {
   base::Status begin();
   base::Result<bool> read_next(RawSample& sample);
   base::Status read_at(std::int64_t number, RawSample& sample);
+  // `in_shard`: among all that the shard holds.
   base::Status try_read(std::int64_t in_shard, RawSample& sample);
   base::Status read_sample(std::int64_t in_shard, RawSample& sample);
   bool is_final(const Error& error) const;
@@ -74,13 +79,16 @@ class RangeReader {
   base::Result<bool> advance(RawSample& sample, bool wanted);
   std::uint64_t end_of_next() const;
   base::Status retry(base::Status status, std::int64_t in_shard, RawSample& sample);
+  void go_to(std::int64_t number);
   const Segment& segment() const { return options_.segments[segment_]; }
-  const std::string& url() const { return settings_.urls[segment().shard]; }
+  const std::string& url() const { return (*settings_.urls)[segment().shard]; }
+  std::int64_t last_of_segment() const;
   bool limited() const;
 
   const ReadSettings& settings_;
   RangeOptions options_;
   std::optional<std::int64_t> length_;  // of the range, when it is known
+  std::vector<std::int64_t> ends_;  // of the segments, in the range's numbers, where their lengths are known
   std::vector<Slot> buffer_;
   std::int64_t buffered_bytes_ = 0;
   ReaderMemory memory_;       // of buffer_

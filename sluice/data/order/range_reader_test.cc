@@ -15,15 +15,16 @@ class RangeReaderTest : public ::testing::Test {
  protected:
   // Shards of 10 samples each, k000 k001 …, with payloads of 3 kB.
   void write(int shards, bool index) {
-    settings_.urls.clear();
+    std::vector<std::string> urls;
     for (int shard = 0; shard < shards; ++shard) {
       test::Members members;
       for (int i = 0; i < 10; ++i)
         members.emplace_back("k" + std::to_string(shard) + std::to_string(i) + ".txt",
                              std::string(3000, 'x'));
-      settings_.urls.push_back(folder_.write("s" + std::to_string(shard) + ".tar", test::archive(members)));
+      urls.push_back(folder_.write("s" + std::to_string(shard) + ".tar", test::archive(members)));
     }
-    auto facts = *learn_shards(settings_.urls);
+    auto facts = *learn_shards(urls);
+    settings_.urls = std::make_shared<const std::vector<std::string>>(urls);
     if (!index) facts.starts.assign(facts.starts.size(), {});
     facts.versions.assign(facts.versions.size(), "");  // the tests damage shards, and bring them back
     settings_.facts = std::make_shared<const ShardFacts>(std::move(facts));
@@ -121,7 +122,7 @@ TEST_F(RangeReaderTest, BadSamplesKeepTheirPlaces) {
       write(3, index);
       settings_.on_error = policy;
       settings_.pauses = {0};
-      auto bytes = *base::read_file(settings_.urls[0]);
+      auto bytes = *base::read_file((*settings_.urls)[0]);
       bytes[7 * 3584] = static_cast<char>(bytes[7 * 3584] ^ 1);  // the header of k07
       folder_.write("s0.tar", bytes);
       std::string error;
@@ -160,7 +161,7 @@ TEST_F(RangeReaderTest, MoreSamplesThanAreKnownOfAreNeverSkipped) {
 TEST_F(RangeReaderTest, RetryingReadsAShardThatComesBack) {
   write(3, true);
   settings_.on_error = OnError::kRetry;
-  const std::string whole = *base::read_file(settings_.urls[1]);
+  const std::string whole = *base::read_file((*settings_.urls)[1]);
   folder_.write("s1.tar", whole.substr(0, 100));
   std::vector<double> paused;
   settings_.pause = [&](double seconds) {

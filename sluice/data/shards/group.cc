@@ -7,13 +7,6 @@
 namespace sluice::data {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 // "__meta__", "__meta__/x.json"
 bool is_metadata(std::string_view name) {
   if (!base::starts_with(name, "__")) return false;
@@ -23,6 +16,13 @@ bool is_metadata(std::string_view name) {
 }
 
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
 
 std::optional<SplitName> split_name(std::string_view name) {
   if (is_metadata(name)) return std::nullopt;
@@ -81,7 +81,7 @@ base::Result<bool> ShardReader::next_member() {
 
 base::Status ShardReader::add(const SplitName& name, RawSample& sample, bool with_payload) {
   Field field;
-  field.extension = lower(name.extension);
+  field.extension = lower_case(name.extension);
   field.offset = ahead_.offset;
   field.payload = tar_.offset();
   field.size = ahead_.size;

@@ -24,6 +24,8 @@ struct SplitName {
 // Nothing for names that readers leave out.
 std::optional<SplitName> split_name(std::string_view name);
 
+std::string lower_case(std::string_view text);  // of ASCII letters
+
 struct Field {
   std::string extension;      // in lower case
   std::string bytes;          // empty when the payload was not wanted
@@ -38,6 +40,7 @@ struct RawSample {
   std::string key;
   std::shared_ptr<const std::string> shard;
   std::vector<Field> fields;
+  std::int64_t length = 0;  // where ShardFacts has it
   // In a mixture: the place of its source among all, and the pass through it, for which its draws are made.
   int source = 0;
   std::optional<std::int64_t> epoch;

@@ -1,7 +1,6 @@
 #include "sluice/data/shards/shard_facts.h"
 
 #include <algorithm>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -154,7 +153,18 @@ ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> sh
   return facts;
 }
 
-// Does `work` for each shard, on several threads, and gives the error of the first shard that has one.
+}  // namespace
+
+bool is_packed(const std::string& url) {
+  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
+    if (base::ends_with(url, ending)) return true;
+  if (is_remote(url)) return false;
+  auto source = open_file_source(url);
+  char first[10] = {};
+  if (!source || !(*source)->read(first, sizeof first)) return false;
+  return packing_of({first, sizeof first}) != Packing::kNone;
+}
+
 base::Status for_each_shard(const std::vector<std::string>& urls,
                             const std::function<base::Status(std::size_t)>& work) {
   std::mutex mutex;
@@ -179,18 +189,6 @@ base::Status for_each_shard(const std::vector<std::string>& urls,
   for (std::thread& other : others) other.join();
   if (first_error) return tl::unexpected<Error>(first_error->second);
   return {};
-}
-
-}  // namespace
-
-bool is_packed(const std::string& url) {
-  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
-    if (base::ends_with(url, ending)) return true;
-  if (is_remote(url)) return false;
-  auto source = open_file_source(url);
-  char first[10] = {};
-  if (!source || !(*source)->read(first, sizeof first)) return false;
-  return packing_of({first, sizeof first}) != Packing::kNone;
 }
 
 bool can_be_read_again(const std::string& url) { return url != "-" && !base::starts_with(url, "pipe:"); }

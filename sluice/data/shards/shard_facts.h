@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,23 @@ struct ShardFacts {
   std::uint64_t content = 0;
   std::optional<std::uint64_t> times;  // of change, of the local shards; nothing: all are remote
   std::optional<std::uint64_t> sums;   // that sizes.json has of all local shards; nothing: not of each
+
+  // After survey_samples(): of each shard the numbers of the samples that are taken, which `sizes` and
+  // `total` count then; what the shards hold; and what is not taken. Without a filter empty and 0.
+  std::vector<std::vector<std::uint32_t>> taken;
+  std::vector<std::int64_t> stored;
+  std::int64_t left_out = 0;
+  std::optional<std::uint64_t> taken_key;  // of all numbers in `taken`
+  // How long the samples that are taken are; empty where nobody asked. And a key of all lengths.
+  std::vector<std::vector<std::int32_t>> lengths;
+  std::optional<std::uint64_t> length_key;
+
+  // Where the shard's sample `place` of those that are taken lies among all that it holds, and how many it
+  // holds.
+  std::int64_t number_of(std::size_t shard, std::int64_t place) const {
+    return taken.empty() ? place : taken[shard][static_cast<std::size_t>(place)];
+  }
+  std::int64_t stored_in(std::size_t shard) const { return stored.empty() ? sizes[shard] : stored[shard]; }
 };
 
 struct LearnOptions {
@@ -43,6 +61,10 @@ struct LearnOptions {
 // time).
 // `-` and `pipe:` are an error: they can be read only once.
 base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, const LearnOptions& options = {});
+
+// Does `work` for each shard, on several threads, and gives the error of the first shard that has one.
+base::Status for_each_shard(const std::vector<std::string>& urls,
+                            const std::function<base::Status(std::size_t)>& work);
 
 // Reads the local shards of which sizes.json has a sum. kFailedPrecondition where one is not what it says.
 base::Status check_sums(const std::vector<std::string>& urls);

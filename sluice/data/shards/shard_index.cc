@@ -207,6 +207,19 @@ base::Status write_index(const std::string& url, const ShardIndex& index) {
   return write_text(index_path(url), *text);
 }
 
+base::Result<std::vector<std::string>> keys_of_shard(const std::string& url) {
+  SLUICE_TRY(auto index, read_index(url));
+  if (!index) {
+    SLUICE_TRY(index, index_shard(url));
+  }
+  std::vector<std::string> keys;
+  for (const auto& members : index->samples) {
+    const auto name = split_name(members.front().name);
+    keys.emplace_back(name ? name->key : members.front().name);
+  }
+  return keys;
+}
+
 base::Result<std::optional<std::string>> read_text(const std::string& url) {
   auto source = open_source(url);
   if (!source && source.error().code() == Code::kNotFound) return std::optional<std::string>();

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "sluice/data/test_bucket.h"
 #include "sluice/data/test_support.h"
 #include "sluice/data/tools/shard_set.h"
@@ -103,15 +105,51 @@ TEST(ShardUpload, SetsGoIntoBuckets) {
   EXPECT_EQ(object("set/classes.txt"), "cat\ndog\n");
 }
 
+// What was uploaded is there for the next run, of the same samples alone.
+TEST(ShardUpload, ARunThatEndedWithAnErrorGoesOn) {
+  std::atomic<int> produced{0};
+  const auto write_part = [&](const std::string& fingerprint) {
+    ShardOptions options;
+    options.folder = "gs://b/stopped";
+    options.shard_size = 2;
+    options.workers = 1;
+    options.fingerprint = fingerprint;
+    produced = 0;
+    const auto produce = [&](std::int64_t i) -> base::Result<NewSample> {
+      if (++produced; i == 3 && fingerprint == "bad") return base::fail(Code::kDataLoss, "no image");
+      return NewSample{sample_key(i), {{"txt", "x"}}};
+    };
+    return write_shards(7, produce, options);
+  };
+  EXPECT_THAT(write_part("bad").error().what(),
+              HasSubstr("no image; the shards that were uploaded are in gs://b/stopped/.train.partial/"));
+  EXPECT_EQ(object("stopped/sizes.json"), "nothing");
+  service().set_fault([](const cloud::test::Request& request) -> std::optional<cloud::test::Reply> {
+    if (request.parameter("name") != "stopped/.train.partial/train-0002.tar") return std::nullopt;
+    return cloud::test::Reply{403, {}, "no"};
+  });
+  EXPECT_FALSE(write_part("good"));
+  EXPECT_GE(produced, 6);  // nothing of the other samples
+  service().set_fault(nullptr);
+  const auto report = write_part("good");
+  ASSERT_TRUE(report) << report.error().what();
+  EXPECT_LE(produced, 3);
+  EXPECT_GE(report->continued, 2);
+  EXPECT_THAT(object("stopped/sizes.json"), HasSubstr("\"train-0003.tar\": 1"));
+  for (const std::string& name : service().bucket.names())
+    EXPECT_THAT(name, Not(HasSubstr("stopped/.train.partial"))) << name;
+}
+
 // An upload that fails in the middle: no sizes.json says that the set is whole.
 TEST(ShardUpload, ASetThatIsNotWholeDoesNotLookSo) {
   service().set_fault([](const cloud::test::Request& request) -> std::optional<cloud::test::Reply> {
-    if (request.parameter("name") != "part/train-0002.tar") return std::nullopt;
+    if (request.parameter("name") != "part/.train.partial/train-0002.tar") return std::nullopt;
     return cloud::test::Reply{403, {}, "no"};
   });
   EXPECT_FALSE(write("gs://b/part", 5));
   service().set_fault(nullptr);
-  EXPECT_EQ(object("part/sizes.json"), "nothing");
+  for (const std::string& name : service().bucket.names())
+    EXPECT_FALSE(base::starts_with(name, "part/")) << name;
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ base::Result<DatasetStatistics> shard_stats(const std::string& url, const Datase
   const auto images = base::split(options.images, ';'), labels = base::split(options.labels, ';');
   Wanted wanted{false, {images.begin(), images.end()}};
   wanted.extensions.insert(labels.begin(), labels.end());
+  for (const Filter& filter : options.filters)
+    wanted.extensions.insert(filter.members.begin(), filter.members.end());
   SLUICE_TRY(auto source, open_source(url));
   ShardReader reader(std::move(source), wanted);
   DatasetStatistics stats;
@@ -46,7 +48,9 @@ base::Result<DatasetStatistics> shard_stats(const std::string& url, const Datase
     SLUICE_TRY(const bool found, reader.next(sample));
     if (!found) return stats;
     if (sample.failed) return tl::unexpected<Error>(*sample.failed);
-    ++stats.samples;
+    SLUICE_TRY(const bool taken, is_taken(options.filters, sample));
+    ++(taken ? stats.samples : stats.left_out);
+    if (!taken) continue;
     const auto where = [&](const Field& field) {
       return base::str(url, ": member ", field.member, " (header at byte ", field.offset, ")");
     };
@@ -67,6 +71,7 @@ base::Result<DatasetStatistics> shard_stats(const std::string& url, const Datase
 
 void add(const DatasetStatistics& shard, DatasetStatistics& total) {
   total.samples += shard.samples;
+  total.left_out += shard.left_out;
   total.images += shard.images;
   total.pixels += shard.pixels;
   total.image_bytes += shard.image_bytes;

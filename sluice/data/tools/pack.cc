@@ -154,6 +154,27 @@ base::Result<std::vector<ImageFile>> from_list(const std::string& list, PackRepo
   return images;
 }
 
+// Classes have the numbers that the set's classes.txt gives them, and new ones those behind. The names are
+// written first: once the shards are there, the same command would add them again.
+base::Status number_as_before(const PackOptions& options, std::vector<ImageFile>& images,
+                              PackReport& report) {
+  const std::string path = base::join_path(options.shards.folder, "classes.txt");
+  SLUICE_TRY(const auto text, read_text(path));
+  if (!text)
+    return base::fail(Code::kNotFound, path, " is missing: the set's classes have no names, so that '",
+                      report.classes.front(),
+                      "' has no number in it; expected a list with numbers for classes");
+  std::vector<std::string> names = base::split(base::trim(*text), '\n');
+  std::map<std::string, std::int64_t> labels;
+  for (const std::string& name : report.classes)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  for (std::size_t i = 0; i < names.size(); ++i) labels[names[i]] = static_cast<std::int64_t>(i);
+  for (ImageFile& image : images)
+    if (!image.class_name.empty()) image.label = labels[image.class_name];
+  report.classes = std::move(names);
+  return write_lines(path, report.classes);
+}
+
 base::Result<NewSample> load(const ImageFile& image, std::int64_t index, bool check) {
   SLUICE_TRY(std::string bytes, base::read_file(image.path));
   if (check) {
@@ -193,6 +214,7 @@ base::Result<PackReport> pack(const PackOptions& options) {
   } else {
     SLUICE_TRY(images, from_list(options.input, report));
   }
+  if (options.shards.append && !report.classes.empty()) SLUICE_OK(number_as_before(options, images, report));
   if (options.shuffle) base::Random({options.seed}).shuffle(images);
   ShardOptions shards = options.shards;
   SLUICE_TRY(shards.fingerprint, fingerprint_of(images, options));
@@ -201,7 +223,7 @@ base::Result<PackReport> pack(const PackOptions& options) {
                  static_cast<std::int64_t>(images.size()),
                  [&](std::int64_t i) { return load(images[static_cast<std::size_t>(i)], i, options.check); },
                  shards));
-  if (!report.classes.empty())
+  if (!report.classes.empty() && !options.shards.append)
     SLUICE_OK(write_lines(base::join_path(options.shards.folder, "classes.txt"), report.classes));
   return report;
 }

@@ -31,7 +31,8 @@ struct PackReport {
   std::map<std::string, std::int64_t> left_out_kinds;  // files of each extension, "link", "folder" …
 };
 
-// Writes the shards and, when classes have names, FOLDER/classes.txt with one a line.
+// Writes the shards and, when classes have names, FOLDER/classes.txt with one a line. With shards.append,
+// classes keep the numbers that this file gives them, and new ones come behind.
 base::Result<PackReport> pack(const PackOptions& options);
 
 }  // namespace sluice::data

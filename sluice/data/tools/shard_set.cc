@@ -6,96 +6,93 @@
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
+#include <optional>
+#include <sstream>
 
 #include "sluice/base/file.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/storage.h"
+#include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/tar_writer.h"
+#include "sluice/data/tools/shard_store.h"
 #include "sluice/data/tools/shard_upload.h"
 
 namespace sluice::data {
 namespace {
 
-std::string shard_name(const ShardOptions& options, std::int64_t index, std::int64_t count) {
-  const std::size_t width = std::max<std::size_t>(4, std::to_string(count - 1).size());
+std::string shard_name(const ShardOptions& options, std::int64_t index, std::size_t width) {
   std::string number = std::to_string(index);
-  number.insert(0, width - number.size(), '0');
+  number.insert(0, width - std::min(width, number.size()), '0');
   return options.prefix + "-" + number + ".tar";
-}
-
-bool is_shard_of(const std::string& name, const std::string& prefix) {
-  if (!base::starts_with(name, prefix + "-") || !base::ends_with(name, ".tar")) return false;
-  const std::string number = name.substr(prefix.size() + 1, name.size() - prefix.size() - 5);
-  return !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
-}
-
-base::Result<std::vector<std::string>> existing_shards(const ShardOptions& options) {
-  SLUICE_TRY(auto names, base::list_directory(options.folder));
-  std::erase_if(names, [&](const std::string& name) { return !is_shard_of(name, options.prefix); });
-  return names;
 }
 
 // The shards of one set on their way, written by several threads.
 class SetWriter {
  public:
   SetWriter(std::int64_t count, const std::function<base::Result<NewSample>(std::int64_t)>& produce,
-            const ShardOptions& options, std::string folder)
+            const ShardOptions& options, const SetStart& start, ShardStore& store)
       : count_(count),
         produce_(produce),
         options_(options),
-        folder_(std::move(folder)),
+        start_(start),
+        store_(store),
         shards_((count + options.shard_size - 1) / options.shard_size) {
-    for (std::int64_t i = 0; i < shards_; ++i) names_.push_back(shard_name(options, i, shards_));
+    const std::size_t width =
+        options.append ? start.width : std::max<std::size_t>(4, std::to_string(shards_ - 1).size());
+    for (std::int64_t i = 0; i < shards_; ++i) names_.push_back(shard_name(options, start.shard + i, width));
     records_.resize(names_.size());
   }
 
-  base::Status write_all(ShardReport& report) {
+  base::Status write_all() {
     base::ThreadPool pool("sluice-pack", options_.workers > 0 ? static_cast<std::size_t>(options_.workers)
                                                               : base::available_processors());
     std::vector<base::Status> outcomes(names_.size());
     base::parallel_for(pool, names_.size(), [&](std::size_t i) {
       if (failed_) return;
       outcomes[i] = write_one(i);
-      if (outcomes[i]) outcomes[i] = record(i);
       if (!outcomes[i]) failed_ = true;
     });
     for (const base::Status& outcome : outcomes) SLUICE_OK(outcome);
-    for (const ShardRecord& record : records_) report.bytes += record.sum->bytes;
-    report.continued = continued_;
     return {};
   }
   const std::vector<std::string>& names() const { return names_; }
   const ShardRecord& record_of(std::size_t shard) const { return records_[shard]; }
+  std::int64_t continued() const { return continued_; }
 
  private:
   std::int64_t first(std::size_t shard) const {
     return static_cast<std::int64_t>(shard) * options_.shard_size;
   }
   std::int64_t last(std::size_t shard) const { return std::min(count_, first(shard) + options_.shard_size); }
-  // The index file and the sum, of the file as it is: one that a stopped run wrote is read too.
-  base::Status record(std::size_t shard) {
-    const std::string path = base::join_path(folder_, names_[shard]);
-    ShardSum sum;
-    SLUICE_TRY(const ShardIndex index, index_shard(path, &sum));
-    records_[shard] = ShardRecord(last(shard) - first(shard), sum);
-    return write_index(path, index);
-  }
+
   base::Status write_one(std::size_t shard) {
-    const std::string path = base::join_path(folder_, names_[shard]);
-    // A shard has its name only when it is whole.
-    if (base::path_exists(path)) {
+    const std::int64_t samples = last(shard) - first(shard);
+    SLUICE_TRY(const auto kept, store_.kept(names_[shard]));
+    if (kept) {
       ++continued_;
-      advance(last(shard) - first(shard));
+      advance(samples);
+      records_[shard] = ShardRecord(samples, *kept);
       return {};
     }
+    const std::string path = base::join_path(store_.folder(), names_[shard]);
+    SLUICE_OK(write_samples(shard, path));
+    if (failed_) return {};
+    ShardSum sum;
+    SLUICE_TRY(const ShardIndex index, index_shard(path, &sum));
+    SLUICE_OK(write_index(path, index));
+    records_[shard] = ShardRecord(samples, sum);
+    return store_.keep(path);
+  }
+  base::Status write_samples(std::size_t shard, const std::string& path) {
     SLUICE_TRY(auto writer, TarWriter::create(path));
     std::int64_t unreported = 0;
     const std::int64_t end = last(shard);
     for (std::int64_t i = first(shard); i < end; ++i) {
       if (failed_) return {};
       SLUICE_TRY(const NewSample sample, produce_(i));
+      const std::string key = options_.append ? sample_key(start_.key + i) : sample.key;
       for (const auto& [extension, payload] : sample.members)
-        SLUICE_OK(writer.add(sample.key + "." + extension, payload));
+        SLUICE_OK(writer.add(key + "." + extension, payload));
       if (++unreported < 256 && i + 1 < end) continue;
       advance(unreported);
       unreported = 0;
@@ -111,7 +108,8 @@ class SetWriter {
   const std::int64_t count_;
   const std::function<base::Result<NewSample>(std::int64_t)>& produce_;
   const ShardOptions& options_;
-  const std::string folder_;
+  const SetStart start_;
+  ShardStore& store_;
   const std::int64_t shards_;
   std::vector<std::string> names_;
   std::vector<ShardRecord> records_;
@@ -121,42 +119,83 @@ class SetWriter {
   std::int64_t done_ = 0;  // samples; under mutex_
 };
 
-// The hidden folder, emptied unless a run with the same fingerprint left it.
-base::Status prepare(const std::string& folder, const ShardOptions& options) {
-  const std::string file = base::join_path(folder, "fingerprint");
-  const auto found = base::read_file(file);
-  if (found && !options.fingerprint.empty() && *found == options.fingerprint) return {};
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  SLUICE_OK(base::make_directories(folder));
-  return options.fingerprint.empty() ? base::Status()
-                                     : base::write_file_atomically(file, options.fingerprint);
+// Where a set that is appended to goes on. `names`: its shards, at least one.
+base::Result<SetStart> end_of_set(const ShardOptions& options, const std::vector<std::string>& names) {
+  SetStart start;
+  for (const std::string& name : names) {
+    const std::size_t at = options.prefix.size() + 1;
+    const std::string digits = name.substr(at, name.size() - at - 4);
+    SLUICE_TRY(const std::int64_t number, parse_whole_number(digits));
+    if (number >= start.shard) start.width = digits.size();
+    start.shard = std::max(start.shard, number + 1);
+    SLUICE_TRY(const auto keys, keys_of_shard(base::join_path(options.folder, name)));
+    for (const std::string& key : keys)
+      if (const auto number = parse_whole_number(key)) start.key = std::max(start.key, *number + 1);
+  }
+  return start;
 }
 
-// Old shards of the prefix go away first, with their index files and what sizes.json says of them: a longer
-// old set must not be mixed into a shorter new one.
-base::Status move_into_place(const std::string& from, const SetWriter& writer,
-                             const std::vector<std::string>& old, const ShardOptions& options) {
-  const std::string sizes_path = base::join_path(options.folder, "sizes.json");
-  SLUICE_TRY(ShardSizes sizes, sizes_of_other_sets(options));
-  if (!old.empty()) SLUICE_OK(write_text(sizes_path, format_sizes(sizes)));
-  for (const std::string& name : old) {
-    const std::string path = base::join_path(options.folder, name), index = index_path(path);
-    if (base::path_exists(index)) SLUICE_OK(base::remove_file(index));
-    SLUICE_OK(base::remove_file(path));
+// Shards in a hidden folder of the set's own.
+class LocalStore : public ShardStore {
+ public:
+  explicit LocalStore(const ShardOptions& options)
+      : options_(options), hidden_(base::join_path(options.folder, "." + options.prefix + ".partial")) {}
+
+  std::string folder() const override { return hidden_; }
+  std::string place() const override { return hidden_; }
+  base::Result<std::vector<std::string>> existing() const override {
+    SLUICE_TRY(auto names, base::list_directory(options_.folder));
+    std::erase_if(names, [&](const std::string& name) { return !is_shard_of(name, options_.prefix); });
+    return names;
   }
-  for (std::size_t i = 0; i < writer.names().size(); ++i) {
-    const std::string& name = writer.names()[i];
-    for (const std::string& file : {index_path(name), name}) {
-      const std::string target = base::join_path(options.folder, file);
-      if (std::rename(base::join_path(from, file).c_str(), target.c_str()) != 0)
-        return base::fail_errno(errno, "cannot move a finished shard to", target);
+  base::Status clear() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(hidden_, ignored);
+    return base::make_directories(hidden_);
+  }
+  void remove() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(hidden_, ignored);
+  }
+  Error give_up(const Error& error) override {
+    remove();
+    return error;
+  }
+  // A shard has its name only when it is whole; it may have been moved already.
+  base::Result<std::optional<ShardSum>> kept(const std::string& name) override {
+    for (const std::string& folder : {hidden_, moving_ ? options_.folder : hidden_}) {
+      const std::string path = base::join_path(folder, name);
+      if (!base::path_exists(path)) continue;
+      ShardSum sum;
+      SLUICE_TRY(const ShardIndex index, index_shard(path, &sum));
+      SLUICE_OK(write_index(path, index));
+      return std::optional(sum);
     }
-    sizes[name] = writer.record_of(i);
+    return std::optional<ShardSum>();
   }
-  SLUICE_OK(base::sync_directory(options.folder));
-  return write_text(sizes_path, format_sizes(sizes));
-}
+  base::Status keep(const std::string& /*path: it is there*/) override { return {}; }
+  void goes_on_moving() override { moving_ = true; }
+  base::Status remove_old(const std::string& name) override {
+    const std::string path = base::join_path(options_.folder, name), index = index_path(path);
+    if (base::path_exists(index)) SLUICE_OK(base::remove_file(index));
+    return base::remove_file(path);
+  }
+  base::Status move(const std::vector<std::string>& names) override {
+    for (const std::string& name : names)
+      for (const std::string& file : {index_path(name), name}) {
+        const std::string from = base::join_path(hidden_, file), to = base::join_path(options_.folder, file);
+        if (moving_ && !base::path_exists(from)) continue;
+        if (std::rename(from.c_str(), to.c_str()) != 0)
+          return base::fail_errno(errno, "cannot move a finished shard to", to);
+      }
+    return base::sync_directory(options_.folder);
+  }
+
+ private:
+  const ShardOptions& options_;
+  const std::string hidden_;
+  bool moving_ = false;  // a run that was stopped had begun to move
+};
 
 base::Status check_options(std::int64_t count, const ShardOptions& options) {
   if (options.shard_size < 1)
@@ -169,7 +208,67 @@ base::Status check_options(std::int64_t count, const ShardOptions& options) {
   return {};
 }
 
+constexpr char kMoving[] = "\nmoving";  // the end of a store's small file
+
+// What a run finds, and where it begins.
+struct Begun {
+  SetStart start;
+  bool moving = false;           // all shards are written, and an earlier run had begun to move them
+  std::vector<std::string> old;  // shards that are replaced
+};
+
+std::string text_of(const ShardOptions& options, const SetStart& start) {
+  return base::str(options.fingerprint, "\n", start.shard, " ", start.width, " ", start.key);
+}
+
+// Empties the store, unless a run with the same fingerprint left it.
+base::Result<Begun> begin(const ShardOptions& options, ShardStore& store) {
+  Begun begun;
+  SLUICE_TRY(const auto found, store.read(kStoreFile));
+  const bool ours =
+      found && !options.fingerprint.empty() && base::starts_with(*found, options.fingerprint + "\n");
+  if (ours && base::ends_with(*found, kMoving)) {
+    std::istringstream numbers(found->substr(options.fingerprint.size()));
+    numbers >> begun.start.shard >> begun.start.width >> begun.start.key;
+    begun.moving = true;
+    store.goes_on_moving();
+    return begun;
+  }
+  SLUICE_TRY(auto there, store.existing());
+  if (options.append && there.empty())
+    return base::fail(
+        Code::kNotFound, options.folder, " has no shards named ", options.prefix,
+        "-0000.tar …: expected a set to add to; 'sluice data pack' makes one, --prefix says its name");
+  if (!there.empty() && !options.overwrite && !options.append)
+    return base::fail(Code::kAlreadyExists, options.folder, " already holds ", there.size(),
+                      " shard(s) of this set, such as ", there.front(),
+                      ": choose another place or prefix, overwrite them (--overwrite), or add to them with "
+                      "'sluice data append'");
+  if (options.append) {
+    SLUICE_TRY(begun.start, end_of_set(options, there));
+  } else {
+    begun.old = std::move(there);
+  }
+  if (ours && *found == text_of(options, begun.start)) return begun;
+  SLUICE_OK(store.clear());
+  if (!options.fingerprint.empty()) SLUICE_OK(store.write(kStoreFile, text_of(options, begun.start)));
+  return begun;
+}
+
 }  // namespace
+
+bool is_shard_of(const std::string& name, const std::string& prefix) {
+  if (!base::starts_with(name, prefix + "-") || !base::ends_with(name, ".tar")) return false;
+  const std::string number = name.substr(prefix.size() + 1, name.size() - prefix.size() - 5);
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+}
+
+base::Result<std::optional<std::string>> ShardStore::read(const std::string& name) const {
+  return read_text(base::join_path(place(), name));
+}
+base::Status ShardStore::write(const std::string& name, const std::string& text) const {
+  return write_text(base::join_path(place(), name), text);
+}
 
 base::Result<ShardReport> write_shards(std::int64_t count,
                                        const std::function<base::Result<NewSample>(std::int64_t)>& produce,
@@ -177,30 +276,46 @@ base::Result<ShardReport> write_shards(std::int64_t count,
   SLUICE_OK(check_options(count, options));
   if (cloud::is_gs(options.folder)) return write_shards_to_bucket(count, produce, options);
   SLUICE_OK(base::make_directories(options.folder));
-  SLUICE_OK(sizes_of_other_sets(options));  // one that cannot be read is found before the work
-  SLUICE_TRY(const auto old, existing_shards(options));
-  if (!old.empty() && !options.overwrite)
-    return base::fail(Code::kAlreadyExists, options.folder, " already holds ", old.size(),
-                      " shard(s) of this set, such as ", old.front(),
-                      ": choose another folder or prefix, or overwrite them (--overwrite)");
-  const std::string hidden = base::join_path(options.folder, "." + options.prefix + ".partial");
-  SLUICE_OK(prepare(hidden, options));
-  SetWriter writer(count, produce, options, hidden);
+  LocalStore store(options);
+  return write_set(count, produce, options, store);
+}
+
+base::Result<ShardReport> write_set(std::int64_t count,
+                                    const std::function<base::Result<NewSample>(std::int64_t)>& produce,
+                                    const ShardOptions& options, ShardStore& store) {
+  // One that cannot be read is found before the work.
+  SLUICE_TRY(ShardSizes sizes, sizes_of_other_sets(options));
+  SLUICE_TRY(const Begun begun, begin(options, store));
+  SetWriter writer(count, produce, options, begun.start, store);
+  if (const auto written = writer.write_all(); !written)
+    return tl::unexpected<Error>(store.give_up(written.error()));
+  const std::string sizes_path = base::join_path(options.folder, "sizes.json");
+  if (!begun.moving) {
+    if (!begun.old.empty()) SLUICE_OK(write_text(sizes_path, format_sizes(sizes)));
+    for (const std::string& name : begun.old) SLUICE_OK(store.remove_old(name));
+    if (!options.fingerprint.empty())
+      SLUICE_OK(store.write(kStoreFile, text_of(options, begun.start) + kMoving));
+  }
+  SLUICE_OK(store.move(writer.names()));
   ShardReport report;
-  base::Status outcome = writer.write_all(report);
-  if (outcome) outcome = move_into_place(hidden, writer, old, options);
-  std::error_code ignored;
-  std::filesystem::remove_all(hidden, ignored);
-  SLUICE_OK(outcome);
-  for (const std::string& name : writer.names())
+  for (std::size_t i = 0; i < writer.names().size(); ++i) {
+    const std::string& name = writer.names()[i];
+    const ShardRecord& record = writer.record_of(i);
     report.shards.push_back(base::join_path(options.folder, name));
+    report.bytes += record.sum->bytes;
+    sizes.insert_or_assign(name, record);
+  }
+  SLUICE_OK(write_text(sizes_path, format_sizes(sizes)));
+  store.remove();
   report.samples = count;
+  report.continued = writer.continued();
   return report;
 }
 
 base::Result<ShardSizes> sizes_of_other_sets(const ShardOptions& options) {
   SLUICE_TRY(auto sizes, read_sizes(base::join_path(options.folder, "any")));
   if (!sizes) return ShardSizes();
+  if (options.append) return std::move(*sizes);
   std::erase_if(*sizes, [&](const auto& item) { return is_shard_of(item.first, options.prefix); });
   return std::move(*sizes);
 }

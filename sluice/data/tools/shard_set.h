@@ -21,11 +21,12 @@ struct ShardOptions {
       progress;     // called now and then, by one thread at a time
   int workers = 0;  // shards written at a time; 0: one for each core
   std::string
-      fingerprint;  // of everything that the samples are made of; empty: a stopped run is not continued
+      fingerprint;      // of everything that the samples are made of; empty: a stopped run is not continued
+  bool append = false;  // adds shards, and samples with keys that go on, to those that are there
 };
 
 struct ShardReport {
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;  // those that were written; of a set that was appended to, the new ones
   std::uint64_t bytes = 0;
   std::vector<std::string> shards;  // paths
   std::int64_t continued = 0;       // shards that an earlier run, which was stopped, had written already
@@ -40,9 +41,10 @@ struct NewSample {
 // Writes samples 0 … count − 1 as `produce` gives them; several threads call it. The set is written in a
 // hidden folder beside its place and moved there when it is whole: after an error or a kill there is no set
 // that looks complete but is not. Beside each shard is its index file, and sizes.json gets the samples and
-// checksums of all. A run that was
-// killed leaves its finished shards in the hidden folder, and the next one with the same fingerprint goes on
-// from there; after an error nothing is left.
+// checksums of all. A run that was killed leaves its finished shards in the hidden folder, and the next one
+// with the same fingerprint goes on from there, wherever it was killed; after an error nothing is left, but
+// in a bucket (shard_upload.h). With `append`, the shards' numbers go on where those of the set end, and the
+// keys behind the largest that is a number.
 base::Result<ShardReport> write_shards(std::int64_t count,
                                        const std::function<base::Result<NewSample>(std::int64_t)>& produce,
                                        const ShardOptions& options);

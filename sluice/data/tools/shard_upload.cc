@@ -5,63 +5,116 @@
 #include "sluice/base/file.h"
 #include "sluice/cloud/storage.h"
 #include "sluice/data/shards/shard_index.h"
-#include "sluice/data/tools/copy.h"
+#include "sluice/data/tools/shard_store.h"
 
 namespace sluice::data {
 namespace {
 
-// The objects that are shards of this prefix: PREFIX-NUMBER.tar.
-base::Result<std::vector<cloud::GsName>> existing(const cloud::Storage& storage, const cloud::GsName& folder,
-                                                  const std::string& prefix) {
-  std::vector<cloud::GsName> shards;
-  const std::string start = folder.object + prefix + "-";
-  SLUICE_TRY(const auto objects, storage.list(folder.bucket, start, /*flat=*/true));
-  for (const auto& object : objects) {
-    const std::string rest = object.name.substr(start.size());
-    const std::size_t digits = rest.find_first_not_of("0123456789");
-    if (digits > 0 && digits != std::string::npos && rest.substr(digits) == ".tar")
-      shards.push_back({folder.bucket, object.name});
+// Objects under FOLDER/.PREFIX.partial/; shards are on this machine only until they are uploaded.
+class BucketStore : public ShardStore {
+ public:
+  static base::Result<BucketStore> create(const ShardOptions& options) {
+    SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+    SLUICE_TRY(auto local, base::TemporaryDirectory::create("sluice-pack"));
+    SLUICE_TRY(const cloud::GsName set, cloud::parse_gs(base::join_path(options.folder, "")));
+    return BucketStore(options, *storage, set, std::move(local));
   }
-  return shards;
-}
+
+  std::string folder() const override { return local_.path(); }
+  std::string place() const override { return hidden_.url(); }
+  base::Result<std::vector<std::string>> existing() const override {
+    std::vector<std::string> names;
+    SLUICE_TRY(const auto objects,
+               storage_.list(set_.bucket, set_.object + options_.prefix + "-", /*flat=*/true));
+    for (const auto& object : objects) {
+      std::string name = object.name.substr(set_.object.size());
+      if (is_shard_of(name, options_.prefix)) names.push_back(std::move(name));
+    }
+    return names;
+  }
+  base::Status clear() override {
+    SLUICE_TRY(const auto objects, storage_.list(hidden_.bucket, hidden_.object));
+    const auto is_last = [&](const cloud::ObjectFacts& object) {
+      return object.name == in_hidden(kStoreFile).object;
+    };
+    for (const auto& object : objects)
+      if (!is_last(object)) SLUICE_OK(storage_.remove({hidden_.bucket, object.name}));
+    if (std::any_of(objects.begin(), objects.end(), is_last))
+      SLUICE_OK(storage_.remove(in_hidden(kStoreFile)));
+    return {};
+  }
+  void remove() override { static_cast<void>(clear()); }
+  Error give_up(const Error& error) override {
+    if (options_.fingerprint.empty()) remove();
+    if (options_.fingerprint.empty()) return error;
+    return Error(error.code(), base::str(error.what(), "; the shards that were uploaded are in ", place(),
+                                         ": the same command goes on behind them"));
+  }
+  // Its index file came before it.
+  base::Result<std::optional<ShardSum>> kept(const std::string& name) override {
+    auto sum = sum_of(in_hidden(name));
+    if (sum && !*sum && moving_) sum = sum_of({set_.bucket, set_.object + name});
+    return sum;
+  }
+  base::Status keep(const std::string& path) override {
+    for (const std::string& file : {index_path(path), path}) {
+      SLUICE_TRY([[maybe_unused]] const auto facts,
+                 storage_.upload_file(file, in_hidden(file.substr(file.rfind('/') + 1))));
+      SLUICE_OK(base::remove_file(file));
+    }
+    return {};
+  }
+  void goes_on_moving() override { moving_ = true; }
+  base::Status remove_old(const std::string& name) override {
+    for (const std::string& file : {index_path(name), name}) {
+      const auto removed = storage_.remove({set_.bucket, set_.object + file});
+      if (!removed && removed.error().code() != Code::kNotFound) return removed;
+    }
+    return {};
+  }
+  base::Status move(const std::vector<std::string>& names) override {
+    for (const std::string& name : names)
+      for (const std::string& file : {index_path(name), name}) {
+        const auto copied = storage_.copy(in_hidden(file), {set_.bucket, set_.object + file});
+        const bool moved = moving_ && !copied && copied.error().code() == Code::kNotFound;
+        if (!copied && !moved) return tl::unexpected<Error>(copied.error());
+      }
+    return {};
+  }
+
+ private:
+  BucketStore(const ShardOptions& options, cloud::Storage& storage, const cloud::GsName& set,
+              base::TemporaryDirectory local)
+      : options_(options),
+        storage_(storage),
+        set_(set),
+        hidden_{set.bucket, set.object + "." + options.prefix + ".partial/"},
+        local_(std::move(local)) {}
+
+  base::Result<std::optional<ShardSum>> sum_of(const cloud::GsName& name) const {
+    const auto facts = storage_.stat(name);
+    if (!facts && facts.error().code() == Code::kNotFound) return std::optional<ShardSum>();
+    if (!facts) return tl::unexpected<Error>(facts.error());
+    if (facts->crc32c) return std::optional(ShardSum{facts->size, *facts->crc32c});
+    SLUICE_TRY(const ShardSum sum, sum_source(name.url()));
+    return std::optional(sum);
+  }
+  cloud::GsName in_hidden(const std::string& file) const { return {hidden_.bucket, hidden_.object + file}; }
+
+  const ShardOptions& options_;
+  cloud::Storage& storage_;
+  const cloud::GsName set_, hidden_;  // objects that end in a slash
+  base::TemporaryDirectory local_;
+  bool moving_ = false;  // a run that was stopped had begun to move
+};
 
 }  // namespace
 
 base::Result<ShardReport> write_shards_to_bucket(
     std::int64_t count, const std::function<base::Result<NewSample>(std::int64_t)>& produce,
     const ShardOptions& options) {
-  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
-  const std::string url = base::ends_with(options.folder, "/") ? options.folder : options.folder + "/";
-  SLUICE_TRY(const cloud::GsName folder, cloud::parse_gs(url));
-  const std::string sizes_url = url + "sizes.json";
-  SLUICE_TRY(const auto old, existing(*storage, folder, options.prefix));
-  if (!old.empty() && !options.overwrite)
-    return base::fail(Code::kAlreadyExists, url, " already holds ", old.size(),
-                      " shard(s) of this set, such as ", old.front().url(),
-                      ": choose another place or prefix, or overwrite them (--overwrite)");
-  SLUICE_TRY(const auto local, base::TemporaryDirectory::create("sluice-pack"));
-  ShardOptions here = options;
-  here.folder = local.path();
-  SLUICE_TRY(ShardReport report, write_shards(count, produce, here));
-
-  SLUICE_TRY(ShardSizes sizes, sizes_of_other_sets(options));
-  if (!old.empty()) SLUICE_OK(write_text(sizes_url, format_sizes(sizes)));
-  CopyOptions copy;
-  copy.from = report.shards;
-  copy.to = url;
-  copy.overwrite = options.overwrite;
-  SLUICE_TRY([[maybe_unused]] const auto copied, copy_files(copy));
-  SLUICE_TRY(const auto records, read_sizes(report.shards.front()));
-  for (std::string& shard : report.shards) {
-    const std::string name = shard.substr(shard.rfind('/') + 1);
-    sizes[name] = records->at(name);
-    shard = url + name;
-  }
-  for (const cloud::GsName& shard : old)
-    if (std::find(report.shards.begin(), report.shards.end(), shard.url()) == report.shards.end())
-      SLUICE_OK(storage->remove(shard));
-  SLUICE_OK(write_text(sizes_url, format_sizes(sizes)));
-  return report;
+  SLUICE_TRY(BucketStore store, BucketStore::create(options));
+  return write_set(count, produce, options, store);
 }
 
 }  // namespace sluice::data

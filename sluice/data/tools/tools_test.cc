@@ -178,7 +178,7 @@ TEST(Pack, AStoppedRunGoesOn) {
   EXPECT_EQ(produced, 35);
   options.folder = folder.path("out");
   const auto leave = [&](const std::string& fingerprint) {
-    folder.write("out/.train.partial/fingerprint", fingerprint);
+    folder.write("out/.train.partial/fingerprint", fingerprint + "\n0 4 0");
     for (const char* name : {"train-0000.tar", "train-0002.tar"})
       folder.write(std::string("out/.train.partial/") + name,
                    *base::read_file(folder.path(std::string("whole/") + name)));

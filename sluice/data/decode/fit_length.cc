@@ -1,0 +1,71 @@
+#include "sluice/data/decode/fit_length.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace sluice::data {
+namespace {
+
+template <typename T>
+bool fill(Array& array, std::int64_t from, double value) {
+  const auto element = static_cast<T>(value);
+  if (static_cast<double>(element) != value && !std::isnan(value)) return false;
+  std::fill(array.data<T>() + from, array.data<T>() + array.elements(), element);
+  return true;
+}
+
+// False where the type has no such number. Of float16 that is any but 0.
+bool pad(Array& array, std::int64_t from, double value) {
+  switch (array.type()) {
+    case ElementType::kBool:
+    case ElementType::kUint8:
+      return value >= 0 && value <= 255 && fill<std::uint8_t>(array, from, value);
+    case ElementType::kInt8:
+      return std::abs(value) <= 127 && fill<std::int8_t>(array, from, value);
+    case ElementType::kInt16:
+      return std::abs(value) <= 32767 && fill<std::int16_t>(array, from, value);
+    case ElementType::kInt32:
+      return std::abs(value) <= 2147483647.0 && fill<std::int32_t>(array, from, value);
+    case ElementType::kInt64:
+      return std::abs(value) <= 9e15 && fill<std::int64_t>(array, from, value);
+    case ElementType::kFloat16:
+      return value == 0 && fill<std::uint16_t>(array, from, 0);
+    case ElementType::kFloat32:
+      std::fill(array.data<float>() + from, array.data<float>() + array.elements(),
+                static_cast<float>(value));
+      return true;
+    case ElementType::kFloat64:
+      return fill<double>(array, from, value);
+  }
+  return false;
+}
+
+}  // namespace
+
+base::Status fit_length(Sample& sample, std::int64_t length, std::int64_t shape_length,
+                        const std::vector<double>& padding) {
+  bool any = false;
+  for (std::size_t i = 0; i < sample.fields.size(); ++i) {
+    auto* array = std::get_if<Array>(&sample.fields[i]);
+    if (array == nullptr || array->shape().empty() || array->shape().front() != length) continue;
+    any = true;
+    auto shape = array->shape();
+    shape.front() = shape_length;
+    Array fitted(array->type(), shape);
+    const std::size_t bytes = std::min(array->bytes(), fitted.bytes());
+    if (bytes > 0) std::memcpy(fitted.data<void>(), array->data<void>(), bytes);
+    const double value = i < padding.size() ? padding[i] : 0;
+    const auto from = static_cast<std::int64_t>(bytes / size_of(array->type()));
+    if (!pad(fitted, from, value))
+      return base::fail(Code::kInvalidArgument, "a padding of ", value, " for field ", i, ", which is ",
+                        array->describe(), ": expected a number of that type");
+    *array = std::move(fitted);
+  }
+  sample.length = std::min(length, shape_length);
+  if (any) return {};
+  return base::fail(Code::kInvalidArgument, "the sample's length is ", length,
+                    ", but none of its fields is an array with so many rows: expected one that is padded");
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,39 @@
+// The shapes of batches whose samples have a length, such as tokens of a text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/base/export.h"
+
+SLUICE_API_BEGIN
+namespace sluice::data {
+
+// A replica's batch of `rows` samples, each padded to `length`.
+struct LengthShape {
+  std::int64_t rows = 1, length = 1;
+  bool operator==(const LengthShape&) const = default;
+};
+
+// "16x512,32x256,64x128": rows × length, in any order. Throws for other text.
+std::vector<LengthShape> parse_shapes(std::string_view text);
+
+// What becomes of a sample that is longer than any shape.
+enum class TooLong {
+  kError,
+  kCut,  // its end is left out, and it is counted
+};
+
+struct LengthOptions {
+  // A sample's length, from the bytes of the member; by default its rows, as an npy file. From several
+  // threads.
+  std::function<std::int64_t(std::string_view bytes)> length = {};
+  std::vector<double> padding = {};  // the value behind a sample's end, one for each field; by default 0
+  TooLong too_long = TooLong::kError;
+};
+
+}  // namespace sluice::data
+SLUICE_API_END

@@ -1,0 +1,178 @@
+#include "sluice/data/order/survey.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sluice/base/log.h"
+#include "sluice/base/random.h"
+#include "sluice/base/strings.h"
+#include "sluice/data/decode/npy.h"
+#include "sluice/data/shards/shard_index.h"
+
+namespace sluice::data {
+namespace {
+
+// Of one shard: the numbers of the samples that are taken, and their lengths, where those are asked for.
+struct Found {
+  std::vector<std::uint32_t> taken;
+  std::vector<std::int32_t> lengths;
+};
+
+std::int64_t rows_of(std::string_view npy) {
+  const Array array = base::value_or_throw(parse_npy(npy));
+  return array.shape().empty() ? 1 : array.shape().front();
+}
+
+class ShardSurvey {
+ public:
+  ShardSurvey(const Survey& survey, const LearnOptions& options)
+      : survey_(survey), options_(options), wanted_{false, {}} {
+    for (const Filter& filter : survey.filters)
+      wanted_.extensions.insert(filter.members.begin(), filter.members.end());
+    wanted_.extensions.insert(survey.measured.begin(), survey.measured.end());
+  }
+
+  base::Result<Found> operator()(const std::string& url, std::int64_t size,
+                                 const std::string& version) const {
+    if (wanted_.extensions.empty()) {
+      SLUICE_TRY(const auto index, read_index(url));
+      if (index && static_cast<std::int64_t>(index->samples.size()) == size) return by_index(url, *index);
+    }
+    SourceOptions place;
+    place.cancelled = options_.cancelled;
+    place.cache_folder = options_.cache_folder;
+    place.cache_bytes = options_.cache_bytes;
+    place.version = version;
+    return by_members(url, size, place);
+  }
+
+ private:
+  base::Result<Found> by_index(const std::string& url, const ShardIndex& index) const {
+    Found found;
+    RawSample sample;
+    sample.shard = std::make_shared<const std::string>(url);
+    for (std::size_t i = 0; i < index.samples.size(); ++i) {
+      const auto name = split_name(index.samples[i].front().name);
+      sample.key = name ? name->key : index.samples[i].front().name;
+      SLUICE_OK(decide(sample, i, found));
+    }
+    return found;
+  }
+
+  base::Result<Found> by_members(const std::string& url, std::int64_t size,
+                                 const SourceOptions& place) const {
+    Found found;
+    auto source = open_source(url, place);
+    if (!source) return unread(source.error(), 0, size, std::move(found));
+    ShardReader reader(std::move(*source), wanted_);
+    RawSample sample;
+    for (std::int64_t i = 0; i < size; ++i) {
+      if (options_.cancelled != nullptr && *options_.cancelled)
+        return base::fail(Code::kCancelled, "cancelled");
+      const auto more = reader.next(sample);
+      if (!more) return unread(more.error(), i, size, std::move(found));
+      if (!*more)
+        return unread(
+            Error(Code::kDataLoss, base::str(url, ": it ends after ", i, " samples: expected ", size)), i,
+            size, std::move(found));
+      if (sample.failed && !options_.skip_damaged) return tl::unexpected<Error>(*sample.failed);
+      if (sample.failed)
+        take(static_cast<std::size_t>(i), 0, found);
+      else
+        SLUICE_OK(decide(sample, static_cast<std::size_t>(i), found));
+    }
+    return found;
+  }
+
+  // Samples `from` … of a shard cannot be read.
+  base::Result<Found> unread(const Error& error, std::int64_t from, std::int64_t size, Found found) const {
+    if (!options_.skip_damaged || error.code() == Code::kCancelled) return tl::unexpected<Error>(error);
+    for (std::int64_t i = from; i < size; ++i) take(static_cast<std::size_t>(i), 0, found);
+    return found;
+  }
+
+  base::Status decide(const RawSample& sample, std::size_t number, Found& found) const {
+    auto taken = is_taken(survey_.filters, sample);
+    base::Result<std::int64_t> length = 0;
+    if (taken && *taken) length = length_of(sample);
+    if (taken && !length) taken = tl::unexpected<Error>(length.error());
+    if (!taken && !options_.skip_damaged) return tl::unexpected<Error>(taken.error());
+    if (!taken) base::warn(taken.error().what(), "; the sample is not taken");
+    if (taken && *taken) take(number, *length, found);
+    return {};
+  }
+
+  base::Result<std::int64_t> length_of(const RawSample& sample) const {
+    if (survey_.measured.empty()) return 0;
+    const Field* field = nullptr;
+    for (const std::string& extension : survey_.measured)
+      if (field == nullptr) field = sample.find(extension);
+    if (field == nullptr)
+      return base::fail(Code::kDataLoss, sample.where(), ": expected a member ",
+                        base::join(survey_.measured, " or "), ", whose length is asked for");
+    std::int64_t length = 0;
+    try {
+      length = survey_.length.length ? survey_.length.length(field->bytes) : rows_of(field->bytes);
+    } catch (const std::exception& error) {
+      return base::fail(Code::kDataLoss, sample.where(), ": the length of its ", field->extension, ": ",
+                        error.what());
+    }
+    const bool too_long = length > survey_.longest && survey_.length.too_long == TooLong::kError;
+    if (length >= 0 && !too_long && length <= std::numeric_limits<std::int32_t>::max()) return length;
+    return base::fail(Code::kOutOfRange, sample.where(), " has a length of ", length, ": expected 0 to ",
+                      survey_.longest,
+                      ", the longest of the shapes; or let what is longer be cut (TooLong::kCut)");
+  }
+
+  void take(std::size_t number, std::int64_t length, Found& found) const {
+    found.taken.push_back(static_cast<std::uint32_t>(number));
+    if (!survey_.measured.empty()) found.lengths.push_back(static_cast<std::int32_t>(length));
+  }
+
+  const Survey& survey_;
+  const LearnOptions& options_;
+  Wanted wanted_;
+};
+
+tl::unexpected<Error> nothing_left(const std::vector<std::string>& urls, const Survey& survey,
+                                   std::int64_t samples) {
+  std::vector<std::string> texts;
+  for (const Filter& one : survey.filters) texts.push_back(one.text);
+  return base::fail(Code::kInvalidArgument, "none of the ", samples, " samples of ", urls.front(),
+                    urls.size() > 1 ? " and others" : "", " is taken: expected some for which '",
+                    base::join(texts, "' and '"), "' holds; 'sluice data cat' shows what samples hold");
+}
+
+}  // namespace
+
+base::Status survey_samples(const std::vector<std::string>& urls, const Survey& survey,
+                            const LearnOptions& options, ShardFacts& facts) {
+  std::vector<Found> found(urls.size());
+  const ShardSurvey survey_shard(survey, options);
+  SLUICE_OK(for_each_shard(urls, [&](std::size_t i) -> base::Status {
+    SLUICE_TRY(found[i], survey_shard(urls[i], facts.sizes[i], facts.versions[i]));
+    return {};
+  }));
+  const std::int64_t before = facts.total;
+  facts.stored = facts.sizes;
+  facts.total = 0;
+  for (std::size_t i = 0; i < urls.size(); ++i) {
+    facts.total += facts.sizes[i] = static_cast<std::int64_t>(found[i].taken.size());
+    for (const std::uint32_t number : found[i].taken)
+      facts.taken_key = base::key({facts.taken_key.value_or(0), i, number});
+    for (const std::int32_t length : found[i].lengths)
+      facts.length_key = base::key({facts.length_key.value_or(0), static_cast<std::uint64_t>(length)});
+    facts.taken.push_back(std::move(found[i].taken));
+    if (!survey.measured.empty()) facts.lengths.push_back(std::move(found[i].lengths));
+  }
+  if (before > 0 && facts.total == 0) return nothing_left(urls, survey, before);
+  facts.left_out = before - facts.total;
+  if (before > 0)
+    facts.bytes = static_cast<std::uint64_t>(static_cast<double>(facts.bytes) *
+                                             static_cast<double>(facts.total) / static_cast<double>(before));
+  // All are taken: they need no list of their numbers.
+  if (facts.left_out == 0 && survey.filters.empty()) facts.taken.clear(), facts.taken_key.reset();
+  return {};
+}
+
+}  // namespace sluice::data
