@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/file.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/tools/copy.h"
 
@@ -11,16 +11,17 @@ namespace sluice::data {
 namespace {
 
 // The objects that are shards of this prefix: PREFIX-NUMBER.tar.
-base::Result<std::vector<cloud::GsName>> existing(const cloud::Storage& storage, const cloud::GsName& folder,
-                                                  const std::string& prefix) {
-  std::vector<cloud::GsName> shards;
+base::Result<std::vector<cloud::ObjectName>> existing(const cloud::Store& store,
+                                                      const cloud::ObjectName& folder,
+                                                      const std::string& prefix) {
+  std::vector<cloud::ObjectName> shards;
   const std::string start = folder.object + prefix + "-";
-  SLUICE_TRY(const auto objects, storage.list(folder.bucket, start, /*flat=*/true));
+  SLUICE_TRY(const auto objects, store.list(folder.bucket, start, /*flat=*/true));
   for (const auto& object : objects) {
     const std::string rest = object.name.substr(start.size());
     const std::size_t digits = rest.find_first_not_of("0123456789");
     if (digits > 0 && digits != std::string::npos && rest.substr(digits) == ".tar")
-      shards.push_back({folder.bucket, object.name});
+      shards.push_back(folder.beside(object.name));
   }
   return shards;
 }
@@ -30,11 +31,11 @@ base::Result<std::vector<cloud::GsName>> existing(const cloud::Storage& storage,
 base::Result<ShardReport> write_shards_to_bucket(
     std::int64_t count, const std::function<base::Result<NewSample>(std::int64_t)>& produce,
     const ShardOptions& options) {
-  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
   const std::string url = base::ends_with(options.folder, "/") ? options.folder : options.folder + "/";
-  SLUICE_TRY(const cloud::GsName folder, cloud::parse_gs(url));
+  SLUICE_TRY(const cloud::ObjectName folder, cloud::parse_object_url(url));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(folder));
   const std::string sizes_url = url + "sizes.json";
-  SLUICE_TRY(const auto old, existing(*storage, folder, options.prefix));
+  SLUICE_TRY(const auto old, existing(*store, folder, options.prefix));
   if (!old.empty() && !options.overwrite)
     return base::fail(Code::kAlreadyExists, url, " already holds ", old.size(),
                       " shard(s) of this set, such as ", old.front().url(),
@@ -57,9 +58,9 @@ base::Result<ShardReport> write_shards_to_bucket(
     sizes[name] = records->at(name);
     shard = url + name;
   }
-  for (const cloud::GsName& shard : old)
+  for (const cloud::ObjectName& shard : old)
     if (std::find(report.shards.begin(), report.shards.end(), shard.url()) == report.shards.end())
-      SLUICE_OK(storage->remove(shard));
+      SLUICE_OK(store->remove(shard));
   SLUICE_OK(write_text(sizes_url, format_sizes(sizes)));
   return report;
 }
