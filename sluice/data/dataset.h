@@ -110,6 +110,8 @@ class WebDataset {
     }
   }
 
+  // Images are rotated as Exif's orientation says (JPEG, PNG, WebP); without it they stay as they are stored.
+  WebDataset& exif_rotation();
   // Augmentation of all images of a sample, in the order of the calls. Pixels are uint8 for these.
   WebDataset& resize(std::int64_t shorter_side);  // bilinear with antialiasing, as Pillow's; keeps the ratio
   WebDataset& center_crop(std::int64_t side);

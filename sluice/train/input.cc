@@ -88,6 +88,7 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
   if (options.classes > 0) dataset.classes(options.classes);
   dataset.seed(options.seed);
+  if (options.exif_rotation) dataset.exif_rotation();
   if (options.resize > 0) dataset.resize(options.resize);
   if (options.crop > 0 && training) dataset.crop(options.crop, options.crop_padding);
   if (options.crop > 0 && !training) dataset.center_crop(options.crop);

@@ -108,7 +108,7 @@ class Front(Handler):
             found = [(name, value) for name, value in reply.getheaders()
                      if name.lower() not in ("connection", "transfer-encoding", "date", "server")
                      and (self.command == "HEAD" or name.lower() != "content-length")
-                     # Of a copy S3 computes it anew; moto keeps that of the original's parts.
+                     # Of a copy S3 computes it again; moto keeps that of the original's parts.
                      and not ("/copies/" in self.path and name.lower().startswith("x-amz-checksum"))]
             return reply.status, reply.read(), found
 
