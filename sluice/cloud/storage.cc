@@ -128,14 +128,6 @@ std::string base64_of_crc32c(std::uint32_t crc) {
   return reinterpret_cast<const char*>(text);
 }
 
-std::optional<std::uint32_t> crc32c_of_base64(const std::string& text) {
-  unsigned char bytes[9];
-  if (text.size() != 8 || EVP_DecodeBlock(bytes, reinterpret_cast<const unsigned char*>(text.data()), 8) != 6)
-    return std::nullopt;
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
-         bytes[3];
-}
-
 base::Result<Storage*> Storage::shared() {
   static std::mutex mutex;
   static Storage* storage = nullptr;  // kept until the process ends: threads may still read
