@@ -48,7 +48,10 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
     if (const auto* list = value.as_array()) {
       std::vector<std::string> items;
       for (const auto& item : *list) items.push_back(text_of(item, key, path));
-      option->add_result(base::join(items, key == "train" || key == "test" ? "::" : ","));
+      if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
+        option->add_result(items);
+      else
+        option->add_result(base::join(items, key == "train" || key == "test" ? "::" : ","));
     } else {
       option->add_result(text_of(value, key, path));
     }

@@ -10,6 +10,7 @@
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/decode/png_fast.h"
+#include "sluice/data/mixture.h"
 #include "sluice/data/shards/tar.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
@@ -206,6 +207,22 @@ TEST_F(MemoryTest, WhatTheShuffleBufferCannotHoldIsABadSample) {
   const auto whole = stream(OnError::kStop);
   for (batches = 0; whole->next();) ++batches;
   EXPECT_EQ(batches, 40);
+}
+
+// As that of one set: the samples of a batch before they are decoded.
+TEST_F(MemoryTest, ABatchOfAMixtureIsBounded) {
+  const test::Folder folder;
+  test::Members members;
+  for (int i = 0; i < 24; ++i)
+    members.emplace_back(base::str("k", 100 + i, ".txt"), std::string(10'000, 'x'));
+  const std::string url = folder.write("s.tar", test::archive(members));
+  const auto next = [&](std::int64_t rows) {
+    const auto set = WebDataset(url).to_tuple("txt").shuffle(1).interleave(1).batch(rows);
+    return Mix({{set, 1}, {set, 1}}).open({.epoch = 0})->next().has_value();
+  };
+  memory_limits().readers = 100'000;
+  EXPECT_TRUE(next(4));
+  EXPECT_THAT(test::thrown([&] { next(12); }), HasSubstr("shuffle buffers, batches and unpackers hold"));
 }
 
 TEST_F(MemoryTest, ADecodedBatchIsBounded) {

@@ -255,10 +255,6 @@ void lose_pending(Trace& trace, const std::string& cause) {
   trace.clear();
 }
 
-}  // namespace
-
-namespace {
-
 // The host's time from a graph's first operation to its end.
 void record_recording(double end) {
   if (!base::spans_are_recorded()) return;

@@ -52,6 +52,13 @@ base::Result<ApiOptions> api_options_of_environment();
 // configuration, the credentials' file, or the machine's metadata (asked only on a machine of Google's).
 base::Result<std::string> default_project();
 
+// What a list found, and the zones (or regions) that did not answer: without these a list would lie.
+template <typename T>
+struct Listed {
+  std::vector<T> items;
+  std::vector<std::string> unreachable;
+};
+
 // Threads: all members from any thread.
 class Api {
  public:
@@ -66,6 +73,14 @@ class Api {
   // A list over all its pages: `field` of each is put together. Scopes that could not be reached are in
   // `unreachable`.
   Outcome<Json> pages(const Call& call, const std::string& field, std::vector<std::string>* unreachable);
+  // The same, each item read by `item_of`.
+  template <typename T>
+  Outcome<Listed<T>> list(const Call& call, const std::string& field, T (*item_of)(const Json&)) {
+    Listed<T> listed;
+    GOOGLE_TRY(const Json all, pages(call, field, &listed.unreachable));
+    for (const Json& json : all) listed.items.push_back(item_of(json));
+    return listed;
+  }
 
   // "https://tpu.googleapis.com/v2/…?a=b", or the same on the endpoint.
   std::string url(const Call& call) const;

@@ -183,10 +183,12 @@ TEST(Projects, QuotasWithoutAPlaceAreNone) {
   });
   const auto quotas = Projects(*world.api, "p").quota_limits("tpu.googleapis.com");
   ASSERT_TRUE(quotas);
-  ASSERT_EQ(quotas->size(), 1u);
+  ASSERT_EQ(quotas->size(), 2u);
   EXPECT_EQ(quotas->at(0).name, "N");
   EXPECT_EQ(quotas->at(0).limit, 8);
   EXPECT_FALSE(quotas->at(0).regional);
+  EXPECT_EQ(quotas->at(1).limit, 0);
+  EXPECT_EQ(quotas->at(1).place, "r");
 }
 
 TEST(Environment, EndpointsInTheClearOnlyOnThisMachine) {

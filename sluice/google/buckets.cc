@@ -24,10 +24,8 @@ Bucket bucket_of(const Json& json) {
   bucket.name = text(json, "name");
   bucket.location = text(json, "location");
   bucket.storage_class = text(json, "storageClass");
-  bucket.project_number = text(json, "projectNumber");
   bucket.labels = texts(json, "labels");
   bucket.created = seconds_of_time(text(json, "timeCreated"));
-  bucket.json = json;
   return bucket;
 }
 
@@ -39,10 +37,8 @@ Outcome<Bucket> Buckets::get(const std::string& name) {
 Outcome<std::vector<Bucket>> Buckets::list() {
   Call call = call_for("GET", "", "the buckets of " + project_);
   call.query = {{"project", project_}};
-  GOOGLE_TRY(const Json all, api_.pages(call, "items", nullptr));
-  std::vector<Bucket> buckets;
-  for (const Json& json : all) buckets.push_back(bucket_of(json));
-  return buckets;
+  GOOGLE_TRY(const auto listed, api_.list(call, "items", bucket_of));
+  return listed.items;
 }
 
 Outcome<Bucket> Buckets::create(const Json& body) {

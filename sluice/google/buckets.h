@@ -10,10 +10,8 @@ namespace sluice::google {
 
 struct Bucket {
   std::string name, location, storage_class;
-  std::string project_number;
   Texts labels;
   double created = 0;
-  Json json;
 };
 Bucket bucket_of(const Json& json);
 

@@ -19,16 +19,11 @@ Outcome<Operation> begun(Api& api, const Call& call) {
 Filestore filestore_of(const Json& json) {
   Filestore share;
   const std::string name = text(json, "name");
-  share.project = piece_after(name, "projects");
   share.zone = piece_after(name, "locations");
   share.id = last_piece(name);
   share.state = text(json, "state");
   share.tier = text(json, "tier");
-  share.description = text(json, "description");
-  for (const Json& one : elements(json, "fileShares")) {
-    if (share.share.empty()) share.share = text(one, "name");
-    share.capacity_gb += number(one, "capacityGb");
-  }
+  for (const Json& one : elements(json, "fileShares")) share.capacity_gb += number(one, "capacityGb");
   for (const Json& network : elements(json, "networks"))
     for (const std::string& ip : items(network, "ipAddresses"))
       if (share.ip.empty()) share.ip = ip;
@@ -52,10 +47,7 @@ Outcome<Listed<Filestore>> Filestores::list(const std::string& location) {
   call.service = Service::kFilestore;
   call.path = parent(project_, location);
   call.what = base::str("the NFS shares of ", project_);
-  Listed<Filestore> listed;
-  GOOGLE_TRY(const Json all, api_.pages(call, "instances", &listed.unreachable));
-  for (const Json& json : all) listed.items.push_back(filestore_of(json));
-  return listed;
+  return api_.list(call, "instances", filestore_of);
 }
 
 Outcome<Operation> Filestores::create(const std::string& location, const std::string& id, const Json& body) {

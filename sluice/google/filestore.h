@@ -8,9 +8,8 @@
 namespace sluice::google {
 
 struct Filestore {
-  std::string project, zone, id;
-  std::string state, tier, description;  // state: CREATING, READY, REPAIRING, DELETING, ERROR
-  std::string share;                     // the first one's name
+  std::string zone, id, tier;
+  std::string state;  // CREATING, READY, REPAIRING, DELETING, ERROR
   double capacity_gb = 0;
   std::string ip;  // of the first network; "" before READY
   Texts labels;

@@ -40,7 +40,7 @@ Outcome<std::vector<Quota>> Projects::quota_limits(const std::string& service) {
         const std::string region = text(bucket, "dimensions.region"), zone = text(bucket, "dimensions.zone");
         const double limit_there = number(bucket, "effectiveLimit");
         // Limits on requests have no place, and -1 is none.
-        if ((region.empty() && zone.empty()) || limit_there <= 0) continue;
+        if ((region.empty() && zone.empty()) || limit_there < 0) continue;
         quotas.push_back(
             {last_piece(text(limit, "name")), limit_there, -1, zone.empty() ? region : zone, zone.empty()});
         const std::string name = last_piece(text(metric, "metric"));

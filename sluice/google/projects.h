@@ -17,7 +17,7 @@ class Projects {
   Outcome<std::vector<std::string>> disabled(const std::vector<std::string>& services);
   // "gcloud services enable A B --project=P".
   std::string enable_command(const std::vector<std::string>& services) const;
-  // The limits of a service by region and zone, those that are set above 0; what is used is not said.
+  // The limits of a service by region and zone, also those of 0; what is used is not said.
   Outcome<std::vector<Quota>> quota_limits(const std::string& service);
   // Of these ("tpu.nodes.create"), the ones that the caller does not have.
   Outcome<std::vector<std::string>> missing_permissions(const std::vector<std::string>& permissions);

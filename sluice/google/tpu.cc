@@ -112,10 +112,7 @@ Outcome<Listed<Node>> Tpu::nodes(const std::string& zone) {
   Call call;
   call.path = "/v2" + parent(zone) + "/nodes";
   call.what = base::str("the TPU nodes of ", project_);
-  Listed<Node> listed;
-  GOOGLE_TRY(const Json all, api_.pages(call, "nodes", &listed.unreachable));
-  for (const Json& json : all) listed.items.push_back(node_of(json));
-  return listed;
+  return api_.list(call, "nodes", node_of);
 }
 
 Outcome<Operation> Tpu::create_node(const std::string& zone, const std::string& id, const Json& body) {
@@ -175,10 +172,7 @@ Outcome<Listed<QueuedResource>> Tpu::queued_list(const std::string& zone) {
   Call call;
   call.path = "/v2" + parent(zone) + "/queuedResources";
   call.what = base::str("the TPU queue of ", project_);
-  Listed<QueuedResource> listed;
-  GOOGLE_TRY(const Json all, api_.pages(call, "queuedResources", &listed.unreachable));
-  for (const Json& json : all) listed.items.push_back(queued_of(json));
-  return listed;
+  return api_.list(call, "queuedResources", queued_of);
 }
 
 Outcome<Operation> Tpu::create_queued(const std::string& zone, const std::string& id, const Json& body,

@@ -9,13 +9,6 @@
 
 namespace sluice::google {
 
-// What a list found, and the zones (or regions) that did not answer: without these a list would lie.
-template <typename T>
-struct Listed {
-  std::vector<T> items;
-  std::vector<std::string> unreachable;
-};
-
 // One worker host of a slice.
 struct Endpoint {
   std::string internal_ip;

@@ -15,6 +15,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/number.h"
+#include "sluice/base/proto_writer.h"
 #include "sluice/pjrt/proto_reader.h"
 
 namespace sluice::monitor {
@@ -116,7 +117,7 @@ std::optional<DeviceValue> device_value(std::string_view metric) {
 base::Result<std::vector<DeviceValue>> ask(cloud::Http& http, int port, std::string_view name,
                                            double seconds) {
   // MetricRequest {metric_name = 1}
-  const std::string body = framed(base::str('\x0a', static_cast<char>(name.size()), name));
+  const std::string body = framed(base::ProtoWriter().bytes(1, name).bytes());
   std::string answer;
   cloud::HttpRequest request;
   request.method = "POST";

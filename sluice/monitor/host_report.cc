@@ -1,7 +1,5 @@
 #include "sluice/monitor/host_report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

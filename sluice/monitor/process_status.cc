@@ -13,7 +13,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
-#include "sluice/base/number.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::monitor {
@@ -26,13 +26,8 @@ constexpr size_t kMaxRecord = 64 << 10;  // bytes; what is larger is none of our
 
 // When a process began; 0 when there is none, or only its parent has not yet heard of its end.
 int64_t start_of(int process) {
-  const auto text = base::read_file(base::str("/proc/", process, "/stat"));
-  // The command in parentheses may hold anything; behind it the state is the 1st word and the start the 20th.
-  const size_t behind = text ? text->rfind(')') : std::string::npos;
-  if (behind == std::string::npos) return 0;
-  const auto words = base::split(base::trim(std::string_view(*text).substr(behind + 1)), ' ');
-  if (words.size() < 20 || words[0] == "Z" || words[0] == "X") return 0;
-  return base::number_of<int64_t>(words[19]).value_or(0);
+  const auto facts = base::look_at_process(process);
+  return !facts || facts->state == "Z" || facts->state == "X" ? 0 : facts->began;
 }
 
 std::string link_target(const char* path) {
@@ -58,9 +53,7 @@ ProcessIdentity own_identity() {
   own.namespaces = link_target("/proc/self/ns/pid");
   own.began = start_of(own.process);
   own.program = std::filesystem::path(link_target("/proc/self/exe")).filename().string();
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  own.host = host;
+  own.host = base::host_name();
   own.run = base::environment("SLUICE_RUN_ID").value_or("");
   return own;
 }
@@ -115,7 +108,10 @@ base::Result<ProcessStatus> parse_status(const std::string& text) {
 
 std::optional<std::string> status_folder() {
   const auto chosen = base::environment("SLUICE_STATUS_DIR");
-  if (!chosen) return base::str("/tmp/sluice-status-", ::geteuid());
+  // In memory: a file system on a disk may write a file out before another of its name is replaced, and the
+  // training would wait for that.
+  if (!chosen)
+    return base::str(base::is_directory("/dev/shm") ? "/dev/shm" : "/tmp", "/sluice-status-", ::geteuid());
   if (base::switch_of(*chosen) == false) return std::nullopt;
   return base::expand_home(*chosen);
 }
@@ -132,7 +128,12 @@ StatusFile::~StatusFile() {
 void StatusFile::write(const ProcessStatus& status) {
   if (!is_on()) return;
   const std::string text = text_of(status), unfinished = path_ + ".new";
-  const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const auto open = [&] {
+    return ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  };
+  int file = open();
+  // systemd empties /dev/shm of what belongs to a user who has logged out.
+  if (file < 0 && errno == ENOENT && make_private_folder(base::parent_path(path_))) file = open();
   if (file < 0) return;
   const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   ::close(file);

@@ -45,7 +45,8 @@ std::string text_of(const ProcessStatus& status);  // JSON
 // kDataLoss for what is no such record.
 base::Result<ProcessStatus> parse_status(const std::string& text);
 
-// $SLUICE_STATUS_DIR, else a folder of this user's in /tmp; nothing when the variable says off.
+// $SLUICE_STATUS_DIR, else a folder of this user's in /dev/shm (or /tmp, where there is none); nothing when
+// the variable says off.
 std::optional<std::string> status_folder();
 
 // The file of this process; it goes when the process ends well, and stays when that is killed. Errors say

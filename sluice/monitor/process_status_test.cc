@@ -98,6 +98,13 @@ TEST_F(ProcessStatusTest, WhatIsNoRecordIsLeftOut) {
   EXPECT_TRUE(read_statuses(path("missing"), 0).empty());
 }
 
+TEST_F(ProcessStatusTest, AFolderThatWasRemovedIsMadeAgain) {
+  StatusFile file(path("own"));
+  ASSERT_EQ(::rmdir(path("own").c_str()), 0);
+  file.write(status_of(own_identity()));
+  EXPECT_EQ(read_statuses(path("own"), base::wall_seconds()).size(), 1u);
+}
+
 TEST_F(ProcessStatusTest, AFolderOfOthersIsNotWrittenTo) {
   ASSERT_EQ(::mkdir(path("open").c_str(), 0700), 0);
   ASSERT_EQ(::chmod(path("open").c_str(), 0777), 0);

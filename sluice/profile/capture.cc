@@ -2,9 +2,9 @@
 
 #include <zlib.h>
 
-#include <ctime>
 #include <utility>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
@@ -73,14 +73,7 @@ Captured Capture::stop() {
   return captured;
 }
 
-std::string run_name(double wall_seconds) {
-  const auto seconds = static_cast<std::time_t>(wall_seconds);
-  std::tm broken{};
-  gmtime_r(&seconds, &broken);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y_%m_%d_%H_%M_%S", &broken);
-  return text;
-}
+std::string run_name(double wall_seconds) { return base::utc_time(wall_seconds, "%Y_%m_%d_%H_%M_%S"); }
 
 base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
                                 const std::string& run) {

@@ -7,8 +7,8 @@
 
 namespace sluice::profile {
 
-// Times are microseconds since 1970, with their fractions, so that the files of several processes lie on one
-// axis.
+// Times are microseconds since the day began (UTC): the files of several processes lie on one axis, and a
+// reader's double still tells nanoseconds apart.
 std::string chrome_trace_of(const base::SpanRecording& recording, const std::string& host, int process);
 
 }  // namespace sluice::profile

@@ -31,15 +31,4 @@ std::map<std::string, Total> self_times(const std::vector<base::SpanRecord>& sor
   return totals;
 }
 
-int64_t union_of(const std::vector<base::SpanRecord>& sorted, int64_t begin, int64_t end) {
-  int64_t sum = 0, until = begin;
-  for (const base::SpanRecord& span : sorted) {
-    const int64_t from = std::max(span.begin, until), to = std::min(span.end, end);
-    if (from >= to) continue;
-    sum += to - from;
-    until = to;
-  }
-  return sum;
-}
-
 }  // namespace sluice::profile

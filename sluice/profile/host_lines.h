@@ -27,7 +27,4 @@ struct Total {
 std::map<std::string, Total> self_times(const std::vector<base::SpanRecord>& sorted, int64_t begin,
                                         int64_t end);
 
-// How long at least one of these spans went on within [begin, end).
-int64_t union_of(const std::vector<base::SpanRecord>& sorted, int64_t begin, int64_t end);
-
 }  // namespace sluice::profile

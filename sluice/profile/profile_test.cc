@@ -62,11 +62,6 @@ TEST(SelfTimes, OfSpansThatReachOutOfTheirParentAddUp) {
   EXPECT_EQ(totals.at("c").self, 5 * kMs);
 }
 
-TEST(Union, CountsWhatOverlapsOnce) {
-  std::vector<base::SpanRecord> spans = {span("a", 0, 10), span("a", 5, 12), span("a", 20, 30)};
-  EXPECT_EQ(union_of(spans, 2 * kMs, 25 * kMs), 15 * kMs);
-}
-
 TEST(InWords, SaysWhatAStepsTimeWentInto) {
   const std::string text = in_words(two_steps(), {.host = "worker", .device = "plugin cpu"});
   EXPECT_NE(text.find("Steps 41 to 42: 10.000 ms each (10.000, 10.000)"), std::string::npos) << text;

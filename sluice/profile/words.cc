@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <vector>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/strings.h"
 #include "sluice/profile/host_lines.h"
 
@@ -27,12 +27,8 @@ std::string format(const char* form, auto... values) {
 }
 
 std::string moment(int64_t nanoseconds) {
-  const std::time_t seconds = nanoseconds / 1'000'000'000;
-  std::tm broken{};
-  gmtime_r(&seconds, &broken);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &broken);
-  return base::str(text, format(".%03d UTC", static_cast<int>(nanoseconds / 1'000'000 % 1000)));
+  return base::str(base::utc_time(static_cast<double>(nanoseconds / 1'000'000'000), "%Y-%m-%d %H:%M:%S"),
+                   format(".%03d UTC", static_cast<int>(nanoseconds / 1'000'000 % 1000)));
 }
 
 std::string in_bytes(double bytes) {

@@ -4,6 +4,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/provision/compute_slices.h"
+#include "sluice/provision/quota.h"
 #include "sluice/provision/slice_request.h"
 #include "sluice/provision/slice_state.h"
 
@@ -212,7 +213,7 @@ Outcome<Slice> Hunt::round() {
     if (slice) return slice;
     const Failure& failure = slice.error();
     if (is_final(failure.kind) && !lacks_type(failure)) return slice;
-    give_up(zone, failure);
+    give_up(zone, with_use(cloud_, failure, type_, wish_.capacity));
   }
   return tl::unexpected<Failure>(none_left());
 }

@@ -211,16 +211,6 @@ Thing thing_of(const Slice& slice, const std::string& project, double now) {
   return thing;
 }
 
-bool quota_is_for(const std::string& name, const estimate::TpuGeneration& generation, bool spot) {
-  std::string plain;
-  for (const char c : label_value(name))
-    if (c != '-' && c != '_') plain += c;
-  const auto has = [&](const std::string& word) { return plain.find(word) != std::string::npos; };
-  const bool of_generation =
-      generation.name == "v5e" ? has("v5slitepod") || has("v5litepod") || has("v5e") : has(generation.name);
-  return of_generation && has("preemptible") == spot;
-}
-
 Outcome<Inventory> take_inventory(Cloud& cloud, bool all) {
   Taker taker(cloud, all);
   GOOGLE_OK(taker.run());

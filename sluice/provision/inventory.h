@@ -65,10 +65,6 @@ std::vector<Leftover> leftovers(const Inventory& inventory, double now);
 // Buckets are not deleted (their objects are data): kInvalid.
 google::Done delete_thing(Cloud& cloud, const Thing& thing);
 
-// Whether a quota of the Cloud TPU API counts chips or cores of this generation, by its name
-// ("TPUV6EPreemptiblePerProjectPerRegionForTPUAPI").
-bool quota_is_for(const std::string& name, const estimate::TpuGeneration& generation, bool spot);
-
 // Sums by "env" or "owner" of what is ours; foreign things are under "(not made by Sluice)".
 struct CostRow {
   std::string key;

@@ -7,6 +7,7 @@
 #include "sluice/provision/guard.h"
 #include "sluice/provision/inventory.h"
 #include "sluice/provision/price.h"
+#include "sluice/provision/quota.h"
 #include "sluice/provision/slice_request.h"
 #include "sluice/provision/slice_state.h"
 
@@ -241,6 +242,25 @@ TEST(Quota, BelongsToAGeneration) {
   EXPECT_FALSE(quota_is_for(name, v6e, false));
   EXPECT_FALSE(quota_is_for(name, v5e, true));
   EXPECT_TRUE(quota_is_for("TPUV5sLitepodPerProjectPerZoneForTPUAPI", v5e, false));
+}
+
+TEST(Quota, OneLimitWithRoomIsEnough) {
+  const auto v3 = base::value_or_throw(estimate::find_tpu_slice("v3-32"));
+  const google::Quota here{"TPUV3PerProjectPerRegion", 32, 16, "us-central1", true};
+  const google::Quota zonal{"TPUV3PodPerProjectPerZone", 0, 0, "us-central1-b", false};
+  const google::Quota spot{"TPUV3PreemptiblePerProjectPerRegion", 64, 0, "us-central1", true};
+  const auto lacking = [&](const std::vector<google::Quota>& quotas, Capacity capacity,
+                           const std::string& zone) {
+    const auto quota = lacking_quota(quotas, v3, capacity, 1, zone);
+    return quota ? quota->name : "";
+  };
+  EXPECT_EQ(lacking({zonal, here, spot}, Capacity::kOnDemand, "us-central1-b"), here.name);
+  EXPECT_EQ(lacking({zonal, here, spot}, Capacity::kSpot, "us-central1-b"), "");
+  EXPECT_EQ(lacking({here}, Capacity::kOnDemand, "europe-west4-a"), "");  // nothing is known of it
+  EXPECT_EQ(lacking({here}, Capacity::kReservation, "us-central1-b"), "");
+  google::Quota wide = zonal;
+  wide.limit = 512;
+  EXPECT_EQ(lacking({here, wide}, Capacity::kOnDemand, "us-central1-b"), "");
 }
 
 }  // namespace

@@ -38,13 +38,12 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
   return result;
 }
 
-DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
+DatasetSource dataset_source(const data::Dataset& dataset, int replicas, int part, int parts,
                              const FeedOptions& options) {
   const bool padded = dataset.remainder() == data::Remainder::kPad;
   // A rest that is no multiple of the replicas cannot be split.
-  if (replicas > 1 && dataset.remainder() == data::Remainder::kKeep && !dataset.original_order())
-    dataset.drop_last();
-  const data::OpenOptions open{options.epoch, part, parts, replicas, options.skip};
+  const bool whole_batches = replicas > 1;
+  const data::OpenOptions open{options.epoch, part, parts, replicas, options.skip, whole_batches};
   std::shared_ptr<data::Stream> stream =
       options.state.empty() ? dataset.open(open) : dataset.resume(options.state, open);
   DatasetSource source;

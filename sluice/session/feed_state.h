@@ -50,7 +50,7 @@ struct DatasetSource {
   HostSource next;
   std::function<data::Statistics()> statistics;
 };
-DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
+DatasetSource dataset_source(const data::Dataset& dataset, int replicas, int part, int parts,
                              const FeedOptions& options);
 
 }  // namespace sessions

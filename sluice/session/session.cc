@@ -124,10 +124,11 @@ void Session::State::beat() {
       now);
 }
 
-Feed::State::OnBatch Session::State::count_batches(int64_t epoch) {
+Feed::State::OnBatch Session::State::count_batches(const std::shared_ptr<State>& state, int64_t epoch) {
   auto source = std::make_shared<const sessions::StepMeter::Source>(
       sessions::StepMeter::Source{epoch, base::monotonic_seconds()});
-  return [this, source](int64_t examples, double starving) { meter.hand_out(source, examples, starving); };
+  return
+      [state, source](int64_t samples, double starving) { state->meter.hand_out(source, samples, starving); };
 }
 
 void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
@@ -153,28 +154,23 @@ int Session::processes() const { return state_->processes ? state_->processes->c
 bool Session::is_leader() const { return process_index() == 0; }
 int64_t Session::steps() const { return state_->steps; }
 
-Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) {
+Feed Session::feed(const data::Dataset& dataset, const FeedOptions& options) {
   FeedOptions chosen = options;
   int64_t& next = state_->epochs[&dataset];
   if (chosen.epoch < 0) chosen.epoch = next;
   next = chosen.epoch + 1;
   auto source = sessions::dataset_source(dataset, local_replicas(), first_replica() / local_replicas(),
                                          processes(), chosen);
-  auto feed = std::make_unique<Feed::State>(
-      state_->backend, std::move(source.next), chosen,
-      [state = state_, count = state_->count_batches(chosen.epoch)](int64_t samples, double starving) {
-        count(samples, starving);
-      },
-      std::move(source.statistics));
+  auto feed =
+      std::make_unique<Feed::State>(state_->backend, std::move(source.next), chosen,
+                                    State::count_batches(state_, chosen.epoch), std::move(source.statistics));
   if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
   return Feed(std::move(feed));
 }
 
 Feed Session::feed_source(sessions::HostSource source, const FeedOptions& options) {
-  auto feed =
-      std::make_unique<Feed::State>(state_->backend, std::move(source), options,
-                                    [state = state_, count = state_->count_batches(options.epoch)](
-                                        int64_t samples, double starving) { count(samples, starving); });
+  auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), options,
+                                            State::count_batches(state_, options.epoch));
   feed->normalize = options.normalize;
   return Feed(std::move(feed));
 }

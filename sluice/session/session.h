@@ -94,7 +94,7 @@ class Session {
   int64_t steps() const;   // so far
 
   // One epoch of batches on the device: prefetched, split by replica, images normalised there.
-  Feed feed(const data::WebDataset& dataset, const FeedOptions& options = {});
+  Feed feed(const data::Dataset& dataset, const FeedOptions& options = {});
   // Any range of host tensors, vectors, pairs or tuples of them, torch::data::Example<> or vectors of these,
   // such as *torch::data::make_data_loader(…); each item is one replica's batch. An lvalue range must outlive
   // the feed.

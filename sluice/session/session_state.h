@@ -27,7 +27,7 @@ struct Session::State {
   ~State();
 
   // What hears of a feed's batches.
-  Feed::State::OnBatch count_batches(int64_t epoch);
+  static Feed::State::OnBatch count_batches(const std::shared_ptr<State>& state, int64_t epoch);
   // A step that is recorded in a captured function: what it does besides at each call of that.
   static void count_replays(const std::shared_ptr<State>& state, bool updates);
   // The optimizer's parameters stay equal from now on, and so do these tensors begin.

@@ -1,17 +1,15 @@
 #include "sluice/session/step_spans.h"
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/profile/host_lines.h"
 
 namespace sluice::sessions {
-
-StepSpans::~StepSpans() = default;
 
 void StepSpans::ask(Wish wish, int64_t steps) {
   if (wish.first < 1 || wish.end <= wish.first)
@@ -63,10 +61,8 @@ void StepSpans::end(int64_t steps) {
   wish_.reset();
   const profile::Captured captured = capture_->stop();
   capture_.reset();
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
   profile::About about;
-  about.host = host;
+  about.host = base::host_name();
   about.process = wish.process;
   about.processes = wish.processes;
   about.device = backend_->is_xla() ? describe_device() : "LibTorch's own CPU";

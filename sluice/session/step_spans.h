@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +21,6 @@ class StepSpans {
   };
 
   explicit StepSpans(std::shared_ptr<const Backend> backend) : backend_(std::move(backend)) {}
-  ~StepSpans();
 
   // Replaces a wish that has not begun.
   void ask(Wish wish, int64_t steps);

@@ -12,6 +12,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/base/proto_writer.h"
 
 namespace sluice::train {
@@ -37,12 +38,10 @@ uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes),
 base::Result<EventWriter> EventWriter::create(const std::string& folder) {
   SLUICE_OK(base::make_directories(folder));
   static std::atomic<int> number{0};  // two writers in one second and process get files of their own
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
   const double wall = base::wall_seconds();
   EventWriter writer;
   writer.path_ = base::join_path(folder, base::str("events.out.tfevents.", static_cast<int64_t>(wall), ".",
-                                                   host, ".", getpid(), ".", number++));
+                                                   base::host_name(), ".", getpid(), ".", number++));
   writer.descriptor_ = open(writer.path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (writer.descriptor_ < 0) return base::fail_errno(errno, "cannot create", writer.path_);
   SLUICE_OK(writer.record(event_writer_detail::event(wall, 0, 3, "brain.Event:2")));

@@ -23,6 +23,20 @@ struct TrainOptions {
 
   // The data: shards as data::WebDataset takes them.
   std::string train;
+  // Instead of `train`: a mixture of several sets, in the numbers that mix_by says (data/mixture.h).
+  struct MixedShards {
+    std::string shards;
+    double amount = 1;
+  };
+  std::vector<MixedShards> mix;
+  MixBy mix_by = MixBy::kShare;
+  int64_t epoch_samples = 0;  // of a mixture by shares; 0: as many as the sets have together
+  // Other shares of the mixture from a step on.
+  struct MixChange {
+    int64_t step = 0;
+    std::vector<double> shares;
+  };
+  std::vector<MixChange> mix_from;
   std::string test;
   std::string images = data::kImageExtensions;
   std::string labels = "cls";

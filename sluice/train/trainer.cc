@@ -27,8 +27,13 @@ void check_options(const TrainOptions& options, bool named) {
   // create() has the message.
   if (named && std::find(known.begin(), known.end(), options.model) == known.end())
     models::create(options.model, {});
-  if (!options.fake_data && options.train.empty())
-    throw_error(Code::kInvalidArgument, "no training data: give shards with --train, or --fake-data");
+  if (!options.fake_data && options.train.empty() && options.mix.empty())
+    throw_error(Code::kInvalidArgument,
+                "no training data: give shards with --train, a mixture with --mix, or --fake-data");
+  if (!options.train.empty() && !options.mix.empty())
+    throw_error(Code::kInvalidArgument, "--train and --mix both say what to train on: give one of them");
+  if (!options.mix.empty() && options.original_workers > 0)
+    throw_error(Code::kInvalidArgument, "--original-workers knows no mixture: leave it or --mix out");
   if (options.classes < 1)
     throw_error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
@@ -42,6 +47,7 @@ void check_options(const TrainOptions& options, bool named) {
                 "--random-resized-crop stands for --resize and --crop: leave those out");
   at_least("--global-batch-size", options.global_batch_size, 0);
   at_least("--test-batch-size", options.test_batch_size, 0);
+  at_least("--epoch-samples", options.epoch_samples, 0);
   at_least("--accumulate", options.accumulate, 1);
   at_least("--epochs", options.epochs, 0);
   at_least("--log-steps", options.log_steps, 1);
@@ -52,6 +58,7 @@ void check_options(const TrainOptions& options, bool named) {
   check_choice("--device", options.device);
   check_choice("--remainder", options.remainder);
   check_choice("--on-error", options.on_error);
+  check_choice("--mix-by", options.mix_by);
   check_choice("--optimizer", options.optimizer);
   check_choice("--lr-schedule", options.lr_schedule);
   check_choice("--precision", options.precision);

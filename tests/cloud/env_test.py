@@ -6,7 +6,7 @@ import json
 import subprocess
 import unittest
 
-from env_world import EVERYTHING, PROGRAM, SMALL, ZONE, World, check_whole, main
+from env_world import EVERYTHING, PROGRAM, SMALL, ZONE, World, check_whole, ends, main
 from google_fake_support import assert_all_valid, mutations
 
 
@@ -91,6 +91,49 @@ class LifeTest(unittest.TestCase):
             check_whole(self, world)
 
 
+class HyperdiskTest(unittest.TestCase):
+    """v6e takes no other disk, and several readers only once its access mode says so."""
+    TOML = SMALL.replace("v5litepod-8", "v6e-8").replace('machine = "e2-standard-8"\n', "").replace("e2-", "c3-")
+
+    def check(self, world):
+        check_whole(self, world)
+        disk = world.fake.things("compute.disks")[f"projects/p/zones/{ZONE}/disks/sluice-e-disk"]["body"]
+        self.assertEqual((disk["type"].rsplit("/", 1)[1], disk["accessMode"]), ("hyperdisk-ml", "READ_ONLY_MANY"))
+        assert_all_valid(world.fake.log())
+        after = world.fake.last_number()
+        world.run("apply")
+        self.assertEqual(mutations(world.fake.log(after)), [])
+
+    def test_is_shared_once_it_is_filled(self):
+        with World(toml=self.TOML) as world:
+            world.run("apply")
+            self.check(world)
+            order = [method for method, path, _ in mutations(world.fake.log()) if "disk" in path or "prepare" in path]
+            self.assertEqual(order, ["compute.disks.insert", "compute.disks.setLabels", "compute.instances.delete",
+                                     "compute.disks.update"])
+            # Another one that somebody took the mode from gets it again.
+            world.run("destroy", "--yes", "--only", "tpu,machines")
+            world.fake.call("POST", "edit", {"name": "disks/sluice-e-disk", "body": {"accessMode": "READ_WRITE_SINGLE"}})
+            world.run("apply")
+            self.check(world)
+            world.run("destroy", "--yes")
+            self.assertTrue(world.fake.is_empty(), world.fake.left())
+
+    def test_of_a_snapshot(self):
+        snapshot = {"name": "projects/p/global/snapshots/filled", "body": {"name": "filled"}}
+        with World({"resources": [snapshot]}, self.TOML.replace('script = "fill.sh"', 'snapshot = "filled"')) as world:
+            world.run("apply")
+            self.check(world)
+
+    def test_machines_that_cannot_have_it(self):
+        with_e2 = self.TOML.replace("[bucket]", 'machine = "e2-standard-8"\n\n[bucket]')
+        for toml, words in ((self.TOML.replace("c3-", "n1-"), "n1-standard-8 of machines.type"),
+                            (with_e2, "e2-standard-8 of disk.machine")):
+            with World(toml=toml) as world:
+                self.assertIn(words + ": N1 and E2 have no Hyperdisk", world.run("apply", status=2).stderr)
+                self.assertEqual(world.fake.log(), [])
+
+
 class UpdateTest(unittest.TestCase):
     def test_only_the_tpu(self):
         with World() as world:
@@ -134,21 +177,11 @@ class UpdateTest(unittest.TestCase):
 class ExpiryTest(unittest.TestCase):
     """The end of an environment's time moves in place."""
 
-    def ends(self, world):
-        """{what: when its mark says that it ends}."""
-        found = {}
-        for name, thing in world.fake.things().items():
-            body = thing["body"]
-            labels = body.get("labels") or (json.loads(body["description"]) if "sluice-" in body.get("description", "") else {})
-            if "sluice-expires" in labels:
-                found[name.split("/", 2)[-1]] = labels["sluice-expires"]
-        return found
-
     def move(self, ttl):
         toml = SMALL.replace('ttl = "8h"', 'ttl = "8h"\nidle = "1h"')
         with World(toml=toml) as world:
             world.run("apply")
-            before = self.ends(world)
+            before = ends(world)
             self.assertEqual(len(set(before.values())), 1, before)
             world.write(toml.replace('ttl = "8h"\n', ttl))
             after = world.fake.last_number()
@@ -160,7 +193,7 @@ class ExpiryTest(unittest.TestCase):
             world.run("update", "--yes")
             touched = mutations(world.fake.log(after))
             self.assertEqual([method for method, _, _ in touched if "insert" in method or "delete" in method], [])
-            now = self.ends(world)
+            now = ends(world)
             network = [name for name in before if "/networks/" in name]  # nothing of it can be changed
             queue = [name for name in before if "/queuedResources/" in name]
             node = world.fake.things("tpu.nodes")[f"projects/p/locations/{ZONE}/nodes/sluice-e-tpu"]["body"]
@@ -219,6 +252,30 @@ class RefusalTest(unittest.TestCase):
 
     def test_quota(self):
         self.refused({"quotas": [{"metric": "CPUS", "region": "us-central1", "limit": 8}]}, SMALL, "limit 8, used 0")
+
+    def test_tpu_quota(self):
+        def limit(count):
+            return {"generation": "v5e", "region": "us-central1", "limit": count}
+        other = {"name": f"projects/p/locations/{ZONE}/nodes/other", "state": "PREEMPTED",
+                 "body": {"acceleratorType": "v5litepod-16", "runtimeVersion": "v2-alpha-tpuv5-lite"}}
+        name = "quota tpu-v5e in us-central1: "
+        self.refused({"quotas": [limit(4)]}, SMALL, name + "limit 4, used 0, wanted 8 more")
+        self.refused({"quotas": [limit(0)]}, SMALL, name + "limit 0, used 0, wanted 8 more")
+        self.refused({"quotas": [limit(20)], "resources": [other]}, SMALL, name + "limit 20, used 16, wanted 8 more")
+        # What an update deletes makes room; what runs already needs none.
+        with World({"quotas": [limit(16)]}) as world:
+            world.run("apply")
+            world.run("apply")
+            world.write(SMALL.replace("v5litepod-8", "v5litepod-16"))
+            world.run("update", "--only", "tpu", "--yes")
+            check_whole(self, world)
+
+    def test_tpu_quota_of_one_zone_of_two(self):
+        toml = SMALL.replace(f'["{ZONE}"]', f'["{ZONE}", "us-east5-b"]').replace("[disk]\nsize = 100\nscript = \"fill.sh\"\nmachine = \"e2-standard-8\"\n", "")
+        with World({"quotas": [{"generation": "v5e", "region": "us-central1", "limit": 0}],
+                    "zones": {ZONE: {"types": ["v5litepod-8"]}, "us-east5-b": {"types": ["v5litepod-8"]}}}, toml) as world:
+            self.assertIn("note: quota tpu-v5e in us-central1", world.run("apply").stderr)
+            self.assertEqual([name.split("/")[3] for name in world.fake.things("tpu.nodes")], ["us-east5-b"])
 
     def test_a_foreign_disk(self):
         disk = {"name": f"projects/p/zones/{ZONE}/disks/sluice-e-disk", "body": {"name": "sluice-e-disk", "sizeGb": "10", "type": f"projects/p/zones/{ZONE}/diskTypes/pd-standard"}}

@@ -10,8 +10,12 @@ import sys
 import time
 import unittest
 
-from env_world import ALL, SMALL, WORLD, World, check_whole, main
+from env_world import ALL, SMALL, WORLD, World, check_whole, ends, main
 from google_fake_support import assert_all_valid, mutations
+
+
+# With a timer, whose end moves with the labels.
+IDLE = SMALL.replace('ttl = "8h"', 'ttl = "8h"\nidle = "1h"')
 
 
 def numbers(count, step):
@@ -88,6 +92,26 @@ class SweepTest(unittest.TestCase):
     def made(world):
         world.run("apply")
 
+    def moved(self, world):
+        """All but what cannot be marked says the end of the file."""
+        check_whole(self, world)
+        found = {name: end for name, end in ends(world).items() if "/networks/" not in name and "/queuedResources/" not in name}
+        self.assertEqual(len(set(found.values())), 1, found)
+        self.assertEqual(len(found), 10, found)  # with the boot disks of two machines
+        node = next(iter(world.fake.things("tpu.nodes").values()))["body"]
+        end = datetime.datetime.strptime(next(iter(found.values())), "%Y%m%dt%H%M%Sz").replace(tzinfo=datetime.timezone.utc)
+        self.assertEqual(int(node["metadata"]["sluice-deadline"]), int(end.timestamp()))
+        created = datetime.datetime.strptime(node["labels"]["sluice-created"], "%Y%m%dt%H%M%Sz")
+        self.assertEqual(end.replace(tzinfo=None) - created, datetime.timedelta(hours=16))
+        after = world.fake.last_number()
+        world.run("apply")
+        self.assertEqual(mutations(world.fake.log(after)), [])
+
+    @staticmethod
+    def before_marks(world):
+        world.run("apply")
+        world.write(IDLE.replace('"8h"', '"16h"'))
+
     @staticmethod
     def before_update(world):
         world.run("apply")
@@ -101,6 +125,12 @@ class SweepTest(unittest.TestCase):
 
     def test_update_killed(self):
         self.sweep(self.before_update, ["update", "--only", "tpu", "--yes"], self.larger)
+
+    def test_marking_killed(self):
+        self.sweep(self.before_marks, ["apply"], self.moved, toml=IDLE)
+
+    def test_marking_with_lost_answers(self):
+        self.sweep(self.before_marks, ["apply"], self.moved, {"kind": "lost"}, toml=IDLE)
 
     def test_apply_with_429(self):
         self.sweep(self.nothing, ["apply"], self.whole, {"kind": "status", "code": 429, "retry_after": 0})

@@ -1,5 +1,6 @@
 """An environment between a program and a fake of Google's services, for the tests of `sluice env`."""
 
+import json
 import os
 import subprocess
 import sys
@@ -100,6 +101,17 @@ class World:
                 continue
             found.setdefault(short, []).append(kind)
         return found
+
+
+def ends(world):
+    """{what: when its mark says that it ends}."""
+    found = {}
+    for name, thing in world.fake.things().items():
+        body = thing["body"]
+        labels = body.get("labels") or (json.loads(body["description"]) if "sluice-" in body.get("description", "") else {})
+        if "sluice-expires" in labels:
+            found[name.split("/", 2)[-1]] = labels["sluice-expires"]
+    return found
 
 
 def check_whole(test, world, names=frozenset(EVERYTHING)):

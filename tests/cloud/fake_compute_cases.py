@@ -1,6 +1,6 @@
 """Compute Engine in the fake: networks, disks, instances, groups."""
 
-from fake_cases import FAKE, INSTANCE, OTHER, PLACE, ZONE, FakeTest
+from fake_cases import FAKE, HERE, INSTANCE, NODE, OTHER, PLACE, ZONE, FakeTest
 
 
 class Compute(FakeTest):
@@ -38,7 +38,9 @@ class Compute(FakeTest):
         self.assertIn("/instances/i", self.compute.disks().get(**PLACE, disk="d").execute()["users"][0])
         self.refused(self.compute.disks().delete(**PLACE, disk="d"), 400, "already being used")
         # A second reader may come, a writer may not; a TPU's worker counts like an instance.
-        self.node(dataDisks=[{"sourceDisk": f"projects/p/zones/{ZONE}/disks/d", "mode": "READ_ONLY"}])
+        reader = [{"sourceDisk": f"projects/p/zones/{ZONE}/disks/d", "mode": "READ_ONLY"}]
+        self.refused(self.nodes.create(parent=HERE, nodeId="n", body={**NODE, "dataDisks": reader}), 400, "cannot be attached")
+        self.node(acceleratorType="v3-8", runtimeVersion="tpu-ubuntu2204-base", dataDisks=reader)
         done = self.insert("instances", {**INSTANCE, "name": "j", "disks": INSTANCE["disks"] + [
             {"source": f"projects/p/zones/{ZONE}/disks/d", "mode": "READ_WRITE"}]}, **PLACE)
         self.assertEqual(done["error"]["errors"][0]["code"], "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE")
@@ -51,10 +53,15 @@ class Compute(FakeTest):
     def test_hyperdisk_for_many_readers(self):
         self.insert("disks", {"name": "h", "sizeGb": "10", "type": f"zones/{ZONE}/diskTypes/hyperdisk-ml"}, **PLACE)
         reader = {"sourceDisk": f"projects/p/zones/{ZONE}/disks/h", "mode": "READ_ONLY"}
+        self.refused(self.nodes.create(parent=HERE, nodeId="n", body={**NODE, "dataDisks": [reader]}), 400,
+                     "must have the access mode READ_ONLY_MANY")
         change = {"accessMode": "READ_ONLY_MANY", "name": "h"}
         self.wait(self.compute.disks().update(**PLACE, disk="h", paths="accessMode", body=change).execute())
         self.assertEqual(self.compute.disks().get(**PLACE, disk="h").execute()["accessMode"], "READ_ONLY_MANY")
         self.node(dataDisks=[reader])
+        old = {**INSTANCE, "machineType": f"zones/{ZONE}/machineTypes/e2-small", "disks": INSTANCE["disks"] + [
+            {"source": reader["sourceDisk"], "mode": "READ_ONLY"}]}
+        self.refused(self.compute.instances().insert(**PLACE, body=old), 400, "not compatible")
         self.refused(self.compute.disks().insert(**PLACE, body={"name": "b", "accessMode": "READ_ONLY_MANY"}), 400,
                      "no access modes")
 

@@ -8,47 +8,18 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "common"), str(TESTS / "cloud")]
 from google_fake_support import GoogleFake, test_python  # noqa: E402
+from metadata_server import MetadataServer  # noqa: E402
 from waiting import DEADLINE, wait_for  # noqa: E402
 
 SLUICE = str(Path(sys.argv.pop(1)).resolve())
 READ = ["storage.objects.get", "storage.objects.list"]
 WRITE = ["storage.objects.create", "storage.objects.delete"]
-
-
-class Metadata:
-    """The metadata server of a machine in a zone, whose clock may be wrong."""
-
-    def __init__(self, answers, date=None):
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_):
-                pass
-
-            def date_time_string(self, timestamp=None):
-                return date or super().date_time_string(timestamp)
-
-            def do_GET(self):
-                path = self.path.removeprefix("/computeMetadata/v1/")
-                text = answers.get(path, "" if path == "" else None)
-                self.send_response(404 if text is None else 200)
-                self.send_header("Metadata-Flavor", "Google")
-                self.send_header("Content-Length", str(len(text or "")))
-                self.end_headers()
-                self.wfile.write((text or "").encode())
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.host = f"127.0.0.1:{self.server.server_address[1]}"
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 class Doctor(unittest.TestCase):
@@ -90,7 +61,7 @@ class Doctor(unittest.TestCase):
         return found
 
     def use_metadata(self, answers=None, date=None):
-        metadata = Metadata({"instance/zone": "projects/1/zones/us-central2-b", "instance/maintenance-event": "NONE",
+        metadata = MetadataServer({"instance/zone": "projects/1/zones/us-central2-b", "instance/maintenance-event": "NONE",
                              "instance/preempted": "FALSE", "instance/attributes/accelerator-type": "v4-32",
                              "instance/attributes/agent-worker-number": "2", **(answers or {})}, date)
         self.addCleanup(metadata.close)

@@ -49,7 +49,7 @@ steps_table = page[1]
 check(len(steps_table["rows"]) == 3, "the overview page has three steps")
 average = float(steps_table["p"]["host_compute_time_ms_avg"])
 ours = sum(duration for _, _, duration in steps) / 3e6
-check(abs(average - ours) <= max(0.02 * ours, 0.06), f"its average is {average} ms, ours {ours:.3f}")
+check(abs(average - ours) <= max(0.02 * ours, 0.1), f"its average is {average} ms, ours {ours:.3f}")
 words = Path(files("one", ".txt")[0]).read_text()
 check(f"Steps 10 to 12: {ours:.3f} ms each" in words, "the page in words says the same")
 

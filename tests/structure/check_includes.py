@@ -35,7 +35,7 @@ ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
 FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "convolution"],
            "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"]}
-FACADES = {"data": ["dataset.h", "dataset_settings.h"]}
+FACADES = {"data": ["dataset.h", "dataset_settings.h", "mixture.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
 LIBTORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")

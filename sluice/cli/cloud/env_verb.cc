@@ -148,7 +148,7 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   add_unreachable(settings, survey, plan);
   std::vector<std::string> warnings;
   if (plan.problems.empty()) {
-    auto found = value_or_fail(provision::check_project(cloud, settings, plan));
+    auto found = value_or_fail(provision::check_project(cloud, settings, survey, plan));
     plan.problems.insert(plan.problems.end(), found.problems.begin(), found.problems.end());
     warnings = found.warnings;
   }

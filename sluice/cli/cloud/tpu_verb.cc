@@ -8,9 +8,9 @@
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
 #include "sluice/cli/cloud/tpu_verbs.h"
 #include "sluice/cli/verbs.h"
-#include "sluice/google/projects.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/price.h"
+#include "sluice/provision/quota.h"
 
 namespace sluice::cli {
 namespace {
@@ -284,32 +284,17 @@ Verb types_verb() {
           .run = [flags] { return guard_interrupt([&] { return types(*flags); }); }};
 }
 
-// Chips or cores of ours and others that count against a limit there.
-double used_of(const std::vector<provision::Slice>& slices, const google::Quota& quota) {
-  double used = 0;
-  for (const provision::Slice& slice : slices) {
-    const auto type = estimate::find_tpu_slice(slice.type);
-    const std::string place = quota.regional ? google::region_of_zone(slice.zone) : slice.zone;
-    const bool spot = slice.capacity == provision::Capacity::kSpot;
-    if (!type || place != quota.place || !provision::quota_is_for(quota.name, *type->generation, spot))
-      continue;
-    used += slice.slices * (type->generation->counts_cores ? 2 * type->chips : type->chips);
-  }
-  return used;
-}
-
 int quotas(const OneFlags& flags) {
   CloudSession session(flags.cloud);
   provision::Cloud& cloud = session.cloud();
   std::vector<std::string> unreachable;
   const auto slices = value_or_fail(provision::list_slices(cloud, &unreachable));
-  auto limits =
-      value_or_fail(google::Projects(session.api(), cloud.project).quota_limits("tpu.googleapis.com"));
   google::Json document = google::Json::array();
   std::vector<std::vector<std::string>> rows = {{"QUOTA", "PLACE", "LIMIT", "USED"}};
-  for (google::Quota& quota : limits) {
+  for (const google::Quota& quota : value_or_fail(provision::tpu_quotas(cloud, slices))) {
+    // Most places allow none of most generations.
+    if (quota.limit == 0 && quota.used == 0) continue;
     if (!flags.region.empty() && quota.place.rfind(flags.region, 0) != 0) continue;
-    quota.used = used_of(slices, quota);
     rows.push_back({quota.name, quota.place, base::str(quota.limit), base::str(quota.used)});
     document.push_back(
         {{"quota", quota.name}, {"place", quota.place}, {"limit", quota.limit}, {"used", quota.used}});

@@ -152,6 +152,15 @@ TEST_F(DataVerbs, CatIndexAndStats) {
   EXPECT_EQ(indexed.status, 0) << indexed.err;
   EXPECT_EQ(nlohmann::json::parse(indexed.out)["samples"], 6);
   EXPECT_TRUE(base::path_exists(out + "/train-0001.idx"));
+  // The same samples through the index, of which only their own bytes are read.
+  EXPECT_EQ(sluice_program({"data", "cat", shards, "--key", "0000002"}).out, shown.out);
+  EXPECT_EQ(sluice_program({"data", "cat", shards, "--skip", "5", "--part", "png"}).out, part.out);
+  EXPECT_EQ(sluice_program({"data", "cat", shards, "--skip", "6"}).status, 1);
+  EXPECT_EQ(sluice_program({"data", "verify", shards, "--duplicates", "exact"}).status, 0);
+  const auto leaks =
+      sluice_program({"data", "verify", shards, out + "/train-0001.tar", "--duplicates", "exact", "--json"});
+  EXPECT_EQ(leaks.status, 1);
+  EXPECT_EQ(nlohmann::json::parse(leaks.out)["leaks"], 2);
   const auto sizes = nlohmann::json::parse(*base::read_file(out + "/sizes.json"));
   EXPECT_EQ(sizes["train-0000.tar"], 4);
   EXPECT_EQ(sizes["train-0001.tar"], 2);

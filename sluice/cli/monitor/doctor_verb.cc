@@ -258,7 +258,7 @@ Verb doctor_verb() {
             app.add_flag("--yes", flags->yes, "With --fix: do not ask");
             app.add_option("--grace", flags->grace,
                            "With --fix: from SIGINT, with SIGTERM on the way, to SIGKILL [s]")
-                ->check(CLI::PositiveNumber);
+                ->check(kAboveZero);
             add_host_flags(app, flags->where);
             // Of this verb itself: the process that loads a plugin, which may not survive it.
             app.add_option("--probe-plugin", flags->probe)->group("");

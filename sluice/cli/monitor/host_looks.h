@@ -2,7 +2,6 @@
 // second.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>

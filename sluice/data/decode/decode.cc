@@ -20,8 +20,8 @@ base::Random random_for(const RawSample& raw, const DecodePlan& plan) {
   const std::string_view shard = *raw.shard;
   const std::size_t slash = shard.rfind('/');
   const std::string_view file = slash == std::string_view::npos ? shard : shard.substr(slash + 1);
-  return base::Random(
-      {plan.seed, static_cast<std::uint64_t>(plan.epoch), kAugment, base::key(file), base::key(raw.key)});
+  return base::Random({plan.seed, static_cast<std::uint64_t>(raw.epoch.value_or(plan.epoch)), kAugment,
+                       base::key(file), base::key(raw.key)});
 }
 
 // HWC levels into memory of the wanted order, each by its channel's table.
@@ -210,7 +210,7 @@ base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan)
   const SampleMemory memory;
   if (const auto status = claim_memory(raw.bytes(), "its members"); !status)
     return base::fail_at(status, raw.where());
-  Sample sample{raw.key, *raw.shard, {}};
+  Sample sample{raw.key, *raw.shard, {}, raw.source};
   sample.fields.reserve(plan.fields.size());
   bool label_seen = false;
   for (const FieldPlan& field_plan : plan.fields) {

@@ -113,27 +113,27 @@ bool CachedFile::read_block(std::uint64_t block, std::uint64_t size, char* bytes
 
 bool CachedParts::has_block(std::uint64_t block) const {
   char there = 0;
-  return file_.read_at(mark(block), 1, &there) && there == 1;
+  return file_->read_at(mark(block), 1, &there) && there == 1;
 }
 
 bool CachedParts::read_block(std::uint64_t block, char* bytes) const {
-  return has_block(block) && file_.read_block(block, size_, bytes);
+  return has_block(block) && file_->read_block(block, size_, bytes);
 }
 
 base::Status CachedParts::keep_block(std::uint64_t block, std::string_view bytes) {
   const std::uint32_t sum = base::crc32c(bytes.data(), bytes.size(), 0);
-  SLUICE_OK(file_.write_at(block * kCacheBlock, bytes));
-  SLUICE_OK(file_.write_at(size_ + 4 * block, {reinterpret_cast<const char*>(&sum), sizeof sum}));
-  return file_.write_at(mark(block), "\1");
+  SLUICE_OK(file_->write_at(block * kCacheBlock, bytes));
+  SLUICE_OK(file_->write_at(size_ + 4 * block, {reinterpret_cast<const char*>(&sum), sizeof sum}));
+  return file_->write_at(mark(block), "\1");
 }
 
 CacheWriter::~CacheWriter() {
-  if (!committed_) ::unlink(file_.path().c_str());
+  if (!committed_) ::unlink(file_->path().c_str());
 }
 
 base::Status CacheWriter::append(std::string_view bytes) {
   if (bytes.size() > size_ - written_)
-    return base::fail(Code::kDataLoss, file_.path(), ": more than the announced ", size_, " bytes");
+    return base::fail(Code::kDataLoss, file_->path(), ": more than the announced ", size_, " bytes");
   while (!bytes.empty()) {
     const std::uint64_t within = written_ % kCacheBlock;
     const std::string_view some = bytes.substr(0, static_cast<std::size_t>(kCacheBlock - within));
@@ -148,9 +148,9 @@ base::Status CacheWriter::append(std::string_view bytes) {
 
 base::Status CacheWriter::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
+    const ssize_t done = ::write(file_->descriptor(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", file_.path());
+    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", file_->path());
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
   return {};
@@ -158,11 +158,11 @@ base::Status CacheWriter::write(std::string_view bytes) {
 
 base::Status CacheWriter::commit() {
   if (written_ != size_)
-    return base::fail(Code::kDataLoss, file_.path(), ": ", written_, " bytes of the announced ", size_);
+    return base::fail(Code::kDataLoss, file_->path(), ": ", written_, " bytes of the announced ", size_);
   sums_.push_back(base::crc32c(sums_.data(), sums_.size() * sizeof sums_[0], 0));
   SLUICE_OK(write({reinterpret_cast<const char*>(sums_.data()), sums_.size() * sizeof sums_[0]}));
-  ::flock(file_.descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
-  if (::rename(file_.path().c_str(), final_path_.c_str()) != 0)
+  ::flock(file_->descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
+  if (::rename(file_->path().c_str(), final_path_.c_str()) != 0)
     return base::fail_errno(errno, "cannot rename to", final_path_);
   committed_ = true;
   return {};
@@ -195,8 +195,7 @@ base::Result<std::unique_ptr<CachedParts>> Cache::parts(const std::string& url, 
     }
   }
   if (file == nullptr) return std::unique_ptr<CachedParts>();
-  const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0);  // shares the lock
-  return std::make_unique<CachedParts>(path, descriptor, size);
+  return std::make_unique<CachedParts>(std::move(file), size);
 }
 
 void Cache::remove(const std::string& url, const std::string& version) const {
@@ -241,8 +240,8 @@ base::Result<std::unique_ptr<CacheWriter>> Cache::begin(const std::string& url, 
                     part = base::str(path, ".", ::getpid(), "-", number++, kPart);
   auto file = open_locked(part, O_WRONLY | O_CREAT | O_EXCL, LOCK_EX | LOCK_NB);
   if (file == nullptr) return base::fail_errno(errno, "cannot make", part);
-  const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0);  // shares the lock
-  auto writer = std::make_unique<CacheWriter>(part, path, descriptor, size);
+  const int descriptor = file->descriptor();
+  auto writer = std::make_unique<CacheWriter>(std::move(file), path, size);
   if (const int status = reserve(descriptor, size + cache_sums(size)); status != 0)
     return base::fail_errno(status, "cannot reserve the bytes of", part);
   return writer;

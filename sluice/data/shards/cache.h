@@ -49,8 +49,8 @@ class CachedFile {
 // A file that is being written. Unless commit() is called nothing remains.
 class CacheWriter {
  public:
-  CacheWriter(std::string path, std::string final_path, int descriptor, std::uint64_t size)
-      : file_(std::move(path), descriptor), final_path_(std::move(final_path)), size_(size) {}
+  CacheWriter(std::unique_ptr<CachedFile> file, std::string final_path, std::uint64_t size)
+      : file_(std::move(file)), final_path_(std::move(final_path)), size_(size) {}
   ~CacheWriter();
   base::Status append(std::string_view bytes);
   // After exactly the announced number of bytes.
@@ -59,7 +59,7 @@ class CacheWriter {
  private:
   base::Status write(std::string_view bytes);
 
-  CachedFile file_;
+  const std::unique_ptr<CachedFile> file_;
   const std::string final_path_;
   const std::uint64_t size_;
   std::uint64_t written_ = 0;
@@ -70,8 +70,7 @@ class CacheWriter {
 // The blocks of an object that were read so far. Any number of threads and processes may read and fill them.
 class CachedParts {
  public:
-  CachedParts(std::string path, int descriptor, std::uint64_t size)
-      : file_(std::move(path), descriptor), size_(size) {}
+  CachedParts(std::unique_ptr<CachedFile> file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
   // The block's bytes, into memory with room for kCacheBlock; false when it is not there, or damaged.
   bool read_block(std::uint64_t block, char* bytes) const;
   bool has_block(std::uint64_t block) const;
@@ -81,7 +80,7 @@ class CachedParts {
  private:
   std::uint64_t mark(std::uint64_t block) const { return size_ + cache_sums(size_) + block; }
 
-  CachedFile file_;
+  const std::unique_ptr<CachedFile> file_;
   const std::uint64_t size_;
 };
 

@@ -54,7 +54,7 @@ std::uint64_t RawSample::bytes() const {
 
 std::uint64_t end_of(const RawSample& sample) {
   const Field& last = sample.fields.back();
-  return (last.payload + last.size + kTarBlock - 1) / kTarBlock * kTarBlock;
+  return tar_padded(last.payload + last.size);
 }
 
 std::string RawSample::where() const {

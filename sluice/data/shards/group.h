@@ -38,6 +38,9 @@ struct RawSample {
   std::string key;
   std::shared_ptr<const std::string> shard;
   std::vector<Field> fields;
+  // In a mixture: the place of its source among all, and the pass through it, for which its draws are made.
+  int source = 0;
+  std::optional<std::int64_t> epoch;
   // Set when the sample could not be read and the policy is to go on (it has a shard then, and nothing else),
   // and when it is larger than memory.h allows: then its shard can be read on.
   std::shared_ptr<const Error> failed;

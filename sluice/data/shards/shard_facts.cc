@@ -21,17 +21,6 @@ std::string_view file_of(std::string_view url) {
   return slash == std::string_view::npos ? url : url.substr(slash + 1);
 }
 
-// By its name, and by the first bytes of a local file.
-bool is_packed(const std::string& url) {
-  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
-    if (base::ends_with(url, ending)) return true;
-  if (is_remote(url)) return false;
-  auto source = open_file_source(url);
-  char first[10] = {};
-  if (!source || !(*source)->read(first, sizeof first)) return false;
-  return packing_of({first, sizeof first}) != Packing::kNone;
-}
-
 struct OneShard {
   std::int64_t size = 0;
   std::uint64_t bytes = 0;
@@ -97,10 +86,10 @@ tl::unexpected<Error> not_as_recorded(const std::string& url, const std::string&
 base::Status check_record(const std::string& url, OneShard& one, const LearnOptions& options) {
   if (!one.sum || one.facts.version.empty()) return {};
   // Of what has a checksum of its own, that is compared, too.
-  const bool summed = one.facts.version.find(" with crc32c ") != std::string::npos;
-  if (summed ? one.facts.version == one.sum->text() : one.facts.size == one.sum->bytes) return {};
-  const auto error =
-      not_as_recorded(url, summed ? one.facts.version : base::str(one.facts.size, " bytes"), *one.sum);
+  const bool summed = one.facts.crc32c.has_value();
+  const ShardSum found{one.facts.size, one.facts.crc32c.value_or(one.sum->crc32c)};
+  if (found == *one.sum) return {};
+  const auto error = not_as_recorded(url, summed ? found.text() : base::str(found.bytes, " bytes"), *one.sum);
   one.sum.reset();
   if (!options.skip_damaged) return error;
   base::warn(error.value().what());
@@ -193,6 +182,16 @@ base::Status for_each_shard(const std::vector<std::string>& urls,
 }
 
 }  // namespace
+
+bool is_packed(const std::string& url) {
+  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
+    if (base::ends_with(url, ending)) return true;
+  if (is_remote(url)) return false;
+  auto source = open_file_source(url);
+  char first[10] = {};
+  if (!source || !(*source)->read(first, sizeof first)) return false;
+  return packing_of({first, sizeof first}) != Packing::kNone;
+}
 
 bool can_be_read_again(const std::string& url) { return url != "-" && !base::starts_with(url, "pipe:"); }
 

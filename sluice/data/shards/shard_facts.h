@@ -47,6 +47,9 @@ base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, cons
 // Reads the local shards of which sizes.json has a sum. kFailedPrecondition where one is not what it says.
 base::Status check_sums(const std::vector<std::string>& urls);
 
+// Whether a shard is packed: by its name, and by the first bytes of a local file.
+bool is_packed(const std::string& url);
+
 // False for `-` and `pipe:`.
 bool can_be_read_again(const std::string& url);
 

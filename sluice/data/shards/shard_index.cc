@@ -51,20 +51,6 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// The whole of a small file; nothing when there is none.
-base::Result<std::optional<std::string>> read_if_there(const std::string& url) {
-  auto source = open_source(url);
-  if (!source && source.error().code() == Code::kNotFound) return std::optional<std::string>();
-  if (!source) return tl::unexpected<Error>(source.error());
-  std::string text;
-  std::vector<char> piece(1 << 16);
-  while (true) {
-    SLUICE_TRY(const std::size_t got, (*source)->read(piece.data(), piece.size()));
-    if (got == 0) return std::optional(std::move(text));
-    text.append(piece.data(), got);
-  }
-}
-
 std::string folder_of(std::string_view url) {
   const std::size_t slash = url.rfind('/');
   return std::string(slash == std::string_view::npos ? "" : url.substr(0, slash + 1));
@@ -93,7 +79,7 @@ std::string unescaped(std::string_view text) {
 }
 
 std::uint64_t end_of_members(const std::vector<IndexedMember>& members) {
-  return (members.back().offset + members.back().size + kTarBlock - 1) / kTarBlock * kTarBlock;
+  return tar_padded(members.back().offset + members.back().size);
 }
 
 bool parse_sums(const nlohmann::json& sums, ShardSizes& sizes) {
@@ -209,7 +195,7 @@ std::string index_path(std::string_view url) {
 
 base::Result<std::optional<ShardIndex>> read_index(const std::string& url) {
   const std::string path = index_path(url);
-  SLUICE_TRY(const auto text, read_if_there(path));
+  SLUICE_TRY(const auto text, read_text(path));
   if (!text) return std::optional<ShardIndex>();
   SLUICE_TRY(auto index, parse_index(*text, path));
   return std::optional(std::move(index));
@@ -219,6 +205,19 @@ base::Status write_index(const std::string& url, const ShardIndex& index) {
   auto text = format_index(index);
   if (!text) return base::fail_at(text, url);
   return write_text(index_path(url), *text);
+}
+
+base::Result<std::optional<std::string>> read_text(const std::string& url) {
+  auto source = open_source(url);
+  if (!source && source.error().code() == Code::kNotFound) return std::optional<std::string>();
+  if (!source) return tl::unexpected<Error>(source.error());
+  std::string text;
+  std::vector<char> piece(1 << 16);
+  while (true) {
+    SLUICE_TRY(const std::size_t got, (*source)->read(piece.data(), piece.size()));
+    if (got == 0) return std::optional(std::move(text));
+    text.append(piece.data(), got);
+  }
 }
 
 base::Status write_text(const std::string& url, const std::string& text) {
@@ -263,7 +262,7 @@ std::string format_sizes(const ShardSizes& sizes) {
 
 base::Result<std::optional<ShardSizes>> read_sizes(const std::string& url) {
   const std::string path = folder_of(url) + "sizes.json";
-  SLUICE_TRY(const auto text, read_if_there(path));
+  SLUICE_TRY(const auto text, read_text(path));
   if (!text) return std::optional<ShardSizes>();
   SLUICE_TRY(auto sizes, parse_sizes(*text, path));
   return std::optional(std::move(sizes));

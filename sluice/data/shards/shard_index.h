@@ -54,6 +54,8 @@ base::Result<std::optional<ShardIndex>> read_index(const std::string& url);
 // Writes it there.
 base::Status write_index(const std::string& url, const ShardIndex& index);
 
+// The whole of a small file or object; nothing when there is none.
+base::Result<std::optional<std::string>> read_text(const std::string& url);
 // Replaces a small file, on a disk or in a bucket: complete or not at all.
 base::Status write_text(const std::string& url, const std::string& text);
 

@@ -253,7 +253,7 @@ base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const 
 base::Result<SourceFacts> stat_source(const std::string& url) {
   if (is_on_network(url)) {
     SLUICE_TRY(const cloud::Remote remote, cloud::find_remote(url));
-    if (remote.size_known) return SourceFacts{remote.size, version_of(remote)};
+    if (remote.size_known) return SourceFacts{remote.size, version_of(remote), remote.crc32c};
   }
   if (is_remote(url))
     return base::fail(Code::kUnimplemented, "the size of '", url,

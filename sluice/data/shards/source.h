@@ -67,6 +67,7 @@ struct SourceFacts {
   // Changes with the contents: size and checksum of an object (its generation, where it has no checksum),
   // size and ETag of a page, size and time of change of a local file. Empty: not known.
   std::string version;
+  std::optional<std::uint32_t> crc32c = {};  // of an object, where its server says it
 };
 base::Result<SourceFacts> stat_source(const std::string& url);
 // Reads all of its stored bytes.

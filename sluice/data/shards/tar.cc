@@ -15,8 +15,6 @@ constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
 constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not take all memory at once
 
-std::uint64_t rounded_up(std::uint64_t size) { return (size + kTarBlock - 1) / kTarBlock * kTarBlock; }
-
 // The sum of a block's bytes, eight at a time: four 16-bit sums in each of two words cannot overflow.
 std::uint64_t sum_of_bytes(const char* block) {
   constexpr std::uint64_t kEven = 0x00FF00FF00FF00FF;
@@ -230,7 +228,7 @@ base::Status TarReader::read_extension(const Header& header, std::string& text) 
   if (header.size > kMaxExtensionBytes)
     return broken("the extended header at byte ", header.offset, " claims ", header.size,
                   " bytes: expected at most ", kMaxExtensionBytes);
-  text.resize(rounded_up(header.size));
+  text.resize(tar_padded(header.size));
   SLUICE_TRY(const std::size_t got, fill(text.data(), text.size()));
   if (got < text.size())
     return broken("cut off at byte ", offset_, ", inside the extended header at byte ", header.offset);
@@ -360,7 +358,7 @@ base::Result<bool> TarReader::next(Member& member) {
   if (!local_.empty() || !global_.empty()) SLUICE_OK(apply_records(header, member));
   SLUICE_OK(classify(header, member));
   payload_left_ = member.size;
-  padding_ = rounded_up(member.size) - member.size;
+  padding_ = tar_padded(member.size) - member.size;
   current_.name = member.name;
   current_.offset = member.offset;
   current_.size = member.size;

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 
-#include "sluice/base/clock.h"
 #include "sluice/base/span.h"
 #include "sluice/device/report/metrics.h"
 
@@ -17,15 +16,16 @@ BusyClock& BusyClock::get() {
 
 int64_t BusyClock::begin() {
   std::scoped_lock lock(mutex_);
-  if (running_++ == 0) since_ = base::monotonic_seconds();
-  return base::span_clock();
+  const int64_t now = base::span_clock();
+  if (running_++ == 0) since_ = now;
+  return now;
 }
 
 // Programs run one after the other, and the next is launched while one still runs.
 void BusyClock::end(int64_t began) {
   std::scoped_lock lock(mutex_);
-  if (--running_ == 0) sum_ += base::monotonic_seconds() - since_;
   const int64_t now = base::span_clock();
+  if (--running_ == 0) sum_ += now - since_;
   base::record_span_of("xla:0, programs from launch to end", "program", std::max(began, last_end_), now);
   last_end_ = now;
 }
@@ -42,13 +42,13 @@ void BusyClock::end_after(std::span<const pjrt::Event> done, int64_t began) {
 
 double BusyClock::seconds() const {
   std::scoped_lock lock(mutex_);
-  return sum_ + (running_ > 0 ? base::monotonic_seconds() - since_ : 0);
+  return static_cast<double>(sum_ + (running_ > 0 ? base::span_clock() - since_ : 0)) / 1e9;
 }
 
 void BusyClock::restart() {
   std::scoped_lock lock(mutex_);
   sum_ = 0;
-  since_ = base::monotonic_seconds();
+  since_ = base::span_clock();
 }
 
 }  // namespace sluice::device

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/credentials.h"
+#include "sluice/cloud/http.h"
 #include "sluice/cloud/metadata.h"
 #include "sluice/cloud/storage.h"
 

@@ -1,11 +1,9 @@
 // What a machine sees of Google's cloud: its clock, the metadata server, credentials, buckets.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "sluice/cloud/http.h"
 #include "sluice/monitor/doctor/finding.h"
 
 namespace sluice::monitor {

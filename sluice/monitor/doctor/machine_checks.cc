@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "sluice/base/file.h"
-#include "sluice/base/number.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/variables.h"
 #include "sluice/monitor/chip_metrics.h"
@@ -32,22 +32,13 @@ std::string size_text(unsigned long long bytes) {
   return text;
 }
 
-// The words of /proc/PID/stat behind the command: the state first.
-std::vector<std::string> stat_words(int process) {
-  const auto text = base::read_file(base::str("/proc/", process, "/stat"));
-  const size_t behind = text ? text->rfind(')') : std::string::npos;
-  if (behind == std::string::npos) return {};
-  return base::split(base::trim(std::string_view(*text).substr(behind + 1)), ' ');
-}
-
 // Why nobody is there any longer who could end it by Ctrl-C; "" when somebody may be.
 std::string abandoned(const pjrt::Holder& holder) {
-  const auto words = stat_words(holder.process);
-  if (words.size() < 4 || holder.user != pjrt::name_of_user(::geteuid())) return "";
-  if (words[0] == "T") return "it is stopped, as by Ctrl-Z";
+  const auto facts = base::look_at_process(holder.process);
+  if (!facts || holder.user != pjrt::name_of_user(::geteuid())) return "";
+  if (facts->state == "T") return "it is stopped, as by Ctrl-Z";
   // The session's leader is the shell, or sshd's, that it was started from.
-  const auto session = base::number_of<int>(words[3]).value_or(0);
-  if (session > 0 && session != holder.process && stat_words(session).empty())
+  if (facts->session > 0 && facts->session != holder.process && !base::look_at_process(facts->session))
     return "the shell that it was started from is gone";
   return "";
 }

@@ -9,6 +9,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/google/projects.h"
 #include "sluice/pod/record.h"
+#include "sluice/provision/quota.h"
 
 namespace sluice::provision {
 namespace {
@@ -106,6 +107,38 @@ google::Done check_quota(Cloud& cloud, const Settings& settings, const Plan& pla
   return {};
 }
 
+bool is_same(const Slice& a, const Slice& b) { return a.name == b.name && a.zone == b.zone; }
+
+// One zone with room is enough: the others are passed over when it is made.
+google::Done check_tpu_quota(Cloud& cloud, const Settings& settings, const Survey& survey, const Plan& plan,
+                             Findings& findings) {
+  const TpuSettings& tpu = *settings.tpu;
+  std::vector<Slice> others = survey.slices;  // what is there when this one is asked for
+  for (const Step& step : plan.steps) {
+    if (step.part != Part::kTpu || !step.piece) continue;
+    if (step.act == Act::kCreate) return {};  // it is on its way, and counted already
+    if (step.act == Act::kDelete)
+      std::erase_if(others, [&](const Slice& slice) { return is_same(slice, *step.piece->slice); });
+  }
+  const auto quotas = tpu_quotas(cloud, others);
+  if (!quotas && (not_told(quotas.error()) || quotas.error().kind == Kind::kPassing)) return {};
+  if (!quotas) return tl::unexpected<google::Failure>(quotas.error());
+  const auto type = estimate::find_tpu_slice(tpu.type);
+  if (!type) return {};
+  std::vector<std::string> lacking;
+  for (const std::string& zone : settings.zones)
+    if (const auto quota = lacking_quota(*quotas, *type, tpu.capacity, tpu.slices, zone))
+      lacking.push_back(str(
+          "quota ", quota->name, " in ", quota->place, ": limit ", quota->limit, ", used ", quota->used,
+          ", wanted ", quota_count(*type, tpu.slices), " more for ", tpu.type, " (",
+          capacity_name(tpu.capacity), ") in ", zone,
+          ". Ask for more at Quotas in the console (of tpu.googleapis.com), or use another zone or capacity: "
+          "sluice tpu quota lists what there is"));
+  auto& said = lacking.size() == settings.zones.size() ? findings.problems : findings.warnings;
+  said.insert(said.end(), lacking.begin(), lacking.end());
+  return {};
+}
+
 void check_bucket(const Settings& settings, const Plan& plan, Findings& findings) {
   const std::string region = google::region_of_zone(settings.zone());
   for (const Step& step : plan.steps) {
@@ -127,7 +160,8 @@ std::string without_user(const std::string& host) { return host.substr(host.find
 
 }  // namespace
 
-google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, const Plan& plan) {
+google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, const Survey& survey,
+                                        const Plan& plan) {
   Findings findings;
   google::Projects projects(*cloud.api, cloud.project);
   const auto disabled = projects.disabled(services(settings));
@@ -141,7 +175,10 @@ google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, 
     findings.problems.push_back(str("you may not ", base::join(*missing, ", "), " in ", cloud.project,
                                     ": ask whoever owns the project for these permissions"));
   if (!findings.problems.empty()) return findings;
-  if (settings.tpu && creates(plan, Part::kTpu)) GOOGLE_OK(check_type(cloud, settings, findings));
+  if (settings.tpu && creates(plan, Part::kTpu)) {
+    GOOGLE_OK(check_type(cloud, settings, findings));
+    GOOGLE_OK(check_tpu_quota(cloud, settings, survey, plan, findings));
+  }
   GOOGLE_OK(check_quota(cloud, settings, plan, findings));
   check_bucket(settings, plan, findings);
   return findings;

@@ -15,7 +15,8 @@ struct Findings {
 };
 
 // Only reads. What the caller may not ask is no problem here: the requests themselves say so.
-google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, const Plan& plan);
+google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, const Survey& survey,
+                                        const Plan& plan);
 
 // Runs of this machine's records (sluice run ls) that have not ended and have a worker on one of the pieces:
 // by address, name, or the name of the slice. Runs that another machine started are not known here.

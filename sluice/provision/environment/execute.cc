@@ -57,18 +57,12 @@ class Executor {
   std::string share_address_;
 };
 
-std::string address_of(const Json& share) {
-  for (const Json& network : google::elements(share, "networks"))
-    for (const std::string& address : google::items(network, "ipAddresses")) return address;
-  return "";
-}
-
 google::Outcome<std::string> Executor::share_address() {
   if (!settings_.nfs || !share_address_.empty()) return share_address_;
   if (cloud_.api->dry_run()) return std::string(kUnknownAddress);
   google::Filestores shares(*cloud_.api, cloud_.project);
   GOOGLE_TRY(const auto share, shares.get(settings_.zone(), nfs_name(name_)));
-  share_address_ = address_of(share.json);
+  share_address_ = share.ip;
   return share_address_;
 }
 
@@ -100,11 +94,13 @@ Done Executor::create(const Step& step) {
       GOOGLE_TRY(
           const Json share,
           make(cloud_, name_, share_resource(cloud_, step.zone, step.name, nfs_body(settings_, mark))));
-      share_address_ = address_of(share);
+      share_address_ = google::filestore_of(share).ip;
       return {};
     }
     case Part::kDisk:
-      return made(zonal("disks", step, disk_body(settings_, mark)));
+      GOOGLE_OK(made(zonal("disks", step, disk_body(settings_, mark))));
+      // One that a script fills is shared after that.
+      return settings_.disk->script ? Done() : share_disk(cloud_, settings_);
     case Part::kMachine: {
       if (!machines_begun_) GOOGLE_OK(begin_machines());
       if (cloud_.api->dry_run()) return {};

@@ -131,6 +131,24 @@ base::Status read_nfs(Section section, Settings& settings) {
   return {};
 }
 
+bool takes_hyperdisk(const std::string& machine) {
+  return !machine.starts_with("n1-") && !machine.starts_with("e2-");
+}
+
+// Hyperdisk, which v6e alone takes, is not for the older machines.
+base::Status check_hyperdisk(const Section& section, Settings& settings) {
+  const std::string type = disk_type(settings);
+  if (!type.starts_with("hyperdisk")) return {};
+  if (!section.has("machine")) settings.disk->machine = "c3-standard-8";
+  const bool of_machines = settings.machines && !takes_hyperdisk(settings.machines->type);
+  if (!of_machines && takes_hyperdisk(settings.disk->machine)) return {};
+  return section.wrong(of_machines ? "type" : "machine",
+                       base::str("a ", type, " cannot be attached to the ",
+                                 of_machines ? settings.machines->type : settings.disk->machine, " of ",
+                                 of_machines ? "machines.type" : "disk.machine",
+                                 ": N1 and E2 have no Hyperdisk; c3-standard-8 has"));
+}
+
 base::Status read_disk(Section section, const std::string& folder, Settings& settings) {
   DiskSettings disk;
   SLUICE_OK(section.known(
@@ -154,7 +172,7 @@ base::Status read_disk(Section section, const std::string& folder, Settings& set
                          "a disk is in one zone, so the TPU must be there too: leave one zone in "
                          "env.zones, or use nfs or a bucket instead of the disk");
   settings.disk = std::move(disk);
-  return {};
+  return check_hyperdisk(section, settings);
 }
 
 base::Status read_bucket(Section section, Settings& settings) {

@@ -52,7 +52,7 @@ struct DiskSettings {
   std::string snapshot;          // a disk made of it needs no script
   std::optional<Script> script;  // fills the disk, which it finds mounted for writing
   Variables variables;
-  std::string machine = "n1-standard-16";  // that runs the script
+  std::string machine = "n1-standard-16";  // that runs the script; with Hyperdisk c3-standard-8
   std::string image = "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts";
   double timeout = 86400;  // seconds that the script may take
 };

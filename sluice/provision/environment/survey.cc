@@ -21,16 +21,23 @@ Part part_of_instance(const std::string& name, const std::optional<Mark>& mark) 
   return mark && name == prepare_name(mark->environment) ? Part::kPrepare : Part::kMachine;
 }
 
-Piece compute_piece(Part part, const Json& json) {
+// What all kinds have; the mark is that of the labels.
+Piece piece_of(Part part, const std::string& name, const std::string& zone, const std::string& state,
+               double created, const google::Texts& labels) {
   Piece piece;
   piece.part = part;
-  piece.name = text(json, "name");
-  piece.zone = google::last_piece(text(json, "zone"));
-  piece.state = text(json, "status");
-  piece.labels = google::texts(json, "labels");
-  piece.mark = mark_of_labels(piece.labels);
-  piece.created = google::seconds_of_time(text(json, "creationTimestamp"));
+  piece.name = name;
+  piece.zone = zone;
+  piece.state = state;
+  piece.created = created;
+  piece.labels = labels;
+  piece.mark = mark_of_labels(labels);
   return piece;
+}
+
+Piece compute_piece(Part part, const Json& json) {
+  return piece_of(part, text(json, "name"), google::last_piece(text(json, "zone")), text(json, "status"),
+                  google::seconds_of_time(text(json, "creationTimestamp")), google::texts(json, "labels"));
 }
 
 // Gives a list's items, or nothing where the service is off: then nothing of it exists.
@@ -91,16 +98,9 @@ google::Done look_at_shares(Cloud& cloud, Survey& found) {
   google::Filestores filestores(*cloud.api, cloud.project);
   GOOGLE_TRY(const auto shares, unless_disabled(filestores.list()));
   for (const google::Filestore& share : shares.items) {
-    Piece piece;
-    piece.part = Part::kNfs;
-    piece.name = share.id;
-    piece.zone = share.zone;
-    piece.state = share.state;
+    Piece piece = piece_of(Part::kNfs, share.id, share.zone, share.state, share.created, share.labels);
     piece.type = share.tier;
     piece.size_gb = share.capacity_gb;
-    piece.labels = share.labels;
-    piece.mark = mark_of_labels(share.labels);
-    piece.created = share.created;
     piece.address = share.ip;
     piece.hourly = filestore_price(share.tier, share.capacity_gb);
     keep(found, std::move(piece));
@@ -113,33 +113,22 @@ google::Done look_at_buckets(Cloud& cloud, Survey& found) {
   google::Buckets buckets(*cloud.api, cloud.project);
   GOOGLE_TRY(const auto all, unless_disabled(buckets.list()));
   for (const google::Bucket& bucket : all) {
-    Piece piece;
-    piece.part = Part::kBucket;
-    piece.name = bucket.name;
-    piece.zone = bucket.location;
-    piece.state = "READY";
+    Piece piece =
+        piece_of(Part::kBucket, bucket.name, bucket.location, "READY", bucket.created, bucket.labels);
     piece.type = bucket.storage_class;
-    piece.labels = bucket.labels;
-    piece.mark = mark_of_labels(bucket.labels);
-    piece.created = bucket.created;
     keep(found, std::move(piece));
   }
   return {};
 }
 
 google::Done look_at_slices(Cloud& cloud, Survey& found) {
-  GOOGLE_TRY(const auto slices, unless_disabled(list_slices(cloud, &found.unreachable)));
-  for (const Slice& slice : slices) {
+  GOOGLE_TRY(found.slices, unless_disabled(list_slices(cloud, &found.unreachable)));
+  for (const Slice& slice : found.slices) {
     // A slice of `sluice tpu create --env` is the environment's too.
-    Piece piece;
-    piece.part = Part::kTpu;
-    piece.name = slice.name;
-    piece.zone = slice.zone;
-    piece.state = slice.state;
-    piece.type = slice.type;
+    Piece piece = piece_of(Part::kTpu, slice.name, slice.zone, slice.state, slice.created,
+                           slice.nodes.empty() ? google::Texts() : slice.nodes.front().labels);
     piece.mark = slice.mark;
-    piece.created = slice.created;
-    if (!slice.nodes.empty()) piece.labels = slice.nodes.front().labels;
+    piece.type = slice.type;
     const auto hosts = slice.hosts();
     if (!hosts.empty()) piece.address = hosts.front().internal_ip;
     piece.hourly = tpu_price(slice.type, slice.capacity == Capacity::kSpot, slice.slices);

@@ -28,6 +28,7 @@ struct Piece {
 struct Survey {
   // All pieces with the mark of some environment, and those without that have a name of ours.
   std::vector<Piece> pieces;
+  std::vector<Slice> slices;             // all of the project, whoever made them: they count against quotas
   std::vector<std::string> unreachable;  // zones and services that did not answer: what is there is not known
 
   // Nothing when there is none.

@@ -64,18 +64,21 @@ def attachments(world, disk):
     return found
 
 
-def attach_problem(world, disk, mode):
-    """Why the disk cannot be attached once more, or None."""
+def attach_problem(world, disk, mode, hosts=1):
+    """Why the disk cannot be attached once more, to so many hosts, or None."""
     others = attachments(world, disk)
     access = disk.body.get("accessMode")
     if access == "READ_ONLY_MANY" and mode != "READ_ONLY":
         return f"Disk '{disk.name}' has the access mode READ_ONLY_MANY: it can be attached only READ_ONLY."
     if any(other == "READ_WRITE" for _, other in others) or mode == "READ_WRITE" and others:
         return f"The disk resource '{disk.name}' is already being used by '{others[0][0]}'"
-    kind = disk.body["type"].rsplit("/", 1)[1]
-    if mode == "READ_ONLY" and others and kind.startswith("hyperdisk") and access != "READ_ONLY_MANY":
+    if mode == "READ_ONLY" and (others or hosts > 1) and is_hyperdisk(disk) and access != "READ_ONLY_MANY":
         return f"Disk '{disk.name}' must have the access mode READ_ONLY_MANY for several attachments."
     return None
+
+
+def is_hyperdisk(disk):
+    return disk.body["type"].rsplit("/", 1)[1].startswith("hyperdisk")
 
 
 def show(call, thing):

@@ -118,6 +118,9 @@ def fill_disk(call, thing, index, disk, made):
     disk["index"] = index
     if disk.get("source"):
         found = resolve(call, disk["source"], f"resource.disks[{index}].source")
+        machine = thing.body["machineType"].rsplit("/", 1)[1]
+        if compute_disks.is_hyperdisk(found) and machine.startswith(("n1-", "e2-")):
+            raise Refusal(400, f"[{found.body['type'].rsplit('/', 1)[1]}] features are not compatible for creating instance.")
         thing.body["disks"][index] = {**disk, "source": ""}
         problem = compute_disks.attach_problem(call.world, found, disk["mode"])
         thing.body["disks"][index] = disk

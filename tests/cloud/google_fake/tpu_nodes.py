@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from . import catalog, operations, tpu_limits
+from . import catalog, compute_disks, operations, tpu_limits
 from .calls import answers, check_location, split_location
 from .operations import LateError
 from .refusal import Refusal, already_exists, not_found, precondition
@@ -68,8 +68,16 @@ def check_neighbours(call, body):
     if network and network.split("v1/")[-1] not in call.world.things:
         raise Refusal(400, f"Network '{network}' was not found.")
     for disk in body.get("dataDisks", []):
-        if disk.get("sourceDisk", "").split("v1/")[-1] not in call.world.things:
+        found = call.world.things.get(disk.get("sourceDisk", "").split("v1/")[-1])
+        if found is None:
             raise Refusal(400, f"The disk '{disk.get('sourceDisk')}' was not found.")
+        kind = node_type(body)
+        if compute_disks.is_hyperdisk(found) != (kind.generation == "v6e"):
+            raise Refusal(400, f"The disk '{found.name}' of type {found.body['type'].rsplit('/', 1)[1]} cannot be attached to "
+                          f"a {kind.name}.")
+        problem = compute_disks.attach_problem(call.world, found, disk.get("mode", "READ_WRITE"), kind.hosts)
+        if problem:
+            raise Refusal(400, problem)
 
 
 @answers("tpu.projects.locations.nodes.create")
