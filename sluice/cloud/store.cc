@@ -27,6 +27,9 @@ struct Scheme {
   base::Result<Store*> (*store)();
 };
 
+constexpr std::size_t kMostChunks = 9000;  // S3 takes 10,000 parts of an object
+constexpr std::size_t kChunkUnit = 256 << 10;
+
 constexpr Scheme kSchemes[] = {
     {"gs", 1, "gs://BUCKET/NAME", shared_google},
     {"s3", 1, "s3://BUCKET/NAME", shared_s3},
@@ -113,7 +116,11 @@ base::Result<std::vector<std::string>> Store::glob(const std::string& url) const
 }
 
 base::Result<ObjectFacts> Store::upload_file(const std::string& path, const ObjectName& name,
-                                             const UploadOptions& options) const {
+                                             const UploadOptions& wanted) const {
+  const std::uint64_t size = base::file_size(path).value_or(0);  // of a pipe nobody knows it
+  UploadOptions options = wanted;
+  options.chunk_bytes =
+      std::max(options.chunk_bytes, static_cast<std::size_t>(size / (kMostChunks * kChunkUnit)) * kChunkUnit);
   for (int round = 0;; ++round) {
     const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
                                                                   &std::fclose);

@@ -88,6 +88,8 @@ class Front(Handler):
         if fault == "reset":
             self.close_connection = True
             return self.connection.close()
+        if fault == "slow":
+            return self.reply(400, b"<Error><Code>RequestTimeout</Code><Message>Your socket connection was idle.</Message></Error>")
         if isinstance(fault, int):
             return self.reply(fault, b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>")
         status, reply, headers = self.forward(body)
@@ -187,8 +189,8 @@ def faults(run, front, s3, work):
     check("was replaced" in said and not (work / "moving").exists(), "replaced while it was read:", said)
     # Uploads: each request in turn fails once, or is done and its answer lost.
     front.all_requests = True
-    for fault in (503, "lost"):
-        for place in range(8):
+    for fault, places in ((503, 8), ("lost", 8), ("slow", 4)):
+        for place in range(places):
             front.faults = [None] * place + [fault]
             s3.delete_object(Bucket=BUCKET, Key="up")
             run("data", "cp", large, f"s3://{BUCKET}/up")

@@ -28,6 +28,7 @@ bool S3Signer::mended(const HttpResponse& response, const AwsKeys& keys) {
     credentials_->reject(keys);
     return true;
   }
+  if (code == "RequestTimeout") return true;  // a body that came too slowly, though the status is 400
   if (code != "RequestTimeTooSkewed") return false;
   const std::time_t there = curl_getdate(response.header("date").value_or("").c_str(), nullptr);
   if (there <= 0) return false;
