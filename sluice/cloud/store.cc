@@ -27,7 +27,7 @@ struct Scheme {
   base::Result<Store*> (*store)();
 };
 
-constexpr std::size_t kMostChunks = 9000;  // S3 takes 10,000 parts of an object
+constexpr std::size_t kMaxChunks = 9000;  // S3 takes 10,000 parts of an object
 constexpr std::size_t kChunkUnit = 256 << 10;
 
 constexpr Scheme kSchemes[] = {
@@ -120,7 +120,7 @@ base::Result<ObjectFacts> Store::upload_file(const std::string& path, const Obje
   const std::uint64_t size = base::file_size(path).value_or(0);  // of a pipe nobody knows it
   UploadOptions options = wanted;
   options.chunk_bytes =
-      std::max(options.chunk_bytes, static_cast<std::size_t>(size / (kMostChunks * kChunkUnit)) * kChunkUnit);
+      std::max(options.chunk_bytes, static_cast<std::size_t>(size / (kMaxChunks * kChunkUnit)) * kChunkUnit);
   for (int round = 0;; ++round) {
     const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
                                                                   &std::fclose);
