@@ -1,7 +1,7 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
-bench_gs_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
+bench_bucket_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
 measures the same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e"
 --about "One chip, libtpu 0.0.30".
 """
@@ -77,7 +77,7 @@ def of_collectives(found):
 
 
 def of_bucket(found):
-    return [row("bucket", f"an object of {found['bytes'] >> 20} MiB, {found['ranges']} ranges", "GB/s",
+    return [row("bucket", f"{found.get('store', 'gs')}://, an object of {found['bytes'] >> 20} MiB, {found['ranges']} ranges", "GB/s",
                 found["sluice_gb_s"], {f"curl, {found['ranges']} processes": found["curl_processes_gb_s"],
                                        "curl --parallel": found["curl_parallel_gb_s"]},
                 round(found["share_of_best_curl"], 2), found["rounds"])]

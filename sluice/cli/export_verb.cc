@@ -16,14 +16,14 @@ Verb export_verb() {
           .help = "Write a checkpoint's weights for Python",
           .add_flags =
               [paths](CLI::App& app) {
-                app.add_option(
-                       "CHECKPOINT", paths->from,
-                       "A checkpoint folder (LOGDIR/best) or a file of weights; also gs://… and https://…")
+                app.add_option("CHECKPOINT", paths->from,
+                               "A checkpoint folder (LOGDIR/best) or a file of weights; also gs://…, s3://…, "
+                               "az://…, hf://… and https://…")
                     ->required();
                 app.add_option(
                        "OUT", paths->to,
                        "OUT.pt: torch.load(weights_only=True) reads it as a state dict; OUT.safetensors: the "
-                       "safetensors package; also gs://…")
+                       "safetensors package; also gs://…, s3://… or az://…")
                     ->required();
               },
           .run =

@@ -42,6 +42,7 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
         "--max-sample",
         "--max-buffered",
         "--max-pixels",
+        "--exif-rotation",
         "--resize",
         "--crop",
         "--crop-padding",

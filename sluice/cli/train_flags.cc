@@ -17,7 +17,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
   return {
       // group, flag, value, unit, help
       {"Recipe", "--model", &o.model, "", "resnet18, resnet50, cifar_resnet20, mlp, lenet, transformer, …"},
-      {"Recipe", "--weights", &o.weights, "", "Start from these: safetensors, a state dict of Python's torch.save, or a checkpoint; also gs://… and https://…"},
+      {"Recipe", "--weights", &o.weights, "", "Start from these: safetensors, a state dict of Python's torch.save, or a checkpoint; also gs://…, s3://…, az://…, hf://… and https://…"},
       {"Recipe", "--batch-size", &o.batch_size, "samples", "Per replica"},
       {"Recipe", "--global-batch-size", &o.global_batch_size, "samples", "All replicas and accumulated batches together, 0: not used"},
       {"Recipe", "--test-batch-size", &o.test_batch_size, "samples", "Per replica, 0: as --batch-size"},
@@ -62,6 +62,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--max-sample", &o.max_sample, "MiB", "Memory that one sample's members and decoding may claim", {1, kMaxSize}},
       {"Data", "--max-buffered", &o.max_buffered, "GiB", "Memory that undecoded samples in shuffle buffers and batches, and unpackers may hold", {1, kMaxSize}},
       {"Data", "--max-pixels", &o.max_pixels, "millions", "Pixels of an image at most", {1, kMaxSize}},
+      {"Data", "--exif-rotation", &o.exif_rotation, "", "Rotate images as the camera was held (JPEG, PNG, WebP); off: as they are stored"},
       {"Data", "--resize", &o.resize, "pixels", "Shorter side after resizing, 0: as it is"},
       {"Data", "--crop", &o.crop, "pixels", "Random crop in training, centre crop in the test, 0: none"},
       {"Data", "--crop-padding", &o.crop_padding, "pixels", "Border of zeros before the random crop"},
@@ -91,11 +92,11 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Machine", "--strict", &flags.strict, "", "An operation that xla cannot do, or a read within a step, is an error"},
       {"Machine", "--detect-anomaly", &flags.detect_anomaly, "", "The first NaN is an error that names its operation and layer (slow)"},
 
-      {"Output", "--logdir", &o.logdir, "", "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder"},
+      {"Output", "--logdir", &o.logdir, "", "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder, s3://…, az://…"},
       {"Output", "--log-steps", &o.log_steps, "steps", "How often a line, counted within the epoch; of a shorter epoch at its end"},
       {"Output", "--log-workers", choice("--log-workers", o.log_workers), "", "Whose lines: leader prints the mean over all replicas, all: each process that of its own"},
       {"Output", "--save-steps", &o.save_steps, "steps", "How often a checkpoint, counted within the epoch, and after each epoch; 0: only then"},
-      {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder or gs://…; without a value: from LOGDIR/last, if there"},
+      {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder, gs://…, s3://… or az://…; without a value: from LOGDIR/last, if there"},
       {"Output", "--profile", &o.profile, "steps", "Profile these steps of this start: 10:13 for 10, 11 and 12; into the log folder"},
       {"Output", "--report", &o.report, "", "Print what the device did at the end"},
       {"Output", "--status-port", &o.status_port, "", "Answer /status (JSON) and /metrics (Prometheus) on this port of the leader: 9100 of the loopback interface, 0.0.0.0:9100 of all; empty: none"},

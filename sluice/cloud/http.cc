@@ -126,6 +126,7 @@ void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange) {
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kReceiveBytes);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout * 1e3));
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout * 1e3));
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, request.exact_path ? 1L : 0L);
   if (request.direct) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   if (const auto file = certificate_file()) curl_easy_setopt(curl, CURLOPT_CAINFO, file->c_str());
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "sluice");
@@ -312,6 +313,28 @@ std::string percent_encode(std::string_view text) {
       result += '%';
       result += kDigits[byte >> 4];
       result += kDigits[byte & 15];
+    }
+  }
+  return result;
+}
+
+std::string percent_encode_path(const std::string& path) {
+  auto parts = base::split(path, '/');
+  for (std::string& part : parts) part = percent_encode(part);
+  return base::join(parts, "/");
+}
+
+std::string percent_decode(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      result += static_cast<char>(byte);
+      i += 2;
+    } else {
+      result += text[i];
     }
   }
   return result;

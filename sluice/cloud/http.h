@@ -36,6 +36,7 @@ struct HttpRequest {
   bool follow_redirects = false;                 // the Authorization header is never sent on to another host
   bool direct = false;                           // never through a proxy
   bool http2 = false;                            // without asking first, as gRPC services without TLS want it
+  bool exact_path = false;                       // "/a/../b" stays as it is
   double total_timeout = 0;                      // seconds for the whole request; 0: as long as bytes come
   double stall_timeout = 0;                      // seconds; 0: that of the options
   double slowest = 1000;                         // bytes a second; what is slower for so long is a stall
@@ -89,5 +90,7 @@ Error status_error(const HttpResponse& response, const std::string& what);
 
 // For paths and queries: everything but letters, digits and -_.~ as %XX.
 std::string percent_encode(std::string_view text);
+std::string percent_encode_path(const std::string& path);  // the same, but for /
+std::string percent_decode(std::string_view text);
 
 }  // namespace sluice::cloud

@@ -114,7 +114,8 @@ class RangeTransfer {
                        "Accept-Encoding: gzip"};
     if (!all_.remote.condition.empty()) request.headers.push_back(all_.remote.condition);
     request.direct = all_.remote.access.direct;
-    request.follow_redirects = all_.remote.access.credentials == nullptr;
+    const Access& access = all_.remote.access;
+    request.follow_redirects = access.credentials == nullptr && access.signer == nullptr;
     request.cancelled = &slot_.stop;
     request.slowest = std::max(kSlowest, static_cast<double>(slot_.size) / kLongestTransfer);
     bool checked = false;
@@ -174,9 +175,10 @@ class RangeReader : public ObjectReader {
       : options_(options),
         end_(end),
         scheduled_(begin),
-        whole_(begin == 0 && end == remote.size && remote.crc32c.has_value()),
+        whole_(begin == 0 && end == remote.size && (remote.crc32c || remote.checksum)),
         transfers_(std::make_shared<Transfers>()) {
     ++open_readers;
+    if (whole_ && !remote.crc32c) digest_ = std::make_unique<Digest>(remote.checksum->kind);
     transfers_->remote = std::move(remote);
   }
 
@@ -343,21 +345,31 @@ class RangeReader : public ObjectReader {
     if (slot.error) return tl::unexpected<Error>(*slot.error);
     if (!ready()) return cancelled_error(remote().name);
     const std::size_t filled = slot.filled.load(std::memory_order_acquire);
-    if (held && !compared_) SLUICE_OK(compare(base::crc32c_combine(crc_, slot.crc, slot.size)));
+    if (held && !compared_) SLUICE_OK(compare(slot));
     compared_ = held;
     return filled;
   }
 
-  base::Status compare(std::uint32_t found) const {
-    if (found == *remote().crc32c) return {};
-    return base::fail(Code::kDataLoss, remote().name, ": its bytes do not fit its crc32c: found ",
-                      base64_of_crc32c(found), ", expected ", base64_of_crc32c(*remote().crc32c),
+  base::Status compare(const Slot& last) {
+    if (digest_ == nullptr) {
+      const std::uint32_t found = base::crc32c_combine(crc_, last.crc, last.size);
+      return compare("crc32c", base64_of_crc32c(found), base64_of_crc32c(*remote().crc32c));
+    }
+    digest_->add(last.buffer.get(), last.size);
+    return compare(name_of(remote().checksum->kind), digest_->value(), remote().checksum->value);
+  }
+
+  base::Status compare(const char* kind, const std::string& found, const std::string& expected) const {
+    if (found == expected) return {};
+    return base::fail(Code::kDataLoss, remote().name, ": its bytes do not fit its ", kind, ": found ", found,
+                      ", expected ", expected,
                       ". Read it again; if that gives the same, the object is damaged");
   }
 
   // Goes on to the next slot; the buffer is used again.
   void pop() {
     Slot& slot = *slots_.front();
+    if (digest_ != nullptr && !compared_) digest_->add(slot.buffer.get(), slot.wanted);
     if (slot.wanted < slot.size) {
       // Its thread may still write behind what is wanted: the buffer stays with it.
       crc_ = base::crc32c(slot.buffer.get(), slot.wanted, crc_);
@@ -380,13 +392,14 @@ class RangeReader : public ObjectReader {
   const ReadOptions options_;
   const std::uint64_t end_;
   std::uint64_t scheduled_;  // where the next range begins
-  const bool whole_;         // crc32c can be compared
+  const bool whole_;         // its checksum can be compared
   const std::shared_ptr<Transfers> transfers_;
   std::deque<std::shared_ptr<Slot>> slots_;
   static constexpr std::size_t kPaces = 15;
-  std::vector<double> paces_;  // seconds a byte of the ranges that came last
-  std::size_t used_ = 0;       // of the first slot
-  std::uint32_t crc_ = 0;      // of the slots before it
+  std::vector<double> paces_;       // seconds a byte of the ranges that came last
+  std::size_t used_ = 0;            // of the first slot
+  std::uint32_t crc_ = 0;           // of the slots before it
+  std::unique_ptr<Digest> digest_;  // of the same, when there is no crc32c
   bool compared_ = false;
   std::unique_ptr<char[]> spare_;
   std::size_t spare_room_ = 0;

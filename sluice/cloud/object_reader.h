@@ -9,28 +9,28 @@
 #include <string_view>
 
 #include "sluice/base/result.h"
+#include "sluice/cloud/checksum.h"
 #include "sluice/cloud/storage.h"
 
 namespace sluice::cloud {
 
 // What is read: one content of one object, fixed before the first byte.
 struct Remote {
-  std::string name;        // as errors name it: gs://bucket/x, https://host/x (without its query)
+  std::string name;        // as errors name it: s3://bucket/x, https://host/x (without its query)
   std::string address;     // where its bytes are; of Cloud Storage, with the generation
   std::uint64_t size = 0;  // bytes (only when `ranges`, or when the server said it)
   bool size_known = true;  // false: a server without ranges that does not say the length
   bool ranges = true;      // the server gives parts
   std::string version;     // generation, or ETag (or the date of the last change); "" where there is none
-  std::string condition;   // "If-Range: …" pins an http(s) content
+  std::string condition;   // "If-Range: …" or "If-Match: …" pins this content, where the address does not
   std::optional<std::uint32_t> crc32c;
+  std::optional<Checksum> checksum;  // what else the store says, when there is no crc32c
   Access access;
 };
 
-// gs://bucket/object, http://… or https://…: asks the server for the facts, and warns once of a bucket in
-// another region. Nothing of the content is read.
+// An object of a store (store.h), http://… or https://…: asks the server for the facts. Nothing of the
+// content is read.
 base::Result<Remote> find_remote(const std::string& url, const std::atomic<bool>* cancelled = nullptr);
-base::Result<Remote> find_object(const Storage& storage, const GsName& name,
-                                 const std::atomic<bool>* cancelled = nullptr);
 base::Result<Remote> find_page(std::shared_ptr<Http> http, const std::string& url,
                                const std::atomic<bool>* cancelled = nullptr);
 
@@ -45,7 +45,7 @@ struct ReadOptions {
   const std::atomic<bool>* cancelled = nullptr;  // looked at while waiting, every 0.1 s
 };
 
-// Reading the whole of an object ends with a comparison of its crc32c, before its last range is handed out:
+// Reading the whole of an object ends with a comparison of its checksum, before its last range is handed out:
 // bytes that do not fit are kDataLoss. A content that was replaced meanwhile is kDataLoss too. Broken
 // transfers go on where they broke off; what is left of a range that takes four times as long as others did
 // is asked for a second time, and comes from whichever answer is ahead. Threads: one at a time; the transfers
@@ -62,7 +62,7 @@ class ObjectReader {
 
 base::Result<std::unique_ptr<ObjectReader>> open_reader(Remote remote, const ReadOptions& options = {});
 
-// The whole of gs://… or http(s)://… into a file, which appears when it is whole and was compared.
+// The whole of an object or of http(s)://… into a file, which appears when it is whole and was compared.
 base::Status download(const std::string& url, const std::string& path);
 
 // Of a server without ranges; open_reader chooses it.

@@ -18,7 +18,7 @@ class ObjectReaderTest : public test::BucketTest {
     options.stall_timeout = 0.2;
     storage_.emplace(server_.address(),
                      Access{std::make_shared<Http>(options), anonymous_credentials(), true});
-    return find_object(*storage_, GsName{"b", name});
+    return storage_->find(ObjectName{"b", name});
   }
   // What reading "x" with small ranges gives.
   base::Result<std::string> read(const ReadOptions& options = small()) {
@@ -193,7 +193,7 @@ TEST_F(ObjectReaderTest, ASlowRangeIsAskedForAgain) {
     HttpOptions http = test::options_with(time_);
     http.stall_timeout = 1e6;
     storage_.emplace(server_.address(), Access{std::make_shared<Http>(http), anonymous_credentials(), true});
-    const auto found = test::read_all(find_object(*storage_, GsName{"b", "x"}), options);
+    const auto found = test::read_all(storage_->find(ObjectName{"b", "x"}), options);
     ASSERT_TRUE(found) << found.error().what();
     EXPECT_TRUE(*found == bytes) << slow;
   }

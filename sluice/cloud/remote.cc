@@ -58,19 +58,6 @@ base::Result<std::shared_ptr<Http>> shared_http() {
 
 }  // namespace
 
-base::Result<Remote> find_object(const Storage& storage, const GsName& name,
-                                 const std::atomic<bool>* cancelled) {
-  SLUICE_TRY(const ObjectFacts facts, storage.stat(name, cancelled));
-  Remote remote;
-  remote.name = name.url();
-  remote.address = storage.object_address(name) + "?alt=media&generation=" + facts.generation;
-  remote.size = facts.size;
-  remote.version = facts.generation;
-  remote.crc32c = facts.crc32c;
-  remote.access = storage.access();
-  return remote;
-}
-
 base::Result<Remote> find_page(std::shared_ptr<Http> http, const std::string& url,
                                const std::atomic<bool>* cancelled) {
   Remote remote;
@@ -104,19 +91,18 @@ base::Result<Remote> find_page(std::shared_ptr<Http> http, const std::string& ur
 }
 
 base::Result<Remote> find_remote(const std::string& url, const std::atomic<bool>* cancelled) {
-  if (!is_gs(url)) {
+  if (!is_object_url(url)) {
     SLUICE_TRY(auto http, shared_http());
     return find_page(std::move(http), url, cancelled);
   }
-  SLUICE_TRY(const GsName name, parse_gs(url));
+  SLUICE_TRY(const ObjectName name, parse_object_url(url));
   if (name.object.empty() || base::ends_with(name.object, "/"))
     return base::fail(Code::kInvalidArgument, "'", url,
                       "' is a folder: expected an object; to read all shards in it, "
                       "write '",
                       url, base::ends_with(url, "/") ? "*.tar'" : "/*.tar'");
-  SLUICE_TRY(Storage * storage, Storage::shared());
-  if (!storage->access().direct) storage->warn_of_region(name.bucket);  // an emulator is nowhere
-  return find_object(*storage, name, cancelled);
+  SLUICE_TRY(const Store* store, store_of(name));
+  return store->find(name, cancelled);
 }
 
 }  // namespace sluice::cloud

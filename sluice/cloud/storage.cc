@@ -3,13 +3,13 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/crc32c.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
+#include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/upload.h"
 
 namespace sluice::cloud {
@@ -55,20 +55,8 @@ base::Result<std::unique_ptr<Storage>> Storage::of_environment(std::shared_ptr<H
   return std::make_unique<Storage>(kGoogle, Access{http, std::move(credentials), false, std::move(payer)});
 }
 
-bool is_gs(std::string_view url) { return base::starts_with(url, "gs://"); }
-
-base::Result<GsName> parse_gs(const std::string& url) {
-  const std::size_t slash = url.find('/', 5);
-  GsName name{
-      url.substr(std::min<std::size_t>(url.size(), 5), slash == std::string::npos ? slash : slash - 5),
-      slash == std::string::npos ? "" : url.substr(slash + 1)};
-  if (!is_gs(url) || name.bucket.empty())
-    return base::fail(Code::kInvalidArgument, "'", url,
-                      "' is no object in Cloud Storage: expected gs://BUCKET/NAME");
-  return name;
-}
-
 base::Result<HttpResponse> Access::once(HttpRequest request) const {
+  if (signer != nullptr) return signer->once(*http, std::move(request));
   if (!payer.empty()) request.headers.push_back("x-goog-user-project: " + payer);
   if (credentials == nullptr || credentials->anonymous()) return http->once(request);
   SLUICE_OK(credentials->may_go_to(request.url));
@@ -96,6 +84,7 @@ base::Result<HttpResponse> Access::send(HttpRequest request, const std::string& 
 }
 
 Error explain(const HttpResponse& response, const std::string& what, const Access& access) {
+  if (access.signer != nullptr) return access.signer->explain(response, what);
   const Error error = status_error(response, what);
   if (access.payer.empty() && error.code() == Code::kInvalidArgument &&
       std::string_view(error.what()).find("requester pays") != std::string_view::npos)
@@ -122,6 +111,14 @@ base::Result<ObjectFacts> parse_object(const std::string& text, const std::strin
   return facts_of(json, what);
 }
 
+std::optional<std::uint32_t> crc32c_of_base64(const std::string& text) {
+  unsigned char bytes[9];
+  if (text.size() != 8 || EVP_DecodeBlock(bytes, reinterpret_cast<const unsigned char*>(text.data()), 8) != 6)
+    return std::nullopt;
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
+}
+
 std::string base64_of_crc32c(std::uint32_t crc) {
   const unsigned char bytes[4] = {static_cast<unsigned char>(crc >> 24),
                                   static_cast<unsigned char>(crc >> 16), static_cast<unsigned char>(crc >> 8),
@@ -129,14 +126,6 @@ std::string base64_of_crc32c(std::uint32_t crc) {
   unsigned char text[9] = "";
   EVP_EncodeBlock(text, bytes, 4);
   return reinterpret_cast<const char*>(text);
-}
-
-std::optional<std::uint32_t> crc32c_of_base64(const std::string& text) {
-  unsigned char bytes[9];
-  if (text.size() != 8 || EVP_DecodeBlock(bytes, reinterpret_cast<const unsigned char*>(text.data()), 8) != 6)
-    return std::nullopt;
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
-         bytes[3];
 }
 
 base::Result<Storage*> Storage::shared() {
@@ -152,7 +141,7 @@ base::Result<Storage*> Storage::shared() {
   return storage;
 }
 
-std::string Storage::object_address(const GsName& name) const {
+std::string Storage::object_address(const ObjectName& name) const {
   return endpoint_ + "/storage/v1/b/" + percent_encode(name.bucket) + "/o/" + percent_encode(name.object);
 }
 
@@ -163,7 +152,7 @@ base::Result<HttpResponse> Storage::expect_ok(HttpRequest request, const std::st
   return response;
 }
 
-base::Result<ObjectFacts> Storage::stat(const GsName& name, const std::atomic<bool>* cancelled) const {
+base::Result<ObjectFacts> Storage::stat(const ObjectName& name, const std::atomic<bool>* cancelled) const {
   HttpRequest request;
   request.url = object_address(name);
   request.cancelled = cancelled;
@@ -171,6 +160,19 @@ base::Result<ObjectFacts> Storage::stat(const GsName& name, const std::atomic<bo
   SLUICE_TRY(ObjectFacts facts, parse_object(response.body, name.url()));
   facts.name = name.object;
   return facts;
+}
+
+base::Result<Remote> Storage::find(const ObjectName& name, const std::atomic<bool>* cancelled) const {
+  if (!access_.direct) warn_of_region(name.bucket);  // an emulator is nowhere
+  SLUICE_TRY(const ObjectFacts facts, stat(name, cancelled));
+  Remote remote;
+  remote.name = name.url();
+  remote.address = object_address(name) + "?alt=media&generation=" + facts.generation;
+  remote.size = facts.size;
+  remote.version = facts.generation;
+  remote.crc32c = facts.crc32c;
+  remote.access = access_;
+  return remote;
 }
 
 base::Result<std::vector<ObjectFacts>> Storage::list(const std::string& bucket, const std::string& prefix,
@@ -198,24 +200,7 @@ base::Result<std::vector<ObjectFacts>> Storage::list(const std::string& bucket, 
   return objects;
 }
 
-base::Result<std::vector<std::string>> Storage::glob(const std::string& url) const {
-  SLUICE_TRY(const GsName pattern, parse_gs(url));
-  const std::size_t wild = pattern.object.find_first_of("*?[");
-  const std::string prefix = pattern.object.substr(0, wild);
-  const std::string rest = wild == std::string::npos ? "" : pattern.object.substr(wild);
-  const bool flat = rest.find('/') == std::string::npos && rest.find("**") == std::string::npos;
-  SLUICE_TRY(const auto objects, list(pattern.bucket, prefix, flat));
-  std::vector<std::string> urls;
-  for (const ObjectFacts& object : objects)
-    if (matches(pattern.object, object.name)) urls.push_back(GsName{pattern.bucket, object.name}.url());
-  if (urls.empty())
-    return base::fail(Code::kNotFound, "no object matches '", url, "' (", objects.size(),
-                      " begin with 'gs://", pattern.bucket, "/", prefix,
-                      "'): check the bucket and the pattern");
-  return urls;
-}
-
-base::Status Storage::remove(const GsName& name, const std::string& generation) const {
+base::Status Storage::remove(const ObjectName& name, const std::string& generation) const {
   HttpRequest request;
   request.method = "DELETE";
   request.url = object_address(name) + (generation.empty() ? "" : "?generation=" + generation);
@@ -223,7 +208,7 @@ base::Status Storage::remove(const GsName& name, const std::string& generation) 
   return {};
 }
 
-base::Result<std::string> Storage::read_text(const GsName& name) const {
+base::Result<std::string> Storage::read_text(const ObjectName& name) const {
   HttpRequest request;
   request.url = object_address(name) + "?alt=media";
   SLUICE_TRY(auto response, expect_ok(std::move(request), name.url()));
@@ -237,7 +222,7 @@ base::Result<std::string> Storage::read_text(const GsName& name) const {
   return std::move(response.body);
 }
 
-base::Result<std::unique_ptr<Upload>> Storage::start_upload(const GsName& name,
+base::Result<std::unique_ptr<Upload>> Storage::start_upload(const ObjectName& name,
                                                             const UploadOptions& options) const {
   if (name.object.empty() || base::ends_with(name.object, "/"))
     return base::fail(Code::kInvalidArgument, "cannot write '", name.url(),
@@ -258,45 +243,10 @@ base::Result<std::unique_ptr<Upload>> Storage::start_upload(const GsName& name,
   if (access_.credentials != nullptr)
     if (auto allowed = access_.credentials->may_go_to(*session); !allowed)
       return base::fail_at(allowed, what, ": the server named an address to upload to");
-  return std::make_unique<Upload>(*this, name, *session, options);
+  return std::make_unique<ResumableUpload>(*this, name, *session, options);
 }
 
-base::Result<ObjectFacts> Storage::upload_file(const std::string& path, const GsName& name,
-                                               const UploadOptions& options) const {
-  for (int round = 0;; ++round) {
-    const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
-                                                                  &std::fclose);
-    if (!file) return base::fail_errno(errno, "cannot open", path);
-    SLUICE_TRY(auto upload, start_upload(name, options));
-    std::vector<char> piece(1 << 20);
-    base::Status status;
-    while (status) {
-      const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get());
-      if (got == 0) break;
-      status = upload->write(piece.data(), got);
-    }
-    if (std::ferror(file.get()) != 0) return base::fail_errno(errno, "cannot read", path);
-    if (status) {
-      auto facts = upload->finish();
-      if (facts || facts.error().code() != Code::kAborted || round == 2) return facts;
-    } else if (status.error().code() != Code::kAborted || round == 2) {
-      return tl::unexpected<Error>(status.error());
-    }
-  }
-}
-
-base::Result<ObjectFacts> Storage::upload_text(std::string_view text, const GsName& name,
-                                               const UploadOptions& options) const {
-  for (int round = 0;; ++round) {
-    SLUICE_TRY(auto upload, start_upload(name, options));
-    const auto status = upload->write(text);
-    if (!status && status.error().code() != Code::kAborted) return tl::unexpected<Error>(status.error());
-    auto facts = status ? upload->finish() : base::Result<ObjectFacts>(tl::unexpected<Error>(status.error()));
-    if (facts || facts.error().code() != Code::kAborted || round == 2) return facts;
-  }
-}
-
-base::Result<ObjectFacts> Storage::copy(const GsName& from, const GsName& to,
+base::Result<ObjectFacts> Storage::copy(const ObjectName& from, const ObjectName& to,
                                         const UploadOptions& options) const {
   const std::string what = "copying " + from.url() + " to " + to.url();
   SLUICE_TRY(const ObjectFacts source, stat(from, options.cancelled));
@@ -325,11 +275,11 @@ base::Result<ObjectFacts> Storage::copy(const GsName& from, const GsName& to,
   }
 }
 
-base::Result<ObjectFacts> Storage::compose(const std::vector<GsName>& parts, const GsName& to,
+base::Result<ObjectFacts> Storage::compose(const std::vector<ObjectName>& parts, const ObjectName& to,
                                            const UploadOptions& options) const {
   const std::string what = "composing " + to.url();
   nlohmann::json sources = nlohmann::json::array();
-  for (const GsName& part : parts) sources.push_back({{"name", part.object}});
+  for (const ObjectName& part : parts) sources.push_back({{"name", part.object}});
   const std::string body = nlohmann::json{{"sourceObjects", std::move(sources)}}.dump();
   HttpRequest request;
   request.method = "POST";

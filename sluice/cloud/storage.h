@@ -15,22 +15,18 @@
 #include "sluice/base/result.h"
 #include "sluice/cloud/credentials.h"
 #include "sluice/cloud/http.h"
+#include "sluice/cloud/store.h"
 
 namespace sluice::cloud {
 
-// gs://bucket/object. The object is empty for gs://bucket and gs://bucket/.
-struct GsName {
-  std::string bucket, object;
-  std::string url() const { return "gs://" + bucket + "/" + object; }
-};
-bool is_gs(std::string_view url);
-base::Result<GsName> parse_gs(const std::string& url);
-
-struct ObjectFacts {
-  std::string name;  // without the bucket
-  std::uint64_t size = 0;
-  std::string generation;  // another one for every content
-  std::optional<std::uint32_t> crc32c;
+// Signs each request by itself, as S3 and Azure want it.
+class Signer {
+ public:
+  virtual ~Signer() = default;
+  // Http::once, signed; once more when the answer says that the credentials have expired.
+  virtual base::Result<HttpResponse> once(Http& http, HttpRequest request) = 0;
+  // The error of an answer, with what to do about it.
+  virtual Error explain(const HttpResponse& response, const std::string& what) const = 0;
 };
 
 // How requests of one service are sent: with whose credentials, over which connections.
@@ -40,6 +36,7 @@ struct Access {
   bool direct = false;                       // never through a proxy
   // The project that pays for requests to buckets whose requester pays (x-goog-user-project); "": none.
   std::string payer = {};
+  std::shared_ptr<Signer> signer = nullptr;  // in place of the credentials
 
   // Http::once and Http::send with the token. On 401 the token is fetched again, and the request sent again,
   // once.
@@ -47,17 +44,8 @@ struct Access {
   base::Result<HttpResponse> send(HttpRequest request, const std::string& what) const;
 };
 
-struct UploadOptions {
-  // The generation that is replaced; "0": nothing of this name may be there. Else kFailedPrecondition.
-  std::optional<std::string> if_generation;
-  std::size_t chunk_bytes = 16 << 20;  // a multiple of 256 KiB; held in memory
-  const std::atomic<bool>* cancelled = nullptr;
-};
-
-class Upload;
-
 // Threads: all members from any thread.
-class Storage {
+class Storage : public Store {
  public:
   // `endpoint`: "https://storage.googleapis.com", or an emulator's, without a slash at the end.
   Storage(std::string endpoint, Access access) : endpoint_(std::move(endpoint)), access_(std::move(access)) {}
@@ -69,35 +57,25 @@ class Storage {
   // Another one with connections of the caller's.
   static base::Result<std::unique_ptr<Storage>> of_environment(std::shared_ptr<Http> http);
 
-  base::Result<ObjectFacts> stat(const GsName& name, const std::atomic<bool>* cancelled = nullptr) const;
-  // Objects whose names begin with `prefix`, in the order of their bytes. `flat`: only those without a
-  // further slash.
+  base::Result<ObjectFacts> stat(const ObjectName& name,
+                                 const std::atomic<bool>* cancelled = nullptr) const override;
   base::Result<std::vector<ObjectFacts>> list(const std::string& bucket, const std::string& prefix,
-                                              bool flat = false) const;
-  // gs://bucket/pattern with * and ? (not over a slash), ** (over slashes), [abc]: the URLs that match, at
-  // least one.
-  base::Result<std::vector<std::string>> glob(const std::string& url) const;
-
-  // A file or a text as one object, checked by its crc32c; on a mismatch the object is removed. Whoever reads
-  // the bucket sees the old object or the new one, whole.
-  base::Result<ObjectFacts> upload_file(const std::string& path, const GsName& name,
-                                        const UploadOptions& options = {}) const;
-  base::Result<ObjectFacts> upload_text(std::string_view text, const GsName& name,
-                                        const UploadOptions& options = {}) const;
-  // Piece by piece; see upload.h.
-  base::Result<std::unique_ptr<Upload>> start_upload(const GsName& name,
-                                                     const UploadOptions& options = {}) const;
-  // Within Cloud Storage: no byte comes here. Checked by crc32c.
-  base::Result<ObjectFacts> copy(const GsName& from, const GsName& to,
-                                 const UploadOptions& options = {}) const;
+                                              bool flat = false) const override;
+  // Warns once of a bucket in another region.
+  base::Result<Remote> find(const ObjectName& name,
+                            const std::atomic<bool>* cancelled = nullptr) const override;
+  base::Result<std::string> read_text(const ObjectName& name) const override;
+  // Compared by crc32c; on a mismatch the object is removed. See upload.h.
+  base::Result<std::unique_ptr<Upload>> start_upload(const ObjectName& name,
+                                                     const UploadOptions& options = {}) const override;
+  // Compared by crc32c.
+  base::Result<ObjectFacts> copy(const ObjectName& from, const ObjectName& to,
+                                 const UploadOptions& options = {}) const override;
   // The contents of some objects of one bucket, at most 32, one behind the other, as the object `to` of that
   // bucket, which may be one of them; no byte comes here.
-  base::Result<ObjectFacts> compose(const std::vector<GsName>& parts, const GsName& to,
+  base::Result<ObjectFacts> compose(const std::vector<ObjectName>& parts, const ObjectName& to,
                                     const UploadOptions& options = {}) const;
-  // A missing object is kNotFound. With a generation, that one only.
-  base::Status remove(const GsName& name, const std::string& generation = "") const;
-  // The content of a small object.
-  base::Result<std::string> read_text(const GsName& name) const;
+  base::Status remove(const ObjectName& name, const std::string& generation = "") const override;
 
   // Where a bucket is: "US-CENTRAL1", "EU". The right to ask is often not given: kPermissionDenied.
   base::Result<std::string> location(const std::string& bucket) const;
@@ -110,7 +88,7 @@ class Storage {
 
   const Access& access() const { return access_; }
   const std::string& endpoint() const { return endpoint_; }
-  std::string object_address(const GsName& name) const;
+  std::string object_address(const ObjectName& name) const;
 
  private:
   base::Result<HttpResponse> expect_ok(HttpRequest request, const std::string& what) const;
@@ -128,9 +106,6 @@ Error explain(const HttpResponse& response, const std::string& what, const Acces
 // A bucket's location that this region reads from for nothing: the same region, or a multi-region or
 // dual region that holds it ("US", "EUR4"); "" as the region: true.
 bool is_near(const std::string& region, const std::string& location);
-// Whether a name matches a pattern as Storage::glob takes it.
-bool matches(std::string_view pattern, std::string_view name);
-
 std::string base64_of_crc32c(std::uint32_t crc);
 // Nothing for what is no such text.
 std::optional<std::uint32_t> crc32c_of_base64(const std::string& text);

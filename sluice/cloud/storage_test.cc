@@ -18,17 +18,16 @@ class StorageTest : public test::BucketTest {
                    Access{std::make_shared<Http>(test::options_with(time_)), anonymous_credentials(), true}};
 };
 
-TEST(GsName, IsParsed) {
-  const auto name = parse_gs("gs://bucket/a/b c.tar");
+TEST(ObjectName, IsParsed) {
+  const auto name = parse_object_url("gs://bucket/a/b c.tar");
   ASSERT_TRUE(name);
   EXPECT_EQ(name->bucket, "bucket");
   EXPECT_EQ(name->object, "a/b c.tar");
   EXPECT_EQ(name->url(), "gs://bucket/a/b c.tar");
-  EXPECT_EQ(parse_gs("gs://bucket")->object, "");
-  EXPECT_EQ(parse_gs("gs://bucket/")->object, "");
-  EXPECT_FALSE(parse_gs("gs://"));
-  EXPECT_FALSE(parse_gs("gs:///x"));
-  EXPECT_FALSE(parse_gs("s3://bucket/x"));
+  EXPECT_EQ(parse_object_url("gs://bucket")->object, "");
+  EXPECT_EQ(parse_object_url("gs://bucket/")->object, "");
+  EXPECT_FALSE(parse_object_url("gs://"));
+  EXPECT_FALSE(parse_object_url("gs:///x"));
 }
 
 TEST(Glob, Matches) {
@@ -222,7 +221,7 @@ TEST_F(StorageTest, TheRequesterPaysWhenItIsNamed) {
   access.payer = "payer";
   const Storage paying(server_.address(), access);
   EXPECT_EQ(paying.read_text({"b", "x"}).value_or(""), "text");
-  EXPECT_EQ(test::read_all(find_object(paying, {"b", "x"})).value_or(""), "text");
+  EXPECT_EQ(test::read_all(paying.find({"b", "x"})).value_or(""), "text");
   EXPECT_TRUE(paying.upload_text("more", {"b", "y"}));
   EXPECT_TRUE(paying.copy({"b", "x"}, {"b", "z"}));
 }

@@ -70,7 +70,7 @@ class StreamReader : public ObjectReader {
       HttpRequest request;
       request.url = remote_.address;
       request.headers = {"Accept-Encoding: identity"};
-      request.follow_redirects = true;
+      request.follow_redirects = remote_.access.signer == nullptr;
       request.cancelled = &stop_;
       request.on_body = [&](const HttpResponse& head, const char* bytes, std::size_t size) {
         changed = changed || !same(head);
@@ -81,7 +81,7 @@ class StreamReader : public ObjectReader {
         seen = std::max(seen, at);
         return hand_on(std::string_view(bytes + known, size - known), at - (size - known));
       };
-      const auto response = remote_.access.http->once(request);
+      const auto response = remote_.access.once(request);
       if (changed) return tl::unexpected<Error>(lost("it was replaced while it was read"));
       if (response && response->status == 200) {
         if (!remote_.size_known || at == remote_.size) return {};

@@ -1,16 +1,18 @@
 #include "sluice/cloud/upload.h"
 
-#include <algorithm>
-
-#include "sluice/base/crc32c.h"
 #include "sluice/base/number.h"
 
 namespace sluice::cloud {
 
-Upload::Upload(const Storage& storage, GsName name, std::string session, const UploadOptions& options)
-    : storage_(storage), name_(std::move(name)), session_(std::move(session)), options_(options) {}
+ResumableUpload::ResumableUpload(const Storage& storage, ObjectName name, std::string session,
+                                 const UploadOptions& options)
+    : Upload(options.chunk_bytes),
+      storage_(storage),
+      name_(std::move(name)),
+      session_(std::move(session)),
+      options_(options) {}
 
-Upload::~Upload() {
+ResumableUpload::~ResumableUpload() {
   if (finished_) return;
   // Best effort: a session that is not ended expires by itself in a week, and holds no object's name.
   HttpRequest request;
@@ -21,25 +23,12 @@ Upload::~Upload() {
   (void)storage_.access().once(std::move(request));
 }
 
-base::Status Upload::write(const void* bytes, std::size_t size) {
-  const char* from = static_cast<const char*>(bytes);
-  while (size > 0) {
-    // A full buffer is only sent when more follows: the last chunk must be known as such.
-    if (buffer_.size() == options_.chunk_bytes) {
-      SLUICE_TRY([[maybe_unused]] const auto none, send_chunk(false));
-    }
-    const std::size_t step = std::min(size, options_.chunk_bytes - buffer_.size());
-    if (buffer_.capacity() == 0) buffer_.reserve(std::min(options_.chunk_bytes, std::size_t{1} << 20));
-    buffer_.append(from, step);
-    crc_ = base::crc32c(from, step, crc_);
-    written_ += step;
-    from += step;
-    size -= step;
-  }
+base::Status ResumableUpload::send_chunk() {
+  SLUICE_TRY([[maybe_unused]] const auto none, send(false));
   return {};
 }
 
-base::Result<HttpResponse> Upload::put(std::string_view body, const std::string& content_range) {
+base::Result<HttpResponse> ResumableUpload::put(std::string_view body, const std::string& content_range) {
   HttpRequest request;
   request.method = "PUT";
   request.url = session_;
@@ -52,7 +41,7 @@ base::Result<HttpResponse> Upload::put(std::string_view body, const std::string&
 }
 
 // How many bytes of the object a "308 Resume Incomplete" says to have.
-base::Result<std::uint64_t> Upload::committed(const HttpResponse& response) const {
+base::Result<std::uint64_t> ResumableUpload::committed(const HttpResponse& response) const {
   const auto range = response.header("range");
   if (!range) return std::uint64_t{0};
   const std::size_t dash = range->find('-');
@@ -66,7 +55,7 @@ base::Result<std::uint64_t> Upload::committed(const HttpResponse& response) cons
 }
 
 // Sends the buffer; the answer is there when the object is complete.
-base::Result<std::optional<HttpResponse>> Upload::send_chunk(bool last) {
+base::Result<std::optional<HttpResponse>> ResumableUpload::send(bool last) {
   const std::uint64_t begin = sent_, end = sent_ + buffer_.size();
   const std::string total = last ? std::to_string(end) : "*";
   const std::string what = "uploading " + name_.url();
@@ -112,7 +101,7 @@ base::Result<std::optional<HttpResponse>> Upload::send_chunk(bool last) {
   }
 }
 
-base::Result<ObjectFacts> Upload::check(const HttpResponse& response) {
+base::Result<ObjectFacts> ResumableUpload::check(const HttpResponse& response) {
   SLUICE_TRY(const ObjectFacts facts, parse_object(response.body, "uploading " + name_.url()));
   if (facts.size == written_ && (!facts.crc32c || *facts.crc32c == crc_)) return facts;
   // What is stored is not what was sent: it must not stay.
@@ -123,8 +112,8 @@ base::Result<ObjectFacts> Upload::check(const HttpResponse& response) {
                     removed ? "; it was removed again" : "; it could not be removed: do not use it");
 }
 
-base::Result<ObjectFacts> Upload::finish() {
-  SLUICE_TRY(const auto response, send_chunk(true));
+base::Result<ObjectFacts> ResumableUpload::finish() {
+  SLUICE_TRY(const auto response, send(true));
   finished_ = true;
   return check(*response);
 }

@@ -13,15 +13,15 @@
 SLUICE_API_BEGIN
 namespace sluice::data {
 
+// The extensions of images that are decoded; by its first bytes an image is what it is.
+inline constexpr char kImageExtensions[] = "jpg;jpeg;png;webp;ppm;pgm;pbm;gif;bmp;tif;tiff;avif";
+
 // A decoded image: [height, width, channels], uint8 in 0…255 or float32 in 0…1.
 struct Image {
   Array pixels;
 };
 
-// Where images are looked for unless something else is asked for: the first of these that a sample has.
-inline constexpr char kImageExtensions[] = "jpg;jpeg;png;webp;ppm;pgm;pbm";
-
-// The arrays of an npz file by their names.
+// The arrays of an npz file by their names, or of a sound "samples" and "rate".
 using Arrays = std::map<std::string, Array>;
 
 // One decoded field of a sample: bytes or text, a whole number, a real number, an array, an image, or

@@ -204,6 +204,11 @@ WebDataset& WebDataset::filter(std::function<bool(const SampleView&)> take, cons
   return add_filter(std::move(filter));
 }
 
+WebDataset& WebDataset::exif_rotation() {
+  change().decode.exif_rotation = true;
+  return *this;
+}
+
 WebDataset& WebDataset::resize(std::int64_t shorter_side) {
   demand(shorter_side > 0 && shorter_side <= 1 << 15, "a side", shorter_side, "1 to 32768 pixels");
   change().decode.transforms.push_back({Transform::Kind::kResize, shorter_side, 0});

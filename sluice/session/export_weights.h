@@ -12,7 +12,7 @@ struct ExportReport {
 };
 
 // `from`: what read_weights takes (weights.h). `to`: .pt, .pth or .bin for Python's
-// torch.load(weights_only=True), anything else for safetensors; also gs://…. Throws sluice::Error.
+// torch.load(weights_only=True), anything else for safetensors; also objects. Throws sluice::Error.
 ExportReport export_weights(const std::string& from, const std::string& to);
 
 }  // namespace sluice::sessions

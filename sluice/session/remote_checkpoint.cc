@@ -3,7 +3,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/object_reader.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 
 namespace sluice::sessions {
 
@@ -13,18 +13,18 @@ std::string without_slash(std::string url) {
 }
 
 base::Result<std::string> object_text(const std::string& url) {
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
-  const auto text = storage->read_text(name);
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(url));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
+  const auto text = store->read_text(name);
   if (text) return std::string(base::trim(*text));
   if (text.error().code() == Code::kNotFound) return std::string();
   return tl::unexpected<Error>(text.error());
 }
 
 base::Result<bool> object_exists(const std::string& url) {
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
-  const auto facts = storage->stat(name);
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(url));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
+  const auto facts = store->stat(name);
   if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
   return facts.has_value();
 }
@@ -64,18 +64,18 @@ base::Result<std::string> resolve_weights(const std::string& url) {
 
 base::Status fetch_checkpoint(const std::string& url, const std::string& folder) {
   SLUICE_TRY(const std::string from, resolve(without_slash(url)));
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName root, cloud::parse_gs(from + "/"));
-  SLUICE_TRY(const auto objects, storage->list(root.bucket, root.object, /*flat=*/true));
+  SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(from + "/"));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
+  SLUICE_TRY(const auto objects, store->list(root.bucket, root.object, /*flat=*/true));
   for (const auto& object : objects)
-    SLUICE_OK(cloud::download(cloud::GsName{root.bucket, object.name}.url(),
+    SLUICE_OK(cloud::download(root.beside(object.name).url(),
                               base::join_path(folder, object.name.substr(root.object.size()))));
   return {};
 }
 
 base::Result<std::string> fetch_weights(const std::string& url, const std::string& folder) {
   std::string from = url;
-  if (cloud::is_gs(url)) {
+  if (cloud::is_object_url(url)) {
     SLUICE_TRY(from, resolve_weights(without_slash(url)));
   }
   const std::string path = base::join_path(folder, "weights");

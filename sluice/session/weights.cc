@@ -2,7 +2,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/export_weights.h"
 #include "sluice/session/remote_checkpoint.h"
@@ -11,7 +11,8 @@ namespace sluice::sessions {
 namespace weights_detail {
 
 bool is_elsewhere(const std::string& from) {
-  return cloud::is_gs(from) || base::starts_with(from, "http://") || base::starts_with(from, "https://");
+  return cloud::is_object_url(from) || base::starts_with(from, "http://") ||
+         base::starts_with(from, "https://");
 }
 
 base::Result<NamedTensors> download(const std::string& url) {
@@ -23,13 +24,13 @@ base::Result<NamedTensors> download(const std::string& url) {
 }
 
 base::Status write(const std::string& to, const NamedTensors& tensors) {
-  if (!cloud::is_gs(to)) return write_tensors(to, tensors);
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(to));
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
+  if (!cloud::is_object_url(to)) return write_tensors(to, tensors);
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(to));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(name));
   SLUICE_TRY(const auto folder, base::TemporaryDirectory::create("sluice-weights"));
   const std::string path = folder.path(to.substr(to.rfind('/') + 1));  // its ending says the kind
   SLUICE_OK(write_tensors(path, tensors));
-  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_file(path, name));
+  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_file(path, name));
   return {};
 }
 

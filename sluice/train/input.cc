@@ -92,6 +92,7 @@ data::WebDataset describe(const TrainOptions& options, const std::string& shards
   for (const std::string& condition : training ? options.where : options.test_where) dataset.where(condition);
   if (options.classes > 0) dataset.classes(options.classes);
   dataset.seed(options.seed);
+  if (options.exif_rotation) dataset.exif_rotation();
   if (options.resize > 0) dataset.resize(options.resize);
   if (options.crop > 0 && training) dataset.crop(options.crop, options.crop_padding);
   if (options.crop > 0 && !training) dataset.center_crop(options.crop);

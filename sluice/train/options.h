@@ -67,6 +67,7 @@ struct TrainOptions {
   // Mixes the images and the losses of neighbours in a batch: the alpha of the Beta distribution of their
   // shares; 0: not at all. With both, each row gets one of the two.
   double mixup = 0, cutmix = 0;
+  bool exif_rotation = false;
   bool flip = false;
   std::vector<float> mean;       // of the channels, in 0…1; empty: 0.5 each
   std::vector<float> deviation;  // empty: 0.25 each

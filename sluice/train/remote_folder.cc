@@ -11,7 +11,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/object_reader.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 #include "sluice/session/remote_checkpoint.h"
 
 namespace sluice::train {
@@ -21,21 +21,22 @@ constexpr std::chrono::seconds kEvery{30};
 constexpr char kPrefix[] = "checkpoint-";
 
 base::Status upload(const std::string& path, const std::string& url) {
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
-  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_file(path, name));
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(url));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
+  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_file(path, name));
   return {};
 }
 
 }  // namespace
 
-bool RemoteFolder::is_remote(const std::string& url) { return cloud::is_gs(url); }
+bool RemoteFolder::is_remote(const std::string& url) { return cloud::is_object_url(url); }
 
 base::Result<std::unique_ptr<RemoteFolder>> RemoteFolder::open(const std::string& url, bool leader) {
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(sessions::without_slash(url)));
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(sessions::without_slash(url)));
   if (name.object.empty())
     return base::fail(Code::kInvalidArgument, "--logdir ", url, ": expected a folder in the bucket, such as ",
                       url, base::ends_with(url, "/") ? "" : "/", "run");
+  SLUICE_TRY([[maybe_unused]] const cloud::Store* store, cloud::store_to_write(name));
   SLUICE_TRY(auto local, base::TemporaryDirectory::create("sluice-run"));
   std::unique_ptr<RemoteFolder> folder(new RemoteFolder(sessions::without_slash(url), std::move(local)));
   if (!leader) return folder;
@@ -104,10 +105,11 @@ base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
   SLUICE_TRY(const auto files, base::list_directory(folders.front()));
   for (const std::string& file : files)
     SLUICE_OK(upload(base::join_path(folders.front(), file), url_ + "/" + name + "/" + file));
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
   for (const std::string& folder : folders) {
-    SLUICE_TRY(const auto pointer, cloud::parse_gs(url_ + "/" + folder.substr(folder.rfind('/') + 1)));
-    SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(name + "\n", pointer));
+    SLUICE_TRY(const auto pointer,
+               cloud::parse_object_url(url_ + "/" + folder.substr(folder.rfind('/') + 1)));
+    SLUICE_TRY(const cloud::Store* store, cloud::store_of(pointer));
+    SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(name + "\n", pointer));
   }
   const auto removed = remove_old_checkpoints();
   if (!removed) base::warn("old checkpoints stay in ", url_, ": ", removed.error().what());
@@ -120,13 +122,13 @@ base::Status RemoteFolder::remove_old_checkpoints() {
     SLUICE_TRY(const std::string name, sessions::object_text(url_ + "/" + pointer));
     kept.insert(name);
   }
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName root, cloud::parse_gs(url_ + "/"));
-  SLUICE_TRY(const auto objects, storage->list(root.bucket, root.object + kPrefix));
+  SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(url_ + "/"));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
+  SLUICE_TRY(const auto objects, store->list(root.bucket, root.object + kPrefix));
   for (const auto& object : objects) {
     const std::string rest = object.name.substr(root.object.size());
     if (kept.count(rest.substr(0, rest.find('/'))) > 0) continue;
-    SLUICE_OK(storage->remove({root.bucket, object.name}, object.generation));
+    SLUICE_OK(store->remove(root.beside(object.name), object.generation));
   }
   return {};
 }

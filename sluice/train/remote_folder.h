@@ -1,8 +1,9 @@
-// A run's log folder in a bucket: --logdir gs://bucket/run, --resume gs://bucket/run.
+// A run's log folder in a bucket: --logdir gs://bucket/run, --resume s3://bucket/run, of any store that is
+// written.
 //
 // The run writes to a folder of this machine. Its files (metrics, TensorBoard events) are uploaded every 30 s
 // when they changed, and at the end. A checkpoint becomes a folder of its own beside the old one,
-// gs://bucket/run/checkpoint-TIME-NUMBER/; when all of its files are there and their crc32c was compared, the
+// gs://bucket/run/checkpoint-TIME-NUMBER/; when all of its files are there and they were compared, the
 // object gs://bucket/run/last (and best) gets its name, and folders that neither names are removed. So a
 // reader that follows `last` finds a whole checkpoint at any time.
 #pragma once

@@ -1,5 +1,6 @@
-"""bucket_test.py PROGRAM: buckets as a user meets them, against a real emulator of Cloud Storage: pack, list, copy, train
-to and from gs://, resume, a process that is killed while it fills the cache. Run by a Python with gcp-storage-emulator."""
+"""bucket_test.py PROGRAM [gs|s3]: buckets as a user meets them, against a real emulator of Cloud Storage, or moto for S3:
+pack, list, copy, train to and from the bucket, resume; of gs:// also a process that is killed while it fills the cache.
+Run by a Python with gcp-storage-emulator, or boto3 and moto."""
 
 import contextlib
 import filecmp
@@ -16,14 +17,20 @@ import threading
 import time
 from pathlib import Path
 
+STORE = sys.argv[2] if len(sys.argv) > 2 else "gs"
 try:
-    from gcp_storage_emulator.server import create_server
-except ImportError:
-    print("skipped: the Python package gcp-storage-emulator is not there (scripts/setup installs it)")
+    if STORE == "gs":
+        from gcp_storage_emulator.server import create_server
+    else:
+        import boto3
+        from moto.server import ThreadedMotoServer
+except ImportError as error:
+    print(f"skipped: {error} (scripts/setup installs the Python packages of the tests)")
     sys.exit(77)
 
 HERE = Path(__file__).resolve().parent
-BUCKET = "b"
+BUCKET = "b" if STORE == "gs" else "a-bucket"
+ROOT = f"{STORE}://{BUCKET}"
 failures = []
 
 
@@ -43,7 +50,8 @@ class Program:
     def __init__(self, path, port, work):
         self.path, self.work = path, work
         self.environment = dict(os.environ, STORAGE_EMULATOR_HOST=f"127.0.0.1:{port}", OMP_NUM_THREADS="1",
-                                SLUICE_CLOUD_RETRY="0.05:1:60")
+                                AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}", AWS_ACCESS_KEY_ID="id",
+                                AWS_SECRET_ACCESS_KEY="secret", SLUICE_CLOUD_RETRY="0.05:1:60")
 
     def __call__(self, *arguments, status=0):
         done = subprocess.run([self.path, *map(str, arguments)], env=self.environment, capture_output=True, text=True)
@@ -59,28 +67,28 @@ def make_images(work):
 
 def pack_and_copy(run, work):
     for part in ("train", "test"):
-        run("data", "pack", work / f"{part}-images", f"gs://{BUCKET}/set", "--prefix", part, "--shard-size", 25)
+        run("data", "pack", work / f"{part}-images", f"{ROOT}/set", "--prefix", part, "--shard-size", 25)
         run("data", "pack", work / f"{part}-images", work / "local", "--prefix", part, "--shard-size", 25)
-    listed = run("data", "ls", f"gs://{BUCKET}/set/train-*.tar")
+    listed = run("data", "ls", f"{ROOT}/set/train-*.tar")
     check("120 samples" in listed, "ls:", listed)
-    refused = run("data", "pack", work / "train-images", f"gs://{BUCKET}/set", status=1)
+    refused = run("data", "pack", work / "train-images", f"{ROOT}/set", status=1)
     check("already holds 5 shard(s)" in refused, "pack over a set:", refused)
-    run("data", "cp", f"gs://{BUCKET}/set/*", work / "down")
+    run("data", "cp", f"{ROOT}/set/*", work / "down")
     names = sorted(path.name for path in (work / "down").iterdir())
     check("sizes.json" in names and "classes.txt" in names, "objects of the set:", names)
     shards = [name for name in names if name.endswith(".tar")]
     equal, different, odd = filecmp.cmpfiles(work / "down", work / "local", shards, shallow=False)
     check(len(equal) == len(shards) == 6, "shards that differ:", different, odd)
-    refused = run("data", "cp", work / "down" / shards[0], f"gs://{BUCKET}/set/", status=1)
+    refused = run("data", "cp", work / "down" / shards[0], f"{ROOT}/set/", status=1)
     check("--overwrite" in refused, "cp over an object:", refused)
-    run("data", "cp", f"gs://{BUCKET}/set/t*.tar", f"gs://{BUCKET}/copy/")
-    check("6 shards" in run("data", "ls", f"gs://{BUCKET}/copy/{{train,test}}-*.tar"), "the copy")
-    run("data", "index", f"gs://{BUCKET}/copy/*.tar")
-    run("data", "cp", f"gs://{BUCKET}/copy/*", work / "indexed")
+    run("data", "cp", f"{ROOT}/set/t*.tar", f"{ROOT}/copy/")
+    check("6 shards" in run("data", "ls", f"{ROOT}/copy/{{train,test}}-*.tar"), "the copy")
+    run("data", "index", f"{ROOT}/copy/*.tar")
+    run("data", "cp", f"{ROOT}/copy/*", work / "indexed")
     names = {path.name for path in (work / "indexed").iterdir()}
     check({"sizes.json", "train-0000.idx", "test-0000.idx"} <= names, "index files in a bucket:", sorted(names))
-    missing = run("data", "ls", f"gs://{BUCKET}/none/x.tar", status=1)
-    check(f"gs://{BUCKET}/none/x.tar" in missing and "404" in missing, "a missing object:", missing)
+    missing = run("data", "ls", f"{ROOT}/none/x.tar", status=1)
+    check(f"{ROOT}/none/x.tar" in missing and "404" in missing, "a missing object:", missing)
 
 
 def objects(run, pattern, folder):
@@ -96,7 +104,7 @@ def train(run, work):
                 "--classes", 3, "--crop", 12, "--batch-size", 16, "--device", "cpu", "--log-steps", 2,
                 "--lr-schedule", "constant"]  # the default one depends on the number of epochs
 
-    remote, runs = flags(f"gs://{BUCKET}/set"), f"gs://{BUCKET}/runs/one"
+    remote, runs = flags(f"{ROOT}/set"), f"{ROOT}/runs/one"
     run(*flags(work / "local"), "--epochs", 2, "--logdir", work / "whole")
     first = run(*remote, "--epochs", 1, "--logdir", runs)
     check(f"{runs}/last" in first, "the last lines name the bucket:", first[-400:])
@@ -122,20 +130,20 @@ def train(run, work):
     for start in (runs, f"{runs}/last", f"{runs}/{last}"):
         third = run(*remote, "--epochs", 2, "--logdir", work / "other", "--resume", start)
         check(f"Going on from {start}" in third, "resumed from", start, ":", third[-400:])
-    nothing = run(*remote, "--epochs", 1, "--resume", f"gs://{BUCKET}/runs/none", "--logdir", work / "x", status=1)
+    nothing = run(*remote, "--epochs", 1, "--resume", f"{ROOT}/runs/none", "--logdir", work / "x", status=1)
     check("there is no checkpoint in" in nothing, "resume from nothing:", nothing[-400:])
 
 
 def weights(run, work):
     """Weights straight from the bucket, of a run, a checkpoint and a file, and from a web server."""
-    runs, folder = f"gs://{BUCKET}/runs/one", work / "exported"
+    runs, folder = f"{ROOT}/runs/one", work / "exported"
     folder.mkdir()
     flags = ["train", "--model", "mlp", "--train", f"{work}/local/train-*.tar", "--classes", 3, "--crop", 12, "--batch-size",
              16, "--device", "cpu", "--epochs", 0]
     run("export", f"{runs}/best", folder / "from_best.safetensors")
     run("export", runs, folder / "from_run.safetensors")
-    run("export", f"{runs}/last", f"gs://{BUCKET}/weights/mlp.pt")
-    run("export", f"gs://{BUCKET}/weights/mlp.pt", folder / "from_file.safetensors")
+    run("export", f"{runs}/last", f"{ROOT}/weights/mlp.pt")
+    run("export", f"{ROOT}/weights/mlp.pt", folder / "from_file.safetensors")
     with contextlib.closing(FileServer(folder)) as server:
         run("export", f"{server.url}/from_file.safetensors", folder / "from_web.safetensors")
         refused = run("export", f"{server.url}/nothing.pt", folder / "x.pt", status=1)
@@ -146,11 +154,11 @@ def weights(run, work):
     check(len(last) == 1, "the weights differ by the way that they came")
     check((folder / "from_best.safetensors").stat().st_size == len(last.pop()), "the best weights' size")
     run(*flags, "--weights", f"{runs}/best", "--logdir", work / "started")
-    run(*flags, "--weights", f"gs://{BUCKET}/weights/mlp.pt", "--logdir", work / "started")
-    nothing = run(*flags, "--weights", f"gs://{BUCKET}/none.pt", "--logdir", work / "started", status=1)
-    check(f"neither a file of weights nor a checkpoint at gs://{BUCKET}/none.pt" in nothing, "no weights:", nothing)
-    no_weights = run("export", f"gs://{BUCKET}/set/classes.txt", folder / "x.pt", status=1)
-    check(f"gs://{BUCKET}/set/classes.txt: " in no_weights, "an object that is no weights:", no_weights)
+    run(*flags, "--weights", f"{ROOT}/weights/mlp.pt", "--logdir", work / "started")
+    nothing = run(*flags, "--weights", f"{ROOT}/none.pt", "--logdir", work / "started", status=1)
+    check(f"neither a file of weights nor a checkpoint at {ROOT}/none.pt" in nothing, "no weights:", nothing)
+    no_weights = run("export", f"{ROOT}/set/classes.txt", folder / "x.pt", status=1)
+    check(f"{ROOT}/set/classes.txt: " in no_weights, "an object that is no weights:", no_weights)
 
 
 class FileServer:
@@ -205,7 +213,7 @@ class Gate:
 
 def kill_while_caching(run, port, work):
     cache = work / "cache"
-    command = [run.path, "train", "--model", "mlp", "--train", f"gs://{BUCKET}/set/train-*.tar", "--classes", "3", "--crop",
+    command = [run.path, "train", "--model", "mlp", "--train", f"{ROOT}/set/train-*.tar", "--classes", "3", "--crop",
                "12", "--batch-size", "16", "--device", "cpu", "--epochs", "1", "--logdir", str(work / "cached"), "--cache",
                str(cache)]
     for first_bytes in (0, 1000, 20000):
@@ -230,10 +238,21 @@ def kill_while_caching(run, port, work):
     check(not list(cache.glob("*.part")), "parts are left in the cache")
 
 
+def start_store(port):
+    if STORE == "gs":
+        server = create_server("127.0.0.1", port, in_memory=True, default_bucket=BUCKET)
+    else:
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    server.start()
+    if STORE == "s3":
+        boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1", aws_access_key_id="id",
+                     aws_secret_access_key="secret").create_bucket(Bucket=BUCKET)
+    return server
+
+
 def main(program):
     port = free_port()
-    server = create_server("127.0.0.1", port, in_memory=True, default_bucket=BUCKET)
-    server.start()
+    server = start_store(port)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         stack.callback(server.stop)
         work = Path(folder)
@@ -242,7 +261,8 @@ def main(program):
         pack_and_copy(run, work)
         train(run, work)
         weights(run, work)
-        kill_while_caching(run, port, work)
+        if STORE == "gs":
+            kill_while_caching(run, port, work)
     print(f"{len(failures)} failures" if failures else "passed")
     sys.exit(bool(failures))
 

@@ -8,16 +8,19 @@ shift
 clang="${CLANG:-$(command -v clang++-14 || command -v clang++)}"
 out=build/fuzz
 mkdir -p "$out/$target"
-sources=(sluice/data/{.,shards,order,decode}/*.cc sluice/base/*.cc)
+sources=(sluice/data/{.,shards,order,decode}/*.cc sluice/cloud/{.,stores}/*.cc sluice/base/*.cc)
 keep=()
 for source in "${sources[@]}"; do
   case "$source" in
-    *_test.cc | */torch_adapter.cc) ;;
+    *_test.cc | */test_server.cc | */torch_adapter.cc) ;;
     *) keep+=("$source") ;;
   esac
 done
-read -ra libraries <<<"$(pkg-config --cflags --libs libdeflate spng libwebp libzstd zlib libjpeg fmt spdlog)"
+read -ra libraries <<<"$(pkg-config --cflags --libs libdeflate spng libwebp libwebpdemux libtiff-4 libavif sndfile libzstd \
+  zlib libjpeg libcurl libcrypto pugixml fmt spdlog)"
 "$clang" -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. "tests/fuzz/$target.cc" "${keep[@]}" \
-  -o "$out/fuzz_$target" "${libraries[@]}" -pthread
-cp -n "tests/fuzz/corpus/$target"/* "$out/$target/"
+  -o "$out/fuzz_$target" "${libraries[@]}" -lgif -pthread
+corpora=("$target")
+[[ "$target" != images ]] || corpora=(gif bmp tiff avif animation)
+for corpus in "${corpora[@]}"; do cp -n "tests/fuzz/corpus/$corpus"/* "$out/$target/"; done
 exec "$out/fuzz_$target" "$out/$target" "$@"

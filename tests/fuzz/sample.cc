@@ -7,9 +7,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sluice::data;
-  static constexpr const char* kExtensions[] = {"mp",      "cbor",   "json",   "npz",  "npy",  "txt.gz",
-                                                "json.gz", "npy.gz", "png.gz", "pnm",  "webp", "jpg",
-                                                "png",     "cls",    "txt",    "mp.gz"};
+  static constexpr const char* kExtensions[] = {"mp",      "cbor",   "json",   "npz",   "npy",  "txt.gz",
+                                                "json.gz", "npy.gz", "png.gz", "pnm",   "webp", "jpg",
+                                                "png",     "cls",    "txt",    "mp.gz", "wav",  "gif"};
   if (size == 0) return 0;
   memory_limits().sample = 32 << 20;
   memory_limits().pixels = 1 << 20;

@@ -1,6 +1,6 @@
 // Prints how samples are decoded, a JSON object a line, for comparison with Python's webdataset.
 //
-//   sluice_print_samples SHARD SPEC STEP,STEP… EXTENSION…     STEP: resize=N or center=N, or none
+//   sluice_print_samples SHARD SPEC STEP,STEP… EXTENSION…     STEP: exif, resize=N or center=N, or none
 #include <zlib.h>
 
 #include <cstdio>
@@ -43,6 +43,10 @@ data::DecodePlan plan_of(int argc, char** argv) {
   data::DecodePlan plan;
   plan.spec = base::value_or_throw(data::parse_image_spec(argv[2]));
   for (const std::string& step : base::split(argv[3], ',')) {
+    if (step == "exif") {
+      plan.exif_rotation = true;
+      continue;
+    }
     const auto kind = base::starts_with(step, "resize=") ? data::Transform::Kind::kResize
                                                          : data::Transform::Kind::kCenterCrop;
     if (step != "none") plan.transforms.push_back({kind, std::stoll(step.substr(step.find('=') + 1))});

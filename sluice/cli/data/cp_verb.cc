@@ -67,13 +67,14 @@ Verb cp_verb() {
   return {.name = "cp",
           .help = "Copy files to, from and between buckets",
           .footer =
-              "SOURCE: paths and gs:// names with braces and globs, http(s)://, @file (a list). TARGET: a "
+              "SOURCE: paths, gs://, s3://, az:// and hf:// names with braces and globs, http(s)://, @file "
+              "(a list). TARGET: a "
               "name, or a "
               "folder when there\n"
               "are several sources or it ends in a slash. Each file appears when it is whole; copies from "
               "and to a "
               "bucket are compared\n"
-              "by their crc32c.\n"
+              "by their checksums.\n"
               "Example: sluice data cp 'shards/train-*.tar' gs://bucket/set/",
           .add_flags =
               [flags](CLI::App& app) {

@@ -5,6 +5,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
+#include "sluice/data/batch.h"
 #include "sluice/data/tools/cifar10.h"
 #include "sluice/data/tools/digits.h"
 #include "sluice/data/tools/idx.h"
@@ -21,7 +22,7 @@ void print_set(const data::ShardReport& report) {
               shards == 1 ? "" : report.shards.back().c_str());
 }
 
-// "3 files left out (2 gif, 1 txt), the first being …"
+// "3 files left out (2 svg, 1 txt), the first being …"
 void print_left_out(const data::PackReport& report) {
   if (report.left_out == 0) return;
   std::vector<std::string> kinds;

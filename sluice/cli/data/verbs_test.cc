@@ -89,14 +89,14 @@ TEST_F(DataVerbs, MistakesAreAnsweredInWords) {
 
 TEST_F(DataVerbs, OneIsNotMany) {
   folder_.write("in/only/1.webp", data::test::base64(data::test::kWebpLossless));
-  folder_.write("in/only/2.gif", "GIF89a");
-  folder_.write("in/only/3.GIF", "GIF89a");
+  folder_.write("in/only/2.svg", "<svg>");
+  folder_.write("in/only/3.SVG", "<svg>");
   folder_.write("in/only/README", "x");
   const std::string out = folder_.path("out");
   const auto packed = sluice_program({"data", "pack", folder_.path("in"), out});
   EXPECT_THAT(packed.out, HasSubstr("1 sample in 1 shard, "));
   EXPECT_THAT(packed.out, HasSubstr("1 class: "));
-  EXPECT_THAT(packed.out, HasSubstr("3 files left out (2 gif, 1 without extension), the first being "));
+  EXPECT_THAT(packed.out, HasSubstr("3 files left out (2 svg, 1 without extension), the first being "));
   EXPECT_THAT(sluice_program({"data", "ls", out + "/*.tar"}).out, HasSubstr("1 sample "));
   EXPECT_THAT(sluice_program({"data", "verify", out + "/*.tar"}).out,
               HasSubstr("1 sample (2 members, 0.0 MB) in 1 shard: all sound"));

@@ -47,7 +47,7 @@ struct Subjects {
 void add_place(const std::string& place, Subjects& subjects) {
   if (!cloud::is_gs(place))
     subjects.folders.insert(base::expand_home(place));
-  else if (const auto name = cloud::parse_gs(place))
+  else if (const auto name = cloud::parse_object_url(place))
     subjects.buckets.insert(name->bucket);
 }
 

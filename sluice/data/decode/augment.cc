@@ -95,10 +95,13 @@ Region random_resized_region(std::int64_t height, std::int64_t width, const Tran
 }
 
 base::Result<Pixels> decode_augmented(std::string_view bytes, ColorModel model,
-                                      const std::vector<Transform>& transforms, base::Random random) {
+                                      const std::vector<Transform>& transforms, base::Random random,
+                                      bool exif_rotation) {
   auto next = transforms.begin();
   Pixels pixels;
-  if (next != transforms.end() && next->kind == Transform::Kind::kRandomResizedCrop && is_jpeg(bytes)) {
+  const int orientation = exif_rotation ? orientation_of(bytes) : 1;
+  if (next != transforms.end() && next->kind == Transform::Kind::kRandomResizedCrop && is_jpeg(bytes) &&
+      orientation == 1) {
     const auto choose = [&](std::int64_t height, std::int64_t width) {
       return random_resized_region(height, width, *next, random);
     };
@@ -106,6 +109,8 @@ base::Result<Pixels> decode_augmented(std::string_view bytes, ColorModel model,
     ++next;
   } else {
     SLUICE_TRY(pixels, decode_image(bytes, model));
+    if (orientation != 1) SLUICE_OK(claim_memory(pixels.bytes.size(), "an image that is rotated"));
+    pixels = upright(std::move(pixels), orientation);
   }
   for (; next != transforms.end(); ++next) {
     SLUICE_TRY(pixels, apply(std::move(pixels), *next, random));

@@ -24,9 +24,10 @@ struct Transform {
 Region random_resized_region(std::int64_t height, std::int64_t width, const Transform& transform,
                              base::Random& random);
 
-// Decodes an image and applies the transforms in their order. A RandomResizedCrop that comes first reads
-// only its part of a JPEG.
+// Decodes an image, turns it upright if that is wanted, and applies the transforms in their order. A
+// RandomResizedCrop that comes first reads only its part of a JPEG.
 base::Result<Pixels> decode_augmented(std::string_view bytes, ColorModel model,
-                                      const std::vector<Transform>& transforms, base::Random random);
+                                      const std::vector<Transform>& transforms, base::Random random,
+                                      bool exif_rotation = false);
 
 }  // namespace sluice::data

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sluice/base/random.h"
+#include "sluice/data/decode/audio.h"
 #include "sluice/data/decode/nested.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/decode/npz.h"
@@ -61,10 +62,10 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
 }
 
 base::Result<Value> decode_image_field(std::string_view bytes, const RawSample& raw, const DecodePlan& plan) {
-  SLUICE_TRY(Pixels pixels,
-             plan.transforms.empty()
-                 ? decode_image(bytes, plan.spec->model)
-                 : decode_augmented(bytes, plan.spec->model, plan.transforms, random_for(raw, plan)));
+  SLUICE_TRY(Pixels pixels, plan.transforms.empty() && !plan.exif_rotation
+                                ? decode_image(bytes, plan.spec->model)
+                                : decode_augmented(bytes, plan.spec->model, plan.transforms,
+                                                   random_for(raw, plan), plan.exif_rotation));
   auto value = finished(pixels, plan);
   keep_pixel_memory(std::move(pixels.bytes));
   return value;
@@ -107,6 +108,12 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
     case Format::kNpz: {
       SLUICE_TRY(Arrays arrays, parse_npz(bytes));
       return Value(std::move(arrays));
+    }
+    case Format::kSound: {
+      SLUICE_TRY(Sound sound, decode_sound(bytes));
+      Array rate(ElementType::kInt64, {});
+      *rate.data<std::int64_t>() = sound.rate;
+      return Value(Arrays{{"samples", std::move(sound.samples)}, {"rate", std::move(rate)}});
     }
     case Format::kMsgpack:
     case Format::kCbor: {

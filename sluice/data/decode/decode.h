@@ -37,6 +37,7 @@ using Decoder = std::function<Value(std::string_view)>;
 struct DecodePlan {
   std::vector<FieldPlan> fields;
   std::optional<ImageSpec> spec;  // nothing: members are handed on as bytes
+  bool exif_rotation = false;     // images are rotated upright first
   std::vector<Transform> transforms;
   std::vector<float> levels;  // not empty: what each level of each channel becomes, [channels, 256]
   MixPlan mix;
@@ -52,9 +53,10 @@ base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan)
 
 // One member by the last part of its extension: images, cls cls2 index inx id (whole numbers), txt text
 // transcript (UTF-8), json jsn (checked, handed on as text), npy, npz, mp msg msgpack and cbor (handed on as
-// JSON text); a `gz` after it is unpacked first. kPython, an error: pkl pickle pyd pth hold Python objects,
+// JSON text), flac and wav (the arrays "samples", float32 [channels, frames], and "rate", int64 [], frames a
+// second); a `gz` after it is unpacked first. kPython, an error: pkl pickle pyd pth hold Python objects,
 // ten tb a format of webdataset's own. All else stays bytes.
-enum class Format { kBytes, kText, kNumber, kJson, kNpy, kNpz, kMsgpack, kCbor, kPython, kImage };
+enum class Format { kBytes, kText, kNumber, kJson, kNpy, kNpz, kMsgpack, kCbor, kPython, kImage, kSound };
 Format format_of(std::string_view extension);
 
 // (level / 255 − mean) / deviation for DecodePlan::levels.

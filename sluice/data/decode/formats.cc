@@ -18,7 +18,9 @@ Format format_of(std::string_view extension) {
       {"npz", Format::kNpz},         {"mp", Format::kMsgpack},  {"msg", Format::kMsgpack},
       {"msgpack", Format::kMsgpack}, {"cbor", Format::kCbor},   {"pkl", Format::kPython},
       {"pickle", Format::kPython},   {"pyd", Format::kPython},  {"pth", Format::kPython},
-      {"ten", Format::kPython},      {"tb", Format::kPython}};
+      {"ten", Format::kPython},      {"tb", Format::kPython},   {"gif", Format::kImage},
+      {"bmp", Format::kImage},       {"tif", Format::kImage},   {"tiff", Format::kImage},
+      {"avif", Format::kImage},      {"flac", Format::kSound},  {"wav", Format::kSound}};
   if (base::ends_with(extension, ".gz")) extension.remove_suffix(3);
   const std::size_t dot = extension.rfind('.');
   const auto found = kFormats.find(dot == std::string_view::npos ? extension : extension.substr(dot + 1));

@@ -43,8 +43,17 @@ base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model) {
     return decode_pnm(bytes, model);
   if (bytes.size() > 12 && base::starts_with(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
     return decode_webp(bytes, model);
-  return base::fail(Code::kDataLoss, "not an image: expected JPEG, PNG, WebP or PNM, found ", bytes.size(),
-                    " bytes that begin with ", first_bytes(bytes));
+  if (base::starts_with(bytes, "GIF87a") || base::starts_with(bytes, "GIF89a"))
+    return decode_gif(bytes, model);
+  if (base::starts_with(bytes, "BM")) return decode_bmp(bytes, model);
+  const std::string_view four = bytes.substr(0, 4);
+  if (four == std::string_view("II*\0", 4) || four == std::string_view("MM\0*", 4) ||
+      four == std::string_view("II+\0", 4) || four == std::string_view("MM\0+", 4))
+    return decode_tiff(bytes, model);
+  if (is_avif(bytes)) return decode_avif(bytes, model);
+  return base::fail(Code::kDataLoss,
+                    "not an image: expected JPEG, PNG, WebP, PNM, GIF, BMP, TIFF or AVIF, found ",
+                    bytes.size(), " bytes that begin with ", first_bytes(bytes));
 }
 
 Pixels convert_rgb(Pixels rgb, ColorModel model) {

@@ -62,9 +62,20 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
                                         std::int64_t height, std::int64_t width);
 base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model);
 base::Result<Pixels> decode_pnm(std::string_view bytes, ColorModel model);  // P1 … P6
-base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model);
+base::Result<Pixels> decode_webp(std::string_view bytes,
+                                 ColorModel model);                         // of an animation the first frame
+base::Result<Pixels> decode_gif(std::string_view bytes, ColorModel model);  // the first frame
+base::Result<Pixels> decode_bmp(std::string_view bytes, ColorModel model);
+base::Result<Pixels> decode_tiff(std::string_view bytes, ColorModel model);  // the first page
+base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model);  // of a sequence the first image
 
 bool is_jpeg(std::string_view bytes);  // by its first bytes
+bool is_avif(std::string_view bytes);
+
+// How the camera was held, 1 … 8 as Exif numbers it, of JPEG, PNG and WebP; 1 where the file does not say it.
+int orientation_of(std::string_view bytes);
+// Rotated and mirrored so that it is upright, as Pillow's ImageOps.exif_transpose does it.
+Pixels upright(Pixels pixels, int orientation);
 
 // By the file's first bytes, whatever its name says.
 base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model);

@@ -114,7 +114,7 @@ TEST(Image, CmykIsReadAlikeWithAndWithoutAdobesMarker) {
 
 TEST(Image, WhatIsNoImageIsSaid) {
   EXPECT_THAT(decode_image("", ColorModel::kRgb).error().what(), HasSubstr("empty"));
-  EXPECT_THAT(decode_image("GIF89a", ColorModel::kRgb).error().what(), HasSubstr("47 49 46 38 39 61"));
+  EXPECT_THAT(decode_image("%PDF-1", ColorModel::kRgb).error().what(), HasSubstr("25 50 44 46 2d 31"));
 }
 
 TEST(Image, PngRoundTrip) {

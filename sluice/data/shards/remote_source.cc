@@ -234,7 +234,7 @@ std::unique_ptr<CacheWriter> begin_keeping(const Cache& cache, const std::string
 }  // namespace
 
 bool is_on_network(const std::string& url) {
-  return cloud::is_gs(url) || base::starts_with(url, "http://") || base::starts_with(url, "https://");
+  return cloud::is_object_url(url) || base::starts_with(url, "http://") || base::starts_with(url, "https://");
 }
 
 std::string version_of(const cloud::Remote& remote) {

@@ -9,8 +9,9 @@
 
 namespace sluice::data {
 
-// gs://…, http://… and https://…: several ranges on their way at once, checked as cloud/object_reader.h says.
-// With a cache folder, what is read as a whole is kept there and read from there the next time.
+// Objects (cloud/store.h), http://… and https://…: several ranges on their way at once, checked as
+// cloud/object_reader.h says. With a cache folder, what is read as a whole is kept there and read from there
+// the next time.
 base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
                                                          const SourceOptions& options);
 
@@ -24,6 +25,6 @@ std::string version_of(const cloud::Remote& remote);
 base::Status check_version(const std::string& name, const std::string& found, const std::string& expected);
 
 bool is_pipe(const std::string& url);        // pipe:…
-bool is_on_network(const std::string& url);  // gs://…, http://…, https://…
+bool is_on_network(const std::string& url);  // objects, http://…, https://…
 
 }  // namespace sluice::data

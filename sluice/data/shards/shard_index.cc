@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/urls.h"
 
@@ -235,12 +235,12 @@ base::Result<std::optional<std::string>> read_text(const std::string& url) {
 
 base::Status write_text(const std::string& url, const std::string& text) {
   if (!is_remote(url)) return base::write_file_atomically(url, text);
-  if (!cloud::is_gs(url))
+  if (!cloud::is_object_url(url))
     return base::fail(Code::kInvalidArgument, "cannot write ", url,
-                      ": expected a file or gs://bucket/object");
-  SLUICE_TRY(const auto name, cloud::parse_gs(url));
-  SLUICE_TRY(const auto storage, cloud::Storage::shared());
-  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(text, name));
+                      ": expected a file or an object (gs://…, s3://…, az://…)");
+  SLUICE_TRY(const auto name, cloud::parse_object_url(url));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(name));
+  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(text, name));
   return {};
 }
 

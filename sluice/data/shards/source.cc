@@ -164,8 +164,9 @@ class RejoinedSource : public Source {
 base::Result<int> open_file(const std::string& url) {
   if (url == "-") return STDIN_FILENO;
   if (is_remote(url))
-    return base::fail(Code::kUnimplemented, "cannot read '", url,
-                      "': expected a local file, '-' (stdin), pipe:, gs://, http:// or https://");
+    return base::fail(
+        Code::kUnimplemented, "cannot read '", url,
+        "': expected a local file, '-' (stdin), pipe:, gs://, s3://, az://, hf://, http:// or https://");
   if (base::is_directory(url))
     return base::fail(Code::kInvalidArgument, "'", url,
                       "' is a folder: expected a tar file; to read all shards in ", "it, write '", url,

@@ -49,9 +49,9 @@ struct SourceOptions {
   std::uint64_t cache_bytes = 0;
 };
 
-// Opens a local file, `-` (stdin), pipe:COMMAND, gs://…, http://… or https://…, and unpacks gzip and zstd,
-// which are known by their first bytes. A part of a packed shard is an error when it can be seen: when
-// `begin` is 0. remote_source.h says more of what is not local.
+// Opens a local file, `-` (stdin), pipe:COMMAND, an object (cloud/store.h), http://… or https://…, and
+// unpacks gzip and zstd, which are known by their first bytes. A part of a packed shard is an error when it
+// can be seen: when `begin` is 0. remote_source.h says more of what is not local.
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options = {});
 
 // The same bytes as they are stored, packed or not.

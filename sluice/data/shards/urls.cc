@@ -7,7 +7,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 
 namespace sluice::data {
 namespace {
@@ -65,17 +65,16 @@ base::Status add_glob(const std::string& pattern, Strings& urls) {
 
 // An object, or those that match a pattern. A name without a pattern is not looked up: shards can be many.
 base::Status add_objects(const std::string& url, Strings& urls) {
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(url));
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(url));
   if (name.object.empty() || base::ends_with(name.object, "/"))
-    return base::fail(Code::kInvalidArgument, "'", url,
-                      "' is a folder: to read all shards in it, write 'gs://", name.bucket, "/", name.object,
-                      "*.tar'");
+    return base::fail(Code::kInvalidArgument, "'", url, "' is a folder: to read all shards in it, write '",
+                      name.url(), "*.tar'");
   if (!has_wildcard(name.object)) {
     urls.push_back(url);
     return {};
   }
-  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
-  SLUICE_TRY(const Strings found, storage->glob(url));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
+  SLUICE_TRY(const Strings found, store->glob(url));
   urls.insert(urls.end(), found.begin(), found.end());
   return {};
 }
@@ -102,7 +101,7 @@ base::Status add_files(const std::string& pattern, const std::string& folder, St
   SLUICE_TRY(auto names, expand_braces(pattern));
   Strings missing;
   for (const std::string& name : names) {
-    if (cloud::is_gs(name)) {
+    if (cloud::is_object_url(name)) {
       SLUICE_OK(add_objects(name, urls));
       continue;
     }

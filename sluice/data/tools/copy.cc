@@ -7,8 +7,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/thread.h"
-#include "sluice/cloud/storage.h"
-#include "sluice/cloud/upload.h"
+#include "sluice/cloud/store.h"
 #include "sluice/data/shards/remote_source.h"
 
 namespace sluice::data {
@@ -21,20 +20,27 @@ struct Job {
 };
 
 std::string last_part(const std::string& url) {
-  const std::string path = is_on_network(url) && !cloud::is_gs(url) ? url.substr(0, url.find('?')) : url;
+  const std::string path =
+      is_on_network(url) && !cloud::is_object_url(url) ? url.substr(0, url.find('?')) : url;
   return path.substr(path.rfind('/') + 1);
+}
+
+bool is_bucket(const std::string& url) {
+  const auto name = cloud::parse_object_url(url);
+  return name && name->object.empty();
 }
 
 bool is_folder(const CopyOptions& options) {
   return options.from.size() > 1 || base::ends_with(options.to, "/") ||
          (!is_on_network(options.to) && base::is_directory(options.to)) ||
-         (cloud::is_gs(options.to) && options.to.find('/', 5) == std::string::npos);
+         (cloud::is_object_url(options.to) && is_bucket(options.to));
 }
 
 base::Result<std::vector<Job>> plan(const CopyOptions& options) {
   if (options.from.empty()) return base::fail(Code::kInvalidArgument, "nothing to copy");
-  if (is_pipe(options.to) || (is_on_network(options.to) && !cloud::is_gs(options.to)))
-    return base::fail(Code::kInvalidArgument, "cannot copy to '", options.to, "': expected a path or gs://…");
+  if (is_pipe(options.to) || (is_on_network(options.to) && !cloud::is_object_url(options.to)))
+    return base::fail(Code::kInvalidArgument, "cannot copy to '", options.to,
+                      "': expected a path, gs://…, s3://… or az://…");
   const bool folder = is_folder(options);
   std::vector<Job> jobs;
   std::set<std::string> targets;
@@ -79,12 +85,12 @@ base::Result<std::uint64_t> copy_to_disk(const Job& job, bool overwrite) {
 }
 
 base::Result<std::uint64_t> copy_to_bucket(const Job& job, bool overwrite) {
-  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName to, cloud::parse_gs(job.to));
+  SLUICE_TRY(const cloud::ObjectName to, cloud::parse_object_url(job.to));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(to));
   cloud::UploadOptions upload;
   if (!overwrite) {
     // Asked before anything is sent, and once more by the server when the object is made.
-    const auto there = storage->stat(to);
+    const auto there = store->stat(to);
     if (there) return exists(job.to);
     if (there.error().code() != Code::kNotFound) return tl::unexpected<Error>(there.error());
     upload.if_generation = "0";
@@ -94,12 +100,12 @@ base::Result<std::uint64_t> copy_to_bucket(const Job& job, bool overwrite) {
     if (!overwrite && facts.error().code() == Code::kFailedPrecondition) return exists(job.to);
     return tl::unexpected<Error>(facts.error());
   };
-  if (cloud::is_gs(job.from)) {
-    SLUICE_TRY(const cloud::GsName from, cloud::parse_gs(job.from));
-    return finish(storage->copy(from, to, upload));
+  if (cloud::is_object_url(job.from)) {
+    SLUICE_TRY(const cloud::ObjectName from, cloud::parse_object_url(job.from));
+    if (store->copies(from, to)) return finish(store->copy(from, to, upload));
   }
-  if (!is_on_network(job.from)) return finish(storage->upload_file(job.from, to, upload));
-  SLUICE_TRY(const auto sink, storage->start_upload(to, upload));
+  if (!is_on_network(job.from)) return finish(store->upload_file(job.from, to, upload));
+  SLUICE_TRY(const auto sink, store->start_upload(to, upload));
   SLUICE_TRY([[maybe_unused]] const std::uint64_t bytes, pump(job.from, *sink));
   return finish(sink->finish());
 }
@@ -115,8 +121,8 @@ base::Result<CopyReport> run(const std::vector<Job>& jobs, const CopyOptions& op
   base::parallel_for(pool, jobs.size(), [&](std::size_t i) {
     if (failed) return;
     const Job& job = jobs[i];
-    const auto bytes =
-        cloud::is_gs(job.to) ? copy_to_bucket(job, options.overwrite) : copy_to_disk(job, options.overwrite);
+    const auto bytes = cloud::is_object_url(job.to) ? copy_to_bucket(job, options.overwrite)
+                                                    : copy_to_disk(job, options.overwrite);
     const std::lock_guard lock(mutex);
     if (!bytes) {
       failed = true;

@@ -11,7 +11,7 @@
 namespace sluice::data {
 
 struct CopyOptions {
-  std::vector<std::string> from;  // paths, gs://…, http(s)://…; expand_urls expands patterns
+  std::vector<std::string> from;  // paths, objects, http(s)://…; expand_urls expands patterns
   // A file's or an object's name; with several sources, or a slash at its end, or where a folder is: the
   // folder that they are copied into, under their own names.
   std::string to;

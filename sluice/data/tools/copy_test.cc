@@ -73,7 +73,7 @@ TEST(Copy, WhatCannotBeCopied) {
   EXPECT_THAT(copy({"pipe:true"}, "x").error().what(), HasSubstr("expected a file or an object"));
   EXPECT_THAT(copy({"a/x", "b/x"}, folder.path()).error().what(), HasSubstr("two of the files would become"));
   EXPECT_THAT(copy({folder.path()}, "gs://b/").error().what(), HasSubstr("expected a file or an object"));
-  EXPECT_THAT(copy({"x"}, "https://host/x").error().what(), HasSubstr("expected a path or gs://"));
+  EXPECT_THAT(copy({"x"}, "https://host/x").error().what(), HasSubstr("expected a path, gs://"));
 }
 
 base::Result<ShardReport> write(const std::string& folder, std::int64_t count, bool overwrite = false) {

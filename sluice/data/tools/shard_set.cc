@@ -11,7 +11,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/thread.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/tar_writer.h"
 #include "sluice/data/tools/shard_store.h"
@@ -274,7 +274,7 @@ base::Result<ShardReport> write_shards(std::int64_t count,
                                        const std::function<base::Result<NewSample>(std::int64_t)>& produce,
                                        const ShardOptions& options) {
   SLUICE_OK(check_options(count, options));
-  if (cloud::is_gs(options.folder)) return write_shards_to_bucket(count, produce, options);
+  if (cloud::is_object_url(options.folder)) return write_shards_to_bucket(count, produce, options);
   SLUICE_OK(base::make_directories(options.folder));
   LocalStore store(options);
   return write_set(count, produce, options, store);
@@ -322,10 +322,10 @@ base::Result<ShardSizes> sizes_of_other_sets(const ShardOptions& options) {
 
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines) {
   const std::string text = base::join(lines, "\n") + "\n";
-  if (!cloud::is_gs(path)) return base::write_file_atomically(path, text);
-  SLUICE_TRY(const cloud::Storage* storage, cloud::Storage::shared());
-  SLUICE_TRY(const cloud::GsName name, cloud::parse_gs(path));
-  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_text(text, name));
+  if (!cloud::is_object_url(path)) return base::write_file_atomically(path, text);
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(path));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
+  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(text, name));
   return {};
 }
 

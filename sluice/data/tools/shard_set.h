@@ -13,7 +13,7 @@
 namespace sluice::data {
 
 struct ShardOptions {
-  std::string folder;  // made when it is missing; or gs://bucket/prefix, see shard_upload.h
+  std::string folder;  // made when it is missing; or a place in a bucket, see shard_upload.h
   std::string prefix = "train";
   std::int64_t shard_size = 2000;  // samples in a shard; the last one may have fewer
   bool overwrite = false;          // replaces shards of the same prefix; without it they are an error
@@ -53,7 +53,7 @@ base::Result<ShardReport> write_shards(std::int64_t count,
 // there is none.
 base::Result<ShardSizes> sizes_of_other_sets(const ShardOptions& options);
 
-// Replaces a file or an object (gs://…) with lines of text, such as the names of the classes.
+// Replaces a file or an object with lines of text, such as the names of the classes.
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines);
 
 // "0000042": as webdataset's own writers name samples.

@@ -5,7 +5,7 @@
 
 namespace sluice::data {
 
-// write_shards for a folder gs://bucket/folder. Each shard is written under $TMPDIR (or /tmp), which must
+// write_shards for a folder SCHEME://bucket/prefix (cloud/store.h). Each shard is written under $TMPDIR (or /tmp), which must
 // have room for as many as are written at a time, and uploaded to a hidden folder beside the set's place.
 // When all are there, they are copied to their place within the bucket; then shards of an older set of this
 // prefix are removed, and last of all sizes.json takes the new shards in: a set whose shards are not all in

@@ -8,7 +8,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/shard_facts.h"
@@ -76,9 +76,13 @@ base::Result<std::vector<std::string>> shards_with(const Changes& changes,
     if (is_packed(url))
       return base::fail(Code::kUnimplemented, url,
                         " is packed: expected a plain archive; pack the set again");
-    if (is_remote(url) && !cloud::is_gs(url))
+    if (cloud::is_object_url(url)) {
+      SLUICE_TRY(const auto name, cloud::parse_object_url(url));
+      SLUICE_TRY([[maybe_unused]] const auto* store, cloud::store_to_write(name));
+    } else if (is_remote(url)) {
       return base::fail(Code::kInvalidArgument, "cannot write ", url,
-                        ": expected a file or gs://bucket/object");
+                        ": expected a file or an object such as gs://bucket/object");
+    }
     shards.push_back(url);
   }
   if (missing.empty()) return shards;
@@ -150,14 +154,14 @@ base::Status replace_shard(const std::string& url, Rewriting& rewriting) {
     if (base::path_exists(index)) SLUICE_OK(base::remove_file(index));
     return rewriting.write(url, url);
   }
-  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+  SLUICE_TRY(const auto name, cloud::parse_object_url(url));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(name));
   SLUICE_TRY(const auto local, base::TemporaryDirectory::create("sluice-update"));
   SLUICE_OK(rewriting.write(url, local.path("shard.tar")));
-  SLUICE_TRY(const auto index, cloud::parse_gs(index_path(url)));
-  const auto removed = storage->remove(index);
+  SLUICE_TRY(const auto index, cloud::parse_object_url(index_path(url)));
+  const auto removed = store->remove(index);
   if (!removed && removed.error().code() != Code::kNotFound) return removed;
-  SLUICE_TRY(const auto name, cloud::parse_gs(url));
-  SLUICE_TRY([[maybe_unused]] const auto facts, storage->upload_file(local.path("shard.tar"), name));
+  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_file(local.path("shard.tar"), name));
   return {};
 }
 

@@ -37,7 +37,7 @@ base::Status LogBucket::copy() {
 
 base::Status LogBucket::copy(const std::string& file) {
   const std::string path = base::join_path(folder_, file);
-  const cloud::GsName name{target_.bucket, base::str(target_.object, '/', file)};
+  const cloud::ObjectName name{target_.bucket, base::str(target_.object, '/', file)};
   Object& object = objects_[file];
   SLUICE_TRY(const std::uint64_t size, base::file_size(path));
   if (!object.is_known && size > 0) SLUICE_OK(ask_for(name, object, size));
@@ -53,7 +53,7 @@ base::Status LogBucket::copy(const std::string& file) {
 }
 
 // The run's logs are only ever appended to, so what the bucket has is their beginning.
-base::Status LogBucket::ask_for(const cloud::GsName& name, Object& object, std::uint64_t local_size) {
+base::Status LogBucket::ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size) {
   const auto facts = storage_.stat(name);
   if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
   object = {};
@@ -62,12 +62,12 @@ base::Status LogBucket::ask_for(const cloud::GsName& name, Object& object, std::
   return {};
 }
 
-base::Status LogBucket::append(const cloud::GsName& name, Object& object, const std::string& piece) {
+base::Status LogBucket::append(const cloud::ObjectName& name, Object& object, const std::string& piece) {
   cloud::ObjectFacts facts;
   if (object.size == 0) {
     SLUICE_TRY(facts, storage_.upload_text(piece, name));
   } else {
-    const cloud::GsName part{name.bucket, name.object + ".part"};
+    const cloud::ObjectName part{name.bucket, name.object + ".part"};
     SLUICE_TRY(const auto sent, storage_.upload_text(piece, part));
     cloud::UploadOptions options;
     options.if_generation = object.generation;
@@ -81,18 +81,18 @@ base::Status LogBucket::append(const cloud::GsName& name, Object& object, const 
                     ": does something else write there?");
 }
 
-base::Result<cloud::GsName> log_target(const std::string& url, const std::string& run) {
-  const auto name = cloud::parse_gs(url);
-  if (!name)
+base::Result<cloud::ObjectName> log_target(const std::string& url, const std::string& run) {
+  const auto name = cloud::parse_object_url(url);
+  if (!name || name->scheme != "gs")
     return base::fail(Code::kInvalidArgument, "--log-bucket ", url,
                       ": expected gs://BUCKET or gs://BUCKET/PREFIX");
   std::string prefix = name->object;
   while (prefix.ends_with('/')) prefix.pop_back();
-  return cloud::GsName{name->bucket, prefix.empty() ? run : base::str(prefix, '/', run)};
+  return cloud::ObjectName{name->bucket, prefix.empty() ? run : base::str(prefix, '/', run)};
 }
 
 base::Status begin_log_bucket(const std::string& url, const std::string& run, int workers) {
-  SLUICE_TRY(cloud::GsName target, log_target(url, run));
+  SLUICE_TRY(cloud::ObjectName target, log_target(url, run));
   SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
   target.object += "/run.json";
   const nlohmann::json facts = {{"run", run}, {"workers", workers}, {"started", base::wall_seconds()}};
@@ -102,7 +102,7 @@ base::Status begin_log_bucket(const std::string& url, const std::string& run, in
 }
 
 base::Status copy_logs(const std::string& url, const std::string& run, double seconds) {
-  SLUICE_TRY(const cloud::GsName target, log_target(url, run));
+  SLUICE_TRY(const cloud::ObjectName target, log_target(url, run));
   SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
   LogBucket bucket(*storage, pod::run_folder(run), target);
   double copied = base::monotonic_seconds(), attended = copied, asked = copied;

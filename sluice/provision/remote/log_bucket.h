@@ -14,7 +14,7 @@ namespace sluice::provision {
 class LogBucket {
  public:
   // `folder` has the logs, *.log; `target` is a prefix of objects, without a slash at its end.
-  LogBucket(cloud::Storage& storage, std::string folder, cloud::GsName target)
+  LogBucket(cloud::Storage& storage, std::string folder, cloud::ObjectName target)
       : storage_(storage), folder_(std::move(folder)), target_(std::move(target)) {}
 
   // What has grown since the last call: a first piece is an object, a further one is sent on its own and put
@@ -29,17 +29,17 @@ class LogBucket {
     bool is_known = false;  // as the bucket has it
   };
   base::Status copy(const std::string& file);
-  base::Status append(const cloud::GsName& name, Object& object, const std::string& piece);
-  base::Status ask_for(const cloud::GsName& name, Object& object, std::uint64_t local_size);
+  base::Status append(const cloud::ObjectName& name, Object& object, const std::string& piece);
+  base::Status ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size);
 
   cloud::Storage& storage_;
   const std::string folder_;
-  const cloud::GsName target_;
+  const cloud::ObjectName target_;
   std::map<std::string, Object> objects_;
 };
 
 // gs://BUCKET/PREFIX of --log-bucket and the run's name.
-base::Result<cloud::GsName> log_target(const std::string& url, const std::string& run);
+base::Result<cloud::ObjectName> log_target(const std::string& url, const std::string& run);
 
 // Writes TARGET/run.json (the run, its workers, when it began; neither its command nor its environment, which
 // may hold secrets): so a bucket that cannot be written is found before anything starts.

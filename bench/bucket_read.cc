@@ -1,7 +1,7 @@
 // How quickly an object is read from a bucket, beside curl with as many ranges in flight on the same server:
 // a process of its own on the loopback interface, which answers with sendfile.
 //
-//   bench_gs_read [--mb 1024] [--ranges 8] [--range-mb 16] [--rounds 5]
+//   bench_bucket_read [--store gs] [--mb 1024] [--ranges 8] [--range-mb 16] [--rounds 5]    or --store s3
 //
 // Rounds alternate; the figures are medians, in GB/s, as one line of JSON.
 #include <arpa/inet.h>
@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +30,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/random.h"
 #include "sluice/cloud/object_reader.h"
+#include "sluice/cloud/stores/s3.h"
 
 namespace {
 
@@ -58,13 +60,16 @@ void send_text(int connection, const std::string& text) {
   if (::send(connection, text.data(), text.size(), MSG_NOSIGNAL) < 0) std::perror("send");
 }
 
-// Answers the facts of an object, and ranges of it.
+// Answers the facts of an object, and ranges of it, as Cloud Storage and as S3.
 void answer(int connection, int descriptor, const File& file, const std::string& head) {
   const std::size_t at = head.find("Range: bytes=");
-  if (head.find("alt=media") == std::string::npos) {
+  const std::string crc = sluice::cloud::base64_of_crc32c(file.crc32c);
+  if (head.starts_with("HEAD"))
+    return send_text(connection, str("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nx-amz-checksum-crc32c: ", crc,
+                                     "\r\nContent-Length: ", file.size, "\r\n\r\n"));
+  if (head.starts_with("GET /storage") && head.find("alt=media") == std::string::npos) {
     const std::string body =
-        str("{\"name\":\"x\",\"size\":\"", file.size, "\",\"generation\":\"1\",\"crc32c\":\"",
-            sluice::cloud::base64_of_crc32c(file.crc32c), "\"}");
+        str("{\"name\":\"x\",\"size\":\"", file.size, "\",\"generation\":\"1\",\"crc32c\":\"", crc, "\"}");
     return send_text(connection, str("HTTP/1.1 200 OK\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
   }
   std::size_t first = 0, last = file.size - 1;
@@ -119,13 +124,19 @@ int start_server(const File& file, pid_t& child) {
   return ntohs(address.sin_port);
 }
 
-double read_ours(const std::string& endpoint, const sluice::cloud::ReadOptions& options,
+std::unique_ptr<sluice::cloud::Store> store_at(const std::string& endpoint, bool s3) {
+  using namespace sluice::cloud;
+  auto http = std::make_shared<Http>();
+  if (!s3) return std::make_unique<Storage>(endpoint, Access{http, anonymous_credentials(), true});
+  const auto keys = [] { return AwsKeys{"id", "secret", ""}; };
+  return std::make_unique<S3>(S3Settings{endpoint}, http,
+                              std::make_shared<AwsCredentials>("the benchmark", keys));
+}
+
+double read_ours(const sluice::cloud::Store& store, const sluice::cloud::ReadOptions& options,
                  std::size_t expected) {
-  static auto http = std::make_shared<sluice::cloud::Http>();
-  static const sluice::cloud::Storage storage(
-      endpoint, sluice::cloud::Access{http, sluice::cloud::anonymous_credentials(), true});
   const sluice::base::Stopwatch clock;
-  auto remote = sluice::base::value_or_throw(sluice::cloud::find_object(storage, {"b", "x"}));
+  auto remote = sluice::base::value_or_throw(store.find({"b", "x"}));
   const auto reader = sluice::base::value_or_throw(sluice::cloud::open_reader(std::move(remote), options));
   std::vector<char> piece(256 << 10);
   std::size_t bytes = 0;
@@ -136,8 +147,8 @@ double read_ours(const std::string& endpoint, const sluice::cloud::ReadOptions& 
 }
 
 // One curl a range, all at once; or one curl that does all of them side by side.
-double read_curl(const std::string& endpoint, int ranges, std::size_t size, bool one_process) {
-  const std::string url = "'" + endpoint + "/storage/v1/b/b/o/x?alt=media'";
+double read_curl(const std::string& address, int ranges, std::size_t size, bool one_process) {
+  const std::string url = "'" + address + "'";
   std::string command =
       one_process ? str("exec curl -s -Z --parallel-immediate --parallel-max ", ranges) : "";
   for (int i = 0; i < ranges; ++i) {
@@ -162,27 +173,35 @@ double median(std::vector<double> values) {
 int main(int argc, char** argv) {
   std::map<std::string, std::size_t> flags = {
       {"--mb", 1024}, {"--ranges", 8}, {"--range-mb", 16}, {"--rounds", 5}};
-  for (int i = 1; i + 1 < argc; i += 2) flags[argv[i]] = std::strtoul(argv[i + 1], nullptr, 10);
+  bool s3 = false;
+  for (int i = 1; i + 1 < argc; i += 2)
+    if (std::string(argv[i]) == "--store")
+      s3 = std::string(argv[i + 1]) == "s3";
+    else
+      flags[argv[i]] = std::strtoul(argv[i + 1], nullptr, 10);
   const auto folder = sluice::base::value_or_throw(sluice::base::TemporaryDirectory::create("gs-read"));
   const File file = make_file(folder.path("x"), flags["--mb"] << 20);
   pid_t child = -1;
   const std::string endpoint = str("http://127.0.0.1:", start_server(file, child));
+  const auto store = store_at(endpoint, s3);
+  const std::string address = endpoint + (s3 ? "/b/x" : "/storage/v1/b/b/o/x?alt=media");
   const int ranges = static_cast<int>(flags["--ranges"]);
   sluice::cloud::ReadOptions options;
   options.ranges = ranges;
   options.range_bytes = flags["--range-mb"] << 20;
   std::vector<double> ours, processes, one;
   for (std::size_t round = 0; round < flags["--rounds"]; ++round) {
-    ours.push_back(read_ours(endpoint, options, file.size));
-    processes.push_back(read_curl(endpoint, ranges, file.size, false));
-    one.push_back(read_curl(endpoint, ranges, file.size, true));
+    ours.push_back(read_ours(*store, options, file.size));
+    processes.push_back(read_curl(address, ranges, file.size, false));
+    one.push_back(read_curl(address, ranges, file.size, true));
   }
   const double curl = std::max(median(processes), median(one));
   std::printf(
-      "{\"bytes\": %zu, \"ranges\": %d, \"range_bytes\": %zu, \"rounds\": %zu, \"sluice_gb_s\": %.3f, "
+      "{\"store\": \"%s\", \"bytes\": %zu, \"ranges\": %d, \"range_bytes\": %zu, \"rounds\": %zu, "
+      "\"sluice_gb_s\": %.3f, "
       "\"curl_processes_gb_s\": %.3f, \"curl_parallel_gb_s\": %.3f, \"share_of_best_curl\": %.3f}\n",
-      file.size, ranges, static_cast<std::size_t>(options.range_bytes), flags["--rounds"], median(ours),
-      median(processes), median(one), median(ours) / curl);
+      s3 ? "s3" : "gs", file.size, ranges, static_cast<std::size_t>(options.range_bytes), flags["--rounds"],
+      median(ours), median(processes), median(one), median(ours) / curl);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   return 0;

@@ -1,0 +1,53 @@
+// Azure Blob Storage: az://ACCOUNT/CONTAINER/NAME.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sluice/cloud/storage.h"
+#include "sluice/cloud/stores/azure_signer.h"
+
+namespace sluice::cloud {
+
+// Threads: all members from any thread.
+class Azure : public Store {
+ public:
+  Azure(AzureSettings settings, std::shared_ptr<Http> http);
+
+  base::Result<ObjectFacts> stat(const ObjectName& name,
+                                 const std::atomic<bool>* cancelled = nullptr) const override;
+  base::Result<std::vector<ObjectFacts>> list(const std::string& bucket, const std::string& prefix,
+                                              bool flat = false) const override;
+  // Pinned by its ETag; compared with its MD5, where one was stored with it.
+  base::Result<Remote> find(const ObjectName& name,
+                            const std::atomic<bool>* cancelled = nullptr) const override;
+  base::Result<std::string> read_text(const ObjectName& name) const override;
+  // A block blob, in blocks when it is larger than a chunk. The server compares the MD5 of each request's
+  // body, and keeps that of the whole.
+  base::Result<std::unique_ptr<Upload>> start_upload(const ObjectName& name,
+                                                     const UploadOptions& options = {}) const override;
+  bool copies(const ObjectName& from, const ObjectName& to) const override;
+  base::Result<ObjectFacts> copy(const ObjectName& from, const ObjectName& to,
+                                 const UploadOptions& options = {}) const override;
+  base::Status remove(const ObjectName& name, const std::string& generation = "") const override;
+
+  base::Result<HttpResponse> expect_ok(const ObjectName& name, const std::string& query, HttpRequest request,
+                                       const std::string& what) const;
+
+ private:
+  base::Result<HttpResponse> head(const ObjectName& name, const std::atomic<bool>* cancelled) const;
+  std::string address(const ObjectName& name) const;
+  Access access_to(const ObjectName& name) const;
+
+  const AzureSettings settings_;
+  const std::shared_ptr<Http> http_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::shared_ptr<Signer>> signers_;  // of accounts
+};
+
+base::Result<Store*> shared_azure();
+
+}  // namespace sluice::cloud

@@ -1,0 +1,248 @@
+#include "sluice/cloud/stores/azure_signer.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/environment.h"
+#include "sluice/base/file.h"
+#include "sluice/base/number.h"
+#include "sluice/cloud/checksum.h"
+#include "sluice/cloud/stores/hmac.h"
+#include "sluice/cloud/stores/rest.h"
+#include "sluice/cloud/token_request.h"
+
+namespace sluice::cloud {
+namespace {
+
+constexpr char kVersion[] = "x-ms-version: 2021-12-02";
+constexpr char kScope[] = "https://storage.azure.com/";
+
+// "AccountName=x;AccountKey=y==;BlobEndpoint=http://…" → the value of a name.
+std::string connection_value(const std::string& text, const std::string& name) {
+  for (const std::string& part : base::split(text, ';')) {
+    const std::size_t equals = part.find('=');
+    if (equals != std::string::npos && base::trim(part.substr(0, equals)) == name)
+      return std::string(base::trim(part.substr(equals + 1)));
+  }
+  return "";
+}
+
+std::string without_question_mark(std::string text) {
+  if (base::starts_with(text, "?")) text.erase(0, 1);
+  return text;
+}
+
+// A number, or a text with one.
+base::Result<Token> token_of(const HttpResponse& response, const std::string& who) {
+  SLUICE_TRY(Token token, parse_token(response.body, who));
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  token.seconds = base::number_of<double>(text_field(json, "expires_in")).value_or(token.seconds);
+  return token;
+}
+
+CredentialFacts azure_hosts() {
+  CredentialFacts facts;
+  facts.universe = "core.windows.net";
+  return facts;
+}
+
+// An application of Microsoft Entra, by its secret or by a token of a pod.
+std::shared_ptr<Credentials> of_application(const std::shared_ptr<Http>& http) {
+  const auto tenant = base::environment("AZURE_TENANT_ID"), client = base::environment("AZURE_CLIENT_ID");
+  const auto secret = base::environment("AZURE_CLIENT_SECRET"),
+             file = base::environment("AZURE_FEDERATED_TOKEN_FILE");
+  if (!tenant || !client || (!secret && !file)) return nullptr;
+  std::string host = base::environment("AZURE_AUTHORITY_HOST").value_or("https://login.microsoftonline.com");
+  while (base::ends_with(host, "/")) host.pop_back();
+  const std::string who = "the application " + *client;
+  const auto fetch = [=]() -> base::Result<Token> {
+    std::string form = "grant_type=client_credentials&client_id=" + percent_encode(*client) +
+                       "&scope=" + percent_encode(std::string(kScope) + ".default");
+    if (secret) {
+      form += "&client_secret=" + percent_encode(*secret);
+    } else {
+      SLUICE_TRY(const std::string assertion, base::read_file(*file));
+      form +=
+          "&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_"
+          "assertion=" +
+          percent_encode(base::trim(assertion));
+    }
+    return post_for_token(*http, host + "/" + percent_encode(*tenant) + "/oauth2/v2.0/token", form, {}, who,
+                          "check AZURE_TENANT_ID, AZURE_CLIENT_ID and its secret");
+  };
+  return std::make_shared<Credentials>(who, fetch, http->options().clock, azure_hosts());
+}
+
+// Of the machine, or of an app ($IDENTITY_ENDPOINT).
+std::shared_ptr<Credentials> of_managed_identity(const std::shared_ptr<Http>& http) {
+  const auto endpoint = base::environment("IDENTITY_ENDPOINT"), secret = base::environment("IDENTITY_HEADER");
+  const auto client = base::environment("AZURE_CLIENT_ID");
+  const bool app = endpoint && secret;
+  HttpRequest request;
+  request.url = (app ? *endpoint + "?api-version=2019-08-01"
+                     : "http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01") +
+                "&resource=" + percent_encode(kScope) +
+                (client ? "&client_id=" + percent_encode(*client) : "");
+  request.headers = {app ? "X-IDENTITY-HEADER: " + *secret : "Metadata: true"};
+  request.direct = true;
+  request.total_timeout = 2;
+  const auto first = http->once(request);
+  if (!first || first->status != 200 || !parse_token(first->body, "")) return nullptr;
+  const std::string who = "this machine's managed identity";
+  request.total_timeout = 0;
+  const auto fetch = [=]() -> base::Result<Token> {
+    SLUICE_TRY(const auto response, http->send(request, "a token of " + who));
+    if (response.status != 200) return token_refused(response, who, "check its roles");
+    return token_of(response, who);
+  };
+  return std::make_shared<Credentials>(who, fetch, http->options().clock, azure_hosts());
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::string now_as_date(std::time_t now) {
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[64];
+  std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+  return text;
+}
+
+}  // namespace
+
+base::Status sign_for_azure(HttpRequest& request, const std::string& account, const std::string& key,
+                            std::time_t now) {
+  std::string secret(key.size(), '\0');
+  const int size =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(secret.data()),
+                      reinterpret_cast<const unsigned char*>(key.data()), static_cast<int>(key.size()));
+  if (size < 0)
+    return base::fail(
+        Code::kInvalidArgument, "the key of the account ", account,
+        " is not base64: copy it again (AZURE_STORAGE_KEY, or AccountKey of the connection string)");
+  secret.resize(static_cast<std::size_t>(size) -
+                static_cast<std::size_t>(std::count(key.begin(), key.end(), '=')));
+
+  request.headers.push_back("x-ms-date: " + now_as_date(now));
+  request.headers.emplace_back(kVersion);
+  std::map<std::string, std::string> headers;
+  for (const std::string& header : request.headers) {
+    const std::size_t colon = header.find(':');
+    headers[lower(header.substr(0, colon))] = base::trim(std::string_view(header).substr(colon + 1));
+  }
+  std::string text = request.method + "\n";
+  for (const char* name :
+       {"content-encoding", "content-language", "content-length", "content-md5", "content-type", "date",
+        "if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"}) {
+    const bool length = std::string_view(name) == "content-length";
+    text +=
+        (length ? (request.body.empty() ? "" : std::to_string(request.body.size())) : headers[name]) + "\n";
+  }
+  for (const auto& [name, value] : headers)
+    if (base::starts_with(name, "x-ms-")) text += name + ":" + value + "\n";
+  const std::size_t host = request.url.find("://") + 3,
+                    query = std::min(request.url.find('?'), request.url.size());
+  const std::size_t path = std::min(request.url.find('/', host), query);
+  text += "/" + account + request.url.substr(path, query - path);
+  std::map<std::string, std::string> parameters;
+  if (query < request.url.size())
+    for (const std::string& part : base::split(request.url.substr(query + 1), '&')) {
+      const std::size_t equals = std::min(part.find('='), part.size());
+      parameters[lower(percent_decode(part.substr(0, equals)))] =
+          equals < part.size() ? percent_decode(part.substr(equals + 1)) : "";
+    }
+  for (const auto& [name, value] : parameters) text += "\n" + name + ":" + value;
+  const std::string signature = hmac_sha256(secret, text);
+  request.headers.push_back(
+      "Authorization: SharedKey " + account + ":" +
+      base64(reinterpret_cast<const unsigned char*>(signature.data()), signature.size()));
+  return {};
+}
+
+base::Result<AzureSettings> azure_settings_of_environment(std::shared_ptr<Http> http) {
+  AzureSettings settings;
+  const std::string connection = base::environment("AZURE_STORAGE_CONNECTION_STRING").value_or("");
+  settings.account = base::environment("AZURE_STORAGE_ACCOUNT").value_or("");
+  settings.endpoint = base::environment("AZURE_STORAGE_SERVICE_ENDPOINT").value_or("");
+  settings.sas = without_question_mark(base::environment("AZURE_STORAGE_SAS_TOKEN").value_or(""));
+  settings.key = base::environment("AZURE_STORAGE_KEY").value_or("");
+  if (!connection.empty()) {
+    settings.account = connection_value(connection, "AccountName");
+    settings.key = connection_value(connection, "AccountKey");
+    settings.sas = without_question_mark(connection_value(connection, "SharedAccessSignature"));
+    settings.endpoint = connection_value(connection, "BlobEndpoint");
+    if (settings.key.empty() && settings.sas.empty())
+      return base::fail(
+          Code::kInvalidArgument,
+          "AZURE_STORAGE_CONNECTION_STRING has neither AccountKey nor SharedAccessSignature: copy it "
+          "again from the account's access keys");
+  }
+  while (base::ends_with(settings.endpoint, "/")) settings.endpoint.pop_back();
+  if (!settings.key.empty() || !settings.sas.empty()) return settings;
+  settings.tokens = of_application(http);
+  if (settings.tokens == nullptr) settings.tokens = of_managed_identity(http);
+  settings.looked_in =
+      "AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_KEY, AZURE_CLIENT_ID with its "
+      "secret, or the "
+      "machine's managed identity";
+  return settings;
+}
+
+base::Result<HttpResponse> AzureSigner::once(Http& http, HttpRequest request) {
+  request.exact_path = true;
+  if (ours() && !settings_.sas.empty()) {
+    request.headers.emplace_back(kVersion);
+    request.url += (request.url.find('?') == std::string::npos ? "?" : "&") + settings_.sas;
+    return http.once(request);
+  }
+  if (ours() && !settings_.key.empty()) {
+    SLUICE_OK(sign_for_azure(request, account_, settings_.key, std::time(nullptr)));
+    return http.once(request);
+  }
+  request.headers.emplace_back(kVersion);
+  if (settings_.tokens == nullptr) return http.once(request);
+  Access access;
+  access.http = std::shared_ptr<Http>(std::shared_ptr<Http>(), &http);
+  access.credentials = settings_.tokens;
+  return access.once(std::move(request));
+}
+
+std::string AzureSigner::who() const {
+  if (!ours())
+    return base::str("nobody: the credentials of the environment are the account ", settings_.account,
+                     "'s (AZURE_STORAGE_ACCOUNT), not ", account_, "'s");
+  if (!settings_.sas.empty()) return "a shared access signature";
+  if (!settings_.key.empty()) return "the key of the account " + account_;
+  if (settings_.tokens != nullptr) return settings_.tokens->who();
+  return "nobody: there are no credentials in " + settings_.looked_in;
+}
+
+Error AzureSigner::explain(const HttpResponse& response, const std::string& what) const {
+  HttpResponse named = response;
+  // The answer to HEAD says it in a header alone.
+  const std::string code = response.header("x-ms-error-code").value_or(service_error(response.body).code);
+  if (response.body.empty()) named.body = code;
+  Error error = service_status_error(named, what);
+  // A PUT under a condition answers 409 where 412 is meant.
+  if (code == "BlobAlreadyExists") error = Error(Code::kFailedPrecondition, error.what());
+  if (error.code() == Code::kNotFound)
+    return Error(error.code(), std::string(error.what()) + " (no such blob or container)");
+  if (error.code() != Code::kPermissionDenied) return error;
+  std::string advice = ". The request was made by " + who();
+  if (code == "AuthenticationFailed")
+    advice += ": the key or the signature is wrong, has expired, or this machine's clock is (it says " +
+              now_as_date(std::time(nullptr)) + ")";
+  else
+    advice += ": it needs the role Storage Blob Data Reader (to read) or Contributor (to write)";
+  return Error(error.code(), error.what() + advice);
+}
+
+}  // namespace sluice::cloud

@@ -1,0 +1,48 @@
+#include "sluice/cloud/stores/rest.h"
+
+#include "sluice/base/number.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::cloud {
+
+base::Result<pugi::xml_document> parse_xml(const std::string& body, const char* root,
+                                           const std::string& what) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size()) || !document.child(root))
+    return base::fail(Code::kUnknown, what, ": expected XML with <", root,
+                      ">, the server sent something else");
+  return document;
+}
+
+ServiceError service_error(const std::string& body) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size())) return {};
+  pugi::xml_node error = document.child("Error");
+  if (!error) error = document.child("ErrorResponse").child("Error");  // AWS' token service
+  return {error.child_value("Code"), error.child_value("Message")};
+}
+
+Error service_status_error(const HttpResponse& response, const std::string& what) {
+  const ServiceError error = service_error(response.body);
+  if (error.code.empty()) return status_error(response, what);
+  HttpResponse short_response = response;
+  // The first line says it; Azure's others are an id and a time.
+  short_response.body = error.code + ": " + error.message.substr(0, error.message.find('\n'));
+  return status_error(short_response, what);
+}
+
+ObjectFacts facts_of_head(const ObjectName& name, const HttpResponse& head) {
+  ObjectFacts facts;
+  facts.name = name.object;
+  facts.size = base::number_of<std::uint64_t>(head.header("content-length").value_or("")).value_or(0);
+  facts.generation = head.header("etag").value_or("");
+  return facts;
+}
+
+std::vector<std::string> condition_headers(const UploadOptions& options) {
+  if (!options.if_generation) return {};
+  if (*options.if_generation == "0") return {"If-None-Match: *"};
+  return {"If-Match: " + *options.if_generation};
+}
+
+}  // namespace sluice::cloud

@@ -1,0 +1,33 @@
+// What the interfaces of S3 and Azure have in common: XML, ETags, conditions.
+#pragma once
+
+#include <pugixml.hpp>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/cloud/http.h"
+#include "sluice/cloud/store.h"
+
+namespace sluice::cloud {
+
+// The body's root when it has this name; else kUnknown.
+base::Result<pugi::xml_document> parse_xml(const std::string& body, const char* root,
+                                           const std::string& what);
+
+// <Error><Code>…</Code><Message>…</Message></Error>; both "" where the body is something else.
+struct ServiceError {
+  std::string code, message;
+};
+ServiceError service_error(const std::string& body);
+// status_error with the code and message that the service gave.
+Error service_status_error(const HttpResponse& response, const std::string& what);
+
+// Size and ETag.
+ObjectFacts facts_of_head(const ObjectName& name, const HttpResponse& head);
+// "If-Match: …" or "If-None-Match: *", as the options want it.
+std::vector<std::string> condition_headers(const UploadOptions& options);
+
+constexpr double kUploadPatience = 120;  // seconds in which a service may say nothing while it takes bytes
+
+}  // namespace sluice::cloud

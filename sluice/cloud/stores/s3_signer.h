@@ -1,0 +1,32 @@
+// Requests to S3, signed for one region.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "sluice/cloud/storage.h"
+#include "sluice/cloud/stores/aws_credentials.h"
+
+namespace sluice::cloud {
+
+class S3Signer : public Signer {
+ public:
+  S3Signer(std::string region, std::shared_ptr<AwsCredentials> credentials)
+      : region_(std::move(region)), credentials_(std::move(credentials)) {}
+
+  // Once more with new keys when they have expired, and with the server's time when this machine's clock is
+  // wrong.
+  base::Result<HttpResponse> once(Http& http, HttpRequest request) override;
+  Error explain(const HttpResponse& response, const std::string& what) const override;
+  const std::string& region() const { return region_; }
+
+ private:
+  bool mended(const HttpResponse& response, const AwsKeys& keys);
+
+  const std::string region_;
+  const std::shared_ptr<AwsCredentials> credentials_;
+  std::atomic<std::time_t> clock_is_behind_{0};  // seconds
+};
+
+}  // namespace sluice::cloud
