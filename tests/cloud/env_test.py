@@ -134,6 +134,57 @@ class HyperdiskTest(unittest.TestCase):
                 self.assertEqual(world.fake.log(), [])
 
 
+class GroupTest(unittest.TestCase):
+    """tpu7x is a group of Compute Engine's machines."""
+    TOML = SMALL.replace("v5litepod-8", "tpu7x-16").replace('[machines]', 'runtime = "projects/x/global/images/y"\n\n[machines]').replace(
+        'machine = "e2-standard-8"\n', "").replace("e2-", "c3-")
+
+    def check(self, world):
+        plan = json.loads(world.run("plan", "--json").stdout)
+        self.assertEqual({step["act"] for step in plan["steps"]}, {"same"}, plan["steps"])
+        tpu = [piece for piece in json.loads(world.run("show", "--json").stdout)["pieces"] if piece["part"] == "tpu"]
+        self.assertEqual([(one["type"], one["state"], len(one["hosts"])) for one in tpu], [("tpu7x-16", "READY", 2)])
+        assert_all_valid(world.fake.log())
+        return tpu[0]
+
+    def test_from_nothing_and_back(self):
+        with World(toml=self.TOML) as world:
+            world.run("apply")
+            self.check(world)
+            for name, machine in world.fake.things("compute.instances").items():
+                readers = [disk for disk in machine["body"]["disks"] if disk["mode"] == "READ_ONLY"]
+                self.assertEqual(len(readers), 1, name)
+            world.run("destroy", "--yes")
+            self.assertTrue(world.fake.is_empty(), world.fake.left())
+
+    def test_its_end_moves(self):
+        with World(toml=self.TOML) as world:
+            world.run("apply")
+            first = self.check(world)["expires"]
+            world.write(self.TOML.replace('"8h"', '"4h"'))
+            steps = json.loads(world.run("plan", "--json").stdout)["steps"]
+            why, = [step["why"] for step in steps if step["act"] == "mark" and step["part"] == "tpu"]
+            self.assertIn("Google itself deletes it when it was told to at first", why)
+            world.run("apply")
+            moved = self.check(world)["expires"]
+            self.assertEqual(datetime.datetime.fromisoformat(first) - datetime.datetime.fromisoformat(moved), datetime.timedelta(hours=4))
+            # What goes by the mark goes by the new one.
+            listed = world.sluice("tpu", "list", "--json", "--project", "p")
+            self.assertEqual([one["expires"] for one in json.loads(listed.stdout)["slices"]], [moved])
+
+    def test_a_machine_that_is_lost(self):
+        with World(toml=self.TOML.replace("tpu7x-16\"", 'tpu7x-16"\ncapacity = "spot"')) as world:
+            world.run("apply")
+            self.check(world)
+            name = next(name for name in world.fake.things("compute.instances") if "-tpu-" in name)
+            world.fake.preempt(name, "vanish")
+            steps = json.loads(world.run("plan", "--json").stdout)["steps"]
+            self.assertEqual([(step["act"], step["why"]) for step in steps if step["part"] == "tpu"],
+                             [("delete", "it is PREEMPTED"), ("create", "tpu7x-16 spot")])
+            world.run("apply", "--yes")
+            self.check(world)
+
+
 class UpdateTest(unittest.TestCase):
     def test_only_the_tpu(self):
         with World() as world:

@@ -75,10 +75,13 @@ class World:
         return [PROGRAM, "env", *arguments]
 
     def run(self, *arguments, status=0):
-        result = subprocess.run(self.command(*arguments), env=self.environment(), cwd=self.path, check=False,
+        return self.sluice("env", *arguments, status=status)
+
+    def sluice(self, *arguments, status=0):
+        result = subprocess.run([PROGRAM, *arguments], env=self.environment(), cwd=self.path, check=False,
                                 capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
         if status is not None and result.returncode != status:
-            raise AssertionError(f"sluice env {arguments}: status {result.returncode}, expected {status}\n"
+            raise AssertionError(f"sluice {arguments}: status {result.returncode}, expected {status}\n"
                                  f"{result.stdout}\n{result.stderr}")
         return result
 

@@ -258,6 +258,42 @@ def dead_slices(cloud):
             cloud.says("Nothing is left over")
 
 
+def groups_that_lose_machines(cloud):
+    """A group is as dead as a node when one of its machines is gone for good; what is left of an earlier try is not used."""
+    for flags, state, shown in ((["--spot"], "vanish", "PREEMPTED"), ([], "TERMINATED", "TERMINATED")):
+        cloud.reset(config())
+        cloud.run(*GROUP, *flags)
+        cloud.preempt(min(cloud.things("compute.instances")), state)
+        assert [one["state"] for one in cloud.json("tpu", "list")["slices"]] == [shown]
+        cloud.run("tpu", "wait", "a", status=1)
+        cloud.says("it does not come back by itself")
+        cloud.run("sweep")
+        cloud.says("Nothing was deleted", shown)
+        cloud.run(*GROUP, *flags)
+        cloud.says("it is deleted and made again")
+        ready(cloud, GROUP)
+        cloud.run(*DELETE)
+        assert cloud.is_empty(), cloud.left()
+    # A template that is an hour old would give its machines an hour too much.
+    cloud.reset(config())
+    for k in range(1, 100):  # killed between template and group
+        cloud.reset(config())
+        cloud.run_killed_at(k, cloud.command(*GROUP, "--ttl", "8h"), env=cloud.variables())
+        if cloud.things("compute.instanceTemplates"):
+            break
+    cloud.advance(3600)
+    first = cloud.last_number()
+    cloud.run(*GROUP, "--ttl", "7h")
+    made = [method for method, _, _ in mutations(cloud.log(first))]
+    assert made.count("compute.instanceTemplates.insert") == 1, made
+    cloud.run("tpu", "create", "a", "--type", "tpu7x-8", *GROUP[5:], status=1)
+    cloud.says("is a tpu7x-32, not a tpu7x-8")
+    cloud.run("tpu", "create", 57 * "a", *GROUP[3:], status=2)
+    cloud.says("at most 56")
+    cloud.run("keep", "a", "--max-cost", "5", "--", "run", "--", "true", status=1)
+    cloud.says("no list price of tpu7x-32")
+
+
 def time_to_live(cloud):
     """Google itself ends what has a time to live; the queue entry that stays is swept."""
     cloud.reset(config())
@@ -387,7 +423,7 @@ def start_up(cloud):
 
 
 TESTS = [killed_at_requests, each_request_spoilt_once, group_killed_at_each_request, late_errors, hunting, waiting_until,
-         lists, dead_slices, time_to_live, costs, dry_runs, bad_input, quotas, one_host]
+         lists, dead_slices, groups_that_lose_machines, time_to_live, costs, dry_runs, bad_input, quotas, one_host]
 
 
 def run(test):

@@ -332,17 +332,18 @@ void Planner::ends() {
   std::vector<Step> marks;
   for (const Step& step : plan_.steps) {
     const bool stays = step.act == Act::kSame || step.act == Act::kGrow || step.act == Act::kDiffers;
-    // A network's description cannot be changed, nor can those of a group of machines: `sweep` knows.
+    // A network's description cannot be changed: `sweep` knows.
     if (!stays || !step.piece || step.part == Part::kNetwork) continue;
     // `tpu create --env` gave it an end of its own.
     if (step.part == Part::kTpu && step.name != tpu_name(settings_.name)) continue;
     const Piece& piece = *step.piece;
-    if (piece.slice && piece.slice->nodes.empty()) continue;
+    if (piece.slice && piece.slice->nodes.empty() && piece.slice->instances.empty()) continue;
     const double before = piece.mark->expires, after = plan_.mark.expires;
     if (label_time(before) == label_time(after)) continue;
     std::string why = after > 0 ? "ends " + google::time_of_seconds(after) : "has no end any more";
     if (before > 0) why += ", not " + google::time_of_seconds(before);
-    if (piece.part == Part::kMachine || (piece.slice && piece.slice->queue.has_value()))
+    const bool of_google = piece.slice && (piece.slice->queue.has_value() || piece.slice->compute);
+    if (piece.part == Part::kMachine || of_google)
       why += str("; but Google itself deletes it when it was told to at first, which only destroy --only ",
                  piece.part == Part::kTpu ? "tpu" : "machines", " and apply change");
     marks.push_back({Act::kMark, piece.part, piece.name, piece.zone, why, piece.hourly, 0, piece});

@@ -135,7 +135,7 @@ bool takes_hyperdisk(const std::string& machine) {
   return !machine.starts_with("n1-") && !machine.starts_with("e2-");
 }
 
-// Hyperdisk, which v6e alone takes, is not for the older machines.
+// Hyperdisk, which v6e and tpu7x want, is not for the older machines.
 base::Status check_hyperdisk(const Section& section, Settings& settings) {
   const std::string type = disk_type(settings);
   if (!type.starts_with("hyperdisk")) return {};
@@ -233,8 +233,10 @@ base::Result<Settings> read_settings(const std::string& path) {
 
 std::string disk_type(const Settings& settings) {
   if (settings.disk && !settings.disk->type.empty()) return settings.disk->type;
-  const bool v6e = settings.tpu && settings.tpu->type.starts_with("v6e");
-  return v6e ? "hyperdisk-ml" : "pd-balanced";
+  // The newer generations take no other.
+  const bool newer =
+      settings.tpu && (settings.tpu->type.starts_with("v6e") || settings.tpu->type.starts_with("tpu7x"));
+  return newer ? "hyperdisk-ml" : "pd-balanced";
 }
 
 std::string settings_template(const std::string& name, const std::string& project, const std::string& zone,

@@ -135,6 +135,12 @@ google::Done look_at_slices(Cloud& cloud, Survey& found) {
     if (slice.nodes.empty() && !slice.compute) piece.hourly = 0;
     piece.slice = slice;
     keep(found, std::move(piece));
+    // The machines of a group are its parts.
+    for (const Json& machine : slice.instances)
+      std::erase_if(found.pieces, [&](const Piece& other) {
+        return other.part == Part::kMachine && other.name == text(machine, "name") &&
+               other.zone == slice.zone;
+      });
   }
   return {};
 }
