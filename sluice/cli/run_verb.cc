@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
@@ -21,6 +20,7 @@
 #include "sluice/pod/engines.h"
 #include "sluice/pod/environment.h"
 #include "sluice/pod/program.h"
+#include "sluice/pod/runs.h"
 #include "sluice/pod/tpu_grid.h"
 
 namespace sluice::cli {

@@ -172,7 +172,7 @@ def hunting(cloud):
     assert asked.count("us-central1-a") + asked.count("us-central1-b") <= 1, asked
     cloud.reset(config(zones=zones, quotas=[{"generation": "v3", "region": "us-central1", "limit": 8, "name": "Q"}]))
     cloud.run(*NODE, status=1)
-    cloud.says("the quota Q is used up: limit 8 in region us-central1")
+    cloud.says("the quota Q is used up: limit 8 in region us-central1", "Used there now: 0, wanted 32 more")
     cloud.reset(config(faults=[{"method": "nodes.create", "kind": "status", "code": 403, "message": "no"}]))
     first = cloud.last_number()
     cloud.run(*NODE[:-1], "us-central1-b,europe-west4-a", status=1)
@@ -366,10 +366,19 @@ def bad_input(cloud):
     cloud.says("gcloud services enable tpu.googleapis.com --project=p")
     cloud.run("tpu", "list", SLUICE_GOOGLE_ENDPOINT="", status=1)
     cloud.says("gcloud auth application-default login")
+    cloud.run("tpu", "list", SLUICE_GOOGLE_ENDPOINT="", GOOGLE_APPLICATION_CREDENTIALS="/nonexistent.json", status=1)
+    cloud.says("cannot open /nonexistent.json", "gcloud auth application-default login")
+    assert "No TPU slices" not in cloud.output, cloud.output
     cloud.run("tpu", "list", SLUICE_GOOGLE_ENDPOINT="http://example.com", status=1)
     cloud.says("tokens go to Google alone")
     cloud.run("tpu", "list", SLUICE_GOOGLE_PROJECT="", GOOGLE_CLOUD_PROJECT="", CLOUDSDK_CORE_PROJECT="", status=1)
     cloud.says("no project: give --project")
+    cloud.reset(config(token="ya29.good"))
+    cloud.run("tpu", "list", SLUICE_GOOGLE_TOKEN="ya29.expired", status=1)
+    cloud.says("the credentials are not taken", "The request was made by the token of SLUICE_GOOGLE_TOKEN",
+               "gcloud auth application-default login")
+    assert "ya29" not in cloud.output, cloud.output
+    cloud.run(*NODE, SLUICE_GOOGLE_TOKEN="ya29.good")
 
 
 def quotas(cloud):

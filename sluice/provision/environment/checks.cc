@@ -29,6 +29,12 @@ std::vector<std::string> services(const Settings& settings) {
   return needed;
 }
 
+// Whether it is made of Compute Engine's machines.
+bool is_group(const TpuSettings& tpu) {
+  const auto type = estimate::find_tpu_slice(tpu.type);
+  return type && type->generation->runtime.empty();
+}
+
 std::vector<std::string> permissions(const Settings& settings) {
   std::vector<std::string> needed = {"compute.firewalls.create", "compute.firewalls.delete",
                                      "compute.networks.updatePolicy"};
@@ -40,7 +46,12 @@ std::vector<std::string> permissions(const Settings& settings) {
     add({"compute.instances.create", "compute.instances.delete", "compute.disks.create"});
   if (settings.disk)
     add({"compute.disks.delete", "compute.disks.setLabels", "compute.instances.getGuestAttributes"});
-  if (settings.tpu) add({"tpu.nodes.create", "tpu.nodes.delete"});
+  if (settings.tpu && is_group(*settings.tpu)) {
+    add({"compute.instanceGroupManagers.create", "compute.instanceGroupManagers.delete",
+         "compute.instanceTemplates.create", "compute.instanceTemplates.delete"});
+  } else if (settings.tpu) {
+    add({"tpu.nodes.create", "tpu.nodes.delete"});
+  }
   if (settings.nfs) add({"file.instances.create", "file.instances.delete"});
   if (settings.bucket) add({"storage.buckets.create", "storage.buckets.delete"});
   return needed;
@@ -175,7 +186,8 @@ google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, 
     findings.problems.push_back(str("you may not ", base::join(*missing, ", "), " in ", cloud.project,
                                     ": ask whoever owns the project for these permissions"));
   if (!findings.problems.empty()) return findings;
-  if (settings.tpu && creates(plan, Part::kTpu)) {
+  // Which zones have the machines of a group, Compute Engine says when it is asked for them.
+  if (settings.tpu && !is_group(*settings.tpu) && creates(plan, Part::kTpu)) {
     GOOGLE_OK(check_type(cloud, settings, findings));
     GOOGLE_OK(check_tpu_quota(cloud, settings, survey, plan, findings));
   }
