@@ -5,6 +5,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/data/dataset.h"
+#include "sluice/data/mixture.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/models/models.h"

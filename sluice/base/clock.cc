@@ -52,6 +52,15 @@ std::string local_time(double wall) {
   return text;
 }
 
+std::string utc_time(double wall, const char* format) {
+  const auto time = static_cast<std::time_t>(std::floor(wall));
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[64];
+  std::strftime(text, sizeof text, format, &parts);
+  return text;
+}
+
 std::string duration_text(double seconds) {
   return duration_of_microseconds(static_cast<int64_t>(std::nearbyint(seconds * 1e6)));
 }

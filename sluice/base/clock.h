@@ -14,6 +14,8 @@ double wall_seconds();
 // "14:03:59" in the local time zone, for a wall_seconds() value.
 std::string local_time(double wall);
 inline std::string local_time() { return local_time(wall_seconds()); }
+// A wall_seconds() value in UTC, as strftime(3) makes it of `format`; the fraction is left out.
+std::string utc_time(double wall, const char* format);
 
 // A duration as Python's str(timedelta) prints it: "0:01:05", "1 day, 2:03:04", "0:00:00.250000". Rounded to
 // microseconds; the fraction is left out when it is zero.

@@ -36,5 +36,10 @@ TEST(Clock, StopwatchGoesForward) {
   EXPECT_GT(wall_seconds(), 1.6e9);
 }
 
+TEST(UtcTime, DropsTheFraction) {
+  EXPECT_EQ(utc_time(0, "%Y-%m-%d %H:%M:%S"), "1970-01-01 00:00:00");
+  EXPECT_EQ(utc_time(1'764'067'499.9, "%Y-%m-%dT%H:%M:%SZ"), "2025-11-25T10:44:59Z");
+}
+
 }  // namespace
 }  // namespace sluice::base

@@ -14,6 +14,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
 extern char** environ;  // NOLINT: POSIX has no header for it
@@ -238,6 +239,23 @@ Result<Finished> run_process(const std::vector<std::string>& command, const Envi
   process.close_out();
   if (!ended) process.kill();
   return Finished{process.wait(), !ended, std::move(output)};
+}
+
+std::optional<ProcessFacts> look_at_process(int process) {
+  const auto text = read_file(str("/proc/", process, "/stat"));
+  // The command in parentheses may hold anything; the words are counted behind it.
+  const size_t behind = text ? text->rfind(')') : std::string::npos;
+  if (behind == std::string::npos) return std::nullopt;
+  const auto words = split(trim(std::string_view(*text).substr(behind + 1)), ' ');
+  if (words.size() < 20) return std::nullopt;
+  return ProcessFacts{words[0], number_of<int>(words[3]).value_or(0),
+                      number_of<int64_t>(words[19]).value_or(0)};
+}
+
+std::string host_name() {
+  char name[256] = "localhost";
+  ::gethostname(name, sizeof name - 1);
+  return name;
 }
 
 }  // namespace sluice::base

@@ -1,8 +1,10 @@
-// Programs that this process starts: their environment, pipes and deadline, and how they ended, in words.
+// Programs that this process starts: their environment, pipes and deadline, and how they ended, in words. And
+// what the machine says of any process.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,5 +90,17 @@ struct Finished {
 // kNotFound when there is no such program.
 Result<Finished> run_process(const std::vector<std::string>& command, const EnvironmentChanges& environment,
                              double deadline_seconds);
+
+// What /proc/PID/stat says of a process (proc(5)).
+struct ProcessFacts {
+  std::string state;  // "R", "S", "T" (stopped), "Z" (only its parent has not yet heard of its end) …
+  int session = 0;    // its session's leader
+  int64_t began = 0;  // clock ticks since the machine started
+};
+// Nothing when there is no such process.
+std::optional<ProcessFacts> look_at_process(int process);
+
+// This machine's own name; "localhost" where it has none.
+std::string host_name();
 
 }  // namespace sluice::base

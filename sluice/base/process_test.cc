@@ -10,6 +10,8 @@
 #include <string>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::base {
 namespace {
@@ -131,6 +133,19 @@ TEST(Process, TheDestructorEndsIt) {
   pollfd closed{out, POLLIN, 0};
   EXPECT_EQ(::poll(&closed, 1, 60'000), 1) << "it still runs";
   ::close(out);
+}
+
+TEST(LookAtProcess, SaysWhatTheSystemKnows) {
+  const auto own = look_at_process(::getpid());
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->state, "R");
+  EXPECT_EQ(own->session, ::getsid(0));
+  EXPECT_GT(own->began, 0);
+  EXPECT_FALSE(look_at_process(-1));
+}
+
+TEST(HostName, IsTheSystems) {
+  EXPECT_EQ(host_name(), trim(value_or_throw(read_file("/proc/sys/kernel/hostname"))));
 }
 
 }  // namespace

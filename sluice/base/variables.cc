@@ -71,6 +71,8 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_RESTART",
       "SLUICE_RUN_ID",
       "SLUICE_SAME_BUILD",
+      "SLUICE_STATUS_DIR",
+      "SLUICE_STATUS_PORT",
       "SLUICE_STRICT",
       "SLUICE_TORCH_INDEX",
       "SLUICE_TRANSPORT",

@@ -237,19 +237,18 @@ nlohmann::json measure(const StepFlags& flags) {
 void add_step_flags(CLI::App& app, StepFlags& flags) {
   flags.app = &app;
   app.add_option("--model", flags.model, base::str("One of ", base::join(bench_case_names(), ", ")));
-  app.add_option("--batch-size", flags.batch_size, "Samples a step, per replica")->check(CLI::PositiveNumber);
-  app.add_option("--image-size", flags.image_size, "Side of the images, in pixels")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--batch-size", flags.batch_size, "Samples a step, per replica")->check(kAboveZero);
+  app.add_option("--image-size", flags.image_size, "Side of the images, in pixels")->check(kAboveZero);
   app.add_option("--rounds", flags.rounds, "Each round times every side once; medians are reported")
-      ->check(CLI::PositiveNumber);
+      ->check(kAboveZero);
   app.add_option("--steps", flags.steps,
                  "Steps that are timed together, with one wait at their end, as a training loop does it")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--warmup", flags.warmup, "Steps before the first round")->check(CLI::PositiveNumber);
+      ->check(kAboveZero);
+  app.add_option("--warmup", flags.warmup, "Steps before the first round")->check(kAboveZero);
   app.add_option("--devices", flags.devices,
                  "Replicas, each with a batch of its own; gradients are averaged. 0: all devices of a TPU or "
                  "GPU, 1 of a CPU")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kZeroOrMore);
   app.add_option("--threads", flags.threads, "LibTorch's threads; 0: its default");
   app.add_flag("--eager,!--no-eager", flags.eager,
                "LibTorch eager on the CPU beside it, in each memory format");

@@ -107,15 +107,15 @@ void add_common_flags(CLI::App& app, Flags& flags, const char* slices) {
       ->delimiter(',')
       ->required();
   app.add_option("--model", flags.recipe.model, "A model of `sluice bench step` or `sluice train`");
-  app.add_option("--batch-size", flags.options.batch, "Samples on each device")->check(CLI::PositiveNumber);
+  app.add_option("--batch-size", flags.options.batch, "Samples on each device")->check(kAboveZero);
   app.add_option("--image-size", flags.recipe.image_size,
                  "Side of the images in pixels; 0: 224 for ResNets, 32 for models of small images");
   add_flags(app,
             {{"Options", "--precision", choice("--precision", flags.precision), "", "Of the forward pass"}});
   app.add_option("--batch-multiple", flags.options.multiple, "The largest batch is a multiple of this")
-      ->check(CLI::PositiveNumber);
+      ->check(kAboveZero);
   app.add_option("--deadline", flags.options.deadline_seconds, "Seconds after which one compile is given up")
-      ->check(CLI::PositiveNumber);
+      ->check(kAboveZero);
   app.add_option("--largest", flags.options.largest, "How many tensors to list when a program does not fit");
   app.add_flag("--json", flags.json, "As one JSON object");
 }
@@ -195,7 +195,7 @@ Verb estimate_verb(std::vector<std::string> command) {
             app.add_flag("--max-batch,!--no-max-batch", flags->options.max_batch,
                          "Find the largest batch that fits");
             app.add_option("--samples", flags->samples, "Samples of an epoch (ImageNet's)")
-                ->check(CLI::PositiveNumber);
+                ->check(kAboveZero);
             app.add_option("--prices", flags->prices,
                            "A TOML file of prices instead of the list: docs/compile.md")
                 ->check(CLI::ExistingFile);

@@ -48,7 +48,10 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
     if (const auto* list = value.as_array()) {
       std::vector<std::string> items;
       for (const auto& item : *list) items.push_back(text_of(item, key, path));
-      option->add_result(base::join(items, key == "train" || key == "test" ? "::" : ","));
+      if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
+        option->add_result(items);
+      else
+        option->add_result(base::join(items, key == "train" || key == "test" ? "::" : ","));
     } else {
       option->add_result(text_of(value, key, path));
     }
@@ -62,7 +65,8 @@ constexpr std::pair<const char*, const char*> kVariables[] = {{"--plugin", "SLUI
                                                               {"--devices", "SLUICE_DEVICES"},
                                                               {"--strict", "SLUICE_STRICT"},
                                                               {"--detect-anomaly", "SLUICE_DETECT_ANOMALY"},
-                                                              {"--cpu-kernels", "SLUICE_CPU_KERNELS"}};
+                                                              {"--cpu-kernels", "SLUICE_CPU_KERNELS"},
+                                                              {"--status-port", "SLUICE_STATUS_PORT"}};
 
 bool is_switch(std::string_view flag) {
   return flag == "--strict" || flag == "--detect-anomaly" || flag == "--cpu-kernels";

@@ -109,7 +109,7 @@ Verb devices_verb() {
               [flags](CLI::App& app) {
                 app.add_option("--plugin", flags->plugin, kPluginHelp);
                 app.add_option("--devices", flags->devices, "Number of virtual devices of the cpu plugin")
-                    ->check(CLI::PositiveNumber);
+                    ->check(kAboveZero);
                 app.add_flag("--json", flags->json, "As one JSON object");
               },
           .run = [flags] { return show_devices(*flags); }};

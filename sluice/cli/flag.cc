@@ -39,6 +39,11 @@ struct Adder {
   CLI::Option* operator()(const OptionalText& optional) const {
     return verb.add_option(flag.name, *optional.value, text)->expected(0, 1)->default_str("");
   }
+  CLI::Option* operator()(const RepeatedText& repeated) const {
+    return verb.add_option(flag.name, *repeated.values, text)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
 };
 
 }  // namespace

@@ -26,10 +26,14 @@ struct OnOffValue {
 struct OptionalText {
   std::string* value;
 };
+// A text each time that the flag is given.
+struct RepeatedText {
+  std::vector<std::string>* values;
+};
 
 // Where a flag's value goes; what is there before is the default. A bool is a flag without a value.
 using FlagValue = std::variant<std::string*, int*, std::int64_t*, std::uint64_t*, double*, bool*, ChoiceValue,
-                               OnOffValue, OptionalText>;
+                               OnOffValue, OptionalText, RepeatedText>;
 
 struct Flag {
   const char* group;  // the heading in --help

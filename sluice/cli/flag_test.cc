@@ -22,6 +22,7 @@ struct Values {
   std::uint64_t seed = 42;
   double lr = 0.1;
   bool flip = false, kernels = true;
+  std::vector<std::string> mix;
 };
 
 std::vector<Flag> rows(Values& v) {
@@ -41,7 +42,8 @@ std::vector<Flag> rows(Values& v) {
                        }},
            "", "How large"},
           {"Recipe", "--kernels", OnOffValue{&v.kernels}, "", "Libraries"},
-          {"Recipe", "--resume", OptionalText{&v.resume}, "", "Go on"}};
+          {"Recipe", "--resume", OptionalText{&v.resume}, "", "Go on"},
+          {"Data", "--mix", RepeatedText{&v.mix}, "", "Sets"}};
 }
 
 class Flags : public testing::Test {
@@ -97,6 +99,18 @@ TEST_F(Flags, FillTheirValues) {
   EXPECT_EQ(values_.size, "large");
   EXPECT_FALSE(values_.kernels);
   EXPECT_EQ(values_.resume, "there");
+}
+
+TEST_F(Flags, MayBeGivenSeveralTimes) {
+  EXPECT_EQ(parse({"--mix", "a=1", "--flip", "--mix", "b,c=2"}), 0) << err_;
+  EXPECT_EQ(values_.mix, (std::vector<std::string>{"a=1", "b,c=2"}));
+  EXPECT_EQ(parse({"--mix", "a=1", "b=2"}), 2);
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("flags.toml");
+  base::value_or_throw(base::write_file_atomically(path, "mix = [\"a=1\", \"b=2\"]\n"));
+  values_.mix.clear();
+  EXPECT_EQ(parse({"--config", path}), 0) << err_;
+  EXPECT_EQ(values_.mix, (std::vector<std::string>{"a=1", "b=2"}));
 }
 
 TEST_F(Flags, LeaveTheDefaultsAndShowThem) {

@@ -89,7 +89,7 @@ void where_flags(CLI::App& app, RunFlags& flags) {
       ->take_all()
       ->group("Where");
   app.add_option("--ssh-parallel", job.ssh.parallel, "Connections being made at once, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->group("Where");
 }
 
@@ -131,23 +131,23 @@ void end_flags(CLI::App& app, RunFlags& flags) {
          "--max-restarts", job.max_restarts,
          "Start all workers again so often when one fails; the command resumes by itself (sluice train "
          "--resume)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kZeroOrMore)
       ->group("End");
   app.add_option(
          "--heartbeat-timeout", job.heartbeat_timeout,
          "A worker hangs when its heartbeat file is so old, counted from its first heartbeat [s], 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kZeroOrMore)
       ->group("End");
   app.add_option("--join-timeout", job.join_timeout,
                  "All workers must have met after so long; else the missing ones are named [s]")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->default_str("300, as Sluice's programs have it")
       ->group("End");
   app.add_option("--lease", job.lease, "End the workers when this client is gone for so long [s]")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->group("End");
   app.add_option("--grace", job.grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->group("End");
   add_raw(app, job.raw)->group("End");
   app.add_flag("--detach", job.detached, "Return when all workers run; they go on without this terminal")

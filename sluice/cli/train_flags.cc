@@ -39,6 +39,10 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Recipe", "--target-accuracy", &o.target_accuracy, "%", "Exit with status 21 below this, 0: no target"},
 
       {"Data", "--train", &o.train, "", "Training shards: paths, {0000..0639} and {a,b} braces, globs, :: lists, @file"},
+      {"Data", "--mix", RepeatedText{&flags.mix}, "", "Instead of --train, once for each set of a mixture: SHARDS=NUMBER, such as 'photos-*.tar=0.7'"},
+      {"Data", "--mix-by", choice("--mix-by", o.mix_by), "", "What the numbers of --mix are: shares of the samples, how often each sample comes in an epoch, or samples in an epoch"},
+      {"Data", "--mix-from", RepeatedText{&flags.mix_from}, "", "Other shares from a step on: STEP=SHARE,SHARE…, such as 10000=0.5,0.5; once for each change"},
+      {"Data", "--epoch-samples", &o.epoch_samples, "samples", "In an epoch of a mixture by shares, 0: as many as the sets have together"},
       {"Data", "--test", &o.test, "", "Test shards; without them nothing is evaluated"},
       {"Data", "--classes", &o.classes, "", "Number of classes"},
       {"Data", "--images", &o.images, "", "Extensions of the image in a sample"},
@@ -54,6 +58,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--max-bad", &o.max_bad, "", "Bad samples left out of an epoch at most: 0.1% or a number"},
       {"Data", "--allow-unknown-loss", &o.allow_unknown_loss, "", "Take a damaged shard that has no index up to the damage: --max-bad cannot count what it loses"},
       {"Data", "--max-sample", &o.max_sample, "MiB", "Memory that one sample's members and decoding may claim", {1, kMaxSize}},
+      {"Data", "--max-buffered", &o.max_buffered, "GiB", "Memory that undecoded samples in shuffle buffers and batches, and unpackers may hold", {1, kMaxSize}},
       {"Data", "--max-pixels", &o.max_pixels, "millions", "Pixels of an image at most", {1, kMaxSize}},
       {"Data", "--resize", &o.resize, "pixels", "Shorter side after resizing, 0: as it is"},
       {"Data", "--crop", &o.crop, "pixels", "Random crop in training, centre crop in the test, 0: none"},
@@ -89,7 +94,9 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Output", "--log-workers", choice("--log-workers", o.log_workers), "", "Whose lines: leader prints the mean over all replicas, all: each process that of its own"},
       {"Output", "--save-steps", &o.save_steps, "steps", "How often a checkpoint, counted within the epoch, and after each epoch; 0: only then"},
       {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder or gs://…; without a value: from LOGDIR/last, if there"},
+      {"Output", "--profile", &o.profile, "steps", "Profile these steps of this start: 10:13 for 10, 11 and 12; into the log folder"},
       {"Output", "--report", &o.report, "", "Print what the device did at the end"},
+      {"Output", "--status-port", &o.status_port, "", "Answer /status (JSON) and /metrics (Prometheus) on this port of the leader: 9100 of the loopback interface, 0.0.0.0:9100 of all; empty: none"},
       {"Output", "--json", &o.json, "", "JSON lines on standard output, everything else on standard error"},
       {"Output", "--config", &flags.config, "", "TOML file with any of these flags; the command line wins"},
   };

@@ -32,6 +32,32 @@ std::vector<T> numbers(const std::string& flag, std::string text) {
   return result;
 }
 
+// The texts before and after an equals sign.
+std::pair<std::string, std::string> divided(const std::string& text, std::size_t equals, const char* flag,
+                                            const char* expected) {
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw Usage(base::str(flag, " ", text, ": expected ", expected));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+// --mix SHARDS=NUMBER and --mix-from STEP=SHARE,SHARE
+void choose_mixture(const TrainFlags& flags, TrainOptions& options) {
+  for (const std::string& text : flags.mix) {
+    const char* expected = "SHARDS=NUMBER, such as 'photos-*.tar=0.7'";
+    const auto [shards, number] = divided(text, text.rfind('='), "--mix", expected);
+    const auto amount = numbers<double>("--mix", number);
+    if (amount.size() != 1) throw Usage(base::str("--mix ", text, ": expected ", expected));
+    options.mix.push_back({shards, amount.front()});
+  }
+  for (const std::string& text : flags.mix_from) {
+    const char* expected = "STEP=SHARE,SHARE…, such as 10000=0.5,0.5";
+    const auto [step, shares] = divided(text, text.find('='), "--mix-from", expected);
+    const auto number = numbers<std::int64_t>("--mix-from", step);
+    if (number.size() != 1) throw Usage(base::str("--mix-from ", text, ": expected ", expected));
+    options.mix_from.push_back({number.front(), numbers<double>("--mix-from", shares)});
+  }
+}
+
 // --devices and --device-ids: a number of devices, or which.
 void choose_devices(const TrainFlags& flags, TrainOptions& options) {
   try {
@@ -55,6 +81,7 @@ void finish(CLI::App& app, TrainFlags& flags) {
   options.mean = numbers<float>("--mean", flags.mean);
   options.deviation = numbers<float>("--std", flags.deviation);
   choose_devices(flags, options);
+  choose_mixture(flags, options);
   if (app.count("--cpu-kernels") > 0) options.cpu_kernels = flags.cpu_kernels;
   if (app.count("--strict") > 0) options.strict = flags.strict;
   if (app.count("--detect-anomaly") > 0) options.detect_anomaly = flags.detect_anomaly;

@@ -9,6 +9,26 @@
 
 namespace sluice::cli {
 
+namespace {
+
+// `fits` on what the text is as a number.
+CLI::Validator number_check(const char* name, const char* expected, bool (*fits)(double)) {
+  return CLI::Validator(
+      [=](const std::string& text) {
+        double number = 0;
+        if (CLI::detail::lexical_cast(text, number) && fits(number)) return std::string();
+        return base::str("found ", text, ", expected ", expected);
+      },
+      name);
+}
+
+}  // namespace
+
+const CLI::Validator kZeroOrMore =
+    number_check("NONNEGATIVE", "a number of 0 or more", [](double number) { return number >= 0; });
+const CLI::Validator kAboveZero =
+    number_check("POSITIVE", "a number above 0", [](double number) { return number > 0; });
+
 void add_verbs(CLI::App& program, const std::vector<Verb>& verbs, Action& action) {
   for (const Verb& verb : verbs) {
     CLI::App* app = program.add_subcommand(verb.name, verb.help);
@@ -80,6 +100,11 @@ int parse(CLI::App& program, const Action& action, int argc, char** argv) {
     });
     const auto first = flag == extras.end() ? extras.begin() : flag;
     return fail(2, extras.empty() ? std::string(error.what()) : unknown(chosen_verb(program), *first));
+  } catch (const CLI::RequiredError& error) {
+    // "A subcommand is required", where there is a word that is none.
+    const auto extras = program.remaining(/*recurse=*/true);
+    const bool verb = !extras.empty() && !shown_verbs(chosen_verb(program)).empty();
+    return fail(2, verb ? unknown(chosen_verb(program), extras.front()) : std::string(error.what()));
   } catch (const CLI::ParseError& error) {
     return fail(2, error.what());
   }

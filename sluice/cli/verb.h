@@ -47,6 +47,9 @@ std::vector<const CLI::App*> shown_verbs(const CLI::App& app);
 // "--epochs" for "--epoch": the long flag of `app` nearest to an unknown one, or "".
 std::string nearest_flag(const CLI::App& app, const std::string& flag);
 
+// Of a number: CLI11's own checks name the largest double, in 309 digits.
+extern const CLI::Validator kZeroOrMore, kAboveZero;
+
 // What --plugin means wherever it is.
 inline constexpr const char* kPluginHelp =
     "auto (a TPU if the machine has one, else a GPU, else the CPU), cpu, tpu, cuda or a path; empty: "

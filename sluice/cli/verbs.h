@@ -25,6 +25,8 @@ Verb tpu_verb();
 Verb cost_verb();
 Verb sweep_verb();
 Verb data_verb();
+Verb top_verb();
+Verb doctor_verb();
 Verb completion_verb();
 // Writes docs/flags.md; not for people.
 Verb flags_page_verb();

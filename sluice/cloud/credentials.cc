@@ -14,6 +14,7 @@ namespace sluice::cloud {
 namespace {
 
 constexpr double kFreshSeconds = 225;  // as Google's own clients; the metadata server renews at about 240
+constexpr double kRenewAgain = 10;     // seconds
 constexpr char kTokenUri[] = "https://oauth2.googleapis.com/token";
 
 constexpr char kLogin[] = "gcloud auth application-default login";
@@ -71,7 +72,7 @@ base::Result<std::shared_ptr<Credentials>> of_service_account(std::shared_ptr<Ht
 std::shared_ptr<Credentials> of_metadata_server(std::shared_ptr<Http> http) {
   const std::string who = "the machine's service account";
   const auto fetch = [=]() -> base::Result<Token> {
-    auto answer = metadata(*http, "instance/service-accounts/default/token");
+    auto answer = metadata_once(*http, "instance/service-accounts/default/token");
     if (!answer)
       return base::fail_at(answer, "no token for ", who,
                            " (was the machine made without one? give it a service account, or set "
@@ -116,6 +117,7 @@ base::Result<std::string> Credentials::header() {
   }
   if (!header_.empty() && now < expires_) {
     base::warn("the token could not be renewed yet: ", token.error().what());
+    renew_ = now + kRenewAgain;
     return header_;
   }
   return tl::unexpected<Error>(token.error());

@@ -32,7 +32,9 @@ class Credentials {
       : who_(std::move(who)), facts_(std::move(facts)), fetch_(std::move(fetch)), clock_(std::move(clock)) {}
 
   // The "Authorization: …" line for a request; empty when anonymous. A token is replaced 225 s before it
-  // expires (at half of its time, if that is later); should that fail while it is good, it is used.
+  // expires (at half of its time, if that is later); should that fail while it is good, it is used, and asked
+  // for again after 10 s. kUnavailable for what may pass: it was tried once, and is tried again with the
+  // request.
   base::Result<std::string> header();
   // The server refused this line (status 401): the next header() fetches again.
   void reject(const std::string& header);
@@ -41,7 +43,7 @@ class Credentials {
   // For errors. Of anonymous ones: where credentials were looked for.
   const std::string& who() const { return who_; }
   // For the header x-goog-user-project, which services ask of users' own credentials; "": none. Cloud Storage
-  // is never sent it: there it would take over a bucket's costs.
+  // is never sent this one: there it would take over a bucket's costs. See Access::payer.
   const std::string& quota_project() const { return facts_.quota_project; }
   // An error unless a token may be sent there: by https to the universe's hosts, or to this machine.
   // Anonymous ones may go anywhere.

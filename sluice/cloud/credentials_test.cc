@@ -213,6 +213,54 @@ TEST(Credentials, NobodyElsewhere) {
   EXPECT_EQ(found->header().value_or("?"), "");
 }
 
+// One deadline, and one count, for the request and the token that it needs.
+TEST(Credentials, ATokenServerThatIsDownIsWaitedForAsLongAsOneRequest) {
+  const test::Quiet quiet;
+  std::atomic<int> asked{0}, sent{0};
+  std::atomic<bool> down{true};
+  Server server([&](const Request& request) {
+    if (request.path != "/token") return ++sent, Reply{200, {}, "in"};
+    ++asked;
+    return down ? Reply{503, {}, ""} : token("abc");
+  });
+  test::FakeTime time;
+  HttpOptions options = test::options_with(time);
+  options.retry = {1, 4, 12};
+  const auto http = std::make_shared<Http>(options);
+  const Access access{http, must(credentials_of_json(http, "adc.json", user_json(server)))};
+  HttpRequest request;
+  request.url = server.address() + "/x";
+  const auto response = access.send(request, "x");
+  ASSERT_FALSE(response);
+  const std::string message = response.error().what();
+  double waited = 0;
+  for (const double sleep : time.sleeps()) waited += sleep;
+  EXPECT_LE(waited, 12);
+  EXPECT_EQ(message.find("given up"), message.rfind("given up")) << message;
+  EXPECT_NE(message.find("given up after " + std::to_string(asked) + " tries"), std::string::npos) << message;
+  EXPECT_NE(message.find("a token for the user's credentials in adc.json"), std::string::npos) << message;
+  EXPECT_EQ(sent, 0);
+  down = false;
+  EXPECT_TRUE(access.send(request, "x"));
+}
+
+// A token that is good still is used, and asked for now and then.
+TEST(Credentials, AreNotAskedForWithEachRequestWhileTheServerIsDown) {
+  const test::Quiet quiet;
+  std::atomic<int> asked{0};
+  Server server([&](const Request&) { return asked++ == 0 ? token("abc") : Reply{503, {}, ""}; });
+  test::FakeTime time;
+  const auto user = must(
+      credentials_of_json(std::make_shared<Http>(test::options_with(time)), "adc.json", user_json(server)));
+  EXPECT_TRUE(user->header());
+  time.advance(3600 - 200);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(user->header().value_or(""), "Authorization: Bearer abc");
+  EXPECT_EQ(asked, 2);
+  time.advance(11);
+  EXPECT_TRUE(user->header());
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(Credentials, ARefusedTokenIsFetchedAgainOnce) {
   std::atomic<int> tokens{0};
   std::string good = "t2";

@@ -89,7 +89,7 @@ base::Result<std::string> text_at(Http& http, const SubjectSource& source, const
   request.url = source.url;
   request.headers = source.headers;
   request.direct = !base::starts_with(source.url, "https://");
-  SLUICE_TRY(HttpResponse response, http.send(request, "the token of " + who));
+  SLUICE_TRY(HttpResponse response, http.try_once(request, "the token of " + who));
   if (response.status != 200)
     return token_refused(response, who, "It was asked at credential_source.url: is that service running?");
   return std::move(response.body);

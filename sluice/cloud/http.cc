@@ -115,7 +115,10 @@ void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange) {
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  const auto version = request.http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1;
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(version));
+  // libcurl 7.88 cannot use such a connection again: "Error in the HTTP2 framing layer".
+  curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, request.http2 ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 10L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -238,6 +241,13 @@ base::Result<HttpResponse> Http::once(const HttpRequest& request) {
   return std::move(exchange.response);
 }
 
+base::Result<HttpResponse> Http::try_once(const HttpRequest& request, const std::string& what) {
+  auto response = once(request);
+  if (!response) return base::fail_at(response, what);
+  if (is_transient(response->status)) return tl::unexpected<Error>(status_error(*response, what));
+  return response;
+}
+
 base::Result<HttpResponse> Http::send(const HttpRequest& request, const std::string& what) {
   Backoff again = backoff(request.cancelled);
   while (true) {
@@ -257,6 +267,12 @@ std::optional<std::string> HttpResponse::header(std::string_view name) const {
 }
 
 bool is_transient(int status) { return status == 408 || status == 429 || (status >= 500 && status < 600); }
+
+std::optional<double> date_of(const HttpResponse& response) {
+  const auto text = response.header("date");
+  const std::time_t date = text ? curl_getdate(text->c_str(), nullptr) : -1;
+  return date < 0 ? std::nullopt : std::optional(static_cast<double>(date));
+}
 
 std::optional<double> retry_after(const HttpResponse& response) {
   const auto text = response.header("retry-after");

@@ -1,4 +1,4 @@
-// HTTP/1.1 over libcurl: connections are kept and used again.
+// HTTP over libcurl, 1.1 unless a request says otherwise: connections are kept and used again.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace sluice::cloud {
 
 struct HttpResponse {
   int status = 0;
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case; trailers too
   std::string body;  // what on_body did not take; of an error, the first 64 KiB
 
   // The last header of this name (given in lower case).
@@ -35,6 +35,7 @@ struct HttpRequest {
   std::function<bool(const HttpResponse& head, const char* bytes, std::size_t size)> on_body = nullptr;
   bool follow_redirects = false;                 // the Authorization header is never sent on to another host
   bool direct = false;                           // never through a proxy
+  bool http2 = false;                            // without asking first, as gRPC services without TLS want it
   double total_timeout = 0;                      // seconds for the whole request; 0: as long as bytes come
   double stall_timeout = 0;                      // seconds; 0: that of the options
   double slowest = 1000;                         // bytes a second; what is slower for so long is a stall
@@ -60,6 +61,9 @@ class Http {
   // kCancelled, kAborted by on_body, kFailedPrecondition for a certificate that does not fit,
   // kInvalidArgument for a URL that is none. No error or log line contains a header.
   base::Result<HttpResponse> once(const HttpRequest& request);
+  // One try whose passing failures are errors: kUnavailable for 408, 429 and 5xx too. `what` begins the
+  // messages.
+  base::Result<HttpResponse> try_once(const HttpRequest& request, const std::string& what);
   // With tries again on kUnavailable, 408, 429 and 5xx. `what` begins the messages. Not for on_body.
   base::Result<HttpResponse> send(const HttpRequest& request, const std::string& what);
 
@@ -76,6 +80,8 @@ class Http {
 
 // True for 408, 429 and 5xx.
 bool is_transient(int status);
+// When the server sent its answer, in seconds since 1970, as its Date says.
+std::optional<double> date_of(const HttpResponse& response);
 // Seconds of Retry-After, given as a number or as a date.
 std::optional<double> retry_after(const HttpResponse& response);
 // An error for a status: the code that fits and what the server said, shortened.

@@ -48,7 +48,7 @@ struct Impersonation {
     request.body = body;
     SLUICE_TRY(const std::string host, host_of_url(url));
     request.direct = is_loopback(host);
-    return http->send(request, "a token for " + who);
+    return http->try_once(request, "a token for " + who);
   }
 
   base::Result<Token> fetch() const {

@@ -8,11 +8,18 @@ namespace {
 
 HttpRequest request_for(const std::string& path) {
   HttpRequest request;
-  request.url = "http://" + base::environment("GCE_METADATA_HOST").value_or("169.254.169.254") +
-                "/computeMetadata/v1/" + path;
+  request.url = metadata_address(path);
   request.headers = {"Metadata-Flavor: Google"};
   request.direct = true;
   return request;
+}
+
+std::string what_of(const std::string& path) { return "the metadata server (" + path + ")"; }
+
+base::Result<std::string> value_of(base::Result<HttpResponse> response, const std::string& what) {
+  if (!response) return tl::unexpected<Error>(response.error());
+  if (response->status != 200) return tl::unexpected<Error>(status_error(*response, what));
+  return std::move(response->body);
 }
 
 bool firmware_says_google() {
@@ -29,6 +36,11 @@ bool answers(Http& http) {
 
 }  // namespace
 
+std::string metadata_address(const std::string& path) {
+  return "http://" + base::environment("GCE_METADATA_HOST").value_or("169.254.169.254") +
+         "/computeMetadata/v1/" + path;
+}
+
 bool on_google_cloud(Http& http) {
   if (base::environment("GCE_METADATA_HOST")) return true;
   if (base::environment_flag("NO_GCE_CHECK", false)) return false;
@@ -37,10 +49,13 @@ bool on_google_cloud(Http& http) {
 }
 
 base::Result<std::string> metadata(Http& http, const std::string& path) {
-  const std::string what = "the metadata server (" + path + ")";
-  SLUICE_TRY(const HttpResponse response, http.send(request_for(path), what));
-  if (response.status != 200) return tl::unexpected<Error>(status_error(response, what));
-  return response.body;
+  const std::string what = what_of(path);
+  return value_of(http.send(request_for(path), what), what);
+}
+
+base::Result<std::string> metadata_once(Http& http, const std::string& path) {
+  const std::string what = what_of(path);
+  return value_of(http.try_once(request_for(path), what), what);
 }
 
 std::optional<std::string> own_region(Http& http) {

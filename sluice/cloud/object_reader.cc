@@ -304,6 +304,7 @@ class RangeReader : public ObjectReader {
   void go_on_with_second(Slot& slot) {
     slot.stop = true;
     slot.wanted = slot.size - slot.second->size;
+    slot.second->hedged = false;  // it may become slow itself
     slots_.insert(slots_.begin() + 1, std::move(slot.second));
   }
 

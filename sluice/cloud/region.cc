@@ -25,6 +25,22 @@ std::string continent(const std::string& location) {
   return name.substr(0, name.find('-'));
 }
 
+// What the server says of a bucket: a JSON object. One try, as nothing depends on it.
+base::Result<nlohmann::json> describe_bucket(const std::string& bucket, const std::string& what,
+                                             const Access& access, const std::string& endpoint) {
+  HttpRequest request;
+  request.url = endpoint + "/storage/v1/b/" + percent_encode(bucket) + what;
+  request.total_timeout = 5;
+  request.direct = access.direct;
+  SLUICE_TRY(const HttpResponse response, access.once(std::move(request)));
+  if (response.status != 200) return tl::unexpected<Error>(explain(response, "gs://" + bucket, access));
+  auto json = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return base::fail(Code::kUnknown, "gs://", bucket,
+                      ": expected a JSON object, the server sent something else");
+  return json;
+}
+
 }  // namespace
 
 bool is_near(const std::string& region, const std::string& location) {
@@ -38,6 +54,25 @@ bool is_near(const std::string& region, const std::string& location) {
   return several && continent(region) == continent(location);
 }
 
+base::Result<std::string> Storage::location(const std::string& bucket) const {
+  SLUICE_TRY(const auto json, describe_bucket(bucket, "?fields=location", access_, endpoint_));
+  if (!json.contains("location") || !json["location"].is_string())
+    return base::fail(Code::kUnknown, "gs://", bucket, ": the server did not say where it is");
+  return json["location"].get<std::string>();
+}
+
+base::Result<std::vector<std::string>> Storage::granted(const std::string& bucket,
+                                                        const std::vector<std::string>& permissions) const {
+  SLUICE_TRY(
+      const auto json,
+      describe_bucket(bucket, "/iam/testPermissions?permissions=" + base::join(permissions, "&permissions="),
+                      access_, endpoint_));
+  std::vector<std::string> granted;
+  for (const auto& permission : json.value("permissions", nlohmann::json::array()))
+    if (permission.is_string()) granted.push_back(permission.get<std::string>());
+  return granted;
+}
+
 void Storage::warn_of_region(const std::string& bucket) const {
   {
     const std::lock_guard lock(mutex_);
@@ -45,18 +80,10 @@ void Storage::warn_of_region(const std::string& bucket) const {
   }
   const auto region = own_region(*access_.http);
   if (!region) return;
-  HttpRequest request;
-  request.url = endpoint_ + "/storage/v1/b/" + percent_encode(bucket) + "?fields=location";
-  request.total_timeout = 5;
-  request.direct = access_.direct;
-  const auto response = access_.once(std::move(request));
-  if (!response || response->status != 200) return;  // the right to ask is often not given
-  const auto json = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("location") || !json["location"].is_string()) return;
-  const std::string location = json["location"];
-  if (is_near(*region, location)) return;
-  const bool same = continent(*region) == continent(location);
-  base::warn("gs://", bucket, " is in ", location, ", this machine in ", *region,
+  const auto place = location(bucket);
+  if (!place || is_near(*region, *place)) return;
+  const bool same = continent(*region) == continent(*place);
+  base::warn("gs://", bucket, " is in ", *place, ", this machine in ", *region,
              ": every TB that is read costs about ",
              same ? "20 $ (within a continent)" : "50 to 140 $ (between continents)",
              ", by the list prices of 2025, and reading is slower; a bucket in ", *region,

@@ -22,14 +22,6 @@ std::string text_of(const nlohmann::json& json, const char* name) {
   return json[name].is_string() ? json[name].get<std::string>() : json[name].dump();
 }
 
-std::optional<std::uint32_t> crc_of_base64(const std::string& text) {
-  unsigned char bytes[9];
-  if (text.size() != 8 || EVP_DecodeBlock(bytes, reinterpret_cast<const unsigned char*>(text.data()), 8) != 6)
-    return std::nullopt;
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
-         bytes[3];
-}
-
 base::Result<ObjectFacts> facts_of(const nlohmann::json& json, const std::string& what) {
   ObjectFacts facts;
   const std::string size = json.is_object() ? text_of(json, "size") : "";
@@ -38,7 +30,7 @@ base::Result<ObjectFacts> facts_of(const nlohmann::json& json, const std::string
   facts.size = *bytes;
   facts.name = text_of(json, "name");
   facts.generation = text_of(json, "generation");
-  facts.crc32c = crc_of_base64(text_of(json, "crc32c"));
+  facts.crc32c = crc32c_of_base64(text_of(json, "crc32c"));
   return facts;
 }
 
@@ -49,20 +41,19 @@ base::Result<nlohmann::json> parse_json(const std::string& body, const std::stri
   return json;
 }
 
-base::Result<std::unique_ptr<Storage>> storage_of_environment() {
-  HttpOptions options;
-  SLUICE_TRY(options.retry, retry_policy_of_environment());
-  auto http = std::make_shared<Http>(options);
+}  // namespace
+
+base::Result<std::unique_ptr<Storage>> Storage::of_environment(std::shared_ptr<Http> http) {
+  std::string payer = base::environment("GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
   if (auto emulator = base::environment("STORAGE_EMULATOR_HOST")) {
     while (base::ends_with(*emulator, "/")) emulator->pop_back();
     if (emulator->find("://") == std::string::npos) *emulator = "http://" + *emulator;
-    return std::make_unique<Storage>(*emulator, Access{http, anonymous_credentials(), true});
+    return std::make_unique<Storage>(*emulator,
+                                     Access{http, anonymous_credentials(), true, std::move(payer)});
   }
   SLUICE_TRY(auto credentials, find_credentials(http));
-  return std::make_unique<Storage>(kGoogle, Access{http, std::move(credentials), false});
+  return std::make_unique<Storage>(kGoogle, Access{http, std::move(credentials), false, std::move(payer)});
 }
-
-}  // namespace
 
 bool is_gs(std::string_view url) { return base::starts_with(url, "gs://"); }
 
@@ -78,6 +69,7 @@ base::Result<GsName> parse_gs(const std::string& url) {
 }
 
 base::Result<HttpResponse> Access::once(HttpRequest request) const {
+  if (!payer.empty()) request.headers.push_back("x-goog-user-project: " + payer);
   if (credentials == nullptr || credentials->anonymous()) return http->once(request);
   SLUICE_OK(credentials->may_go_to(request.url));
   for (int round = 0;; ++round) {
@@ -105,6 +97,12 @@ base::Result<HttpResponse> Access::send(HttpRequest request, const std::string& 
 
 Error explain(const HttpResponse& response, const std::string& what, const Access& access) {
   const Error error = status_error(response, what);
+  if (access.payer.empty() && error.code() == Code::kInvalidArgument &&
+      std::string_view(error.what()).find("requester pays") != std::string_view::npos)
+    return Error(error.code(),
+                 base::str(error.what(),
+                           ". Whoever reads this bucket pays for it: name the project that does "
+                           "in GOOGLE_CLOUD_QUOTA_PROJECT"));
   if (access.credentials == nullptr ||
       (error.code() != Code::kPermissionDenied && error.code() != Code::kNotFound))
     return error;
@@ -133,12 +131,22 @@ std::string base64_of_crc32c(std::uint32_t crc) {
   return reinterpret_cast<const char*>(text);
 }
 
+std::optional<std::uint32_t> crc32c_of_base64(const std::string& text) {
+  unsigned char bytes[9];
+  if (text.size() != 8 || EVP_DecodeBlock(bytes, reinterpret_cast<const unsigned char*>(text.data()), 8) != 6)
+    return std::nullopt;
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
+}
+
 base::Result<Storage*> Storage::shared() {
   static std::mutex mutex;
   static Storage* storage = nullptr;  // kept until the process ends: threads may still read
   const std::lock_guard lock(mutex);
   if (storage == nullptr) {
-    SLUICE_TRY(auto made, storage_of_environment());
+    HttpOptions options;
+    SLUICE_TRY(options.retry, retry_policy_of_environment());
+    SLUICE_TRY(auto made, of_environment(std::make_shared<Http>(options)));
     storage = made.release();
   }
   return storage;
@@ -222,7 +230,7 @@ base::Result<std::string> Storage::read_text(const GsName& name) const {
   const auto hash = response.header("x-goog-hash").value_or("");
   const std::size_t at = hash.find("crc32c=");
   if (at != std::string::npos) {
-    const auto expected = crc_of_base64(hash.substr(at + 7, 8));
+    const auto expected = crc32c_of_base64(hash.substr(at + 7, 8));
     if (expected && *expected != base::crc32c(response.body.data(), response.body.size()))
       return base::fail(Code::kDataLoss, name.url(), ": its bytes do not fit its crc32c");
   }

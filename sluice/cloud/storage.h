@@ -38,6 +38,8 @@ struct Access {
   std::shared_ptr<Http> http;
   std::shared_ptr<Credentials> credentials;  // null: none at all
   bool direct = false;                       // never through a proxy
+  // The project that pays for requests to buckets whose requester pays (x-goog-user-project); "": none.
+  std::string payer = {};
 
   // Http::once and Http::send with the token. On 401 the token is fetched again, and the request sent again,
   // once.
@@ -60,9 +62,12 @@ class Storage {
   // `endpoint`: "https://storage.googleapis.com", or an emulator's, without a slash at the end.
   Storage(std::string endpoint, Access access) : endpoint_(std::move(endpoint)), access_(std::move(access)) {}
 
-  // The one of this process: Google's, or that of STORAGE_EMULATOR_HOST=[http://]host:port (then without
-  // credentials). Credentials are looked for at the first call.
+  // GOOGLE_CLOUD_QUOTA_PROJECT is the payer. The one of this process: Google's, or that of
+  // STORAGE_EMULATOR_HOST=[http://]host:port (then without credentials). Credentials are looked for at the
+  // first call.
   static base::Result<Storage*> shared();
+  // Another one with connections of the caller's.
+  static base::Result<std::unique_ptr<Storage>> of_environment(std::shared_ptr<Http> http);
 
   base::Result<ObjectFacts> stat(const GsName& name, const std::atomic<bool>* cancelled = nullptr) const;
   // Objects whose names begin with `prefix`, in the order of their bytes. `flat`: only those without a
@@ -94,11 +99,17 @@ class Storage {
   // The content of a small object.
   base::Result<std::string> read_text(const GsName& name) const;
 
+  // Where a bucket is: "US-CENTRAL1", "EU". The right to ask is often not given: kPermissionDenied.
+  base::Result<std::string> location(const std::string& bucket) const;
+  // Those of the permissions ("storage.objects.get") that the caller has on a bucket.
+  base::Result<std::vector<std::string>> granted(const std::string& bucket,
+                                                 const std::vector<std::string>& permissions) const;
   // One warning a bucket and process when this machine is in another region than the bucket: reading then
   // costs money.
   void warn_of_region(const std::string& bucket) const;
 
   const Access& access() const { return access_; }
+  const std::string& endpoint() const { return endpoint_; }
   std::string object_address(const GsName& name) const;
 
  private:
@@ -121,5 +132,7 @@ bool is_near(const std::string& region, const std::string& location);
 bool matches(std::string_view pattern, std::string_view name);
 
 std::string base64_of_crc32c(std::uint32_t crc);
+// Nothing for what is no such text.
+std::optional<std::uint32_t> crc32c_of_base64(const std::string& text);
 
 }  // namespace sluice::cloud

@@ -205,6 +205,28 @@ TEST_F(StorageTest, ComposesBehindWhatIsThere) {
   EXPECT_EQ(storage_.compose({{"b", "y"}}, {"b", "x/log"}).error().code(), Code::kNotFound);
 }
 
+TEST_F(StorageTest, TheRequesterPaysWhenItIsNamed) {
+  bucket_.put("x", "text");
+  set_fault([](const Request& request) -> std::optional<Reply> {
+    if (request.header("x-goog-user-project") == "payer") return std::nullopt;
+    return Reply{
+        400,
+        {},
+        R"({"error":{"message":"Bucket is a requester pays bucket but no user project provided."}})"};
+  });
+  const auto unpaid = storage_.read_text({"b", "x"});
+  ASSERT_FALSE(unpaid);
+  EXPECT_NE(std::string(unpaid.error().what()).find("in GOOGLE_CLOUD_QUOTA_PROJECT"), std::string::npos)
+      << unpaid.error().what();
+  Access access = storage_.access();
+  access.payer = "payer";
+  const Storage paying(server_.address(), access);
+  EXPECT_EQ(paying.read_text({"b", "x"}).value_or(""), "text");
+  EXPECT_EQ(test::read_all(find_object(paying, {"b", "x"})).value_or(""), "text");
+  EXPECT_TRUE(paying.upload_text("more", {"b", "y"}));
+  EXPECT_TRUE(paying.copy({"b", "x"}, {"b", "z"}));
+}
+
 TEST_F(StorageTest, AnotherRegionIsOneWarning) {
   set_fault([](const Request& request) -> std::optional<Reply> {
     if (request.path == "/computeMetadata/v1/instance/zone")

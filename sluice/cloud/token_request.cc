@@ -95,7 +95,7 @@ base::Result<Token> post_for_token(Http& http, const std::string& url, const std
   request.body = form;
   SLUICE_TRY(const std::string host, host_of_url(url));
   request.direct = is_loopback(host);
-  SLUICE_TRY(const HttpResponse response, http.send(request, "a token for " + who));
+  SLUICE_TRY(const HttpResponse response, http.try_once(request, "a token for " + who));
   if (response.status != 200) return token_refused(response, who, advice);
   return parse_token(response.body, who);
 }

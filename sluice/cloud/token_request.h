@@ -26,7 +26,8 @@ base::Status may_send_secret(const std::string& url, const std::string& universe
 std::string text_field(const nlohmann::json& json, const char* name);
 // Of an answer {"access_token", "expires_in"}. No message contains the token.
 base::Result<Token> parse_token(const std::string& body, const std::string& who);
-// POSTs a form and reads the token that comes back. `advice`: what to do when the server refuses.
+// POSTs a form and reads the token that comes back. `advice`: what to do when the server refuses. One try:
+// who sends the request that needs the token tries again, and has the one deadline.
 base::Result<Token> post_for_token(Http& http, const std::string& url, const std::string& form,
                                    const std::vector<std::string>& headers, const std::string& who,
                                    const std::string& advice);

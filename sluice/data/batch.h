@@ -18,6 +18,9 @@ struct Image {
   Array pixels;
 };
 
+// Where images are looked for unless something else is asked for: the first of these that a sample has.
+inline constexpr char kImageExtensions[] = "jpg;jpeg;png;webp;ppm;pgm;pbm";
+
 // The arrays of an npz file by their names.
 using Arrays = std::map<std::string, Array>;
 
@@ -30,6 +33,7 @@ struct Sample {
   std::string key;
   std::string shard;
   std::vector<Value> fields;
+  int source = 0;  // in a mixture: the place of its source among all
 };
 
 // One field of all samples of a batch. Numbers, arrays and images are stacked in `array`: [N] for numbers
@@ -56,6 +60,7 @@ struct Batch {
   float weight = 1.0F;     // count × parts ÷ global_count: mean over parts of weight × local mean is exact
   std::int64_t index = 0;  // 0 for the first batch of the epoch
   std::vector<std::string> keys;  // of the `count` samples
+  std::vector<int> sources;       // of the `count` samples of a mixture, their sources' places; else empty
 
   std::int64_t size() const { return mask.elements(); }
 };

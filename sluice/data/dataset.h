@@ -51,17 +51,10 @@ namespace sluice::data {
 
 struct PartOptions;
 struct ShardFacts;
+struct StreamOptions;
+struct StreamSource;
 
-struct OpenOptions {
-  std::int64_t epoch = 0;
-  std::int64_t part = 0, parts = 1;  // this process, of all
-  // That this part feeds, as each other part does. Its batches hold batch_size() rows for each, one replica
-  // after the other.
-  std::int64_t replicas = 1;
-  std::int64_t skip_batches = 0;
-};
-
-class WebDataset {
+class WebDataset : public Dataset {
  public:
   // Shards: paths, `::` lists, {0000..0639} and {a,b} braces, globs, @file (a list, one a line), `-` (stdin).
   explicit WebDataset(std::string urls);
@@ -87,8 +80,9 @@ class WebDataset {
   WebDataset& images(std::string extensions, std::string spec = "rgb8");
   WebDataset& labels(std::string extensions);
   WebDataset& classes(std::int64_t count);  // labels outside 0 … count − 1 are errors
-  // The same as WebDataset spells it. Specs: l8 rgb8 rgba8 (uint8), l rgb rgba (float32 in 0…1), and those
-  // with `torch` before them, which make plain arrays [channels, height, width].
+  // The same as WebDataset spells it; "__key__" and "__url__" are a sample's key and shard, as texts. Specs:
+  // l8 rgb8 rgba8 (uint8), l rgb rgba (float32 in 0…1), and those with `torch` before them, which make plain
+  // arrays [channels, height, width].
   WebDataset& decode(std::string spec);
   template <typename... Extensions>
   WebDataset& to_tuple(Extensions&&... extensions) {
@@ -144,7 +138,9 @@ class WebDataset {
   // bad samples are left out: nobody knows how many it has lost.
   WebDataset& allow_unknown_loss();
 
-  WebDataset& workers(int threads);                 // that decode; default: one for each core, at most 8
+  // Threads that decode. Default: one for each core, at most 8, and more of them, up to one for each core,
+  // when batches are late because of decoding; the next stream begins with as many.
+  WebDataset& workers(int threads);
   WebDataset& prefetch(int batches);                // finished or in work ahead of the consumer, default 4
   WebDataset& prefetch_memory(std::int64_t bytes);  // that they may hold, but for one batch; default 256 MiB
 
@@ -155,36 +151,42 @@ class WebDataset {
   std::unique_ptr<Stream> open() const;  // of the epoch set by epoch()
   std::unique_ptr<Stream> open(std::int64_t epoch, std::int64_t part = 0, std::int64_t parts = 1,
                                std::int64_t skip_batches = 0) const;
-  std::unique_ptr<Stream> open(const OpenOptions& options) const;
-  // Goes on where a stream stood when its state() was taken. The number of parts may be another one, with the
-  // same G in all; what else the order depends on must be as it was: an error names what differs.
-  std::unique_ptr<Stream> resume(const std::string& state, const OpenOptions& options) const;
-  // The state of a stream that was opened with these options, after batch skip_batches − 1.
-  std::string state(const OpenOptions& options) const;
+  std::unique_ptr<Stream> open(const OpenOptions& options) const override;
+  std::unique_ptr<Stream> resume(const std::string& state, const OpenOptions& options) const override;
+  std::string state(const OpenOptions& options) const override;
+
+  // Sample `index` of all, in the shards' order: decoded, augmented and mapped as in epoch(). Only its own
+  // bytes are read where an index says where they are, else its shard up to there. Threads: any.
+  Sample operator[](std::int64_t index) const;
+  // The index of the sample with this key, the first of several; nothing when no sample has it. Reads the
+  // index files, or the headers, of all shards once.
+  std::optional<std::int64_t> find(const std::string& key) const;
 
   // Samples of one epoch. Reads the index files, or the headers, of all shards once; copies of this dataset
   // share the answer.
-  std::int64_t size() const;
-  // That each part's stream hands out in an epoch, for all replicas together.
-  std::int64_t batches(std::int64_t replicas = 1, std::int64_t epoch = 0) const;
+  std::int64_t size() const override;
+  std::int64_t batches(std::int64_t replicas = 1, std::int64_t epoch = 0) const override;
 
   std::vector<std::string> urls() const;  // the shards, all patterns expanded
-  std::int64_t batch_size() const;
+  std::int64_t batch_size() const override;
   std::int64_t classes() const;  // 0 when not set
   bool shuffled() const;
   bool original_order() const;
-  Remainder remainder() const;
-  const std::vector<float>& mean() const;
-  const std::vector<float>& deviation() const;
+  Remainder remainder() const override;
+  const std::vector<float>& mean() const override;
+  const std::vector<float>& deviation() const override;
 
   struct Settings;
 
  private:
+  friend class Mix;
   WebDataset& set_fields(std::vector<std::string> extensions);
   WebDataset& add_map(std::function<void(Sample&)> function);
   Settings& change();
   void check() const;
   PartOptions part_options(const OpenOptions& options) const;
+  StreamSource stream_source(const OpenOptions& options) const;
+  StreamOptions stream_options(const OpenOptions& options) const;
   std::shared_ptr<const ShardFacts> facts_for(const OpenOptions& options, bool counted) const;
   std::string state_words(const OpenOptions& options) const;
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "sluice/data/memory.h"
+#include "sluice/data/shards/group.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_dataset.h"
 
@@ -73,7 +74,7 @@ TEST_F(DatasetDamageTest, WhatADamagedShardLosesIsCounted) {
   std::string damaged = whole;
   damaged[index.starts()[5]] = static_cast<char>(damaged[index.starts()[5]] ^ 1);
   folder_.write("s-3.tar", damaged);
-  const auto one = WebDataset(skipping).max_bad(1).open();
+  const auto one = dataset(urls).batch(25).on_error(OnError::kSkip).max_bad(1).open();
   EXPECT_EQ(keys(all(*one)).size(), 200u);
   EXPECT_EQ(one->statistics().bad, 1);
 }
@@ -89,7 +90,7 @@ TEST_F(DatasetDamageTest, TooLargeMembersAreBadSamples) {
   EXPECT_EQ(stream->statistics().bad, 1);
   EXPECT_THAT(batches[2].keys, ElementsAre("k1016", "k1017", "k1018", "k1019", "k1019", "y"));
   EXPECT_THAT(test::thrown([&] { all(*dataset(urls).open()); }),
-              HasSubstr("s-1.tar: member x.png (header at byte 20480): it has 100000 bytes"));
+              HasSubstr("s-1.tar: member x.png (header at byte 20480) has 100000 bytes"));
   memory_limits() = before;
 }
 
@@ -117,6 +118,30 @@ TEST_F(DatasetDamageTest, ALostShardDoesNotChangeWhatOthersGet) {
     }
   }
   EXPECT_EQ(bad, 16);
+}
+
+// The header of the first sample's label is damaged: the sample is not handed out without its label, and the
+// error is that of the archive.
+TEST_F(DatasetDamageTest, TheFirstSampleOfAShardIsNotWholeWithoutItsLastMember) {
+  const std::string urls = shards(1, 3);
+  const std::string path = folder_.path("s-0.tar");
+  std::string bytes = *base::read_file(path);
+  bytes[bytes.find("k1000.cls")] = 'q';
+  folder_.write("s-0.tar", bytes);
+  EXPECT_THAT(test::thrown([&] { all(*dataset(urls).open()); }),
+              HasSubstr("after member k1000.png has a wrong checksum"));
+  ShardReader reader(*open_source(path), {});
+  RawSample sample;
+  EXPECT_FALSE(reader.next(sample));
+  // With the sample's end from an index it is whole where it is.
+  folder_.write("s-0.tar", (bytes[bytes.find("q1000.cls")] = 'k', bytes));
+  const auto index = *index_shard(path);
+  bytes[index.starts()[1]] = 'q';
+  folder_.write("s-0.tar", bytes);
+  ShardReader first(*open_source(path), {});
+  EXPECT_TRUE(first.next(sample, true, index.starts()[1]).value_or(false));
+  EXPECT_EQ(sample.fields.size(), 2u);
+  EXPECT_FALSE(first.next(sample, true, index.starts()[2]));
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // WebDataset::open() and what belongs to it: where a stream begins, and whether it is the same one again.
 #include <algorithm>
-#include <map>
 
 #include "sluice/base/thread.h"
 #include "sluice/data/dataset_settings.h"
 #include "sluice/data/order/pipeline_stream.h"
+#include "sluice/data/stream_state.h"
 
 namespace sluice::data {
 namespace {
@@ -24,15 +24,8 @@ std::int64_t ranges_for(const WebDataset::Settings& settings, const OpenOptions&
   if (settings.ranges % replicas == 0 || settings.original_workers > 0) return settings.ranges;
   const std::int64_t next = (settings.ranges + replicas - 1) / replicas * replicas;
   misuse(base::str("WebDataset: ", settings.ranges, " ranges cannot be dealt to ", replicas,
-                   " replicas: expected a multiple of them; the next is interleave(", next, ") (--streams ",
-                   next, "). The order of samples depends on this number"));
-}
-
-std::int64_t bad_limit(double limit, const PartOptions& part, const ShardFacts* facts) {
-  if (limit >= 1) return static_cast<std::int64_t>(limit);
-  return facts == nullptr ? 0
-                          : static_cast<std::int64_t>(limit * static_cast<double>(facts->total) /
-                                                      static_cast<double>(part.parts));
+                   " replicas: expected a multiple of them; the next is --streams ", next,
+                   " (in C++ interleave(", next, ")). The order of samples depends on this number"));
 }
 
 const char* name_of(Remainder remainder) {
@@ -58,27 +51,11 @@ std::string describe(const PartOptions& part, const ShardFacts* facts) {
     text += base::str(" original-workers=", part.original_workers, " replicas=", part.replicas());
   if (!part.shuffle && part.parts > 1) text += base::str(" replicas=", part.replicas());
   if (facts == nullptr) return text + base::str(" buffer=", part.shuffle ? part.buffer_samples : 0);
-  return text +
-         base::str(" buffer=", part.original_workers > 0 ? part.buffer_samples : buffer_share(part, *facts),
-                   " samples=", facts->total, " shards=", facts->fingerprint);
-}
-
-std::map<std::string, std::string> words_of(const std::string& text) {
-  std::map<std::string, std::string> words;
-  for (const std::string& word : base::split(text, ' ')) {
-    const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) words[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return words;
-}
-
-std::int64_t number_in(const std::map<std::string, std::string>& words, const char* name) {
-  const auto found = words.find(name);
-  const auto number = found == words.end() ? base::Result<std::int64_t>(base::fail(Code::kNotFound, name))
-                                           : parse_whole_number(found->second);
-  if (!number || *number < 0)
-    misuse(base::str("a stream's state has no number '", name, "': expected text that Stream::state() gave"));
-  return *number;
+  text += base::str(" buffer=", part.original_workers > 0 ? part.buffer_samples : buffer_share(part, *facts),
+                    " samples=", facts->total, " shards=", facts->fingerprint, " content=", facts->content);
+  if (facts->times) text += base::str(" times=", *facts->times);
+  if (facts->sums) text += base::str(" sums=", *facts->sums);
+  return text;
 }
 
 }  // namespace
@@ -128,6 +105,8 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
   part.parts = options.parts;
   part.local_replicas = options.replicas;
   part.remainder = remainder();
+  if (options.whole_batches && part.remainder == Remainder::kKeep && !original_order())
+    part.remainder = Remainder::kDrop;
   part.skip_batches = options.skip_batches;
   part.original_workers = settings_->original_workers;
   part.original_samples = settings_->original_samples;
@@ -158,29 +137,45 @@ std::unique_ptr<Stream> WebDataset::open(std::int64_t epoch, std::int64_t part, 
   return open(OpenOptions{epoch, part, parts, 1, skip_batches});
 }
 
-std::unique_ptr<Stream> WebDataset::open(const OpenOptions& options) const {
+StreamSource WebDataset::stream_source(const OpenOptions& options) const {
   check();
+  StreamSource source;
+  source.read = std::make_unique<ReadSettings>();
+  source.read->urls = urls();
+  source.read->source.cache_folder = settings_->cache_folder;
+  source.read->source.cache_bytes = static_cast<std::uint64_t>(settings_->cache_bytes);
+  source.read->facts = facts_for(options, /*counted=*/false);
+  source.read->wanted = wanted_members(settings_->decode);
+  source.read->on_error = settings_->on_error;
+  source.decode = settings_->decode;
+  source.decode.seed = settings_->seed;
+  source.decode.epoch = options.epoch;
+  source.maps = settings_->maps;
+  source.seed = settings_->seed;
+  return source;
+}
+
+std::unique_ptr<Stream> WebDataset::open(const OpenOptions& options) const {
+  return std::make_unique<PipelineStream>(stream_options(options));
+}
+
+// With this data set as the only source.
+StreamOptions WebDataset::stream_options(const OpenOptions& options) const {
   StreamOptions stream;
   stream.part = part_options(options);
-  stream.read = std::make_unique<ReadSettings>();
-  stream.read->urls = urls();
-  stream.read->source.cache_folder = settings_->cache_folder;
-  stream.read->source.cache_bytes = static_cast<std::uint64_t>(settings_->cache_bytes);
-  stream.read->facts = facts_for(options, /*counted=*/false);
-  stream.read->wanted = wanted_members(settings_->decode);
-  stream.read->on_error = settings_->on_error;
-  stream.decode = settings_->decode;
-  stream.decode.seed = settings_->seed;
-  stream.decode.epoch = options.epoch;
-  stream.maps = settings_->maps;
-  stream.max_bad = bad_limit(settings_->max_bad, stream.part, stream.read->facts.get());
+  stream.sources.push_back(stream_source(options));
+  const ShardFacts* facts = stream.sources.front().read->facts.get();
+  stream.max_bad = bad_limit(settings_->max_bad, facts == nullptr ? 0 : facts->total, options.parts);
   stream.state = [dataset = *this, options] { return dataset.state_words(options); };
-  stream.workers = settings_->workers > 0
-                       ? settings_->workers
-                       : static_cast<int>(std::min<std::size_t>(8, base::available_processors()));
+  stream.workers = stream.max_workers = settings_->workers;
+  if (settings_->workers == 0) {
+    stream.max_workers = static_cast<int>(base::available_processors());
+    stream.workers = std::max(std::min(8, stream.max_workers), settings_->known->workers.load());
+    stream.on_workers = [known = settings_->known](int workers) { known->workers = workers; };
+  }
   stream.prefetch = settings_->prefetch;
   stream.prefetch_bytes = settings_->prefetch_bytes;
-  return std::make_unique<PipelineStream>(std::move(stream));
+  return stream;
 }
 
 std::string WebDataset::state_words(const OpenOptions& options) const {
@@ -192,21 +187,9 @@ std::string WebDataset::state(const OpenOptions& options) const {
 }
 
 std::unique_ptr<Stream> WebDataset::resume(const std::string& state, const OpenOptions& options) const {
-  const auto before = words_of(state);
-  OpenOptions at = options;
-  at.epoch = number_in(before, "epoch");
-  at.skip_batches = number_in(before, "batches");
-  auto now = words_of(this->state(at));
-  std::vector<std::string> differences;
-  for (const auto& [name, value] : now) {
-    const auto found = before.find(name);
-    const std::string was = found == before.end() ? "not set" : found->second;
-    if (was != value) differences.push_back(base::str(name, " is ", value, " now and was ", was));
-  }
-  if (differences.empty()) return open(at);
-  misuse(base::str("cannot go on in mid-epoch, because the samples would come in another order: ",
-                   base::join(differences, "; "),
-                   ". Set this as it was when the state was taken, or begin with the next epoch"));
+  const OpenOptions at = position_in(state, options);
+  expect_same(state, this->state(at), {{"", urls()}}, options.part == 0);
+  return open(at);
 }
 
 std::int64_t WebDataset::batches(std::int64_t replicas, std::int64_t epoch) const {

@@ -1,10 +1,12 @@
 // What a WebDataset holds.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sluice/base/error.h"
@@ -21,12 +23,20 @@ inline void demand(bool condition, const char* what, std::int64_t found, const c
   if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));
 }
 
+// Bad samples that a part may leave out of an epoch: a number of them, or a share of its samples.
+inline std::int64_t bad_limit(double limit, std::int64_t samples, std::int64_t parts) {
+  if (limit >= 1) return static_cast<std::int64_t>(limit);
+  return static_cast<std::int64_t>(limit * static_cast<double>(samples) / static_cast<double>(parts));
+}
+
 struct WebDataset::Settings {
   // Answers that copies of a dataset share.
   struct Known {
     std::mutex mutex;
     std::optional<std::vector<std::string>> urls;
+    std::atomic<int> workers{0};  // that an earlier stream found to be needed; 0: not known
     std::shared_ptr<const ShardFacts> facts;
+    std::optional<std::unordered_map<std::string, std::int64_t>> numbers;  // of the samples, by their keys
   };
 
   std::vector<std::string> patterns;

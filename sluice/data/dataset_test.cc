@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_dataset.h"
 
 namespace sluice::data {
@@ -104,6 +105,27 @@ TEST_F(DatasetTest, TheOrderDoesNotDependOnHostsOrThreads) {
   }
 }
 
+TEST_F(DatasetTest, GivesSamplesByNumberAndKey) {
+  const std::string urls = shards(3, 7);
+  for (const bool indexed : {false, true}) {
+    if (indexed)
+      for (const std::string& url : WebDataset(urls).urls())
+        base::value_or_throw(write_index(url, base::value_or_throw(index_shard(url))));
+    const WebDataset data = dataset(urls).map([](Sample& sample) { sample.key += "!"; });
+    for (const std::int64_t i : {20, 0, 6, 7, 13}) {
+      const Sample sample = data[i];
+      EXPECT_EQ(sample.key, "k" + std::to_string(1000 + i) + "!");
+      EXPECT_EQ(std::get<std::int64_t>(sample.fields[1]), i % 10);
+      EXPECT_EQ(std::get<Image>(sample.fields[0]).pixels.data<std::uint8_t>()[5], i + 5);
+      EXPECT_EQ(data.find("k" + std::to_string(1000 + i)), i);
+    }
+    EXPECT_EQ(data.find("k999"), std::nullopt);
+    EXPECT_THAT(test::thrown([&] { static_cast<void>(data[21]); }),
+                HasSubstr("sample 21 of 21: expected 0 to 20"));
+  }
+  EXPECT_THAT(test::thrown([] { static_cast<void>(dataset("pipe:true")[0]); }), HasSubstr("only once"));
+}
+
 // Every sample comes once, in each epoch or (carried over) in the long run, whatever the sizes of the shards.
 TEST_F(DatasetTest, NothingIsLostOrRepeated) {
   folder_.write("u-0.tar", test::archive({{"a0.cls", "0"}}));
@@ -137,7 +159,7 @@ TEST_F(DatasetTest, StreamsMustFitTheReplicas) {
   const WebDataset data = dataset(shards(2, 50)).shuffle(10);
   EXPECT_THAT(test::thrown([&] { data.open(0, 0, 24); }),
               HasSubstr("64 ranges cannot be dealt to 24 replicas: expected a multiple of them; the next is "
-                        "interleave(72)"));
+                        "--streams 72 (in C++ interleave(72))"));
   EXPECT_THAT(test::thrown([&] { data.open({0, 0, 1, 128, 0}); }), HasSubstr("interleave(128)"));
   EXPECT_EQ(all(*WebDataset(data).interleave(72).batch(1).open(0, 0, 24)).size(), 4u);
 }

@@ -1,6 +1,7 @@
 #include "sluice/data/memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -23,6 +24,8 @@ Claims& claims() {
   static auto& all = *new Claims;
   return all;
 }
+
+std::atomic<std::uint64_t> held_by_readers{0};
 
 SampleMemory*& current_sample() {
   thread_local SampleMemory* sample = nullptr;
@@ -55,9 +58,8 @@ base::Status claim_memory(std::uint64_t bytes, const char* what) {
   SampleMemory* sample = current_sample();
   const std::uint64_t before = sample == nullptr ? 0 : sample->claimed_;
   if (bytes > limits.sample || before > limits.sample - bytes)
-    return base::fail(Code::kResourceExhausted, what, " of ", bytes, " bytes",
-                      before > 0 ? base::str(" (after ", before, ")") : "", ": expected at most ",
-                      limits.sample, " for a sample. If it is sound, allow more with --max-sample");
+    return too_much_memory(
+        base::str(what, " of ", bytes, " bytes", before > 0 ? base::str(" (after ", before, ")") : ""));
   if (sample == nullptr) return {};
   sample->claimed_ += bytes;
   if (sample->claimed_ <= sample->reserved_) return {};
@@ -71,6 +73,27 @@ base::Status claim_memory(std::uint64_t bytes, const char* what) {
   all.bytes += more;
   sample->reserved_ += more;
   return {};
+}
+
+base::Status ReaderMemory::grow(std::uint64_t bytes, const std::string& what) {
+  const std::uint64_t before = held_by_readers.fetch_add(bytes), limit = memory_limits().readers;
+  held_ += bytes;
+  if (bytes <= limit && before <= limit - bytes) return {};
+  shrink(bytes);
+  return base::fail(Code::kResourceExhausted, what, " of ", bytes,
+                    " bytes: shuffle buffers, batches and unpackers hold ", before,
+                    " already, expected at most ", limit,
+                    ". Make --shuffle, --batch-size or --streams smaller, or allow more with --max-buffered");
+}
+
+void ReaderMemory::shrink(std::uint64_t bytes) {
+  held_ -= bytes;
+  held_by_readers -= bytes;
+}
+
+tl::unexpected<Error> too_much_memory(const std::string& what) {
+  return base::fail(Code::kResourceExhausted, what, ": expected at most ", memory_limits().sample,
+                    " bytes for a sample. If it is sound, allow more with --max-sample");
 }
 
 base::Status check_pixels(std::int64_t width, std::int64_t height) {

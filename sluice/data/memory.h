@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sluice/base/result.h"
 
@@ -13,6 +14,7 @@ struct MemoryLimits {
   std::uint64_t sample = std::uint64_t{1}
                          << 30;  // bytes that one sample's decoding claims, or its members hold
   std::uint64_t process = std::uint64_t{4} << 30;  // that all samples in work claim: more of them wait
+  std::uint64_t readers = std::uint64_t{8} << 30;  // that shuffle buffers, batches and unpackers hold
   std::int64_t pixels = 100'000'000;               // of one image
 };
 
@@ -39,6 +41,27 @@ class SampleMemory {
 // For the sample of this thread; without one, the claim alone is compared. kResourceExhausted; `what` is
 // named.
 base::Status claim_memory(std::uint64_t bytes, const char* what);
+
+// What a reader holds of memory_limits().readers: samples in a shuffle buffer or on their way to a batch, the
+// window of an unpacker. Given back at the end. Threads: one at a time for each, any number of them.
+class ReaderMemory {
+ public:
+  ReaderMemory() = default;
+  ~ReaderMemory() { shrink(held_); }
+  ReaderMemory(const ReaderMemory&) = delete;
+  ReaderMemory& operator=(const ReaderMemory&) = delete;
+  // kResourceExhausted, and nothing more is held, where all readers together would hold too much.
+  base::Status grow(std::uint64_t bytes, const std::string& what);
+  void shrink(std::uint64_t bytes);
+  void clear() { shrink(held_); }
+
+ private:
+  std::uint64_t held_ = 0;
+};
+
+// The refusal of what asks for more than memory_limits().sample: "WHAT: expected at most … for a sample", and
+// what to do. kResourceExhausted.
+tl::unexpected<Error> too_much_memory(const std::string& what);
 
 // Whether an image may be so large. kResourceExhausted.
 base::Status check_pixels(std::int64_t width, std::int64_t height);

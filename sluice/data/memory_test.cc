@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <jpeglib.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <thread>
 
+#include "sluice/data/dataset.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/decode/png_fast.h"
+#include "sluice/data/mixture.h"
+#include "sluice/data/shards/tar.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 
@@ -71,7 +75,7 @@ std::string png_with(const std::string& chunk) {
 TEST_F(MemoryTest, WhatIsUnpackedIsBounded) {
   const std::string zeros = zlib_of(std::string(100 << 20, '0'), 15 + 16);
   EXPECT_THAT(error_of("txt.gz", zeros), HasSubstr("s.tar: member k.txt.gz (header at byte 512): "));
-  EXPECT_THAT(error_of("txt.gz", zeros), HasSubstr("expected at most 1048576 for a sample"));
+  EXPECT_THAT(error_of("txt.gz", zeros), HasSubstr("expected at most 1048576 bytes for a sample"));
   EXPECT_EQ(error_of("txt.gz", zlib_of(std::string(100'000, '0'), 15 + 16)), "no error");
 }
 
@@ -100,8 +104,9 @@ TEST_F(MemoryTest, LargeImagesAreRefusedByTheirHeaders) {
   memory_limits().sample = 1000;
   EXPECT_THAT(error_of("jpg", test::base64(test::kJpegProgressive)),
               HasSubstr("pixels and coefficients of a JPEG"));
+  memory_limits().sample = 1500;
   EXPECT_THAT(error_of("npz", test::base64(test::kNpzDeflated)), HasSubstr("no error"));
-  memory_limits().sample = 300;
+  memory_limits().sample = 600;
   EXPECT_THAT(error_of("npz", test::base64(test::kNpzDeflated)), HasSubstr("an npz member of 448 bytes"));
 }
 
@@ -132,6 +137,131 @@ TEST_F(MemoryTest, ValuesOfANestedFormatAreClaimed) {
   const std::string head("\xdd\x00\x1e\x84\x80", 5);  // array 32, 2,000,000 items
   EXPECT_THAT(error_of("mp", head + std::string(2'000'000, '\x01')),
               HasSubstr("the values of a nested format"));
+}
+
+// Members and what they are decoded to are held at once.
+TEST_F(MemoryTest, AMemberCountsForItsDecoding) {
+  EXPECT_EQ(error_of("pgm", "P5 300 250 255 " + std::string(75'000, 'x')), "no error");
+  // 945,000 bytes of decoding alone
+  EXPECT_THAT(error_of("pgm", "P5 300 450 255 " + std::string(135'000, 'x')),
+              HasSubstr("expected at most 1048576 bytes for a sample"));
+}
+
+TEST_F(MemoryTest, APayloadTakesNoMoreRoomThanItHas) {
+  memory_limits().sample = std::uint64_t{1} << 30;
+  const std::size_t size = (std::size_t{40} << 20) + 1;
+  TarReader tar(memory_source("s.tar", test::archive({{"a.bin", std::string(size, 'x')}})));
+  Member member;
+  std::string payload;
+  ASSERT_TRUE(tar.next(member).value_or(false));
+  ASSERT_TRUE(tar.read_payload(payload));
+  EXPECT_EQ(payload.size(), size);
+  EXPECT_LT(payload.capacity(), size + size / 8);
+}
+
+TEST_F(MemoryTest, ReadersShareTheirs) {
+  memory_limits().readers = 1000;
+  ReaderMemory one, other;
+  EXPECT_TRUE(one.grow(600, "one"));
+  EXPECT_THAT(
+      other.grow(500, "other").error().what(),
+      HasSubstr("other of 500 bytes: shuffle buffers, batches and unpackers hold 600 already, expected at "
+                "most 1000"));
+  one.shrink(200);
+  EXPECT_TRUE(other.grow(500, "other"));
+  one.clear();
+  EXPECT_TRUE(other.grow(500, "other"));
+}
+
+// Samples that are much larger than the mean by which the shuffle buffer was measured.
+TEST_F(MemoryTest, WhatTheShuffleBufferCannotHoldIsABadSample) {
+  memory_limits().readers = 100'000;
+  const test::Folder folder;
+  test::Members members;
+  for (int i = 0; i < 40; ++i)
+    members.emplace_back(base::str("k", 100 + i, ".txt"), std::string(i < 20 ? 10 : 10'000, 'x'));
+  const std::string url = folder.write("s.tar", test::archive(members));
+  const auto stream = [&](OnError policy) {
+    return WebDataset(url)
+        .to_tuple("txt")
+        .shuffle(40)
+        .interleave(1)
+        .on_error(policy)
+        .max_bad(20)
+        .batch(1)
+        .open();
+  };
+  EXPECT_THAT(test::thrown([&] {
+                const auto all = stream(OnError::kStop);
+                while (all->next()) {
+                }
+              }),
+              HasSubstr("allow more with --max-buffered"));
+  const auto some = stream(OnError::kSkip);
+  std::int64_t batches = 0;
+  EXPECT_THAT(test::thrown([&] {
+                while (some->next()) ++batches;
+              }),
+              HasSubstr("all samples of a batch are bad"));
+  memory_limits().readers = 1'000'000;
+  const auto whole = stream(OnError::kStop);
+  for (batches = 0; whole->next();) ++batches;
+  EXPECT_EQ(batches, 40);
+}
+
+// As that of one set: the samples of a batch before they are decoded.
+TEST_F(MemoryTest, ABatchOfAMixtureIsBounded) {
+  const test::Folder folder;
+  test::Members members;
+  for (int i = 0; i < 24; ++i)
+    members.emplace_back(base::str("k", 100 + i, ".txt"), std::string(10'000, 'x'));
+  const std::string url = folder.write("s.tar", test::archive(members));
+  const auto next = [&](std::int64_t rows) {
+    const auto set = WebDataset(url).to_tuple("txt").shuffle(1).interleave(1).batch(rows);
+    return Mix({{set, 1}, {set, 1}}).open({.epoch = 0})->next().has_value();
+  };
+  memory_limits().readers = 100'000;
+  EXPECT_TRUE(next(4));
+  EXPECT_THAT(test::thrown([&] { next(12); }), HasSubstr("shuffle buffers, batches and unpackers hold"));
+}
+
+TEST_F(MemoryTest, ADecodedBatchIsBounded) {
+  memory_limits().readers = 100'000;
+  const test::Folder folder;
+  test::Members members;
+  for (int i = 0; i < 8; ++i) members.emplace_back(base::str("k", i, ".png"), test::gray_png(i, 100));
+  const std::string url = folder.write("s.tar", test::archive(members));
+  const auto next = [&](std::int64_t rows) {
+    return WebDataset(url).images("png").batch(rows).open()->next().has_value();
+  };
+  EXPECT_TRUE(next(3));  // of 30 kB each
+  EXPECT_THAT(test::thrown([&] { next(4); }),
+              HasSubstr("decoded samples of its batch have more than 100000 bytes"));
+}
+
+// A window of 128 MiB for each stream, whatever it unpacks to.
+TEST_F(MemoryTest, WindowsOfZstdAreCounted) {
+  memory_limits().readers = std::uint64_t{200} << 20;
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, 27);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+  const std::string text(1000, 'x');
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  ZSTD_inBuffer in{text.data(), text.size(), 0};
+  ZSTD_outBuffer out{packed.data(), packed.size(), 0};
+  // In two calls, so that the text's size does not decide the window's.
+  ASSERT_EQ(ZSTD_isError(ZSTD_compressStream2(context, &out, &in, ZSTD_e_continue)), 0u);
+  ASSERT_EQ(ZSTD_compressStream2(context, &out, &in, ZSTD_e_end), 0u);
+  ZSTD_freeCCtx(context);
+  packed.resize(out.pos);
+  char some[10];
+  auto first = zstd_source(memory_source("a", packed)), second = zstd_source(memory_source("b", packed));
+  EXPECT_TRUE(first->read(some, sizeof some));
+  const auto refused = second->read(some, sizeof some);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what(), HasSubstr("b: the window of its zstd stream"));
+  first.reset();
+  EXPECT_TRUE(zstd_source(memory_source("c", packed))->read(some, sizeof some));
 }
 
 // What does not fit beside other samples waits for them, and one may always go on.

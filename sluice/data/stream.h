@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sluice/base/export.h"
 #include "sluice/data/batch.h"
@@ -26,6 +28,16 @@ class Stream {
   virtual Statistics statistics() const = 0;
 };
 
+struct OpenOptions {
+  std::int64_t epoch = 0;
+  std::int64_t part = 0, parts = 1;  // this process, of all
+  // That this part feeds, as each other part does. Its batches hold batch_size() rows for each, one replica
+  // after the other.
+  std::int64_t replicas = 1;
+  std::int64_t skip_batches = 0;
+  bool whole_batches = false;  // leaves out a last, smaller batch (Remainder::kKeep)
+};
+
 // What becomes of the samples that do not fill the last global batch.
 enum class Remainder {
   kDrop,   // left out of this epoch (the default after shuffle())
@@ -42,6 +54,28 @@ enum class OnError {
           // copies of the sample before it in the batch (after it, when it is the first). All other rows, and
           // what other parts get, stay as they are.
   kRetry,  // the shard is read again up to three times, after 0.1, 1 and 10 seconds, then as kSkip
+};
+
+// What streams are opened from: a WebDataset, or a Mix of some.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::unique_ptr<Stream> open(const OpenOptions& options) const = 0;
+  // Goes on where a stream stood when its state() was taken. The number of parts may be another one, with the
+  // same samples in a global batch; what else the order depends on must be as it was: an error names what
+  // differs.
+  virtual std::unique_ptr<Stream> resume(const std::string& state, const OpenOptions& options) const = 0;
+  // The state of a stream that was opened with these options, after batch skip_batches − 1.
+  virtual std::string state(const OpenOptions& options) const = 0;
+
+  virtual std::int64_t size() const = 0;  // samples of one epoch
+  // That each part's stream hands out in an epoch, for all replicas together.
+  virtual std::int64_t batches(std::int64_t replicas, std::int64_t epoch) const = 0;
+  virtual std::int64_t batch_size() const = 0;  // rows of one replica's batch
+  virtual Remainder remainder() const = 0;
+  // For whoever normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
+  virtual const std::vector<float>& mean() const = 0;
+  virtual const std::vector<float>& deviation() const = 0;
 };
 
 }  // namespace sluice::data

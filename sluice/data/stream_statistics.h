@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sluice/base/export.h"
 
@@ -18,16 +19,23 @@ struct Statistics {
   std::int64_t shards = 0;      // read to their end, or to the end of this part's share of them
   std::int64_t bad = 0;         // samples that on_error() left out
   int decoders = 0;             // threads
+  bool remote = false;          // shards are not local
+  bool cached = false;          // but kept in a local cache
+  bool indexed = true;          // where samples lie is known of all
   double seconds = 0;           // since the stream was opened
   double reader_busy = 0;       // reading and shuffling
   double reader_idle = 0;       // waiting because enough is prefetched
   double decoder_busy = 0;      // decoding, augmenting, stacking
   double decoder_idle = 0;      // waiting for the reader
   double consumer_waiting = 0;  // inside next() with nothing ready: the run is input-bound for this long
+  std::vector<std::int64_t> sources;  // of a mixture: samples of each source, handed out
 };
 
 // "812 samples/s, 3.1 MB/s; reading 12 % busy, decoding 96 % of 2 threads"
 std::string summary(const Statistics& statistics);
+// What would make a stream quicker whose narrowest stage is "read", "decode" or "upload", on a machine with
+// so many cores: "more --workers: 2 threads decode, the machine has 8 cores".
+std::string advice(const std::string& narrowest, const Statistics& statistics, int cores);
 // Shares of the time since the stream was opened, 0…1: of the reading thread, and of the decoding threads.
 double reading_share(const Statistics& statistics);
 double decoding_share(const Statistics& statistics);

@@ -2,6 +2,7 @@
 #include <ATen/ops/empty.h>
 
 #include "sluice/base/result.h"
+#include "sluice/base/span.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
 #include "sluice/device/capture/watch.h"
@@ -87,6 +88,7 @@ std::vector<at::Tensor> Fetch::get() const {
     state_->start();
     if (state_->data) device::check_has_value(*state_->data);
   }
+  const base::Span span("wait for a value");
   for (pjrt::Event& event : state_->copied) {
     if (auto status = event.await(); !status)
       device::throw_read_error(status.error(), "copying a value to the host");

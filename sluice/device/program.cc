@@ -9,6 +9,7 @@
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
+#include "sluice/base/span.h"
 #include "sluice/device/report/busy_clock.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
@@ -97,6 +98,7 @@ void dump(const std::string& text, std::string_view what) {
 Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   Runtime& rt = runtime();
   const double start = base::monotonic_seconds(), busy = BusyClock::get().seconds();
+  const base::Span span("compile");
   Lowered made = lower(trace, plan, rt.world, rt.options.donate);
   const std::string& text = made.text;
   const double lowered = base::monotonic_seconds();

@@ -13,6 +13,7 @@
 #include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
+#include "sluice/base/span.h"
 #include "sluice/device/ahead.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/open.h"
@@ -88,6 +89,8 @@ void check_found(Runtime::Flight& flight) {
 
 void wait_for_flights(size_t in_flight) {
   Runtime& rt = runtime();
+  if (rt.flights.size() <= in_flight) return;
+  const base::Span span("wait for the device");
   while (rt.flights.size() > in_flight) {
     Runtime::Flight flight = std::move(rt.flights.front());
     rt.flights.pop_front();
@@ -163,9 +166,10 @@ pjrt::Launch launch(Runtime& rt, const Order& order, Runtime::Flight& flight) {
       not_donated.push_back(static_cast<int64_t>(i));
   }
   BusyClock& clock = BusyClock::get();
-  clock.begin();
+  const int64_t began = clock.begin();
   auto launched = program.executable->execute(arguments, not_donated);
-  clock.end_after(launched ? std::span<const pjrt::Event>(launched->done) : std::span<const pjrt::Event>());
+  clock.end_after(launched ? std::span<const pjrt::Event>(launched->done) : std::span<const pjrt::Event>(),
+                  began);
   return base::value_or_throw(std::move(launched));
 }
 
@@ -182,6 +186,7 @@ pjrt::Launch launch_explained(Runtime& rt, const Order& order, Runtime::Flight& 
 }  // namespace
 
 Runtime::Flight launch_program(Runtime& rt, const Order& order) {
+  const base::Span span("launch");
   const Program& program = order.program;
   Runtime::Flight flight;
   flight.what = order.what;
@@ -250,6 +255,14 @@ void lose_pending(Trace& trace, const std::string& cause) {
   trace.clear();
 }
 
+// The host's time from a graph's first operation to its end.
+void record_recording(double end) {
+  if (!base::spans_are_recorded()) return;
+  constexpr double kNanoseconds = 1e9;
+  base::record_span("record", static_cast<int64_t>(first_record_time() * kNanoseconds),
+                    static_cast<int64_t>(end * kNanoseconds));
+}
+
 }  // namespace
 
 void cut(std::string_view what) {
@@ -262,6 +275,8 @@ void cut(std::string_view what) {
   Runtime& rt = runtime();
   Metrics& metrics = Metrics::get();
   const double start = base::monotonic_seconds();
+  record_recording(start);
+  const base::Span span("cut");
   try {
     if (rt.ahead) return lower_ahead(rt, trace, what);
     std::vector<uint32_t> output_of;

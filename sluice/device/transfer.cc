@@ -12,6 +12,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
+#include "sluice/base/span.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
 #include "sluice/device/capture/watch.h"
@@ -30,6 +31,8 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   auto data = c10::make_intrusive<Data>();
   data->client = rt->client;
   data->type = type;
+  base::Span span("copy to the device");
+  span.bytes(static_cast<int64_t>(type->type.bytes() * hosts.size()));
   const bool split = hosts.size() > 1;
   data->sameness = split                     ? Sameness::kDifferent
                    : rt->world.processes > 1 ? Sameness::kProcess
@@ -150,6 +153,8 @@ void check_sameness(const at::Tensor& tensor, std::string_view what, Sameness wa
 }
 
 at::Tensor read_replica(const Data& data, size_t replica, std::string_view what) {
+  base::Span span("copy to the host");
+  span.bytes(static_cast<int64_t>(data.type->type.bytes()));
   at::Tensor host = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
   const size_t bytes = data.type->type.bytes();
   if (bytes == 0) return host;
@@ -168,6 +173,7 @@ at::Tensor read_or_reuse(Data& data, size_t replica, std::string_view what) {
     number = data.on_host;
   }
   if (!number) return read_replica(data, replica, what);
+  const base::Span span("copy to the host");
   std::scoped_lock waiting(number->mutex);
   if (auto status = number->copied.await(); !status) throw_read_error(status.error(), what);
   return number->value.clone();

@@ -121,6 +121,12 @@ Outcome<Json> Api::call(const Call& call) {
   while (true) {
     std::string authorization;
     auto lines = headers(call, authorization);
+    if (!lines && lines.error().code() == Code::kUnavailable) {  // of the token: nothing was sent
+      const auto waited =
+          again.wait(Error(Code::kUnavailable, base::str(call.what, ": ", lines.error().what())));
+      if (waited) continue;
+      return tl::unexpected<Failure>(Failure(Kind::kPassing, Code::kUnavailable, waited.error().what()));
+    }
     if (!lines) {
       Failure failure(lines.error());
       // A file that is not there or cannot be read, a token that is refused: nothing goes on without it.

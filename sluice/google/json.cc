@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
@@ -88,13 +89,6 @@ double seconds_of_time(const std::string& rfc3339) {
   return static_cast<double>(timegm(&tm)) + seconds - offset;
 }
 
-std::string time_of_seconds(double seconds) {
-  const auto whole = static_cast<std::time_t>(seconds);
-  std::tm tm{};
-  gmtime_r(&whole, &tm);
-  char buffer[32];
-  std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &tm);
-  return buffer;
-}
+std::string time_of_seconds(double seconds) { return base::utc_time(seconds, "%Y-%m-%dT%H:%M:%SZ"); }
 
 }  // namespace sluice::google

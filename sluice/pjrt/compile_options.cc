@@ -2,47 +2,30 @@
 
 #include <cstdint>
 
+#include "sluice/base/proto_writer.h"
+
 namespace sluice::pjrt {
 namespace {
 
-// Protocol Buffers' wire format, as far as this message needs it.
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
-void put_number(std::string& out, unsigned field, int64_t value) {
-  put_varint(out, field << 3);
-  put_varint(out, static_cast<uint64_t>(value));
-}
-
-void put_bytes(std::string& out, unsigned field, const std::string& bytes) {
-  put_varint(out, field << 3 | 2);
-  put_varint(out, bytes.size());
-  out += bytes;
-}
-
 // DeviceAssignmentProto: replica_count, computation_count, computation_devices { replica_device_ids }.
 std::string device_assignment(std::span<const int> device_ids) {
-  std::string ids, devices, assignment;
-  for (int id : device_ids) put_varint(ids, static_cast<uint64_t>(static_cast<int64_t>(id)));
-  put_bytes(devices, 1, ids);
-  put_number(assignment, 1, static_cast<int64_t>(device_ids.size()));
-  put_number(assignment, 2, 1);
-  put_bytes(assignment, 3, devices);
-  return assignment;
+  base::ProtoWriter ids;
+  for (int id : device_ids) ids.varint(static_cast<uint64_t>(static_cast<int64_t>(id)));
+  return base::ProtoWriter()
+      .number(1, static_cast<int64_t>(device_ids.size()))
+      .number(2, 1)
+      .bytes(3, base::ProtoWriter().bytes(1, ids.bytes()).bytes())
+      .bytes();
 }
 
 // CompileOptionsProto with these ExecutableBuildOptionsProto fields.
 std::string options_of(int64_t num_replicas, const std::string& assignment) {
-  std::string build;
-  put_number(build, 1, -1);  // device_ordinal: the assignment decides
-  put_number(build, 4, num_replicas);
-  put_number(build, 5, 1);  // without this count XLA ends the process
-  if (!assignment.empty()) put_bytes(build, 9, assignment);
-  std::string options;
-  put_bytes(options, 3, build);
-  return options;
+  base::ProtoWriter build;
+  build.number(1, -1);  // device_ordinal: the assignment decides
+  build.number(4, num_replicas);
+  build.number(5, 1);  // without this count XLA ends the process
+  if (!assignment.empty()) build.bytes(9, assignment);
+  return base::ProtoWriter().bytes(3, build.bytes()).bytes();
 }
 
 }  // namespace

@@ -46,6 +46,14 @@ base::Status check_version(const c::PJRT_Api& table, const std::string& path) {
                     major > c::kApiMajor ? "plugin that this Sluice knows" : "newer plugin");
 }
 
+// Its table, of a version that is known here; nothing is initialised yet.
+base::Result<const c::PJRT_Api*> open_plugin(const std::string& name, const std::string& path) {
+  if (name == "cuda") preload_nvidia_libraries(path);
+  SLUICE_TRY(const c::PJRT_Api* const table, open_library(path));
+  SLUICE_OK(check_version(*table, path));
+  return table;
+}
+
 }  // namespace
 
 base::Result<std::shared_ptr<Plugin>> Plugin::load(const std::string& name_or_path) {
@@ -65,10 +73,13 @@ base::Result<std::shared_ptr<Plugin>> Plugin::load(const PluginFile& file) {
   return plugin;
 }
 
+base::Result<std::string> Plugin::probe(const PluginFile& file) {
+  SLUICE_TRY(const c::PJRT_Api* const table, open_plugin(file.name, file.path));
+  return base::str(table->pjrt_api_version.major_version, ".", table->pjrt_api_version.minor_version);
+}
+
 base::Result<std::shared_ptr<Plugin>> Plugin::load_once(const std::string& name, const std::string& path) {
-  if (name == "cuda") preload_nvidia_libraries(path);
-  SLUICE_TRY(const c::PJRT_Api* const table, open_library(path));
-  SLUICE_OK(check_version(*table, path));
+  SLUICE_TRY(const c::PJRT_Api* const table, open_plugin(name, path));
   std::shared_ptr<Plugin> plugin(new Plugin());
   plugin->name_ = name;
   plugin->path_ = path;

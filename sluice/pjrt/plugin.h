@@ -22,6 +22,9 @@ class Plugin {
   // install.
   static base::Result<std::shared_ptr<Plugin>> load(const std::string& name_or_path = "");
   static base::Result<std::shared_ptr<Plugin>> load(const PluginFile& file);
+  // The version of the C API that a plugin has, "0.116", without initialising it: no chip is taken. Errors
+  // are those of load().
+  static base::Result<std::string> probe(const PluginFile& file);
 
   // "cpu", "tpu", "cuda", or, for any other file, its name without "lib" and ".so".
   const std::string& name() const { return name_; }

@@ -10,6 +10,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/pod/program.h"
 #include "sluice/pod/quote.h"
 #include "sluice/pod/ssh.h"
@@ -40,12 +41,6 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-std::string this_host() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 std::string log_of(const Job& job, int worker, int attempt) {
@@ -95,7 +90,7 @@ Client::Client(RunRecord record, RunLock lock, Console console, bool background)
     : record_(std::move(record)), lock_(std::move(lock)), console_(std::move(console)), signals_(background) {
   raise_descriptor_limit();
   record_.client = ::getpid();
-  record_.client_host = this_host();
+  record_.client_host = base::host_name();
   record_.endings.resize(record_.job.workers.size());
 }
 

@@ -12,6 +12,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/pod/client.h"
 #include "sluice/pod/quote.h"
 
@@ -123,9 +124,7 @@ void follow(const RunRecord& record, Follower& file, Signals& signals, bool forw
 }
 
 base::Status check_reachable(const RunRecord& record) {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  if (record.client_host == name) return {};
+  if (record.client_host == base::host_name()) return {};
   return base::fail(Code::kFailedPrecondition, "the client of run ", record.job.id, " is process ",
                     record.client, " on ", record.client_host, ": do it there");
 }

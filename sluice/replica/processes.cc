@@ -1,7 +1,6 @@
 #include "sluice/replica/processes.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <thread>
 
@@ -11,6 +10,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/store_client.h"
@@ -45,12 +45,6 @@ void ignore_broken_pipes() {
   struct sigaction current {};
   if (::sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
     ::signal(SIGPIPE, SIG_IGN);
-}
-
-std::string this_host() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 // What must be the same in all processes.
@@ -112,7 +106,7 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
 base::Status Processes::compare_programs() {
   namespace detail = processes_detail;
   SLUICE_TRY(const Offer offered,
-             offer("join", base::str(detail::this_program(), '\n', count(), '\n', detail::this_host())));
+             offer("join", base::str(detail::this_program(), '\n', count(), '\n', base::host_name())));
   SLUICE_TRY(const auto all, collect_within(offered, {"", {}}, timeouts_.join));
   met_ = true;
   const auto first = base::split(all[0], '\n');

@@ -6,6 +6,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/capture/capture.h"
+#include "sluice/device/runtime.h"
 
 namespace sluice::sessions {
 
@@ -73,6 +74,10 @@ void Backend::label(const std::vector<std::pair<std::string, at::Tensor>>& tenso
 void Backend::step(torch::optim::Optimizer& optimizer) const { sluice::step(optimizer); }
 
 int64_t Backend::compiles() const { return is_xla() ? counters().compiles + counters().cache_hits : 0; }
+
+std::shared_ptr<const pjrt::Plugin> Backend::plugin() const {
+  return is_xla() && device::runtime().client != nullptr ? device::runtime().client->plugin() : nullptr;
+}
 
 DeviceTimes Backend::times() const {
   if (!is_xla()) return {};

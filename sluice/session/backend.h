@@ -5,12 +5,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sluice/device/device.h"
 
+namespace sluice::pjrt {
+class Plugin;
+}
 namespace torch::optim {
 class Optimizer;
 }
@@ -66,6 +70,8 @@ class Backend {
   void step(torch::optim::Optimizer& optimizer) const;
   // Programs compiled so far.
   int64_t compiles() const;
+  // Null on the device "cpu".
+  std::shared_ptr<const pjrt::Plugin> plugin() const;
   // All 0 on the device "cpu", which has no programs.
   DeviceTimes times() const;
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/span.h"
 #include "sluice/base/thread.h"
 #include "sluice/session/save.h"
 
@@ -142,6 +143,7 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
 
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        torch::optim::Optimizer& optimizer, const Progress& progress) {
+  const base::Span span("snapshot");
   Snapshot snapshot;
   snapshot.progress = progress;
   for (const auto& [name, tensor] : module_tensors(model))
@@ -154,6 +156,7 @@ Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
 
 base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folder) {
   namespace detail = checkpoint_detail;
+  const base::Span span("write a checkpoint");
   SLUICE_OK(base::make_directories(base::parent_path(folder)));
   detail::remove_leftovers(folder);
   const std::string fresh = detail::beside(folder, base::str(".writing-", getpid()).c_str());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/span.h"
 
 namespace sluice::sessions {
 namespace deliveries_detail {
@@ -34,6 +35,8 @@ void Deliveries::add(const std::vector<at::Tensor>& values, Function function, b
 }
 
 void Deliveries::deliver(bool wait) {
+  if (deliveries_.empty()) return;
+  const base::Span span("deliver values");
   try {
     while (!deliveries_.empty() && complete(deliveries_.front(), wait)) {
       const Delivery due = std::move(deliveries_.front());

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "sluice/base/queue.h"
+#include "sluice/base/span.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/torch_adapter.h"
 #include "sluice/session/feed_state.h"
@@ -37,13 +38,12 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
   return result;
 }
 
-DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
+DatasetSource dataset_source(const data::Dataset& dataset, int replicas, int part, int parts,
                              const FeedOptions& options) {
   const bool padded = dataset.remainder() == data::Remainder::kPad;
   // A rest that is no multiple of the replicas cannot be split.
-  if (replicas > 1 && dataset.remainder() == data::Remainder::kKeep && !dataset.original_order())
-    dataset.drop_last();
-  const data::OpenOptions open{options.epoch, part, parts, replicas, options.skip};
+  const bool whole_batches = replicas > 1;
+  const data::OpenOptions open{options.epoch, part, parts, replicas, options.skip, whole_batches};
   std::shared_ptr<data::Stream> stream =
       options.state.empty() ? dataset.open(open) : dataset.resume(options.state, open);
   DatasetSource source;
@@ -109,8 +109,7 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
 }  // namespace feed_detail
 
 Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::HostSource source,
-                   const FeedOptions& options, std::function<void(int64_t)> on_batch,
-                   std::function<data::Statistics()> statistics)
+                   const FeedOptions& options, OnBatch on_batch, std::function<data::Statistics()> statistics)
     : backend(std::move(used)),
       on_batch(std::move(on_batch)),
       statistics(std::move(statistics)),
@@ -122,6 +121,8 @@ Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::Host
         auto group = source();
         if (group.empty()) break;
         const base::Stopwatch upload;
+        base::Span span("upload");
+        span.batch(index);
         Batch batch = feed_detail::to_device(*backend, group, index);
         uploading = uploading + upload.seconds();
         if (!queue.push(std::move(batch))) return;
@@ -138,6 +139,11 @@ Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::Host
 Feed::State::~State() {
   queue.cancel();
   thread.join();
+}
+
+std::optional<Batch> Feed::State::wait_for_batch() {
+  const base::Span span("wait for a batch");
+  return base::value_or_throw(queue.pop());
 }
 
 void Feed::State::set_normalization(const std::vector<float>& mean, const std::vector<float>& deviation) {
@@ -177,13 +183,14 @@ std::shared_ptr<Batch> Feed::next() {
   state_->backend->cut("feed");
   const double busy = state_->backend->times().busy;
   const base::Stopwatch waited;
-  std::optional<Batch> batch = base::value_or_throw(state_->queue.pop());
+  std::optional<Batch> batch = state_->wait_for_batch();
   const double seconds = waited.seconds();
   state_->waiting += seconds;
-  state_->starving += std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
+  const double starving = std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
+  state_->starving += starving;
   if (!batch) return nullptr;
   state_->apply_normalization(*batch);
-  state_->on_batch(batch->count);
+  state_->on_batch(batch->count, starving);
   return std::make_shared<Batch>(std::move(*batch));
 }
 

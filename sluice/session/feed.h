@@ -33,10 +33,10 @@ struct Batch {
 };
 
 struct FeedOptions {
-  int64_t epoch = -1;    // of a WebDataset; -1: the next one each time that this dataset is fed
+  int64_t epoch = -1;    // of a data set; -1: the next one each time that it is fed
   int64_t skip = 0;      // batches left out at the beginning, to go on in mid-epoch
   int64_t prefetch = 2;  // batches on the device ahead of the step
-  // What WebDataset::state() gave when the epoch was left at `skip`: an error when the order of the samples
+  // What Dataset::state() gave when the epoch was left at `skip`: an error when the order of the samples
   // is another one now. Empty: not checked.
   std::string state;
   bool normalize = true;  // uint8 images become f32, (pixel / 255 − mean) / deviation, on the device

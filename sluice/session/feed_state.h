@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -15,18 +16,20 @@
 namespace sluice {
 
 struct Feed::State {
-  // Starts the thread that calls `source` and uploads. `on_batch` hears the samples of each batch that is
-  // handed out.
+  // Hears of each batch that is handed out: its samples, and for how many seconds it was waited for with no
+  // program on the device.
+  using OnBatch = std::function<void(int64_t samples, double starving)>;
+  // Starts the thread that calls `source` and uploads.
   State(std::shared_ptr<const sessions::Backend> backend, sessions::HostSource source,
-        const FeedOptions& options, std::function<void(int64_t)> on_batch,
-        std::function<data::Statistics()> statistics = nullptr);
+        const FeedOptions& options, OnBatch on_batch, std::function<data::Statistics()> statistics = nullptr);
   ~State();
 
+  std::optional<Batch> wait_for_batch();
   void set_normalization(const std::vector<float>& mean, const std::vector<float>& deviation);
   void apply_normalization(Batch& batch) const;
 
   std::shared_ptr<const sessions::Backend> backend;
-  std::function<void(int64_t)> on_batch;
+  OnBatch on_batch;
   bool normalize = false;
   at::Tensor scale, shift;  // f32 [1, C, 1, 1] on the device, or undefined: only divide by 255
   std::function<data::Statistics()> statistics;  // of the source, if it has any
@@ -47,7 +50,7 @@ struct DatasetSource {
   HostSource next;
   std::function<data::Statistics()> statistics;
 };
-DatasetSource dataset_source(data::WebDataset dataset, int replicas, int part, int parts,
+DatasetSource dataset_source(const data::Dataset& dataset, int replicas, int part, int parts,
                              const FeedOptions& options);
 
 }  // namespace sessions

@@ -28,19 +28,19 @@ TEST(StepMeter, CountsTheBatchesOfSteps) {
   const auto train = std::make_shared<const StepMeter::Source>(StepMeter::Source{7, 10});
   const auto test = std::make_shared<const StepMeter::Source>(StepMeter::Source{0, 12});
   for (int i = 0; i < 2; ++i) {
-    meter.hand_out(train, 32);
+    meter.hand_out(train, 32, 0);
     meter.step();
   }
   EXPECT_EQ(meter.epoch(), 7);
   EXPECT_DOUBLE_EQ(meter.take(12).global_rate, 64 / 2.0 / 2);  // seconds, replicas
-  meter.hand_out(test, 1000);                                  // no step follows
-  meter.hand_out(train, 32);
+  meter.hand_out(test, 1000, 0);                               // no step follows
+  meter.hand_out(train, 32, 0);
   meter.step();
   EXPECT_EQ(meter.epoch(), 7);
   EXPECT_DOUBLE_EQ(meter.take(14).global_rate, 96 / 4.0 / 2);
 
   // The next epoch begins again; a feed without a number is the one after.
-  meter.hand_out(std::make_shared<const StepMeter::Source>(StepMeter::Source{-1, 20}), 32);
+  meter.hand_out(std::make_shared<const StepMeter::Source>(StepMeter::Source{-1, 20}), 32, 0);
   meter.step();
   EXPECT_EQ(meter.epoch(), 8);
   EXPECT_DOUBLE_EQ(meter.take(21).rate, 16);

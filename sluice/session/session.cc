@@ -1,5 +1,7 @@
 #include "sluice/session/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +15,6 @@
 #include "sluice/replica/connect.h"
 #include "sluice/replica/placement.h"
 #include "sluice/session/checkpoint.h"
-#include "sluice/session/feed_state.h"
 #include "sluice/session/log_line.h"
 #include "sluice/session/session_state.h"
 
@@ -67,13 +68,37 @@ std::shared_ptr<const sessions::Backend> open_backend(const Options& options,
   }
 }
 
+monitor::ProcessIdentity identity_of(const sessions::Backend& backend, const replica::Processes* processes) {
+  monitor::ProcessIdentity identity = monitor::own_identity();
+  if (processes != nullptr) {
+    identity.index = processes->index();
+    identity.count = processes->count();
+  }
+  identity.replicas = backend.local_replicas();
+  identity.device = backend.device().str();
+  return identity;
+}
+
+std::unique_ptr<monitor::StatusServer> serve_status(const std::string& port, replica::Processes* processes) {
+  auto server = monitor::StatusServer::start(port, ::getpid());
+  if (!server && processes != nullptr) processes->fail(server.error().what());
+  if (!server) throw_error(server.error());
+  base::info("status: /status and /metrics on port ", (*server)->port());
+  return std::move(*server);
+}
+
 }  // namespace session_detail
 
 Session::State::State(const Options& options)
     : processes(session_detail::join_others(options)),
       backend(session_detail::open_backend(options, processes)),
       deliveries(backend, processes),
-      meter(base::monotonic_seconds(), backend->local_replicas()) {}
+      meter(base::monotonic_seconds(), backend->local_replicas()),
+      spans(backend),
+      status(session_detail::identity_of(*backend, processes.get())) {
+  if (!options.status_port.empty() && (processes == nullptr || processes->index() == 0))
+    status_server = session_detail::serve_status(options.status_port, processes.get());
+}
 
 Session::State::~State() {
   const bool failing = std::uncaught_exceptions() > exceptions;
@@ -83,16 +108,27 @@ Session::State::~State() {
     return;
   }
   try {
+    spans.finish(steps);
     deliveries.deliver(/*wait=*/true);
   } catch (const std::exception& error) {
     base::error("while the session ended: ", error.what());
   }
 }
 
-std::function<void(int64_t)> Session::State::count_batches(int64_t epoch) {
+void Session::State::beat() {
+  heartbeat.beat();
+  const double now = base::monotonic_seconds();
+  if (!status.is_due(now)) return;
+  status.write(
+      {steps, meter.epoch(), meter.all_examples(), meter.starving(), backend->times(), backend->is_xla()},
+      now);
+}
+
+Feed::State::OnBatch Session::State::count_batches(const std::shared_ptr<State>& state, int64_t epoch) {
   auto source = std::make_shared<const sessions::StepMeter::Source>(
       sessions::StepMeter::Source{epoch, base::monotonic_seconds()});
-  return [this, source](int64_t examples) { meter.hand_out(source, examples); };
+  return
+      [state, source](int64_t samples, double starving) { state->meter.hand_out(source, samples, starving); };
 }
 
 void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
@@ -118,25 +154,23 @@ int Session::processes() const { return state_->processes ? state_->processes->c
 bool Session::is_leader() const { return process_index() == 0; }
 int64_t Session::steps() const { return state_->steps; }
 
-Feed Session::feed(const data::WebDataset& dataset, const FeedOptions& options) {
+Feed Session::feed(const data::Dataset& dataset, const FeedOptions& options) {
   FeedOptions chosen = options;
   int64_t& next = state_->epochs[&dataset];
   if (chosen.epoch < 0) chosen.epoch = next;
   next = chosen.epoch + 1;
   auto source = sessions::dataset_source(dataset, local_replicas(), first_replica() / local_replicas(),
                                          processes(), chosen);
-  auto feed = std::make_unique<Feed::State>(
-      state_->backend, std::move(source.next), chosen,
-      [state = state_, count = state_->count_batches(chosen.epoch)](int64_t examples) { count(examples); },
-      std::move(source.statistics));
+  auto feed =
+      std::make_unique<Feed::State>(state_->backend, std::move(source.next), chosen,
+                                    State::count_batches(state_, chosen.epoch), std::move(source.statistics));
   if (chosen.normalize) feed->set_normalization(dataset.mean(), dataset.deviation());
   return Feed(std::move(feed));
 }
 
 Feed Session::feed_source(sessions::HostSource source, const FeedOptions& options) {
-  auto feed = std::make_unique<Feed::State>(
-      state_->backend, std::move(source), options,
-      [state = state_, count = state_->count_batches(options.epoch)](int64_t examples) { count(examples); });
+  auto feed = std::make_unique<Feed::State>(state_->backend, std::move(source), options,
+                                            State::count_batches(state_, options.epoch));
   feed->normalize = options.normalize;
   return Feed(std::move(feed));
 }
@@ -176,8 +210,9 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
         if (!self) return;
         self->meter.step();
         if (updates) ++self->steps;
-        self->heartbeat.beat();
+        self->beat();
         self->deliveries.deliver(/*wait=*/false);
+        if (updates) self->spans.step(self->steps);
       },
       [weak = std::weak_ptr<State>(state)]() -> int64_t {
         const auto self = weak.lock();
@@ -197,6 +232,7 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
   ++state_->steps;
   state_->reduced = false;
   sync("step");
+  state_->spans.step(state_->steps);
 }
 
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
@@ -212,6 +248,7 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   });
   ++state_->steps;
   sync("step");
+  state_->spans.step(state_->steps);
   return loss;
 }
 
@@ -247,9 +284,30 @@ void Session::check_replicas(const torch::nn::Module& model) {
 }
 
 void Session::sync(const char* what) {
-  state_->heartbeat.beat();
+  state_->beat();
   state_->backend->cut(what);
   state_->deliveries.deliver(/*wait=*/false);
+}
+
+void Session::profile(int64_t first, int64_t end, const std::string& folder) {
+  std::string run = profile::run_name(base::wall_seconds());
+  if (state_->processes != nullptr) run = base::value_or_throw(state_->processes->broadcast("profile", run));
+  state_->spans.ask({.first = first,
+                     .end = end,
+                     .folder = folder,
+                     .run = run,
+                     .process = process_index(),
+                     .processes = processes()},
+                    state_->steps);
+}
+
+Span::Span(std::string_view name) {
+  if (!base::spans_are_recorded()) return;
+  name_ = base::span_name(name);
+  begin_ = base::span_clock();
+}
+Span::~Span() {
+  if (name_ != nullptr) base::record_span(name_, begin_, base::span_clock());
 }
 
 void Session::barrier() {

@@ -21,6 +21,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -43,6 +44,9 @@ struct Options {
   int process_count = 0;
   int process_index = 0;
   std::string coordinator;
+  // Where the leader answers /status (JSON) and /metrics (Prometheus): a port of the loopback interface, or
+  // an address with a port; "": nowhere.
+  std::string status_port;
 };
 
 struct PrepareOptions {
@@ -90,7 +94,7 @@ class Session {
   int64_t steps() const;   // so far
 
   // One epoch of batches on the device: prefetched, split by replica, images normalised there.
-  Feed feed(const data::WebDataset& dataset, const FeedOptions& options = {});
+  Feed feed(const data::Dataset& dataset, const FeedOptions& options = {});
   // Any range of host tensors, vectors, pairs or tuples of them, torch::data::Example<> or vectors of these,
   // such as *torch::data::make_data_loader(…); each item is one replica's batch. An lvalue range must outlive
   // the feed.
@@ -117,6 +121,11 @@ class Session {
   void check_replicas(const torch::nn::Module& model);
   // Ends the graph: what was recorded starts to run. Does not wait. `what` names the boundary in reports.
   void sync(const char* what = "sync");
+  // A profile of the steps [first, end), counted from 1 in this session: FOLDER/plugins/profile/TIME/ gets a
+  // trace for TensorBoard's profile plugin, one for Perfetto and a page of text from each process
+  // (profile.md). All processes call it alike, before the first of these steps; the session goes on
+  // meanwhile.
+  void profile(int64_t first, int64_t end, const std::string& folder);
   // Until all processes are here and this one's programs have finished.
   void barrier();
 
@@ -171,6 +180,20 @@ class Session {
   void print_line(const std::string& text) const;
   void before_update(const std::vector<torch::optim::Optimizer*>& optimizers, const StepOptions& options);
   std::shared_ptr<State> state_;
+};
+
+// A part of a program of one's own in a profile: from its construction to its end. It costs a few nanoseconds
+// while no profile is taken. `name`: of a few different ones. Threads: any.
+class Span {
+ public:
+  explicit Span(std::string_view name);
+  ~Span();
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+
+ private:
+  const char* name_ = nullptr;
+  int64_t begin_ = 0;
 };
 
 // Starts a session. Environment variables come first, flags win over them: --sluice-device=xla|cpu

@@ -9,12 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "sluice/monitor/status_server.h"
 #include "sluice/replica/sameness.h"
 #include "sluice/session/backend.h"
 #include "sluice/session/deliveries.h"
+#include "sluice/session/feed_state.h"
 #include "sluice/session/heartbeat.h"
 #include "sluice/session/session.h"
+#include "sluice/session/status_report.h"
 #include "sluice/session/step_meter.h"
+#include "sluice/session/step_spans.h"
 
 namespace sluice {
 
@@ -23,11 +27,14 @@ struct Session::State {
   ~State();
 
   // What hears of a feed's batches.
-  std::function<void(int64_t)> count_batches(int64_t epoch);
+  static Feed::State::OnBatch count_batches(const std::shared_ptr<State>& state, int64_t epoch);
   // A step that is recorded in a captured function: what it does besides at each call of that.
   static void count_replays(const std::shared_ptr<State>& state, bool updates);
   // The optimizer's parameters stay equal from now on, and so do these tensors begin.
   void hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others, bool from_leader);
+
+  // Shows the launcher, and who else looks, that the program moves; at most once a second.
+  void beat();
 
   std::shared_ptr<replica::Processes> processes;  // null when there is one
   std::shared_ptr<const sessions::Backend> backend;
@@ -42,6 +49,9 @@ struct Session::State {
   bool warned_of_equal_gradients = false;
   std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
   sessions::StepMeter meter;
+  sessions::StepSpans spans;
+  sessions::StatusReport status;
+  std::unique_ptr<monitor::StatusServer> status_server;  // of the leader, where it is asked for
 };
 
 }  // namespace sluice

@@ -29,6 +29,7 @@ Options from_environment() {
   Options options;
   if (auto device = base::environment("SLUICE_DEVICE")) options.device = *device;
   if (auto devices = base::environment("SLUICE_DEVICES")) set_devices(options, "SLUICE_DEVICES", *devices);
+  options.status_port = base::environment("SLUICE_STATUS_PORT").value_or("");
   return options;
 }
 

@@ -20,9 +20,11 @@ class StepMeter {
 
   StepMeter(double now, int replicas) : replicas_(replicas), rates_(now, replicas) {}
 
-  void hand_out(const std::shared_ptr<const Source>& source, int64_t examples) {
+  // `starving`: seconds that it was waited for, with no program on the device.
+  void hand_out(const std::shared_ptr<const Source>& source, int64_t examples, double starving) {
     handed_out_ = source;
     examples_ = examples;
+    starving_ += starving;
   }
   // Also for a part of an accumulated step.
   void step() {
@@ -32,16 +34,21 @@ class StepMeter {
       rates_ = RateTracker(current_->start, replicas_);
     }
     rates_.add(examples_);
+    all_examples_ += examples_;
     examples_ = 0;
   }
   int64_t epoch() const { return epoch_ < 0 ? 0 : epoch_; }
   Rates take(double now) { return rates_.take(now); }
+  // Of all epochs, evaluations' waits too.
+  int64_t all_examples() const { return all_examples_; }
+  double starving() const { return starving_; }
 
  private:
   int replicas_;
   std::shared_ptr<const Source> handed_out_, current_;
   int64_t examples_ = 0;  // of the batch that was handed out and that no step has counted
-  int64_t epoch_ = -1;
+  int64_t epoch_ = -1, all_examples_ = 0;
+  double starving_ = 0;
   RateTracker rates_;
 };
 

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "sluice/base/export.h"
-#include "sluice/data/dataset.h"
+#include "sluice/data/mixture.h"
 
 SLUICE_API_BEGIN
 
 namespace sluice::train {
 
 enum class DeviceKind { kXla, kCpu };  // kCpu: LibTorch's own CPU, eager
+using data::MixBy;
 using data::OnError;
 using data::Remainder;  // but for kKeep: a smaller last batch would be a program of its own
 enum class OptimizerKind { kSgd, kAdam, kAdamW };
@@ -44,6 +45,10 @@ inline constexpr auto kChoices<OnError> = std::to_array<NamedChoice<OnError>>({{
 template <>
 inline constexpr auto kChoices<Remainder> = std::to_array<NamedChoice<Remainder>>(
     {{Remainder::kDrop, "drop"}, {Remainder::kCarry, "carry"}, {Remainder::kPad, "pad"}});
+template <>
+inline constexpr auto kChoices<MixBy> = std::to_array<NamedChoice<MixBy>>({{MixBy::kShare, "share"},
+                                                                           {MixBy::kRepeat, "repeat"},
+                                                                           {MixBy::kChoose, "choose"}});
 template <>
 inline constexpr auto kChoices<OptimizerKind> = std::to_array<NamedChoice<OptimizerKind>>(
     {{OptimizerKind::kSgd, "sgd"}, {OptimizerKind::kAdam, "adam"}, {OptimizerKind::kAdamW, "adamw"}});

@@ -32,26 +32,6 @@ int EpochTimes::trace_percent() const {
   return std::min(epoch_times_detail::percent(trace, seconds()), 100 - input_percent());
 }
 
-EpochTimes epoch_times(double wall, const sessions::DeviceTimes& begin, const sessions::DeviceTimes& end,
-                       double starving) {
-  EpochTimes times;
-  times.compiling = end.compiling - begin.compiling;
-  const double idle_compiling = end.compiling_idle - begin.compiling_idle;
-  const double rest = std::max(0.0, wall - times.compiling);
-  // What ran while the host compiled is not part of the rest.
-  times.device = std::clamp(end.busy - begin.busy - (times.compiling - idle_compiling), 0.0, rest);
-  times.input = std::clamp(starving, 0.0, rest - times.device);
-  times.trace = rest - times.device - times.input;
-  return times;
-}
-
-EpochTimes eager_epoch_times(double wall, double starving) {
-  EpochTimes times;
-  times.input = std::clamp(starving, 0.0, wall);
-  times.device = wall - times.input;
-  return times;
-}
-
 std::string text_of(const EpochTimes& times) {
   char text[160];
   std::snprintf(text, sizeof text, "%.17g %.17g %.17g %.17g", times.compiling, times.input, times.trace,

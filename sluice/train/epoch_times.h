@@ -4,18 +4,12 @@
 #include <string>
 
 #include "sluice/base/result.h"
-#include "sluice/session/backend.h"
+#include "sluice/session/time_parts.h"
 
 namespace sluice::train {
 
-// Seconds of one process. What is left after compiling is device, input and trace, of which each moment has
-// one: a program was on the device; or none was, and the loop waited for its batch; or none was, and the host
-// did something else (it recorded, looked a program up, copied, logged).
-struct EpochTimes {
-  double compiling = 0;
-  double input = 0, trace = 0, device = 0;
-
-  double seconds() const { return input + trace + device; }
+// Of an epoch.
+struct EpochTimes : sessions::TimeParts {
   // "input", "trace" or "device": the largest of the three.
   const char* bound() const;
   // Whole percents of seconds(), which add up to 100.
@@ -23,13 +17,6 @@ struct EpochTimes {
   int trace_percent() const;
   int device_percent() const { return 100 - input_percent() - trace_percent(); }
 };
-
-// Of an epoch that took `wall` seconds. `starving`: for a batch, with no program on the device.
-EpochTimes epoch_times(double wall, const sessions::DeviceTimes& begin, const sessions::DeviceTimes& end,
-                       double starving);
-// The same for a device without programs, where an operation is over when its call returns: all that is not
-// waiting is the device's.
-EpochTimes eager_epoch_times(double wall, double starving);
 
 // The epoch of the process whose device had the largest share of time without a program: what holds up this
 // one holds up all. `texts` has text_of() of each process; `slowest` gets its index.

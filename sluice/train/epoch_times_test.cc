@@ -15,7 +15,7 @@ namespace {
 
 TEST(EpochTimes, AddUpToTheWallTimeWithoutCompiling) {
   // 10 s: 3 of compiling, during 1 of which a program ran; 4 with a program in all; 2 without data.
-  const EpochTimes times = epoch_times(10, {5, 1, 1}, {9, 4, 3}, 2);
+  const EpochTimes times{sessions::time_parts(10, {5, 1, 1}, {9, 4, 3}, 2)};
   EXPECT_DOUBLE_EQ(times.compiling, 3);
   EXPECT_DOUBLE_EQ(times.device, 3);
   EXPECT_DOUBLE_EQ(times.input, 2);
@@ -26,13 +26,13 @@ TEST(EpochTimes, AddUpToTheWallTimeWithoutCompiling) {
             "Epoch 2 was device-bound: waiting for data 29 %, tracing 29 %, device 42 % of 7.0 s; "
             "compiling took 3.0 s more.");
   // Clocks that are read one after the other may disagree a little; no share is negative.
-  const EpochTimes odd = epoch_times(1, {0, 0, 0}, {1.01, 0, 0}, 0.1);
+  const EpochTimes odd{sessions::time_parts(1, {0, 0, 0}, {1.01, 0, 0}, 0.1)};
   EXPECT_DOUBLE_EQ(odd.device, 1);
   EXPECT_DOUBLE_EQ(odd.input + odd.trace, 0);
 }
 
 TEST(EpochTimes, WithoutProgramsAllButWaitingIsTheDevices) {
-  const EpochTimes times = eager_epoch_times(4, 3);
+  const EpochTimes times{sessions::eager_time_parts(4, 3)};
   EXPECT_EQ(describe(times, 1),
             "Epoch 1 was input-bound: waiting for data 75 %, tracing 0 %, device 25 % of 4.0 s.");
 }

@@ -6,7 +6,6 @@
 #include "sluice/base/error.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
-#include "sluice/data/memory.h"
 #include "sluice/session/session.h"
 
 namespace sluice::train {
@@ -84,8 +83,9 @@ double max_bad_of(const std::string& text) {
   return percent ? std::min(value / 100, 0.999) : value;
 }
 
-data::WebDataset describe(const TrainOptions& options, bool training, int64_t rows) {
-  data::WebDataset dataset(training ? options.train : options.test);
+data::WebDataset describe(const TrainOptions& options, const std::string& shards, bool training,
+                          int64_t rows) {
+  data::WebDataset dataset(shards);
   dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
   if (options.classes > 0) dataset.classes(options.classes);
   dataset.seed(options.seed);
@@ -109,8 +109,6 @@ data::WebDataset describe(const TrainOptions& options, bool training, int64_t ro
   if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
   dataset.on_error(options.on_error).max_bad(max_bad_of(options.max_bad));
   if (options.allow_unknown_loss) dataset.allow_unknown_loss();
-  data::memory_limits().sample = static_cast<std::uint64_t>(options.max_sample) << 20;
-  data::memory_limits().pixels = options.max_pixels * 1'000'000;
   if (training && options.shard_size > 0) dataset.shard_size(options.shard_size);
   return dataset;
 }
@@ -139,13 +137,9 @@ Input::Input(const TrainOptions& options, bool training, int64_t rows, int repli
     channels_ = options.channels;
     image_size_ = options.image_size;
   } else {
-    dataset_ = input_detail::describe(options, training, rows);
-    look_at_first();
+    dataset_ =
+        training && !options.mix.empty() ? open_mixture() : open_set(training ? options.train : options.test);
     samples_ = dataset_->size();
-    if (training)
-      input_detail::set_order(options, *dataset_);
-    else
-      dataset_->pad();
   }
   batches_ = batches(0);
   if (training && batches_ == 0)
@@ -154,17 +148,54 @@ Input::Input(const TrainOptions& options, bool training, int64_t rows, int repli
                           ": choose a smaller --batch-size"));
 }
 
-void Input::look_at_first() {
-  data::WebDataset probe = *dataset_;
+std::unique_ptr<data::Dataset> Input::open_set(const std::string& shards) {
+  data::WebDataset dataset = input_detail::describe(options_, shards, training_, rows_);
+  look_at_first(dataset, shards);
+  if (training_)
+    input_detail::set_order(options_, dataset);
+  else
+    dataset.pad();
+  return std::make_unique<data::WebDataset>(std::move(dataset));
+}
+
+std::unique_ptr<data::Dataset> Input::open_mixture() {
+  std::vector<data::Mix::Source> sources;
+  for (const auto& [shards, amount] : options_.mix) {
+    data::WebDataset dataset = input_detail::describe(options_, shards, training_, rows_);
+    look_at_first(dataset, shards);
+    dataset.shuffle(options_.shuffle).interleave(options_.streams);
+    sources.push_back({std::move(dataset), amount, shards});
+  }
+  auto mixture = std::make_unique<data::Mix>(std::move(sources), options_.mix_by);
+  // An epoch that ends earlier would leave out what the sources have for its rest.
+  const int64_t cut = options_.steps_per_epoch * options_.accumulate * rows_ * replicas_;
+  if (options_.epoch_samples > 0) mixture->epoch_samples(options_.epoch_samples);
+  if (cut > 0 && cut < mixture->size() && options_.mix_by == MixBy::kShare) mixture->epoch_samples(cut);
+  for (const auto& [step, shares] : options_.mix_from) mixture->from(step * options_.accumulate, shares);
+  mixture_ = mixture.get();
+  return mixture;
+}
+
+std::vector<data::Mix::Taken> Input::mixed(int64_t epoch) const {
+  return mixture_ == nullptr ? std::vector<data::Mix::Taken>() : mixture_->taken(epoch, replicas_);
+}
+
+void Input::look_at_first(const data::WebDataset& dataset, const std::string& shards) {
+  data::WebDataset probe = dataset;
   auto first = probe.batch(1).keep().workers(1).prefetch(1).open()->next();
   if (!first || !first->image.defined() || first->image.shape().size() != 4)
-    throw_error(Code::kInvalidArgument, base::str("no image with one of the extensions ", options_.images,
-                                                  " in ", training_ ? options_.train : options_.test));
+    throw_error(Code::kInvalidArgument,
+                base::str("no image with one of the extensions ", options_.images, " in ", shards));
   if (!first->label.defined())
-    throw_error(Code::kInvalidArgument, base::str("no label with the extension ", options_.labels, " in ",
-                                                  training_ ? options_.train : options_.test));
-  channels_ = first->image.shape()[1];
-  image_size_ = first->image.shape()[2];
+    throw_error(Code::kInvalidArgument,
+                base::str("no label with the extension ", options_.labels, " in ", shards));
+  const int64_t channels = first->image.shape()[1], side = first->image.shape()[2];
+  if (image_size_ > 0 && side != image_size_)
+    throw_error(Code::kInvalidArgument, base::str("images of ", shards, " have ", side, " rows, those of ",
+                                                  options_.mix.front().shards, " ", image_size_,
+                                                  ": make them alike with --resize and --crop"));
+  channels_ = channels;
+  image_size_ = side;
 }
 
 int64_t Input::batches(int64_t epoch) const {
@@ -175,7 +206,10 @@ int64_t Input::batches(int64_t epoch) const {
 
 std::string Input::describe_remainder() const {
   const int64_t together = rows_ * replicas_, rest = samples_ % together;
-  if (dataset_ && dataset_->original_order()) return "the original order, workers' last batches are smaller";
+  if (mixture_ != nullptr)
+    return base::str("a mixture of ", options_.mix.size(), " sets, what does not fill a batch comes later");
+  if (options_.original_workers > 0 && training_ && dataset_)
+    return "the original order, workers' last batches are smaller";
   if (rest == 0) return "no remainder";
   if (dataset_ && dataset_->remainder() == Remainder::kCarry)
     return base::str(rest, " samples of the first epoch are carried over into the next");

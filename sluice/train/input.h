@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
+#include <vector>
 
-#include "sluice/data/dataset.h"
+#include "sluice/data/mixture.h"
 #include "sluice/session/feed.h"
 #include "sluice/session/session.h"
 #include "sluice/train/options.h"
@@ -30,13 +31,18 @@ class Input {
   // What the order of the samples depends on, for a checkpoint; empty for fake data.
   std::string state(const Session& session, int64_t epoch, int64_t batches) const;
   std::string describe_remainder() const;  // "3 of 1,283 samples left out of each epoch"
+  // What the epoch takes of each source of a mixture; nothing for one set.
+  std::vector<data::Mix::Taken> mixed(int64_t epoch) const;
 
  private:
-  void look_at_first();
+  void look_at_first(const data::WebDataset& dataset, const std::string& shards);
+  std::unique_ptr<data::Dataset> open_set(const std::string& shards);
+  std::unique_ptr<data::Dataset> open_mixture();
   const TrainOptions& options_;
   bool training_;
   int64_t rows_, replicas_, samples_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
-  std::optional<data::WebDataset> dataset_;
+  std::unique_ptr<data::Dataset> dataset_;  // nothing: fake data
+  const data::Mix* mixture_ = nullptr;      // the same, when it is one
 };
 
 }  // namespace sluice::train

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
+#include "sluice/data/batch.h"
 #include "sluice/train/choices.h"
 
 SLUICE_API_BEGIN
@@ -22,8 +23,22 @@ struct TrainOptions {
 
   // The data: shards as data::WebDataset takes them.
   std::string train;
+  // Instead of `train`: a mixture of several sets, in the numbers that mix_by says (data/mixture.h).
+  struct MixedShards {
+    std::string shards;
+    double amount = 1;
+  };
+  std::vector<MixedShards> mix;
+  MixBy mix_by = MixBy::kShare;
+  int64_t epoch_samples = 0;  // of a mixture by shares; 0: as many as the sets have together
+  // Other shares of the mixture from a step on.
+  struct MixChange {
+    int64_t step = 0;
+    std::vector<double> shares;
+  };
+  std::vector<MixChange> mix_from;
   std::string test;
-  std::string images = "jpg;jpeg;png;ppm";
+  std::string images = data::kImageExtensions;
   std::string labels = "cls";
   int64_t channels = 3;                    // 3: colour, 1: grey
   int64_t shuffle = 10000;                 // samples in the shuffle buffers of all processes together
@@ -36,6 +51,7 @@ struct TrainOptions {
   std::string max_bad = "0.1%";            // bad samples of an epoch that are left out at most
   bool allow_unknown_loss = false;         // damaged shards may lose samples that nobody counts
   int64_t max_sample = 1024;               // that a sample's members and decoding may claim [MiB]
+  int64_t max_buffered = 8;                // that shuffle buffers, batches and unpackers hold [GiB]
   int64_t max_pixels = 100;                // of an image [millions]
   int64_t prefetch = 256;                  // batches ahead on the host [MiB]
   std::string cache;                       // folder that keeps remote shards; empty: none
@@ -96,7 +112,9 @@ struct TrainOptions {
   int64_t save_steps = 0;  // a checkpoint every so many steps of an epoch, and at its end
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
+  std::string profile;  // "10:13": the steps 10 to 12 of this start; empty: none
   bool report = false;
+  std::string status_port;  // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
   bool json = false;
   std::string config;  // all options as text, kept in checkpoints
 };
@@ -120,6 +138,11 @@ struct TrainResult {
   double examples_per_second = 0;
 };
 
+// The steps [first, end) of --profile, both 0 for "". Throws sluice::Error for what is none.
+struct ProfileSteps {
+  int64_t first = 0, end = 0;
+};
+ProfileSteps profile_steps(const std::string& text);
 // Throws sluice::Error for options that are wrong whatever the data and the machine are: an unknown model,
 // (with the nearest known one), a missing or senseless number.
 void check(const TrainOptions& options);

@@ -4,7 +4,10 @@
 #include <cstdio>
 
 #include "sluice/base/log.h"
+#include "sluice/base/number.h"
+#include "sluice/data/memory.h"
 #include "sluice/models/models.h"
+#include "sluice/monitor/status_server.h"
 #include "sluice/train/training.h"
 
 namespace sluice::train {
@@ -24,8 +27,13 @@ void check_options(const TrainOptions& options, bool named) {
   // create() has the message.
   if (named && std::find(known.begin(), known.end(), options.model) == known.end())
     models::create(options.model, {});
-  if (!options.fake_data && options.train.empty())
-    throw_error(Code::kInvalidArgument, "no training data: give shards with --train, or --fake-data");
+  if (!options.fake_data && options.train.empty() && options.mix.empty())
+    throw_error(Code::kInvalidArgument,
+                "no training data: give shards with --train, a mixture with --mix, or --fake-data");
+  if (!options.train.empty() && !options.mix.empty())
+    throw_error(Code::kInvalidArgument, "--train and --mix both say what to train on: give one of them");
+  if (!options.mix.empty() && options.original_workers > 0)
+    throw_error(Code::kInvalidArgument, "--original-workers knows no mixture: leave it or --mix out");
   if (options.classes < 1)
     throw_error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
@@ -39,15 +47,18 @@ void check_options(const TrainOptions& options, bool named) {
                 "--random-resized-crop stands for --resize and --crop: leave those out");
   at_least("--global-batch-size", options.global_batch_size, 0);
   at_least("--test-batch-size", options.test_batch_size, 0);
+  at_least("--epoch-samples", options.epoch_samples, 0);
   at_least("--accumulate", options.accumulate, 1);
   at_least("--epochs", options.epochs, 0);
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
   at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
+  if (!options.status_port.empty()) base::value_or_throw(monitor::parse_listen_address(options.status_port));
   check_choice("--device", options.device);
   check_choice("--remainder", options.remainder);
   check_choice("--on-error", options.on_error);
+  check_choice("--mix-by", options.mix_by);
   check_choice("--optimizer", options.optimizer);
   check_choice("--lr-schedule", options.lr_schedule);
   check_choice("--precision", options.precision);
@@ -59,6 +70,7 @@ void check_options(const TrainOptions& options, bool named) {
     if (!numbers->empty() && static_cast<int64_t>(numbers->size()) != options.channels)
       throw_error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
                                                     options.channels, " channels, not ", numbers->size()));
+  profile_steps(options.profile);
   ScheduleOptions schedule;
   schedule.lr = options.lr;
   schedule.every_epochs = options.lr_every_epochs;
@@ -66,8 +78,17 @@ void check_options(const TrainOptions& options, bool named) {
   base::value_or_throw(check(schedule));
 }
 
+// Of the process, before anything is read.
+void set_memory_limits(const TrainOptions& options) {
+  data::MemoryLimits& limits = data::memory_limits();
+  limits.sample = static_cast<std::uint64_t>(options.max_sample) << 20;
+  limits.readers = static_cast<std::uint64_t>(options.max_buffered) << 30;
+  limits.pixels = options.max_pixels * 1'000'000;
+}
+
 Session start_session(const TrainOptions& options) {
   check_options(options, /*named=*/false);
+  set_memory_limits(options);
   Options session;
   session.device = name_of(options.device);
   session.xla.plugin = options.plugin;
@@ -76,6 +97,7 @@ Session start_session(const TrainOptions& options) {
   session.xla.cpu_kernels = options.cpu_kernels;
   session.xla.detect_anomaly = options.detect_anomaly;
   session.xla.strict = options.strict;
+  session.status_port = options.status_port;
   Session started = start(session);
   if (options.device == DeviceKind::kXla) set_sync_batch_norm(options.sync_batch_norm);
   return started;
@@ -110,6 +132,22 @@ int64_t Trainer::image_size() const { return state_->train.image_size(); }
 TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
   return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
                   model, forward)();
+}
+
+ProfileSteps profile_steps(const std::string& text) {
+  if (text.empty()) return {};
+  const size_t colon = text.find(':');
+  const auto number = [&](size_t from, size_t count) {
+    return base::number_of<int64_t>(std::string_view(text).substr(from, count)).value_or(0);
+  };
+  ProfileSteps steps;
+  if (colon != std::string::npos) steps = {number(0, colon), number(colon + 1, text.size())};
+  if (steps.first < 1 || steps.end <= steps.first)
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("--profile ", text,
+                  ": expected FIRST:END with 1 <= FIRST < END, such as 10:13 for the steps 10, 11, 12"));
+  return steps;
 }
 
 void check(const TrainOptions& options) { trainer_detail::check_options(options, /*named=*/true); }

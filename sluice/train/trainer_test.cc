@@ -299,6 +299,26 @@ TEST(Trainer, MixedImagesHaveMixedLosses) {
               1e-9);
 }
 
+TEST(Trainer, AMixtureSaysWhatItTook) {
+  auto folder = scratch();
+  TrainOptions options = small_training_on("", folder.path("run"));
+  options.mix = {{write_shard(folder.path("a.tar")), 0.75}, {write_shard(folder.path("b.tar")), 0.25}};
+  options.batch_size = 16;
+  options.epoch_samples = 64;
+  options.epochs = 2;
+  options.mix_from = {{6, {0, 1}}};
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_THAT(out, testing::HasSubstr("4 steps an epoch, 2 epochs; a mixture of 2 sets"));
+  EXPECT_THAT(out, testing::HasSubstr("Epoch 1 took 48 samples of " + options.mix[0].shards + " (75.0 %, "));
+  EXPECT_THAT(out, testing::HasSubstr("Epoch 2 took 24 samples of " + options.mix[0].shards + " (37.5 %, "));
+  // An epoch of fewer steps takes less, and leaves nothing out.
+  options.steps_per_epoch = 2;
+  EXPECT_THAT(capture(options, &result), testing::HasSubstr("Epoch 1 took 24 samples of "));
+  options.train = options.mix[0].shards;
+  EXPECT_THROW(check(options), Error);
+}
+
 TEST(Trainer, SenselessOptionsAreErrors) {
   auto message = [](auto change) {
     TrainOptions options = small_training("unused");

@@ -43,6 +43,7 @@ class Training {
   bool train_epoch();  // false: a signal came
   // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
   void report_times(double wall);
+  void report_mixture();
   bool is_mixed() const { return options_.mixup > 0 || options_.cutmix > 0; }
   torch::Tensor batch_loss(const Batch& batch);
   // Counts on the device the rows that the model gets right in training; of a mixed row its larger part.

@@ -1,9 +1,11 @@
 // One epoch of a training: its steps, its lines and rows, its test.
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/random.h"
+#include "sluice/base/thread.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/training.h"
@@ -51,11 +53,30 @@ bool Training::train_epoch() {
   return true;
 }
 
+// The sources of a mixture in this epoch.
+void Training::report_mixture() {
+  const auto sources = train_.mixed(progress_.epoch);
+  if (sources.empty()) return;
+  int64_t all = 0;
+  for (const auto& source : sources) all += source.samples;
+  std::vector<std::string> texts;
+  nlohmann::json entries = nlohmann::json::array();
+  for (const auto& [name, samples, passes] : sources) {
+    const double share = 100.0 * static_cast<double>(samples) / static_cast<double>(all);
+    texts.push_back(base::str(samples, " samples of ", name, " (", sessions::fixed(share, 1), " %, ",
+                              sessions::fixed(passes, 2), " passes so far)"));
+    entries.push_back({{"name", name}, {"samples", samples}, {"passes", passes}});
+  }
+  console_.line(base::str("Epoch ", progress_.epoch + 1, " took ", base::join(texts, ", "), "."));
+  const nlohmann::json event = {{"event", "mixture"}, {"epoch", progress_.epoch + 1}, {"sources", entries}};
+  console_.json(event.dump());
+}
+
 void Training::report_times(double wall) {
   const sessions::Backend& backend = session_.backend();
   const double starving = opening_input_ + fed_.starving;
-  const EpochTimes own = backend.is_xla() ? epoch_times(wall, epoch_began_, backend.times(), starving)
-                                          : eager_epoch_times(wall, starving);
+  const EpochTimes own{backend.is_xla() ? sessions::time_parts(wall, epoch_began_, backend.times(), starving)
+                                        : sessions::eager_time_parts(wall, starving)};
   size_t process = 0;
   const EpochTimes times =
       base::value_or_throw(least_busy(session_.gather_on_host("epoch times", text_of(own)), &process));
@@ -64,7 +85,9 @@ void Training::report_times(double wall) {
     text += base::str(" So says process ", process, ", whose device waited most.");
   if (fed_.has_data && own.input_percent() >= 10) {
     text += base::str(" The narrowest stage of the data is ", fed_.narrowest, " (", data::summary(fed_.data),
-                      "; upload ", std::lround(100 * fed_.uploading), " %).");
+                      "; upload ", std::lround(100 * fed_.uploading), " %). It would help: ",
+                      data::advice(fed_.narrowest, fed_.data, static_cast<int>(base::available_processors())),
+                      ".");
   }
   console_.line(text);
   if (session_.is_leader()) base::value_or_throw(metrics_->write(times, progress_.epoch + 1, progress_.step));
@@ -237,6 +260,7 @@ void Training::end_of_epoch() {
                                   ", Replica Train Samples=", rate_->examples() / session_.local_replicas(),
                                   ", Reduced GlobalRate=", sessions::fixed(all.rate, 2)));
   report_times(now - rate_->start());
+  report_mixture();
   progress_.global_rates += all.rate;
   ++progress_.rated_epochs;
   ++progress_.epoch;

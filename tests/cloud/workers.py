@@ -9,8 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+from metadata_server import MetadataServer  # noqa: E402
 
 SSHD = "/usr/sbin/sshd"
 
@@ -134,28 +136,12 @@ def keys_of(metadata):
     return items.get("ssh-keys", "")
 
 
-class Metadata:
-    """The metadata server of a machine in Google's cloud."""
+class Metadata(MetadataServer):
+    """That of a machine with a service account."""
     TOKEN = "ya29.of-the-machine"
 
     def __init__(self):
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                answers = {"service-accounts/default/token": json.dumps(
-                               {"access_token": Metadata.TOKEN, "expires_in": 3000, "token_type": "Bearer"}),
-                           "service-accounts/default/email": "machine@p.iam.gserviceaccount.com"}
-                text = answers.get(self.path.removeprefix("/computeMetadata/v1/instance/"))
-                self.send_response(200 if text and self.headers.get("Metadata-Flavor") == "Google" else 404)
-                self.send_header("Content-Length", str(len(text or "")))
-                self.end_headers()
-                self.wfile.write((text or "").encode())
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.host = f"127.0.0.1:{self.server.server_address[1]}"
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        account = "instance/service-accounts/default/"
+        super().__init__({account + "token": json.dumps({"access_token": Metadata.TOKEN, "expires_in": 3000,
+                                                         "token_type": "Bearer"}),
+                          account + "email": "machine@p.iam.gserviceaccount.com"})

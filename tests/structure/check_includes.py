@@ -5,35 +5,37 @@ import sys
 from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
-ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "ops", "patterns", "device", "replica",
-         "data", "models", "session", "train", "pod", "provision", "cli"]
+ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
+         "replica", "data", "models", "monitor", "session", "train", "pod", "provision", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
     "pjrt": ["google", "stablehlo"],
     "google": [],
-    "estimate": ["google", "cloud"],
-    "collectives": ["google", "cloud", "estimate"],
-    "kernels": ["google", "cloud", "estimate", "collectives"],
-    "patterns": ["google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
-    "ops": ["google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
-    "device": ["google", "cloud", "estimate"],
-    "replica": ["google", "cloud", "estimate", "kernels"],
-    "data": ["google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
-    "models": ["google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
+    "profile": ["google", "cloud", "stablehlo"],
+    "estimate": ["google", "cloud", "profile"],
+    "collectives": ["profile", "google", "cloud", "estimate"],
+    "kernels": ["profile", "google", "cloud", "estimate", "collectives"],
+    "patterns": ["profile", "google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
+    "ops": ["profile", "google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
+    "device": ["profile", "google", "cloud", "estimate"],
+    "replica": ["profile", "google", "cloud", "estimate", "kernels"],
+    "data": ["profile", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
+    "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
+    "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "models"],
     "session": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
-    "pod": ["google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "session", "train"],
-    "provision": ["stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "session", "train"],
+    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
+    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
 }
-WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "data", "pod", "provision"]
+WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "monitor", "pod", "provision"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
 FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "convolution"],
            "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"]}
-FACADES = {"data": ["dataset.h", "dataset_settings.h"]}
+FACADES = {"data": ["dataset.h", "dataset_settings.h", "mixture.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
 LIBTORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")

@@ -32,26 +32,26 @@ void add_flags(CLI::App& app, KeepFlags& flags) {
   app.add_flag("--spot", flags.spot, "Spot capacity")->group("Making");
   app.add_option("--ttl", flags.ttl, "Its end, at the latest: 3d, or a time")->group("Making");
   app.add_option("--max-restarts", limits.max_restarts, "Start the run again so often, whatever ended it")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kZeroOrMore)
       ->group("Limits");
   app.add_option("--max-cost", limits.max_cost,
                  "Save, delete the TPU and end when it has cost so much since this began, at list prices "
                  "[US$]")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->default_str("none")
       ->group("Limits");
   app.add_option("--save-time", limits.save, "From SIGTERM, at which workers save, to SIGKILL [s]")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->group("Limits");
   app.add_option("--notice", flags.notice, "Move on so long before maintenance begins [s]")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kZeroOrMore)
       ->group("Limits");
   app.add_option("--patience", limits.patience,
                  "A TPU in REPAIRING, RESTARTING or UNKNOWN for so long counts as lost [s]")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kZeroOrMore)
       ->group("Limits");
   app.add_option("--poll", limits.poll, "Between two looks at the TPU [s]")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->group("Limits");
 }
 

@@ -71,7 +71,7 @@ Verb copy_logs_verb() {
               [flags](CLI::App& app) {
                 app.add_option("RUN", flags->run)->required();
                 app.add_option("BUCKET", flags->bucket)->required();
-                app.add_option("--seconds", flags->seconds)->check(CLI::PositiveNumber);
+                app.add_option("--seconds", flags->seconds)->check(kAboveZero);
                 app.add_flag("--alone", flags->alone);
               },
           .run =

@@ -10,27 +10,39 @@ namespace {
 bool numeric(const std::string& text) {
   const auto digit =
       std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return digit != text.end() && text.find_first_not_of("0123456789.<=$? ") == std::string::npos;
+  return digit != text.end() && text.find_first_not_of("0123456789.<=$?% ") == std::string::npos;
+}
+
+// Characters of UTF-8.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
 }
 
 }  // namespace
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
+std::vector<std::string> table_lines(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
+  std::vector<std::string> lines;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
   }
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - row[i].size(), ' ');
+      const std::string space(widths[i] - width(row[i]), ' ');
       line += numeric(row[i]) ? space + row[i] : row[i] + space;
       line += "  ";
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    std::printf("%s\n", line.c_str());
+    lines.push_back(std::move(line));
   }
+  return lines;
+}
+
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  for (const std::string& line : table_lines(rows)) std::printf("%s\n", line.c_str());
 }
 
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-// Tables on standard output, their columns as wide as they must be.
+// Tables, their columns as wide as they must be.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 namespace sluice::cli {
 
 // The first row is the heading. Texts that look like numbers stand to the right.
+std::vector<std::string> table_lines(const std::vector<std::vector<std::string>>& rows);
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace sluice::cli

@@ -97,7 +97,7 @@ Verb task_run_verb() {
                 app.add_option("--file", flags->file, "The environment's file");
                 app.add_option("--max-restarts", flags->job.max_restarts,
                                "Start all workers again so often when one fails")
-                    ->check(CLI::NonNegativeNumber);
+                    ->check(kZeroOrMore);
                 app.add_flag("--detach", flags->job.detached,
                              "Return when all workers run; they go on without this terminal");
                 app.add_flag("--dry-run", flags->dry_run,

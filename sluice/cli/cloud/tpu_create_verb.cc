@@ -61,7 +61,7 @@ void how_flags(CLI::App& app, CreateFlags& flags) {
                  "Hunt and queue until then: a span (6h) or a time; default: each zone is asked once");
   app.add_option("--zone-wait", flags.wish.zone_wait,
                  "A queue entry waits so long in one zone while others are left to try [s]")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kZeroOrMore);
   app.add_option(
       "--ttl", flags.ttl,
       "It is deleted then: a span (8h) or a time (2026-11-26T08:00:00Z); Google holds it, no client");
@@ -71,7 +71,7 @@ void how_flags(CLI::App& app, CreateFlags& flags) {
       "account; sluice tpu guard says whether it has it");
   app.add_option("--max-cost", flags.wish.max_cost,
                  "Ask for nothing that costs more until --ttl by list prices [$]")
-      ->check(CLI::PositiveNumber);
+      ->check(kAboveZero);
   app.add_option("--env", flags.env, "The environment that it belongs to; default: tpu-NAME, its own");
   app.add_option("--owner", flags.owner, "Who pays attention to it; default: the user here");
 }

@@ -1,36 +1,24 @@
 // sluice tpu ps | kill | guard
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
+#include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
 #include "sluice/provision/guard.h"
-#include "sluice/provision/remote/holders.h"
 #include "sluice/provision/remote/shell.h"
 
 namespace sluice::cli {
 namespace {
 
-constexpr double kAnswerSeconds = 60;
+constexpr double kGuardSeconds = 60;
 
-// What runs on each chosen worker; nothing for one that did not answer, which is said on standard error.
-std::vector<std::optional<provision::HostUse>> look_at(const ChosenWorkers& chosen, const pod::Job& job,
-                                                       const char* verb) {
-  const auto answers = provision::run_scripts(job, provision::look_for_holders_script(), kAnswerSeconds);
-  std::vector<std::optional<provision::HostUse>> uses;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    auto use = provision::parse_host_use(answers[i].output);
-    const bool answered = answers[i].status == 0 && use;
-    uses.push_back(answered ? std::optional(*use) : std::nullopt);
-    if (!answered)
-      std::fprintf(stderr, "sluice tpu %s: worker %d: %s\n", verb, chosen.numbers[i],
-                   answers[i].status == 0 ? use.error().what() : answers[i].messages.c_str());
-  }
-  return uses;
+HolderHosts hosts_of_workers(const ChosenWorkers& chosen, const TpuFlags& flags, const char* verb) {
+  HolderHosts hosts{verb, "worker", job_of(chosen, flags), {}};
+  for (const int number : chosen.numbers) hosts.labels.push_back(std::to_string(number));
+  return hosts;
 }
 
 nlohmann::json holder_json(const provision::Holder& holder) {
@@ -38,21 +26,13 @@ nlohmann::json holder_json(const provision::Holder& holder) {
           {"started", holder.started}, {"devices", holder.devices}, {"command", holder.command}};
 }
 
-void print_header() {
-  std::printf("%-6s %8s %-10s %-9s %-22s %s\n", "WORKER", "PROCESS", "USER", "STARTED", "HOLDS", "COMMAND");
-}
-void print_holder(int worker, const provision::Holder& holder) {
-  std::printf("%-6d %8d %-10s %-9s %-22s %s\n", worker, holder.process, holder.user.c_str(),
-              base::local_time(holder.started).c_str(), base::join(holder.devices, ",").c_str(),
-              holder.command.c_str());
-}
-
 int run_ps(const TpuFlags& flags, bool as_json) {
   WorkerSession session("tpu ps", flags.project);
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
-  const auto uses = look_at(chosen, job_of(chosen, flags), "ps");
+  const HolderHosts hosts = hosts_of_workers(chosen, flags, "tpu ps");
+  const auto uses = look_at_holders(hosts);
   nlohmann::json all = nlohmann::json::array();
-  if (!as_json) print_header();
+  if (!as_json) print_holder_header(hosts);
   bool complete = true, sees_all = true;
   for (size_t i = 0; i < uses.size(); ++i) {
     const int worker = chosen.numbers[i];
@@ -63,7 +43,7 @@ int run_ps(const TpuFlags& flags, bool as_json) {
       entry["holders"] = entry["runs"] = nlohmann::json::array();
       for (const auto& holder : uses[i]->holders) {
         entry["holders"].push_back(holder_json(holder));
-        if (!as_json) print_holder(worker, holder);
+        if (!as_json) print_holder(hosts.labels[i], holder);
       }
       for (const auto& run : uses[i]->workers) {
         entry["runs"].push_back({{"run", run.run}, {"place", run.place}});
@@ -101,54 +81,11 @@ struct KillFlags {
   int grace = 7;
 };
 
-// Ends the processes on one worker; false when some stay.
-bool end_processes(const ChosenWorkers& chosen, const TpuFlags& flags, size_t at,
-                   const std::vector<int>& processes, int grace) {
-  ChosenWorkers one{chosen.reached, {chosen.numbers[at]}};
-  const auto answers = provision::run_scripts(
-      job_of(one, flags), provision::end_holders_script(processes, grace), kAnswerSeconds + grace);
-  if (answers.front().status != 0) {
-    std::fprintf(stderr, "sluice tpu kill: worker %d: %s\n", chosen.numbers[at],
-                 answers.front().messages.c_str());
-    return false;
-  }
-  for (const std::string& line : base::split(answers.front().output, '\n'))
-    if (line.starts_with("left "))
-      std::fprintf(stderr, "sluice tpu kill: worker %d: process %s does not end\n", chosen.numbers[at],
-                   line.c_str() + 5);
-  return answers.front().output.find("left ") == std::string::npos;
-}
-
 int run_kill(const TpuFlags& flags, const KillFlags& kill) {
   WorkerSession session("tpu kill", flags.project);
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
-  const auto uses = look_at(chosen, job_of(chosen, flags), "kill");
-  std::map<size_t, std::vector<int>> own;
-  size_t others = 0, silent = 0;
-  print_header();
-  for (size_t i = 0; i < uses.size(); ++i) {
-    silent += uses[i] ? 0 : 1;
-    if (!uses[i]) continue;
-    for (const auto& holder : uses[i]->holders) {
-      print_holder(chosen.numbers[i], holder);
-      if (holder.own) own[i].push_back(holder.process);
-      others += holder.own ? 0 : 1;
-    }
-  }
-  std::fflush(stdout);
-  if (others > 0) std::fprintf(stderr, "sluice tpu kill: %zu of these are other users' and stay\n", others);
-  if (own.empty()) {
-    std::fprintf(stderr, "sluice tpu kill: nothing of yours holds a chip\n");
-    return silent == 0 ? 0 : 1;
-  }
-  if (!kill.yes) {
-    std::fprintf(stderr, "sluice tpu kill: nothing was ended: --yes ends what is yours\n");
-    return 1;
-  }
-  bool all_ended = silent == 0;
-  for (const auto& [at, processes] : own)
-    all_ended &= end_processes(chosen, flags, at, processes, kill.grace);
-  return all_ended ? 0 : 1;
+  return end_own_holders(
+      hosts_of_workers(chosen, flags, "tpu kill"), [&](size_t) { return kill.yes; }, kill.grace);
 }
 
 Verb kill_verb() {
@@ -161,7 +98,7 @@ Verb kill_verb() {
                 app.add_option("NAME", flags->name, "The TPU")->required();
                 app.add_flag("--yes", kill->yes, "End them; without it they are only shown");
                 app.add_option("--grace", kill->grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
-                    ->check(CLI::PositiveNumber);
+                    ->check(kAboveZero);
                 add_worker_flag(app, *flags, "all");
                 add_place_flags(app, *flags);
                 add_ssh_flags(app, *flags);
@@ -208,8 +145,7 @@ int run_guard(TpuFlags& flags, const GuardFlags& guard) {
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags);
   const auto settings = guard_settings(chosen.reached.slice, guard);
   const auto answers = provision::run_scripts(
-      job_of(chosen, flags), provision::guard_script(settings, guard.stop ? "stop" : "start"),
-      kAnswerSeconds);
+      job_of(chosen, flags), provision::guard_script(settings, guard.stop ? "stop" : "start"), kGuardSeconds);
   if (answers.front().unreachable) throw_error(Code::kUnavailable, answers.front().messages);
   if (guard.stop) return answers.front().status == 0 ? 0 : 1;
   const std::string warning = base::value_or_throw(provision::read_guard_answer(answers.front().messages));

@@ -9,6 +9,8 @@
 #include "sluice/cli/data/common.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
+#include "sluice/data/shards/shard_facts.h"
+#include "sluice/data/shards/shard_index.h"
 #include "sluice/data/tools/sheet.h"
 
 namespace sluice::cli {
@@ -59,8 +61,18 @@ base::Status write_parts(const RawSample& sample, const std::string& folder) {
   return {};
 }
 
-// The first image of a sample with its label or, failing that, its key.
-std::optional<data::SheetTile> tile_of(const RawSample& sample) {
+// classes.txt in the shard's folder, as `sluice data pack` writes it: the names of classes 0, 1, …; none when
+// there is no such file.
+std::vector<std::string> class_names(const std::string& shard) {
+  const auto text = data::read_text(shard.substr(0, shard.rfind('/') + 1) + "classes.txt");
+  if (!text || !*text) return {};
+  auto names = base::split(**text, '\n');
+  if (!names.empty() && names.back().empty()) names.pop_back();
+  return names;
+}
+
+// The first image of a sample, with its key and its class, by name where it has one.
+std::optional<data::SheetTile> tile_of(const RawSample& sample, const std::vector<std::string>& classes) {
   std::string label;
   std::optional<data::SheetTile> tile;
   for (const Field& field : sample.fields) {
@@ -70,29 +82,26 @@ std::optional<data::SheetTile> tile_of(const RawSample& sample) {
     auto pixels = data::decode_image(field.bytes, data::ColorModel::kRgb);
     if (pixels) tile = data::SheetTile{std::move(*pixels), sample.key};
   }
+  const auto number = data::parse_whole_number(label);
+  if (number && *number >= 0 && *number < static_cast<std::int64_t>(classes.size()))
+    label = classes[static_cast<std::size_t>(*number)];
   if (tile && !label.empty()) tile->caption += ": " + label;
   return tile;
 }
 
 class Cat {
  public:
-  explicit Cat(const CatOptions& options) : options_(options), left_(count()) {}
+  explicit Cat(const CatOptions& options) : options_(options), skip_(options.skip), left_(count()) {}
 
   base::Status run() {
     SLUICE_TRY(const auto urls, expand_arguments(options_.shards));
-    std::int64_t to_skip = options_.skip;
     for (const std::string& url : urls) {
-      SLUICE_TRY(auto source, data::open_source(url));
-      data::ShardReader reader(std::move(source), {});
-      RawSample sample;
-      while (left_ > 0) {
-        SLUICE_TRY(const bool found, reader.next(sample));
-        if (!found) break;
-        if (!wanted(sample) || to_skip-- > 0) continue;
-        if (sample.failed) return tl::unexpected<Error>(*sample.failed);
-        --left_;
-        SLUICE_OK(show(sample));
-      }
+      if (!options_.sheet.empty()) classes_ = class_names(url);
+      SLUICE_TRY(const auto index, useful_index(url));
+      if (index)
+        SLUICE_OK(read_indexed(url, *index));
+      else
+        SLUICE_OK(read_all(url));
       if (left_ == 0) break;
     }
     return finish();
@@ -104,14 +113,56 @@ class Cat {
     if (!options_.keys.empty()) return static_cast<std::int64_t>(options_.keys.size());
     return options_.sheet.empty() ? 1 : 64;
   }
-  bool wanted(const RawSample& sample) const {
+  bool wanted(std::string_view key) const {
     return options_.keys.empty() ||
-           std::find(options_.keys.begin(), options_.keys.end(), sample.key) != options_.keys.end();
+           std::find(options_.keys.begin(), options_.keys.end(), key) != options_.keys.end();
+  }
+  // The shard's index, where it saves reading: samples are passed over, and the shard is not packed.
+  base::Result<std::optional<data::ShardIndex>> useful_index(const std::string& url) const {
+    const bool all = options_.keys.empty() && options_.skip == 0;
+    if (all || !data::can_be_read_again(url) || data::is_packed(url))
+      return std::optional<data::ShardIndex>();
+    return data::read_index(url);
+  }
+  base::Status read_indexed(const std::string& url, const data::ShardIndex& index) {
+    const std::vector<std::uint64_t> starts = index.starts();
+    for (std::size_t i = 0; i < starts.size() && left_ > 0; ++i) {
+      const std::string& name = index.samples[i].front().name;
+      const auto split = data::split_name(name);
+      if (!split || !wanted(split->key) || skip_-- > 0) continue;
+      data::SourceOptions place;
+      place.begin = starts[i];
+      if (i + 1 < starts.size()) place.end = starts[i + 1];
+      SLUICE_TRY(auto source, data::open_source(url, place));
+      data::ShardReader reader(std::move(source), {}, data::ArchivePart{place.begin, place.end.has_value()});
+      RawSample sample;
+      SLUICE_TRY(const bool found, reader.next(sample));
+      if (!found || sample.key != split->key)
+        return base::fail(Code::kDataLoss, url, ": its index has ", name, " at byte ", place.begin,
+                          ", where the shard has ", found ? sample.key : "nothing",
+                          ": make it again with 'sluice data index'");
+      SLUICE_OK(show(sample));
+    }
+    return {};
+  }
+  base::Status read_all(const std::string& url) {
+    SLUICE_TRY(auto source, data::open_source(url));
+    data::ShardReader reader(std::move(source), {});
+    RawSample sample;
+    while (left_ > 0) {
+      SLUICE_TRY(const bool found, reader.next(sample));
+      if (!found) break;
+      if (!wanted(sample.key) || skip_-- > 0) continue;
+      SLUICE_OK(show(sample));
+    }
+    return {};
   }
   base::Status show(const RawSample& sample) {
+    if (sample.failed) return tl::unexpected<Error>(*sample.failed);
+    --left_;
     ++shown_;
     if (!options_.sheet.empty()) {
-      if (auto tile = tile_of(sample)) tiles_.push_back(std::move(*tile));
+      if (auto tile = tile_of(sample, classes_)) tiles_.push_back(std::move(*tile));
       return {};
     }
     if (!options_.folder.empty()) return write_parts(sample, options_.folder);
@@ -136,13 +187,15 @@ class Cat {
     SLUICE_TRY(const std::string png,
                data::encode_png(data::contact_sheet(tiles_, options_.columns, options_.side)));
     SLUICE_OK(base::write_file_atomically(options_.sheet, png));
-    std::printf("%zu images: %s\n", tiles_.size(), options_.sheet.c_str());
+    std::printf("%s: %s\n", counted(static_cast<std::int64_t>(tiles_.size()), "image").c_str(),
+                options_.sheet.c_str());
     return {};
   }
 
   const CatOptions& options_;
-  std::int64_t left_, shown_ = 0;
+  std::int64_t skip_, left_, shown_ = 0;
   std::vector<data::SheetTile> tiles_;
+  std::vector<std::string> classes_;  // of the shard that is read
 };
 
 }  // namespace
@@ -164,10 +217,9 @@ Verb cat_verb() {
             app.add_option("--key", options->keys, "The sample with this key (may be repeated)")
                 ->allow_extra_args(false);
             add_memory_flags(app);
-            app.add_option("--skip", options->skip, "Samples passed over first")
-                ->check(CLI::NonNegativeNumber);
+            app.add_option("--skip", options->skip, "Samples passed over first")->check(kZeroOrMore);
             app.add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")
-                ->check(CLI::PositiveNumber);
+                ->check(kAboveZero);
             auto* part =
                 app.add_option("--part", options->part, "Only this part, as it is, to standard output");
             auto* folder =

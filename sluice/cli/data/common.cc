@@ -6,6 +6,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/strings.h"
 #include "sluice/data/memory.h"
 #include "sluice/data/shards/urls.h"
 
@@ -16,6 +17,11 @@ std::string grouped(std::int64_t number) {
   for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(static_cast<std::size_t>(at), ",");
   return digits;
+}
+
+std::string counted(std::int64_t number, const std::string& what) {
+  const bool hissing = base::ends_with(what, "s");  // classes
+  return grouped(number) + " " + what + (number == 1 ? "" : hissing ? "es" : "s");
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -64,6 +70,11 @@ void add_memory_flags(CLI::App& app) {
          "--max-sample",
          [](std::int64_t mib) { data::memory_limits().sample = static_cast<std::uint64_t>(mib) << 20; },
          "Memory in MiB that one sample's members and decoding may claim (default: 1024)")
+      ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
+  app.add_option_function<std::int64_t>(
+         "--max-buffered",
+         [](std::int64_t gib) { data::memory_limits().readers = static_cast<std::uint64_t>(gib) << 30; },
+         "Memory in GiB that the windows of all zstd streams may take (default: 8)")
       ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
   app.add_option_function<std::int64_t>(
          "--max-pixels", [](std::int64_t millions) { data::memory_limits().pixels = millions * 1'000'000; },

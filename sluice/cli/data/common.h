@@ -16,7 +16,9 @@ namespace sluice::cli {
 inline constexpr char kShardsHelp[] =
     "Shards: paths, {0000..0639} and {a,b} braces, globs, @file (a list), several joined by '::'";
 
-std::string grouped(std::int64_t number);    // "12,345"
+std::string grouped(std::int64_t number);  // "12,345"
+// "1 sample", "12,345 samples"
+std::string counted(std::int64_t number, const std::string& what);
 std::string size_text(std::uint64_t bytes);  // "1.2 MB"
 void print_json(const nlohmann::json& document);
 

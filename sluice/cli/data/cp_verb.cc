@@ -82,7 +82,7 @@ Verb cp_verb() {
                     ->expected(2, -1);
                 app.add_flag("--overwrite", flags->options.overwrite, "Replace what is there");
                 app.add_option("--workers", flags->options.workers, "Files at a time")
-                    ->check(CLI::PositiveNumber)
+                    ->check(kAboveZero)
                     ->capture_default_str();
               },
           .run = guarded("cp", [flags] { return copy(*flags); })};

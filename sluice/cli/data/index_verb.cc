@@ -23,15 +23,15 @@ struct IndexOptions {
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // sizes.json of each folder, with what it said of other shards.
-base::Status write_sizes(const std::map<std::string, std::int64_t>& samples) {
+base::Status write_sizes(const std::map<std::string, data::ShardRecord>& records) {
   std::map<std::string, data::ShardSizes> folders;
-  for (const auto& [url, count] : samples) {
+  for (const auto& [url, record] : records) {
     auto& sizes = folders[base::parent_path(url)];
     if (sizes.empty()) {
       SLUICE_TRY(const auto before, data::read_sizes(url));
       if (before) sizes = *before;
     }
-    sizes[file_name(url)] = count;
+    sizes[file_name(url)] = record;
   }
   for (const auto& [folder, sizes] : folders)
     SLUICE_OK(data::write_text(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));
@@ -41,36 +41,37 @@ base::Status write_sizes(const std::map<std::string, std::int64_t>& samples) {
 base::Status index_shards(const IndexOptions& options) {
   SLUICE_TRY(const auto urls, expand_arguments(options.shards));
   Progress progress;
-  std::vector<base::Result<std::int64_t>> counts(urls.size());
+  std::vector<base::Result<data::ShardRecord>> found(urls.size());
   base::ThreadPool pool("sluice-index", options.workers > 0 ? static_cast<std::size_t>(options.workers)
                                                             : base::available_processors());
   std::mutex mutex;
   std::int64_t done = 0;
   base::parallel_for(pool, urls.size(), [&](std::size_t i) {
-    counts[i] = [&]() -> base::Result<std::int64_t> {
-      SLUICE_TRY(const auto index, data::index_shard(urls[i]));
+    found[i] = [&]() -> base::Result<data::ShardRecord> {
+      data::ShardSum sum;
+      SLUICE_TRY(const auto index, data::index_shard(urls[i], &sum));
       SLUICE_OK(data::write_index(urls[i], index));
-      return static_cast<std::int64_t>(index.samples.size());
+      return data::ShardRecord(static_cast<std::int64_t>(index.samples.size()), sum);
     }();
     std::lock_guard lock(mutex);
     progress.show("shards", ++done, static_cast<std::int64_t>(urls.size()));
   });
   progress.clear();
-  std::map<std::string, std::int64_t> samples;
+  std::map<std::string, data::ShardRecord> records;
   std::int64_t total = 0;
   nlohmann::json all = nlohmann::json::array();
   for (std::size_t i = 0; i < urls.size(); ++i) {
-    if (!counts[i]) return tl::unexpected<Error>(counts[i].error());
-    samples[urls[i]] = *counts[i];
-    total += *counts[i];
-    all.push_back({{"shard", urls[i]}, {"index", data::index_path(urls[i])}, {"samples", *counts[i]}});
+    if (!found[i]) return tl::unexpected<Error>(found[i].error());
+    records[urls[i]] = *found[i];
+    total += found[i]->samples;
+    all.push_back({{"shard", urls[i]}, {"index", data::index_path(urls[i])}, {"samples", found[i]->samples}});
   }
-  SLUICE_OK(write_sizes(samples));
+  SLUICE_OK(write_sizes(records));
   if (options.json) {
     print_json({{"shards", all}, {"samples", total}});
   } else {
-    std::printf("%s samples in %zu shard%s: index files and sizes.json are beside them\n",
-                grouped(total).c_str(), urls.size(), urls.size() == 1 ? "" : "s");
+    std::printf("%s in %s: index files and sizes.json are beside them\n", counted(total, "sample").c_str(),
+                counted(static_cast<std::int64_t>(urls.size()), "shard").c_str());
   }
   return {};
 }
@@ -85,13 +86,15 @@ Verb index_verb() {
       .footer =
           "An index file (train-0000.idx, as DALI's wds2idx makes it) lets a reader begin in the middle of a "
           "shard;\n"
-          "sizes.json says how many samples each shard of a folder has, so that nothing need be counted.\n"
+          "sizes.json says how many samples each shard of a folder has, so that nothing need be counted, and "
+          "its checksum,\n"
+          "so that a shard that was damaged or replaced is found.\n"
           "Example: sluice data index 'shards/train-*.tar'",
       .add_flags =
           [options](CLI::App& app) {
             app.add_option("SHARDS", options->shards, kShardsHelp)->required();
             app.add_option("--workers", options->workers, "Shards read at a time (0: one for each core)")
-                ->check(CLI::NonNegativeNumber)
+                ->check(kZeroOrMore)
                 ->capture_default_str();
             app.add_flag("--json", options->json, "One JSON document instead of a line");
           },

@@ -26,7 +26,7 @@ void print_listing(const data::ShardListing& listing) {
   std::vector<std::string> extensions;
   for (const auto& [extension, count] : listing.extensions)
     extensions.push_back(count == listing.samples ? extension : base::str(extension, " ×", count));
-  std::printf("%9s samples  %10s  %s  (%s)\n", grouped(listing.samples).c_str(),
+  std::printf("%17s  %10s  %s  (%s)\n", counted(listing.samples, "sample").c_str(),
               size_text(listing.bytes).c_str(), listing.url.c_str(), base::join(extensions, ", ").c_str());
   for (const std::string& key : listing.keys) std::printf("  %s\n", key.c_str());
 }
@@ -55,8 +55,8 @@ base::Status list_shards(const LsOptions& options) {
     const nlohmann::json document = {{"shards", all}, {"samples", samples}, {"bytes", bytes}};
     print_json(document);
   } else {
-    std::printf("%9s samples  %10s  in %zu shard%s\n", grouped(samples).c_str(), size_text(bytes).c_str(),
-                urls.size(), urls.size() == 1 ? "" : "s");
+    std::printf("%17s  %10s  in %s\n", counted(samples, "sample").c_str(), size_text(bytes).c_str(),
+                counted(static_cast<std::int64_t>(urls.size()), "shard").c_str());
   }
   return {};
 }
@@ -81,26 +81,56 @@ namespace {
 struct VerifyFlags {
   std::vector<std::string> shards;
   data::VerifyOptions options;
+  std::string duplicates;
   bool json = false;
 };
 
-void print_problems(const data::VerifyReport& report, bool json) {
+void print_problems(const data::VerifyReport& report, bool with_duplicates, bool json) {
   if (json) {
     nlohmann::json problems = nlohmann::json::array();
     for (const auto& problem : report.problems)
       problems.push_back({{"shard", problem.shard}, {"what", problem.what}, {"fatal", problem.fatal}});
-    const nlohmann::json document = {{"shards", report.shards},       {"samples", report.samples},
-                                     {"members", report.members},     {"bytes", report.bytes},
-                                     {"failures", report.failures()}, {"problems", problems}};
+    nlohmann::json document = {
+        {"shards", report.shards}, {"samples", report.samples},           {"members", report.members},
+        {"bytes", report.bytes},   {"without_checksum", report.unsummed}, {"failures", report.failures()},
+        {"problems", problems}};
+    if (with_duplicates) document.update({{"duplicates", report.duplicates}, {"leaks", report.leaks}});
     print_json(document);
     return;
   }
+  constexpr std::size_t kNotes = 20;
+  std::size_t notes = 0;
   for (const auto& problem : report.problems)
-    std::printf("%s %s\n", problem.fatal ? "BAD " : "note", problem.what.c_str());
-  std::printf("%s samples (%s members, %s) in %s shards: %s\n", grouped(report.samples).c_str(),
-              grouped(report.members).c_str(), size_text(report.bytes).c_str(),
-              grouped(report.shards).c_str(),
-              report.failures() == 0 ? "all sound" : (grouped(report.failures()) + " problem(s)").c_str());
+    if (problem.fatal || ++notes <= kNotes)
+      std::printf("%s %s\n", problem.fatal ? "BAD " : "note", problem.what.c_str());
+  if (notes > kNotes) std::printf("and %zu more notes, which --json lists\n", notes - kNotes);
+  if (report.unsummed > 0)
+    std::printf(
+        "note %s of the shards have no checksum: damage within images may go unseen. 'sluice data index' "
+        "writes checksums of sound shards into sizes.json\n",
+        grouped(report.unsummed).c_str());
+  if (with_duplicates)
+    std::printf("%s samples repeat one of their set, %s one of another set\n",
+                grouped(report.duplicates).c_str(), grouped(report.leaks).c_str());
+  std::printf("%s (%s, %s) in %s: %s\n", counted(report.samples, "sample").c_str(),
+              counted(report.members, "member").c_str(), size_text(report.bytes).c_str(),
+              counted(report.shards, "shard").c_str(),
+              report.failures() == 0 ? "all sound" : counted(report.failures(), "problem").c_str());
+}
+
+// Images that were scaled or encoded again differ in few of the 128 bits.
+constexpr int kSimilar = 6;
+
+base::Status choose_shards(VerifyFlags& flags) {
+  data::VerifyOptions& options = flags.options;
+  options.duplicates = !flags.duplicates.empty();
+  if (flags.duplicates == "similar") options.likeness = kSimilar;
+  for (std::size_t set = 0; set < flags.shards.size(); ++set) {
+    SLUICE_TRY(const auto urls, expand_arguments({flags.shards[set]}));
+    options.urls.insert(options.urls.end(), urls.begin(), urls.end());
+    options.sets.resize(options.urls.size(), set);
+  }
+  return {};
 }
 
 }  // namespace
@@ -113,9 +143,12 @@ Verb verify_verb() {
       .footer =
           "Checks headers, ends and checksums of the archives, the grouping into samples, images, numbers, "
           "text, JSON and\n"
-          "npy arrays. Exit status 1 when anything is wrong, with every problem in the report.\n"
-          "Example: sluice data verify 'shards/train-{0000..0009}.tar' --require 'jpg;png' --require cls "
-          "--classes 10",
+          "npy arrays, and all bytes against the checksums that 'sluice data index' and 'pack' write into "
+          "sizes.json. Exit status 1 when anything is wrong, with every problem in the report.\n"
+          "Examples:\n"
+          "  sluice data verify 'shards/train-{0000..0009}.tar' --require 'jpg;png' --require cls "
+          "--classes 10\n"
+          "  sluice data verify 'train-*.tar' 'test-*.tar' --duplicates similar",
       .add_flags =
           [flags](CLI::App& app) {
             app.add_option("SHARDS", flags->shards, kShardsHelp)->required();
@@ -125,26 +158,34 @@ Verb verify_verb() {
                            "each shard has)")
                 ->allow_extra_args(false);
             app.add_option("--classes", flags->options.classes, "Labels must be below this number (0: any)")
-                ->check(CLI::NonNegativeNumber)
+                ->check(kZeroOrMore)
                 ->capture_default_str();
             app.add_option("--workers", flags->options.workers,
                            "Shards read at a time (0: one for each core)")
-                ->check(CLI::NonNegativeNumber)
+                ->check(kZeroOrMore)
                 ->capture_default_str();
             add_memory_flags(app);
+            app.add_option(
+                   "--duplicates", flags->duplicates,
+                   "Samples that repeat others: exact (the same bytes, but for class numbers) or "
+                   "similar (images that look "
+                   "the same, too). Each of SHARDS is a set of its own; what two sets share is a problem")
+                ->type_name("exact|similar")
+                ->check(CLI::IsMember({"exact", "similar"}));
             app.add_flag("--json", flags->json, "One JSON document instead of lines");
           },
       .run = guarded("verify", [flags]() -> base::Status {
         Progress progress;
-        SLUICE_TRY(flags->options.urls, expand_arguments(flags->shards));
+        SLUICE_OK(choose_shards(*flags));
         flags->options.progress = [&](std::int64_t done, std::int64_t total) {
           progress.show("shards", done, total);
         };
         SLUICE_TRY(const auto report, data::verify(flags->options));
         progress.clear();
-        print_problems(report, flags->json);
+        print_problems(report, flags->options.duplicates, flags->json);
         if (report.failures() == 0) return {};
-        return base::fail(Code::kDataLoss, report.failures(), " problem(s) in ", report.shards, " shard(s)");
+        return base::fail(Code::kDataLoss, counted(report.failures(), "problem"), " in ",
+                          counted(report.shards, "shard"));
       })};
 }
 

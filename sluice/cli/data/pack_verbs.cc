@@ -14,10 +14,23 @@ namespace sluice::cli {
 namespace {
 
 void print_set(const data::ShardReport& report) {
-  std::printf("%s samples in %zu shard%s, %s: %s%s%s\n", grouped(report.samples).c_str(),
-              report.shards.size(), report.shards.size() == 1 ? "" : "s", size_text(report.bytes).c_str(),
-              report.shards.front().c_str(), report.shards.size() == 1 ? "" : " … ",
-              report.shards.size() == 1 ? "" : report.shards.back().c_str());
+  const auto shards = static_cast<std::int64_t>(report.shards.size());
+  std::printf("%s in %s, %s: %s%s%s\n", counted(report.samples, "sample").c_str(),
+              counted(shards, "shard").c_str(), size_text(report.bytes).c_str(),
+              report.shards.front().c_str(), shards == 1 ? "" : " … ",
+              shards == 1 ? "" : report.shards.back().c_str());
+}
+
+// "3 files left out (2 gif, 1 txt), the first being …"
+void print_left_out(const data::PackReport& report) {
+  if (report.left_out == 0) return;
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : report.left_out_kinds) kinds.push_back(grouped(count) + " " + kind);
+  std::printf(
+      "%s left out (%s), the first being %s: only images are packed (%s), and no links to nothing or back to "
+      "a folder above\n",
+      counted(report.left_out, "file").c_str(), base::join(kinds, ", ").c_str(),
+      report.first_left_out.c_str(), base::join(base::split(data::kImageExtensions, ';'), ", ").c_str());
 }
 
 // Where a set goes and how it is cut.
@@ -25,7 +38,7 @@ void add_set_options(CLI::App& verb, data::ShardOptions& options) {
   verb.add_option("OUT", options.folder, "Folder for the shards (made when missing)")->required();
   verb.add_option("--prefix", options.prefix, "Shards are named PREFIX-0000.tar …")->capture_default_str();
   verb.add_option("--shard-size", options.shard_size, "Samples in a shard")
-      ->check(CLI::PositiveNumber)
+      ->check(kAboveZero)
       ->capture_default_str();
 }
 
@@ -62,7 +75,7 @@ Verb pack_verb() {
             app.add_flag("!--no-check", options->check, "Do not decode each image while packing");
             app.add_option("--workers", options->shards.workers,
                            "Shards written at a time (0: one for each core)")
-                ->check(CLI::NonNegativeNumber)
+                ->check(kZeroOrMore)
                 ->capture_default_str();
             add_memory_flags(app);
             app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
@@ -77,13 +90,10 @@ Verb pack_verb() {
           std::printf("%s of the shards were there from a run that was stopped\n",
                       grouped(report.shards.continued).c_str());
         if (!report.classes.empty())
-          std::printf("%zu classes: %s/classes.txt\n", report.classes.size(), options->shards.folder.c_str());
-        if (report.left_out > 0)
-          std::printf(
-              "%s file(s) left out, the first being %s: expected jpg, jpeg, png, webp, ppm, pgm or pbm, and "
-              "no "
-              "links to nothing or back to a folder above\n",
-              grouped(report.left_out).c_str(), report.first_left_out.c_str());
+          std::printf("%s: %s/classes.txt\n",
+                      counted(static_cast<std::int64_t>(report.classes.size()), "class").c_str(),
+                      options->shards.folder.c_str());
+        print_left_out(report);
         return {};
       })};
 }
@@ -111,7 +121,7 @@ Verb digits_verb() {
                 ->capture_default_str();
             app.add_option("--seed", options->seed, "Seed of the split and the order")->capture_default_str();
             app.add_option("--shard-size", options->shard_size, "Samples in a shard")
-                ->check(CLI::PositiveNumber)
+                ->check(kAboveZero)
                 ->capture_default_str();
             app.add_flag("--overwrite", options->overwrite, "Replace train and test shards that are there");
           },
@@ -156,7 +166,7 @@ Verb cifar10_verb() {
                 app.add_option("--seed", options.seed, "Seed of the training samples' order")
                     ->capture_default_str();
                 app.add_option("--shard-size", options.shard_size, "Samples in a shard")
-                    ->check(CLI::PositiveNumber)
+                    ->check(kAboveZero)
                     ->capture_default_str();
                 app.add_flag("--overwrite", options.overwrite,
                              "Replace train and test shards that are there");

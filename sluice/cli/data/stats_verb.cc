@@ -33,8 +33,9 @@ nlohmann::json stats_json(const data::DatasetStatistics& stats) {
   for (const auto& [size, count] : stats.sizes)
     sizes.push_back({{"height", size.first}, {"width", size.second}, {"images", count}});
   nlohmann::json document = {
-      {"samples", stats.samples}, {"images", stats.images}, {"image_bytes", stats.image_bytes},
-      {"pixels", stats.pixels},   {"classes", classes},     {"sizes", sizes}};
+      {"samples", stats.samples},      {"images", stats.images}, {"image_bytes", stats.image_bytes},
+      {"pixels", stats.pixels},        {"classes", classes},     {"sizes", sizes},
+      {"extensions", stats.extensions}};
   if (stats.pixels > 0) {
     document["mean"] = stats.mean();
     document["std"] = stats.deviation();
@@ -45,15 +46,16 @@ nlohmann::json stats_json(const data::DatasetStatistics& stats) {
 void print_classes(const data::DatasetStatistics& stats) {
   const auto [min, max] = std::minmax_element(stats.classes.begin(), stats.classes.end(),
                                               [](auto& a, auto& b) { return a.second < b.second; });
-  std::printf("%zu classes, %lld to %lld: %s (class %lld) to %s (class %lld) samples each\n",
-              stats.classes.size(), static_cast<long long>(stats.classes.begin()->first),
+  std::printf("%s, %lld to %lld: %s (class %lld) to %s (class %lld) samples each\n",
+              counted(static_cast<std::int64_t>(stats.classes.size()), "class").c_str(),
+              static_cast<long long>(stats.classes.begin()->first),
               static_cast<long long>(stats.classes.rbegin()->first), grouped(min->second).c_str(),
               static_cast<long long>(min->first), grouped(max->second).c_str(),
               static_cast<long long>(max->first));
 }
 
 void print_stats(const data::DatasetStatistics& stats) {
-  std::printf("%s samples, %s images", grouped(stats.samples).c_str(), grouped(stats.images).c_str());
+  std::printf("%s, %s", counted(stats.samples, "sample").c_str(), counted(stats.images, "image").c_str());
   if (stats.images > 0)
     std::printf(" of %s bytes on average",
                 grouped(static_cast<std::int64_t>(stats.image_bytes) / stats.images).c_str());
@@ -70,6 +72,9 @@ void print_stats(const data::DatasetStatistics& stats) {
   if (sizes.size() > kShown) std::printf("          and %zu other sizes\n", sizes.size() - kShown);
   if (stats.pixels == 0) return;
   std::printf("For sluice train:");
+  std::vector<std::string> extensions;
+  for (const auto& [extension, count] : stats.extensions) extensions.push_back(extension);
+  std::printf(" --images '%s'", base::join(extensions, ";").c_str());
   if (!stats.classes.empty() && stats.classes.begin()->first >= 0)
     std::printf(" --classes %lld", static_cast<long long>(stats.classes.rbegin()->first + 1));
   if (stats.sums.size() == 1) std::printf(" --channels 1");
@@ -96,7 +101,7 @@ Verb stats_verb() {
                 app.add_flag("--gray", flags->gray, "One channel, as --channels 1 trains");
                 app.add_option("--workers", flags->options.workers,
                                "Shards read at a time (0: one for each core)")
-                    ->check(CLI::NonNegativeNumber)
+                    ->check(kZeroOrMore)
                     ->capture_default_str();
                 add_memory_flags(app);
                 app.add_flag("--json", flags->json, "One JSON document instead of lines");

@@ -8,6 +8,7 @@
 #include "sluice/base/file.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/data/decode/image.h"
+#include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 
 namespace sluice::cli {
@@ -72,7 +73,54 @@ TEST_F(DataVerbs, PackListAndVerify) {
   const auto unsound = sluice_program({"data", "verify", out + "/*.tar", "--classes", "1", "--json"});
   EXPECT_EQ(unsound.status, 1);
   EXPECT_EQ(nlohmann::json::parse(unsound.out)["failures"], 3);
-  EXPECT_THAT(unsound.err, HasSubstr("3 problem(s)"));
+  EXPECT_THAT(unsound.err, HasSubstr("3 problems"));
+}
+
+TEST_F(DataVerbs, MistakesAreAnsweredInWords) {
+  const auto few = sluice_program({"data", "verify", "x.tar", "--workers", "-1"});
+  EXPECT_EQ(few.status, 2);
+  EXPECT_THAT(few.err, HasSubstr("--workers: found -1, expected a number of 0 or more\n"));
+  EXPECT_THAT(sluice_program({"data", "pack", "in", "out", "--shard-size", "0"}).err,
+              HasSubstr("--shard-size: found 0, expected a number above 0\n"));
+  const auto unknown = sluice_program({"data", "verfy", "x.tar"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("unknown verb \"verfy\"; did you mean \"verify\"?"));
+}
+
+TEST_F(DataVerbs, OneIsNotMany) {
+  folder_.write("in/only/1.webp", data::test::base64(data::test::kWebpLossless));
+  folder_.write("in/only/2.gif", "GIF89a");
+  folder_.write("in/only/3.GIF", "GIF89a");
+  folder_.write("in/only/README", "x");
+  const std::string out = folder_.path("out");
+  const auto packed = sluice_program({"data", "pack", folder_.path("in"), out});
+  EXPECT_THAT(packed.out, HasSubstr("1 sample in 1 shard, "));
+  EXPECT_THAT(packed.out, HasSubstr("1 class: "));
+  EXPECT_THAT(packed.out, HasSubstr("3 files left out (2 gif, 1 without extension), the first being "));
+  EXPECT_THAT(sluice_program({"data", "ls", out + "/*.tar"}).out, HasSubstr("1 sample "));
+  EXPECT_THAT(sluice_program({"data", "verify", out + "/*.tar"}).out,
+              HasSubstr("1 sample (2 members, 0.0 MB) in 1 shard: all sound"));
+  EXPECT_THAT(sluice_program({"data", "index", out + "/*.tar"}).out, HasSubstr("1 sample in 1 shard: "));
+  EXPECT_THAT(sluice_program({"data", "stats", out + "/*.tar"}).out,
+              HasSubstr("For sluice train: --images 'webp' --classes 1"));
+}
+
+// The class of a tile is a name where the folder has classes.txt: captions of other widths.
+TEST_F(DataVerbs, SheetsShowTheNamesOfClasses) {
+  write_images();
+  const std::string out = folder_.path("out"), shards = out + "/*.tar";
+  ASSERT_EQ(sluice_program({"data", "pack", folder_.path("in"), out}).status, 0);
+  const auto sheet = [&](const std::string& name) {
+    EXPECT_EQ(sluice_program({"data", "cat", shards, "--sheet", folder_.path(name)}).status, 0);
+    return *base::read_file(folder_.path(name));
+  };
+  const std::string named = sheet("named.png");
+  folder_.write("out/classes.txt", "even\nodd\n");
+  EXPECT_EQ(sheet("same.png"), named);
+  folder_.write("out/classes.txt", "EVEN\nODD\n");
+  EXPECT_NE(sheet("other.png"), named);
+  ASSERT_TRUE(base::remove_file(folder_.path("out/classes.txt")));
+  EXPECT_NE(sheet("numbers.png"), named);
 }
 
 TEST_F(DataVerbs, CatIndexAndStats) {
@@ -104,6 +152,15 @@ TEST_F(DataVerbs, CatIndexAndStats) {
   EXPECT_EQ(indexed.status, 0) << indexed.err;
   EXPECT_EQ(nlohmann::json::parse(indexed.out)["samples"], 6);
   EXPECT_TRUE(base::path_exists(out + "/train-0001.idx"));
+  // The same samples through the index, of which only their own bytes are read.
+  EXPECT_EQ(sluice_program({"data", "cat", shards, "--key", "0000002"}).out, shown.out);
+  EXPECT_EQ(sluice_program({"data", "cat", shards, "--skip", "5", "--part", "png"}).out, part.out);
+  EXPECT_EQ(sluice_program({"data", "cat", shards, "--skip", "6"}).status, 1);
+  EXPECT_EQ(sluice_program({"data", "verify", shards, "--duplicates", "exact"}).status, 0);
+  const auto leaks =
+      sluice_program({"data", "verify", shards, out + "/train-0001.tar", "--duplicates", "exact", "--json"});
+  EXPECT_EQ(leaks.status, 1);
+  EXPECT_EQ(nlohmann::json::parse(leaks.out)["leaks"], 2);
   const auto sizes = nlohmann::json::parse(*base::read_file(out + "/sizes.json"));
   EXPECT_EQ(sizes["train-0000.tar"], 4);
   EXPECT_EQ(sizes["train-0001.tar"], 2);

@@ -37,7 +37,8 @@ base::Result<Pixels> random_crop(Pixels pixels, const Transform& transform, base
   if (rows < 0 || columns < 0)
     return base::fail(Code::kInvalidArgument, "a crop of ", size, "×", size,
                       " does not fit into an image of ", pixels.height, "×", pixels.width,
-                      " with a border of ", transform.padding, ": resize() first, or crop less");
+                      " with a border of ", transform.padding,
+                      ": resize first (--resize, in C++ resize()), or crop less");
   const std::int64_t top = below(random, rows + 1);
   const std::int64_t left = below(random, columns + 1);
   if (rows == 0 && columns == 0) return pixels;

@@ -108,10 +108,10 @@ base::Status check_layout(const Sample& sample, const BatchLayout& layout) {
       return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key,
                         " has the arrays of an npz file as field ", i, ": take one of them in map()");
     if (fits(sample.fields[i], layout.columns[i])) continue;
-    return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
-                      describe(item_of(sample.fields[i])), " as field ", i, ", others have ",
-                      describe(layout.columns[i]),
-                      ": samples of a batch must be alike; resize() or crop() makes images so");
+    return base::fail(
+        Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
+        describe(item_of(sample.fields[i])), " as field ", i, ", others have ", describe(layout.columns[i]),
+        ": samples of a batch must be alike; --resize with --crop makes images so (in C++ resize(), crop())");
   }
   return {};
 }

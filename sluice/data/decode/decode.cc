@@ -19,8 +19,8 @@ base::Random random_for(const RawSample& raw, const DecodePlan& plan) {
   const std::string_view shard = *raw.shard;
   const std::size_t slash = shard.rfind('/');
   const std::string_view file = slash == std::string_view::npos ? shard : shard.substr(slash + 1);
-  return base::Random(
-      {plan.seed, static_cast<std::uint64_t>(plan.epoch), kAugment, base::key(file), base::key(raw.key)});
+  return base::Random({plan.seed, static_cast<std::uint64_t>(raw.epoch.value_or(plan.epoch)), kAugment,
+                       base::key(file), base::key(raw.key)});
 }
 
 // HWC levels into memory of the wanted order, each by its channel's table.
@@ -114,9 +114,10 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
       return Value(std::move(text));
     }
     case Format::kPython:
-      return base::fail(Code::kUnimplemented,
-                        "only Python reads this format: store npy, json or msgpack instead, or give the ",
-                        "extension a function with decoder()");
+      return base::fail(
+          Code::kUnimplemented,
+          "only Python reads this format: store npy, json or msgpack instead (in C++, decoder() can ",
+          "give the extension a function)");
     case Format::kText:
       if (!is_utf8(bytes)) return base::fail(Code::kDataLoss, "expected UTF-8 text, found other bytes");
       return Value(std::string(bytes));
@@ -160,7 +161,7 @@ base::Status check_label(const Value& value, const DecodePlan& plan) {
   if (label == nullptr)
     return base::fail(Code::kInvalidArgument,
                       "expected a whole number for the label, found another kind of data: ",
-                      "name the member with the class in labels()");
+                      "name the member with the class by --labels (in C++ labels())");
   if (plan.classes > 0 && (*label < 0 || *label >= plan.classes))
     return base::fail(Code::kOutOfRange, "class ", *label, " is out of range: expected 0 to ",
                       plan.classes - 1, " for ", plan.classes, " classes");
@@ -171,6 +172,14 @@ const Field* find_field(const RawSample& raw, const FieldPlan& plan) {
   for (const std::string& extension : plan.extensions)
     if (const Field* field = raw.find(extension)) return field;
   return nullptr;
+}
+
+// What webdataset adds to each sample.
+std::optional<Value> own_field(const RawSample& raw, const FieldPlan& plan) {
+  if (plan.extensions.size() != 1) return std::nullopt;
+  if (plan.extensions[0] == "__key__") return Value(raw.key);
+  if (plan.extensions[0] == "__url__") return Value(*raw.shard);
+  return std::nullopt;
 }
 
 tl::unexpected<Error> missing_field(const RawSample& raw, const FieldPlan& plan) {
@@ -192,10 +201,16 @@ std::vector<float> normalized_levels(const std::vector<float>& mean, const std::
 
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {
   const SampleMemory memory;
-  Sample sample{raw.key, *raw.shard, {}};
+  if (const auto status = claim_memory(raw.bytes(), "its members"); !status)
+    return base::fail_at(status, raw.where());
+  Sample sample{raw.key, *raw.shard, {}, raw.source};
   sample.fields.reserve(plan.fields.size());
   bool label_seen = false;
   for (const FieldPlan& field_plan : plan.fields) {
+    if (auto own = own_field(raw, field_plan)) {
+      sample.fields.push_back(std::move(*own));
+      continue;
+    }
     const Field* field = find_field(raw, field_plan);
     if (field == nullptr) return missing_field(raw, field_plan);
     auto value = decode_within_memory(*field, field_plan, raw, plan);

@@ -212,7 +212,8 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
   pixels.bytes = pixel_memory(stride * static_cast<std::size_t>(pixels.height));
   while (info.output_scanline < info.output_height)
     reader.read_row(pixels.bytes.data() + stride * info.output_scanline, stride);
-  jpeg_finish_decompress(&info);
+  // What follows the last row is not looked at: a file without an end marker has lost nothing, and Pillow
+  // takes it. (Of several scans, all were read before the first row.)
   return true;
 }
 

@@ -114,7 +114,7 @@ base::Status mix_rows(Batch& batch, const MixPlan& plan, std::uint64_t seed, std
                       (type == ElementType::kUint8 || type == ElementType::kFloat32);
   if (!images || !batch.label.defined())
     return base::fail(Code::kInvalidArgument,
-                      "mixup() and cutmix() need images (uint8 or float32 [N, C, H, W]) and labels, found ",
+                      "mixup and CutMix need images (uint8 or float32 [N, C, H, W]) and labels, found ",
                       batch.image.defined() ? batch.image.describe() : "no images", " and ",
                       batch.label.defined() ? "labels" : "no labels");
   batch.other_label = Array(ElementType::kInt64, {batch.size()});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "sluice/base/random.h"
 
@@ -16,32 +17,48 @@ std::int64_t counted(std::int64_t end, std::int64_t range, std::int64_t ranges) 
   return (end - range + ranges - 1) / ranges;
 }
 
+std::vector<std::int64_t> equal_lengths(const std::vector<std::int64_t>& sizes, std::int64_t ranges,
+                                        std::int64_t offset) {
+  const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t range = 0; range < ranges; ++range)
+    lengths.push_back(in_turn(offset, offset + total, range, ranges));
+  return lengths;
+}
+
+}  // namespace
+
 std::int64_t in_turn(std::int64_t begin, std::int64_t end, std::int64_t range, std::int64_t ranges) {
   return std::max<std::int64_t>(0, counted(end, range, ranges)) -
          std::max<std::int64_t>(0, counted(begin, range, ranges));
 }
 
-}  // namespace
-
 EpochOrder::EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed,
                        std::int64_t epoch, std::int64_t ranges, std::int64_t offset)
-    : ranges_(ranges), offset_(offset % ranges), shards_(sizes.size()), ends_(sizes.size()) {
+    : EpochOrder(sizes, shuffle, seed, epoch, equal_lengths(sizes, ranges, offset % ranges)) {
+  offset_ = offset % ranges;
+}
+
+EpochOrder::EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed,
+                       std::int64_t epoch, std::vector<std::int64_t> lengths)
+    : ranges_(static_cast<std::int64_t>(lengths.size())),
+      shards_(sizes.size()),
+      ends_(sizes.size()),
+      starts_(lengths.size()),
+      lengths_(std::move(lengths)) {
   const auto number = static_cast<std::uint64_t>(epoch);
   std::iota(shards_.begin(), shards_.end(), std::size_t{0});
   if (shuffle) base::Random({seed, number, kShards}).shuffle(shards_);
   std::int64_t total = 0;
   for (std::size_t i = 0; i < shards_.size(); ++i) ends_[i] = total += sizes[shards_[i]];
 
-  std::vector<std::int64_t> order(static_cast<std::size_t>(ranges));
+  std::vector<std::int64_t> order(lengths_.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   if (shuffle) base::Random({seed, number, kRanges}).shuffle(order);
-  starts_.resize(order.size());
-  lengths_.resize(order.size());
   std::int64_t at = 0;
   for (const std::int64_t range : order) {
     const auto place = static_cast<std::size_t>(range);
     starts_[place] = at;
-    lengths_[place] = in_turn(offset_, offset_ + total, range, ranges);
     at += lengths_[place];
   }
 }

@@ -23,11 +23,17 @@ struct Segment {
 };
 constexpr std::int64_t kToTheEnd = -1;  // a count that is not known before it is read
 
+// How many numbers in [begin, end) are `range` modulo `ranges`.
+std::int64_t in_turn(std::int64_t begin, std::int64_t end, std::int64_t range, std::int64_t ranges);
+
 class EpochOrder {
  public:
   // `sizes`: samples of each shard. `offset`: the epoch's first sample comes from range offset mod S.
   EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed, std::int64_t epoch,
              std::int64_t ranges, std::int64_t offset = 0);
+  // Ranges of these lengths, which are together as long as the shards. taken() is not defined.
+  EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed, std::int64_t epoch,
+             std::vector<std::int64_t> lengths);
 
   std::int64_t length(std::int64_t range) const { return lengths_[static_cast<std::size_t>(range)]; }
   // The parts of shards that make a range, in this order.
@@ -36,7 +42,7 @@ class EpochOrder {
   std::int64_t taken(std::int64_t range, std::int64_t samples) const;
 
  private:
-  std::int64_t ranges_, offset_;
+  std::int64_t ranges_, offset_ = 0;
   std::vector<std::size_t> shards_;             // permuted
   std::vector<std::int64_t> ends_;              // of the shards on the line, in that order
   std::vector<std::int64_t> starts_, lengths_;  // of each range on the line

@@ -8,9 +8,10 @@ namespace {
 constexpr std::uint64_t kDraws = 4, kOriginal = 5;  // set these numbers apart from others
 
 tl::unexpected<Error> too_few(const PartOptions& options, std::int64_t total) {
-  return base::fail(Code::kInvalidArgument, "the ", total, " samples of an epoch do not fill one batch of ",
-                    options.rows, " × ", options.replicas(), " = ", options.global_rows(),
-                    ": use a smaller batch, or pad() or keep() instead of drop_last()");
+  return base::fail(
+      Code::kInvalidArgument, "the ", total, " samples of an epoch do not fill one batch of ", options.rows,
+      " × ", options.replicas(), " = ", options.global_rows(),
+      ": use a smaller --batch-size, or fill the batch up with --remainder pad (in C++ pad(), or keep())");
 }
 
 tl::unexpected<Error> no_samples(const ReadSettings& settings) {
@@ -73,6 +74,7 @@ class InterleavedReader : public PartReader {
 
   base::Result<bool> next(RawBatch& batch) override {
     if (at_ >= plan_.batches()) return false;
+    batch_memory_.clear();
     batch.index = at_;
     batch.global_count = plan_.count(at_);
     const std::int64_t begin = plan_.begin(at_), local = options_.local_replicas;
@@ -85,6 +87,7 @@ class InterleavedReader : public PartReader {
         if (in_batch >= batch.global_count) continue;
         RawSample sample;
         SLUICE_OK(read(begin + in_batch, sample));
+        hold_sample(sample, batch_memory_);
         if (full)
           batch.rows[static_cast<std::size_t>(r * options_.rows + row)] = std::move(sample);
         else
@@ -146,9 +149,11 @@ class SingleReader : public PartReader {
   base::Result<std::int64_t> gather(RawBatch& batch) {
     std::vector<RawSample> samples;
     RawSample sample;
+    batch_memory_.clear();
     while (static_cast<std::int64_t>(samples.size()) < options_.global_rows()) {
       SLUICE_TRY(const bool found, range_->next(sample));
       if (!found) break;
+      hold_sample(sample, batch_memory_);
       samples.push_back(std::move(sample));
     }
     const auto count = static_cast<std::int64_t>(samples.size());
@@ -186,6 +191,7 @@ class OriginalReader : public PartReader {
 
   base::Result<bool> next(RawBatch& batch) override {
     if (at_ >= plan_.steps()) return false;
+    batch_memory_.clear();
     batch.index = at_;
     batch.global_count = 0;
     for (std::int64_t n = 0; n < options_.replicas(); ++n) batch.global_count += step(n, at_).rows;
@@ -197,6 +203,7 @@ class OriginalReader : public PartReader {
         SLUICE_TRY(const bool found,
                    workers_[static_cast<std::size_t>(r * options_.original_workers + worker)]->next(sample));
         if (!found) return base::fail(Code::kUnknown, "a worker's shards ended before their time");
+        hold_sample(sample, batch_memory_);
         batch.rows.emplace_back(std::move(sample));
       }
       if (options_.remainder != Remainder::kKeep)

@@ -45,6 +45,9 @@ class PartReader {
  public:
   virtual ~PartReader() = default;
   virtual base::Result<bool> next(RawBatch& batch) = 0;  // false at the end of the epoch
+
+ protected:
+  ReaderMemory batch_memory_;  // of the batch that was given last
 };
 
 // Without facts (sizes are not known) there must be one part and one range. `settings` must live as long.

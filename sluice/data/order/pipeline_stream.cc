@@ -5,7 +5,12 @@
 #include <exception>
 
 #include "sluice/base/log.h"
+#include "sluice/base/span.h"
 #include "sluice/base/thread.h"
+#include "sluice/data/memory.h"
+#include "sluice/data/order/mixture_reader.h"
+#include "sluice/data/order/tuning.h"
+#include "sluice/data/shards/urls.h"
 
 namespace sluice::data {
 namespace {
@@ -20,6 +25,13 @@ std::int64_t bytes_of(const RawBatch& raw) {
   return sum;
 }
 
+std::uint64_t bytes_of(const Value& value) {
+  if (const auto* image = std::get_if<Image>(&value)) return image->pixels.bytes();
+  if (const auto* array = std::get_if<Array>(&value)) return array->bytes();
+  if (const auto* text = std::get_if<std::string>(&value)) return text->size();
+  return sizeof(Value);
+}
+
 std::int64_t bytes_of(const Batch& batch) {
   std::size_t sum = 0;
   for (const Column& column : batch.columns) {
@@ -29,10 +41,38 @@ std::int64_t bytes_of(const Batch& batch) {
   return static_cast<std::int64_t>(sum);
 }
 
+base::Result<bool> read_batch(PartReader& reader, RawBatch& raw) {
+  base::Span span("read");
+  SLUICE_TRY(const bool found, reader.next(raw));
+  if (base::spans_are_recorded()) span.batch(raw.index).bytes(bytes_of(raw));
+  return found;
+}
+
+bool hands_on_bytes(const StreamSource& source) {
+  return !source.decode.spec && source.decode.decoders.empty() && source.maps.empty();
+}
+
 }  // namespace
 
-PipelineStream::PipelineStream(StreamOptions options) : options_(std::move(options)) {
-  options_.read->source.cancelled = &stopped_;
+base::Result<Sample> decode_and_map(RawSample& raw, const StreamSource& source) {
+  SLUICE_TRY(Sample sample, decode_sample(raw, source.decode));
+  for (const auto& map : source.maps) {
+    try {
+      map(sample);
+    } catch (const Error& error) {
+      return base::fail(error.code(), raw.where(), ": in map(): ", error.what());
+    } catch (const std::exception& error) {
+      return base::fail(Code::kInvalidArgument, raw.where(), ": in map(): ", error.what());
+    }
+  }
+  return sample;
+}
+
+PipelineStream::PipelineStream(StreamOptions options)
+    : options_(std::move(options)),
+      hands_on_bytes_(std::all_of(options_.sources.begin(), options_.sources.end(), hands_on_bytes)) {
+  for (StreamSource& source : options_.sources) source.read->source.cancelled = &stopped_;
+  if (options_.mixture) statistics_.sources.resize(options_.sources.size());
   statistics_.decoders = options_.workers;
   threads_.emplace_back([this] { read(); });
   for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { decode(); });
@@ -67,11 +107,19 @@ void PipelineStream::read() {
   chunk_ready_.notify_all();
 }
 
+base::Result<std::unique_ptr<PartReader>> PipelineStream::make_reader() const {
+  if (!options_.mixture) return make_part_reader(*options_.sources.front().read, options_.part);
+  std::vector<MixedSource> mixed;
+  for (const StreamSource& source : options_.sources)
+    mixed.push_back({source.read.get(), options_.part.shuffle, source.seed, source.capacity});
+  return make_mixture_reader(std::move(mixed), options_.mixture, options_.part);
+}
+
 base::Status PipelineStream::read_epoch() {
-  SLUICE_TRY(const auto reader, make_part_reader(*options_.read, options_.part));
+  SLUICE_TRY(const auto reader, make_reader());
   while (true) {
     RawBatch raw;
-    SLUICE_TRY(const bool found, reader->next(raw));
+    SLUICE_TRY(const bool found, read_batch(*reader, raw));
     if (!found || !dispatch(std::move(raw))) return {};
   }
 }
@@ -85,7 +133,7 @@ bool PipelineStream::dispatch(RawBatch raw) {
   work->samples.resize(count);
   const std::size_t share = count / (2 * static_cast<std::size_t>(options_.workers)) + 1;
   // Where there is nothing to decode, a batch is one piece of work, and the reader does it itself.
-  const bool inline_work = hands_on_bytes();
+  const bool inline_work = hands_on_bytes_;
   const std::size_t step = inline_work ? count + 1 : std::min(kMaxChunk, share);
   work->chunks_left = std::max<std::size_t>(1, (count + step - 1) / step);
 
@@ -135,19 +183,15 @@ void PipelineStream::decode() {
   }
 }
 
-bool PipelineStream::hands_on_bytes() const {
-  return !options_.decode.spec && options_.decode.decoders.empty() && options_.maps.empty();
-}
-
 // The members' bytes as they are, without a copy; nothing for what decode_sample() does better: a member that
 // is missing, or wanted twice. All such samples are alike, so nobody asks for their shard.
-std::optional<Sample> PipelineStream::take_bytes(RawSample& raw) const {
+std::optional<Sample> PipelineStream::take_bytes(RawSample& raw, const DecodePlan& decode) {
   Sample sample;
-  sample.fields.reserve(options_.decode.fields.size());
+  sample.fields.reserve(decode.fields.size());
   std::array<Field*, 8> taken{};
   std::size_t count = 0;
-  if (options_.decode.fields.size() > taken.size()) return std::nullopt;
-  for (const FieldPlan& plan : options_.decode.fields) {
+  if (decode.fields.size() > taken.size()) return std::nullopt;
+  for (const FieldPlan& plan : decode.fields) {
     Field* found = nullptr;
     for (auto extension = plan.extensions.begin(); found == nullptr && extension != plan.extensions.end();
          ++extension)
@@ -159,44 +203,52 @@ std::optional<Sample> PipelineStream::take_bytes(RawSample& raw) const {
   }
   for (std::size_t i = 0; i < count; ++i) sample.fields.emplace_back(std::move(taken[i]->bytes));
   sample.key = std::move(raw.key);
+  sample.source = raw.source;
   return sample;
 }
 
 base::Result<Sample> PipelineStream::decode_one(RawSample& raw) const {
   if (raw.failed) return tl::unexpected<Error>(*raw.failed);
-  if (hands_on_bytes())
-    if (auto sample = take_bytes(raw)) return std::move(*sample);
-  SLUICE_TRY(Sample sample, decode_sample(raw, options_.decode));
-  for (const auto& map : options_.maps) {
-    try {
-      map(sample);
-    } catch (const Error& error) {
-      return base::fail(error.code(), raw.where(), ": in map(): ", error.what());
-    } catch (const std::exception& error) {
-      return base::fail(Code::kInvalidArgument, raw.where(), ": in map(): ", error.what());
-    }
-  }
-  return sample;
+  const StreamSource& source = source_of(raw);
+  if (hands_on_bytes_)
+    if (auto sample = take_bytes(raw, source.decode)) return std::move(*sample);
+  return decode_and_map(raw, source);
+}
+
+// The samples of a batch wait for each other.
+base::Status PipelineStream::hold_decoded(Work& work, const Sample& sample) const {
+  std::uint64_t bytes = 0;
+  for (const Value& value : sample.fields) bytes += bytes_of(value);
+  const std::uint64_t limit = memory_limits().readers;
+  if (work.decoded.fetch_add(bytes) + bytes <= limit) return {};
+  return base::fail(
+      Code::kResourceExhausted, "with it, the decoded samples of its batch have more than ", limit,
+      " bytes: choose a smaller --batch-size or smaller images, or allow more with --max-buffered");
 }
 
 // The last chunk of a batch finishes the batch.
 void PipelineStream::decode_chunk(const Chunk& chunk) {
   const base::Stopwatch busy;
   Work& work = *chunk.work;
+  base::Span span("decode");
+  span.batch(work.raw.index);
   for (std::size_t i = chunk.begin; i < chunk.end && !stopped_; ++i) {
     auto& raw = work.raw.rows[i];
     if (!raw) continue;
     try {
       work.samples[i] = decode_one(*raw);
+      if (*work.samples[i])
+        if (const auto held = hold_decoded(work, **work.samples[i]); !held)
+          work.samples[i] = base::fail_at(held, raw->where());
       // A bad sample's row is filled with another one's image, which must still be there then.
-      if (*work.samples[i] && options_.read->on_error == OnError::kStop)
+      if (*work.samples[i] && on_error() == OnError::kStop)
         work.images.take(**work.samples[i], i, work.samples.size());
     } catch (const std::exception& error) {
       work.samples[i] = base::fail(Code::kResourceExhausted, raw->where(), ": ", error.what());
     }
     raw.reset();
     // What comes after it cannot be the batch's first error.
-    if (!*work.samples[i] && options_.read->on_error == OnError::kStop) break;
+    if (!*work.samples[i] && on_error() == OnError::kStop) break;
   }
   std::unique_lock lock(mutex_);
   const bool last = --work.chunks_left == 0;
@@ -230,9 +282,10 @@ base::Result<BatchLayout> PipelineStream::layout_for_padding() {
     if (padding_layout_) return *padding_layout_;
   }
   RangeOptions range;
-  for (std::size_t shard = 0; shard < options_.read->urls.size(); ++shard)
+  const ReadSettings& settings = *options_.sources.front().read;
+  for (std::size_t shard = 0; shard < settings.urls.size(); ++shard)
     range.segments.push_back({shard, 0, kToTheEnd});
-  RangeReader reader(*options_.read, std::move(range));
+  RangeReader reader(settings, std::move(range));
   RawSample raw;
   SLUICE_TRY(const bool found, reader.next(raw));
   if (!found) return base::fail(Code::kInvalidArgument, "no samples to make a batch of padding like");
@@ -260,7 +313,7 @@ base::Status PipelineStream::replace_bad(Work& work, std::vector<std::optional<S
 }
 
 base::Result<Batch> PipelineStream::finish(Work& work) {
-  const bool stop = options_.read->on_error == OnError::kStop;
+  const bool stop = on_error() == OnError::kStop;
   std::vector<std::optional<Sample>> rows(work.samples.size());
   std::optional<std::size_t> first;
   if (stopped_) return base::fail(Code::kCancelled, "the stream is being closed");
@@ -278,9 +331,15 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
   } else {
     SLUICE_TRY(layout, layout_for_padding());
   }
+  std::vector<int> sources;
+  for (const auto& row : rows)
+    if (row && options_.mixture) sources.push_back(row->source);
+  base::Span span("collate");
+  span.batch(work.raw.index);
   SLUICE_TRY(Batch batch, collate(std::move(rows), layout, work.images));
-  if (options_.decode.mix.wanted())
-    SLUICE_OK(mix_rows(batch, options_.decode.mix, options_.decode.seed, options_.decode.epoch));
+  batch.sources = std::move(sources);
+  const DecodePlan& decode = options_.sources.front().decode;
+  if (decode.mix.wanted()) SLUICE_OK(mix_rows(batch, decode.mix, decode.seed, decode.epoch));
   work.samples.clear();
   batch.index = work.raw.index;
   batch.global_count = work.raw.global_count;
@@ -298,7 +357,7 @@ void PipelineStream::count_bad(const Work& work) {
     last_bad_ = error.what();
     if (statistics_.bad > options_.max_bad) {
       error_ = Error(error.code(), base::str("more than ", options_.max_bad,
-                                             " bad samples in this epoch (the limit that max_bad() sets); "
+                                             " bad samples in this epoch (the limit of --max-bad); "
                                              "the last: ",
                                              error.what()));
       throw_error(*error_);
@@ -313,16 +372,23 @@ std::optional<Batch> PipelineStream::next() {
   batch_ready_.wait(lock, [&] { return pending_.empty() ? ended_ : pending_.front()->finished; });
   statistics_.consumer_waiting += waited.seconds();
   if (pending_.empty()) {
-    if (statistics_.bad > 0 && !bad_reported_)
+    if (statistics_.bad > 0 && !end_reported_)
       base::warn(statistics_.bad, " bad samples were left out of epoch ", options_.part.epoch, ", of ",
                  options_.max_bad, " allowed");
-    bad_reported_ = true;
+    if (statistics_.decoders > options_.workers && !end_reported_)
+      base::info("data: ", statistics_.decoders, " threads decode, ", options_.workers,
+                 " at the start of epoch ", options_.part.epoch, ": batches were late because of decoding");
+    end_reported_ = true;
     return std::nullopt;
   }
   const std::shared_ptr<Work> work = std::move(pending_.front());
   pending_.pop_front();
   pending_bytes_ -= work->bytes;
-  if (*work->result) ++statistics_.batches;
+  tune();
+  if (*work->result) {
+    ++statistics_.batches;
+    for (const int source : (*work->result)->sources) ++statistics_.sources[static_cast<std::size_t>(source)];
+  }
   count_bad(*work);
   lock.unlock();
   room_.notify_one();
@@ -331,6 +397,17 @@ std::optional<Batch> PipelineStream::next() {
     throw_error(*error_);
   }
   return std::move(**work->result);
+}
+
+// More decoders, where a run waits for them.
+void PipelineStream::tune() {
+  statistics_.seconds = clock_.seconds();
+  if (statistics_.seconds - tuned_.seconds < 0.5 || hands_on_bytes_) return;
+  const int more = decoders_to_add(tuned_, statistics_, options_.max_workers);
+  for (int i = 0; i < more; ++i) threads_.emplace_back([this] { decode(); });
+  statistics_.decoders += more;
+  tuned_ = statistics_;
+  if (more > 0 && options_.on_workers) options_.on_workers(statistics_.decoders);
 }
 
 std::string PipelineStream::state() const {
@@ -343,8 +420,15 @@ Statistics PipelineStream::statistics() const {
   std::lock_guard lock(mutex_);
   Statistics result = statistics_;
   result.seconds = clock_.seconds();
-  result.bytes = options_.read->bytes;
-  result.shards = options_.read->shards;
+  for (const StreamSource& source : options_.sources) {
+    result.bytes += source.read->bytes;
+    result.shards += source.read->shards;
+    const ReadSettings& read = *source.read;
+    result.remote = result.remote || std::any_of(read.urls.begin(), read.urls.end(), is_remote);
+    result.cached = !read.source.cache_folder.empty();
+    if (read.facts)
+      for (const auto& starts : read.facts->starts) result.indexed = result.indexed && !starts.empty();
+  }
   if (!ended_) result.reader_busy = result.seconds - result.reader_idle;
   return result;
 }

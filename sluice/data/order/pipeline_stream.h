@@ -14,19 +14,33 @@
 #include "sluice/base/clock.h"
 #include "sluice/data/decode/collate.h"
 #include "sluice/data/decode/decode.h"
+#include "sluice/data/order/mixture_order.h"
 #include "sluice/data/order/part_reader.h"
 #include "sluice/data/stream.h"
 
 namespace sluice::data {
 
-struct StreamOptions {
+// Shards, and what becomes of their samples.
+struct StreamSource {
   std::unique_ptr<ReadSettings> read;
-  PartOptions part;
   DecodePlan decode;
   std::vector<std::function<void(Sample&)>> maps;
-  std::int64_t max_bad = 0;            // samples
-  std::function<std::string()> state;  // what state() gives, but for the number of batches
-  int workers = 1, prefetch = 4;
+  std::uint64_t seed = 0;     // of the order
+  std::int64_t capacity = 1;  // in a mixture: samples in the shuffle buffer of a lane
+};
+
+// The sample decoded, and changed by the map functions. May take its bytes.
+base::Result<Sample> decode_and_map(RawSample& raw, const StreamSource& source);
+
+struct StreamOptions {
+  std::vector<StreamSource> sources;  // several in a mixture: then on_error and mixup are those of the first
+  std::shared_ptr<const MixtureOrder> mixture;  // else nothing
+  PartOptions part;
+  std::int64_t max_bad = 0;             // samples
+  std::function<std::string()> state;   // what state() gives, but for the number of batches
+  int workers = 1, max_workers = 1;     // threads that decode: at the start, and when more of them help
+  std::function<void(int)> on_workers;  // hears when there are more
+  int prefetch = 4;
   std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 };
 
@@ -47,10 +61,11 @@ class PipelineStream : public Stream {
     RawBatch raw;
     std::vector<std::optional<base::Result<Sample>>> samples;  // nothing: padding, or not decoded
     ImageColumns images;
-    std::vector<Error> bad;       // of samples that were left out
-    std::int64_t bytes = 0;       // that it holds; under mutex_
-    std::size_t chunks_left = 0;  // under mutex_
-    bool finished = false;        // under mutex_
+    std::vector<Error> bad;                 // of samples that were left out
+    std::int64_t bytes = 0;                 // that it holds; under mutex_
+    std::atomic<std::uint64_t> decoded{0};  // bytes of samples
+    std::size_t chunks_left = 0;            // under mutex_
+    bool finished = false;                  // under mutex_
     std::optional<base::Result<Batch>> result;
   };
   struct Chunk {
@@ -63,16 +78,23 @@ class PipelineStream : public Stream {
   bool dispatch(RawBatch raw);
   void fail_in_order(const Error& error);
   void decode();
-  bool hands_on_bytes() const;  // nothing is decoded
-  std::optional<Sample> take_bytes(RawSample& raw) const;
-  base::Result<Sample> decode_one(RawSample& raw) const;  // may take its bytes
+  base::Result<std::unique_ptr<PartReader>> make_reader() const;
+  const StreamSource& source_of(const RawSample& raw) const {
+    return options_.sources[static_cast<std::size_t>(raw.source)];
+  }
+  OnError on_error() const { return options_.sources.front().read->on_error; }
+  static std::optional<Sample> take_bytes(RawSample& raw, const DecodePlan& plan);
+  base::Result<Sample> decode_one(RawSample& raw) const;
   void decode_chunk(const Chunk& chunk);
+  base::Status hold_decoded(Work& work, const Sample& sample) const;
   base::Result<Batch> finish(Work& work);
   base::Status replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const;
   base::Result<BatchLayout> layout_for_padding();
   void count_bad(const Work& work);
+  void tune();  // under mutex_
 
   StreamOptions options_;
+  bool hands_on_bytes_;  // nothing is decoded
   std::atomic<bool> stopped_{false};
   base::Stopwatch clock_;
 
@@ -83,8 +105,9 @@ class PipelineStream : public Stream {
   std::deque<Chunk> chunks_;
   bool ended_ = false;
   Statistics statistics_;
+  Statistics tuned_;            // at the last look at them
   std::optional<Error> error_;  // the consumer's
-  bool bad_reported_ = false;
+  bool end_reported_ = false;
   std::string last_bad_;                       // what was logged last
   std::optional<BatchLayout> padding_layout_;  // of batches without samples; under mutex_
   std::vector<std::thread> threads_;

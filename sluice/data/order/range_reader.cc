@@ -29,6 +29,16 @@ bool pause(const ReadSettings& settings, double seconds) {
 
 }  // namespace
 
+void hold_sample(RawSample& sample, ReaderMemory& memory) {
+  const auto status =
+      memory.grow(sample.bytes(), sample.failed ? "" : base::str(sample.where(), ": its members"));
+  if (status) return;
+  const auto shard = sample.shard;
+  sample = RawSample{};
+  sample.shard = shard;
+  sample.failed = std::make_shared<const Error>(status.error());
+}
+
 RangeReader::RangeReader(const ReadSettings& settings, RangeOptions options)
     : settings_(settings), options_(std::move(options)) {
   length_ = 0;
@@ -62,6 +72,7 @@ base::Status RangeReader::fill(bool read) {
       if (!found) break;
     }
     ++entered_;
+    if (read || !length_) hold_sample(slot.sample, memory_);
     if (options_.max_bytes > 0) buffered_bytes_ += static_cast<std::int64_t>(slot.sample.bytes());
     buffer_.push_back(std::move(slot));
   }
@@ -72,6 +83,7 @@ RangeReader::Slot RangeReader::draw() {
   if (buffer_.size() > 1) std::swap(buffer_[options_.random.below(buffer_.size())], buffer_.back());
   Slot slot = std::move(buffer_.back());
   buffer_.pop_back();
+  memory_.shrink(slot.sample.bytes());
   if (options_.max_bytes > 0) buffered_bytes_ -= static_cast<std::int64_t>(slot.sample.bytes());
   return slot;
 }
@@ -93,7 +105,10 @@ base::Status RangeReader::begin() {
   for (Slot& slot : buffer_) missing.push_back(&slot);
   std::sort(missing.begin(), missing.end(),
             [](const Slot* a, const Slot* b) { return a->number < b->number; });
-  for (Slot* slot : missing) SLUICE_OK(read_at(slot->number, slot->sample));
+  for (Slot* slot : missing) {
+    SLUICE_OK(read_at(slot->number, slot->sample));
+    hold_sample(slot->sample, memory_);
+  }
   return {};
 }
 
@@ -111,6 +126,7 @@ base::Result<bool> RangeReader::read_next(RawSample& sample) {
     if (segment_ == options_.segments.size()) return false;
     if (!shard_) SLUICE_OK(open(0));
     SLUICE_TRY(const bool found, advance(sample, true));
+    ++at_;
     if (found) return true;
     shard_.reset();
     ++settings_.shards;
@@ -212,6 +228,7 @@ base::Status RangeReader::open(std::int64_t in_shard) {
   bool part = false;
   if (settings_.facts) {
     const auto& starts = settings_.facts->starts[segment().shard];
+    options.version = settings_.facts->versions[segment().shard];
     if (!starts.empty()) {
       at_ = in_shard;
       options.begin = starts[static_cast<std::size_t>(in_shard)];
@@ -226,9 +243,18 @@ base::Status RangeReader::open(std::int64_t in_shard) {
   return {};
 }
 
+// Where the sample that the shard gives next ends, if that is known.
+std::uint64_t RangeReader::end_of_next() const {
+  if (!settings_.facts) return 0;
+  const auto& starts = settings_.facts->starts[segment().shard];
+  const auto next = static_cast<std::size_t>(at_) + 1;
+  if (next < starts.size()) return starts[next];
+  return next == starts.size() ? settings_.facts->ends[segment().shard] : 0;
+}
+
 base::Result<bool> RangeReader::advance(RawSample& sample, bool wanted) {
   if (cancelled(settings_)) return base::fail(Code::kCancelled, "cancelled");
-  auto found = shard_->next(sample, wanted);
+  auto found = shard_->next(sample, wanted, end_of_next());
   settings_.bytes += static_cast<std::int64_t>(shard_->offset() - shard_offset_);
   shard_offset_ = shard_->offset();
   return found;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/base/random.h"
+#include "sluice/data/memory.h"
 #include "sluice/data/order/order.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/shard_facts.h"
@@ -41,6 +42,9 @@ struct RangeOptions {
   std::int64_t skip = 0;  // samples that were drawn before
 };
 
+// A sample that the memory has no room for becomes a bad one: its members are dropped. `memory` holds it.
+void hold_sample(RawSample& sample, ReaderMemory& memory);
+
 // What was skipped is not read, but for the samples that are still in the buffer: which those are follows
 // from the random numbers. (A range of unknown length is read.) With a policy other than kStop a sample that
 // cannot be read is handed out with `failed` set. Threads: one at a time.
@@ -68,6 +72,7 @@ class RangeReader {
   base::Status open(std::int64_t in_shard);
   base::Status expect_end();
   base::Result<bool> advance(RawSample& sample, bool wanted);
+  std::uint64_t end_of_next() const;
   base::Status retry(base::Status status, std::int64_t in_shard, RawSample& sample);
   const Segment& segment() const { return options_.segments[segment_]; }
   const std::string& url() const { return settings_.urls[segment().shard]; }
@@ -78,6 +83,7 @@ class RangeReader {
   std::optional<std::int64_t> length_;  // of the range, when it is known
   std::vector<Slot> buffer_;
   std::int64_t buffered_bytes_ = 0;
+  ReaderMemory memory_;       // of buffer_
   std::int64_t entered_ = 0;  // samples that have entered the buffer
   bool begun_ = false, exhausted_ = false;
 

@@ -17,7 +17,7 @@
 namespace sluice::data {
 namespace {
 
-constexpr char kWhole[] = ".object", kPart[] = ".part";
+constexpr char kWhole[] = ".object", kParts[] = ".parts", kPart[] = ".part";
 
 std::unique_ptr<CachedFile> open_locked(const std::string& path, int flags, int lock) {
   const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
@@ -28,6 +28,8 @@ std::unique_ptr<CachedFile> open_locked(const std::string& path, int flags, int 
   }
   return status == 0 ? std::move(file) : nullptr;
 }
+
+bool is_kept(std::string_view name) { return base::ends_with(name, kWhole) || base::ends_with(name, kParts); }
 
 struct Entry {
   std::string path;
@@ -40,7 +42,7 @@ std::vector<Entry> entries_of(const std::string& folder) {
   std::vector<Entry> entries;
   for (const std::string& name : base::list_directory(folder).value_or(std::vector<std::string>())) {
     const bool part = base::ends_with(name, kPart);
-    if (!part && !base::ends_with(name, kWhole)) continue;
+    if (!part && !is_kept(name)) continue;
     const std::string path = base::join_path(folder, name);
     // Its writer holds a lock for as long as it lives.
     if (part && open_locked(path, O_RDONLY, LOCK_EX | LOCK_NB) != nullptr) {
@@ -57,6 +59,17 @@ std::vector<Entry> entries_of(const std::string& folder) {
   return entries;
 }
 
+// A file that is as long as it should be; it then counts as used now.
+std::unique_ptr<CachedFile> open_kept(const std::string& path, int flags, std::uint64_t bytes) {
+  auto file = open_locked(path, flags, LOCK_SH | LOCK_NB);
+  struct stat facts {};
+  if (file == nullptr || ::fstat(file->descriptor(), &facts) != 0 ||
+      static_cast<std::uint64_t>(facts.st_size) != bytes)
+    return nullptr;
+  ::futimens(file->descriptor(), nullptr);
+  return file;
+}
+
 // The blocks are taken now: a full disk is found before anything is written.
 int reserve(int descriptor, std::uint64_t size) {
   if (size == 0 || ::fallocate(descriptor, 0, 0, static_cast<off_t>(size)) == 0) return 0;
@@ -68,7 +81,6 @@ int reserve(int descriptor, std::uint64_t size) {
 
 CachedFile::~CachedFile() { ::close(descriptor_); }
 
-// Whether all of the bytes are there.
 bool CachedFile::read_at(std::uint64_t offset, std::size_t size, void* bytes) const {
   for (std::size_t done = 0; done < size;) {
     const ssize_t got = ::pread(descriptor_, static_cast<char*>(bytes) + done, size - done,
@@ -80,6 +92,17 @@ bool CachedFile::read_at(std::uint64_t offset, std::size_t size, void* bytes) co
   return true;
 }
 
+base::Status CachedFile::write_at(std::uint64_t offset, std::string_view bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", path_);
+    offset += static_cast<std::uint64_t>(done);
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return {};
+}
+
 bool CachedFile::read_block(std::uint64_t block, std::uint64_t size, char* bytes) const {
   const std::uint64_t begin = block * kCacheBlock;
   const auto length = static_cast<std::size_t>(std::min(kCacheBlock, size - begin));
@@ -88,13 +111,29 @@ bool CachedFile::read_block(std::uint64_t block, std::uint64_t size, char* bytes
          base::crc32c(bytes, length, 0) == sum;
 }
 
+bool CachedParts::has_block(std::uint64_t block) const {
+  char there = 0;
+  return file_->read_at(mark(block), 1, &there) && there == 1;
+}
+
+bool CachedParts::read_block(std::uint64_t block, char* bytes) const {
+  return has_block(block) && file_->read_block(block, size_, bytes);
+}
+
+base::Status CachedParts::keep_block(std::uint64_t block, std::string_view bytes) {
+  const std::uint32_t sum = base::crc32c(bytes.data(), bytes.size(), 0);
+  SLUICE_OK(file_->write_at(block * kCacheBlock, bytes));
+  SLUICE_OK(file_->write_at(size_ + 4 * block, {reinterpret_cast<const char*>(&sum), sizeof sum}));
+  return file_->write_at(mark(block), "\1");
+}
+
 CacheWriter::~CacheWriter() {
-  if (!committed_) ::unlink(file_.path().c_str());
+  if (!committed_) ::unlink(file_->path().c_str());
 }
 
 base::Status CacheWriter::append(std::string_view bytes) {
   if (bytes.size() > size_ - written_)
-    return base::fail(Code::kDataLoss, file_.path(), ": more than the announced ", size_, " bytes");
+    return base::fail(Code::kDataLoss, file_->path(), ": more than the announced ", size_, " bytes");
   while (!bytes.empty()) {
     const std::uint64_t within = written_ % kCacheBlock;
     const std::string_view some = bytes.substr(0, static_cast<std::size_t>(kCacheBlock - within));
@@ -109,9 +148,9 @@ base::Status CacheWriter::append(std::string_view bytes) {
 
 base::Status CacheWriter::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
+    const ssize_t done = ::write(file_->descriptor(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", file_.path());
+    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", file_->path());
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
   return {};
@@ -119,34 +158,48 @@ base::Status CacheWriter::write(std::string_view bytes) {
 
 base::Status CacheWriter::commit() {
   if (written_ != size_)
-    return base::fail(Code::kDataLoss, file_.path(), ": ", written_, " bytes of the announced ", size_);
+    return base::fail(Code::kDataLoss, file_->path(), ": ", written_, " bytes of the announced ", size_);
   sums_.push_back(base::crc32c(sums_.data(), sums_.size() * sizeof sums_[0], 0));
   SLUICE_OK(write({reinterpret_cast<const char*>(sums_.data()), sums_.size() * sizeof sums_[0]}));
-  ::flock(file_.descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
-  if (::rename(file_.path().c_str(), final_path_.c_str()) != 0)
+  ::flock(file_->descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
+  if (::rename(file_->path().c_str(), final_path_.c_str()) != 0)
     return base::fail_errno(errno, "cannot rename to", final_path_);
   committed_ = true;
   return {};
 }
 
-std::string Cache::path_of(const std::string& url, const std::string& version) const {
+std::string Cache::path_of(const std::string& url, const std::string& version, const char* kind) const {
   const std::string hash = base::sha256(url + "\n" + version).substr(0, 20);
-  return base::join_path(folder_, base::hexadecimal(hash) + kWhole);
+  return base::join_path(folder_, base::hexadecimal(hash) + kind);
 }
 
 std::unique_ptr<CachedFile> Cache::find(const std::string& url, const std::string& version,
                                         std::uint64_t size) const {
-  auto file = open_locked(path_of(url, version), O_RDONLY, LOCK_SH | LOCK_NB);
-  struct stat facts {};
-  if (file == nullptr || ::fstat(file->descriptor(), &facts) != 0 ||
-      static_cast<std::uint64_t>(facts.st_size) != size + cache_sums(size))
-    return nullptr;
-  ::futimens(file->descriptor(), nullptr);
-  return file;
+  return open_kept(path_of(url, version, kWhole), O_RDONLY, size + cache_sums(size));
+}
+
+base::Result<std::unique_ptr<CachedParts>> Cache::parts(const std::string& url, const std::string& version,
+                                                        std::uint64_t size, bool make) const {
+  const std::string path = path_of(url, version, kParts);
+  const std::uint64_t bytes = size + cache_sums(size) + cache_blocks(size);
+  auto file = open_kept(path, O_RDWR, bytes);
+  if (file == nullptr && make) {
+    SLUICE_TRY(const auto lock, lock_folder());
+    file = open_kept(path, O_RDWR, bytes);  // another one may have been quicker
+    if (file == nullptr) {
+      SLUICE_OK(make_room(bytes));
+      file = open_locked(path, O_RDWR | O_CREAT | O_TRUNC, LOCK_SH | LOCK_NB);
+      if (file == nullptr) return base::fail_errno(errno, "cannot make", path);
+      if (::ftruncate(file->descriptor(), static_cast<off_t>(bytes)) != 0)
+        return base::fail_errno(errno, "cannot make", path);
+    }
+  }
+  if (file == nullptr) return std::unique_ptr<CachedParts>();
+  return std::make_unique<CachedParts>(std::move(file), size);
 }
 
 void Cache::remove(const std::string& url, const std::string& version) const {
-  ::unlink(path_of(url, version).c_str());
+  for (const char* kind : {kWhole, kParts}) ::unlink(path_of(url, version, kind).c_str());
 }
 
 // Under the folder's lock.
@@ -158,7 +211,7 @@ base::Status Cache::make_room(std::uint64_t size) const {
   std::vector<std::unique_ptr<CachedFile>> removable;
   for (const Entry& entry : entries) {
     if (total <= bytes_) break;
-    if (!base::ends_with(entry.path, kWhole)) continue;
+    if (!is_kept(entry.path)) continue;
     auto file = open_locked(entry.path, O_RDONLY, LOCK_EX | LOCK_NB);
     if (file == nullptr) continue;
     total -= entry.bytes;
@@ -171,19 +224,24 @@ base::Status Cache::make_room(std::uint64_t size) const {
                     " bytes, of which ", total - size, " are in use: no room for ", size, " more");
 }
 
+base::Result<std::unique_ptr<CachedFile>> Cache::lock_folder() const {
+  SLUICE_OK(base::make_directories(folder_));
+  auto lock = open_locked(base::join_path(folder_, ".lock"), O_RDWR | O_CREAT, LOCK_EX);
+  if (lock == nullptr) return base::fail_errno(errno, "cannot lock the cache", folder_);
+  return lock;
+}
+
 base::Result<std::unique_ptr<CacheWriter>> Cache::begin(const std::string& url, const std::string& version,
                                                         std::uint64_t size) const {
-  SLUICE_OK(base::make_directories(folder_));
-  const auto lock = open_locked(base::join_path(folder_, ".lock"), O_RDWR | O_CREAT, LOCK_EX);
-  if (lock == nullptr) return base::fail_errno(errno, "cannot lock the cache", folder_);
+  SLUICE_TRY(const auto lock, lock_folder());
   SLUICE_OK(make_room(size + cache_sums(size)));
   static std::atomic<int> number{0};
-  const std::string path = path_of(url, version),
+  const std::string path = path_of(url, version, kWhole),
                     part = base::str(path, ".", ::getpid(), "-", number++, kPart);
   auto file = open_locked(part, O_WRONLY | O_CREAT | O_EXCL, LOCK_EX | LOCK_NB);
   if (file == nullptr) return base::fail_errno(errno, "cannot make", part);
-  const int descriptor = ::fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0);  // shares the lock
-  auto writer = std::make_unique<CacheWriter>(part, path, descriptor, size);
+  const int descriptor = file->descriptor();
+  auto writer = std::make_unique<CacheWriter>(std::move(file), path, size);
   if (const int status = reserve(descriptor, size + cache_sums(size)); status != 0)
     return base::fail_errno(status, "cannot reserve the bytes of", part);
   return writer;

@@ -52,6 +52,11 @@ std::uint64_t RawSample::bytes() const {
   return sum;
 }
 
+std::uint64_t end_of(const RawSample& sample) {
+  const Field& last = sample.fields.back();
+  return tar_padded(last.payload + last.size);
+}
+
 std::string RawSample::where() const {
   return base::str(*shard, ": sample ", key, " (at byte ", fields.empty() ? 0 : fields.front().offset, ")");
 }
@@ -95,9 +100,8 @@ base::Status ShardReader::add(const SplitName& name, RawSample& sample, bool wit
 base::Status ShardReader::read_payload(Field& field, RawSample& sample) {
   auto status = tar_.read_payload(field.bytes);
   if (status && sample.bytes() + field.size > memory_limits().sample)
-    status = base::fail(Code::kResourceExhausted, *shard_, ": member ", ahead_.name, " (header at byte ",
-                        field.offset, "): with it, the sample has more than ", memory_limits().sample,
-                        " bytes. If it is sound, allow more with --max-sample");
+    status = too_much_memory(base::str(*shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
+                                       "): with it, the sample has ", sample.bytes() + field.size, " bytes"));
   if (status || status.error().code() != Code::kResourceExhausted) return status;
   field.bytes = std::string();
   for (Field& other : sample.fields) other.bytes = std::string();
@@ -105,15 +109,20 @@ base::Status ShardReader::read_payload(Field& field, RawSample& sample) {
   return {};
 }
 
-base::Result<bool> ShardReader::next(RawSample& sample, bool with_payloads) {
+bool ShardReader::is_whole(const RawSample& sample, std::uint64_t end) const {
+  if (sample.fields.empty() || !tar_.payload_was_there()) return false;
+  if (end > 0) return end_of(sample) >= end;
+  return last_fields_ > 0 && sample.fields.size() >= last_fields_;
+}
+
+base::Result<bool> ShardReader::next(RawSample& sample, bool with_payloads, std::uint64_t end) {
   if (later_) return tl::unexpected<Error>(*later_);
   sample = RawSample{};
   sample.shard = shard_;
   sample.fields.reserve(last_fields_);
   while (true) {
     const auto found = next_member();
-    const bool whole = sample.fields.size() > 0 && sample.fields.size() >= last_fields_;
-    if (!found && whole && tar_.payload_was_there()) {
+    if (!found && is_whole(sample, end)) {
       later_ = found.error();
       return true;
     }

@@ -38,6 +38,9 @@ struct RawSample {
   std::string key;
   std::shared_ptr<const std::string> shard;
   std::vector<Field> fields;
+  // In a mixture: the place of its source among all, and the pass through it, for which its draws are made.
+  int source = 0;
+  std::optional<std::int64_t> epoch;
   // Set when the sample could not be read and the policy is to go on (it has a shard then, and nothing else),
   // and when it is larger than memory.h allows: then its shard can be read on.
   std::shared_ptr<const Error> failed;
@@ -47,6 +50,9 @@ struct RawSample {
   // "train-0003.tar: sample 0000012 (at byte 51200)", for errors.
   std::string where() const;
 };
+
+// Where the padding of its last member ends in the archive.
+std::uint64_t end_of(const RawSample& sample);
 
 // Which payloads to keep; the others are passed over.
 struct Wanted {
@@ -60,9 +66,11 @@ class ShardReader {
   ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {});
 
   // The next sample; false at the shard's end. With `with_payloads` false, all payloads are passed over.
-  // Where the archive is damaged after a sample that has as many members as those before it, the sample comes
-  // first, and the error with the next call.
-  base::Result<bool> next(RawSample& sample, bool with_payloads = true);
+  // Where the archive is damaged after a whole sample, the sample comes first, and the error with the next
+  // call. Whole is one that reaches `end`, where its last member's padding ends; where that is not known (0),
+  // one that has as many members as those before it. So a shard's first sample is whole only if its end is
+  // known.
+  base::Result<bool> next(RawSample& sample, bool with_payloads = true, std::uint64_t end = 0);
   std::uint64_t offset() const { return tar_.offset(); }
 
  private:
@@ -74,6 +82,7 @@ class ShardReader {
   std::size_t last_fields_ = 0;  // the most that a sample had
   std::optional<Error> later_;   // what was found behind the last sample
 
+  bool is_whole(const RawSample& sample, std::uint64_t end) const;
   base::Result<bool> next_member();
   base::Status add(const SplitName& name, RawSample& sample, bool with_payload);
   base::Status read_payload(Field& field, RawSample& sample);

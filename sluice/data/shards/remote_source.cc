@@ -9,13 +9,22 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
-#include "sluice/cloud/object_reader.h"
 #include "sluice/data/shards/cache.h"
 
 namespace sluice::data {
 namespace {
 
 constexpr std::size_t kSkipBytes = 1 << 20;
+
+void go_on_without_cache(const Error& error) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) base::warn("reading goes on without the cache: ", error.what());
+}
+
+void say_that_not_all_is_cached(const Error& error) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) base::warn("not everything is cached: ", error.what());
+}
 
 class RemoteSource : public Source {
  public:
@@ -47,16 +56,9 @@ class RemoteSource : public Source {
     SLUICE_TRY(const std::string_view some, reader_->next(size));
     if (keep_ == nullptr) return some;
     const base::Status status = some.empty() ? keep_->commit() : keep_->append(some);
-    if (!status) give_up(status.error());
-    if (some.empty()) keep_.reset();
+    if (!status) go_on_without_cache(status.error());
+    if (!status || some.empty()) keep_.reset();
     return some;
-  }
-
-  // Reading goes on without the cache.
-  void give_up(const Error& error) {
-    static std::atomic<bool> said{false};
-    if (!said.exchange(true)) base::warn("reading goes on without the cache: ", error.what());
-    keep_.reset();
   }
 
   const std::unique_ptr<cloud::ObjectReader> reader_;
@@ -124,22 +126,108 @@ class CachedSource : public Source {
   std::vector<char> bytes_;
 };
 
-// A stream that reads parts of shards finds nothing in the cache of what was never read as a whole.
-void say_that_parts_are_not_kept(const SourceOptions& options) {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true))
-    base::warn(
-        "the cache ", options.cache_folder,
-        " keeps whole objects, but parts of shards are read, because an index tells where their samples lie: "
-        "these parts are not kept. Fewer --streams split fewer shards; 'sluice data cp' copies a set");
+// A part of an object, block by block: from the cache where it has them, else from the object, into the
+// cache.
+class PartSource : public Source {
+ public:
+  PartSource(cloud::Remote remote, std::unique_ptr<CachedParts> kept, const SourceOptions& options)
+      : remote_(std::move(remote)),
+        cancelled_(options.cancelled),
+        kept_(std::move(kept)),
+        position_(options.begin),
+        end_(std::min(options.end.value_or(remote_.size), remote_.size)),
+        bytes_(static_cast<std::size_t>(std::min(kCacheBlock, remote_.size))) {}
+
+  base::Result<std::size_t> read(void* bytes, std::size_t size) override {
+    if (position_ >= end_) return std::size_t{0};
+    if (position_ / kCacheBlock != block_) SLUICE_OK(load(position_ / kCacheBlock));
+    const auto within = static_cast<std::size_t>(position_ % kCacheBlock);
+    const auto step = static_cast<std::size_t>(
+        std::min<std::uint64_t>({size, end_ - position_, length_of(block_) - within}));
+    std::memcpy(bytes, bytes_.data() + within, step);
+    position_ += step;
+    return step;
+  }
+
+  // What is on its way is read, not asked for again.
+  base::Result<std::uint64_t> skip(std::uint64_t size) override {
+    if (object_ != nullptr && next_block_ < last_block_) return Source::skip(size);
+    const std::uint64_t step = std::min(size, end_ - std::min(position_, end_));
+    position_ += step;
+    return step;
+  }
+
+  const std::string& name() const override { return remote_.name; }
+
+ private:
+  std::uint64_t length_of(std::uint64_t block) const {
+    return std::min(kCacheBlock, remote_.size - block * kCacheBlock);
+  }
+
+  base::Status load(std::uint64_t block) {
+    block_ = UINT64_MAX;
+    const bool coming = object_ != nullptr && next_block_ == block && block < last_block_;
+    if (!coming && kept_ != nullptr && kept_->read_block(block, bytes_.data())) {
+      block_ = block;
+      return {};
+    }
+    if (!coming) SLUICE_OK(open_object(block));
+    const auto length = static_cast<std::size_t>(length_of(block));
+    for (std::size_t have = 0; have < length;) {
+      SLUICE_TRY(const std::size_t got, object_->read(bytes_.data() + have, length - have));
+      if (got == 0)
+        return base::fail(Code::kDataLoss, remote_.name, ": it ends within its ", remote_.size, " bytes");
+      have += got;
+    }
+    block_ = block;
+    next_block_ = block + 1;
+    if (kept_ == nullptr) return {};
+    const base::Status status = kept_->keep_block(block, {bytes_.data(), length});
+    if (status) return {};
+    go_on_without_cache(status.error());
+    kept_.reset();
+    return {};
+  }
+
+  // Whole blocks, up to the part's end or to the next block that is there.
+  base::Status open_object(std::uint64_t block) {
+    last_block_ = block + 1;
+    while (last_block_ * kCacheBlock < end_ && (kept_ == nullptr || !kept_->has_block(last_block_)))
+      ++last_block_;
+    cloud::ReadOptions reading;
+    reading.begin = block * kCacheBlock;
+    reading.end = std::min(last_block_ * kCacheBlock, remote_.size);
+    reading.cancelled = cancelled_;
+    object_.reset();  // before it asks for more
+    SLUICE_TRY(object_, cloud::open_reader(remote_, reading));
+    return {};
+  }
+
+  const cloud::Remote remote_;
+  const std::atomic<bool>* cancelled_;
+  std::unique_ptr<CachedParts> kept_;
+  std::unique_ptr<cloud::ObjectReader> object_;    // gives whole blocks:
+  std::uint64_t next_block_ = 0, last_block_ = 0;  // the next, and one past the last
+  std::uint64_t position_;
+  const std::uint64_t end_;
+  std::uint64_t block_ = UINT64_MAX;  // that is in bytes_
+  std::vector<char> bytes_;
+};
+
+// Parts that are there, or a new place for them; null when there is none.
+std::unique_ptr<CachedParts> find_parts(const Cache& cache, const std::string& url,
+                                        const cloud::Remote& remote, bool make) {
+  auto parts = cache.parts(url, remote.version, remote.size, make);
+  if (parts) return std::move(*parts);
+  say_that_not_all_is_cached(parts.error());
+  return nullptr;
 }
 
 std::unique_ptr<CacheWriter> begin_keeping(const Cache& cache, const std::string& url,
                                            const cloud::Remote& remote) {
   auto writer = cache.begin(url, remote.version, remote.size);
   if (writer) return std::move(*writer);
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) base::warn("not everything is cached: ", writer.error().what());
+  say_that_not_all_is_cached(writer.error());
   return nullptr;
 }
 
@@ -149,9 +237,15 @@ bool is_on_network(const std::string& url) {
   return cloud::is_gs(url) || base::starts_with(url, "http://") || base::starts_with(url, "https://");
 }
 
+std::string version_of(const cloud::Remote& remote) {
+  if (remote.crc32c) return ShardSum{remote.size, *remote.crc32c}.text();
+  return remote.version.empty() ? "" : base::str(remote.size, " bytes of version ", remote.version);
+}
+
 base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
                                                          const SourceOptions& options) {
   SLUICE_TRY(cloud::Remote remote, cloud::find_remote(url, options.cancelled));
+  SLUICE_OK(check_version(remote.name, version_of(remote), options.version));
   const bool cached = !options.cache_folder.empty() && options.cache_bytes > 0 && remote.size_known &&
                       !remote.version.empty();
   const Cache cache(options.cache_folder, options.cache_bytes);
@@ -159,7 +253,10 @@ base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
     if (auto file = cache.find(url, remote.version, remote.size))
       return std::make_unique<CachedSource>(remote, std::move(file), options);
   const bool whole = options.begin == 0 && options.end.value_or(remote.size) >= remote.size;
-  if (cached && !whole) say_that_parts_are_not_kept(options);
+  // What is read in parts in one epoch may be read as a whole in another: one file has both.
+  if (cached && remote.ranges)
+    if (auto parts = find_parts(cache, url, remote, /*make=*/!whole))
+      return std::make_unique<PartSource>(std::move(remote), std::move(parts), options);
   std::unique_ptr<CacheWriter> keep = cached && whole ? begin_keeping(cache, url, remote) : nullptr;
   cloud::ReadOptions reading;
   reading.begin = options.begin;

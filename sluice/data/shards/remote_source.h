@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "sluice/cloud/object_reader.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {
@@ -16,6 +17,11 @@ base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
 // pipe:COMMAND: what the command (of /bin/sh) writes to its standard output. A status other than 0 is an
 // error at the end of the bytes; a source that is dropped before kills the command and its children.
 base::Result<std::unique_ptr<Source>> open_pipe_source(const std::string& url, const SourceOptions& options);
+
+// The version of a shard's content, as SourceFacts has it.
+std::string version_of(const cloud::Remote& remote);
+// kDataLoss, unless the version is the expected one or none is expected.
+base::Status check_version(const std::string& name, const std::string& found, const std::string& expected);
 
 bool is_pipe(const std::string& url);        // pipe:…
 bool is_on_network(const std::string& url);  // gs://…, http://…, https://…

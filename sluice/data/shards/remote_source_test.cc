@@ -64,8 +64,13 @@ TEST_F(RemoteSourceTest, ObjectsAreReadAndUnpacked) {
   const auto facts = stat_source("gs://b/p/x");
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->size, 100'000u);
+  SourceOptions same;
+  same.version = facts->version;
+  service().bucket.put("p/x", bytes);  // another generation of the same content
+  EXPECT_TRUE(read_all(open_source("gs://b/p/x", same)) == bytes);
+  service().bucket.put("p/x", "x" + bytes.substr(1));
+  EXPECT_THAT(error_of("gs://b/p/x", same), HasSubstr("gs://b/p/x was replaced while its set is in use"));
   service().bucket.put("p/x", bytes);
-  EXPECT_NE(stat_source("gs://b/p/x")->version, facts->version);
   SourceOptions part;
   part.begin = 5;
   part.end = 50'000;
@@ -196,6 +201,51 @@ TEST_F(CachedSourceTest, ADamagedCopyIsFoundAndRemoved) {
       EXPECT_TRUE(read_all(open_source("gs://b/c", cached())) == bytes);
       EXPECT_EQ(*base::read_file(folder_.path("cache/" + names[1])), copy);
     }
+}
+
+// With an index, streams that share a shard read parts of it.
+TEST_F(CachedSourceTest, PartsAreKeptToo) {
+  const std::string bytes = random_bytes(1'500'000);
+  service().bucket.put("c", bytes);
+  const auto read = [&](std::uint64_t begin, std::uint64_t end) {
+    SourceOptions part = cached();
+    part.cache_bytes = 4 << 20;
+    part.begin = begin;
+    part.end = end;
+    EXPECT_TRUE(read_all(open_source("gs://b/c", part)) == bytes.substr(begin, end - begin)) << begin;
+  };
+  read(300'000, 800'000);
+  int before = service().media;
+  read(300'000, 800'000);
+  read(270'000, 1'000'000);  // within the blocks that are there
+  EXPECT_EQ(service().media, before);
+  read(500'000, 1'400'000);
+  read(0, 10);
+  EXPECT_GT(service().media, before);
+  before = service().media;
+  read(0, 1'500'000);
+  EXPECT_EQ(service().media, before);
+  // A damaged block is read again, and kept again.
+  const auto names = *base::list_directory(folder_.path("cache"));
+  ASSERT_EQ(names.size(), 2u);
+  std::string file = *base::read_file(folder_.path("cache/" + names[1]));
+  file[400'000] = static_cast<char>(file[400'000] ^ 1);
+  folder_.write("cache/" + names[1], file);
+  read(300'000, 800'000);
+  EXPECT_GT(service().media, before);
+  before = service().media;
+  read(0, 1'500'000);
+  EXPECT_EQ(service().media, before);
+}
+
+TEST_F(CachedSourceTest, PartsWithoutRoomAreReadWithoutTheCache) {
+  const std::string bytes = random_bytes(1'500'000);
+  service().bucket.put("c", bytes);
+  SourceOptions part = cached();  // of 1 MiB
+  part.begin = 600'000;
+  part.end = 1'100'000;
+  EXPECT_TRUE(read_all(open_source("gs://b/c", part)) == bytes.substr(600'000, 500'000));
+  EXPECT_THAT(*base::list_directory(folder_.path("cache")), ElementsAre(".lock"));
 }
 
 // A limit on the size of files stands for a disk that is full.

@@ -1,7 +1,7 @@
 #include "sluice/data/shards/shard_facts.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -21,44 +21,14 @@ std::string_view file_of(std::string_view url) {
   return slash == std::string_view::npos ? url : url.substr(slash + 1);
 }
 
-// By its name, and by the first bytes of a local file.
-bool is_packed(const std::string& url) {
-  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
-    if (base::ends_with(url, ending)) return true;
-  if (is_remote(url)) return false;
-  auto source = open_file_source(url);
-  char first[10] = {};
-  if (!source || !(*source)->read(first, sizeof first)) return false;
-  return packing_of({first, sizeof first}) != Packing::kNone;
-}
-
 struct OneShard {
   std::int64_t size = 0;
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> starts;
+  std::uint64_t end = 0;  // of the last sample
   bool headers_read = false;
-};
-
-// The sizes.json of each folder, read once.
-class FolderSizes {
- public:
-  base::Result<std::optional<std::int64_t>> find(const std::string& url) {
-    const std::string_view file = file_of(url);
-    const std::string folder = url.substr(0, url.size() - file.size());
-    std::lock_guard lock(mutex_);
-    auto known = folders_.find(folder);
-    if (known == folders_.end()) {
-      SLUICE_TRY(auto sizes, read_sizes(url));
-      known = folders_.emplace(folder, std::move(sizes)).first;
-    }
-    if (!known->second) return std::optional<std::int64_t>();
-    const auto size = known->second->find(file);
-    return size == known->second->end() ? std::optional<std::int64_t>() : std::optional(size->second);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::optional<ShardSizes>, std::less<>> folders_;
+  SourceFacts facts;
+  std::optional<ShardSum> sum;  // as sizes.json says
 };
 
 // Where damage may be skipped, what it costs must be known.
@@ -68,7 +38,7 @@ tl::unexpected<Error> uncounted(const Error& error, std::int64_t before, const L
       error.code(), error.what(), ". How many samples are lost after the ", before,
       " before this is not known, so that --max-bad cannot bound them: bring the shard back, or make an "
       "index of a whole copy with 'sluice data index', or leave them out uncounted with "
-      "--allow-unknown-loss (allow_unknown_loss())");
+      "--allow-unknown-loss (in C++ allow_unknown_loss())");
 }
 
 base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& options) {
@@ -81,7 +51,6 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
   SLUICE_TRY(auto source, open_source(url, source_options));
   ShardReader reader(std::move(source), Wanted{false, {}});
   RawSample sample;
-  std::uint64_t end = 0;
   bool damaged = false;
   while (true) {
     if (options.cancelled != nullptr && *options.cancelled) return base::fail(Code::kCancelled, "cancelled");
@@ -93,36 +62,74 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
     }
     if (!found) return uncounted(found.error(), one.size, options);
     if (!*found) break;
-    one.starts.push_back(end);
-    end = (sample.fields.back().payload + sample.fields.back().size + 511) / 512 * 512;
+    one.starts.push_back(one.end);
+    one.end = end_of(sample);
     ++one.size;
   }
-  one.bytes = end;
+  one.bytes = one.end;
   // A damaged one is read from its start, as here: whether its last sample is whole is judged by those
   // before.
   if (damaged || is_packed(url)) one.starts.clear();
   return one;
 }
 
-base::Result<OneShard> learn_one(const std::string& url, FolderSizes& folders, const LearnOptions& options) {
+tl::unexpected<Error> not_as_recorded(const std::string& url, const std::string& found,
+                                      const ShardSum& recorded) {
+  return base::fail(
+      Code::kFailedPrecondition, url, " has ", found, ": sizes.json beside it says ", recorded.text(),
+      ". It was damaged or replaced after that: bring the former shard back, or, if this one is "
+      "right, run 'sluice data index'");
+}
+
+// A shard that is not the one that sizes.json describes. Where damage is skipped, it is known when the shard
+// is read what is left of it.
+base::Status check_record(const std::string& url, OneShard& one, const LearnOptions& options) {
+  if (!one.sum || one.facts.version.empty()) return {};
+  // Of what has a checksum of its own, that is compared, too.
+  const bool summed = one.facts.crc32c.has_value();
+  const ShardSum found{one.facts.size, one.facts.crc32c.value_or(one.sum->crc32c)};
+  if (found == *one.sum) return {};
+  const auto error = not_as_recorded(url, summed ? found.text() : base::str(found.bytes, " bytes"), *one.sum);
+  one.sum.reset();
+  if (!options.skip_damaged) return error;
+  base::warn(error.value().what());
+  return {};
+}
+
+base::Result<OneShard> counted(const std::string& url, const std::optional<ShardRecord>& record,
+                               const LearnOptions& options) {
   OneShard one;
-  const auto facts = stat_source(url);
-  if (facts) one.bytes = facts->size;
+  one.size = options.shard_size;
+  if (one.size > 0) return one;
   SLUICE_TRY(const auto index, read_index(url));
   if (index) {
     one.size = static_cast<std::int64_t>(index->samples.size());
     if (!is_packed(url)) one.starts = index->starts();
+    one.end = index->end();
     return one;
   }
-  SLUICE_TRY(const auto size, folders.find(url));
-  if (!size) return read_headers(url, options);
-  one.size = *size;
+  if (!record) return read_headers(url, options);
+  one.size = record->samples;
+  return one;
+}
+
+base::Result<OneShard> learn_one(const std::string& url, FolderSizes& folders, const LearnOptions& options) {
+  const auto facts = stat_source(url);
+  std::optional<ShardRecord> record;
+  if (options.shard_size == 0) {
+    SLUICE_TRY(record, folders.find(url));
+  }
+  SLUICE_TRY(OneShard one, counted(url, record, options));
+  if (facts) one.facts = *facts;
+  if (one.bytes == 0) one.bytes = one.facts.size;
+  if (record) one.sum = record->sum;
+  SLUICE_OK(check_record(url, one, options));
   return one;
 }
 
 ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> shards) {
   ShardFacts facts;
-  bool all_bytes = true;
+  bool all_bytes = true, all_sums = true;
   for (std::size_t i = 0; i < urls.size(); ++i) {
     OneShard& one = shards[i];
     facts.sizes.push_back(one.size);
@@ -132,12 +139,59 @@ ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> sh
     facts.fingerprint =
         base::key({facts.fingerprint, base::key(file_of(urls[i])), static_cast<std::uint64_t>(one.size)});
     facts.starts.push_back(std::move(one.starts));
+    facts.ends.push_back(one.end);
+    const std::uint64_t version = base::key(one.facts.version);
+    facts.versions.push_back(std::move(one.facts.version));
+    const bool remote = is_remote(urls[i]);
+    facts.content = base::key({facts.content, remote ? version : one.facts.size});
+    if (remote) continue;
+    facts.times = base::key({facts.times.value_or(0), version});
+    all_sums = all_sums && one.sum;
+    if (all_sums) facts.sums = base::key({facts.sums.value_or(0), one.sum->bytes, one.sum->crc32c});
   }
   if (!all_bytes) facts.bytes = 0;
+  if (!all_sums) facts.sums.reset();
   return facts;
 }
 
+// Does `work` for each shard, on several threads, and gives the error of the first shard that has one.
+base::Status for_each_shard(const std::vector<std::string>& urls,
+                            const std::function<base::Status(std::size_t)>& work) {
+  std::mutex mutex;
+  std::optional<std::pair<std::size_t, Error>> first_error;
+  std::size_t next = 0;
+  const auto work_on = [&] {
+    while (true) {
+      std::unique_lock lock(mutex);
+      if (next == urls.size() || first_error) return;
+      const std::size_t i = next++;
+      lock.unlock();
+      const auto status = work(i);
+      lock.lock();
+      if (!status && (!first_error || i < first_error->first)) first_error.emplace(i, status.error());
+    }
+  };
+  const bool remote = std::any_of(urls.begin(), urls.end(), [](const auto& url) { return is_remote(url); });
+  const std::size_t threads = std::min<std::size_t>(urls.size(), remote ? 16 : base::available_processors());
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work_on);
+  work_on();
+  for (std::thread& other : others) other.join();
+  if (first_error) return tl::unexpected<Error>(first_error->second);
+  return {};
+}
+
 }  // namespace
+
+bool is_packed(const std::string& url) {
+  for (const char* ending : {".gz", ".tgz", ".zst", ".tzst"})
+    if (base::ends_with(url, ending)) return true;
+  if (is_remote(url)) return false;
+  auto source = open_file_source(url);
+  char first[10] = {};
+  if (!source || !(*source)->read(first, sizeof first)) return false;
+  return packing_of({first, sizeof first}) != Packing::kNone;
+}
 
 bool can_be_read_again(const std::string& url) { return url != "-" && !base::starts_with(url, "pipe:"); }
 
@@ -147,39 +201,29 @@ base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, cons
       return base::fail(Code::kInvalidArgument, "the samples of '", url,
                         "' cannot be counted: what comes from stdin or a pipe could be read only once");
   std::vector<OneShard> shards(urls.size());
-  if (options.shard_size > 0) {
-    for (OneShard& one : shards) one.size = options.shard_size;
-    return joined(urls, std::move(shards));
-  }
   FolderSizes folders;
-  std::mutex mutex;
-  std::optional<std::pair<std::size_t, Error>> first_error;  // of the first shard in the list that has one
-  std::size_t next = 0, by_headers = 0;
-  const auto work = [&] {
-    while (true) {
-      std::unique_lock lock(mutex);
-      if (next == urls.size() || first_error) return;
-      const std::size_t i = next++;
-      lock.unlock();
-      auto one = learn_one(urls[i], folders, options);
-      lock.lock();
-      if (!one && (!first_error || i < first_error->first)) first_error.emplace(i, one.error());
-      if (!one) continue;
-      by_headers += one->headers_read ? 1 : 0;
-      shards[i] = std::move(*one);
-    }
-  };
-  const bool remote = std::any_of(urls.begin(), urls.end(), [](const auto& url) { return is_remote(url); });
-  const std::size_t threads = std::min<std::size_t>(urls.size(), remote ? 16 : base::available_processors());
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-  if (first_error) return tl::unexpected<Error>(first_error->second);
+  SLUICE_OK(for_each_shard(urls, [&](std::size_t i) -> base::Status {
+    SLUICE_TRY(shards[i], learn_one(urls[i], folders, options));
+    return {};
+  }));
+  const auto by_headers =
+      std::count_if(shards.begin(), shards.end(), [](const OneShard& one) { return one.headers_read; });
   if (by_headers >= 100)
     base::info("the headers of ", by_headers,
                " shards were read to count their samples: 'sluice data index' would make this unnecessary");
   return joined(urls, std::move(shards));
+}
+
+base::Status check_sums(const std::vector<std::string>& urls) {
+  FolderSizes folders;
+  return for_each_shard(urls, [&](std::size_t i) -> base::Status {
+    if (is_remote(urls[i])) return {};
+    SLUICE_TRY(const auto record, folders.find(urls[i]));
+    if (!record || !record->sum) return {};
+    SLUICE_TRY(const ShardSum found, sum_source(urls[i]));
+    if (found == *record->sum) return {};
+    return not_as_recorded(urls[i], found.text(), *record->sum);
+  });
 }
 
 }  // namespace sluice::data

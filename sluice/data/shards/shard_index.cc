@@ -12,6 +12,7 @@ namespace sluice::data {
 namespace {
 
 constexpr std::string_view kVersion = "v1.2";
+constexpr char kChecksums[] = "checksums";  // in sizes.json
 
 // The next word of a line, and the line without it.
 std::string_view take_word(std::string_view& line) {
@@ -27,6 +28,21 @@ bool parse_number(std::string_view word, std::uint64_t& number) {
   return !word.empty() && error == std::errc() && end == word.data() + word.size() && number >> 62 == 0;
 }
 
+constexpr std::string_view kEscaped = " \t\r\n\v\f%";
+
+std::string percent(char c) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  return {'%', kDigits[c >> 4], kDigits[c & 15]};
+}
+
+// What the three characters at `i` stand for, if they are the percent() of white space or of a percent sign.
+std::optional<char> escape_at(std::string_view text, std::size_t i) {
+  if (text[i] != '%') return std::nullopt;
+  for (const char c : kEscaped)
+    if (text.substr(i, 3) == percent(c)) return c;
+  return std::nullopt;
+}
+
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);
@@ -35,23 +51,49 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// The whole of a small file; nothing when there is none.
-base::Result<std::optional<std::string>> read_if_there(const std::string& url) {
-  auto source = open_source(url);
-  if (!source && source.error().code() == Code::kNotFound) return std::optional<std::string>();
-  if (!source) return tl::unexpected<Error>(source.error());
-  std::string text;
-  std::vector<char> piece(1 << 16);
-  while (true) {
-    SLUICE_TRY(const std::size_t got, (*source)->read(piece.data(), piece.size()));
-    if (got == 0) return std::optional(std::move(text));
-    text.append(piece.data(), got);
-  }
-}
-
 std::string folder_of(std::string_view url) {
   const std::size_t slash = url.rfind('/');
   return std::string(slash == std::string_view::npos ? "" : url.substr(0, slash + 1));
+}
+
+// Words of a line are separated by white space: in a name it is written as %20, and what would be read as
+// such as %25….
+std::string escaped(std::string_view name) {
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool white = name[i] != '%' && kEscaped.find(name[i]) != std::string_view::npos;
+    const bool special = white || escape_at(name, i);
+    text += special ? percent(name[i]) : std::string(1, name[i]);
+  }
+  return text;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string name;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto character = escape_at(text, i);
+    name += character.value_or(text[i]);
+    if (character) i += 2;
+  }
+  return name;
+}
+
+std::uint64_t end_of_members(const std::vector<IndexedMember>& members) {
+  return tar_padded(members.back().offset + members.back().size);
+}
+
+bool parse_sums(const nlohmann::json& sums, ShardSizes& sizes) {
+  if (!sums.is_object()) return false;
+  for (const auto& [shard, sum] : sums.items()) {
+    const auto record = sizes.find(shard);
+    if (record == sizes.end()) continue;
+    const bool whole = sum.is_object() && sum.contains("bytes") && sum["bytes"].is_number_unsigned() &&
+                       sum.contains("crc32c") && sum["crc32c"].is_string();
+    const auto crc = whole ? cloud::crc32c_of_base64(sum["crc32c"].get<std::string>()) : std::nullopt;
+    if (!crc) return false;
+    record->second.sum = ShardSum{sum["bytes"].get<std::uint64_t>(), *crc};
+  }
+  return true;
 }
 
 base::Result<std::vector<IndexedMember>> parse_sample(std::string_view line, const std::string& where) {
@@ -59,9 +101,9 @@ base::Result<std::vector<IndexedMember>> parse_sample(std::string_view line, con
   while (true) {
     const std::string_view extension = take_word(line);
     if (extension.empty()) break;
-    IndexedMember member{std::string(extension), 0, 0, ""};
+    IndexedMember member{unescaped(extension), 0, 0, ""};
     const std::string_view offset = take_word(line), size = take_word(line);
-    member.name = take_word(line);
+    member.name = unescaped(take_word(line));
     if (!parse_number(offset, member.offset) || !parse_number(size, member.size) || member.name.empty())
       return base::fail(Code::kDataLoss, where, ": expected 'EXTENSION OFFSET SIZE NAME', found '", extension,
                         " ", offset, " ", size, " ", member.name, "'");
@@ -76,16 +118,17 @@ base::Result<std::vector<IndexedMember>> parse_sample(std::string_view line, con
 std::vector<std::uint64_t> ShardIndex::starts() const {
   std::vector<std::uint64_t> result;
   result.reserve(samples.size());
-  std::uint64_t end = 0;
-  for (const auto& members : samples) {
-    result.push_back(end);
-    for (const IndexedMember& member : members) end = (member.offset + member.size + 511) / 512 * 512;
-  }
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    result.push_back(i == 0 ? 0 : end_of_members(samples[i - 1]));
   return result;
 }
 
-base::Result<ShardIndex> index_shard(const std::string& url) {
-  SLUICE_TRY(auto source, open_source(url));
+std::uint64_t ShardIndex::end() const { return samples.empty() ? 0 : end_of_members(samples.back()); }
+
+base::Result<ShardIndex> index_shard(const std::string& url, ShardSum* sum) {
+  SourceOptions options;
+  options.sum = sum;
+  SLUICE_TRY(auto source, open_source(url, options));
   ShardReader reader(std::move(source), Wanted{false, {}});
   ShardIndex index;
   RawSample sample;
@@ -114,12 +157,11 @@ base::Result<std::string> format_index(const ShardIndex& index) {
   std::string text = base::str(kVersion, " ", index.samples.size(), "\n");
   for (const auto& members : index.samples) {
     for (const IndexedMember& member : members) {
-      if (member.name.find_first_of(" \t\r\n\v\f") != std::string::npos || member.extension.empty())
+      if (member.extension.empty())
         return base::fail(Code::kInvalidArgument, "the member '", member.name,
-                          "' cannot stand in an index file: expected a name without white space and with an "
-                          "extension");
-      text += base::str(&member == &members.front() ? "" : " ", member.extension, " ", member.offset, " ",
-                        member.size, " ", member.name);
+                          "' cannot stand in an index file: expected a name with an extension");
+      text += base::str(&member == &members.front() ? "" : " ", escaped(member.extension), " ", member.offset,
+                        " ", member.size, " ", escaped(member.name));
     }
     text += "\n";
   }
@@ -153,7 +195,7 @@ std::string index_path(std::string_view url) {
 
 base::Result<std::optional<ShardIndex>> read_index(const std::string& url) {
   const std::string path = index_path(url);
-  SLUICE_TRY(const auto text, read_if_there(path));
+  SLUICE_TRY(const auto text, read_text(path));
   if (!text) return std::optional<ShardIndex>();
   SLUICE_TRY(auto index, parse_index(*text, path));
   return std::optional(std::move(index));
@@ -163,6 +205,19 @@ base::Status write_index(const std::string& url, const ShardIndex& index) {
   auto text = format_index(index);
   if (!text) return base::fail_at(text, url);
   return write_text(index_path(url), *text);
+}
+
+base::Result<std::optional<std::string>> read_text(const std::string& url) {
+  auto source = open_source(url);
+  if (!source && source.error().code() == Code::kNotFound) return std::optional<std::string>();
+  if (!source) return tl::unexpected<Error>(source.error());
+  std::string text;
+  std::vector<char> piece(1 << 16);
+  while (true) {
+    SLUICE_TRY(const std::size_t got, (*source)->read(piece.data(), piece.size()));
+    if (got == 0) return std::optional(std::move(text));
+    text.append(piece.data(), got);
+  }
 }
 
 base::Status write_text(const std::string& url, const std::string& text) {
@@ -182,26 +237,49 @@ base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& n
   bool good = parsed.is_object();
   if (good)
     for (const auto& [shard, size] : parsed.items()) {
+      if (shard == kChecksums) continue;
       good = good && size.is_number_integer() && size.get<std::int64_t>() >= 0;
       if (good) sizes[shard] = size.get<std::int64_t>();
     }
+  if (good && parsed.contains(kChecksums)) good = parse_sums(parsed[kChecksums], sizes);
   if (!good)
-    return base::fail(Code::kDataLoss, name, ": expected {\"SHARD.tar\": SAMPLES, …}, found something else");
+    return base::fail(Code::kDataLoss, name,
+                      ": expected {\"SHARD.tar\": SAMPLES, …}, found something else: make it again with "
+                      "'sluice data index'");
   return sizes;
 }
 
 std::string format_sizes(const ShardSizes& sizes) {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const auto& [shard, size] : sizes) object[shard] = size;
+  nlohmann::ordered_json object = nlohmann::ordered_json::object(), sums = object;
+  for (const auto& [shard, record] : sizes) {
+    object[shard] = record.samples;
+    if (record.sum)
+      sums[shard] = {{"bytes", record.sum->bytes}, {"crc32c", cloud::base64_of_crc32c(record.sum->crc32c)}};
+  }
+  if (!sums.empty()) object[kChecksums] = std::move(sums);
   return object.dump(1) + "\n";
 }
 
 base::Result<std::optional<ShardSizes>> read_sizes(const std::string& url) {
   const std::string path = folder_of(url) + "sizes.json";
-  SLUICE_TRY(const auto text, read_if_there(path));
+  SLUICE_TRY(const auto text, read_text(path));
   if (!text) return std::optional<ShardSizes>();
   SLUICE_TRY(auto sizes, parse_sizes(*text, path));
   return std::optional(std::move(sizes));
+}
+
+base::Result<std::optional<ShardRecord>> FolderSizes::find(const std::string& url) {
+  const std::string folder = folder_of(url);
+  const std::string_view file = std::string_view(url).substr(folder.size());
+  const std::lock_guard lock(mutex_);
+  auto known = folders_.find(folder);
+  if (known == folders_.end()) {
+    SLUICE_TRY(auto sizes, read_sizes(url));
+    known = folders_.emplace(folder, std::move(sizes)).first;
+  }
+  if (!known->second) return std::optional<ShardRecord>();
+  const auto record = known->second->find(file);
+  return record == known->second->end() ? std::optional<ShardRecord>() : std::optional(record->second);
 }
 
 }  // namespace sluice::data

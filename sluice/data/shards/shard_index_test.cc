@@ -74,8 +74,43 @@ TEST(ShardIndex, DamageIsNamed) {
     ASSERT_FALSE(index) << text;
     EXPECT_THAT(index.error().what(), HasSubstr(what));
   }
-  ShardIndex spaces{{{{"txt", 512, 1, "a b.txt"}}}};
-  EXPECT_THAT(format_index(spaces).error().what(), HasSubstr("without white space"));
+  const ShardIndex nameless{{{{"", 512, 1, "a."}}}};
+  EXPECT_THAT(format_index(nameless).error().what(), HasSubstr("a name with an extension"));
+}
+
+TEST(ShardIndex, NamesMayHoldWhiteSpace) {
+  const test::Folder folder;
+  const std::vector<std::string> names = {"a b.left eye.txt", "100%.txt", "%20.txt", "c\td\n.txt",
+                                          "%2520.txt"};
+  test::Members members;
+  for (const std::string& name : names) members.emplace_back(name, "x");
+  const std::string url = folder.write("s-0.tar", test::archive(members));
+  const auto index = index_shard(url);
+  ASSERT_TRUE(index) << index.error().what();
+  ASSERT_TRUE(write_index(url, *index));
+  const auto read = read_index(url);
+  ASSERT_TRUE(read && *read) << read.error().what();
+  EXPECT_EQ((*read)->starts(), index->starts());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ((*read)->samples[i][0].name, names[i]);
+    EXPECT_EQ((*read)->samples[i][0].extension, index->samples[i][0].extension);
+  }
+}
+
+TEST(ShardIndex, SizesKeepTheSumsOfShards) {
+  const test::Folder folder;
+  const std::string url = folder.write("s-0.tar", test::archive({{"a.txt", "x"}}));
+  ShardSum sum;
+  ASSERT_TRUE(index_shard(url, &sum));
+  EXPECT_EQ(sum.bytes, 10240u);
+  EXPECT_EQ(sum, *sum_source(url));
+  const std::string text = format_sizes({{"s-0.tar", {1, sum}}, {"s-1.tar", 3}});
+  EXPECT_THAT(text, HasSubstr("\"s-0.tar\": 1,\n \"s-1.tar\": 3,\n \"checksums\""));
+  const auto sizes = parse_sizes(text, "sizes.json");
+  ASSERT_TRUE(sizes) << sizes.error().what();
+  EXPECT_EQ(sizes->size(), 2u);
+  EXPECT_EQ(sizes->at("s-0.tar").sum, sum);
+  EXPECT_FALSE(sizes->at("s-1.tar").sum);
 }
 
 TEST(ShardIndex, SizesAreReadFromTheFolder) {
@@ -85,8 +120,10 @@ TEST(ShardIndex, SizesAreReadFromTheFolder) {
   folder.write("sizes.json", format_sizes({{"s-0.tar", 20}, {"s-1.tar", 3}}));
   const auto sizes = read_sizes(url);
   ASSERT_TRUE(sizes && *sizes);
-  EXPECT_EQ((*sizes)->at("s-1.tar"), 3);
-  for (const char* text : {"[1]", "{\"a\": -1}", "{\"a\": 1.5}", "{", ""})
+  EXPECT_EQ((*sizes)->at("s-1.tar").samples, 3);
+  EXPECT_FALSE((*sizes)->at("s-1.tar").sum);
+  for (const char* text : {"[1]", "{\"a\": -1}", "{\"a\": 1.5}", "{", "", "{\"checksums\": 3}",
+                           "{\"a\": 1, \"checksums\": {\"a\": {\"bytes\": 1, \"crc32c\": \"?\"}}}"})
     EXPECT_THAT(parse_sizes(text, "sizes.json").error().what(), HasSubstr("sizes.json: expected"));
 }
 

@@ -10,13 +10,17 @@
 #include <cstring>
 #include <vector>
 
+#include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
-#include "sluice/cloud/object_reader.h"
 #include "sluice/data/shards/remote_source.h"
 #include "sluice/data/shards/urls.h"
 
 namespace sluice::data {
 namespace {
+
+std::string version_of(const struct stat& facts) {
+  return base::str(facts.st_size, " bytes, changed at ", facts.st_mtim.tv_sec, ".", facts.st_mtim.tv_nsec);
+}
 
 class FileSource : public Source {
  public:
@@ -28,6 +32,12 @@ class FileSource : public Source {
       size_ = static_cast<std::uint64_t>(facts.st_size);
       ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
+  }
+  // Whether the file is still the one that was looked at before.
+  base::Status expect(const std::string& version) const {
+    struct stat facts {};
+    if (version.empty() || !regular_ || ::fstat(descriptor_, &facts) != 0) return {};
+    return check_version(name_, version_of(facts), version);
   }
   // Only bytes begin … end − 1.
   base::Status limit(std::uint64_t begin, std::optional<std::uint64_t> end) {
@@ -87,6 +97,25 @@ class FileSource : public Source {
   const std::atomic<bool>* cancelled_;
   bool regular_ = false, limited_ = false;
   std::uint64_t size_ = 0, position_ = 0;
+};
+
+// Adds up what it hands on.
+class SummedSource : public Source {
+ public:
+  SummedSource(std::unique_ptr<Source> source, ShardSum* sum) : source_(std::move(source)), sum_(sum) {
+    *sum_ = {};
+  }
+  base::Result<std::size_t> read(void* bytes, std::size_t size) override {
+    SLUICE_TRY(const std::size_t got, source_->read(bytes, size));
+    sum_->crc32c = base::crc32c(bytes, got, sum_->crc32c);
+    sum_->bytes += got;
+    return got;
+  }
+  const std::string& name() const override { return source_->name(); }
+
+ private:
+  const std::unique_ptr<Source> source_;
+  ShardSum* const sum_;
 };
 
 class MemorySource : public Source {
@@ -178,8 +207,16 @@ base::Result<std::uint64_t> Source::skip(std::uint64_t size) {
 base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url, const SourceOptions& options) {
   SLUICE_TRY(const int descriptor, open_file(url));
   auto source = std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, options.cancelled);
+  SLUICE_OK(source->expect(options.version));
   SLUICE_OK(source->limit(options.begin, options.end));
   return source;
+}
+
+base::Status check_version(const std::string& name, const std::string& found, const std::string& expected) {
+  if (expected.empty() || found == expected) return {};
+  return base::fail(Code::kDataLoss, name, " was replaced while its set is in use: it has ", found,
+                    " now, and had ", expected,
+                    ". Its samples may be others: bring the former shard back, or start again with these");
 }
 
 base::Result<std::unique_ptr<Source>> open_stored_source(const std::string& url,
@@ -191,6 +228,7 @@ base::Result<std::unique_ptr<Source>> open_stored_source(const std::string& url,
 
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options) {
   SLUICE_TRY(std::unique_ptr<Source> source, open_stored_source(url, options));
+  if (options.sum != nullptr) source = std::make_unique<SummedSource>(std::move(source), options.sum);
   if (options.begin > 0) return source;
   std::string ahead(kGitLfsPointer.size(), '\0');
   std::size_t have = 0;
@@ -214,15 +252,26 @@ base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const 
 base::Result<SourceFacts> stat_source(const std::string& url) {
   if (is_on_network(url)) {
     SLUICE_TRY(const cloud::Remote remote, cloud::find_remote(url));
-    if (remote.size_known) return SourceFacts{remote.size, remote.version};
+    if (remote.size_known) return SourceFacts{remote.size, version_of(remote), remote.crc32c};
   }
   if (is_remote(url))
     return base::fail(Code::kUnimplemented, "the size of '", url,
                       "' cannot be known: expected a local file, or a server that says it");
   struct stat facts {};
   if (::stat(url.c_str(), &facts) != 0) return base::fail_errno(errno, "cannot look at", url);
-  return SourceFacts{static_cast<std::uint64_t>(facts.st_size),
-                     base::str(facts.st_mtim.tv_sec, ".", facts.st_mtim.tv_nsec, "-", facts.st_ino)};
+  return SourceFacts{static_cast<std::uint64_t>(facts.st_size), version_of(facts)};
+}
+
+base::Result<ShardSum> sum_source(const std::string& url) {
+  ShardSum sum;
+  SLUICE_TRY(auto stored, open_stored_source(url));
+  SummedSource source(std::move(stored), &sum);
+  SLUICE_TRY([[maybe_unused]] const std::uint64_t passed, source.skip(UINT64_MAX));
+  return sum;
+}
+
+std::string ShardSum::text() const {
+  return base::str(bytes, " bytes with crc32c ", cloud::base64_of_crc32c(crc32c));
 }
 
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes) {

@@ -12,6 +12,14 @@
 
 namespace sluice::data {
 
+// Of the bytes of a shard as they are stored.
+struct ShardSum {
+  std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;
+  bool operator==(const ShardSum&) const = default;
+  std::string text() const;  // "10240 bytes with crc32c AAAAAA=="
+};
+
 // Threads: one at a time.
 class Source {
  public:
@@ -31,6 +39,11 @@ struct SourceOptions {
   // not packed.
   std::uint64_t begin = 0;
   std::optional<std::uint64_t> end;  // one past the last byte; nothing: to the end
+  // What stat_source() said before; a content of another version is kDataLoss. Empty: any.
+  std::string version;
+  // Becomes the sum of the stored bytes that were read, of the whole at the end. Nothing is passed over
+  // unread then. It must live as long as the source.
+  ShardSum* sum = nullptr;
   // Where remote objects are kept on a disk, and how many bytes of them. Empty: nowhere.
   std::string cache_folder;
   std::uint64_t cache_bytes = 0;
@@ -51,10 +64,14 @@ base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url,
 // What can be known of a shard without reading it.
 struct SourceFacts {
   std::uint64_t size = 0;  // bytes, as stored
-  std::string version;     // changes with the contents: time of change and inode of a local file,
-                           // generation of an object, ETag of a page
+  // Changes with the contents: size and checksum of an object (its generation, where it has no checksum),
+  // size and ETag of a page, size and time of change of a local file. Empty: not known.
+  std::string version;
+  std::optional<std::uint32_t> crc32c = {};  // of an object, where its server says it
 };
 base::Result<SourceFacts> stat_source(const std::string& url);
+// Reads all of its stored bytes.
+base::Result<ShardSum> sum_source(const std::string& url);
 
 // The same bytes from memory: for tests and for members that are archives themselves.
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes);

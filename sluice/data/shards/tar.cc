@@ -13,9 +13,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
-constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not claim all memory at once
-
-std::uint64_t rounded_up(std::uint64_t size) { return (size + kTarBlock - 1) / kTarBlock * kTarBlock; }
+constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not take all memory at once
 
 // The sum of a block's bytes, eight at a time: four 16-bit sums in each of two words cannot overflow.
 std::uint64_t sum_of_bytes(const char* block) {
@@ -139,22 +137,21 @@ base::Result<std::uint64_t> TarReader::pass_over(std::uint64_t size) {
 
 base::Status TarReader::read_payload(std::string& payload) {
   payload.clear();
-  const auto too_large = [&](const std::string& cause) {
-    return base::fail(Code::kResourceExhausted, name(), ": member ", current_.name, " (header at byte ",
-                      current_.offset, "): ", cause);
+  const auto member = [&] {
+    return base::str(name(), ": member ", current_.name, " (header at byte ", current_.offset, ")");
   };
   if (current_.size > memory_limits().sample)
-    return too_large(base::str("it has ", current_.size, " bytes: expected at most ", memory_limits().sample,
-                               " for a sample. If it is sound, allow more with --max-sample"));
-  payload.reserve(std::min(payload_left_, kPayloadStep));
+    return too_much_memory(base::str(member(), " has ", current_.size, " bytes"));
+  // The room is made at once, so that nothing is copied as it grows; its pages are taken as the bytes come.
+  try {
+    payload.reserve(payload_left_);
+  } catch (const std::bad_alloc&) {  // here alone: what the source throws is no member's fault
+    return base::fail(Code::kResourceExhausted, member(), ": no memory for its ", current_.size, " bytes");
+  }
   while (payload_left_ > 0) {
     const std::size_t before = payload.size();
     const std::size_t step = std::min(payload_left_, kPayloadStep);
-    try {
-      payload.resize(before + step);
-    } catch (const std::bad_alloc&) {  // here alone: what the source throws is no member's fault
-      return too_large(base::str("no memory for its ", current_.size, " bytes"));
-    }
+    payload.resize(before + step);
     SLUICE_TRY(const std::size_t got, fill(payload.data() + before, step));
     payload_left_ -= got;
     if (got < step)
@@ -231,7 +228,7 @@ base::Status TarReader::read_extension(const Header& header, std::string& text) 
   if (header.size > kMaxExtensionBytes)
     return broken("the extended header at byte ", header.offset, " claims ", header.size,
                   " bytes: expected at most ", kMaxExtensionBytes);
-  text.resize(rounded_up(header.size));
+  text.resize(tar_padded(header.size));
   SLUICE_TRY(const std::size_t got, fill(text.data(), text.size()));
   if (got < text.size())
     return broken("cut off at byte ", offset_, ", inside the extended header at byte ", header.offset);
@@ -361,7 +358,7 @@ base::Result<bool> TarReader::next(Member& member) {
   if (!local_.empty() || !global_.empty()) SLUICE_OK(apply_records(header, member));
   SLUICE_OK(classify(header, member));
   payload_left_ = member.size;
-  padding_ = rounded_up(member.size) - member.size;
+  padding_ = tar_padded(member.size) - member.size;
   current_.name = member.name;
   current_.offset = member.offset;
   current_.size = member.size;

@@ -23,6 +23,10 @@
 namespace sluice::data {
 
 constexpr std::size_t kTarBlock = 512;  // bytes; of these an archive is made
+// With the padding behind a payload.
+constexpr std::uint64_t tar_padded(std::uint64_t size) {
+  return (size + kTarBlock - 1) / kTarBlock * kTarBlock;
+}
 
 enum class MemberKind { kFile, kFolder, kLink, kOther };
 

@@ -90,7 +90,7 @@ class ZstdSource : public UnpackingSource {
  public:
   explicit ZstdSource(std::unique_ptr<Source> packed)
       : UnpackingSource(std::move(packed)), stream_(ZSTD_createDStream()) {
-    // As written by `zstd --long=31`. The window's pages are taken as the data fills them.
+    // As written by `zstd --long=31`.
     ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax,
                            ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
   }
@@ -111,6 +111,7 @@ class ZstdSource : public UnpackingSource {
       if (ZSTD_getErrorCode(status) == ZSTD_error_memory_allocation)
         return base::fail(Code::kUnavailable, name(), ": no memory for the window of its zstd stream");
       if (ZSTD_isError(status) != 0) return damaged("zstd", ZSTD_getErrorName(status));
+      SLUICE_OK(count_memory());
       between_ = status == 0;
       pending_ = !between_ && out.pos == out.size;
     }
@@ -118,7 +119,18 @@ class ZstdSource : public UnpackingSource {
   }
 
  private:
+  // The window is made when a frame's header was read; its pages are taken as the data fills them.
+  base::Status count_memory() {
+    const std::size_t now = ZSTD_sizeof_DStream(stream_);
+    if (now <= counted_) return {};
+    SLUICE_OK(memory_.grow(now - counted_, name() + ": the window of its zstd stream"));
+    counted_ = now;
+    return {};
+  }
+
   ZSTD_DStream* stream_;
+  ReaderMemory memory_;
+  std::size_t counted_ = 0;
   bool between_ = false, pending_ = false;
 };
 

@@ -58,6 +58,7 @@ base::Result<DatasetStatistics> shard_stats(const std::string& url, const Datase
     if (const Field* image = find_any(sample, images)) {
       const auto pixels = decode_image(image->bytes, options.model);
       if (!pixels) return base::fail_at(pixels, where(*image));
+      ++stats.extensions[image->extension];
       stats.image_bytes += image->bytes.size();
       add_image(*pixels, stats);
     }
@@ -69,6 +70,7 @@ void add(const DatasetStatistics& shard, DatasetStatistics& total) {
   total.images += shard.images;
   total.pixels += shard.pixels;
   total.image_bytes += shard.image_bytes;
+  for (const auto& [extension, count] : shard.extensions) total.extensions[extension] += count;
   for (const auto& [label, count] : shard.classes) total.classes[label] += count;
   for (const auto& [size, count] : shard.sizes) total.sizes[size] += count;
   total.sums.resize(shard.sums.size());

@@ -9,20 +9,22 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/data/batch.h"
 #include "sluice/data/decode/image.h"
 
 namespace sluice::data {
 
 struct DatasetStatisticsOptions {
   std::vector<std::string> urls;
-  std::string images = "jpg;jpeg;png;webp;ppm;pgm;pbm", labels = "cls";  // extensions, `;` between them
-  ColorModel model = ColorModel::kRgb;                                   // grey: one channel
-  int workers = 0;  // shards at a time; 0: one for each core
+  std::string images = kImageExtensions, labels = "cls";  // extensions, `;` between them
+  ColorModel model = ColorModel::kRgb;                    // grey: one channel
+  int workers = 0;                                        // shards at a time; 0: one for each core
   std::function<void(std::int64_t done, std::int64_t total)> progress;  // shards; one thread at a time
 };
 
 struct DatasetStatistics {
   std::int64_t samples = 0, images = 0, pixels = 0;
+  std::map<std::string, std::int64_t> extensions;                       // images of each
   std::uint64_t image_bytes = 0;                                        // of the files
   std::map<std::int64_t, std::int64_t> classes;                         // samples of each
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sizes;  // images of each height and width

@@ -7,7 +7,9 @@
 #include "sluice/base/thread.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
+#include "sluice/data/shards/shard_facts.h"
 #include "sluice/data/shards/shard_index.h"
+#include "sluice/data/tools/duplicates.h"
 
 namespace sluice::data {
 namespace {
@@ -15,15 +17,23 @@ namespace {
 // The checks of one shard.
 class ShardCheck {
  public:
-  ShardCheck(const std::string& url, const VerifyOptions& options, VerifyReport& report)
-      : url_(url), options_(options), report_(report) {
+  // `prints`: where the samples' contents are noted, to find duplicates; or nothing.
+  ShardCheck(const std::string& url, const VerifyOptions& options, FolderSizes& sizes, VerifyReport& report,
+             std::vector<SamplePrint>* prints)
+      : url_(url),
+        shard_(std::make_shared<const std::string>(url)),
+        options_(options),
+        sizes_(sizes),
+        report_(report),
+        prints_(prints) {
     for (const std::string& field : options.fields)
       expected_.push_back({base::split(field, ';'), FieldKind::kAny});
   }
 
   void run() {
     ++report_.shards;
-    const auto status = read();
+    auto status = read();
+    if (status) status = compare_sum();
     if (!status) add(status.error().what());
     end_sample();
     if (report_.samples == 0 && status)
@@ -36,8 +46,24 @@ class ShardCheck {
     return base::str(url_, ": member ", member.name, " (header at byte ", member.offset, ")");
   }
 
+  // With what sizes.json says: damage within an image's data is seen by nothing else.
+  base::Status compare_sum() {
+    std::optional<ShardRecord> record;
+    if (can_be_read_again(url_)) {
+      SLUICE_TRY(record, sizes_.find(url_));
+    }
+    const bool known = record && record->sum;
+    report_.unsummed += known ? 0 : 1;
+    if (!known || *record->sum == sum_) return {};
+    return base::fail(Code::kDataLoss, url_, " has ", sum_.text(), ": sizes.json beside it says ",
+                      record->sum->text(),
+                      ". A byte of it was changed, or it was replaced, after its index was made");
+  }
+
   base::Status read() {
-    SLUICE_TRY(auto source, open_source(url_));
+    SourceOptions options;
+    options.sum = &sum_;
+    SLUICE_TRY(auto source, open_source(url_, options));
     TarReader tar(std::move(source));
     Member member;
     std::string payload;
@@ -72,6 +98,7 @@ class ShardCheck {
     if (name.key != sample_.key || sample_.fields.empty()) {
       end_sample();
       sample_.key = name.key;
+      sample_.shard = shard_;
       if (!keys_.insert(sample_.key).second)
         add(at(member) + " continues a sample that ended before: members of a sample must follow each other");
     }
@@ -83,8 +110,19 @@ class ShardCheck {
     field.offset = member.offset;
     if (sample_.find(field.extension) != nullptr)
       add(at(member) + " has the same key and extension as an earlier member of its sample");
+    if (prints_ != nullptr) note(field, payload);
     if (readable) decode(field, payload, member);
     sample_.fields.push_back(std::move(field));
+  }
+
+  // Class numbers do not make a sample another one.
+  void note(const Field& field, const std::string& payload) {
+    if (format_of(field.extension) == Format::kNumber) {
+      print_.label += base::str(print_.label.empty() ? "" : ", ", base::trim(payload));
+    } else {
+      const Digest digest = digest_of(payload);
+      contents_.append(digest.begin(), digest.end());
+    }
   }
 
   // One member by itself, through the readers' own decoder.
@@ -93,7 +131,7 @@ class ShardCheck {
     if (format == Format::kBytes || format == Format::kPython) return;
     RawSample raw;
     raw.key = sample_.key;
-    raw.shard = std::make_shared<const std::string>(url_);
+    raw.shard = shard_;
     raw.fields.push_back(field);
     raw.fields.back().bytes = payload;
     raw.fields.back().offset = member.offset;
@@ -103,6 +141,14 @@ class ShardCheck {
     plan.fields.push_back({{field.extension}, FieldKind::kAny});
     const auto decoded = decode_sample(raw, plan);
     if (!decoded) add(decoded.error().what());
+    if (decoded && prints_ != nullptr && options_.likeness && !print_.likeness)
+      if (const auto* image = std::get_if<Image>(&decoded->fields.front())) look_at(image->pixels);
+  }
+
+  void look_at(const Array& pixels) {
+    const auto* bytes = pixels.data<std::uint8_t>();
+    print_.likeness = likeness_of(
+        {pixels.shape()[0], pixels.shape()[1], pixels.shape()[2], {bytes, bytes + pixels.bytes()}});
   }
 
   void end_sample() {
@@ -115,20 +161,57 @@ class ShardCheck {
           std::any_of(plan.extensions.begin(), plan.extensions.end(),
                       [&](const std::string& extension) { return sample_.find(extension) != nullptr; });
       if (!present)
-        add(base::str(url_, ": sample ", sample_.key, " (at byte ", sample_.fields.front().offset,
-                      ") has no member ", base::join(plan.extensions, " or "),
+        add(base::str(sample_.where(), " has no member ", base::join(plan.extensions, " or "),
                       options_.fields.empty() ? ", which the shard's first one has" : ""));
     }
+    if (prints_ != nullptr) {
+      print_.place = sample_.where();
+      print_.contents = digest_of(contents_);
+      prints_->push_back(std::move(print_));
+    }
+    print_ = SamplePrint{};
+    contents_.clear();
     sample_ = RawSample{};
   }
 
   const std::string& url_;
+  const std::shared_ptr<const std::string> shard_;  // the same, as samples have it
   const VerifyOptions& options_;
+  FolderSizes& sizes_;
   VerifyReport& report_;
+  ShardSum sum_;
   std::vector<FieldPlan> expected_;
   std::set<std::string> keys_;
   RawSample sample_;
+  std::vector<SamplePrint>* prints_;
+  SamplePrint print_;     // of this sample
+  std::string contents_;  // digests of its members
 };
+
+void report_duplicates(const VerifyOptions& options, std::vector<std::vector<SamplePrint>> shards,
+                       VerifyReport& report) {
+  std::vector<SamplePrint> prints;
+  std::vector<std::size_t> shard_of;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    for (SamplePrint& print : shards[i]) {
+      print.set = options.sets.empty() ? 0 : options.sets[i];
+      prints.push_back(std::move(print));
+      shard_of.push_back(i);
+    }
+  }
+  for (const Duplicate& duplicate : find_duplicates(prints, options.likeness)) {
+    const SamplePrint& sample = prints[duplicate.sample];
+    const SamplePrint& of = prints[duplicate.of];
+    const bool leak = sample.set != of.set;
+    ++(leak ? report.leaks : report.duplicates);
+    std::string what =
+        base::str(sample.place, duplicate.different_bits < 0 ? " has the same contents as " : " looks like ",
+                  of.place, leak ? ", of another set" : "");
+    if (sample.label != of.label)
+      what += base::str("; its class is ", sample.label, ", the other's ", of.label);
+    report.problems.push_back({options.urls[shard_of[duplicate.sample]], std::move(what), leak});
+  }
+}
 
 }  // namespace
 
@@ -167,12 +250,14 @@ base::Result<ShardListing> list_shard(const std::string& url, bool with_keys) {
 base::Result<VerifyReport> verify(const VerifyOptions& options) {
   if (options.urls.empty()) return base::fail(Code::kInvalidArgument, "no shards to verify");
   std::vector<VerifyReport> reports(options.urls.size());
+  std::vector<std::vector<SamplePrint>> prints(options.urls.size());
   base::ThreadPool pool("sluice-verify", options.workers > 0 ? static_cast<std::size_t>(options.workers)
                                                              : base::available_processors());
+  FolderSizes sizes;
   std::mutex mutex;
   std::int64_t done = 0;
   base::parallel_for(pool, options.urls.size(), [&](std::size_t i) {
-    ShardCheck(options.urls[i], options, reports[i]).run();
+    ShardCheck(options.urls[i], options, sizes, reports[i], options.duplicates ? &prints[i] : nullptr).run();
     std::lock_guard lock(mutex);
     ++done;
     if (options.progress) options.progress(done, static_cast<std::int64_t>(options.urls.size()));
@@ -185,11 +270,13 @@ base::Result<VerifyReport> verify(const VerifyOptions& options) {
           {url, url + ": listed more than once: each of its samples would come as often"});
   for (VerifyReport& report : reports) {
     total.shards += report.shards;
+    total.unsummed += report.unsummed;
     total.samples += report.samples;
     total.members += report.members;
     total.bytes += report.bytes;
     std::move(report.problems.begin(), report.problems.end(), std::back_inserter(total.problems));
   }
+  if (options.duplicates) report_duplicates(options, std::move(prints), total);
   return total;
 }
 

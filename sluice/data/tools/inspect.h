@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct VerifyOptions {
   int workers = 0;           // shards at a time; 0: one for each core
   std::function<void(std::int64_t done, std::int64_t total)>
       progress;  // shards; from several threads, one at a time
+  // Samples that repeat others are problems, fatal ones where the other is from another set. `likeness`: bits
+  // of images' likeness that may differ (duplicates.h); nothing: only the same bytes count.
+  bool duplicates = false;
+  std::optional<int> likeness{};
+  std::vector<std::size_t> sets{};  // of which set each shard is; empty: all are one
 };
 
 struct Problem {
@@ -42,13 +48,16 @@ struct Problem {
 
 struct VerifyReport {
   std::int64_t shards = 0, samples = 0, members = 0;
+  std::int64_t unsummed = 0;  // shards without a checksum in sizes.json
   std::uint64_t bytes = 0;
-  std::vector<Problem> problems;  // in the shards' order
-  std::int64_t failures() const;  // fatal ones
+  std::vector<Problem> problems;           // in the shards' order
+  std::int64_t duplicates = 0, leaks = 0;  // samples that repeat one of their set; one of another set
+  std::int64_t failures() const;           // fatal ones
 };
 
-// Reads everything and decodes what can be decoded. Goes on after each problem: at the next member, or at the
-// next shard when the archive itself is damaged. Fails only when nothing can be checked at all.
+// Reads everything, decodes what can be decoded, and compares checksums where sizes.json has them. Goes on
+// after each problem: at the next member, or at the next shard when the archive itself is damaged. Fails only
+// when nothing can be checked at all.
 base::Result<VerifyReport> verify(const VerifyOptions& options);
 
 }  // namespace sluice::data

@@ -33,8 +33,18 @@ std::string extension_of(const std::string& path) {
 
 bool is_image(const std::string& path) { return format_of(extension_of(path)) == Format::kImage; }
 
+// What a file that is left out is, in a word.
+std::string kind_of(const std::string& path) {
+  std::error_code unreadable;
+  if (std::filesystem::is_symlink(path, unreadable)) return "link";
+  if (std::filesystem::is_directory(path, unreadable)) return "folder";
+  const std::string extension = extension_of(path);
+  return extension.empty() ? "without extension" : extension;
+}
+
 void leave_out(const std::string& path, PackReport& report) {
   if (report.left_out++ == 0) report.first_left_out = path;
+  ++report.left_out_kinds[kind_of(path)];
 }
 
 // Whether a folder is the other one, or above it. Both without links.

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "sluice/data/batch.h"
 #include "sluice/data/tools/shard_set.h"
 
 namespace sluice::data {
@@ -26,6 +28,7 @@ struct PackReport {
   std::vector<std::string> classes;  // names, in the order of their numbers; empty for a list with numbers
   std::int64_t left_out = 0;         // no images by their extension, links to nothing or to a folder above
   std::string first_left_out;
+  std::map<std::string, std::int64_t> left_out_kinds;  // files of each extension, "link", "folder" …
 };
 
 // Writes the shards and, when classes have names, FOLDER/classes.txt with one a line.

@@ -46,6 +46,7 @@ class SetWriter {
         folder_(std::move(folder)),
         shards_((count + options.shard_size - 1) / options.shard_size) {
     for (std::int64_t i = 0; i < shards_; ++i) names_.push_back(shard_name(options, i, shards_));
+    records_.resize(names_.size());
   }
 
   base::Status write_all(ShardReport& report) {
@@ -55,37 +56,47 @@ class SetWriter {
     base::parallel_for(pool, names_.size(), [&](std::size_t i) {
       if (failed_) return;
       outcomes[i] = write_one(i);
+      if (outcomes[i]) outcomes[i] = record(i);
       if (!outcomes[i]) failed_ = true;
     });
     for (const base::Status& outcome : outcomes) SLUICE_OK(outcome);
-    for (const std::string& name : names_) {
-      SLUICE_TRY(const std::uint64_t size, base::file_size(base::join_path(folder_, name)));
-      report.bytes += size;
-    }
+    for (const ShardRecord& record : records_) report.bytes += record.sum->bytes;
     report.continued = continued_;
     return {};
   }
   const std::vector<std::string>& names() const { return names_; }
+  const ShardRecord& record_of(std::size_t shard) const { return records_[shard]; }
 
  private:
+  std::int64_t first(std::size_t shard) const {
+    return static_cast<std::int64_t>(shard) * options_.shard_size;
+  }
+  std::int64_t last(std::size_t shard) const { return std::min(count_, first(shard) + options_.shard_size); }
+  // The index file and the sum, of the file as it is: one that a stopped run wrote is read too.
+  base::Status record(std::size_t shard) {
+    const std::string path = base::join_path(folder_, names_[shard]);
+    ShardSum sum;
+    SLUICE_TRY(const ShardIndex index, index_shard(path, &sum));
+    records_[shard] = ShardRecord(last(shard) - first(shard), sum);
+    return write_index(path, index);
+  }
   base::Status write_one(std::size_t shard) {
     const std::string path = base::join_path(folder_, names_[shard]);
-    const std::int64_t first = static_cast<std::int64_t>(shard) * options_.shard_size;
-    const std::int64_t last = std::min(count_, first + options_.shard_size);
     // A shard has its name only when it is whole.
     if (base::path_exists(path)) {
       ++continued_;
-      advance(last - first);
+      advance(last(shard) - first(shard));
       return {};
     }
     SLUICE_TRY(auto writer, TarWriter::create(path));
     std::int64_t unreported = 0;
-    for (std::int64_t i = first; i < last; ++i) {
+    const std::int64_t end = last(shard);
+    for (std::int64_t i = first(shard); i < end; ++i) {
       if (failed_) return {};
       SLUICE_TRY(const NewSample sample, produce_(i));
       for (const auto& [extension, payload] : sample.members)
         SLUICE_OK(writer.add(sample.key + "." + extension, payload));
-      if (++unreported < 256 && i + 1 < last) continue;
+      if (++unreported < 256 && i + 1 < end) continue;
       advance(unreported);
       unreported = 0;
     }
@@ -103,6 +114,7 @@ class SetWriter {
   const std::string folder_;
   const std::int64_t shards_;
   std::vector<std::string> names_;
+  std::vector<ShardRecord> records_;
   std::atomic<bool> failed_{false};
   std::atomic<std::int64_t> continued_{0};
   std::mutex mutex_;
@@ -121,16 +133,29 @@ base::Status prepare(const std::string& folder, const ShardOptions& options) {
                                      : base::write_file_atomically(file, options.fingerprint);
 }
 
-// Old shards of the prefix go away first: a longer old set must not be mixed into a shorter new one.
-base::Status move_into_place(const std::string& from, const std::vector<std::string>& names,
+// Old shards of the prefix go away first, with their index files and what sizes.json says of them: a longer
+// old set must not be mixed into a shorter new one.
+base::Status move_into_place(const std::string& from, const SetWriter& writer,
                              const std::vector<std::string>& old, const ShardOptions& options) {
-  for (const std::string& name : old) SLUICE_OK(base::remove_file(base::join_path(options.folder, name)));
-  for (const std::string& name : names) {
-    const std::string target = base::join_path(options.folder, name);
-    if (std::rename(base::join_path(from, name).c_str(), target.c_str()) != 0)
-      return base::fail_errno(errno, "cannot move a finished shard to", target);
+  const std::string sizes_path = base::join_path(options.folder, "sizes.json");
+  SLUICE_TRY(ShardSizes sizes, sizes_of_other_sets(options));
+  if (!old.empty()) SLUICE_OK(write_text(sizes_path, format_sizes(sizes)));
+  for (const std::string& name : old) {
+    const std::string path = base::join_path(options.folder, name), index = index_path(path);
+    if (base::path_exists(index)) SLUICE_OK(base::remove_file(index));
+    SLUICE_OK(base::remove_file(path));
   }
-  return base::sync_directory(options.folder);
+  for (std::size_t i = 0; i < writer.names().size(); ++i) {
+    const std::string& name = writer.names()[i];
+    for (const std::string& file : {index_path(name), name}) {
+      const std::string target = base::join_path(options.folder, file);
+      if (std::rename(base::join_path(from, file).c_str(), target.c_str()) != 0)
+        return base::fail_errno(errno, "cannot move a finished shard to", target);
+    }
+    sizes[name] = writer.record_of(i);
+  }
+  SLUICE_OK(base::sync_directory(options.folder));
+  return write_text(sizes_path, format_sizes(sizes));
 }
 
 base::Status check_options(std::int64_t count, const ShardOptions& options) {
@@ -152,6 +177,7 @@ base::Result<ShardReport> write_shards(std::int64_t count,
   SLUICE_OK(check_options(count, options));
   if (cloud::is_gs(options.folder)) return write_shards_to_bucket(count, produce, options);
   SLUICE_OK(base::make_directories(options.folder));
+  SLUICE_OK(sizes_of_other_sets(options));  // one that cannot be read is found before the work
   SLUICE_TRY(const auto old, existing_shards(options));
   if (!old.empty() && !options.overwrite)
     return base::fail(Code::kAlreadyExists, options.folder, " already holds ", old.size(),
@@ -162,7 +188,7 @@ base::Result<ShardReport> write_shards(std::int64_t count,
   SetWriter writer(count, produce, options, hidden);
   ShardReport report;
   base::Status outcome = writer.write_all(report);
-  if (outcome) outcome = move_into_place(hidden, writer.names(), old, options);
+  if (outcome) outcome = move_into_place(hidden, writer, old, options);
   std::error_code ignored;
   std::filesystem::remove_all(hidden, ignored);
   SLUICE_OK(outcome);
@@ -170,6 +196,13 @@ base::Result<ShardReport> write_shards(std::int64_t count,
     report.shards.push_back(base::join_path(options.folder, name));
   report.samples = count;
   return report;
+}
+
+base::Result<ShardSizes> sizes_of_other_sets(const ShardOptions& options) {
+  SLUICE_TRY(auto sizes, read_sizes(base::join_path(options.folder, "any")));
+  if (!sizes) return ShardSizes();
+  std::erase_if(*sizes, [&](const auto& item) { return is_shard_of(item.first, options.prefix); });
+  return std::move(*sizes);
 }
 
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/data/shards/shard_index.h"
 
 namespace sluice::data {
 
@@ -38,11 +39,17 @@ struct NewSample {
 
 // Writes samples 0 … count − 1 as `produce` gives them; several threads call it. The set is written in a
 // hidden folder beside its place and moved there when it is whole: after an error or a kill there is no set
-// that looks complete but is not. A run that was killed leaves its finished shards in the hidden folder, and
-// the next one with the same fingerprint goes on from there; after an error nothing is left.
+// that looks complete but is not. Beside each shard is its index file, and sizes.json gets the samples and
+// checksums of all. A run that was
+// killed leaves its finished shards in the hidden folder, and the next one with the same fingerprint goes on
+// from there; after an error nothing is left.
 base::Result<ShardReport> write_shards(std::int64_t count,
                                        const std::function<base::Result<NewSample>(std::int64_t)>& produce,
                                        const ShardOptions& options);
+
+// The sizes.json of the folder, without the shards of this prefix: other sets may stand in it. Empty when
+// there is none.
+base::Result<ShardSizes> sizes_of_other_sets(const ShardOptions& options);
 
 // Replaces a file or an object (gs://…) with lines of text, such as the names of the classes.
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines);

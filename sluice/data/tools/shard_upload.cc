@@ -25,24 +25,6 @@ base::Result<std::vector<cloud::GsName>> existing(const cloud::Storage& storage,
   return shards;
 }
 
-// The folder's sizes.json without the shards of this set: other sets may stand in it.
-base::Result<ShardSizes> other_sizes(const cloud::Storage& storage, const cloud::GsName& name,
-                                     const std::string& prefix) {
-  const auto text = storage.read_text(name);
-  if (!text && text.error().code() == Code::kNotFound) return ShardSizes();
-  if (!text) return tl::unexpected<Error>(text.error());
-  SLUICE_TRY(ShardSizes sizes, parse_sizes(*text, name.url()));
-  std::erase_if(sizes, [&](const auto& item) {
-    return base::starts_with(item.first, prefix + "-") && base::ends_with(item.first, ".tar");
-  });
-  return sizes;
-}
-
-base::Status write_sizes(const cloud::Storage& storage, const cloud::GsName& name, const ShardSizes& sizes) {
-  SLUICE_TRY([[maybe_unused]] const auto facts, storage.upload_text(format_sizes(sizes), name));
-  return {};
-}
-
 }  // namespace
 
 base::Result<ShardReport> write_shards_to_bucket(
@@ -51,7 +33,7 @@ base::Result<ShardReport> write_shards_to_bucket(
   SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
   const std::string url = base::ends_with(options.folder, "/") ? options.folder : options.folder + "/";
   SLUICE_TRY(const cloud::GsName folder, cloud::parse_gs(url));
-  const cloud::GsName sizes_name{folder.bucket, folder.object + "sizes.json"};
+  const std::string sizes_url = url + "sizes.json";
   SLUICE_TRY(const auto old, existing(*storage, folder, options.prefix));
   if (!old.empty() && !options.overwrite)
     return base::fail(Code::kAlreadyExists, url, " already holds ", old.size(),
@@ -62,24 +44,23 @@ base::Result<ShardReport> write_shards_to_bucket(
   here.folder = local.path();
   SLUICE_TRY(ShardReport report, write_shards(count, produce, here));
 
-  SLUICE_TRY(ShardSizes sizes, other_sizes(*storage, sizes_name, options.prefix));
-  if (!old.empty()) SLUICE_OK(write_sizes(*storage, sizes_name, sizes));
+  SLUICE_TRY(ShardSizes sizes, sizes_of_other_sets(options));
+  if (!old.empty()) SLUICE_OK(write_text(sizes_url, format_sizes(sizes)));
   CopyOptions copy;
   copy.from = report.shards;
   copy.to = url;
   copy.overwrite = options.overwrite;
   SLUICE_TRY([[maybe_unused]] const auto copied, copy_files(copy));
-  std::int64_t left = report.samples;
+  SLUICE_TRY(const auto records, read_sizes(report.shards.front()));
   for (std::string& shard : report.shards) {
     const std::string name = shard.substr(shard.rfind('/') + 1);
-    sizes[name] = std::min(left, options.shard_size);
-    left -= sizes[name];
+    sizes[name] = records->at(name);
     shard = url + name;
   }
   for (const cloud::GsName& shard : old)
     if (std::find(report.shards.begin(), report.shards.end(), shard.url()) == report.shards.end())
       SLUICE_OK(storage->remove(shard));
-  SLUICE_OK(write_sizes(*storage, sizes_name, sizes));
+  SLUICE_OK(write_text(sizes_url, format_sizes(sizes)));
   return report;
 }
 

@@ -1,4 +1,4 @@
-// Packing, listing and verifying; the digits and CIFAR-10.
+// Packing; the digits and CIFAR-10.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -24,10 +24,8 @@
 namespace sluice::data {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // Key → label of all samples.
 std::map<std::string, std::int64_t> labels_in(const std::string& urls) {
@@ -57,7 +55,11 @@ TEST(Pack, AFolderOfClasses) {
   EXPECT_THAT(report->first_left_out, HasSubstr("notes.txt"));
   EXPECT_EQ(*base::read_file(folder.path("out/classes.txt")), "cat\ndog\n");
   EXPECT_THAT(*base::list_directory(folder.path("out")),
-              ElementsAre("classes.txt", "train-0000.tar", "train-0001.tar", "train-0002.tar"));
+              ElementsAre("classes.txt", "sizes.json", "train-0000.idx", "train-0000.tar", "train-0001.idx",
+                          "train-0001.tar", "train-0002.idx", "train-0002.tar"));
+  const auto sizes = read_sizes(folder.path("out/train-0002.tar"));
+  EXPECT_EQ((*sizes)->at("train-0002.tar").samples, 2);
+  EXPECT_EQ((*sizes)->at("train-0002.tar").sum, *sum_source(folder.path("out/train-0002.tar")));
   const auto stream = WebDataset(folder.path("out/*.tar")).images("png", "l8").labels("cls").batch(10).open();
   const auto batch = stream->next();
   for (int i = 0; i < 10; ++i)
@@ -66,8 +68,13 @@ TEST(Pack, AFolderOfClasses) {
   EXPECT_THAT(pack(options).error().what(), HasSubstr("already holds 3 shard(s)"));
   options.shards.overwrite = true;
   options.shards.shard_size = 100;
+  folder.write("out/sizes.json", "{\"other.tar\": 3, \"train-0000.tar\": 4, \"train-0001.tar\": 4}");
   ASSERT_TRUE(pack(options));
-  EXPECT_THAT(*base::list_directory(folder.path("out")), ElementsAre("classes.txt", "train-0000.tar"));
+  EXPECT_THAT(*base::list_directory(folder.path("out")),
+              ElementsAre("classes.txt", "sizes.json", "train-0000.idx", "train-0000.tar"));
+  const auto written = read_sizes(folder.path("out/train-0000.tar"));
+  EXPECT_EQ((*written)->size(), 2u);
+  EXPECT_EQ((*written)->at("train-0000.tar").samples, 10);
   const std::string once = *base::read_file(folder.path("out/train-0000.tar"));
   ASSERT_TRUE(pack(options));
   EXPECT_EQ(*base::read_file(folder.path("out/train-0000.tar")), once);
@@ -186,7 +193,7 @@ TEST(Pack, AStoppedRunGoesOn) {
   for (const char* name : {"train-0000.tar", "train-0001.tar", "train-0002.tar", "train-0003.tar"})
     EXPECT_EQ(*base::read_file(folder.path(std::string("out/") + name)),
               *base::read_file(folder.path(std::string("whole/") + name)));
-  EXPECT_EQ(base::list_directory(folder.path("out"))->size(), 4u);
+  EXPECT_EQ(base::list_directory(folder.path("out"))->size(), 9u);  // with index files, and sizes.json
   // Another set is begun again.
   leave("two");
   produced = 0;
@@ -214,7 +221,7 @@ TEST(Pack, TheNumberOfThreadsChangesNothing) {
     EXPECT_EQ(last, 40);
   }
   const auto names = base::list_directory(folder.path("1"));
-  EXPECT_EQ(names->size(), 7u);  // and the classes
+  EXPECT_EQ(names->size(), 14u);  // six shards and index files, sizes.json, the classes
   for (const std::string& name : *names)
     EXPECT_EQ(*base::read_file(folder.path("1/" + name)), *base::read_file(folder.path("4/" + name)));
 }
@@ -231,7 +238,8 @@ TEST(Pack, AFailureLeavesTheOldSet) {
   folder.write("in/a/2.png", "no image");
   EXPECT_THAT(pack(options).error().what(), HasSubstr("2.png: not an image"));
   EXPECT_EQ(*base::read_file(folder.path("out/train-0000.tar")), before);
-  EXPECT_THAT(*base::list_directory(folder.path("out")), ElementsAre("classes.txt", "train-0000.tar"));
+  EXPECT_THAT(*base::list_directory(folder.path("out")),
+              ElementsAre("classes.txt", "sizes.json", "train-0000.idx", "train-0000.tar"));
 }
 
 // 10 digits of each class; the values tell which row it was.
@@ -440,45 +448,6 @@ TEST(Sheet, PlacesImagesAndCaptions) {
   for (std::int64_t y = 6 + 34; y < 6 + 42; ++y)
     for (std::int64_t x = 6; x < 6 + 32; ++x) dots += level(y, x) == 0;
   EXPECT_GT(dots, 30);
-}
-
-std::vector<std::string> problems_of(VerifyOptions options) {
-  const auto report = verify(options);
-  std::vector<std::string> problems;
-  for (const Problem& problem : report->problems) problems.push_back(problem.what);
-  return problems;
-}
-
-TEST(Inspect, VerifyFindsAllProblems) {
-  const test::Folder folder;
-  const std::string good =
-      folder.write("good.tar", test::archive({{"a.png", test::gray_png(1)}, {"a.cls", "3"}}));
-  const std::string bad = folder.write("bad.tar", test::archive({{"a.png", "broken"},
-                                                                 {"a.cls", "3"},
-                                                                 {"b.cls", "x"},
-                                                                 {"c.png", test::gray_png(1)},
-                                                                 {"c.cls", "11"},
-                                                                 {"a.txt", "late"},
-                                                                 {"noext", ""}}));
-  const std::string cut =
-      folder.write("cut.tar", test::archive({{"a.png", test::gray_png(1)}, {"a.cls", "3"}}).substr(0, 1100));
-  EXPECT_THAT(problems_of({{good}, {}, 10, 0, nullptr}), IsEmpty());
-  EXPECT_THAT(problems_of({{good, good}, {}, 10, 0, nullptr}),
-              ElementsAre(HasSubstr("good.tar: listed more than once")));
-  const auto problems = problems_of({{bad, good, cut}, {"jpg;png"}, 10, 2, nullptr});
-  EXPECT_THAT(problems, Contains(HasSubstr("bad.tar: member a.png (header at byte 0): not an image")));
-  EXPECT_THAT(problems,
-              Contains(HasSubstr("member b.cls (header at byte 2048): expected a whole number, found 'x'")));
-  EXPECT_THAT(problems, Contains(HasSubstr("sample b (at byte 2048) has no member jpg or png")));
-  EXPECT_THAT(problems, Contains(HasSubstr("class 11 is out of range")));
-  EXPECT_THAT(problems,
-              Contains(HasSubstr("a.txt (header at byte 5120) continues a sample that ended before")));
-  EXPECT_THAT(problems, Contains(HasSubstr("noext")));
-  EXPECT_THAT(problems.back(), HasSubstr("cut.tar: cut off"));
-  const auto report = verify({{bad}, {}, 0, 1, nullptr});
-  EXPECT_EQ(report->failures() + 1, static_cast<std::int64_t>(report->problems.size()));  // noext is a note
-  EXPECT_THAT(problems_of({{folder.write("gnu.tar", test::unpacked(test::kTarGnu))}, {}, 0, 1, nullptr}),
-              Contains(HasSubstr("link.txt (header at byte 1024) is a link")));
 }
 
 }  // namespace

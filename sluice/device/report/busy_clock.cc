@@ -1,9 +1,10 @@
 #include "sluice/device/report/busy_clock.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
-#include "sluice/base/clock.h"
+#include "sluice/base/span.h"
 #include "sluice/device/report/metrics.h"
 
 namespace sluice::device {
@@ -13,21 +14,27 @@ BusyClock& BusyClock::get() {
   return *clock;
 }
 
-void BusyClock::begin() {
+int64_t BusyClock::begin() {
   std::scoped_lock lock(mutex_);
-  if (running_++ == 0) since_ = base::monotonic_seconds();
+  const int64_t now = base::span_clock();
+  if (running_++ == 0) since_ = now;
+  return now;
 }
 
-void BusyClock::end() {
+// Programs run one after the other, and the next is launched while one still runs.
+void BusyClock::end(int64_t began) {
   std::scoped_lock lock(mutex_);
-  if (--running_ == 0) sum_ += base::monotonic_seconds() - since_;
+  const int64_t now = base::span_clock();
+  if (--running_ == 0) sum_ += now - since_;
+  base::record_span_of("xla:0, programs from launch to end", "program", std::max(began, last_end_), now);
+  last_end_ = now;
 }
 
-void BusyClock::end_after(std::span<const pjrt::Event> done) {
+void BusyClock::end_after(std::span<const pjrt::Event> done, int64_t began) {
   // One more than there are events, so that the last of them cannot end the time before all are known.
   auto left = std::make_shared<std::atomic<size_t>>(done.size() + 1);
-  const auto one_less = [this, left](const base::Status&) {
-    if (left->fetch_sub(1) == 1) end();
+  const auto one_less = [this, left, began](const base::Status&) {
+    if (left->fetch_sub(1) == 1) end(began);
   };
   for (const pjrt::Event& event : done) event.on_ready(one_less);
   one_less({});
@@ -35,13 +42,13 @@ void BusyClock::end_after(std::span<const pjrt::Event> done) {
 
 double BusyClock::seconds() const {
   std::scoped_lock lock(mutex_);
-  return sum_ + (running_ > 0 ? base::monotonic_seconds() - since_ : 0);
+  return static_cast<double>(sum_ + (running_ > 0 ? base::span_clock() - since_ : 0)) / 1e9;
 }
 
 void BusyClock::restart() {
   std::scoped_lock lock(mutex_);
   sum_ = 0;
-  since_ = base::monotonic_seconds();
+  since_ = base::span_clock();
 }
 
 }  // namespace sluice::device

@@ -62,8 +62,10 @@ std::string how_to_get_rights(const std::string& file, const struct stat& status
                    "--reload && sudo udevadm trigger`");
 }
 
-base::Status check_rights(const std::vector<std::string>& files) {
-  for (const std::string& file : files) {
+}  // namespace
+
+base::Status check_rights(const Machine& machine) {
+  for (const std::string& file : visible_files(machine)) {
     struct stat status {};
     if (allowed(file) || ::stat(file.c_str(), &status) != 0) continue;
     return base::fail(Code::kPermissionDenied, "no permission to use ", file, ": it belongs to user ",
@@ -73,8 +75,6 @@ base::Status check_rights(const std::vector<std::string>& files) {
   }
   return {};
 }
-
-}  // namespace
 
 std::vector<Holder> chip_holders(const Machine& machine) {
   if (!machine.has_tpu() || base::environment_flag("ALLOW_MULTIPLE_LIBTPU_LOAD", false)) return {};
@@ -105,7 +105,7 @@ base::Status check_chips(const Machine& machine) {
                       ": wait for it, or end it",
                       numbers.empty() ? "" : base::str(" with `kill ", base::join(numbers, " "), "`"));
   }
-  return check_rights(visible_files(machine));
+  return check_rights(machine);
 }
 
 std::string chips_finding(const Machine& machine) {

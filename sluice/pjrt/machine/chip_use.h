@@ -21,6 +21,8 @@ std::vector<Holder> chip_holders(const Machine& machine);
 // hold them, kPermissionDenied, or kFailedPrecondition where there are no device files (a container). Fine on
 // a machine without chips.
 base::Status check_chips(const Machine& machine);
+// The part of it about rights: what this user lacks to open the chips' files.
+base::Status check_rights(const Machine& machine);
 // What to add to an error of libtpu: "; the chips are held by …", as far as it can be seen.
 std::string chips_finding(const Machine& machine);
 

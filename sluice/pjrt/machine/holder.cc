@@ -15,6 +15,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::pjrt {
@@ -35,16 +36,10 @@ double start_of_machine() {
 }
 
 double start_of_process(int process) {
-  const auto text = base::read_file(folder_of(process) + "/stat");
-  if (!text) return 0;
-  // The command in parentheses may hold anything; the start is the 20th word behind it, in ticks.
-  const size_t behind = text->rfind(')');
-  if (behind == std::string::npos) return 0;
-  const std::vector<std::string> words =
-      base::split(base::trim(std::string_view(*text).substr(behind + 1)), ' ');
-  const auto ticks = words.size() > 19 ? base::number_of<double>(words[19]) : std::nullopt;
+  const auto facts = base::look_at_process(process);
   const double begin = start_of_machine();
-  return ticks && begin > 0 ? begin + *ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)) : 0;
+  if (!facts || begin <= 0) return 0;
+  return begin + static_cast<double>(facts->began) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 Holder describe_process(int process) {

@@ -1,0 +1,49 @@
+#include "sluice/monitor/host_report.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::monitor {
+namespace {
+
+HostReport example() {
+  HostReport report;
+  report.host = "v4-0";
+  report.tpu_chips = 2;
+  report.tpu = "2 chips of TPU v4";
+  report.tpu_files = {"/dev/accel0", "/dev/accel1"};
+  report.holders = {{7, "python3", "ada", 5, {"/dev/accel1"}}};
+  report.metrics = {
+      true, {{0, 93.5, 10, 16}, {1, std::nullopt, std::nullopt, std::nullopt}}, {"port 8432: …"}};
+  SeenProcess seen;
+  seen.status.identity.run = "r";
+  seen.status.step = 12;
+  seen.state = SeenProcess::State::kGone;
+  seen.age = 3;
+  report.processes = {seen};
+  report.time = 1e9;
+  return report;
+}
+
+TEST(HostReport, ComesBackAsItWas) {
+  const std::string text = text_of({example()}, -1);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  const auto back = parse_report(text);
+  ASSERT_TRUE(back) << back.error().what();
+  EXPECT_EQ(text_of({*back}, -1), text);
+  EXPECT_EQ(back->processes.at(0).state, SeenProcess::State::kGone);
+  for (const char* wrong : {"", "{}", "{\"hosts\":[]}", "{\"hosts\":[{}]}", "sluice: unknown verb"})
+    EXPECT_FALSE(parse_report(wrong)) << wrong;
+}
+
+TEST(HostReport, WhoHoldsAChip) {
+  HostReport report = example();
+  EXPECT_EQ(holder_of_chip(report, 0), nullptr);
+  ASSERT_NE(holder_of_chip(report, 1), nullptr);
+  EXPECT_EQ(holder_of_chip(report, 1)->process, 7);
+  EXPECT_EQ(holder_of_chip(report, 2), nullptr);
+  report.holders = {{9, "other", "bob", 0, {}}};  // libtpu's lock
+  EXPECT_EQ(holder_of_chip(report, 0)->process, 9);
+}
+
+}  // namespace
+}  // namespace sluice::monitor

@@ -1,0 +1,116 @@
+#include "sluice/monitor/status_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/cloud/http.h"
+#include "sluice/monitor/host_report.h"
+
+namespace sluice::monitor {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class StatusServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("SLUICE_STATUS_DIR", folder_.path().c_str(), 1);
+    ::setenv("TPU_RUNTIME_METRICS_PORTS", "1", 1);  // where nothing listens
+    server_ = base::value_or_throw(StatusServer::start("0", ::getpid()));
+  }
+  void TearDown() override {
+    ::unsetenv("SLUICE_STATUS_DIR");
+    ::unsetenv("TPU_RUNTIME_METRICS_PORTS");
+  }
+  cloud::HttpResponse get(const std::string& path, const std::string& method = "GET") {
+    cloud::HttpRequest request;
+    request.method = method;
+    request.url = base::str("http://127.0.0.1:", server_->port(), path);
+    request.direct = true;
+    return base::value_or_throw(http_.once(request));
+  }
+
+  base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
+  std::unique_ptr<StatusServer> server_;
+  cloud::Http http_;
+};
+
+TEST_F(StatusServerTest, SaysWhatTheProcessesOfTheRunHaveWritten) {
+  StatusFile file;
+  ProcessStatus status;
+  status.identity = own_identity();
+  status.identity.run = "r";
+  status.step = 120;
+  status.step_ms = 41.5;
+  status.shares = {0.5, 0.25, 0.25};
+  status.time = base::wall_seconds();
+  file.write(status);
+  for (const auto& [name, run] : {std::pair("1.json", "r"), std::pair("2.json", "another")}) {
+    ProcessStatus other = status;
+    other.identity.process = name[0] - '0';
+    other.identity.index = name[0] - '0';
+    other.identity.namespaces = "pid:[1]";
+    other.identity.run = run;
+    base::value_or_throw(base::write_file_atomically(folder_.path(name), text_of(other)));
+  }
+  const auto metrics = get("/metrics");
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_THAT(metrics.body, HasSubstr("# TYPE sluice_step gauge\nsluice_step{process=\"0\"} 120\n"
+                                      "sluice_step{process=\"1\"} 120\n"));
+  EXPECT_THAT(metrics.body, HasSubstr("sluice_step_seconds{process=\"0\"} 0.0415\n"));
+  EXPECT_THAT(metrics.body, HasSubstr("sluice_input_share{process=\"1\"} 0.5\n"));
+  EXPECT_THAT(metrics.body, Not(HasSubstr("process=\"2\"")));
+  EXPECT_THAT(metrics.body, Not(HasSubstr("sluice_mfu")));  // not known: not said
+  const auto report = parse_report(get("/status").body);
+  ASSERT_TRUE(report) << report.error().what();
+  EXPECT_EQ(report->processes.size(), 2u);
+}
+
+TEST_F(StatusServerTest, OtherRequests) {
+  EXPECT_EQ(get("/").status, 404);
+  EXPECT_EQ(get("/metrics", "DELETE").status, 405);
+  EXPECT_EQ(get("/metrics?x=1").status, 200);
+}
+
+TEST_F(StatusServerTest, ConnectionsThatSayNothingOrTooMuchAreClosed) {
+  for (const std::string& text :
+       {std::string("GET /metr"), std::string(100'000, 'x'), std::string("\r\n\r\n")}) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+    ::shutdown(socket, SHUT_WR);
+    ::close(socket);
+  }
+  EXPECT_EQ(get("/metrics").status, 200);
+}
+
+TEST_F(StatusServerTest, APortInUse) {
+  const auto second = StatusServer::start(std::to_string(server_->port()), 1);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::kAlreadyExists);
+  EXPECT_THAT(second.error().what(), HasSubstr("choose another port"));
+}
+
+TEST(ListenAddress, PortsAndAddresses) {
+  EXPECT_EQ(parse_listen_address("9100")->host, "127.0.0.1");
+  EXPECT_EQ(parse_listen_address("0.0.0.0:9100")->host, "0.0.0.0");
+  EXPECT_EQ(parse_listen_address("[::]:9100")->host, "::");
+  EXPECT_EQ(parse_listen_address("[::]:9100")->port, 9100);
+  for (const char* wrong : {"", "x", ":1", "99999", "host:", "-1"})
+    EXPECT_FALSE(parse_listen_address(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace sluice::monitor

@@ -1,0 +1,49 @@
+// Taking a profile: the spans of this process and, where the plugin can, what its devices did.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/base/span.h"
+#include "sluice/pjrt/plugin.h"
+#include "sluice/pjrt/profiler.h"
+#include "sluice/profile/words.h"
+
+namespace sluice::profile {
+
+// What was captured, before anything is written.
+struct Captured {
+  base::SpanRecording recording;
+  std::string device;  // the plugin's XSpace; empty: none
+};
+
+// One profile a process at a time. Threads: one.
+class Capture {
+ public:
+  // `plugin` may be null. kUnavailable while another one is taken.
+  static base::Result<Capture> start(std::shared_ptr<const pjrt::Plugin> plugin);
+  Capture(Capture&& other) noexcept
+      : profiler_(std::move(other.profiler_)), running_(std::exchange(other.running_, false)) {}
+  Capture& operator=(Capture&&) = delete;
+  ~Capture();
+  // What goes wrong with the plugin's profiler is said in a warning; the host's part is there.
+  Captured stop();
+
+ private:
+  Capture() = default;
+  std::optional<pjrt::Profiler> profiler_;
+  bool running_ = true;
+};
+
+// The name of a run's folder for a profile that begins now: "2026_11_25_10_40_59", as TensorBoard shows it.
+std::string run_name(double wall_seconds);
+
+// Writes FOLDER/plugins/profile/RUN/NAME.xplane.pb, NAME.trace.json.gz and NAME.txt, each complete or not at
+// all, where NAME is the host's name, and for several processes with "-PROCESS" behind it. Returns the
+// folder.
+base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
+                                const std::string& run);
+
+}  // namespace sluice::profile

@@ -1,0 +1,16 @@
+// Spans as an XSpace, the message that TensorBoard's profile plugin, xprof and JAX read
+// (tsl/profiler/protobuf/xplane.proto of TensorFlow).
+#pragma once
+
+#include <string>
+
+#include "sluice/base/span.h"
+
+namespace sluice::profile {
+
+// A serialised XSpace with one plane, "/host:CPU", and a line for each thread and track. Steps are marked as
+// the readers expect it of a host (stats _r = 1 and step_num). Joined end to end with a plugin's XSpace it is
+// one XSpace with the planes of both.
+std::string xspace_of(const base::SpanRecording& recording, const std::string& host);
+
+}  // namespace sluice::profile

@@ -1,0 +1,39 @@
+#include "sluice/session/status_report.h"
+
+#include <utility>
+
+#include "sluice/base/clock.h"
+
+namespace sluice::sessions {
+
+void describe_stretch(monitor::ProcessStatus& status, const StatusReport::Counts& begin,
+                      const StatusReport::Counts& end, double seconds) {
+  const auto steps = static_cast<double>(end.steps - begin.steps);
+  status.step = end.steps;
+  status.epoch = end.epoch;
+  status.step_ms = steps > 0 ? 1000 * seconds / steps : 0;
+  status.rate = seconds > 0 ? static_cast<double>(end.examples - begin.examples) / seconds : 0;
+  const double starving = end.starving - begin.starving;
+  const TimeParts parts = end.has_programs ? time_parts(seconds, begin.times, end.times, starving)
+                                           : eager_time_parts(seconds, starving);
+  status.shares.reset();
+  if (const double whole = parts.seconds(); whole > 0)
+    status.shares = {parts.input / whole, parts.trace / whole, parts.device / whole};
+}
+
+StatusReport::StatusReport(monitor::ProcessIdentity identity) {
+  status_.identity = std::move(identity);
+  status_.time = base::wall_seconds();
+  last_ = base::monotonic_seconds();
+  file_.write(status_);
+}
+
+void StatusReport::write(const Counts& counts, double now) {
+  describe_stretch(status_, before_, counts, now - last_);
+  status_.time = base::wall_seconds();
+  before_ = counts;
+  last_ = now;
+  file_.write(status_);
+}
+
+}  // namespace sluice::sessions

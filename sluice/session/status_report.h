@@ -1,0 +1,38 @@
+// The record that a training process writes of itself (sluice/monitor/process_status.h): what it says of the
+// time since the record before.
+#pragma once
+
+#include "sluice/monitor/process_status.h"
+#include "sluice/session/time_parts.h"
+
+namespace sluice::sessions {
+
+class StatusReport {
+ public:
+  // What a session has counted so far.
+  struct Counts {
+    int64_t steps = 0, epoch = 0;
+    int64_t examples = 0;  // of this process
+    double starving = 0;   // seconds that the loop waited for a batch, with no program on the device
+    DeviceTimes times;
+    bool has_programs = true;  // else all that is not waiting is the device's
+  };
+
+  // Writes the first record.
+  explicit StatusReport(monitor::ProcessIdentity identity);
+  // Whether it is time for the next one: a second after the last.
+  bool is_due(double now) const { return file_.is_on() && now - last_ >= 1; }
+  void write(const Counts& counts, double now);
+
+ private:
+  monitor::StatusFile file_;
+  monitor::ProcessStatus status_;
+  Counts before_;
+  double last_ = 0;  // monotonic seconds
+};
+
+// The record of a stretch of `seconds` between two counts; the identity stays.
+void describe_stretch(monitor::ProcessStatus& status, const StatusReport::Counts& begin,
+                      const StatusReport::Counts& end, double seconds);
+
+}  // namespace sluice::sessions
