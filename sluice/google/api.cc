@@ -14,8 +14,9 @@ std::string project_in(const Call& call) {
 }
 
 tl::unexpected<Failure> no_credentials(const Call& call, const cloud::Credentials& found) {
-  return failed(Kind::kCredentials, Code::kPermissionDenied, call.what, ": no credentials (", found.who(),
-                "). Run gcloud auth application-default login, or name a key file in "
+  return failed(Kind::kCredentials, Code::kPermissionDenied, call.what,
+                ": it needs credentials, and would be made by ", found.who(),
+                ". Run gcloud auth application-default login, or name a key file in "
                 "GOOGLE_APPLICATION_CREDENTIALS");
 }
 

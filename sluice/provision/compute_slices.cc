@@ -218,6 +218,8 @@ Outcome<std::optional<std::string>> adopt_earlier(Cloud& cloud, const SliceWish&
 
 }  // namespace
 
+bool is_compute_type(const estimate::TpuSlice& type) { return type.generation->runtime.empty(); }
+
 std::vector<google::Endpoint> endpoints_of_instances(const Json& instances) {
   std::vector<google::Endpoint> endpoints;
   for (const Json& machine : instances) {

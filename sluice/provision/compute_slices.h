@@ -7,6 +7,8 @@
 
 namespace sluice::provision {
 
+// Whether a slice of this type is such a group: the Cloud TPU API does not have it.
+bool is_compute_type(const estimate::TpuSlice& type);
 // Goes through the wish's zones like create_slice. wish.runtime names the machines' image, which it must
 // have.
 google::Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish,

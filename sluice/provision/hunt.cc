@@ -296,7 +296,7 @@ Outcome<Slice> create_slice(Cloud& cloud, const SliceWish& wish) {
   const SliceWish whole = completed(wish, now);
   const auto type = estimate::find_tpu_slice(wish.type);
   std::vector<std::string> zones = wish.zones;
-  if (type->generation->runtime.empty()) return create_compute_slice(cloud, whole, *type);
+  if (is_compute_type(*type)) return create_compute_slice(cloud, whole, *type);
   if (zones == std::vector<std::string>{"any"}) {
     GOOGLE_TRY(zones, zones_with(cloud, type->name, nullptr));
     if (zones.empty())

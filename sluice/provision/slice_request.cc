@@ -5,6 +5,7 @@
 
 #include "sluice/base/number.h"
 #include "sluice/base/strings.h"
+#include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
 
@@ -110,7 +111,7 @@ std::optional<double> price_of(const SliceWish& wish) {
 base::Status check_wish(const SliceWish& wish, double now) {
   // The queue's ids and those of several slices get a number behind.
   SLUICE_TRY(const estimate::TpuSlice type, estimate::find_tpu_slice(wish.type));
-  const bool is_group = type.generation->runtime.empty();  // it has sluice- before its name
+  const bool is_group = is_compute_type(type);  // it has sluice- before its name
   SLUICE_OK(check_name(wish.name, "the name", is_group ? 56 : wish.slices > 1 ? 58 : 63));
   if (wish.zones.empty())
     return base::fail(Code::kInvalidArgument,

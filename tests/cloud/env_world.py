@@ -39,6 +39,10 @@ machine = "e2-standard-8"
 
 [bucket]
 """
+# With a group of Compute Engine's machines, which takes newer disks.
+GROUP = SMALL.replace("v5litepod-8", "tpu7x-16").replace(
+    "[machines]", 'runtime = "projects/x/global/images/y"\n\n[machines]').replace(
+    'machine = "e2-standard-8"\n', "").replace("e2-", "c3-")
 # The lasting names of what it makes.
 EVERYTHING = {"sluice-e-network", "sluice-e-internal", "sluice-e-ssh", "sluice-e-nfs", "sluice-e-disk",
               "sluice-e-machine-0", "sluice-e-machine-1", "sluice-p-e", "sluice-e-tpu"}
