@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
@@ -44,12 +43,6 @@ struct RunFlags {
   bool sbatch = false, jobset = false;
   int nodes = 0;
   std::string tpu_type, image, name = "sluice";
-};
-
-struct FindFlags {
-  std::string name;
-  std::optional<int> worker;
-  bool follow = false, json = false, raw = false;
 };
 
 // The places of which a run has one.
@@ -364,52 +357,6 @@ int start_job(RunFlags& flags, const CLI::App& app) {
   return with_log_copy(flags.log_bucket, job, [&] { return base::value_or_throw(pod::run_job(job)); });
 }
 
-using Find = std::function<base::Result<int>(const FindFlags&)>;
-
-// A verb that finds a run again. `add_more`: its flags beside the run's name.
-Verb finder(std::string name, std::string help, Find find,
-            std::function<void(CLI::App&, FindFlags&)> add_more) {
-  auto flags = std::make_shared<FindFlags>();
-  return {.name = std::move(name),
-          .help = std::move(help),
-          .add_flags = [flags, add_more = std::move(add_more)](CLI::App& app) { add_more(app, *flags); },
-          .run = [flags, find = std::move(find)] { return base::value_or_throw(find(*flags)); }};
-}
-
-void add_name(CLI::App& app, FindFlags& flags) {
-  app.add_option("RUN", flags.name, "Name of the run or its beginning; default: the latest");
-}
-
-std::vector<Verb> finders() {
-  return {finder(
-              "ls", "List runs, the latest first", [](const FindFlags& f) { return pod::show_runs(f.json); },
-              [](CLI::App& app, FindFlags& f) { app.add_flag("--json", f.json, "As one JSON array"); }),
-          finder(
-              "attach", "Show a run's output from now on; Ctrl-C ends the run",
-              [](const FindFlags& f) { return pod::attach_run(f.name, f.raw); },
-              [](CLI::App& app, FindFlags& f) {
-                add_name(app, f);
-                add_raw(app, f.raw);
-              }),
-          finder(
-              "logs", "Print what the workers wrote",
-              [](const FindFlags& f) { return pod::show_logs(f.name, f.worker, f.follow, f.raw); },
-              [](CLI::App& app, FindFlags& f) {
-                add_name(app, f);
-                app.add_option("--worker", f.worker, "Of this worker alone, without a prefix")
-                    ->default_str("all, merged");
-                app.add_flag("--follow", f.follow, "Go on until the run ends; Ctrl-C leaves the run alone");
-                add_raw(app, f.raw);
-              }),
-          finder(
-              "stop", "End a run: SIGINT first, SIGKILL in the end; twice kills at once",
-              [](const FindFlags& f) { return pod::stop_run(f.name); }, add_name)};
-}
-
-}  // namespace
-
-namespace {
-
 // `on_tpu`: the first argument names the TPU, and there are no other places.
 std::function<void(CLI::App&)> adds_flags(std::shared_ptr<RunFlags> flags,
                                           std::shared_ptr<const CLI::App*> given, bool on_tpu) {
@@ -426,13 +373,6 @@ std::function<void(CLI::App&)> adds_flags(std::shared_ptr<RunFlags> flags,
 
 }  // namespace
 
-CLI::Option* add_raw(CLI::App& app, bool& raw) {
-  return app.add_flag(
-      "--raw", raw,
-      "Also a terminal gets what the workers write as it is; else only their colours, and other control "
-      "characters visibly");
-}
-
 Verb tpu_run_verb() {
   auto flags = std::make_shared<RunFlags>();
   flags->job.sync_exclude = {".git"};
@@ -448,7 +388,7 @@ Verb run_verb() {
   auto flags = std::make_shared<RunFlags>();
   flags->job.sync_exclude = {".git"};
   auto given = std::make_shared<const CLI::App*>();  // which flags the line has
-  auto verbs = finders();
+  auto verbs = run_finders();
   verbs.push_back(copy_logs_verb());
   return {
       .name = "run",

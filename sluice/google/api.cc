@@ -14,9 +14,20 @@ std::string project_in(const Call& call) {
 }
 
 tl::unexpected<Failure> no_credentials(const Call& call, const cloud::Credentials& found) {
-  return failed(Kind::kCredentials, Code::kPermissionDenied, call.what, ": no credentials (", found.who(),
-                "). Run gcloud auth application-default login, or name a key file in "
+  return failed(Kind::kCredentials, Code::kPermissionDenied, call.what,
+                ": it needs credentials, and would be made by ", found.who(),
+                ". Run gcloud auth application-default login, or name a key file in "
                 "GOOGLE_APPLICATION_CREDENTIALS");
+}
+
+// Which of several credentials were not enough.
+Failure with_caller(const Failure& failure, const cloud::Credentials& credentials) {
+  Failure whole(failure.kind, failure.code(),
+                base::str(failure.what(), base::ends_with(failure.what(), ".") ? "" : ".",
+                          " The request was made by ", credentials.who()));
+  whole.status = failure.status;
+  whole.after_lost = failure.after_lost;
+  return whole;
 }
 
 // kUnavailable of the transport: the request may have arrived.
@@ -119,7 +130,9 @@ Outcome<Json> Api::call(const Call& call) {
     }
     if (!lines) {
       Failure failure(lines.error());
-      if (failure.kind == Kind::kForbidden) failure.kind = Kind::kCredentials;
+      // A file that is not there or cannot be read, a token that is refused: nothing goes on without it.
+      if (failure.kind != Kind::kPassing && failure.kind != Kind::kCancelled)
+        failure.kind = Kind::kCredentials;
       return tl::unexpected<Failure>(failure);
     }
     request.headers = std::move(*lines);
@@ -143,6 +156,9 @@ Outcome<Json> Api::call(const Call& call) {
       renewed = true;
       continue;
     }
+    const bool is_about_caller = failure.kind == Kind::kCredentials || failure.kind == Kind::kForbidden;
+    if (is_about_caller && !authorization.empty())
+      return tl::unexpected<Failure>(with_caller(failure, *credentials_));
     if (failure.kind != Kind::kPassing) return tl::unexpected<Failure>(failure);
     lost = lost || may_have_arrived(response);
     const auto waited = again.wait(failure, response ? cloud::retry_after(*response) : std::nullopt);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/strings.h"
-#include "sluice/provision/slice_request.h"
+#include "sluice/provision/compute_template.h"
 #include "sluice/provision/slice_state.h"
 
 namespace sluice::provision {
@@ -18,15 +18,6 @@ using google::Outcome;
 using google::Scope;
 
 constexpr double kGroupTimeout = 1800;  // seconds until all machines of a group run
-
-std::string resource_name(const std::string& name) { return kNamePrefix + name; }
-
-std::string described(const SliceWish& wish) {
-  Json json = labels_of(wish.mark);
-  json["sluice-type"] = wish.type;
-  json["sluice-capacity"] = capacity_name(wish.capacity);
-  return json.dump();
-}
 
 // Makes it or adopts ours of that name.
 Done ensure(Cloud& cloud, const Scope& scope, const std::string& collection, const Json& body,
@@ -75,54 +66,11 @@ Done drop(Cloud& cloud, const Scope& scope, const std::string& collection, const
                         " is still there after 4 tries to delete it: it may be in use");
 }
 
-Json scheduling(const SliceWish& wish, double now) {
-  Json body = {{"onHostMaintenance", "TERMINATE"}};
-  if (wish.capacity == Capacity::kSpot) body["provisioningModel"] = "SPOT";
-  if (wish.capacity == Capacity::kFlexStart) body["provisioningModel"] = "FLEX_START";
-  if (wish.capacity == Capacity::kReservation) body["provisioningModel"] = "RESERVATION_BOUND";
-  if (wish.capacity == Capacity::kSpot || wish.mark.expires > 0 || wish.capacity == Capacity::kFlexStart)
-    body["instanceTerminationAction"] = "DELETE";
-  if (wish.capacity != Capacity::kOnDemand) body["automaticRestart"] = false;
-  double seconds = wish.capacity == Capacity::kFlexStart ? wish.flex_duration : 0;
-  if (wish.mark.expires > 0)
-    seconds = seconds > 0 ? std::min(seconds, wish.mark.expires - now) : wish.mark.expires - now;
-  if (seconds > 0) body["maxRunDuration"] = {{"seconds", std::to_string(static_cast<long long>(seconds))}};
-  return body;
-}
-
-Json template_body(const SliceWish& wish, double now) {
-  Json network = {{"network", wish.network.empty() ? "global/networks/default" : wish.network}};
-  if (!wish.subnetwork.empty()) network["subnetwork"] = wish.subnetwork;
-  if (wish.external_ips) network["accessConfigs"] = {{{"type", "ONE_TO_ONE_NAT"}, {"name", "External NAT"}}};
-  Json metadata = Json::array();
-  for (const auto& [key, value] : wish.metadata) metadata.push_back({{"key", key}, {"value", value}});
-  if (!wish.startup_script.empty())
-    metadata.push_back({{"key", "startup-script"}, {"value", wish.startup_script}});
-  Json properties = {{"machineType", "tpu7x-standard-4t"},
-                     {"labels", all_labels(wish)},
-                     {"scheduling", scheduling(wish, now)},
-                     {"networkInterfaces", {network}},
-                     {"metadata", {{"items", metadata}}},
-                     {"disks",
-                      {{{"boot", true},
-                        {"autoDelete", true},
-                        {"initializeParams", {{"sourceImage", wish.runtime}, {"diskSizeGb", "100"}}}}}}};
-  if (!wish.tags.empty()) properties["tags"] = {{"items", wish.tags}};
-  if (!wish.service_account.empty())
-    properties["serviceAccounts"] = {
-        {{"email", wish.service_account}, {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}}};
-  if (wish.capacity == Capacity::kReservation)
-    properties["reservationAffinity"] = {{"consumeReservationType", "SPECIFIC_RESERVATION"},
-                                         {"key", "compute.googleapis.com/reservation-name"},
-                                         {"values", {wish.reservation}}};
-  return {{"name", resource_name(wish.name)}, {"description", described(wish)}, {"properties", properties}};
-}
-
 Done ask(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type, const std::string& zone) {
-  const std::string name = resource_name(wish.name), region = google::region_of_zone(zone);
+  const std::string name = compute_name(wish.name), region = google::region_of_zone(zone);
   Compute compute = cloud.compute();
   Json group = {{"name", name},
-                {"description", described(wish)},
+                {"description", compute_description(wish)},
                 {"baseInstanceName", wish.name},
                 {"instanceTemplate", compute.name_of(Scope::global(), "instanceTemplates", name)},
                 {"targetSize", type.hosts},
@@ -130,7 +78,7 @@ Done ask(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type, co
                 {"instanceLifecyclePolicy", {{"defaultActionOnFailure", "DO_NOTHING"}}}};
   const Json policy = {
       {"name", name},
-      {"description", described(wish)},
+      {"description", compute_description(wish)},
       {"workloadPolicy",
        {{"type", "HIGH_THROUGHPUT"}, {"acceleratorTopology", base::join(type.bounds, "x")}}}};
   GOOGLE_OK(ensure(cloud, Scope::region(region), "resourcePolicies", policy, wish.mark));
@@ -138,6 +86,13 @@ Done ask(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type, co
       {"workloadPolicy", compute.name_of(Scope::region(region), "resourcePolicies", name)}};
   GOOGLE_OK(ensure(cloud, Scope::global(), "instanceTemplates", template_body(wish, cloud.now()), wish.mark));
   return ensure(cloud, Scope::zone(zone), "instanceGroupManagers", group, wish.mark);
+}
+
+// Nothing of a group can be marked again: where its end was moved, its first machine says so.
+void take_moved_end(Slice& slice) {
+  if (slice.instances.empty() || !slice.mark) return;
+  const auto mark = mark_of_labels(google::texts(slice.instances.front(), "labels"));
+  if (mark && mark->environment == slice.mark->environment) slice.mark->expires = mark->expires;
 }
 
 Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
@@ -156,7 +111,7 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
   for (const Capacity one : {Capacity::kSpot, Capacity::kReservation, Capacity::kFlexStart})
     if (capacity == capacity_name(one)) slice.capacity = one;
   slice.instances = Json::array();
-  int running = 0, lost = 0;
+  int running = 0, lost = 0, repaired = 0;
   const std::string base = google::text(group, "baseInstanceName") + "-";
   for (const Json& machine : all) {
     if (google::last_piece(google::text(machine, "zone")) != slice.zone ||
@@ -165,10 +120,18 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
     slice.instances.push_back(machine);
     const std::string status = google::text(machine, "status");
     running += status == "RUNNING";
+    repaired += status == "REPAIRING";
     lost += status == "TERMINATED" || status == "STOPPING" || status == "SUSPENDED";
   }
   const int wanted = static_cast<int>(google::number(group, "targetSize"));
-  slice.state = lost > 0 ? "PREEMPTED" : running >= wanted && wanted > 0 ? "READY" : "CREATING";
+  // A group at rest makes none any more: those that are missing were taken away, and are not coming back.
+  const bool at_rest = google::truth(group, "status.isStable");
+  if (lost > 0 || (running + repaired < wanted && at_rest)) {
+    slice.state = slice.capacity == Capacity::kSpot ? "PREEMPTED" : "TERMINATED";
+  } else {
+    slice.state = repaired > 0 ? "REPAIRING" : running >= wanted && wanted > 0 ? "READY" : "CREATING";
+  }
+  take_moved_end(slice);
   return slice;
 }
 
@@ -184,12 +147,14 @@ Outcome<Slice> await(Cloud& cloud, const SliceWish& wish, const std::string& zon
     if (found == slices.end())
       return google::failed(Kind::kOther, Code::kAborted, "the group ", wish.name, " vanished from ", zone);
     if (found->ready()) return *found;
+    if (is_dead(found->state))
+      return google::failed(Kind::kNoCapacity, Code::kResourceExhausted, "machines of ", wish.name, " in ",
+                            zone, " were taken away: it is ", found->state);
     google::Call call;
     call.service = google::Service::kCompute;
-    call.path =
-        "/compute/v1/" +
-        cloud.compute().name_of(Scope::zone(zone), "instanceGroupManagers", resource_name(wish.name)) +
-        "/listErrors";
+    call.path = "/compute/v1/" +
+                cloud.compute().name_of(Scope::zone(zone), "instanceGroupManagers", compute_name(wish.name)) +
+                "/listErrors";
     call.what = "the errors of the group " + wish.name;
     GOOGLE_TRY(const Json errors, cloud.api->pages(call, "items", nullptr));
     const bool waits = wish.wait_until > cloud.now() && wish.zones.size() == 1;
@@ -206,13 +171,54 @@ Outcome<Slice> await(Cloud& cloud, const SliceWish& wish, const std::string& zon
 // Group, template and policy of that name; those that are not there are passed over.
 Done drop_all(Cloud& cloud, const std::string& name, const std::string& zone,
               const std::string& environment) {
-  const std::string resource = resource_name(name);
+  const std::string resource = compute_name(name);
   GOOGLE_OK(drop(cloud, Scope::zone(zone), "instanceGroupManagers", resource, environment));
   GOOGLE_OK(drop(cloud, Scope::global(), "instanceTemplates", resource, environment));
   return drop(cloud, Scope::region(google::region_of_zone(zone)), "resourcePolicies", resource, environment);
 }
 
+// Of an earlier try without its group. How long its machines live counts from when they start, so that after
+// a while they would outlive their end.
+Done drop_stale_template(Cloud& cloud, const SliceWish& wish) {
+  constexpr double kFresh = 600;
+  const auto there = cloud.compute().get(Scope::global(), "instanceTemplates", compute_name(wish.name));
+  if (!there && there.error().kind == Kind::kNotFound) return {};
+  if (!there) return tl::unexpected<Failure>(there.error());
+  SliceWish before;
+  take_template(*there, before);
+  const auto mark = mark_of_description(google::text(*there, "description"));
+  const bool fresh =
+      cloud.now() - google::seconds_of_time(google::text(*there, "creationTimestamp")) < kFresh;
+  if (fresh && mark && label_time(mark->expires) == label_time(wish.mark.expires) &&
+      before.runtime == wish.runtime)
+    return {};
+  return drop(cloud, Scope::global(), "instanceTemplates", compute_name(wish.name), wish.mark.environment);
+}
+
+// The zone of the group that an earlier try has made, which stays where it is. A dead one is deleted.
+Outcome<std::optional<std::string>> adopt_earlier(Cloud& cloud, const SliceWish& wish,
+                                                  const estimate::TpuSlice& type) {
+  std::optional<std::string> alive;
+  GOOGLE_TRY(const auto there, compute_slices(cloud, nullptr));
+  for (const Slice& slice : there) {
+    if (slice.name != wish.name || !slice.mark || slice.mark->environment != wish.mark.environment) continue;
+    if (slice.type != type.name)
+      return google::failed(Kind::kExists, Code::kAlreadyExists, different_type(slice, type.name));
+    if (is_dead(slice.state)) {
+      cloud.say(
+          base::str(slice.name, " in ", slice.zone, " is ", slice.state, ": it is deleted and made again"));
+      GOOGLE_OK(drop_all(cloud, slice.name, slice.zone, wish.mark.environment));
+    } else if (!alive) {
+      alive = slice.zone;
+    }
+  }
+  if (!alive) GOOGLE_OK(drop_stale_template(cloud, wish));
+  return alive;
+}
+
 }  // namespace
+
+bool is_compute_type(const estimate::TpuSlice& type) { return type.generation->runtime.empty(); }
 
 std::vector<google::Endpoint> endpoints_of_instances(const Json& instances) {
   std::vector<google::Endpoint> endpoints;
@@ -253,12 +259,25 @@ Outcome<std::vector<Slice>> compute_slices(Cloud& cloud, std::vector<std::string
   return slices;
 }
 
+Outcome<SliceWish> wish_of_group(Cloud& cloud, const Slice& slice) {
+  SliceWish wish;
+  wish.name = slice.name;
+  wish.type = slice.type;
+  wish.zones = {slice.zone};
+  wish.capacity = slice.capacity;
+  if (slice.mark) wish.mark = *slice.mark;
+  GOOGLE_TRY(const Json made_from,
+             cloud.compute().get(Scope::global(), "instanceTemplates", compute_name(slice.name)));
+  take_template(made_from, wish);
+  return wish;
+}
+
 Done delete_compute_slice(Cloud& cloud, const Slice& slice) {
   return drop_all(cloud, slice.name, slice.zone, slice.mark ? slice.mark->environment : "");
 }
 
 Done delete_compute_remains(Cloud& cloud, const std::string& name, const std::string& environment) {
-  const std::string resource = resource_name(name);
+  const std::string resource = compute_name(name);
   const auto ours = [&](const Json& json) {
     return whose(mark_of_description(google::text(json, "description")), environment) == Whose::kOurs;
   };
@@ -291,14 +310,11 @@ Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish, const e
     return google::failed(Kind::kInvalid, Code::kInvalidArgument, type.name,
                           ": name its zones with --zones a,b");
   std::optional<Failure> last;
-  // A group of an earlier try stays where it is: its zone comes first.
   if (!cloud.api->dry_run()) {
-    GOOGLE_TRY(const auto there, compute_slices(cloud, nullptr));
-    for (const Slice& slice : there) {
-      if (slice.name != wish.name || !slice.mark || slice.mark->environment != wish.mark.environment)
-        continue;
-      zones.erase(std::remove(zones.begin(), zones.end(), slice.zone), zones.end());
-      zones.insert(zones.begin(), slice.zone);
+    GOOGLE_TRY(const std::optional<std::string> there, adopt_earlier(cloud, wish, type));
+    if (there) {
+      zones.erase(std::remove(zones.begin(), zones.end(), *there), zones.end());
+      zones.insert(zones.begin(), *there);
     }
   }
   for (const std::string& zone : zones) {

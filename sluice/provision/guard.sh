@@ -72,8 +72,14 @@ delete_slice() {
   call DELETE "$tpu/v2/$node" >/dev/null || note "the node: status $(cat "$folder/status"), trying again"
 }
 
+# Fails where it is not known: only 404 says that there is no such entry.
 look_at_deadline() {
-  new=$(ask_metadata attributes/sluice-deadline --retry 3) || [ $? = 22 ] || return 1 # 22: there is no such entry
+  status=$(ask_metadata attributes/sluice-deadline --retry 3 -o "$folder/deadline" -w '%{http_code}')
+  case $status in
+    200) new=$(cat "$folder/deadline") ;;
+    404) return 0 ;;
+    *) return 1 ;;
+  esac
   case $new in '' | *[!0-9]* | "$deadline") return 0 ;; esac
   deadline=$new
   note "the deadline is $deadline now"
@@ -135,10 +141,7 @@ case "${1:-$mode}" in
   boot)
     number=$(ask_metadata attributes/agent-worker-number) || number=0
     [ "${number:-0}" = 0 ] || exit 0
-    # A TPU that is made again in another zone has its predecessor's script.
     payload=$(cat "$0")
-    zone=$(ask_metadata zone) && zone=${zone##*/} && [ -n "$zone" ] &&
-      payload=$(printf '%s\n' "$payload" | sed "s|/locations/[^/']*/|/locations/$zone/|")
     start
     ;;
   stop) end_earlier_one; rm -rf "$folder" ;;

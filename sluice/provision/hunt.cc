@@ -48,9 +48,7 @@ base::Status Hunt::ours(const Slice& slice) const {
   SLUICE_OK(may_adopt(slice.mark, wish_.mark.environment,
                       base::str("the TPU slice ", slice.name, " in ", slice.zone)));
   if (slice.type == type_.name) return {};
-  return base::fail(Code::kAlreadyExists, "the TPU slice ", slice.name, " in ", slice.zone, " is a ",
-                    slice.type, ", not a ", type_.name, ": delete it first (sluice tpu delete ", slice.name,
-                    "), or choose another name");
+  return base::fail(Code::kAlreadyExists, different_type(slice, type_.name));
 }
 
 Outcome<std::optional<Slice>> Hunt::existing() {
@@ -125,67 +123,81 @@ Outcome<Slice> Hunt::attempt(const std::string& zone) {
   return watch(zone, *begun);
 }
 
+// Whether what only queues has done so for long enough: in this zone, or at all.
 bool Hunt::waited_enough(const Slice& slice, double since) const {
-  const bool waits = slice.state == "WAITING_FOR_RESOURCES";
-  if (!waits || zones_.size() < 2) return false;
+  const bool overdue = wish_.wait_until > 0 && cloud_.now() >= wish_.wait_until;
+  if (overdue && slice.nodes.empty()) return true;
+  if (slice.state != "WAITING_FOR_RESOURCES" || zones_.size() < 2) return false;
   return cloud_.api->clock().now() - since >= wish_.zone_wait;
 }
 
+// The slice cannot be had there (any more): what there is of it goes.
+tl::unexpected<Failure> Hunt::drop(const Slice& slice, const Failure& why) {
+  if (const auto deleted = delete_slice(cloud_, slice); !deleted)
+    return tl::unexpected<Failure>(deleted.error());
+  return tl::unexpected<Failure>(why);
+}
+
+// What a look at the zone says: the slice when there is nothing more to wait for, why there will be none, or
+// nothing yet.
+Outcome<std::optional<Slice>> Hunt::judge(const Watched& watched, const std::optional<Slice>& slice) {
+  const std::string& zone = watched.zone;
+  const double now = cloud_.api->clock().now();
+  if (!slice) {
+    if (watched.late) return tl::unexpected<Failure>(*watched.late);
+    if (!watched.operation)
+      return google::failed(Kind::kOther, Code::kAborted, wish_.name, " vanished from ", zone);
+  } else if (slice->ready()) {
+    if (watched.late)
+      cloud_.say(
+          base::str("the operation failed (", watched.late->what(), "), but the slice is READY: kept"));
+    return slice;
+  } else if (is_dead(slice->state)) {
+    const bool said = slice->queue && !slice->queue->error.is_null();
+    return drop(*slice, said ? google::failure_of_operation(slice->queue->error, "the queue entry in " + zone)
+                             : Failure(Kind::kNoCapacity, Code::kResourceExhausted,
+                                       base::str("it went to state ", slice->state, " in ", zone)));
+  } else if (slice->state == "WAITING_FOR_RESOURCES" && zones_.size() == 1 && wish_.wait_until == 0) {
+    return slice;  // it stands in the queue: that is what was asked for
+  } else if (waited_enough(*slice, watched.since)) {
+    return drop(*slice, Failure(Kind::kNoCapacity, Code::kResourceExhausted,
+                                base::str("no ", type_.name, " came free in ", zone,
+                                          " while its queue entry waited")));
+  } else if (watched.late && now - watched.late_since > kGrace) {
+    return drop(*slice, *watched.late);
+  }
+  if (now - watched.since > kCreateTimeout && cloud_.now() >= wish_.wait_until)
+    return google::failed(Kind::kCancelled, Code::kDeadlineExceeded, wish_.name, " in ", zone, " is still ",
+                          slice ? slice->state : "not there",
+                          " after an hour; it was left as it is: sluice tpu wait ", wish_.name,
+                          " goes on, sluice tpu delete ", wish_.name, " ends it");
+  return std::optional<Slice>();
+}
+
+// One look at the operation: the slice itself is looked at in between.
+google::Done Hunt::look_at_operation(Watched& watched) {
+  if (!watched.operation) return {};
+  google::Wait once = google::default_wait(*cloud_.api);
+  once.timeout = once.first;
+  const auto done = google::wait(*cloud_.api, *watched.operation, once);
+  if (!done && done.error().code() == Code::kDeadlineExceeded) return {};
+  watched.operation.reset();
+  if (done) return {};
+  if (is_final(done.error().kind)) return done;
+  watched.late = done.error();
+  watched.late_since = cloud_.api->clock().now();
+  return {};
+}
+
 Outcome<Slice> Hunt::watch(const std::string& zone, std::optional<google::Operation> operation) {
-  const double since = cloud_.api->clock().now();
-  std::optional<Failure> late;  // the operation's error, which is not the last word
-  double late_since = 0;
+  Watched watched{zone, std::move(operation), cloud_.api->clock().now(), std::nullopt, 0};
   Pause pause(cloud_);
   while (true) {
     GOOGLE_TRY(const std::optional<Slice> slice, look(zone));
-    const double now = cloud_.api->clock().now();
-    if (slice && slice->ready()) {
-      if (late)
-        cloud_.say(base::str("the operation failed (", late->what(), "), but the slice is READY: kept"));
-      return *slice;
-    }
-    if (slice && is_dead(slice->state)) {
-      Failure failure = slice->queue && !slice->queue->error.is_null()
-                            ? google::failure_of_operation(slice->queue->error, "the queue entry in " + zone)
-                            : Failure(Kind::kNoCapacity, Code::kResourceExhausted,
-                                      base::str("it went to state ", slice->state, " in ", zone));
-      GOOGLE_OK(delete_slice(cloud_, *slice));
-      return tl::unexpected<Failure>(failure);
-    }
-    if (!slice && (late || !operation))
-      return tl::unexpected<Failure>(
-          late ? *late
-               : Failure(Kind::kOther, Code::kAborted, base::str(wish_.name, " vanished from ", zone)));
-    if (slice && slice->state == "WAITING_FOR_RESOURCES" && zones_.size() == 1 && wish_.wait_until == 0)
-      return *slice;  // it stands in the queue: that is what was asked for
-    const bool overdue =
-        wish_.wait_until > 0 && cloud_.now() >= wish_.wait_until && slice && slice->nodes.empty();
-    if (slice && (overdue || waited_enough(*slice, since))) {
-      GOOGLE_OK(delete_slice(cloud_, *slice));
-      return google::failed(Kind::kNoCapacity, Code::kResourceExhausted, "no ", type_.name, " came free in ",
-                            zone, " while its queue entry waited");
-    }
-    if (late && now - late_since > kGrace) {
-      if (slice) GOOGLE_OK(delete_slice(cloud_, *slice));
-      return tl::unexpected<Failure>(*late);
-    }
-    if (now - since > kCreateTimeout && cloud_.now() >= wish_.wait_until)
-      return google::failed(Kind::kCancelled, Code::kDeadlineExceeded, wish_.name, " in ", zone, " is still ",
-                            slice ? slice->state : "not there",
-                            " after an hour; it was left as it is: sluice tpu "
-                            "wait ",
-                            wish_.name, " goes on, sluice tpu delete ", wish_.name, " ends it");
+    GOOGLE_TRY(const std::optional<Slice> over, judge(watched, slice));
+    if (over) return *over;
     GOOGLE_OK(pause.next());
-    if (!operation) continue;
-    google::Wait once = google::default_wait(*cloud_.api);
-    once.timeout = once.first;  // one look: the slice itself is looked at in between
-    const auto done = google::wait(*cloud_.api, *operation, once);
-    if (!done && done.error().code() == Code::kDeadlineExceeded) continue;
-    operation.reset();
-    if (done) continue;
-    if (is_final(done.error().kind)) return tl::unexpected<Failure>(done.error());
-    late = done.error();
-    late_since = now;
+    GOOGLE_OK(look_at_operation(watched));
   }
 }
 
@@ -284,7 +296,7 @@ Outcome<Slice> create_slice(Cloud& cloud, const SliceWish& wish) {
   const SliceWish whole = completed(wish, now);
   const auto type = estimate::find_tpu_slice(wish.type);
   std::vector<std::string> zones = wish.zones;
-  if (type->generation->runtime.empty()) return create_compute_slice(cloud, whole, *type);
+  if (is_compute_type(*type)) return create_compute_slice(cloud, whole, *type);
   if (zones == std::vector<std::string>{"any"}) {
     GOOGLE_TRY(zones, zones_with(cloud, type->name, nullptr));
     if (zones.empty())

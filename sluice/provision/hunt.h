@@ -22,11 +22,21 @@ class Hunt {
   google::Outcome<Slice> round();
   google::Outcome<Slice> attempt(const std::string& zone);
   google::Outcome<google::Operation> ask(const std::string& zone);
+  // What was asked for in one zone.
+  struct Watched {
+    std::string zone;
+    std::optional<google::Operation> operation;  // while it is under way
+    double since;
+    std::optional<google::Failure> late;  // the operation's error, which is not the last word
+    double late_since;
+  };
   google::Outcome<Slice> watch(const std::string& zone, std::optional<google::Operation> operation);
+  google::Outcome<std::optional<Slice>> judge(const Watched& watched, const std::optional<Slice>& slice);
+  google::Done look_at_operation(Watched& watched);
+  tl::unexpected<google::Failure> drop(const Slice& slice, const google::Failure& why);
   // What the zone has of this name now.
   google::Outcome<std::optional<Slice>> look(const std::string& zone);
   base::Status ours(const Slice& slice) const;
-  // Whether a queue entry has waited long enough in this zone.
   bool waited_enough(const Slice& slice, double since) const;
   void give_up(const std::string& zone, const google::Failure& failure);
   bool blocked(const std::string& zone) const;

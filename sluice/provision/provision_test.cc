@@ -187,26 +187,27 @@ TEST(Sweep, ANetworkEndsWithTheLastOfItsEnvironment) {
   EXPECT_EQ(leftovers(inventory, kNow + 60).size(), 2u);
 }
 
-TEST(Guard, TheStartupScriptsTimerFollowsTheMetadata) {
-  SliceWish idle = completed(wish(), kNow);
-  idle.idle = 1800;
-  const auto type = base::value_or_throw(estimate::find_tpu_slice("v3-32"));
-  const auto startup = google::texts(node_body(idle, type, "p", "z-a"), "metadata").at("startup-script");
-  EXPECT_TRUE(has_guard(startup));
-  EXPECT_FALSE(has_guard("#!/bin/sh\n"));
-  // The metadata has an end that has passed; the script itself has none.
+// Runs a startup script as worker 0 of a TPU does, beside a `curl` that answers for Google's services; what
+// the metadata entry with the deadline answers is the shell text `deadline`, which sets `code` and may write
+// to $out. What was deleted, and how often the entry was asked for before.
+std::string run_timer(const std::string& startup, const std::string& deadline) {
   const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  const std::string curl = R"(#!/bin/sh
-for last; do :; done
+  const std::string curl = R"sh(#!/bin/sh
+out=/dev/null
+for word; do [ "$last" = -o ] && out=$word; last=$word; done
 case $* in
-  *sluice-deadline*) echo 1 ;;
+  *sluice-deadline*)
+    echo >>"$HOME/asked"
+    asked=$(wc -l <"$HOME/asked")
+)sh" + deadline + R"sh(
+    echo "$code"
+    [ "$code" = 200 ] || exit 22 ;;
   *agent-worker-number*) echo 0 ;;
-  */instance/zone*) echo projects/1/zones/z-a ;;
-  *-X\ DELETE*) echo "$*" >>"$HOME/deleted"; echo 200 ;;
+  *-X\ DELETE*) echo "$* after $(wc -l <"$HOME/asked")" >>"$HOME/deleted"; echo 200 ;;
   *service-accounts/default/token*) echo '{"access_token": "t"}' ;;
   *) echo 200 ;;
 esac
-)";
+)sh";
   base::value_or_throw(base::write_file_atomically(folder.path("curl"), curl));
   std::string fast = startup;
   fast.replace(fast.find("\nspeed=1\n"), 9, "\nspeed=2\n");
@@ -218,8 +219,45 @@ esac
        "kill $(cat sluice/guard/pid); cat deleted",
        folder.path(".")},
       {}, 60);
-  ASSERT_TRUE(ran);
-  EXPECT_THAT(ran->output, HasSubstr("projects/p/locations/z-a/nodes/a"));
+  return base::value_or_throw(ran).output;
+}
+
+std::string startup_with_guard(SliceWish made) {
+  made.idle = 1800;
+  const auto type = base::value_or_throw(estimate::find_tpu_slice("v3-32"));
+  return google::texts(node_body(completed(made, kNow), type, "p", "z-a"), "metadata").at("startup-script");
+}
+
+TEST(Guard, TheStartupScriptsTimerFollowsTheMetadata) {
+  const auto startup = startup_with_guard(wish());
+  EXPECT_TRUE(has_guard(startup));
+  EXPECT_FALSE(has_guard("#!/bin/sh\n"));
+  // The metadata has an end that has passed; the script itself has none.
+  EXPECT_THAT(run_timer(startup, "code=200; echo 1 >$out"), HasSubstr("projects/p/locations/z-a/nodes/a"));
+}
+
+TEST(Guard, AnUnknownDeadlineIsNone) {
+  SliceWish made = wish();
+  made.mark.expires = 1;  // has passed; perhaps it was moved
+  const auto said = run_timer(startup_with_guard(made), "code=503; [ $asked -lt 5 ] || code=404");
+  EXPECT_THAT(said, HasSubstr("queuedResources/a"));
+  EXPECT_THAT(said, HasSubstr("after 5\n"));
+}
+
+TEST(Guard, IsMadeAgainOfItsStartupScript) {
+  SliceWish made = wish();
+  made.startup_script = "#!/bin/sh\necho mine\n";
+  SliceWish again = wish();
+  again.startup_script = startup_with_guard(made);
+  EXPECT_TRUE(take_guard(again));
+  EXPECT_EQ(again.idle, 1800);
+  EXPECT_EQ(again.startup_script, made.startup_script);
+  again.startup_script = startup_with_guard(wish());
+  EXPECT_TRUE(take_guard(again));
+  EXPECT_EQ(again.startup_script, "");
+  again.startup_script = made.startup_script;
+  EXPECT_FALSE(take_guard(again));
+  EXPECT_EQ(again.startup_script, made.startup_script);
 }
 
 TEST(Cost, SumsByOwner) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
+#include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
 
@@ -50,6 +52,22 @@ base::Status check_cost(const SliceWish& wish, double now) {
                     "), more than --max-cost ", dollars(wish.max_cost), ": nothing was asked for");
 }
 
+// A file within a startup script.
+constexpr const char* kEndOfFile = "SLUICE_END_OF_FILE\n";
+
+std::string beginning_of(const std::string& file) {
+  return base::str("cat >\"$folder/", file, "\" <<'SLUICE_END_OF_FILE'\n");
+}
+
+std::optional<std::string> file_in(const std::string& script, const std::string& name) {
+  const std::string beginning = beginning_of(name);
+  const size_t at = script.find(beginning);
+  if (at == std::string::npos) return std::nullopt;
+  const size_t from = at + beginning.size(), end = script.find(base::str("\n", kEndOfFile), from);
+  if (end == std::string::npos) return std::nullopt;
+  return script.substr(from, end + 1 - from);
+}
+
 // What each host runs when it starts: the timer where it is to hold a limit, then the user's script, each as
 // the file that it was.
 std::string startup_of(const SliceWish& wish, const std::string& project, const std::string& zone) {
@@ -62,9 +80,8 @@ std::string startup_of(const SliceWish& wish, const std::string& project, const 
   guard.idle = static_cast<int64_t>(wish.idle);
   std::string script = "#!/bin/sh\nset -u\nfolder=$(mktemp -d)\n";
   const auto add = [&](const std::string& name, const std::string& text, const std::string& how) {
-    script += base::str("cat >\"$folder/", name, "\" <<'SLUICE_END_OF_FILE'\n", text,
-                        base::ends_with(text, "\n") ? "" : "\n", "SLUICE_END_OF_FILE\nchmod 700 \"$folder/",
-                        name, "\"\n", how, " \"$folder/", name, "\"\n");
+    script += base::str(beginning_of(name), text, base::ends_with(text, "\n") ? "" : "\n", kEndOfFile,
+                        "chmod 700 \"$folder/", name, "\"\n", how, " \"$folder/", name, "\"\n");
   };
   add("guard", guard_startup_script(guard), "");
   if (!wish.startup_script.empty()) add("startup", wish.startup_script, "exec");
@@ -93,13 +110,14 @@ std::optional<double> price_of(const SliceWish& wish) {
 
 base::Status check_wish(const SliceWish& wish, double now) {
   // The queue's ids and those of several slices get a number behind.
-  SLUICE_OK(check_name(wish.name, "the name", wish.slices > 1 ? 58 : 63));
   SLUICE_TRY(const estimate::TpuSlice type, estimate::find_tpu_slice(wish.type));
+  const bool is_group = is_compute_type(type);  // it has sluice- before its name
+  SLUICE_OK(check_name(wish.name, "the name", is_group ? 56 : wish.slices > 1 ? 58 : 63));
   if (wish.zones.empty())
     return base::fail(Code::kInvalidArgument,
                       "no zone: --zones a,b in the order to try them, or --zones any");
   SLUICE_OK(check_capacity(wish));
-  if (wish.idle > 0 && type.generation->name == "tpu7x")
+  if (wish.idle > 0 && is_group)
     return base::fail(Code::kInvalidArgument,
                       "a limit of idle time holds for nodes of the Cloud TPU API, not for ", wish.type,
                       ": give --ttl, which Compute Engine holds");
@@ -114,6 +132,15 @@ base::Status check_wish(const SliceWish& wish, double now) {
       return base::fail(Code::kInvalidArgument, "label ", name, "=", value,
                         ": lower-case letters, digits, - and _, at most 63 of them");
   return check_cost(wish, now);
+}
+
+bool take_guard(SliceWish& wish) {
+  const auto guard = file_in(wish.startup_script, "guard");
+  if (!guard || !has_guard(*guard)) return false;
+  for (const std::string& line : base::split(*guard, '\n'))
+    if (line.starts_with("idle=")) wish.idle = base::number_of<double>(line.substr(5)).value_or(0);
+  wish.startup_script = file_in(wish.startup_script, "startup").value_or("");
+  return true;
 }
 
 google::Texts all_labels(const SliceWish& wish) {

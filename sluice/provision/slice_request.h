@@ -19,6 +19,9 @@ bool needs_queue(const SliceWish& wish);
 bool needs_alpha(const SliceWish& wish);
 // The wish's labels with the mark's.
 google::Texts all_labels(const SliceWish& wish);
+// Where a startup script that this made has the timer in it: the wish gets the limit, and the user's own
+// script. False: it has none.
+bool take_guard(SliceWish& wish);
 // A default where the wish has none: the environment of a slice on its own, the owner, when it is made.
 SliceWish completed(SliceWish wish, double now);
 

@@ -68,6 +68,11 @@ std::string why_dead(const Slice& slice) {
   return "";
 }
 
+std::string different_type(const Slice& slice, const std::string& wanted) {
+  return base::str("the TPU slice ", slice.name, " in ", slice.zone, " is a ", slice.type, ", not a ", wanted,
+                   ": delete it first (sluice tpu delete ", slice.name, "), or choose another name");
+}
+
 Pause::Pause(Cloud& cloud) : cloud_(cloud) {
   const google::Wait how = google::default_wait(*cloud.api);
   seconds_ = how.first;

@@ -9,6 +9,9 @@ Slice slice_of(std::vector<google::Node> nodes, std::optional<google::QueuedReso
 // ": MESSAGE" of a failed queue entry or of an unhealthy node; "" when nothing is said.
 std::string why_dead(const Slice& slice);
 
+// What is said where a slice of a wish's name is there, and is another type.
+std::string different_type(const Slice& slice, const std::string& wanted);
+
 // Waits between looks: a second at first, growing to ten, and no longer than the retry policy's.
 class Pause {
  public:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import unittest
 
-from env_world import EVERYTHING, PROGRAM, SMALL, ZONE, World, check_whole, ends, main
+from env_world import EVERYTHING, GROUP, PROGRAM, SMALL, WORLD, ZONE, World, check_whole, ends, main
 from google_fake_support import assert_all_valid, mutations
 
 
@@ -134,7 +134,84 @@ class HyperdiskTest(unittest.TestCase):
                 self.assertEqual(world.fake.log(), [])
 
 
+class GroupTest(unittest.TestCase):
+    """tpu7x is a group of Compute Engine's machines."""
+    def check(self, world):
+        plan = json.loads(world.run("plan", "--json").stdout)
+        self.assertEqual({step["act"] for step in plan["steps"]}, {"same"}, plan["steps"])
+        tpu = [piece for piece in json.loads(world.run("show", "--json").stdout)["pieces"] if piece["part"] == "tpu"]
+        self.assertEqual([(one["type"], one["state"], len(one["hosts"])) for one in tpu], [("tpu7x-16", "READY", 2)])
+        assert_all_valid(world.fake.log())
+        return tpu[0]
+
+    def test_from_nothing_and_back(self):
+        with World(toml=GROUP) as world:
+            world.run("apply")
+            self.check(world)
+            for name, machine in world.fake.things("compute.instances").items():
+                readers = [disk for disk in machine["body"]["disks"] if disk["mode"] == "READ_ONLY"]
+                self.assertEqual(len(readers), 1, name)
+            world.run("destroy", "--yes")
+            self.assertTrue(world.fake.is_empty(), world.fake.left())
+
+    def test_its_end_moves(self):
+        with World(toml=GROUP) as world:
+            world.run("apply")
+            first = self.check(world)["expires"]
+            world.write(GROUP.replace('"8h"', '"4h"'))
+            steps = json.loads(world.run("plan", "--json").stdout)["steps"]
+            why, = [step["why"] for step in steps if step["act"] == "mark" and step["part"] == "tpu"]
+            self.assertIn("Google itself deletes it when it was told to at first", why)
+            world.run("apply")
+            moved = self.check(world)["expires"]
+            self.assertEqual(datetime.datetime.fromisoformat(first) - datetime.datetime.fromisoformat(moved), datetime.timedelta(hours=4))
+            # What goes by the mark goes by the new one.
+            listed = world.sluice("tpu", "list", "--json", "--project", "p")
+            self.assertEqual([one["expires"] for one in json.loads(listed.stdout)["slices"]], [moved])
+
+    def test_a_machine_that_is_lost(self):
+        with World(toml=GROUP.replace("tpu7x-16\"", 'tpu7x-16"\ncapacity = "spot"')) as world:
+            world.run("apply")
+            self.check(world)
+            name = next(name for name in world.fake.things("compute.instances") if "-tpu-" in name)
+            world.fake.preempt(name, "vanish")
+            steps = json.loads(world.run("plan", "--json").stdout)["steps"]
+            self.assertEqual([(step["act"], step["why"]) for step in steps if step["part"] == "tpu"],
+                             [("delete", "it is PREEMPTED"), ("create", "tpu7x-16 spot")])
+            world.run("apply", "--yes")
+            self.check(world)
+
+
 class UpdateTest(unittest.TestCase):
+    def test_who_may_reach_ssh(self):
+        with World() as world:
+            world.run("apply")
+            after = world.fake.last_number()
+            world.write(SMALL.replace('owner = "me"', 'owner = "me"\nssh_from = ["203.0.113.7/32"]'))
+            result = world.run("apply")
+            self.assertIn("it lets in 35.235.240.0/20, the file says 203.0.113.7/32,35.235.240.0/20: "
+                          "update --only network makes it again", result.stdout)
+            self.assertEqual(mutations(world.fake.log(after)), [])
+            world.run("update", "--yes")
+            self.assertEqual([(method, body and body["sourceRanges"]) for method, _, body in mutations(world.fake.log(after))],
+                             [("compute.firewalls.delete", None),
+                              ("compute.firewalls.insert", ["203.0.113.7/32", "35.235.240.0/20"])])
+            after = world.fake.last_number()
+            world.run("update", "--yes")
+            self.assertEqual(mutations(world.fake.log(after)), [])
+            check_whole(self, world)
+
+    def test_a_disk_that_is_not_filled_is_given_to_nobody(self):
+        with World({"scripts": [{"name": "prepare", "times": 1, "guest_attributes": {"sluice/status": "3"}},
+                                WORLD["scripts"][0]]}) as world:
+            world.run("apply", status=1)  # the script failed
+            after = world.fake.last_number()
+            world.write(SMALL.replace("size = 100\n", "size = 90\n"))
+            self.assertIn("is not filled yet", world.run("apply", status=1).stderr)
+            self.assertEqual(mutations(world.fake.log(after)), [])
+            world.run("update", "--yes")
+            check_whole(self, world)
+
     def test_only_the_tpu(self):
         with World() as world:
             world.run("apply")
@@ -276,6 +353,17 @@ class RefusalTest(unittest.TestCase):
                     "zones": {ZONE: {"types": ["v5litepod-8"]}, "us-east5-b": {"types": ["v5litepod-8"]}}}, toml) as world:
             self.assertIn("note: quota tpu-v5e in us-central1", world.run("apply").stderr)
             self.assertEqual([name.split("/")[3] for name in world.fake.things("tpu.nodes")], ["us-east5-b"])
+
+    def test_names_that_google_does_not_have(self):
+        for before, after, text in (
+                ('type = "e2-standard-8"', 'type = "e2-standrad-8"',
+                 f"machines.type: {ZONE} has no e2-standrad-8 among its machineTypes; did you mean e2-standard-8?"),
+                ('machine = "e2-standard-8"', 'machine = "e2-standard-9"', f"disk.machine: {ZONE} has no e2-standard-9"),
+                ("[disk]", '[disk]\ntype = "pd-blanced"', "among its diskTypes; did you mean pd-balanced?"),
+                ("[env]", '[env]\nnetwork = "defualt"', "env.network: p has no defualt among its networks; did you mean default?"),
+                (f'"{ZONE}"', '"us-central1-q"', "env.zones: there is no zone us-central1-q; did you mean us-central1-")):
+            with self.subTest(after):
+                self.refused({}, SMALL.replace(before, after), text)
 
     def test_a_foreign_disk(self):
         disk = {"name": f"projects/p/zones/{ZONE}/disks/sluice-e-disk", "body": {"name": "sluice-e-disk", "sizeGb": "10", "type": f"projects/p/zones/{ZONE}/diskTypes/pd-standard"}}

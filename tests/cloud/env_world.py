@@ -39,6 +39,10 @@ machine = "e2-standard-8"
 
 [bucket]
 """
+# With a group of Compute Engine's machines, which takes newer disks.
+GROUP = SMALL.replace("v5litepod-8", "tpu7x-16").replace(
+    "[machines]", 'runtime = "projects/x/global/images/y"\n\n[machines]').replace(
+    'machine = "e2-standard-8"\n', "").replace("e2-", "c3-")
 # The lasting names of what it makes.
 EVERYTHING = {"sluice-e-network", "sluice-e-internal", "sluice-e-ssh", "sluice-e-nfs", "sluice-e-disk",
               "sluice-e-machine-0", "sluice-e-machine-1", "sluice-p-e", "sluice-e-tpu"}
@@ -75,10 +79,13 @@ class World:
         return [PROGRAM, "env", *arguments]
 
     def run(self, *arguments, status=0):
-        result = subprocess.run(self.command(*arguments), env=self.environment(), cwd=self.path, check=False,
+        return self.sluice("env", *arguments, status=status)
+
+    def sluice(self, *arguments, status=0):
+        result = subprocess.run([PROGRAM, *arguments], env=self.environment(), cwd=self.path, check=False,
                                 capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
         if status is not None and result.returncode != status:
-            raise AssertionError(f"sluice env {arguments}: status {result.returncode}, expected {status}\n"
+            raise AssertionError(f"sluice {arguments}: status {result.returncode}, expected {status}\n"
                                  f"{result.stdout}\n{result.stderr}")
         return result
 

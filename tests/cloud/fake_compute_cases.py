@@ -106,7 +106,9 @@ class Compute(FakeTest):
         self.insert("resourcePolicies", {"name": "w", "workloadPolicy": {"type": "HIGH_THROUGHPUT",
                                                                          "acceleratorTopology": "4x4x4"}},
                     project="p", region="us-central1")
-        properties = {"machineType": "tpu7x-standard-4t", "disks": INSTANCE["disks"],
+        image = INSTANCE["disks"][0]["initializeParams"]
+        properties = {"machineType": "tpu7x-standard-4t", "disks": [
+                          {"boot": True, "autoDelete": True, "initializeParams": {**image, "diskType": "hyperdisk-balanced"}}],
                       "networkInterfaces": INSTANCE["networkInterfaces"], "labels": {"sluice-env": "x"}}
         self.insert("instanceTemplates", {"name": "t", "properties": properties})
         group = {"name": "m", "instanceTemplate": "global/instanceTemplates/t", "baseInstanceName": "m", "targetSize": 16,

@@ -88,9 +88,11 @@ class KeptWorld(World):
 
     def lose(self, name):
         """One of its machines goes, with all that ran there, and the cloud says so in one of its ways."""
-        how, machine = self.LOSSES[name], self.NODES[name][-1]
+        how, machine, thing = self.LOSSES[name], self.NODES[name][-1], f"nodes/{name}"
+        if name in self.GROUPS:
+            machine, thing = self.last_of_group(name)
         if how == "maintenance":  # of which there is notice
-            self.google.call("POST", "maintenance", {"name": f"nodes/{name}", "starts": 60})
+            self.google.call("POST", "maintenance", {"name": thing, "starts": 60})
             return
         self.workers.stop(machine)
         node = f"{name}-{self.SLICES[name] - 1}" if name in self.SLICES else name
@@ -98,16 +100,29 @@ class KeptWorld(World):
             self.google.call("POST", "edit", {"name": f"nodes/{node}", "remove": True})
             self.google.call("POST", "edit", {"name": f"queuedResources/{name}", "body": {"state": how}})
         else:
-            self.google.preempt(node, how)
+            self.google.preempt(thing if name in self.GROUPS else node, how)
         self.workers.start(machine)
+
+    def last_of_group(self, name):
+        """Its last worker's number here, and what the cloud calls that machine."""
+        machines = {thing["body"]["name"]: thing["body"] for thing in self.google.things("compute.instances").values()
+                    if thing["body"]["name"].rsplit("-", 1)[0] == name}
+        last = max(machines)
+        address = machines[last]["networkInterfaces"][0]["networkIP"]
+        return next(n for n in self.NODES[name] if self.workers.address(n) == address), f"instances/{last}"
 
 
 class Keep(KeptWorld):
     LOSSES = {"preempted": "PREEMPTED", "terminated": "TERMINATED", "stopped": "STOPPED", "repairing": "REPAIRING",
               "unknown": "UNKNOWN", "hidden": "HIDDEN", "vanished": "vanish", "maintained": "maintenance",
               "suspended": SUSPENDED, "failed": FAILED, "queued-preempted": "PREEMPTED", "queued-hidden": "HIDDEN",
-              "two-hosts": "PREEMPTED", "two-slices": "vanish", "undisturbed": None}
+              "two-hosts": "PREEMPTED", "two-slices": "vanish", "undisturbed": None,
+              # Groups of machines: one that stops, one that is taken away, one of two.
+              "group-stopped": "TERMINATED", "group-taken": "vanish", "two-of-group": "TERMINATED",
+              "group-maintained": "maintenance"}
     SLICES = {"two-slices": 2}
+    GROUPS = {"group-stopped": [], "group-taken": ["--spot", "--ttl", "8h"], "two-of-group": ["--spot"],
+              "group-maintained": []}
     QUEUED = ("suspended", "failed", "queued-preempted", "queued-hidden")
     NODES = places(LOSSES)
     WORKERS = sum(map(len, NODES.values()))
@@ -117,10 +132,23 @@ class Keep(KeptWorld):
             self.lose_and_compare(some)
         log = self.google.log()
         assert_all_valid(log)
-        made = [method.rsplit(".", 2)[-2] for method, _, _ in mutations(log) if method.endswith(".create")]
+        made = [method.rsplit(".", 2)[-2] for method, _, _ in mutations(log) if method.endswith((".create", ".insert"))]
         queued = len(self.QUEUED) + len(self.SLICES)
         self.assertEqual(made.count("queuedResources"), 2 * queued)
-        self.assertEqual(made.count("nodes"), 2 * (len(self.LOSSES) - queued) - 1)
+        self.assertEqual(made.count("nodes"), 2 * (len(self.LOSSES) - queued - len(self.GROUPS)) - 1)
+        self.assertEqual(made.count("instanceGroupManagers"), 2 * len(self.GROUPS))
+        templates = [body for method, _, body in mutations(log) if method == "compute.instanceTemplates.insert"]
+        for name in self.GROUPS:
+            first, second = (self.lasting(body["properties"]) for body in templates if body["name"] == f"sluice-{name}")
+            self.assertEqual(second, first)
+
+    @staticmethod
+    def lasting(properties):
+        """Of a template what is the same when it is made again: not the seconds until its end, nor how networks are named."""
+        scheduling = {name: value for name, value in properties["scheduling"].items() if name != "maxRunDuration"}
+        disks = [disk.get("initializeParams", disk) for disk in properties["disks"]]
+        return {**properties, "scheduling": scheduling, "disks": disks, "networkInterfaces": [
+            {"accessConfigs": interface.get("accessConfigs")} for interface in properties["networkInterfaces"]]}
 
     def lose_and_compare(self, names):
         kept = {name: self.begin(name, COUNTING) for name in names}
@@ -142,7 +170,7 @@ class Keep(KeptWorld):
             self.assertEqual(status, 0, f"{name}: {err}")
             if self.LOSSES[name]:
                 # Who was told saved at once; who was lost has what was saved before.
-                self.assertIn("from 25" if name == "maintained" else "from 20", out)
+                self.assertIn("from 25" if name.endswith("maintained") else "from 20", out)
                 self.assertIn("restart 1", out, f"{name}: {err}")
             for rank in range(len(self.NODES[name])):
                 self.assertEqual((store / f"result-{rank}").read_text(), f"60 {expected}\n", name)
@@ -153,6 +181,7 @@ class Training(KeptWorld):
     LOSSES = {"maintained": "maintenance", "suspended": SUSPENDED, "two-hosts": "PREEMPTED"}
     if ALL:
         LOSSES = {name: how for name, how in Keep.LOSSES.items() if how and name != "two-slices"}
+        GROUPS = Keep.GROUPS
     QUEUED = tuple(name for name in LOSSES if name in Keep.QUEUED)
     NODES = places([*LOSSES, "whole", "two-whole"])
     WORKERS = sum(map(len, NODES.values()))

@@ -32,6 +32,8 @@ class World(unittest.TestCase):
     TYPES = {1: "v4-8", 2: "v4-16", 4: "v4-32"}
     QUEUED = ()  # of NODES those that a queue entry makes
     SLICES = {}  # name -> its slices, of one worker each, which a queue entry makes
+    GROUPS = {}  # name -> flags of `sluice tpu create`: those that are groups of Compute Engine's machines
+    GROUP_TYPES = {1: "tpu7x-8", 2: "tpu7x-16"}
 
     @classmethod
     def setUpClass(cls):
@@ -45,17 +47,19 @@ class World(unittest.TestCase):
         hosts = {name: cls.workers.described(numbers) for name, numbers in cls.NODES.items()}
         for name, count in cls.SLICES.items():
             hosts.update({f"{name}-{number}": [hosts[name][number]] for number in range(count)})
+        for name in cls.GROUPS:
+            hosts[f"{name}-[a-z0-9]{{4}}"] = hosts.pop(name)
         cls.google = GoogleFake({"projects": ["p"], **FAST, "hosts_of": hosts})
         cls.addClassCleanup(cls.google.stop)
         cls.workers.follow(cls.google)
-        for name in cls.NODES:
-            cls.make_node(name)
         (cls.work / "me").mkdir()
         cls.environment = {**os.environ, **cls.google.environment(), "HOME": str(cls.work / "me"), "USER": "root",
                            "XDG_STATE_HOME": str(cls.work / "me/state"), "SLUICE_GOOGLE_PROJECT": "p",
                            "SLUICE_GOOGLE_TOKEN": TOKEN, "GCE_METADATA_HOST": cls.metadata.host,
                            "SLUICE_CLOUD_RETRY": "0.05:0.2:5",
                            "STORAGE_EMULATOR_HOST": cls.google.url.removeprefix("http://")}
+        for name in cls.NODES:
+            cls.make_group(name) if name in cls.GROUPS else cls.make_node(name)
 
     @classmethod
     def make_node(cls, name):
@@ -71,6 +75,12 @@ class World(unittest.TestCase):
         assert status == 200, answer
         names = [name] if slices == 1 else [f"{name}-{number}" for number in range(slices)]
         wait_for(f"{name} to be READY", lambda: all(cls.node(one).get("state") == "READY" for one in names))
+
+    @classmethod
+    def make_group(cls, name):
+        subprocess.run([PROGRAM, "tpu", "create", name, "--type", cls.GROUP_TYPES[len(cls.NODES[name])], "--zones", ZONE,
+                        "--runtime", "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts", *cls.GROUPS[name]],
+                       env=cls.environment, check=True, capture_output=True, text=True, timeout=DEADLINE)
 
     @classmethod
     def node(cls, name):
@@ -109,6 +119,28 @@ class World(unittest.TestCase):
 
 
 class Reach(World):
+    WORKERS = 6
+    NODES = {"v4": range(4), "group": range(4, 6)}
+    GROUPS = {"group": []}
+
+    def test_machines_of_a_group(self):
+        """Compute Engine's: each has a key, and host keys of its own."""
+        out = self.done("tpu", "run", "group", "--", "sh", "-c", "echo $TPU_WORKER_ID of $TPU_WORKER_HOSTNAMES")
+        machines = self.google.things("compute.instances")
+        addresses = [machines[name]["body"]["networkInterfaces"][0]["networkIP"] for name in sorted(machines)]
+        for n in range(2):
+            self.assertIn(f"[{n}] {n} of {','.join(addresses)}\n", out)
+        public = (self.work / "me/.ssh/google_compute_engine.pub").read_text().strip()
+        for machine in machines.values():
+            self.assertIn({"key": "ssh-keys", "value": f"root:{public}"}, machine["body"]["metadata"]["items"])
+            self.assertIn(f"compute.{machine['body']['id']} ", (self.work / "me/state/sluice/tpu/known_hosts").read_text())
+        before = self.google.last_number()
+        home = self.workers.home([self.workers.address(n) for n in (4, 5)].index(addresses[1]) + 4)
+        self.assertEqual(self.done("tpu", "ssh", "group", "--worker", "1", "--", "echo $HOME"), f"{home}\n")
+        self.assertEqual({entry["method"] for entry in self.google.log(before)}, {"GET"})
+        self.assertIn("not for tpu7x-16", self.run_program("tpu", "guard", "group", "--ttl", "1h")[2])
+        assert_all_valid(self.google.log())
+
     def test_a_shell_line_after_the_key_is_in_the_metadata(self):
         before = self.google.last_number()
         self.assertEqual(self.done("tpu", "ssh", "v4", "--", "echo $HOME"), f"{self.workers.home(0)}\n")

@@ -110,8 +110,8 @@ SetEnv {self.mark} HOME={self.home(n)} XDG_STATE_HOME={self.home(n)}/state
         def run():
             while not self.stopping.wait(0.1):
                 try:
-                    entries = [thing["body"].get("metadata", {}).get("ssh-keys", "")
-                               for thing in google.things("tpu.nodes").values()]
+                    entries = [keys_of(thing["body"].get("metadata", {})) for kind in ("tpu.nodes", "compute.instances")
+                               for thing in google.things(kind).values()]
                 except Exception:
                     continue
                 lines = [line.split(":", 1)[1] for entry in entries for line in entry.splitlines() if ":" in line]
@@ -128,6 +128,12 @@ SetEnv {self.mark} HOME={self.home(n)} XDG_STATE_HOME={self.home(n)}/state
         self.stopping.set()
         for n in list(self.daemons):
             self.stop(n)
+
+
+def keys_of(metadata):
+    """Of a node, or of an instance of Compute Engine."""
+    items = {item["key"]: item["value"] for item in metadata.get("items", [])} if "items" in metadata else metadata
+    return items.get("ssh-keys", "")
 
 
 class Metadata(MetadataServer):

@@ -295,6 +295,28 @@ class Around(TroubleTest):
         self.assertIn("it is not known on this host (", err)
         self.assertIn("its supervisor has not begun and says nothing; is the host overloaded, or its disk full?", err)
 
+    def test_a_host_without_perl(self):
+        """Workers start and end there as elsewhere; that a daemon may stay behind is said."""
+        programs = self.work / "bin"
+        programs.mkdir()
+        for folder in os.environ["PATH"].split(":"):
+            for path in Path(folder).glob("*"):
+                if not path.name.startswith("perl") and not (programs / path.name).exists():
+                    (programs / path.name).symlink_to(path)
+        self.environment["PATH"] = f"{self.tools}:{programs}"
+        self.assertIsNone(shutil.which("perl", path=self.environment["PATH"]))
+        status, out, err = self.run_program("--hosts", "a,b", *sh("sleep 1000 & echo of $RANK; exit $((RANK * 3))"))
+        self.assertEqual(status, 3, err)
+        self.assertIn("a [0] of 0\n", out)
+        self.assertIn("cannot contain what a worker starts (that needs perl", err)
+        shutil.rmtree(self.only_run())
+        process = self.start("--hosts", "a,b", "--grace", 2, *sh("trap 'echo saved; exit 7' INT; echo ready; sleep 1000 & wait"))
+        self.wait_for_lines(2, "ready")
+        process.send_signal(signal.SIGINT)
+        status, out, err = self.finish(process)
+        self.assertEqual((status, out.count("saved")), (130, 2), err)
+        self.assert_nothing_left()
+
 
 class Shells(TroubleTest):
     """What the hosts' sh may be beside dash."""

@@ -172,7 +172,10 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
                     " is active on what would be deleted: sluice run stop ", runs.front(), ", or --force"));
   if (!going.empty() && !confirmed(flags.cloud, str(going.size(), " of these are deleted. Go on?"))) return 1;
   value_or_fail(provision::execute(cloud, settings, plan));
-  cloud.say(str("the environment ", settings.name, " is as ", flags.file, " says"));
+  const bool all = std::none_of(plan.steps.begin(), plan.steps.end(),
+                                [](const Step& step) { return step.act == Act::kDiffers; });
+  cloud.say(str("the environment ", settings.name, " is as ", flags.file, " says",
+                all ? "" : ", but for what differs: sluice env update changes that"));
   if (settings.idle > 0 && settings.tpu)
     cloud.say(str("worker 0 ends the TPU when it is idle for ", settings.idle,
                   " s, if its service account may: sluice tpu guard ", provision::tpu_name(settings.name),

@@ -26,7 +26,8 @@ void add_flags(CLI::App& app, KeepFlags& flags) {
   add_place_flags(app, flags.tpu);
   app.add_option("--zones", flags.zones, "Where it may be made again: a,b or any; default: where it was");
   app.add_option("--type", flags.type, "Make it of this type if it is not there: v4-32")->group("Making");
-  app.add_option("--runtime", flags.runtime, "Its runtime version; default: the generation's")
+  app.add_option("--runtime", flags.runtime,
+                 "Its runtime version; default: the generation's. Of tpu7x the machines' image")
       ->group("Making");
   app.add_flag("--spot", flags.spot, "Spot capacity")->group("Making");
   app.add_option("--ttl", flags.ttl, "Its end, at the latest: 3d, or a time")->group("Making");
@@ -108,6 +109,7 @@ int keep(const KeepFlags& flags) {
   options.zone = flags.tpu.zone;
   options.zones = zones_of(flags.zones);
   options.notice_seconds = flags.notice;
+  options.needs_price = flags.limits.max_cost > 0;
   WorkerSession session("keep", flags.tpu.project);
   options.wish = wish_of(flags, session.cloud());
   const auto kept = base::value_or_throw(provision::KeptSlice::open(session.cloud(), std::move(options)));

@@ -112,6 +112,10 @@ struct GuardFlags {
 };
 
 provision::GuardSettings guard_settings(const provision::Slice& slice, const GuardFlags& guard) {
+  if (slice.compute)
+    throw_error(Code::kInvalidArgument,
+                base::str("a limit of `sluice tpu guard` holds for nodes of the Cloud TPU API, not for ",
+                          slice.type, ": make it with --ttl, which Compute Engine holds"));
   provision::GuardSettings settings;
   settings.node = slice.nodes.front().name();
   if (slice.queue) settings.queued = slice.queue->name();

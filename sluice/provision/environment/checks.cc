@@ -9,6 +9,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/google/projects.h"
 #include "sluice/pod/record.h"
+#include "sluice/provision/compute_slices.h"
 #include "sluice/provision/quota.h"
 
 namespace sluice::provision {
@@ -29,6 +30,11 @@ std::vector<std::string> services(const Settings& settings) {
   return needed;
 }
 
+bool is_group(const TpuSettings& tpu) {
+  const auto type = estimate::find_tpu_slice(tpu.type);
+  return type && is_compute_type(*type);
+}
+
 std::vector<std::string> permissions(const Settings& settings) {
   std::vector<std::string> needed = {"compute.firewalls.create", "compute.firewalls.delete",
                                      "compute.networks.updatePolicy"};
@@ -40,15 +46,20 @@ std::vector<std::string> permissions(const Settings& settings) {
     add({"compute.instances.create", "compute.instances.delete", "compute.disks.create"});
   if (settings.disk)
     add({"compute.disks.delete", "compute.disks.setLabels", "compute.instances.getGuestAttributes"});
-  if (settings.tpu) add({"tpu.nodes.create", "tpu.nodes.delete"});
+  if (settings.tpu && is_group(*settings.tpu)) {
+    add({"compute.instanceGroupManagers.create", "compute.instanceGroupManagers.delete",
+         "compute.instanceTemplates.create", "compute.instanceTemplates.delete"});
+  } else if (settings.tpu) {
+    add({"tpu.nodes.create", "tpu.nodes.delete"});
+  }
   if (settings.nfs) add({"file.instances.create", "file.instances.delete"});
   if (settings.bucket) add({"storage.buckets.create", "storage.buckets.delete"});
   return needed;
 }
 
-bool creates(const Plan& plan, Part part) {
+bool has(const Plan& plan, Act act, Part part) {
   return std::any_of(plan.steps.begin(), plan.steps.end(),
-                     [&](const Step& step) { return step.act == Act::kCreate && step.part == part; });
+                     [&](const Step& step) { return step.act == act && step.part == part; });
 }
 
 google::Done check_type(Cloud& cloud, const Settings& settings, Findings& findings) {
@@ -72,6 +83,52 @@ google::Done check_type(Cloud& cloud, const Settings& settings, Findings& findin
   const std::string text =
       str(base::join(lacking, ", "), lacking.size() > 1 ? " have" : " has", " no ", type, "; ", where);
   (lacking.size() == settings.zones.size() ? findings.problems : findings.warnings).push_back(text);
+  return {};
+}
+
+// Whether Google has something of the name that the key gives; else it is a problem, with the nearest name.
+google::Done check_known(Cloud& cloud, const google::Scope& scope, const std::string& collection,
+                         const std::string& key, const std::string& name, Findings& findings) {
+  google::Compute compute = cloud.compute();
+  const auto there = compute.get(scope, collection, name);
+  if (there) return {};
+  if (there.error().kind != Kind::kNotFound)
+    return not_told(there.error()) ? google::Done() : tl::unexpected<google::Failure>(there.error());
+  std::vector<std::string> known;
+  if (const auto all = compute.list(scope, collection); all)
+    for (const google::Json& one : all->items) known.push_back(google::text(one, "name"));
+  const std::string near = base::nearest(name, known);
+  findings.problems.push_back(str(key, ": ", scope.name.empty() ? cloud.project : scope.name, " has no ",
+                                  name, " among its ", collection,
+                                  near.empty() ? "" : str("; did you mean ", near, "?")));
+  return {};
+}
+
+google::Done check_zones(Cloud& cloud, const Settings& settings, Findings& findings) {
+  const auto zones = cloud.compute().zones();
+  if (!zones && not_told(zones.error())) return {};
+  if (!zones) return tl::unexpected<google::Failure>(zones.error());
+  for (const std::string& zone : settings.zones) {
+    if (std::find(zones->begin(), zones->end(), zone) != zones->end()) continue;
+    const std::string near = base::nearest(zone, *zones);
+    findings.problems.push_back(
+        str("env.zones: there is no zone ", zone, near.empty() ? "" : str("; did you mean ", near, "?")));
+  }
+  return {};
+}
+
+// Names of Google's in the file, of what is made of them.
+google::Done check_names(Cloud& cloud, const Settings& settings, const Plan& plan, Findings& findings) {
+  const google::Scope zone = google::Scope::zone(settings.zone());
+  if (has(plan, Act::kCreate, Part::kMachine))
+    GOOGLE_OK(check_known(cloud, zone, "machineTypes", "machines.type", settings.machines->type, findings));
+  if (has(plan, Act::kFill, Part::kPrepare))
+    GOOGLE_OK(check_known(cloud, zone, "machineTypes", "disk.machine", settings.disk->machine, findings));
+  if (has(plan, Act::kCreate, Part::kDisk))
+    GOOGLE_OK(check_known(cloud, zone, "diskTypes", "disk.type", disk_type(settings), findings));
+  const bool own_project = settings.network.find('/') == std::string::npos;
+  if (has(plan, Act::kCreate, Part::kFirewall) && !settings.network.empty() && own_project)
+    return check_known(cloud, google::Scope::global(), "networks", "env.network", settings.network, findings);
   return {};
 }
 
@@ -174,8 +231,12 @@ google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, 
   if (missing && !missing->empty())
     findings.problems.push_back(str("you may not ", base::join(*missing, ", "), " in ", cloud.project,
                                     ": ask whoever owns the project for these permissions"));
+  if (!findings.problems.empty() || !plan.changes()) return findings;
+  GOOGLE_OK(check_zones(cloud, settings, findings));
   if (!findings.problems.empty()) return findings;
-  if (settings.tpu && creates(plan, Part::kTpu)) {
+  GOOGLE_OK(check_names(cloud, settings, plan, findings));
+  // Which zones have the machines of a group, Compute Engine says when it is asked for them.
+  if (settings.tpu && !is_group(*settings.tpu) && has(plan, Act::kCreate, Part::kTpu)) {
     GOOGLE_OK(check_type(cloud, settings, findings));
     GOOGLE_OK(check_tpu_quota(cloud, settings, survey, plan, findings));
   }

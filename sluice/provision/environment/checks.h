@@ -1,5 +1,5 @@
-// What can be known to fail before anything is asked for: services that are off, permissions, quotas, a zone
-// without the type, a bucket far away, a run that is still going.
+// What can be known to fail before anything is asked for: services that are off, permissions, quotas, names
+// that Google does not have, a zone without the type, a bucket far away, a run that is still going.
 #pragma once
 
 #include <string>

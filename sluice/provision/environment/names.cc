@@ -1,5 +1,7 @@
 #include "sluice/provision/environment/names.h"
 
+#include <algorithm>
+
 #include "sluice/base/strings.h"
 
 namespace sluice::provision {
@@ -31,6 +33,10 @@ const char* part_name(Part part) {
       return "tpu";
   }
   return "?";
+}
+
+bool among(const std::vector<Part>& parts, Part part) {
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
 base::Result<std::vector<Part>> parts_of_words(const std::vector<std::string>& words,
@@ -75,6 +81,9 @@ std::string network_tag(const std::string& environment) { return kNamePrefix + e
 std::string bucket_name(const Settings& settings) {
   if (settings.bucket && !settings.bucket->name.empty()) return settings.bucket->name;
   std::string whole = base::str(kNamePrefix, settings.project, "-", settings.name);
+  for (char& letter : whole)
+    if (letter == ':' || letter == '.')
+      letter = '-';  // of a domain's project; buckets with . are the domain's
   if (whole.size() <= 63) return whole;
   whole.resize(63);
   while (whole.back() == '-') whole.pop_back();

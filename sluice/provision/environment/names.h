@@ -21,6 +21,7 @@ const char* part_name(Part part);
 // The part of a word of --only or --keep: tpu, machines, disk, nfs, bucket, network.
 base::Result<std::vector<Part>> parts_of_words(const std::vector<std::string>& words,
                                                const std::string& flag);
+bool among(const std::vector<Part>& parts, Part part);
 
 std::string network_name(const std::string& environment);
 std::string firewall_name(const std::string& environment, const std::string& rule);  // "ssh", "internal"

@@ -5,16 +5,13 @@
 
 #include "sluice/base/sha256.h"
 #include "sluice/base/strings.h"
+#include "sluice/provision/environment/requests.h"
 #include "sluice/provision/price.h"
 
 namespace sluice::provision {
 namespace {
 
 using base::str;
-
-bool among(const std::vector<Part>& parts, Part part) {
-  return std::find(parts.begin(), parts.end(), part) != parts.end();
-}
 
 std::string place(const std::string& zone) { return zone.empty() ? "" : " in " + zone; }
 
@@ -43,6 +40,7 @@ class Planner {
   void differs(const Piece& piece, const std::string& why);
 
   void network();
+  void firewall(const std::string& rule);
   void nfs();
   void disk();
   void fill_disk(const Piece* disk);
@@ -121,16 +119,26 @@ void Planner::whose_is_it() {
 
 void Planner::network() {
   if (!asked(Part::kNetwork)) return;
-  std::vector<std::pair<Part, std::string>> wanted = {
-      {Part::kFirewall, firewall_name(settings_.name, "ssh")}};
   if (settings_.network.empty()) {
-    wanted.insert(wanted.begin(), {Part::kFirewall, firewall_name(settings_.name, "internal")});
-    wanted.insert(wanted.begin(), {Part::kNetwork, network_name(settings_.name)});
+    const std::string name = network_name(settings_.name);
+    const Piece* piece = existing(Part::kNetwork, name);
+    step(piece != nullptr ? Act::kSame : Act::kCreate, Part::kNetwork, name, "", "", 0, piece);
+    firewall("internal");
   }
-  for (const auto& [part, name] : wanted) {
-    const Piece* piece = existing(part, name);
-    step(piece != nullptr ? Act::kSame : Act::kCreate, part, name, "", "", 0, piece);
+  firewall("ssh");
+}
+
+void Planner::firewall(const std::string& rule) {
+  const std::string name = firewall_name(settings_.name, rule);
+  const Piece* piece = existing(Part::kFirewall, name);
+  const std::string wanted = base::join(firewall_ranges(settings_, rule), ",");
+  if (piece != nullptr && piece->type != wanted) {
+    const std::string why = str("it lets in ", piece->type, ", the file says ", wanted);
+    if (!replaces()) return differs(*piece, why + ": update --only network makes it again");
+    remove(*piece, why);
+    piece = nullptr;
   }
+  step(piece != nullptr ? Act::kSame : Act::kCreate, Part::kFirewall, name, "", "", 0, piece);
 }
 
 void Planner::nfs() {
@@ -166,7 +174,13 @@ void Planner::fill_disk(const Piece* disk) {
 }
 
 void Planner::replace_disk(const Piece& disk, const std::string& why) {
-  if (!replaces()) return differs(disk, why + ": update --only disk,machines,tpu makes it again");
+  if (!replaces()) {
+    differs(disk, why + ": update --only disk,machines,tpu makes it again");
+    if (disk.labels.count(kDataLabel) == 0 && settings_.disk->script)
+      problem(str("the disk ", disk.name, " is not filled yet, and ", why,
+                  ": update --only disk makes it again"));
+    return;
+  }
   for (const Piece& piece : survey_.of(settings_.name)) {
     if (piece.part != Part::kMachine && piece.part != Part::kTpu) continue;
     if (!asked(piece.part))
@@ -332,17 +346,18 @@ void Planner::ends() {
   std::vector<Step> marks;
   for (const Step& step : plan_.steps) {
     const bool stays = step.act == Act::kSame || step.act == Act::kGrow || step.act == Act::kDiffers;
-    // A network's description cannot be changed, nor can those of a group of machines: `sweep` knows.
+    // A network's description cannot be changed: `sweep` knows.
     if (!stays || !step.piece || step.part == Part::kNetwork) continue;
     // `tpu create --env` gave it an end of its own.
     if (step.part == Part::kTpu && step.name != tpu_name(settings_.name)) continue;
     const Piece& piece = *step.piece;
-    if (piece.slice && piece.slice->nodes.empty()) continue;
+    if (piece.slice && piece.slice->nodes.empty() && piece.slice->instances.empty()) continue;
     const double before = piece.mark->expires, after = plan_.mark.expires;
     if (label_time(before) == label_time(after)) continue;
     std::string why = after > 0 ? "ends " + google::time_of_seconds(after) : "has no end any more";
     if (before > 0) why += ", not " + google::time_of_seconds(before);
-    if (piece.part == Part::kMachine || (piece.slice && piece.slice->queue.has_value()))
+    const bool of_google = piece.slice && (piece.slice->queue.has_value() || piece.slice->compute);
+    if (piece.part == Part::kMachine || of_google)
       why += str("; but Google itself deletes it when it was told to at first, which only destroy --only ",
                  piece.part == Part::kTpu ? "tpu" : "machines", " and apply change");
     marks.push_back({Act::kMark, piece.part, piece.name, piece.zone, why, piece.hourly, 0, piece});
@@ -365,17 +380,6 @@ Plan Planner::plan() {
                    [](const Step& a, const Step& b) { return a.part > b.part; });
   plan_.steps.insert(plan_.steps.begin(), removals_.begin(), removals_.end());
   return plan_;
-}
-
-// Why destroy leaves a piece, or "".
-std::string stays_because(const Piece& piece, const PlanOptions& options) {
-  if (!options.only.empty() && !among(options.only, piece.part)) return "not named in --only";
-  // The machine that fills the disk is never kept: it costs, and apply makes it again.
-  if (piece.part != Part::kPrepare && among(options.keep, piece.part)) return "named in --keep";
-  const bool named = among(options.only, Part::kBucket);
-  if (piece.part == Part::kBucket && piece.state == "HOLDS_DATA" && !named)
-    return "it holds data: destroy --only bucket deletes it with all that is in it";
-  return "";
 }
 
 }  // namespace
@@ -413,36 +417,6 @@ bool Plan::changes() const {
 
 Plan plan_changes(const Settings& settings, const Survey& survey, const PlanOptions& options) {
   return Planner(settings, survey, options).plan();
-}
-
-Plan plan_destroy(const std::string& environment, const std::string& owner, const Survey& survey,
-                  const PlanOptions& options) {
-  Plan plan;
-  plan.mark.environment = environment;
-  std::vector<Piece> pieces = survey.of(environment);
-  std::reverse(pieces.begin(), pieces.end());
-  plan.hourly = 0;
-  bool inside_stays = false, user_stays = false;  // what is in the network, what uses the disk
-  for (const Piece& piece : pieces) {
-    std::string why = stays_because(piece, options);
-    if (!owner.empty() && !piece.mark->owner.empty() && piece.mark->owner != owner && plan.problems.empty())
-      plan.problems.push_back(str("the environment '", environment, "' is ", piece.mark->owner,
-                                  "'s, and you are ", owner, ": set env.owner (or --owner) if it is yours"));
-    if (why.empty() && piece.part == Part::kNetwork && inside_stays) why = "what stays is in it";
-    if (why.empty() && piece.part == Part::kFirewall && inside_stays) why = "what stays is behind it";
-    if (why.empty() && piece.part == Part::kDisk && user_stays)
-      plan.problems.push_back(
-          str("the disk ", piece.name, " cannot go while machines or the TPU use it: name these too"));
-    plan.steps.push_back({why.empty() ? Act::kDelete : Act::kKeep, piece.part, piece.name, piece.zone, why,
-                          piece.hourly, 0, piece});
-    if (why.empty()) continue;
-    const bool inside = piece.part == Part::kNfs || piece.part == Part::kPrepare ||
-                        piece.part == Part::kMachine || piece.part == Part::kTpu;
-    inside_stays = inside_stays || inside;
-    user_stays = user_stays || piece.part == Part::kMachine || piece.part == Part::kTpu;
-    if (plan.hourly && piece.hourly) *plan.hourly += *piece.hourly;
-  }
-  return plan;
 }
 
 std::optional<double> hourly_of(const Settings& settings) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "sluice/base/strings.h"
+#include "sluice/provision/environment/requests.h"
 
 namespace sluice::provision {
 namespace {
@@ -47,8 +48,8 @@ Piece piece(Part part, const std::string& name, const std::string& state, const 
 Survey made() {
   Survey survey;
   survey.pieces = {piece(Part::kNetwork, "sluice-e-network", "", "", 0),
-                   piece(Part::kFirewall, "sluice-e-internal", "", "", 0),
-                   piece(Part::kFirewall, "sluice-e-ssh", "", "", 0),
+                   piece(Part::kFirewall, "sluice-e-internal", "", kAutomaticRange, 0),
+                   piece(Part::kFirewall, "sluice-e-ssh", "", kProxyRange, 0),
                    piece(Part::kNfs, "sluice-e-nfs", "READY", "BASIC_HDD", 1024),
                    piece(Part::kDisk, "sluice-e-disk", "READY", "pd-balanced", 100),
                    piece(Part::kMachine, "sluice-e-machine-0", "RUNNING", "n1-standard-16", 0),

@@ -35,12 +35,13 @@ class Remarker {
   }
   // Labels are replaced as a whole: those that others have put there stay.
   Done replace(const std::string& what, const Read& read, const Write& write);
-  Done labels_of_compute(const char* collection);
+  Done labels_of_compute(const char* collection) { return labels_of_compute(collection, step_.name); }
+  Done labels_of_compute(const char* collection, const std::string& name);
   Done boot_disk();
   Done firewall();
   Done share();
   Done bucket();
-  Done nodes();
+  Done slice();
   Done timer(const google::Node& node);
 
   Cloud& cloud_;
@@ -61,17 +62,17 @@ Done Remarker::replace(const std::string& what, const Read& read, const Write& w
   return change(cloud_, "the expiry of " + what, request, changed);
 }
 
-Done Remarker::labels_of_compute(const char* collection) {
+Done Remarker::labels_of_compute(const char* collection, const std::string& name) {
   google::Compute compute = cloud_.compute();
   const Scope zone = Scope::zone(step_.zone);
   Json found;
   return replace(
-      base::str(collection, "/", step_.name),
+      base::str(collection, "/", name),
       [&]() -> Outcome<Texts> {
-        GOOGLE_TRY(found, compute.get(zone, collection, step_.name));
+        GOOGLE_TRY(found, compute.get(zone, collection, name));
         return google::texts(found, "labels");
       },
-      [&](const Texts& labels) { return compute.set_labels(zone, collection, step_.name, labels, found); });
+      [&](const Texts& labels) { return compute.set_labels(zone, collection, name, labels, found); });
 }
 
 // It has its machine's name and mark.
@@ -118,7 +119,11 @@ Done Remarker::bucket() {
   return done ? Done() : Done(tl::unexpected<google::Failure>(done.error()));
 }
 
-Done Remarker::nodes() {
+Done Remarker::slice() {
+  // The machines of a group; the first one last: the next apply looks at it alone.
+  const Json& machines = step_.piece->slice->instances;
+  for (auto machine = machines.rbegin(); machine != machines.rend(); ++machine)
+    GOOGLE_OK(labels_of_compute("instances", google::text(*machine, "name")));
   google::Tpu tpu = cloud_.tpu();
   for (const google::Node& node : step_.piece->slice->nodes) {
     // The label last: the next apply looks at it alone.
@@ -176,7 +181,7 @@ Done Remarker::run() {
     case Part::kBucket:
       return bucket();
     case Part::kTpu:
-      return nodes();
+      return slice();
   }
   return {};
 }

@@ -95,19 +95,25 @@ Json network_body(const Settings& settings, const Mark& mark) {
           {"autoCreateSubnetworks", true}};
 }
 
+std::vector<std::string> firewall_ranges(const Settings& settings, const std::string& rule) {
+  if (rule != "ssh") return {kAutomaticRange};
+  std::vector<std::string> ranges = settings.ssh_from;
+  ranges.emplace_back(kProxyRange);
+  std::sort(ranges.begin(), ranges.end());
+  ranges.erase(std::unique(ranges.begin(), ranges.end()), ranges.end());
+  return ranges;
+}
+
 Json firewall_body(const Settings& settings, const Mark& mark, const std::string& rule) {
   Json body = {{"name", firewall_name(settings.name, rule)},
                {"description", description_of(mark)},
                {"network", full_network(settings)},
                {"direction", "INGRESS"},
                {"targetTags", {network_tag(settings.name)}}};
+  body["sourceRanges"] = firewall_ranges(settings, rule);
   if (rule == "ssh") {
-    std::vector<std::string> ranges = settings.ssh_from;
-    ranges.insert(ranges.begin(), kProxyRange);
-    body["sourceRanges"] = ranges;
     body["allowed"] = {{{"IPProtocol", "tcp"}, {"ports", {"22"}}}};
   } else {
-    body["sourceRanges"] = {kAutomaticRange};
     body["allowed"] = {{{"IPProtocol", "tcp"}}, {{"IPProtocol", "udp"}}, {{"IPProtocol", "icmp"}}};
   }
   return body;

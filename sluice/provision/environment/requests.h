@@ -19,7 +19,8 @@ inline constexpr const char* kTailAttribute = "sluice/tail";
 inline constexpr const char* kStatusLine = "sluice-prepare: exit status ";
 
 google::Json network_body(const Settings& settings, const Mark& mark);
-// `rule`: "ssh" or "internal".
+// `rule`: "ssh" or "internal". Whom it lets in, in order.
+std::vector<std::string> firewall_ranges(const Settings& settings, const std::string& rule);
 google::Json firewall_body(const Settings& settings, const Mark& mark, const std::string& rule);
 google::Json nfs_body(const Settings& settings, const Mark& mark);
 google::Json disk_body(const Settings& settings, const Mark& mark);

@@ -1,10 +1,15 @@
 #include "sluice/provision/environment/settings.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cmath>
+#include <regex>
 
 #include "sluice/base/file.h"
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
+#include "sluice/provision/compute_slices.h"
 #include "sluice/provision/environment/names.h"
 #include "sluice/provision/environment/toml_section.h"
 
@@ -32,6 +37,17 @@ base::Status read_span(Section& section, const std::string& key, double& seconds
   return {};
 }
 
+// "203.0.113.7/32", as the firewall takes it.
+bool is_range(const std::string& text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  const bool six = text.find(':') != std::string::npos;
+  const auto bits = base::number_of<int>(text.substr(slash + 1));
+  unsigned char address[16];
+  return ::inet_pton(six ? AF_INET6 : AF_INET, text.substr(0, slash).c_str(), address) == 1 && bits &&
+         *bits >= 0 && *bits <= (six ? 128 : 32);
+}
+
 base::Status read_env(Section section, Settings& settings) {
   SLUICE_OK(
       section.known({"name", "project", "zones", "network", "owner", "ttl", "max_cost", "idle", "ssh_from"}));
@@ -47,10 +63,28 @@ base::Status read_env(Section section, Settings& settings) {
   if (const auto good = check_name(settings.name, "env.name", kLongestEnvironmentName); !good)
     return section.wrong("name", good.error().what());
   if (settings.zones.empty()) return section.wrong("zones", "at least one zone: zones = [\"us-central1-a\"]");
+  for (const std::string& zone : settings.zones)
+    if (std::count(zone.begin(), zone.end(), '-') < 2)
+      return section.wrong(
+          "zones", base::str("'", zone, "' is no zone: a zone is a region and a letter, us-central1-a"));
+  for (const std::string& range : settings.ssh_from)
+    if (!is_range(range))
+      return section.wrong("ssh_from", base::str("'", range,
+                                                 "': expected addresses and how many of their bits count, "
+                                                 "203.0.113.7/32"));
   if (settings.max_cost < 0) return section.wrong("max_cost", "dollars, above 0");
   if (settings.max_cost > 0 && settings.ttl.empty())
     return section.wrong("max_cost", "needs a ttl: without an end there is no sum to compare with");
   return {};
+}
+
+base::Status check_word(const Section& section, const std::string& key, const std::string& word,
+                        const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), word) != known.end()) return {};
+  const std::string near = base::nearest(word, known);
+  return section.wrong(key,
+                       base::str("'", word, "': ", near.empty() ? "" : base::str("did you mean ", near, "? "),
+                                 "Known are ", base::join(known, ", ")));
 }
 
 base::Status read_capacity(Section& section, TpuSettings& tpu) {
@@ -73,6 +107,21 @@ base::Status read_capacity(Section& section, TpuSettings& tpu) {
                        base::str("'", capacity, "': expected on-demand, spot, reservation or flex-start"));
 }
 
+// What holds for nodes of the Cloud TPU API alone is refused before the rest of the environment is made.
+base::Status check_group(const Section& section, const TpuSettings& tpu, const Settings& settings) {
+  if (tpu.runtime.empty())
+    return section.wrong("type", base::str(tpu.type,
+                                           " is a group of Compute Engine machines: say their image, runtime "
+                                           "= \"projects/P/global/images/family/F\""));
+  if (tpu.slices > 1)
+    return section.wrong("slices", base::str("1: several slices of ", tpu.type, " are made one by one"));
+  if (settings.idle > 0)
+    return section.wrong("type", base::str(tpu.type,
+                                           " has no timer that env.idle could go by: give env.ttl, which "
+                                           "Compute Engine holds"));
+  return {};
+}
+
 base::Status read_tpu(Section section, const std::string& folder, Settings& settings) {
   TpuSettings tpu;
   SLUICE_OK(section.known(
@@ -85,6 +134,7 @@ base::Status read_tpu(Section section, const std::string& folder, Settings& sett
   SLUICE_OK(read_capacity(section, tpu));
   SLUICE_OK(section.read("slices", tpu.slices));
   if (tpu.slices < 1) return section.wrong("slices", "1 or more");
+  if (is_compute_type(*slice)) SLUICE_OK(check_group(section, tpu, settings));
   SLUICE_OK(read_script(section, "setup", folder, tpu.setup));
   SLUICE_OK(section.read("variables", tpu.variables));
   settings.tpu = std::move(tpu);
@@ -118,6 +168,9 @@ base::Status read_nfs(Section section, Settings& settings) {
   NfsSettings nfs;
   SLUICE_OK(section.known({"tier", "size", "share", "mount"}));
   SLUICE_OK(section.read("tier", nfs.tier));
+  SLUICE_OK(check_word(section, "tier", nfs.tier,
+                       {"BASIC_HDD", "BASIC_SSD", "HIGH_SCALE_SSD", "ENTERPRISE", "ZONAL", "REGIONAL",
+                        "STANDARD", "PREMIUM"}));
   SLUICE_OK(section.read("size", nfs.size_gb));
   SLUICE_OK(section.read("share", nfs.share));
   SLUICE_OK(section.read("mount", nfs.mount));
@@ -135,7 +188,7 @@ bool takes_hyperdisk(const std::string& machine) {
   return !machine.starts_with("n1-") && !machine.starts_with("e2-");
 }
 
-// Hyperdisk, which v6e alone takes, is not for the older machines.
+// Hyperdisk, which v6e and tpu7x want, is not for the older machines.
 base::Status check_hyperdisk(const Section& section, Settings& settings) {
   const std::string type = disk_type(settings);
   if (!type.starts_with("hyperdisk")) return {};
@@ -179,8 +232,16 @@ base::Status read_bucket(Section section, Settings& settings) {
   BucketSettings bucket;
   SLUICE_OK(section.known({"name", "location", "class"}));
   SLUICE_OK(section.read("name", bucket.name));
+  static const std::regex rule("[a-z0-9][-a-z0-9._]{1,61}[a-z0-9]");
+  if (!bucket.name.empty() && !std::regex_match(bucket.name, rule))
+    return section.wrong("name", base::str("'", bucket.name,
+                                           "': a bucket has 3 to 63 lower-case letters, digits, -, _ and ., "
+                                           "and begins and ends with a letter or digit"));
   SLUICE_OK(section.read("location", bucket.location));
   SLUICE_OK(section.read("class", bucket.storage_class));
+  if (!bucket.storage_class.empty())
+    SLUICE_OK(
+        check_word(section, "class", bucket.storage_class, {"STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"}));
   settings.bucket = std::move(bucket);
   return {};
 }
@@ -233,8 +294,10 @@ base::Result<Settings> read_settings(const std::string& path) {
 
 std::string disk_type(const Settings& settings) {
   if (settings.disk && !settings.disk->type.empty()) return settings.disk->type;
-  const bool v6e = settings.tpu && settings.tpu->type.starts_with("v6e");
-  return v6e ? "hyperdisk-ml" : "pd-balanced";
+  // The newer generations take no other.
+  const bool newer =
+      settings.tpu && (settings.tpu->type.starts_with("v6e") || settings.tpu->type.starts_with("tpu7x"));
+  return newer ? "hyperdisk-ml" : "pd-balanced";
 }
 
 std::string settings_template(const std::string& name, const std::string& project, const std::string& zone,

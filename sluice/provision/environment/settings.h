@@ -46,7 +46,7 @@ struct NfsSettings {
 };
 
 struct DiskSettings {
-  std::string type;  // "": pd-balanced, for v6e hyperdisk-ml
+  std::string type;  // "": pd-balanced; for v6e and tpu7x hyperdisk-ml
   double size_gb = 0;
   std::string mount = "/mnt/data";
   std::string snapshot;          // a disk made of it needs no script

@@ -59,10 +59,34 @@ TEST(Settings, ErrorsSayWhere) {
               HasSubstr("disk.script: the script cannot be read"));
   EXPECT_THAT(error_of(std::string(kEnv) + "max_cost = 5\n"), HasSubstr("needs a ttl"));
   EXPECT_THAT(error_of("[tpu]\ntype = \"v3-8\"\n"), HasSubstr("[env] is missing"));
-  EXPECT_THAT(error_of("[env]\nname = \"E_1\"\nzones = [\"z\"]\n"), HasSubstr("x.toml:2: env.name"));
+  EXPECT_THAT(error_of("[env]\nname = \"E_1\"\nzones = [\"us-central1-a\"]\n"),
+              HasSubstr("x.toml:2: env.name"));
   EXPECT_THAT(error_of(std::string(kEnv) + "[tpu]\ntype = \"v3-8\"\ncapacity = \"spto\"\n"),
               HasSubstr("expected on-demand, spot"));
   EXPECT_THAT(error_of(std::string(kEnv) + "[machines]\ncount = \"auto\"\n"), HasSubstr("give a number"));
+  EXPECT_THAT(error_of("[env]\nname = \"e\"\nzones = [\"us-central1\"]\n"),
+              HasSubstr("'us-central1' is no zone"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[bucket]\nname = \"My_Bucket\"\n"),
+              HasSubstr("x.toml:6: bucket.name"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[bucket]\nname = \"b\"\n"), HasSubstr("3 to 63"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[bucket]\nclass = \"STANDRAD\"\n"),
+              HasSubstr("did you mean STANDARD?"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "[nfs]\ntier = \"BASIC_HD\"\nsize = 1024\n"),
+              HasSubstr("x.toml:6: nfs.tier: 'BASIC_HD': did you mean BASIC_HDD?"));
+  for (const char* range : {"203.0.113.7", "203.0.113/24", "203.0.113.0/33", "here/8"})
+    EXPECT_THAT(error_of(std::string(kEnv) + "ssh_from = [\"" + range + "\"]\n"),
+                HasSubstr("x.toml:5: env.ssh_from: "))
+        << range;
+}
+
+// What cannot be of a group is said before anything else is made.
+TEST(Settings, AGroupOfMachines) {
+  const std::string group = "[tpu]\ntype = \"tpu7x-16\"\n",
+                    image = "runtime = \"projects/x/global/images/y\"\n";
+  EXPECT_THAT(error_of(kEnv + group), HasSubstr("say their image, runtime = "));
+  EXPECT_THAT(error_of(kEnv + group + image + "slices = 2\n"), HasSubstr("made one by one"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "idle = \"1h\"\n" + group + image), HasSubstr("give env.ttl"));
+  EXPECT_EQ(error_of(kEnv + group + image), "");
 }
 
 TEST(Settings, TheTemplateCanBeRead) {

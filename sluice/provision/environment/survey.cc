@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/strings.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/price.h"
@@ -59,6 +60,9 @@ google::Done look_at_networks(Cloud& cloud, Survey& found) {
     for (const Json& json : all.items) {
       Piece piece = compute_piece(part, json);
       piece.mark = mark_of_description(text(json, "description"));
+      auto ranges = google::items(json, "sourceRanges");
+      std::sort(ranges.begin(), ranges.end());
+      piece.type = base::join(ranges, ",");
       piece.hourly = 0;
       keep(found, std::move(piece));
     }
@@ -135,6 +139,12 @@ google::Done look_at_slices(Cloud& cloud, Survey& found) {
     if (slice.nodes.empty() && !slice.compute) piece.hourly = 0;
     piece.slice = slice;
     keep(found, std::move(piece));
+    // The machines of a group are its parts.
+    for (const Json& machine : slice.instances)
+      std::erase_if(found.pieces, [&](const Piece& other) {
+        return other.part == Part::kMachine && other.name == text(machine, "name") &&
+               other.zone == slice.zone;
+      });
   }
   return {};
 }

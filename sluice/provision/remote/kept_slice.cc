@@ -8,8 +8,11 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/provision/compute_slices.h"
+#include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
 #include "sluice/provision/remote/reach.h"
+#include "sluice/provision/slice_request.h"
 
 namespace sluice::provision {
 namespace {
@@ -19,8 +22,18 @@ std::string record_path(const Cloud& cloud, const std::string& name) {
   return base::join_path(reach_folder(), base::str("keep/", cloud.project, '.', name, ".json"));
 }
 
+void take_maintenance(SliceStates& states, const Json& announced) {
+  const std::string begins = google::text(announced, "windowStartTime");
+  if (begins.empty()) return;
+  states.maintenance = google::seconds_of_time(begins);
+  states.maintenance_waits = google::truth(announced, "canReschedule");
+}
+
 SliceStates states_of(const Slice& slice) {
   SliceStates states;
+  if (slice.compute) states.node = slice.state;
+  for (const Json& machine : slice.instances)
+    take_maintenance(states, google::at(machine, "resourceStatus.upcomingMaintenance"));
   if (slice.queue) states.queued = slice.queue->state;
   // Of several nodes the one that keeps the slice from being READY counts.
   for (const google::Node& node : slice.nodes) {
@@ -29,25 +42,15 @@ SliceStates states_of(const Slice& slice) {
       states.node = node.state;
       states.health = node.health;
     }
-    const std::string begins = google::text(node.json, "upcomingMaintenance.windowStartTime");
-    if (begins.empty()) continue;
-    states.maintenance = google::seconds_of_time(begins);
-    states.maintenance_waits = google::truth(node.json, "upcomingMaintenance.canReschedule");
+    take_maintenance(states, google::at(node.json, "upcomingMaintenance"));
   }
   if (static_cast<int>(slice.nodes.size()) < slice.slices && !slice.nodes.empty() && states.node == "READY")
     states.node = "TERMINATED";  // one of several has vanished
   return states;
 }
 
-// Metadata that the service or an attempt of ours adds; keys are added again when they are needed.
-google::Texts lasting_metadata(google::Texts metadata) {
-  for (const char* name : {"ssh-keys", "startup-script"}) metadata.erase(name);
-  return metadata;
-}
-
-}  // namespace
-
-SliceWish wish_of(const Slice& slice) {
+// Of its nodes, or of its queue entry where they are gone.
+SliceWish wish_of_nodes(const Slice& slice) {
   SliceWish wish;
   wish.name = slice.name;
   wish.type = slice.type;
@@ -71,10 +74,33 @@ SliceWish wish_of(const Slice& slice) {
   wish.external_ips = external.is_null() || google::truth(node, "networkConfig.enableExternalIps");
   wish.service_account = google::text(node, "serviceAccount.email");
   wish.labels = google::texts(node, "labels");
-  wish.metadata = lasting_metadata(google::texts(node, "metadata"));
-  wish.startup_script = google::text(node, "metadata.startup-script");
+  wish.metadata = google::texts(node, "metadata");
   wish.tags = google::items(node, "tags");
   wish.data_disks = google::elements(node, "dataDisks");
+  return wish;
+}
+
+// What the wish makes again by itself: its mark, the startup script, the timer; and keys, which are added
+// when they are needed.
+void leave_out_what_is_made(SliceWish& wish) {
+  for (const auto& [name, value] : labels_of({"e", "o", 1, 1})) wish.labels.erase(name);
+  wish.metadata.erase("ssh-keys");
+  const auto script = wish.metadata.extract("startup-script");
+  if (script.empty()) return;
+  wish.startup_script = script.mapped();
+  if (take_guard(wish)) wish.metadata.erase(kDeadlineKey);
+}
+
+}  // namespace
+
+google::Outcome<SliceWish> wish_of(Cloud& cloud, const Slice& slice) {
+  SliceWish wish;
+  if (slice.compute) {
+    GOOGLE_TRY(wish, wish_of_group(cloud, slice));
+  } else {
+    wish = wish_of_nodes(slice);
+  }
+  leave_out_what_is_made(wish);
   return wish;
 }
 
@@ -87,6 +113,7 @@ std::string text_of_wish(const SliceWish& wish) {
               {"flex_duration", wish.flex_duration},
               {"slices", wish.slices},
               {"queued", wish.queued},
+              {"idle", wish.idle},
               {"runtime", wish.runtime},
               {"network", wish.network},
               {"subnetwork", wish.subnetwork},
@@ -116,6 +143,7 @@ base::Result<SliceWish> wish_of_text(const std::string& text) {
     json.at("flex_duration").get_to(wish.flex_duration);
     json.at("slices").get_to(wish.slices);
     json.at("queued").get_to(wish.queued);
+    wish.idle = json.value("idle", 0.0);
     json.at("runtime").get_to(wish.runtime);
     json.at("network").get_to(wish.network);
     json.at("subnetwork").get_to(wish.subnetwork);
@@ -141,7 +169,7 @@ base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceO
   std::optional<SliceWish> wish;
   const auto found = find_slice(cloud, options.name, options.zone);
   if (found) {
-    wish = wish_of(*found);
+    SLUICE_TRY(wish, wish_of(cloud, *found));
     if (options.zone.empty()) options.zone = found->zone;
   } else if (found.error().kind != google::Kind::kNotFound) {
     return tl::unexpected<Error>(found.error());
@@ -153,11 +181,9 @@ base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceO
   if (!wish)
     return base::fail(Code::kNotFound, found.error().what(), "; make it first (`sluice tpu create ",
                       options.name, " …`), or say with --type and --zones what to make");
-  const auto kind = estimate::find_tpu_slice(wish->type);
-  if ((found && found->compute) || (kind && kind->generation->runtime.empty()))
-    return base::fail(
-        Code::kUnimplemented, options.name,
-        " is a group of Compute Engine machines: `sluice keep` keeps nodes of the Cloud TPU API alone");
+  if (options.needs_price && !price_of(*wish))
+    return base::fail(Code::kInvalidArgument, "--max-cost: there is no list price of ", wish->type,
+                      ", so the sum is not known; --ttl ends it at a time");
   if (!options.zones.empty()) wish->zones = options.zones;
   SLUICE_OK(base::make_directories(base::parent_path(record)));
   std::unique_ptr<KeptSlice> kept(new KeptSlice(std::move(cloud), std::move(options), std::move(*wish)));
@@ -187,19 +213,16 @@ base::Result<SliceView> KeptSlice::look() {
     follow_end(*slice);
     view = view_slice(states_of(*slice), cloud_.now(), options_.notice_seconds);
   }
-  count_cost(slice && !slice->nodes.empty() && !is_dead(slice->state) && slice->state != "CREATING" &&
-             slice->state != "STOPPED");
+  count_cost(slice && (slice->compute || !slice->nodes.empty()) && !is_dead(slice->state) &&
+             slice->state != "CREATING" && slice->state != "STOPPED");
   return view;
 }
 
 // Another apply may have moved its end, which it is made again with.
 void KeptSlice::follow_end(const Slice& slice) {
-  if (slice.nodes.empty() || !slice.mark || slice.mark->environment != wish_.mark.environment) return;
-  const SliceWish listed = wish_of(slice);
-  if (listed.mark.expires == wish_.mark.expires) return;
-  wish_.mark = listed.mark;
-  wish_.labels = listed.labels;
-  wish_.metadata = listed.metadata;
+  if (slice.hosts().empty() || !slice.mark || slice.mark->environment != wish_.mark.environment) return;
+  if (slice.mark->expires == wish_.mark.expires) return;
+  wish_.mark = *slice.mark;
   if (const auto written = record(); !written) base::warn("keep: ", written.error().what());
 }
 

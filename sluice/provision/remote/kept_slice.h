@@ -14,8 +14,8 @@
 namespace sluice::provision {
 
 // The wish that makes a slice like this one again, with what the cloud says of it: type, runtime, capacity,
-// network, service account, labels, metadata, disks, its mark.
-SliceWish wish_of(const Slice& slice);
+// network, service account, labels, metadata, disks, its mark. Asks for a group's template.
+google::Outcome<SliceWish> wish_of(Cloud& cloud, const Slice& slice);
 
 // The same as JSON and back: what `sluice keep` leaves behind while it deletes and makes a slice, so that it
 // goes on if it is killed in between. The cloud counts wherever it still has the slice.
@@ -26,6 +26,7 @@ struct KeptSliceOptions {
   std::string name, zone;          // zone "": found in any
   std::vector<std::string> zones;  // in which it may be made again; empty: where it was
   std::optional<SliceWish> wish;   // to make it where it is not there and never was
+  bool needs_price = false;        // costs are limited: what has no list price is refused
   double capacity_seconds = 600;   // that one hunt goes on before it is told of
   double notice_seconds = 300;     // before maintenance
   // The program and "run", and what follows in the user's words.

@@ -11,8 +11,8 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/google/operation.h"
-#include "sluice/provision/remote/host_keys.h"
 #include "sluice/provision/remote/keys.h"
+#include "sluice/provision/remote/members.h"
 #include "sluice/provision/remote/shell.h"
 #include "sluice/provision/remote/ssh_config.h"
 
@@ -36,12 +36,7 @@ std::string entry_of(const google::Texts& metadata, const std::string& name) {
 }
 
 google::Done check_up(const Slice& slice) {
-  if (slice.compute)
-    return google::failed(
-        Kind::kInvalid, Code::kUnimplemented, slice.name, " (", slice.type,
-        ") is a group of Compute Engine instances: reach them by `gcloud compute config-ssh` "
-        "and `sluice run --hosts …`, in the order in which `sluice tpu show` has them");
-  if (slice.ready() && !slice.nodes.empty()) return {};
+  if (slice.ready() && !slice.hosts().empty()) return {};
   const bool dead = is_dead(slice.state);
   return google::failed(Kind::kWrongState, Code::kFailedPrecondition, slice.name, " in ", slice.zone, " is ",
                         slice.state, ", expected READY: ",
@@ -73,43 +68,60 @@ google::Done refuse_os_login(const Slice& slice, const ReachOptions& options, co
       "compute os-login describe-profile` says");
 }
 
-google::Done add_key(Cloud& cloud, const google::Node& node, const std::string& user, const KeyPair& key) {
-  google::Texts metadata = node.metadata;
+// Metadata with a key that are on their way to a member.
+struct KeyOnItsWay {
+  Member member;
+  google::Outcome<google::Operation> operation;
+};
+
+KeyOnItsWay begin_key(Cloud& cloud, const Member& member, const std::string& user, const KeyPair& key) {
+  google::Texts metadata = member.metadata;
   metadata["ssh-keys"] = with_key(entry_of(metadata, "ssh-keys"), user, key.public_key);
-  cloud.say(base::str("adding ", user, "'s key to the metadata of ", node.id));
-  auto tpu = cloud.tpu();
-  GOOGLE_TRY(auto operation, tpu.patch_metadata(node.zone, node.id, metadata));
-  const auto done = google::wait(*cloud.api, std::move(operation), google::default_wait(*cloud.api));
-  if (done || cloud.api->dry_run()) return {};
-  // The operation is not the last word: the node is.
-  GOOGLE_TRY(const google::Node now, tpu.node(node.zone, node.id));
-  if (has_key(entry_of(now.metadata, "ssh-keys"), user, key.public_key)) return {};
-  return done;
+  cloud.say(base::str("adding ", user, "'s key to the metadata of ", member.name));
+  return {member, write_metadata(cloud, member, metadata)};
+}
+
+google::Done finish_key(Cloud& cloud, KeyOnItsWay begun, const std::string& user, const KeyPair& key) {
+  constexpr int kTries = 3;
+  for (int tries = 1;; ++tries) {
+    google::Done done;
+    if (begun.operation) {
+      done = google::wait(*cloud.api, *begun.operation, google::default_wait(*cloud.api));
+    } else {
+      done = tl::unexpected<google::Failure>(begun.operation.error());
+    }
+    if (done || cloud.api->dry_run()) return done;
+    // The operation is not the last word: what is there is. Somebody else may have written it meanwhile.
+    GOOGLE_TRY(const Member now, look_again(cloud, begun.member));
+    if (has_key(entry_of(now.metadata, "ssh-keys"), user, key.public_key)) return {};
+    if (done.error().kind != Kind::kWrongState || tries == kTries) return done;
+    begun = begin_key(cloud, now, user, key);
+  }
 }
 
 // Puts the key where every worker looks for it; whether it was not there yet.
-google::Outcome<bool> publish_key(Cloud& cloud, const Slice& slice, const ReachOptions& options,
-                                  const std::string& user, const KeyPair& key) {
-  std::optional<google::Texts> project;  // read when a node needs it
-  bool is_new = false;
-  for (const google::Node& node : slice.nodes) {
-    if (is_true(node.metadata, "enable-oslogin")) {
+google::Outcome<bool> publish_key(Cloud& cloud, const std::vector<Member>& members, const Slice& slice,
+                                  const ReachOptions& options, const std::string& user, const KeyPair& key) {
+  std::optional<google::Texts> project;  // read when a member needs it
+  std::vector<KeyOnItsWay> begun;
+  for (const Member& member : members) {
+    if (is_true(member.metadata, "enable-oslogin")) {
       GOOGLE_OK(refuse_os_login(slice, options, key));
       continue;
     }
-    if (has_key(entry_of(node.metadata, "ssh-keys"), user, key.public_key)) continue;
+    if (has_key(entry_of(member.metadata, "ssh-keys"), user, key.public_key)) continue;
     if (!project) project = project_metadata(cloud);
-    if (is_true(*project, "enable-oslogin") && node.metadata.count("enable-oslogin") == 0) {
+    if (is_true(*project, "enable-oslogin") && member.metadata.count("enable-oslogin") == 0) {
       GOOGLE_OK(refuse_os_login(slice, options, key));
       continue;
     }
-    if (!is_true(node.metadata, "block-project-ssh-keys") &&
+    if (!is_true(member.metadata, "block-project-ssh-keys") &&
         has_key(entry_of(*project, "ssh-keys"), user, key.public_key))
       continue;
-    GOOGLE_OK(add_key(cloud, node, user, key));
-    is_new = true;
+    begun.push_back(begin_key(cloud, member, user, key));
   }
-  return is_new;
+  for (const KeyOnItsWay& one : begun) GOOGLE_OK(finish_key(cloud, one, user, key));
+  return !begun.empty();
 }
 
 // The agents of the workers take a new key over within seconds. What else is wrong is said when it is used.
@@ -129,37 +141,26 @@ void wait_for_key(Cloud& cloud, const ReachedSlice& reached) {
   }
 }
 
-// The host keys that the guest attributes have of these workers; a worker without any gets an empty list.
-google::Outcome<std::vector<std::vector<HostKey>>> published_keys(Cloud& cloud, const google::Node& node,
-                                                                  const std::vector<std::string>& workers) {
-  auto tpu = cloud.tpu();
-  GOOGLE_TRY(const auto attributes, tpu.guest_attributes(node.zone, node.id, "hostkeys/", workers));
-  const auto keys = parse_guest_attributes(google::Json{{"guestAttributes", attributes}}.dump());
-  if (!keys) return tl::unexpected<google::Failure>(keys.error());
-  auto result = *keys;
-  result.resize(workers.size());
-  return result;
-}
-
-google::Done learn_keys_of(Cloud& cloud, const google::Node& node, std::string& known) {
-  const std::string id = google::text(node.json, "id");
+google::Done learn_keys_of(Cloud& cloud, const Member& member, std::string& known) {
   std::vector<std::string> missing;
-  for (size_t i = 0; i < node.endpoints.size(); ++i)
-    if (!knows_host(known, host_key_alias(id, static_cast<int>(i)))) missing.push_back(std::to_string(i));
+  for (size_t i = 0; i < member.endpoints.size(); ++i)
+    if (!knows_host(known, member.alias(static_cast<int>(i)))) missing.push_back(std::to_string(i));
   const double until = cloud.api->clock().now() + kHostKeySeconds;
   while (!missing.empty()) {
-    GOOGLE_TRY(const auto keys, published_keys(cloud, node, missing));
+    GOOGLE_TRY(const auto keys, published_keys(cloud, member, missing));
     std::vector<std::string> still;
     for (size_t i = 0; i < missing.size(); ++i) {
       if (keys[i].empty()) still.push_back(missing[i]);
-      known = with_host(known, host_key_alias(id, std::stoi(missing[i])), keys[i]);
+      known = with_host(known, member.alias(std::stoi(missing[i])), keys[i]);
     }
     missing = std::move(still);
     if (missing.empty()) break;
     if (cloud.api->clock().now() >= until)
       return google::failed(
-          Kind::kOther, Code::kUnavailable, "the workers ", base::join(missing, ", "), " of ", node.id,
-          " have published no host keys (guest attributes hostkeys/), so that nobody "
+          Kind::kOther, Code::kUnavailable,
+          member.is_machine ? "" : base::str("the workers ", base::join(missing, ", "), " of "), member.name,
+          member.is_machine ? " has" : " have",
+          " published no host keys (guest attributes hostkeys/), so that nobody "
           "could tell them from an impostor. Metadata enable-guest-attributes=TRUE lets them");
     cloud.api->clock().sleep(2, cloud.cancelled);
   }
@@ -188,13 +189,14 @@ class FileLock {
   const int descriptor_;
 };
 
-google::Done learn_host_keys(Cloud& cloud, const Slice& slice, const std::string& known_path) {
+google::Done learn_host_keys(Cloud& cloud, const std::vector<Member>& members,
+                             const std::string& known_path) {
   const FileLock lock(known_path + ".lock");
   const std::string before = base::read_file(known_path).value_or("");
   std::string known = before;
   google::Done learnt;
-  for (const google::Node& node : slice.nodes) {
-    learnt = learn_keys_of(cloud, node, known);
+  for (const Member& member : members) {
+    learnt = learn_keys_of(cloud, member, known);
     if (!learnt) break;
   }
   if (known != before) {
@@ -202,17 +204,6 @@ google::Done learn_host_keys(Cloud& cloud, const Slice& slice, const std::string
       return tl::unexpected<google::Failure>(written.error());
   }
   return learnt;
-}
-
-SshSettings settings_of(const Slice& slice, const google::Node& node, size_t first) {
-  SshSettings settings;
-  settings.node = slice.name;
-  settings.node_id = google::text(node.json, "id");
-  settings.first = static_cast<int>(first);
-  for (const google::Endpoint& endpoint : node.endpoints)
-    settings.workers.push_back(
-        {endpoint.external_ip.empty() ? endpoint.internal_ip : endpoint.external_ip, endpoint.internal_ip});
-  return settings;
 }
 
 void warn_of_internal_addresses(Cloud& cloud, const Slice& slice) {
@@ -245,28 +236,27 @@ google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name,
   GOOGLE_OK(check_up(slice));
   GOOGLE_TRY(const KeyPair key, find_or_make_key(options.key.empty() ? default_key_path() : options.key));
   const std::string user = options.user.empty() ? local_user() : options.user;
-  GOOGLE_TRY(const bool key_is_new, publish_key(cloud, slice, options, user, key));
+  const std::vector<Member> members = members_of(slice);
+  GOOGLE_TRY(const bool key_is_new, publish_key(cloud, members, slice, options, user, key));
   const std::string folder =
       base::join_path(reach_folder(), base::str(cloud.project, '.', slice.zone, '.', slice.name));
   GOOGLE_OK(make_private_folder(folder));
   const std::string known_path = base::join_path(reach_folder(), "known_hosts");
-  GOOGLE_OK(learn_host_keys(cloud, slice, known_path));
+  GOOGLE_OK(learn_host_keys(cloud, members, known_path));
   warn_of_internal_addresses(cloud, slice);
 
-  std::vector<SshSettings> all;
-  for (const google::Node& node : slice.nodes) {
-    SshSettings settings = settings_of(slice, node, reached.hosts.size());
-    for (size_t i = 0; i < settings.workers.size(); ++i) {
+  SshSettings settings{slice.name, {}, user, key.path, known_path};
+  for (const Member& member : members) {
+    for (size_t i = 0; i < member.endpoints.size(); ++i) {
+      const google::Endpoint& endpoint = member.endpoints[i];
       reached.hosts.push_back(host_name(slice.name, static_cast<int>(reached.hosts.size())));
-      reached.addresses.push_back(settings.workers[i].internal);
+      reached.addresses.push_back(endpoint.internal_ip);
+      settings.workers.push_back({endpoint.external_ip.empty() ? endpoint.internal_ip : endpoint.external_ip,
+                                  member.alias(static_cast<int>(i))});
     }
-    settings.user = user;
-    settings.key = key.path;
-    settings.known_hosts = known_path;
-    all.push_back(std::move(settings));
   }
   reached.ssh_config = base::join_path(folder, "ssh_config");
-  GOOGLE_OK(base::write_file_atomically(reached.ssh_config, ssh_config(all)));
+  GOOGLE_OK(base::write_file_atomically(reached.ssh_config, ssh_config(settings)));
   if (key_is_new && !cloud.api->dry_run()) wait_for_key(cloud, reached);
   return reached;
 }

@@ -23,9 +23,10 @@ struct ReachedSlice {
   std::vector<std::string> addresses;  // by which they reach each other
 };
 
-// GETs the slice and refuses one that is not up; finds or makes the key, and where neither the node's nor the
-// project's metadata has it, PATCHes the node's (all of it, with ssh-keys extended); takes host keys that are
-// not known here from the guest attributes, and refuses a worker that has published none.
+// GETs the slice and refuses one that is not up; finds or makes the key, and where neither the node's (of a
+// group of machines: each machine's) nor the project's metadata has it, writes the node's (all of it, with
+// ssh-keys extended); takes host keys that are not known here from the guest attributes, and refuses a worker
+// that has published none.
 google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name, const ReachOptions& options);
 
 // `chosen` workers of it (their numbers), `per_host` processes each, and how ssh gets there.

@@ -104,14 +104,13 @@ std::string option_of(const std::string& config, const std::string& host, const 
 TEST(SshConfig, AsSshReadsIt) {
   const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   SshSettings settings;
-  settings.node = "v4";
-  settings.node_id = "77";
-  settings.workers = {{"34.0.0.1", "10.0.0.1"}, {"34.0.0.2", "10.0.0.2"}};
+  settings.slice = "v4";
+  settings.workers = {{"34.0.0.1", host_key_alias("77", 0)}, {"34.0.0.2", host_key_alias("77", 1)}};
   settings.user = "me";
   settings.key = folder.path("my key");
   settings.known_hosts = folder.path("known hosts");
   const std::string config = folder.path("config");
-  base::value_or_throw(base::write_file_atomically(config, ssh_config({settings})));
+  base::value_or_throw(base::write_file_atomically(config, ssh_config(settings)));
   const auto of = [&](const char* option) { return option_of(config, host_name("v4", 1), option); };
   EXPECT_EQ(of("hostname"), "34.0.0.2");
   EXPECT_EQ(of("hostkeyalias"), "tpu.77-1");

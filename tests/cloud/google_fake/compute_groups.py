@@ -25,6 +25,14 @@ def fill_template(call, thing):
     if "/" in machine or catalog.machine(machine) is None:
         raise Refusal(400, f"Invalid value for field 'resource.properties.machineType': '{machine}'. It is the name of a "
                       "machine type.")
+    for disk in properties.get("disks", []):
+        if "/" in disk.get("source", "") or "/" in disk.get("initializeParams", {}).get("diskType", ""):
+            raise Refusal(400, "Invalid value for field 'resource.properties.disks': a template has the names of disks and "
+                          "of their types alone.")
+        if machine.startswith("tpu7x") and "initializeParams" in disk and not disk["initializeParams"].get(
+                "diskType", "").startswith("hyperdisk"):
+            raise Refusal(400, f"[{disk['initializeParams'].get('diskType', 'pd-standard')}] features are not compatible for "
+                          "creating instance.")
     compute_instances.check_scheduling(properties.get("scheduling", {}))
     compute_instances.check_metadata(properties.get("metadata", {}))
     for interface in properties.get("networkInterfaces", []):
@@ -144,8 +152,12 @@ def add_member(world, thing, properties):
     name = f"{thing.body['baseInstanceName']}-{''.join(letters.choices('bcdfghjklmnpqrstvwxz0123456789', k=4))}"
     path = thing.name.rsplit("/instanceGroupManagers/", 1)[0] + "/instances/" + name
     call = thing.private["call"]
+    body = {**copy.deepcopy(properties), "name": name}
+    for disk in body.get("disks", []):
+        if "source" in disk:  # a template names the disk alone
+            disk["source"] = f"{path.rsplit('/instances/', 1)[0]}/disks/{disk['source']}"
     try:
-        member = compute_instances.instances.make(call, path, {**copy.deepcopy(properties), "name": name})
+        member = compute_instances.instances.make(call, path, body)
     except Refusal as refusal:
         thing.private["errors"] = [{"code": "INVALID_USAGE", "message": refusal.message}]
         thing.private["asked_again"] = world.now() + 60

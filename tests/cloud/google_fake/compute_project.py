@@ -7,7 +7,7 @@ from .refusal import Refusal, not_found
 from .world import stamp
 
 FAMILIES = [f"{family}-{shape}-{cpus}" for family in ("e2", "n1", "n2", "n2d", "c3") for shape in (
-    "standard", "highmem") for cpus in (2, 4, 8, 16, 32)] + ["e2-micro", "e2-small", "e2-medium"]
+    "standard", "highmem") for cpus in (2, 4, 8, 16, 32, 64, 96)] + ["e2-micro", "e2-small", "e2-medium"]
 
 
 def project_metadata(world, project):

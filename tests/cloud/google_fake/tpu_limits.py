@@ -114,8 +114,10 @@ def preempt(world, thing, state):
 
 
 def maintenance(world, thing, entry):
+    """Of a node, or of an instance of Compute Engine, which shows it elsewhere."""
     now = world.now()
-    thing.body["upcomingMaintenance"] = {
+    place = thing.body if thing.kind == "tpu.nodes" else thing.body.setdefault("resourceStatus", {})
+    place["upcomingMaintenance"] = {
         "windowStartTime": stamp(now + entry.get("starts", 3600)), "windowEndTime": stamp(now + entry.get("ends", 7200)),
         "latestWindowStartTime": stamp(now + entry.get("starts", 3600)), "type": entry.get("type", "SCHEDULED"),
         "canReschedule": entry.get("reschedule", False), "maintenanceStatus": entry.get("status", "PENDING")}
