@@ -247,6 +247,39 @@ WebDataset& WebDataset::random_resized_crop(std::int64_t side, std::pair<double,
   return *this;
 }
 
+WebDataset& WebDataset::color_jitter(double brightness, double contrast, double saturation, double hue) {
+  for (const double strength : {brightness, contrast, saturation})
+    if (!(strength >= 0 && strength < 1e6))
+      misuse(base::str("WebDataset: color_jitter() with a brightness, contrast or saturation of ", strength,
+                       ": expected 0 or more, such as 0.4"));
+  if (!(hue >= 0 && hue <= 0.5))
+    misuse(base::str("WebDataset: color_jitter() with a hue of ", hue, ": expected 0 to 0.5, such as 0.1"));
+  Transform transform{Transform::Kind::kColorJitter};
+  transform.jitter = {brightness, contrast, saturation, hue};
+  change().decode.transforms.push_back(transform);
+  return *this;
+}
+
+WebDataset& WebDataset::rand_augment(std::int64_t operations, std::int64_t magnitude) {
+  demand(operations > 0 && operations <= 100, "a number of operations of rand_augment()", operations,
+         "1 to 100");
+  demand(magnitude >= 0 && magnitude < kMagnitudes, "a magnitude of rand_augment()", magnitude, "0 to 30");
+  Transform transform{Transform::Kind::kRandAugment};
+  transform.operations = operations;
+  transform.magnitude = magnitude;
+  change().decode.transforms.push_back(transform);
+  return *this;
+}
+
+WebDataset& WebDataset::autocontrast(double probability) {
+  if (!(probability >= 0 && probability <= 1))
+    misuse(base::str("WebDataset: autocontrast() with a probability of ", probability, ": expected 0 to 1"));
+  Transform transform{Transform::Kind::kAutoContrast};
+  transform.probability = probability;
+  change().decode.transforms.push_back(transform);
+  return *this;
+}
+
 WebDataset& WebDataset::mixup(double alpha) {
   if (!(alpha > 0 && alpha < 1e6)) misuse(base::str("WebDataset: mixup() of ", alpha, ": expected above 0"));
   change().decode.mix.mixup = alpha;

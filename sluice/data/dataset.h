@@ -128,6 +128,14 @@ class WebDataset : public Dataset {
   // part's share of the area; `ratio`: its width ÷ height.
   WebDataset& random_resized_crop(std::int64_t side, std::pair<double, double> scale = {0.08, 1.0},
                                   std::pair<double, double> ratio = {3.0 / 4, 4.0 / 3});
+  // torchvision's ColorJitter: factors of brightness, contrast and saturation from 1 − x … 1 + x (not below
+  // 0), a turn of the hues of at most `hue`, up to 0.5 of their circle, in an order that is drawn. 0: none.
+  WebDataset& color_jitter(double brightness, double contrast, double saturation, double hue);
+  // torchvision's RandAugment: so many of its 14 operations, at a magnitude of 0 to 30. Nearest neighbours;
+  // what comes from outside is zero.
+  WebDataset& rand_augment(std::int64_t operations = 2, std::int64_t magnitude = 9);
+  // torchvision's RandomAutocontrast: each channel stretched to 0…255 for this share of the samples.
+  WebDataset& autocontrast(double probability = 0.5);
   // Images become float32, (pixel / 255 − mean) / deviation, after the steps above: four times the bytes of
   // uint8 pixels that the device normalises.
   WebDataset& normalize_on_host(const std::vector<float>& mean, const std::vector<float>& deviation);

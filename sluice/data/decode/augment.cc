@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sluice/data/decode/color.h"
 #include "sluice/data/decode/resize.h"
 #include "sluice/data/memory.h"
 
@@ -60,6 +61,14 @@ base::Result<Pixels> apply(Pixels pixels, const Transform& transform, base::Rand
     case Transform::Kind::kFlip:
       if ((random() >> 63) == 0) return pixels;
       return crop_pixels(pixels, 0, 0, pixels.height, pixels.width, true);
+    case Transform::Kind::kColorJitter:
+      jitter_colors(pixels, transform.jitter, random);
+      break;
+    case Transform::Kind::kAutoContrast:
+      if (random.chance(transform.probability)) autocontrast(pixels);
+      break;
+    case Transform::Kind::kRandAugment:
+      return rand_augment(std::move(pixels), transform.operations, transform.magnitude, random);
   }
   return pixels;
 }

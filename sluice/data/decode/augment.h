@@ -7,15 +7,28 @@
 #include "sluice/base/random.h"
 #include "sluice/base/result.h"
 #include "sluice/data/decode/image.h"
+#include "sluice/data/decode/random_changes.h"
 
 namespace sluice::data {
 
 // One step of the augmentation.
 struct Transform {
-  enum class Kind { kResize, kCenterCrop, kRandomCrop, kFlip, kRandomResizedCrop } kind;
+  enum class Kind {
+    kResize,
+    kCenterCrop,
+    kRandomCrop,
+    kFlip,
+    kRandomResizedCrop,
+    kColorJitter,
+    kAutoContrast,
+    kRandAugment
+  } kind;
   std::int64_t size = 0, padding = 0;
   // Of kRandomResizedCrop: the part's share of the image's area, and its width ÷ height.
   double scale_low = 0.08, scale_high = 1, ratio_low = 3.0 / 4, ratio_high = 4.0 / 3;
+  ColorJitter jitter = {};                     // of kColorJitter
+  double probability = 0;                      // of kAutoContrast
+  std::int64_t operations = 0, magnitude = 0;  // of kRandAugment
 };
 
 // The part that torchvision's RandomResizedCrop would draw: the area's share uniform, the ratio uniform in
