@@ -15,6 +15,7 @@ struct TrainFlags {
   train::TrainOptions options;
   std::string devices, device_ids, config;
   std::string mean, deviation;
+  std::string color_jitter, rand_augment;
   std::vector<std::string> mix, mix_from;
   bool cpu_kernels = true, strict = false, detect_anomaly = false;
 };

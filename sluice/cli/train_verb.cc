@@ -80,6 +80,8 @@ void finish(CLI::App& app, TrainFlags& flags) {
     options.resume = "auto";
   options.mean = numbers<float>("--mean", flags.mean);
   options.deviation = numbers<float>("--std", flags.deviation);
+  options.color_jitter = numbers<double>("--color-jitter", flags.color_jitter);
+  options.rand_augment = numbers<std::int64_t>("--rand-augment", flags.rand_augment);
   choose_devices(flags, options);
   choose_mixture(flags, options);
   if (app.count("--cpu-kernels") > 0) options.cpu_kernels = flags.cpu_kernels;

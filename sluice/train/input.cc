@@ -102,6 +102,10 @@ data::WebDataset describe(const TrainOptions& options, const std::string& shards
     dataset.resize(side * 8 / 7).center_crop(side);
   }
   if (options.flip && training) dataset.flip();
+  if (const auto& x = options.color_jitter; !x.empty() && training)
+    dataset.color_jitter(x[0], x[1], x[2], x[3]);
+  if (const auto& x = options.rand_augment; !x.empty() && training) dataset.rand_augment(x[0], x[1]);
+  if (options.auto_contrast > 0 && training) dataset.autocontrast(options.auto_contrast);
   const auto channels = static_cast<size_t>(options.channels);
   dataset.normalize(options.mean.empty() ? std::vector<float>(channels, 0.5F) : options.mean,
                     options.deviation.empty() ? std::vector<float>(channels, 0.25F) : options.deviation);

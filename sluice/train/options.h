@@ -69,12 +69,16 @@ struct TrainOptions {
   double mixup = 0, cutmix = 0;
   bool exif_rotation = false;
   bool flip = false;
-  std::vector<float> mean;       // of the channels, in 0…1; empty: 0.5 each
-  std::vector<float> deviation;  // empty: 0.25 each
-  int workers = 0;               // decoding threads; 0: one for each core, at most 8
-  bool fake_data = false;        // random images instead of shards
-  int64_t image_size = 32;       // of fake data, pixels
-  int64_t train_size = 12800;    // of fake data, samples
+  // Of training images, after the steps above and in this order; see data/dataset.h.
+  std::vector<double> color_jitter;   // brightness, contrast, saturation, hue; empty: none
+  std::vector<int64_t> rand_augment;  // operations, magnitude; empty: none
+  double auto_contrast = 0;           // share of the images
+  std::vector<float> mean;            // of the channels, in 0…1; empty: 0.5 each
+  std::vector<float> deviation;       // empty: 0.25 each
+  int workers = 0;                    // decoding threads; 0: one for each core, at most 8
+  bool fake_data = false;             // random images instead of shards
+  int64_t image_size = 32;            // of fake data, pixels
+  int64_t train_size = 12800;         // of fake data, samples
   int64_t test_size = 1280;
 
   // The recipe.

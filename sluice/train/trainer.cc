@@ -18,6 +18,29 @@ void at_least(const char* flag, int64_t value, int64_t least) {
     throw_error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
 }
 
+// Of images at random.
+void check_changes(const TrainOptions& options) {
+  const auto& jitter = options.color_jitter;
+  bool senseless = !jitter.empty() && jitter.size() != 4;
+  for (size_t i = 0; i < jitter.size(); ++i)
+    senseless |= !(jitter[i] >= 0 && (i == 3 ? jitter[i] <= 0.5 : jitter[i] < 1e6));
+  if (senseless)
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("--color-jitter takes four numbers of 0 or more, brightness,contrast,saturation,hue, and ",
+                  "a hue of at most 0.5, such as 0.4,0.4,0.4,0.1, not ", base::join(jitter, ",")));
+  const auto& augment = options.rand_augment;
+  if (!augment.empty() &&
+      (augment.size() != 2 || augment[0] < 1 || augment[0] > 100 || augment[1] < 0 || augment[1] > 30))
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("--rand-augment takes 1 to 100 operations and a magnitude of 0 to 30, such as 2,9, not ",
+                  base::join(augment, ",")));
+  if (!(options.auto_contrast >= 0 && options.auto_contrast <= 1))
+    throw_error(Code::kInvalidArgument,
+                base::str("--auto-contrast takes a share of 0 to 1, not ", options.auto_contrast));
+}
+
 // What can be said without looking at data or device.
 void check_options(const TrainOptions& options, bool named) {
   if (named && options.model.empty())
@@ -42,6 +65,7 @@ void check_options(const TrainOptions& options, bool named) {
   if (!(options.mixup >= 0 && options.cutmix >= 0) || (mixes && options.fake_data))
     throw_error(Code::kInvalidArgument,
                 "--mixup and --cutmix take a number above 0, such as 0.2, and need shards (no --fake-data)");
+  check_changes(options);
   if (options.random_resized_crop > 0 && (options.crop > 0 || options.resize > 0))
     throw_error(Code::kInvalidArgument,
                 "--random-resized-crop stands for --resize and --crop: leave those out");
