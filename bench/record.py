@@ -1,9 +1,9 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_collectives, bench_gs_read,
-webdataset_read.py compare, two_cores.py, webdataset_decode.py and gpu.sh (gpu.json). A row that measures the same beside
-the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu
-0.0.30".
+webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that measures the
+same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e" --about "One
+chip, libtpu 0.0.30".
 """
 
 import argparse
@@ -81,6 +81,15 @@ def of_read(found):
             for kind, key in kinds]
 
 
+PEERS_MODES = {"tar": "bytes of members", "png": "PNG 32×32 to batches", "crop": "JPEG 500×375 → RandomResizedCrop 224"}
+
+
+def of_peers(found):
+    rates, what = found["samples_per_cpu_second"], PEERS_MODES[found["peers_mode"]]
+    return [row("peers", what, "samples/s", rates["sluice"], {peer: rates[peer]}, ratio, found["rounds"],
+                f"version {found['versions'][peer]}") for peer, ratio in found["times_as_fast"].items()]
+
+
 def of_cores(found):
     rates = found["samples_per_second"]
     return [row("cores", f"{found['mode']}, 2 decoding threads", "samples/s", rates["two"],
@@ -107,6 +116,7 @@ def rows_of(found):
             sys.exit("record.py: this is a dry run of bench/gpu.sh, whose figures mean nothing")
         return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
     for name, rows in (("xla", of_step), ("sluice_gb_s", of_bucket), ("local", of_collectives), ("two ÷ one", of_cores),
+                       ("peers_mode", of_peers),
                        ("samples_per_cpu_second", of_read)):
         if name in found:
             return rows(found)

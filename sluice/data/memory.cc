@@ -75,12 +75,12 @@ base::Status claim_memory(std::uint64_t bytes, const char* what) {
   return {};
 }
 
-base::Status ReaderMemory::grow(std::uint64_t bytes, const std::string& what) {
+base::Status ReaderMemory::grow(std::uint64_t bytes, const std::function<std::string()>& what) {
   const std::uint64_t before = held_by_readers.fetch_add(bytes), limit = memory_limits().readers;
   held_ += bytes;
   if (bytes <= limit && before <= limit - bytes) return {};
   shrink(bytes);
-  return base::fail(Code::kResourceExhausted, what, " of ", bytes,
+  return base::fail(Code::kResourceExhausted, what(), " of ", bytes,
                     " bytes: shuffle buffers, batches and unpackers hold ", before,
                     " already, expected at most ", limit,
                     ". Make --shuffle, --batch-size or --streams smaller, or allow more with --max-buffered");

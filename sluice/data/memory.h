@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "sluice/base/result.h"
@@ -50,8 +51,9 @@ class ReaderMemory {
   ~ReaderMemory() { shrink(held_); }
   ReaderMemory(const ReaderMemory&) = delete;
   ReaderMemory& operator=(const ReaderMemory&) = delete;
-  // kResourceExhausted, and nothing more is held, where all readers together would hold too much.
-  base::Status grow(std::uint64_t bytes, const std::string& what);
+  // kResourceExhausted, and nothing more is held, where all readers together would hold too much: then alone
+  // `what` is asked for the words that the error begins with.
+  base::Status grow(std::uint64_t bytes, const std::function<std::string()>& what);
   void shrink(std::uint64_t bytes);
   void clear() { shrink(held_); }
 

@@ -167,10 +167,12 @@ std::unique_ptr<data::Dataset> Input::open_mixture() {
     sources.push_back({std::move(dataset), amount, shards});
   }
   auto mixture = std::make_unique<data::Mix>(std::move(sources), options_.mix_by);
-  // An epoch that ends earlier would leave out what the sources have for its rest.
-  const int64_t cut = options_.steps_per_epoch * options_.accumulate * rows_ * replicas_;
+  // An epoch is whole steps: what it would have beyond them would never be trained on.
+  const int64_t update = options_.accumulate * rows_ * replicas_;
   if (options_.epoch_samples > 0) mixture->epoch_samples(options_.epoch_samples);
-  if (cut > 0 && cut < mixture->size() && options_.mix_by == MixBy::kShare) mixture->epoch_samples(cut);
+  int64_t steps = mixture->size() / update;
+  if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);
+  if (steps > 0 && options_.mix_by == MixBy::kShare) mixture->epoch_samples(steps * update);
   for (const auto& [step, shares] : options_.mix_from) mixture->from(step * options_.accumulate, shares);
   mixture_ = mixture.get();
   return mixture;

@@ -315,6 +315,13 @@ TEST(Trainer, AMixtureSaysWhatItTook) {
   // An epoch of fewer steps takes less, and leaves nothing out.
   options.steps_per_epoch = 2;
   EXPECT_THAT(capture(options, &result), testing::HasSubstr("Epoch 1 took 24 samples of "));
+  // Steps of several batches: an epoch has whole ones, and shares change with a step.
+  options.steps_per_epoch = 0;
+  options.accumulate = 3;
+  options.mix_from = {{1, {0, 1}}};
+  const std::string accumulated = capture(options, &result);
+  EXPECT_THAT(accumulated, testing::HasSubstr("Epoch 1 took 36 samples of "));
+  EXPECT_THAT(accumulated, testing::HasSubstr("Epoch 2 took 0 samples of "));
   options.train = options.mix[0].shards;
   EXPECT_THROW(check(options), Error);
 }

@@ -30,6 +30,9 @@ def test_other_benches_become_rows():
         {"tensors": 161, "local": case, "processes": {"shared_memory": case, "gloo": case}})] == [2, 2, 2]
     (row,) = record.rows_of({"gelu": {"2048 x 1024": {"device_ms": 2.0, "eager_ms": 3.0, "eager_by_device": 1.5}}})
     assert (row["what"], row["ratio"]) == ("gelu, 2048 x 1024", 1.5)
+    (row,) = record.rows_of({"peers_mode": "tar", "rounds": 3, "times_as_fast": {"litdata": 4.5}, "versions": {"litdata": "0.2"},
+                             "samples_per_cpu_second": {"sluice": 900, "litdata": 200}})
+    assert (row["bench"], row["peers"], row["ratio"]) == ("peers", {"litdata": 200}, 4.5)
     decoded = record.rows_of([{"set": "PNG", "per_second": {"batches": 300, "webdataset": 20, "decode": 90, "general": 30},
                                "ratios": {"batches ÷ webdataset": 15, "decode ÷ general": 3}}])
     assert [(row["bench"], row["ratio"]) for row in decoded] == [("batches", 15), ("decode", 3)]

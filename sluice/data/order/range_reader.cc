@@ -31,7 +31,7 @@ bool pause(const ReadSettings& settings, double seconds) {
 
 void hold_sample(RawSample& sample, ReaderMemory& memory) {
   const auto status =
-      memory.grow(sample.bytes(), sample.failed ? "" : base::str(sample.where(), ": its members"));
+      memory.grow(sample.bytes(), [&sample] { return base::str(sample.where(), ": its members"); });
   if (status) return;
   const auto shard = sample.shard;
   sample = RawSample{};

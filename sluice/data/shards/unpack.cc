@@ -123,7 +123,7 @@ class ZstdSource : public UnpackingSource {
   base::Status count_memory() {
     const std::size_t now = ZSTD_sizeof_DStream(stream_);
     if (now <= counted_) return {};
-    SLUICE_OK(memory_.grow(now - counted_, name() + ": the window of its zstd stream"));
+    SLUICE_OK(memory_.grow(now - counted_, [this] { return name() + ": the window of its zstd stream"; }));
     counted_ = now;
     return {};
   }
