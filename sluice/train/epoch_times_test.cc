@@ -93,7 +93,8 @@ Said said_of(const TrainOptions& options, Model model) {
   return said;
 }
 
-// The host's own work in a forward pass takes all the time: a wait, so that no load on the machine changes whose it is.
+// The host's own work in a forward pass takes all the time: a wait, so that no load on the machine changes
+// whose it is.
 struct SlowForward : torch::nn::Module {
   SlowForward() { last = register_module("last", torch::nn::Linear(192, 2)); }
   torch::Tensor forward(torch::Tensor x) {
