@@ -21,7 +21,6 @@ import importlib.metadata
 import importlib.util
 import io
 import json
-import math
 import os
 import random
 import statistics
@@ -38,26 +37,15 @@ def kind(mode):
     return "jpg" if mode == "crop" else "png"
 
 
-def part(width, height):
-    """torchvision's part of an image: left, top, right, bottom."""
-    for _ in range(10):
-        area = width * height * random.uniform(0.08, 1)
-        ratio = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
-        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
-        if 0 < w <= width and 0 < h <= height:
-            left, top = random.randint(0, width - w), random.randint(0, height - h)
-            return left, top, left + w, top + h
-    return 0, 0, width, height
-
-
 def decoded(data, mode):
     """As a NumPy array, by Pillow."""
     import numpy
     from PIL import Image
+    from webdataset_decode import resized_crop
 
     image = Image.open(io.BytesIO(data)).convert("RGB")
     if mode == "crop":
-        image = image.resize((224, 224), Image.BILINEAR, box=part(*image.size))
+        image = Image.fromarray(resized_crop(image))
         if random.random() < 0.5:
             image = image.transpose(Image.FLIP_LEFT_RIGHT)
     return numpy.asarray(image)

@@ -113,28 +113,26 @@ Verb pack_verb() {
 Verb append_verb() {
   auto options = std::make_shared<data::PackOptions>();
   options->shards.append = true;
-  return {.name = "append",
-          .help = "Add images to a set, in new shards",
-          .footer =
-              "INPUT is a folder of classes or a list, as for 'sluice data pack'. The numbers of shards and "
-              "samples go on "
-              "where\nthose of SET end, and its other shards stay as they are. Classes have the numbers that "
-              "SET/classes.txt "
-              "gives\nthem, and new ones those behind. Whoever reads the set meanwhile sees the old one, or "
-              "all of the new "
-              "one.\n"
-              "A run that was stopped goes on when it is started again; one that ended adds the images once "
-              "more.\n"
-              "Examples: sluice data append shards photos/new\n"
-              "          sluice data append gs://bucket/set train.csv --prefix train",
-          .add_flags =
-              [options](CLI::App& app) {
-                app.add_option("SET", options->shards.folder, "Folder of the set")->required();
-                app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
-                add_shard_options(app, options->shards);
-                add_pack_options(app, *options);
-              },
-          .run = guarded("append", [options] { return run_pack(*options); })};
+  return {
+      .name = "append",
+      .help = "Add images to a set, in new shards",
+      .footer =
+          "INPUT is a folder of classes or a list, as for 'sluice data pack'. The numbers of shards and\n"
+          "samples go on where those of SET end, and its other shards stay as they are. Classes have the\n"
+          "numbers that SET/classes.txt gives them, and new ones those behind. The new shards are moved\n"
+          "into place one after the other at the end, and then into sizes.json: start no run on the set in\n"
+          "that moment. A run that was stopped goes on when it is started again; one that ended adds the\n"
+          "images once more.\n"
+          "Examples: sluice data append shards photos/new\n"
+          "          sluice data append gs://bucket/set train.csv --prefix train",
+      .add_flags =
+          [options](CLI::App& app) {
+            app.add_option("SET", options->shards.folder, "Folder of the set")->required();
+            app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
+            add_shard_options(app, options->shards);
+            add_pack_options(app, *options);
+          },
+      .run = guarded("append", [options] { return run_pack(*options); })};
 }
 
 Verb digits_verb() {
