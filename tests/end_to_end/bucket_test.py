@@ -211,9 +211,10 @@ class Gate:
         self.server.server_close()
 
 
-def kill_while_caching(run, port, work):
-    cache = work / "cache"
-    command = [run.path, "train", "--model", "mlp", "--train", f"{ROOT}/set/train-*.tar", "--classes", "3", "--crop",
+def kill_while_caching(run, port, work, folder, kind):
+    """`kind`: with index files shards are read in parts, of which one file of the cache has those that are there."""
+    cache = work / f"cache-{folder}"
+    command = [run.path, "train", "--model", "mlp", "--train", f"{ROOT}/{folder}/train-*.tar", "--classes", "3", "--crop",
                "12", "--batch-size", "16", "--device", "cpu", "--epochs", "1", "--logdir", str(work / "cached"), "--cache",
                str(cache)]
     for first_bytes in (0, 1000, 20000):
@@ -229,10 +230,11 @@ def kill_while_caching(run, port, work):
     # Whatever remained, a full run is right, and a second one finds everything whole.
     for _ in range(2):
         run(*command[1:])
-    whole = sorted(path.read_bytes() for path in cache.glob("*.object"))
+    whole = sorted(path.read_bytes() for path in cache.glob(f"*.{kind}"))
     shards = sorted(path.read_bytes() for path in (work / "local").glob("train-*.tar"))
-    # Behind a copy stands a checksum of four bytes for each 256 KiB, and one of these.
-    sizes = [len(shard) + 4 * (-(-len(shard) // (256 << 10)) + 1) for shard in shards]
+    # Behind a copy stands a checksum of four bytes for each 256 KiB, and one of these; of parts also a byte for each.
+    blocks = [-(-len(shard) // (256 << 10)) for shard in shards]
+    sizes = [len(shard) + 4 * (count + 1) + (count if kind == "parts" else 0) for shard, count in zip(shards, blocks)]
     check([len(kept) for kept in whole] == sizes and all(map(bytes.startswith, whole, shards)),
           "the cache holds", [len(kept) for kept in whole], "expected", sizes)
     check(not list(cache.glob("*.part")), "parts are left in the cache")
@@ -262,7 +264,9 @@ def main(program):
         train(run, work)
         weights(run, work)
         if STORE == "gs":
-            kill_while_caching(run, port, work)
+            kill_while_caching(run, port, work, "set", "parts")
+            run("data", "cp", f"{ROOT}/set/train-*.tar", f"{ROOT}/set/sizes.json", f"{ROOT}/whole/")
+            kill_while_caching(run, port, work, "whole", "object")
     print(f"{len(failures)} failures" if failures else "passed")
     sys.exit(bool(failures))
 
