@@ -5,6 +5,7 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/convolution/few_pixels.h"
+#include "sluice/kernels/convolution/parts.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/threads.h"
 
@@ -14,8 +15,6 @@ namespace {
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
 
-// Columns of a thread's part.
-constexpr size_t kFloatsOfPart = size_t{1} << 14;
 constexpr size_t kTile = 8;
 
 // Eight rows of eight, each from the next `step` floats away.

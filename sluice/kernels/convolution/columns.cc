@@ -11,6 +11,7 @@
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/convolution/axes.h"
 #include "sluice/kernels/convolution/few_pixels.h"
+#include "sluice/kernels/convolution/parts.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/gemm/partial_sums.h"
 #include "sluice/kernels/threads.h"
@@ -20,12 +21,6 @@ namespace {
 
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
-
-// Floats of the matrix at a time, and of a thread's part.
-constexpr size_t kFloatsAtOnce = size_t{1} << 18;
-constexpr size_t kFloatsOfPart = size_t{1} << 14;
-// There are no products of matrices with fewer rows or columns: they are filled up with zeros.
-constexpr size_t kMinExtent = 4;
 
 // Some lines of y, which are its pixels along all axes but the first: number `image * out + o` is a line.
 struct Lines {
@@ -83,8 +78,6 @@ class Columns : public ConvolutionKernel {
   size_t lines() const { return images_ * axes_[0].out; }
   size_t pixels_of_x() const { return axes_[0].in * axes_[1].in * axes_[2].in; }
   size_t all_channels() const { return groups_ * channels_; }
-
-  static void fill_zeros(float* first, size_t count) { std::memset(first, 0, count * sizeof(float)); }
 
   stablehlo::ProductCall product(size_t some_lines) const {
     const auto pixels = static_cast<int64_t>(std::max(some_lines * pixels_of_line_, kMinExtent));

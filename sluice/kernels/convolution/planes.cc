@@ -14,6 +14,7 @@
 #include "sluice/kernels/convolution/axes.h"
 #include "sluice/kernels/convolution/few_pixels.h"
 #include "sluice/kernels/convolution/lines.h"
+#include "sluice/kernels/convolution/parts.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/gemm/partial_sums.h"
 #include "sluice/kernels/threads.h"
@@ -23,14 +24,6 @@ namespace {
 
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
-
-// Floats of the matrix at a time, and of a thread's part.
-constexpr size_t kFloatsAtOnce = size_t{1} << 18;
-constexpr size_t kFloatsOfPart = size_t{1} << 14;
-// There are no products of matrices with fewer rows or columns: they are filled up with zeros.
-constexpr size_t kMinExtent = 4;
-
-void fill_zeros(float* first, size_t count) { std::memset(first, 0, count * sizeof(float)); }
 
 // The lines of y, along all axes but the first, that are done at once: of several whole images, or some lines
 // of one.

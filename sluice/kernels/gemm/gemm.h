@@ -31,6 +31,10 @@ class Gemm {
 // For a dense c that was not made in pieces: calls epilogue for rows of it, on all threads.
 void run_epilogue(float* c, size_t rows, size_t columns, const Epilogue& epilogue);
 
+// Fewer rows or columns of a result have no fast kernel: a tile is mostly empty, and packing takes longer
+// than the product (measured: a vector times a matrix runs at a fifth of a library's speed). Who has fewer
+// fills them up with zeros.
+constexpr size_t kMinExtent = 4;
 // Null where there is no fast kernel. Made once, valid as long as the process.
 const Gemm* find_gemm(const stablehlo::ProductCall& call);
 

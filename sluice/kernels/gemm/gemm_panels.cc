@@ -27,10 +27,6 @@ constexpr size_t kPrefetchK = 8;
 // Rows of a piece that only its reader sees (measured): it stays in the L2 cache.
 constexpr size_t kRowsOfOwnPiece = 8 * kTileRows;
 
-// With fewer rows or columns a tile is mostly empty, and packing takes longer than the product (measured: a
-// vector times a matrix runs at a fifth of a library's speed).
-constexpr int64_t kMinExtent = 4;
-
 // The tiles at the right edge, which have fewer columns than the micro-kernel writes: in memory of their own.
 void multiply_edge(TileGemm tiles, size_t rows, size_t columns) {
   const size_t width = tile_columns();
@@ -285,7 +281,9 @@ void multiply(const GemmSize& size, const MatrixView& a, const MatrixView& b, fl
 }
 
 std::unique_ptr<Gemm> make_panel_gemm(const Product& p) {
-  return has_lanes8() && std::min(p.m, p.n) >= kMinExtent ? std::make_unique<PanelGemm>(p) : nullptr;
+  return has_lanes8() && std::min(p.m, p.n) >= static_cast<int64_t>(kMinExtent)
+             ? std::make_unique<PanelGemm>(p)
+             : nullptr;
 }
 
 }  // namespace sluice::kernels
