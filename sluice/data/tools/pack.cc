@@ -218,13 +218,12 @@ base::Result<PackReport> pack(const PackOptions& options) {
   if (options.shuffle) base::Random({options.seed}).shuffle(images);
   ShardOptions shards = options.shards;
   SLUICE_TRY(shards.fingerprint, fingerprint_of(images, options));
+  if (!options.shards.append) shards.classes = report.classes;
   SLUICE_TRY(report.shards,
              write_shards(
                  static_cast<std::int64_t>(images.size()),
                  [&](std::int64_t i) { return load(images[static_cast<std::size_t>(i)], i, options.check); },
                  shards));
-  if (!report.classes.empty() && !options.shards.append)
-    SLUICE_OK(write_lines(base::join_path(options.shards.folder, "classes.txt"), report.classes));
   return report;
 }
 

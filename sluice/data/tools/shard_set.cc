@@ -30,11 +30,12 @@ std::string shard_name(const ShardOptions& options, std::int64_t index, std::siz
 class SetWriter {
  public:
   SetWriter(std::int64_t count, const std::function<base::Result<NewSample>(std::int64_t)>& produce,
-            const ShardOptions& options, const SetStart& start, ShardStore& store)
+            const ShardOptions& options, const SetStart& start, bool goes_on, ShardStore& store)
       : count_(count),
         produce_(produce),
         options_(options),
         start_(start),
+        goes_on_(goes_on),
         store_(store),
         shards_((count + options.shard_size - 1) / options.shard_size) {
     const std::size_t width =
@@ -67,7 +68,10 @@ class SetWriter {
 
   base::Status write_one(std::size_t shard) {
     const std::int64_t samples = last(shard) - first(shard);
-    SLUICE_TRY(const auto kept, store_.kept(names_[shard]));
+    std::optional<ShardSum> kept;
+    if (goes_on_) {
+      SLUICE_TRY(kept, store_.kept(names_[shard]));
+    }
     if (kept) {
       ++continued_;
       advance(samples);
@@ -109,6 +113,7 @@ class SetWriter {
   const std::function<base::Result<NewSample>(std::int64_t)>& produce_;
   const ShardOptions& options_;
   const SetStart start_;
+  const bool goes_on_;  // from what an earlier run kept
   ShardStore& store_;
   const std::int64_t shards_;
   std::vector<std::string> names_;
@@ -149,8 +154,7 @@ class LocalStore : public ShardStore {
     return names;
   }
   base::Status clear() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(hidden_, ignored);
+    remove();
     return base::make_directories(hidden_);
   }
   void remove() override {
@@ -214,6 +218,7 @@ constexpr char kMoving[] = "\nmoving";  // the end of a store's small file
 struct Begun {
   SetStart start;
   bool moving = false;           // all shards are written, and an earlier run had begun to move them
+  bool goes_on = false;          // an earlier run of the same set may have kept some
   std::vector<std::string> old;  // shards that are replaced
 };
 
@@ -230,7 +235,7 @@ base::Result<Begun> begin(const ShardOptions& options, ShardStore& store) {
   if (ours && base::ends_with(*found, kMoving)) {
     std::istringstream numbers(found->substr(options.fingerprint.size()));
     numbers >> begun.start.shard >> begun.start.width >> begun.start.key;
-    begun.moving = true;
+    begun.moving = begun.goes_on = true;
     store.goes_on_moving();
     return begun;
   }
@@ -249,7 +254,8 @@ base::Result<Begun> begin(const ShardOptions& options, ShardStore& store) {
   } else {
     begun.old = std::move(there);
   }
-  if (ours && *found == text_of(options, begun.start)) return begun;
+  begun.goes_on = ours && *found == text_of(options, begun.start);
+  if (begun.goes_on) return begun;
   SLUICE_OK(store.clear());
   if (!options.fingerprint.empty()) SLUICE_OK(store.write(kStoreFile, text_of(options, begun.start)));
   return begun;
@@ -286,7 +292,7 @@ base::Result<ShardReport> write_set(std::int64_t count,
   // One that cannot be read is found before the work.
   SLUICE_TRY(ShardSizes sizes, sizes_of_other_sets(options));
   SLUICE_TRY(const Begun begun, begin(options, store));
-  SetWriter writer(count, produce, options, begun.start, store);
+  SetWriter writer(count, produce, options, begun.start, begun.goes_on, store);
   if (const auto written = writer.write_all(); !written)
     return tl::unexpected<Error>(store.give_up(written.error()));
   const std::string sizes_path = base::join_path(options.folder, "sizes.json");
@@ -306,6 +312,8 @@ base::Result<ShardReport> write_set(std::int64_t count,
     sizes.insert_or_assign(name, record);
   }
   SLUICE_OK(write_text(sizes_path, format_sizes(sizes)));
+  if (!options.classes.empty())
+    SLUICE_OK(write_lines(base::join_path(options.folder, "classes.txt"), options.classes));
   store.remove();
   report.samples = count;
   report.continued = writer.continued();

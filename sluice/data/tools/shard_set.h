@@ -21,7 +21,9 @@ struct ShardOptions {
       progress;     // called now and then, by one thread at a time
   int workers = 0;  // shards written at a time; 0: one for each core
   std::string
-      fingerprint;      // of everything that the samples are made of; empty: a stopped run is not continued
+      fingerprint;  // of everything that the samples are made of; empty: a stopped run is not continued
+  std::vector<std::string> classes =
+      {};               // lines of classes.txt, which is the last file of a set; empty: none
   bool append = false;  // adds shards, and samples with keys that go on, to those that are there
 };
 

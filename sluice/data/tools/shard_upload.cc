@@ -44,8 +44,10 @@ class BucketStore : public ShardStore {
   }
   void remove() override { static_cast<void>(clear()); }
   Error give_up(const Error& error) override {
-    if (options_.fingerprint.empty()) remove();
-    if (options_.fingerprint.empty()) return error;
+    if (options_.fingerprint.empty()) {
+      remove();
+      return error;
+    }
     return Error(error.code(), base::str(error.what(), "; the shards that were uploaded are in ", place(),
                                          ": the same command goes on behind them"));
   }
