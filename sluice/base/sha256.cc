@@ -1,10 +1,18 @@
 #include "sluice/base/sha256.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "sluice/base/check.h"
 
 namespace sluice::base {
+namespace {
+
+// Else OpenSSL takes its tables down at exit(), under threads that still hash or still load them for the
+// first time. Before main, as whoever asks first decides, and libcurl asks for the other.
+[[maybe_unused]] const int kOutlivesExit = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+
+}  // namespace
 
 struct Sha256::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();

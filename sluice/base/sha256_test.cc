@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <thread>
+
 namespace sluice::base {
 namespace {
 
@@ -16,6 +19,20 @@ TEST(Sha256, OfKnownTexts) {
   EXPECT_EQ(sum_of("", 1), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sum_of("abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sum_of("abc", 1), sum_of("abc", 2));
+}
+
+// A process may end while its threads hash.
+TEST(Sha256, OfThreadsThatAProcessLeavesBehind) {
+  const auto leave = [] {
+    for (int i = 0; i < 2; ++i) {
+      std::thread([] {
+        while (true) sha256("abc");
+      }).detach();
+    }
+    sha256("abc");
+    std::exit(0);
+  };
+  EXPECT_EXIT(leave(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Hexadecimal, OfAllKindsOfBytes) {
