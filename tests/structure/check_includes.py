@@ -6,7 +6,7 @@ from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
 ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
-         "replica", "data", "models", "monitor", "session", "train", "pod", "provision", "cli"]
+         "replica", "data", "text", "models", "monitor", "session", "train", "pod", "provision", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
@@ -21,20 +21,22 @@ HIDDEN_ROOMS = {
     "device": ["profile", "google", "cloud", "estimate"],
     "replica": ["profile", "google", "cloud", "estimate", "kernels"],
     "data": ["profile", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
-    "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
-    "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "models"],
+    "text": ["profile", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
+    "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "text"],
+    "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "text", "models"],
     "session": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
-    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
-    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
+    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "train"],
+    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "train"],
 }
-WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "monitor", "pod", "provision"]
+WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "text", "monitor", "pod", "provision"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
 FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
-           "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"]}
+           "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"],
+           "text": ["characters", "models", "steps"]}
 FACADES = {"data": ["dataset.h", "dataset_settings.h", "mixture.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")

@@ -230,6 +230,7 @@ class Packages(unittest.TestCase):
 
     def test_what_ubuntu_lacks_is_named_with_the_remedy(self):
         for release, absent in (("22.04", ("cmake: 3.22, at least 3.25", "g++: 11", "libcurl4-openssl-dev: 7.81",
+                                           "libpcre2-dev: 10.39, at least 10.40",
                                            "libspng-dev: does not exist", "libtiff-dev: 4.3, at least 4.5",
                                            "libtomlplusplus-dev: does not exist")),
                                 ("24.04", ("libdnnl-dev: 3.1, oneDNN 2",))):

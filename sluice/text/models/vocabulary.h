@@ -1,0 +1,51 @@
+// The tokens of a model and their ids.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/base/result.h"
+#include "sluice/text/json_object.h"
+
+namespace sluice::text {
+
+using TokenId = std::uint32_t;
+
+// More ids than any model has.
+inline constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 24;
+
+// Threads: any number of them may look.
+class Vocabulary {
+ public:
+  Vocabulary() = default;
+  Vocabulary(Vocabulary&&) = default;
+  Vocabulary& operator=(Vocabulary&&) = default;
+
+  // {"token": id, …}. kInvalidArgument where two tokens have one id.
+  static base::Result<Vocabulary> read(const JsonObject& object, const char* field);
+
+  // The last of equal texts counts.
+  void add(std::string text, TokenId id);
+  std::optional<TokenId> find(std::string_view text) const;
+  // Null: no token has this id.
+  const std::string* text(TokenId id) const { return id < texts_.size() ? texts_[id] : nullptr; }
+  // One more than the largest id.
+  std::size_t size() const { return texts_.size(); }
+  // <0x00> … <0xFF>, as far as they are there.
+  std::optional<TokenId> find_byte(unsigned char byte) const;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> ids_;
+  std::vector<const std::string*> texts_;  // by id; the keys of ids_
+};
+
+}  // namespace sluice::text

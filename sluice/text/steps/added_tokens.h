@@ -1,0 +1,54 @@
+// Tokens that are found in a text before any model sees it: special ones and those that were added later.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/text/byte_trie.h"
+#include "sluice/text/models/vocabulary.h"
+#include "sluice/text/steps/normalizer.h"
+
+namespace sluice::text {
+
+// Threads: any number of them.
+class AddedTokens {
+ public:
+  struct Token {
+    TokenId id = 0;
+    std::string content;
+    std::string decoded;  // what decoders see: the normalized content, of a token that is normalized
+    bool single_word = false, left_strip = false, right_strip = false, normalized = false, special = false;
+  };
+  // A part of a text that is a token, or (null) none.
+  struct Part {
+    std::size_t begin, end;
+    const Token* token;
+  };
+
+  // The list "added_tokens". kInvalidArgument where the model has a token with another id.
+  static base::Result<AddedTokens> read(const Json& list, const std::string& where, const Vocabulary& model,
+                                        const Normalizer* normalizer);
+
+  // Cuts a text at the tokens that are looked for before it is normalized, or after it. What is no token is
+  // not cut further; together the parts are the text.
+  std::vector<Part> split(std::string_view text, bool normalized) const;
+  bool empty(bool normalized) const { return tries_[normalized].empty(); }
+
+  const Token* find(TokenId id) const;
+  const Token* find(std::string_view content) const;
+  bool is_special(std::string_view content) const;
+  // One more than the largest id.
+  std::size_t size() const { return size_; }
+
+ private:
+  std::vector<Token> tokens_;
+  std::unordered_map<TokenId, std::size_t> by_id_;
+  std::unordered_map<std::string, std::size_t> by_content_;
+  ByteTrie tries_[2];  // of places in tokens_; 1: of normalized texts
+  std::size_t size_ = 0;
+};
+
+}  // namespace sluice::text

@@ -1,0 +1,202 @@
+#include "sluice/text/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "sluice/base/error.h"
+#include "sluice/base/file.h"
+#include "sluice/text/characters/regex.h"
+#include "sluice/text/characters/unicode.h"
+#include "sluice/text/test_tokenizer.h"
+
+namespace sluice::text {
+namespace {
+
+using nlohmann::json;
+using test::byte_tokenizer;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string message_of(const json& tokenizer) {
+  try {
+    Tokenizer::parse(tokenizer.dump());
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+template <typename Do>
+std::string thrown(const Do& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Tokenizer, MergesTheLowestRankFirstAndTheLeftmostOfEqualOnes) {
+  const auto tokenizer = Tokenizer::parse(byte_tokenizer({{"a", "a"}, {"aa", "aa"}, {"a", "b"}}).dump());
+  const auto encoding = tokenizer.encode("aaaaab");
+  EXPECT_THAT(encoding.ids, ElementsAre(257, 258));
+  EXPECT_EQ(tokenizer.decode(encoding.ids), "aaaaab");
+  EXPECT_EQ(tokenizer.vocabulary_size(), 259u);
+  EXPECT_EQ(tokenizer.token_of(257), "aaaa");
+  EXPECT_EQ(tokenizer.id_of("ab"), 258u);
+  EXPECT_EQ(tokenizer.token_of(1000), std::nullopt);
+}
+
+TEST(Tokenizer, AMegabyteWithoutAnEndOfAWordTakesLessThanASecond) {
+  const auto tokenizer =
+      Tokenizer::parse(byte_tokenizer({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}}).dump());
+  const std::string text(1 << 20, 'a');
+  const std::clock_t begin = std::clock();  // of the processor: others may use the machine
+  std::vector<std::uint32_t> ids;
+  tokenizer.append_ids(text, ids);
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  EXPECT_EQ(ids.size(), text.size() / 8);
+  EXPECT_GT(seconds, 0);
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(seconds, 1);
+#endif
+}
+
+TEST(Tokenizer, ThreadsShareOneTokenizer) {
+  const auto tokenizer =
+      Tokenizer::parse(byte_tokenizer({{"t", "h"}, {"th", "e"}, {"\u0120", "the"}}).dump());
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += " the word" + std::to_string(i * 7919 % 997);
+  const auto expected = tokenizer.encode(text).ids;
+  std::vector<std::thread> threads;
+  std::vector<std::vector<std::uint32_t>> found(4);
+  for (auto& ids : found)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5; ++i) {
+        ids.clear();
+        tokenizer.append_ids(text, ids);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  for (const auto& ids : found) EXPECT_EQ(ids, expected);
+}
+
+TEST(Tokenizer, NamesAComponentThatItDoesNotKnow) {
+  auto tokenizer = byte_tokenizer({});
+  tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", {{{"type", "NFQ"}}}}};
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("tokenizer.json: normalizer.normalizers[0]: unknown "
+                                               "normalizer 'NFQ'; did you mean 'NFC'? Known are NFC, "));
+  tokenizer = byte_tokenizer({});
+  tokenizer["model"]["type"] = "WordLevel";
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: unknown model 'WordLevel'"));
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("Known are BPE, WordPiece, Unigram"));
+  tokenizer = byte_tokenizer({});
+  tokenizer["pre_tokenizer"] = {
+      {"type", "Split"}, {"pattern", {{"Regex", "[a-z&&[^b]]"}}}, {"behavior", "Isolated"}};
+  EXPECT_THAT(message_of(tokenizer),
+              HasSubstr("pre_tokenizer.pattern: the pattern '[a-z&&[^b]]' has && within a class"));
+  tokenizer["pre_tokenizer"]["pattern"] = {{"Regex", "(a"}};
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("missing closing parenthesis"));
+  tokenizer["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Isolate"}};
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("unknown behavior 'Isolate'; did you mean 'Isolated'?"));
+}
+
+TEST(Tokenizer, SaysWhatIsWrongInAFile) {
+  auto tokenizer = byte_tokenizer({{"a", "b"}});
+  tokenizer["model"]["merges"].push_back({"a", "zz"});
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: merge 1: 'a', 'zz' or both together are no token"));
+  tokenizer = byte_tokenizer({});
+  tokenizer["model"]["vocab"]["x"] = 5;
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("have the id 5: expected one each"));
+  tokenizer["model"]["vocab"]["x"] = -1;
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("expected an id below 16777216 for the token 'x', found -1"));
+  tokenizer = byte_tokenizer({});
+  tokenizer["added_tokens"] = {{{"id", 3}, {"content", "<s>"}, {"special", true}}};
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("added_tokens[0]: '<s>' has the id 3, which is that of"));
+  tokenizer = byte_tokenizer({});
+  tokenizer["model"]["dropout"] = 0.1;
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("dropout leaves out merges at random"));
+  EXPECT_THAT(thrown([] { Tokenizer::parse("[1"); }), HasSubstr("expected a tokenizer as JSON"));
+  EXPECT_THAT(thrown([] { Tokenizer::load("/nowhere/tokenizer.json"); }),
+              HasSubstr("/nowhere/tokenizer.json"));
+}
+
+TEST(Tokenizer, NamesTheByteThatIsNoUtf8AndTheIdThatIsNoToken) {
+  const auto tokenizer = Tokenizer::parse(byte_tokenizer({}).dump());
+  EXPECT_THAT(thrown([&] { tokenizer.encode("abc\xC3"); }), HasSubstr("found the byte 0xC3 at byte 3"));
+  EXPECT_THAT(thrown([&] {
+                tokenizer.decode({1, 256});
+              }),
+              HasSubstr("the id 256 at place 1 is no token of tokenizer.json, whose "
+                        "ids are below 256"));
+  // Half of a character is U+FFFD.
+  const auto half = tokenizer.encode("\u00e9").ids;
+  EXPECT_EQ(tokenizer.decode(half.data(), 1), "\uFFFD");
+}
+
+TEST(Tokenizer, TruncationThatLeavesNoRoomIsAnError) {
+  auto tokenizer = byte_tokenizer({});
+  tokenizer["truncation"] = {{"max_length", 1}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  tokenizer["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"[SEP]", 1}}, {"cls", {"[CLS]", 2}}};
+  const auto loaded = Tokenizer::parse(tokenizer.dump());
+  EXPECT_THAT(thrown([&] { loaded.encode("abc"); }),
+              HasSubstr("max_length is 1, and the template alone adds 2 tokens"));
+  EXPECT_EQ(loaded.encode("abc", {.limits = false}).ids.size(), 5u);
+  EXPECT_EQ(loaded.encode("abc", {.special_tokens = false}).ids.size(), 1u);
+}
+
+TEST(Tokenizer, IsAFileOnTheDisk) {
+  const auto temporary = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string& folder = temporary.path();
+  base::value_or_throw(
+      base::write_file_atomically(folder + "/tokenizer.json", byte_tokenizer({{"t", "h"}}).dump()));
+  // [tokenizer]
+  const auto tokenizer = sluice::text::Tokenizer::load(folder + "/tokenizer.json");
+  const auto encoding = tokenizer.encode("In the beginning", {.offsets = true});
+  const std::string text = tokenizer.decode(encoding.ids);
+  std::vector<std::uint32_t> ids;  // many texts, one behind the other: the quickest way
+  for (const char* const line : {"In the beginning", "was the word"}) tokenizer.append_ids(line, ids);
+  // [end]
+  EXPECT_EQ(text, "In the beginning");
+  EXPECT_EQ(encoding.offsets[3], (Span{3, 5}));
+  EXPECT_EQ(tokenizer.decode(ids), "In the beginningwas the word");
+  EXPECT_EQ(Tokenizer::load(folder).fingerprint(), tokenizer.fingerprint());
+}
+
+TEST(Regex, MeansWhatRubyMeans) {
+  const auto matches = [](const std::string& pattern, std::string_view text) {
+    const auto regex = base::value_or_throw(Regex::compile(pattern));
+    std::vector<std::string> found;
+    base::value_or_throw(regex.each(text, [&](std::size_t begin, std::size_t end) {
+      found.emplace_back(text.substr(begin, end - begin));
+    }));
+    return found;
+  };
+  EXPECT_THAT(matches("\\s+", "a\u180eb\u3000\u0085c"), ElementsAre("\u3000\u0085"));  // U+180E is no space
+  EXPECT_THAT(matches("^.", "ab\ncd"), ElementsAre("a", "c"));
+  EXPECT_THAT(matches("(?m:a.b)|c.d", "a\nb c\nd"), ElementsAre("a\nb"));
+  EXPECT_THAT(matches("[\\w[-.]]+", "a-\u0300.b c"), ElementsAre("a-\u0300.b", "c"));
+  EXPECT_THAT(matches("\\h+", "12afg"), ElementsAre("12af"));
+  EXPECT_THAT(matches("x*", "axb"), ElementsAre("", "x", ""));
+  EXPECT_THAT(matches("[]a]+", "a]b"), ElementsAre("a]"));
+  EXPECT_FALSE(Regex::compile("[a[^b]]"));
+  EXPECT_FALSE(Regex::compile("a{2}+"));
+  EXPECT_FALSE(Regex::compile("[\\W]"));
+}
+
+TEST(Unicode, FindsTheFirstByteThatIsNoUtf8) {
+  EXPECT_EQ(first_invalid_utf8("plain, \u00e9, \u20ac, \U0001F600"), std::string_view::npos);
+  for (const std::string bad : {"\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\x80", "\xFF"})
+    EXPECT_EQ(first_invalid_utf8("0123456789" + bad), 10u)
+        << json(bad).dump(-1, ' ', true, json::error_handler_t::replace);
+  EXPECT_EQ(replace_invalid_utf8("a\xE2\x82"
+                                 "b\xF0\x9F\x98\xFF"),
+            "a\uFFFDb\uFFFD\uFFFD");
+}
+
+}  // namespace
+}  // namespace sluice::text

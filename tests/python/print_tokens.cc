@@ -1,0 +1,60 @@
+// Prints how texts are encoded and decoded, for comparison with Python's tokenizers.
+//
+//   sluice_print_tokens TOKENIZER [ids]     a JSON text, or a list of two, on each line of stdin
+//
+// With `ids`, the ids alone.
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sluice/base/error.h"
+#include "sluice/text/tokenizer.h"
+
+namespace {
+
+using namespace sluice;
+using nlohmann::json;
+
+json describe(const text::Tokenizer& tokenizer, const json& line) {
+  const text::EncodeOptions options{.offsets = true};
+  const auto encoding =
+      line.is_array() ? tokenizer.encode_pair(line[0].get<std::string>(), line[1].get<std::string>(), options)
+                      : tokenizer.encode(line.get<std::string>(), options);
+  json offsets = json::array();
+  for (const text::Span& span : encoding.offsets) offsets.push_back({span.begin, span.end});
+  std::vector<std::uint32_t> alone;
+  if (line.is_string()) tokenizer.append_ids(line.get<std::string>(), alone);
+  return {{"ids", encoding.ids},
+          {"types", encoding.type_ids},
+          {"special", encoding.special},
+          {"attention", encoding.attention},
+          {"offsets", offsets},
+          {"tokens", encoding.tokens},
+          {"alone", alone},
+          {"text", tokenizer.decode(encoding.ids, true)},
+          {"whole", tokenizer.decode(encoding.ids, false)}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  try {
+    const auto tokenizer = text::Tokenizer::load(argv[1]);
+    const bool ids_alone = argc > 2;
+    std::vector<std::uint32_t> ids;
+    for (std::string line; std::getline(std::cin, line);) {
+      if (ids_alone) {
+        ids.clear();
+        tokenizer.append_ids(json::parse(line).get<std::string>(), ids);
+        for (const std::uint32_t id : ids) std::cout << id << ' ';
+        std::cout << '\n';
+      } else {
+        std::cout << describe(tokenizer, json::parse(line)).dump() << '\n';
+      }
+    }
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
