@@ -73,7 +73,7 @@ class Planes : public ConvolutionKernel {
     // A weight's gradient is a sum over all images: each set makes one of its own.
     const bool sums_up = kind_ == Kind::kWeights;
     const size_t all_sets = (images_ + images_at_once_ - 1) / images_at_once_;
-    const size_t sets = sums_up ? std::min(all_sets, sets_of_sum(pieces)) : all_sets;
+    const size_t sets = sums_up ? std::min(all_sets, sets_of_sum()) : all_sets;
     const size_t images = (all_sets + sets - 1) / sets * images_at_once_;
     const size_t scratch = (sums_up ? sets : 1) * pieces * of_piece;
     const Scratch packed(packs || (sums_up && sets > 1) ? scratch * sizeof(float) : 0);
@@ -110,10 +110,14 @@ class Planes : public ConvolutionKernel {
     return seen;
   }
 
-  // So many sets of images that, with the pieces, there are enough of them for all threads.
-  static size_t sets_of_sum(size_t pieces) {
-    const auto wanted = static_cast<size_t>(2 * threads_of_a_call());
-    return (wanted + pieces - 1) / pieces;
+  // Into how many sets of images a weight's gradient is divided: with the pieces, enough of them for all
+  // threads, but not so many that their sums are as large as the activations.
+  size_t sets_of_sum() const {
+    const size_t pieces = groups_ * pieces_, wanted = static_cast<size_t>(2 * threads_of_a_call());
+    const size_t activations =
+        images_ * (pieces * channels_ * plane_of_x() + groups_ * filters_ * plane_of_y());
+    const size_t most = activations / (8 * pieces * padded_filters_ * padded_rows_);
+    return std::max(size_t{1}, std::min(most, (wanted + pieces - 1) / pieces));
   }
 
   // Into how many equal pieces a group's channels are divided, as if each were a group that has the same y:
