@@ -116,8 +116,8 @@ class Planes : public ConvolutionKernel {
     const size_t pieces = groups_ * pieces_, wanted = static_cast<size_t>(2 * threads_of_a_call());
     const size_t activations =
         images_ * (pieces * channels_ * plane_of_x() + groups_ * filters_ * plane_of_y());
-    const size_t most = activations / (8 * pieces * padded_filters_ * padded_rows_);
-    return std::max(size_t{1}, std::min(most, (wanted + pieces - 1) / pieces));
+    const size_t max_sets = activations / (8 * pieces * padded_filters_ * padded_rows_);
+    return std::max(size_t{1}, std::min(max_sets, (wanted + pieces - 1) / pieces));
   }
 
   // Into how many equal pieces a group's channels are divided, as if each were a group that has the same y:
