@@ -16,7 +16,6 @@
 #include "sluice/kernels/convolution/axes.h"
 #include "sluice/kernels/convolution/depthwise.h"
 #include "sluice/kernels/convolution/few_pixels.h"
-#include "sluice/kernels/convolution/lines.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/threads.h"
 

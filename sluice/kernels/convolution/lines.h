@@ -7,9 +7,6 @@ namespace sluice::kernels {
 
 // to[i] = from[i * step]
 void copy_apart(const float* from, size_t step, size_t count, float* to);
-// For has_lanes8(): even[i] = from[2 * i], odd[i] = from[2 * i + 1], and kFloatsOf<Lanes16> zeros behind
-// each. `readable` floats may be read.
-void split_pairs(const float* from, size_t count, size_t readable, float* even, float* odd);
 // to[i] = number, to[i] += number
 void fill(float number, size_t count, float* to);
 void add(float number, size_t count, float* to);
