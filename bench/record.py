@@ -63,7 +63,8 @@ def of_convolutions(found):
     spread = found["distribution"]
     ratios = ", ".join(f"{short(spread[name])} ({name})" for name in ("least", "5%", "25%", "median"))
     worst = found["convolutions"][0]
-    return [row("random_convolutions", f"{spread['shapes']} shapes", "ms", None, {"eager": None}, ratios,
+    bench = "convolutions_processor" if found.get("processor_time") else "random_convolutions"
+    return [row(bench, f"{spread['shapes']} shapes", "ms", None, {"eager": None}, ratios,
                 note=f"{spread['slower_than_1.5_eager']} slower than 1.5 × eager; least: {worst['shape']}, "
                 f"{short(worst['device_ms'])} beside {short(worst['eager_ms'])} ms")]
 

@@ -79,6 +79,8 @@ std::vector<Example> examples() {
   const Dims q = {2, 5, 3, 8}, k = {2, 6, 3, 8}, lse = {2, 3, 5}, packed = {2, 5, 72};
   TestCall rectified = product({{6, 8}, {6, 12}, {12}}, {8, 12});
   rectified.attributes.insert({{"rectified", int64_t{1}}, {"gated", int64_t{0}}});
+  TestCall biased = convolution(0, {x, w, {32}}, {y}), biased_data = convolution(1, {y, w, {16}}, {x});
+  biased.attributes["channels_first"] = biased_data.attributes["channels_first"] = int64_t{1};
   TestCall gated = product({{6, 8}, {6, 12}, {8, 12}}, {8, 12});
   gated.attributes.insert({{"rectified", int64_t{0}}, {"gated", int64_t{1}}});
   return {
@@ -86,6 +88,8 @@ std::vector<Example> examples() {
       {"forward", convolution(0, {x, w}, {y}), {"operand 0 dim 2", "operand 0 dim 3"}},
       {"data", convolution(1, {y, w}, {x}), {"result 0 dim 2", "result 0 dim 3"}},
       {"weights", convolution(2, {x, y}, {w}), {"operand 0 dim 2", "operand 0 dim 3"}},
+      {"forward_with_bias", biased, {"operand 0 dim 2", "operand 0 dim 3", "last operand"}},
+      {"data_with_bias", biased_data, {"result 0 dim 2", "result 0 dim 3", "last operand"}},
       {"backward", convolution(3, {x, w, y}, {x, w})},
       {"product", product({{6, 8}, {6, 12}}, {8, 12})},
       {"batch", product({{3, 6, 8}, {3, 6, 12}}, {3, 8, 12})},

@@ -45,6 +45,33 @@ TEST(Calls, AConvolutionWhoseActivationsNoOtherLayerSeesTakesThemAsTheyCome) {
                               "dense<[3, 2, 1, 0]> : tensor<4xindex>]"));
 }
 
+TEST(Calls, AConvolutionAlongOneDimensionIsLoneBetweenReshapes) {
+  const auto text = [](const Dims& x, const Dims& y) {
+    Rows r;
+    const Values p = r.parameters({x, {8, 8, 3, 3}});
+    return r.finish({r.b.reshape(r.convolution(r.b.reshape(p[0], {2, 8, 1, 64}), p[1]), y)});
+  };
+  EXPECT_THAT(text({2, 8, 64}, {2, 8, 64}), HasSubstr(kFirst));
+  EXPECT_THAT(text({2, 8, 8, 8}, {2, 8, 64}), HasSubstr(kLast));
+  EXPECT_THAT(text({2, 8, 64}, {2, 8, 8, 8}), HasSubstr(kLast));
+}
+
+TEST(Calls, ABiasIsAddedByALoneConvolutionThatNothingElseReads) {
+  enum class Case { kLone, kReadTwice, kFollowed };
+  const auto text = [](Case which) {
+    Rows r;
+    const Values p = r.parameters({{2, 8, 9, 9}, {16, 8, 3, 3}, {16}, {8, 16, 3, 3}});
+    const Value y = r.convolution(p[0], p[1]), sum = r.b.add(r.b.broadcast_in_dim(p[2], y.dims(), {1}), y);
+    if (which == Case::kReadTwice) return r.finish({sum, y});
+    return r.finish({which == Case::kLone ? sum : r.convolution(sum, p[3])});
+  };
+  const std::string_view with_bias = "\"stablehlo.custom_call\"(%arg0, %arg1, %arg2)";
+  EXPECT_THAT(text(Case::kLone), HasSubstr(std::string(with_bias)));
+  EXPECT_THAT(text(Case::kLone), Not(HasSubstr("stablehlo.add")));
+  EXPECT_THAT(text(Case::kReadTwice), Not(HasSubstr(std::string(with_bias))));
+  EXPECT_THAT(text(Case::kFollowed), Not(HasSubstr(std::string(with_bias))));
+}
+
 TEST(Calls, ABiasGradientIsASumOfPlanesWhereTheseLieTogether) {
   const auto text = [](const Dims& over, bool normalized) {
     Rows r;

@@ -27,6 +27,11 @@ Values program_of(const std::string& pattern, Rows& r) {
     const Values p = two(kImages, {8, 4, 3, 3});
     return {r.convolution(p[0], p[1])};
   }
+  if (pattern == "bias_of_convolution") {
+    const Values p = r.parameters({kImages, {8, 4, 3, 3}, {8}});
+    const Value y = r.convolution(p[0], p[1]);
+    return {r.b.add(y, r.b.broadcast_in_dim(p[2], y.dims(), {1}))};
+  }
   if (pattern == "max_pooling") return {r.max_pooling(r.parameter(kImages))};
   if (pattern == "batch_norm_statistics" || pattern == "relu_of_batch_norm") {
     const Values p = two(kImages, kImages);

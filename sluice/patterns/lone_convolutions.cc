@@ -76,6 +76,15 @@ bool has_an_order(const Operation& op) {
          op.is_composite(composites::kBatchNormGradient);
 }
 
+// A convolution along one dimension is one along two for LibTorch, by a dimension of 1 that comes and goes.
+bool same_but_for_ones(Value a, Value b) {
+  const auto without_ones = [](stablehlo::Dims dims) {
+    std::erase(dims, 1);
+    return dims;
+  };
+  return without_ones(a.dims()) == without_ones(b.dims());
+}
+
 void add_operation(Sets& sets, const Operation& op) {
   if (const auto sides = sides_of(op)) return add_convolution(sets, op, *sides);
   // Any order of what these read or make is as good.
@@ -86,8 +95,9 @@ void add_operation(Sets& sets, const Operation& op) {
   };
   stablehlo::for_operands(op, add);
   std::for_each(op.results.begin(), op.results.end(), add);
+  const bool is_reshape = op.is("stablehlo.reshape");
   const bool keeps_order = !has_an_order(op) && std::all_of(here.begin(), here.end(), [&](Value v) {
-    return v.dims() == here.front().dims();
+    return is_reshape ? same_but_for_ones(v, here.front()) : v.dims() == here.front().dims();
   });
   for (const Value v : here) {
     if (keeps_order)

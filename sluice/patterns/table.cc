@@ -11,6 +11,7 @@ namespace {
 constexpr Pattern kPatterns[] = {
     {"attention", attention},
     {"convolution", convolution},
+    {"bias_of_convolution", bias_of_convolution},
     {"max_pooling", max_pooling},
     {"batch_norm_gradient", batch_norm_gradient},
     {"batch_norm_statistics", batch_norm_statistics},

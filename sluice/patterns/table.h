@@ -20,6 +20,7 @@ void cross_entropy_gradient(Rewriter& r);
 void attention(Rewriter& r, const KernelLibrary& kernels);
 void batch_norm_gradient(Rewriter& r, const KernelLibrary& kernels);
 void batch_norm_statistics(Rewriter& r, const KernelLibrary& kernels);
+void bias_of_convolution(Rewriter& r, const KernelLibrary& kernels);
 void bias_of_product(Rewriter& r, const KernelLibrary& kernels);
 void convolution(Rewriter& r, const KernelLibrary& kernels);
 void gelu(Rewriter& r, const KernelLibrary& kernels);

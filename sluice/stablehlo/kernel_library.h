@@ -18,7 +18,8 @@ struct ConvolutionCall {
   static constexpr std::string_view kTarget = "sluice_convolution";
   // Operands → results: (x, w) → y, (y's gradient, w) → x's, (x, y's gradient) → w's; or both gradients at
   // once, (x, w, y's gradient) → x's, w's: then nothing reads w after its gradient is there, and an update of
-  // w can take its place without a copy.
+  // w can take its place without a copy. With channels_first and one result that is an activation one more
+  // operand may be a bias, which is added to its channels.
   enum class Kind : int64_t { kForward, kData, kWeights, kBackward };
   Kind kind = Kind::kForward;
   Dims x;                          // [N, C, in…], one to three spatial dimensions

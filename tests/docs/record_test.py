@@ -37,6 +37,10 @@ def test_other_benches_become_rows():
                                               "slower_than_1.5_eager": 0},
                              "convolutions": [{"shape": "8x3x64", "device_ms": 2.0, "eager_ms": 1.42}]})
     assert (row["bench"], row["what"]) == ("random_convolutions", "9 shapes") and "0.71 (least)" in row["ratio"]
+    (by_processor,) = record.rows_of({"distribution": {"shapes": 9, "least": 0.71, "5%": 0.8, "25%": 1.1, "median": 1.5,
+                                                       "slower_than_1.5_eager": 0}, "processor_time": True,
+                                      "convolutions": [{"shape": "8x3x64", "device_ms": 2.0, "eager_ms": 1.42}]})
+    assert by_processor == {**row, "bench": "convolutions_processor"}
     results.check("test", {**row, "date": "2026-01-01", "commit": "aaaaaaa"})
     decoded = record.rows_of([{"set": "PNG", "per_second": {"batches": 300, "webdataset": 20, "decode": 90, "general": 30},
                                "ratios": {"batches ÷ webdataset": 15, "decode ÷ general": 3}}])

@@ -83,11 +83,13 @@ TEST_F(ChooseAlgorithm, PlanesAreForFewColumns) {
   EXPECT_EQ(chosen({8, 64, 128, 2, 1, 1, 0, 1, true}), Algorithm::kPointwise) << "planes of 4 pixels";
 }
 
-TEST_F(ChooseAlgorithm, DepthwiseByPlanesNeedsLinesAndTaps) {
+TEST_F(ChooseAlgorithm, DepthwiseByPlanesNeedsLines) {
   EXPECT_EQ(chosen({8, 96, 96, 28, 5, 2, 2, 96, true}), Algorithm::kDepthwisePlanes);
   EXPECT_EQ(chosen({8, 96, 96, 28, 5, 2, 2, 96}), Algorithm::kDirect) << "channels last";
   EXPECT_NE(chosen({8, 96, 96, 3, 5, 1, 2, 96, true}), Algorithm::kDepthwisePlanes) << "lines of 3 pixels";
-  EXPECT_NE(chosen({8, 96, 96, 28, 3, 2, 1, 96, true}), Algorithm::kDepthwisePlanes) << "windows of 3×3";
+  EXPECT_EQ(chosen({8, 96, 96, 28, 3, 2, 1, 96, true}), Algorithm::kDepthwisePlanes);
+  EXPECT_NE(chosen({8, 96, 96, 14, 3, 2, 1, 96, true}), Algorithm::kDepthwisePlanes) << "lines of 7 pixels";
+  EXPECT_EQ(chosen({8, 96, 96, 14, 5, 2, 2, 96, true}), Algorithm::kDepthwisePlanes) << "and windows of 5×5";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/convolution/few_pixels.h"
+#include "sluice/kernels/convolution/lines.h"
 #include "sluice/kernels/convolution/parts.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/threads.h"
@@ -60,17 +61,36 @@ struct Activation {
   size_t floats() const { return images * channels * pixels; }
   bool has_one_order() const { return channels == 1 || pixels == 1; }
 
-  // [channels, pixels] to [pixels, channels], or back; some pixels of all channels at a time.
-  void reorder(const float* from, float* to, bool back) const {
+  // Some pixels of all channels of an image.
+  struct Part {
+    size_t image, pixel, pixels;
+  };
+  template <typename Body>
+  void each_part(const Body& body) const {
     const size_t some = std::max(kTile, kFloatsOfPart / channels / kTile * kTile);
     const size_t parts = (pixels + some - 1) / some;
     parallel_for(images * parts, [&](size_t i) {
-      const size_t image = i / parts * channels * pixels, first = i % parts * some;
-      const size_t count = std::min(some, pixels - first);
-      if (back)
-        transpose(from + image + first * channels, channels, count, channels, to + image + first, pixels);
-      else
-        transpose(from + image + first, pixels, channels, count, to + image + first * channels, channels);
+      const size_t first = i % parts * some;
+      body(Part{i / parts, first, std::min(some, pixels - first)});
+    });
+  }
+  size_t first_of(const Part& part) const { return part.image * channels * pixels + part.pixel; }
+  size_t last_of(const Part& part) const { return (part.image * pixels + part.pixel) * channels; }
+
+  // [channels, pixels] to [pixels, channels].
+  void bring_last(const float* from, float* to) const {
+    each_part([&](const Part& part) {
+      transpose(from + first_of(part), pixels, channels, part.pixels, to + last_of(part), channels);
+    });
+  }
+  // Back, to what may lie in one order as in the other; then a bias is added, unless it is null.
+  void bring_first(const float* from, const float* bias, float* to) const {
+    if (has_one_order() && bias == nullptr) return;
+    each_part([&](const Part& part) {
+      float* const first = to + first_of(part);
+      if (!has_one_order()) transpose(from + last_of(part), channels, part.pixels, channels, first, pixels);
+      for (size_t channel = 0; bias != nullptr && channel < channels; ++channel)
+        add(bias[channel], part.pixels, first + channel * pixels);
     });
   }
 };
@@ -87,11 +107,11 @@ class ChannelsFirst : public ConvolutionKernel {
     ConvolutionTensors here = at;
     if (!x_.has_one_order()) here.x = x;
     if (!y_.has_one_order()) here.y = y;
-    if (here.x != at.x && kind_ != Kind::kData) x_.reorder(static_cast<float*>(at.x), x, /*back=*/false);
-    if (here.y != at.y && kind_ != Kind::kForward) y_.reorder(static_cast<float*>(at.y), y, /*back=*/false);
+    if (here.x != at.x && kind_ != Kind::kData) x_.bring_last(static_cast<float*>(at.x), x);
+    if (here.y != at.y && kind_ != Kind::kForward) y_.bring_last(static_cast<float*>(at.y), y);
     SLUICE_OK(kernel_->run(here));
-    if (here.x != at.x && kind_ == Kind::kData) x_.reorder(x, static_cast<float*>(at.x), /*back=*/true);
-    if (here.y != at.y && kind_ == Kind::kForward) y_.reorder(y, static_cast<float*>(at.y), /*back=*/true);
+    if (kind_ == Kind::kData) x_.bring_first(x, at.bias, static_cast<float*>(at.x));
+    if (kind_ == Kind::kForward) y_.bring_first(y, at.bias, static_cast<float*>(at.y));
     return {};
   }
 

@@ -158,8 +158,8 @@ base::Status run_convolution(const Convolution& c, const ConvolutionMemory& at) 
   for (const Convolution& part : parts_of(c)) {
     const ConvolutionKernel* kernel = find_kernel(part);
     if (kernel == nullptr) return no_kernel("convolution");
-    SLUICE_OK(kernel->run(
-        {part.kind == Kind::kData ? at.grad_x : at.x, part.kind == Kind::kWeights ? at.grad_w : at.w, at.y}));
+    SLUICE_OK(kernel->run({part.kind == Kind::kData ? at.grad_x : at.x,
+                           part.kind == Kind::kWeights ? at.grad_w : at.w, at.y, at.bias}));
   }
   return {};
 }
@@ -174,7 +174,13 @@ base::Status call_convolution(const Call& call) {
   SLUICE_TRY(c.channels_first, call.flag("channels_first"));
   c.kind = static_cast<Kind>(kind);
   const bool both = c.kind == Kind::kBackward;
-  SLUICE_OK(call.takes({{both ? size_t{3} : size_t{2}, both ? size_t{2} : size_t{1}}}));
+  const bool may_have_bias = c.channels_first && (c.kind == Kind::kForward || c.kind == Kind::kData);
+  if (both)
+    SLUICE_OK(call.takes({{3, 2}}));
+  else if (may_have_bias)
+    SLUICE_OK(call.takes({{2, 1}, {3, 1}}));
+  else
+    SLUICE_OK(call.takes({{2, 1}}));
   SLUICE_TRY(const Tensor first, call.operand(0, c.kind == Kind::kData ? "grad_y" : "x"));
   SLUICE_TRY(const Tensor second, call.operand(1, c.kind == Kind::kWeights ? "grad_y" : "w"));
   SLUICE_TRY(const Tensor third, both ? call.operand(2, "grad_y") : base::Result<Tensor>(second));
@@ -186,7 +192,12 @@ base::Status call_convolution(const Call& call) {
   c.w.assign(w.dims.begin(), w.dims.end());
   c.y.assign(y.dims.begin(), y.dims.end());
   if (const auto fault = fault_of(c)) return call.refuse(*fault);
-  return run_convolution(c, {x.data, w.data, y.data, result.data, other.data});
+  ConvolutionMemory at{x.data, w.data, y.data, result.data, other.data};
+  if (may_have_bias && call.num_operands() > 2) {
+    SLUICE_TRY(const Tensor bias, call.operand(2, "bias", result.dims.subspan(1, 1)));
+    at.bias = bias.data;
+  }
+  return run_convolution(c, at);
 }
 
 }  // namespace sluice::kernels

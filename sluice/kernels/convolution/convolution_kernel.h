@@ -8,6 +8,7 @@ namespace sluice::kernels {
 // Where the operands and results of a call lie: x and y or their gradients, w or its gradient.
 struct ConvolutionTensors {
   void *x, *w, *y;
+  const float* bias = nullptr;  // what is added to each channel of a result y or x, if these come first
 };
 
 // A convolution of one kind and one shape. Threads: any, under UseThreads.

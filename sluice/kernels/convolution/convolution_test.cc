@@ -28,6 +28,13 @@ std::vector<float> noise(size_t count, unsigned seed) {
   return values;
 }
 
+// Activations of these dims, with the channels first, and a bias that is added to them.
+std::vector<double> with_bias(std::vector<double> planes, const Dims& dims, const std::vector<float>& bias) {
+  const size_t pixels = planes.size() / static_cast<size_t>(dims[0] * dims[1]);
+  for (size_t i = 0; i < planes.size(); ++i) planes[i] += double{bias[i / pixels % bias.size()]};
+  return planes;
+}
+
 // The channels of activations that lie last to where their dims say.
 template <typename T>
 std::vector<T> planes_of(const std::vector<T>& last, const Dims& dims) {
@@ -106,7 +113,16 @@ TEST_P(EveryConvolution, IsItsDefinition) {
     c.kind = Kind::kForward;
     ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr}));
     expect_near(made_y, y_made, "y");
-    if (c.channels_first) break;
+    if (c.channels_first) {
+      const std::vector<float> of_y = noise(static_cast<size_t>(c.y[1]), 4),
+                               of_x = noise(static_cast<size_t>(c.x[1]), 5);
+      ASSERT_TRUE(run_convolution(c, {x.data(), w.data(), made_y.data(), nullptr, nullptr, of_y.data()}));
+      expect_near(made_y, with_bias(y_made, c.y, of_y), "y with a bias");
+      c.kind = Kind::kData;
+      ASSERT_TRUE(run_convolution(c, {nullptr, w.data(), y.data(), made_x.data(), nullptr, of_x.data()}));
+      expect_near(made_x, with_bias(grad_x, c.x, of_x), "x's gradient with a bias");
+      break;
+    }
     x = planes_of(x, c.x);
     y = planes_of(y, c.y);
     grad_x = planes_of(grad_x, c.x);
@@ -153,6 +169,9 @@ INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
                                            call_of({3, 6, 9, 35}, {6, 1, 5, 3}, {3, 2}, {0, 2}, {2, 1}, 6),
                                            call_of({1, 3, 20, 40}, {3, 1, 2, 7}, {3, 2}, {1, 5}, {1, 3}, 3),
                                            call_of({2, 4, 11, 70}, {4, 1, 2, 1}, {3, 2}, {0, 0}, {1, 1}, 4),
+                                           call_of({5, 6, 21, 37}, {6, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 6),
+                                           call_of({3, 4, 13, 33}, {4, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 4),
+                                           call_of({23, 5, 11, 10}, {5, 1, 2, 3}, {1, 1}, {1, 1}, {1, 1}, 5),
                                            // One image for two threads.
                                            call_of({1, 32, 40, 30}, {48, 32, 5, 5}, {1, 1}, {2, 2}, {1, 1}),
                                            call_of({1, 32, 60, 50}, {48, 32, 5, 5}, {2, 2}, {1, 2}, {1, 1}),

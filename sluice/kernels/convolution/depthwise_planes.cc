@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/convolution/axes.h"
 #include "sluice/kernels/convolution/depthwise.h"
 #include "sluice/kernels/convolution/few_pixels.h"
-#include "sluice/kernels/convolution/lines.h"
 #include "sluice/kernels/lanes.h"
 #include "sluice/kernels/threads.h"
 
@@ -30,59 +30,210 @@ constexpr size_t kWorkOfPart = size_t{1} << 17;
 // What is read at once may end so many floats behind a line.
 constexpr size_t kSlack = kFloatsOf<Lanes16>;
 
-struct Tap {
-  size_t index, distance;
+// Taps by the distance of what they see from the first place of a line.
+struct Taps {
+  std::span<const size_t> distances;
+  const float* weights;
 };
 
-// to[i] = Σ_tap w[tap] from[i + distance]. From `to` on so many floats may be written as there is room for.
+// Writes all of a register where there is room, else so many floats.
 template <typename L>
-SLUICE_INLINE void sum_of_taps_by(const float* from, const std::vector<Tap>& taps, const float* w,
-                                  size_t count, float* to, size_t room) {
-  for (size_t i = 0; i < count; i += kFloatsOf<L>) {
-    L sum = {}, seen;
-    for (const Tap& tap : taps) {
-      load(from + i + tap.distance, seen);
-      sum += seen * w[tap.index];
-    }
-    if (i + kFloatsOf<L> <= room)
-      store(sum, to + i);
-    else
-      for (size_t j = 0; i + j < count; ++j) to[i + j] = sum[j];
-  }
+SLUICE_INLINE void store_some(const L& value, size_t count, float* to, size_t room) {
+  if (kFloatsOf<L> <= room) return store(value, to);
+  for (size_t j = 0; j < std::min(count, kFloatsOf<L>); ++j) to[j] = value[j];
 }
-SLUICE_BY_LANES(sum_of_taps,
-                (const float* from, const std::vector<Tap>& taps, const float* w, size_t count, float* to,
-                 size_t room),
-                (from, taps, w, count, to, room))
 
-// Adds Σ y[i] from[i + distance] to sums[tap], kSlack numbers side by side. What lies behind `count` is read
-// and counts for nothing.
+// 0, 1, 2 …
 template <typename L>
-SLUICE_INLINE void add_dots_by(const float* y, const float* from, const std::vector<Tap>& taps, size_t count,
-                               float* sums) {
-  L index, zero = {};
+SLUICE_INLINE void count_up(L& index) {
   for (size_t j = 0; j < kFloatsOf<L>; ++j) index[j] = static_cast<float>(j);
-  for (const Tap& tap : taps) {
-    float* const at = sums + tap.index * kSlack;
-    L sum, of_y, seen;
-    load(at, sum);
+}
+
+// Every second one of a and b, behind each other.
+SLUICE_INLINE void every_second(const Lanes8& a, const Lanes8& b, Lanes8& even, Lanes8& odd) {
+  even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+  odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+}
+SLUICE_INLINE void every_second(const Lanes16& a, const Lanes16& b, Lanes16& even, Lanes16& odd) {
+  even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+
+SLUICE_INLINE void in_turns(const Lanes8& even, const Lanes8& odd, Lanes8& a, Lanes8& b) {
+  a = __builtin_shufflevector(even, odd, 0, 8, 1, 9, 2, 10, 3, 11);
+  b = __builtin_shufflevector(even, odd, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+SLUICE_INLINE void in_turns(const Lanes16& even, const Lanes16& odd, Lanes16& a, Lanes16& b) {
+  a = __builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  b = __builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+// A plane whose lines are brought to places in a frame.
+struct Framing {
+  const float* plane;
+  size_t count;                  // floats of a line
+  std::span<const size_t> even;  // [line]: where its first float goes, and every second one behind it
+  std::span<const size_t> odd;   // [line]: where its second float goes
+  size_t readable;               // floats from `plane` on
+};
+
+// Of lines that end within a register, the rest of it is set to 0.
+template <typename L>
+SLUICE_INLINE void split_lines_by(const Framing& x, float* framed) {
+  constexpr size_t kPair = 2 * kFloatsOf<L>;
+  L index, zero = {};
+  count_up(index);
+  const float* from = x.plane;
+  for (size_t line = 0; line < x.even.size(); ++line, from += x.count) {
+    float *const even = framed + x.even[line], *const odd = framed + x.odd[line];
+    const size_t readable = x.readable - line * x.count;
     size_t i = 0;
-    for (; i + kFloatsOf<L> <= count; i += kFloatsOf<L>) {
-      load(y + i, of_y);
-      load(from + i + tap.distance, seen);
-      sum += of_y * seen;
+    for (; i < x.count && i + kPair <= readable; i += kPair) {
+      L a, b, evens, odds;
+      load(from + i, a);
+      load(from + i + kFloatsOf<L>, b);
+      every_second(a, b, evens, odds);
+      if (x.count - i < kPair) {
+        evens = index < static_cast<float>((x.count - i + 1) / 2) ? evens : zero;
+        odds = index < static_cast<float>((x.count - i) / 2) ? odds : zero;
+      }
+      store(evens, even + i / 2);
+      store(odds, odd + i / 2);
     }
-    if (i < count) {
-      load(y + i, of_y);
-      load(from + i + tap.distance, seen);
-      sum += index < static_cast<float>(count - i) ? of_y * seen : zero;
-    }
-    store(sum, at);
+    for (; i < x.count; ++i) (i % 2 == 0 ? even : odd)[i / 2] = from[i];
   }
 }
-SLUICE_BY_LANES(add_dots,
-                (const float* y, const float* from, const std::vector<Tap>& taps, size_t count, float* sums),
-                (y, from, taps, count, sums))
+SLUICE_BY_LANES(split_lines, (const Framing& x, float* framed), (x, framed))
+
+// Some lines of a plane, one after the other, of `count` floats; `room` floats may be written.
+struct PlaneLines {
+  float* to;
+  size_t count, room;
+};
+
+// to[line, i] = bias + Σ_tap weight[tap] from[first[line] + i + distance] for kLines lines, from one on. What
+// is written behind a line is written over by the next one: a line that is shorter than a register is written
+// at once, and a longer one ends with a register that begins before its end.
+template <typename L, size_t kLines>
+SLUICE_INLINE void sum_some_lines(const float* from, std::span<const size_t> first, size_t line,
+                                  const Taps& taps, float bias, const PlaneLines& y) {
+  for (size_t begin = 0; begin < y.count; begin += kFloatsOf<L>) {
+    const size_t i = y.count < kFloatsOf<L> ? 0 : std::min(begin, y.count - kFloatsOf<L>);
+    const float* there[kLines];
+    L sums[kLines], seen;
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kLines; ++k) sums[k] = L{} + bias, there[k] = from + first[line + k] + i;
+    for (size_t t = 0; t < taps.distances.size(); ++t) {
+      const float weight = taps.weights[t];
+#pragma GCC unroll 4
+      for (size_t k = 0; k < kLines; ++k) {
+        load(there[k] + taps.distances[t], seen);
+        sums[k] += seen * weight;
+      }
+    }
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kLines; ++k) {
+      const size_t at = (line + k) * y.count + i;
+      store_some(sums[k], y.count, y.to + at, y.room - at);
+    }
+  }
+}
+template <typename L>
+SLUICE_INLINE void sum_lines_by(const float* from, std::span<const size_t> first, const Taps& taps,
+                                float bias, const PlaneLines& y) {
+  constexpr size_t kLines = 4;
+  size_t line = 0;
+  for (; line + kLines <= first.size(); line += kLines)
+    sum_some_lines<L, kLines>(from, first, line, taps, bias, y);
+  for (; line < first.size(); ++line) sum_some_lines<L, 1>(from, first, line, taps, bias, y);
+}
+SLUICE_BY_LANES(sum_lines,
+                (const float* from, std::span<const size_t> first, const Taps& taps, float bias,
+                 const PlaneLines& y),
+                (from, first, taps, bias, y))
+
+// What the even places of a line see and what its odd ones do: taps [begin, end), from a place on.
+struct Phase {
+  size_t first, begin, end;
+};
+struct Phases {
+  Phase even, odd;
+};
+template <typename L>
+SLUICE_INLINE void sum_phase(const float* from, const Phase& phase, const Taps& taps, float bias, L& sum) {
+  L seen;
+  sum = L{} + bias;
+  for (size_t t = phase.begin; t < phase.end; ++t) {
+    load(from + phase.first + taps.distances[t], seen);
+    sum += seen * taps.weights[t];
+  }
+}
+template <typename L>
+SLUICE_INLINE void sum_in_turns_by(const float* from, std::span<const Phases> lines, const Taps& taps,
+                                   float bias, const PlaneLines& x) {
+  for (size_t line = 0; line < lines.size(); ++line)
+    for (size_t i = 0; i < x.count; i += 2 * kFloatsOf<L>) {
+      const size_t at = line * x.count + i;
+      L even, odd, a, b;
+      sum_phase(from + i / 2, lines[line].even, taps, bias, even);
+      sum_phase(from + i / 2, lines[line].odd, taps, bias, odd);
+      in_turns(even, odd, a, b);
+      store_some(a, x.count - i, x.to + at, x.room - at);
+      if (x.count - i > kFloatsOf<L>)
+        store_some(b, x.count - i - kFloatsOf<L>, x.to + at + kFloatsOf<L>, x.room - at - kFloatsOf<L>);
+    }
+}
+SLUICE_BY_LANES(sum_in_turns,
+                (const float* from, std::span<const Phases> lines, const Taps& taps, float bias,
+                 const PlaneLines& x),
+                (from, lines, taps, bias, x))
+
+// A plane of y, and where in a framed plane what each of its lines sees begins. What lies behind a line of y
+// is read, and counts for nothing.
+struct Seen {
+  const float *y, *from;
+  std::span<const size_t> first;
+  size_t count;  // floats of a line
+};
+// Adds Σ y[line, i] from[first[line] + i + distance] to the sums of kTaps taps, kSlack numbers each.
+template <typename L, size_t kTaps>
+SLUICE_INLINE void add_some_dots(const Seen& seen, const size_t* distances, float* sums) {
+  L index, zero = {};
+  count_up(index);
+  L of_tap[kTaps], of_y, of_x;
+  for (size_t t = 0; t < kTaps; ++t) load(sums + t * kSlack, of_tap[t]);
+  for (size_t line = 0; line < seen.first.size(); ++line) {
+    const float *const y = seen.y + line * seen.count, *const x = seen.from + seen.first[line];
+    size_t i = 0;
+    for (; i + kFloatsOf<L> <= seen.count; i += kFloatsOf<L>) {
+      load(y + i, of_y);
+#pragma GCC unroll 9
+      for (size_t t = 0; t < kTaps; ++t) {
+        load(x + i + distances[t], of_x);
+        of_tap[t] += of_y * of_x;
+      }
+    }
+    if (i == seen.count) continue;
+    const auto counts = index < static_cast<float>(seen.count - i);
+    load(y + i, of_y);
+#pragma GCC unroll 9
+    for (size_t t = 0; t < kTaps; ++t) {
+      load(x + i + distances[t], of_x);
+      of_tap[t] += counts ? of_y * of_x : zero;
+    }
+  }
+  for (size_t t = 0; t < kTaps; ++t) store(of_tap[t], sums + t * kSlack);
+}
+// As many taps at once as there are registers for: the nine of 3×3.
+template <typename L>
+SLUICE_INLINE void add_dots_by(const Seen& seen, std::span<const size_t> distances, float* sums) {
+  size_t t = 0;
+  for (; t + 9 <= distances.size(); t += 9) add_some_dots<L, 9>(seen, &distances[t], sums + t * kSlack);
+  for (; t + 3 <= distances.size(); t += 3) add_some_dots<L, 3>(seen, &distances[t], sums + t * kSlack);
+  for (; t < distances.size(); ++t) add_some_dots<L, 1>(seen, &distances[t], sums + t * kSlack);
+}
+SLUICE_BY_LANES(add_dots, (const Seen& seen, std::span<const size_t> distances, float* sums),
+                (seen, distances, sums))
 
 // One axis of x, of y and of what frames them. Place j of phase r is place j * stride + r of x with its
 // padding.
@@ -107,10 +258,14 @@ class DepthwisePlanes : public ConvolutionKernel {
         channels_(static_cast<size_t>(c.w[0])),
         taps_(spatial_size(c.w)),
         line_of_y_(frames_[2].of_phase + frames_[2].reach + kSlack) {
-    if (kind_ == Kind::kData)
+    if (kind_ == Kind::kData) {
       list_taps_of_phases();
-    else
+      list_lines_of_x();
+    } else {
       list_taps();
+      list_lines_of_y();
+      list_framed_lines();
+    }
   }
 
   base::Status run(const ConvolutionTensors& at) const override {
@@ -121,18 +276,20 @@ class DepthwisePlanes : public ConvolutionKernel {
       return {};
     }
     parallel_pieces(images_ * channels_, planes_of_part(), [&](size_t first, size_t count) {
-      const Scratch framed(frame_floats() * sizeof(float));
-      std::memset(framed.data(), 0, frame_floats() * sizeof(float));
-      const Scratch phases(2 * line_of_phase() * sizeof(float));
+      float *framed, *weights;
+      const ScratchArrays memory({{framed, frame_floats()}, {weights, taps_}});
+      std::memset(framed, 0, frame_floats() * sizeof(float));
       for (size_t i = first; i < first + count; ++i) {
-        const float* const weights = w + i % channels_ * taps_;
+        const float bias = at.bias == nullptr ? 0 : at.bias[i % channels_];
+        for (size_t t = 0; t < taps_; ++t) weights[t] = w[i % channels_ * taps_ + order_[t]];
         float *const plane_x = x + i * plane(&Axis::in), *const plane_y = y + i * plane(&Axis::out);
         if (kind_ == Kind::kForward) {
-          frame_x(plane_x, framed.floats());
-          make_y(framed.floats(), weights, plane_y);
+          frame_x(plane_x, i, framed);
+          sum_lines(framed, first_seen_, {distances_, weights}, bias,
+                    {plane_y, axes_[2].out, plane(&Axis::out)});
         } else {
-          frame_y(plane_y, framed.floats());
-          make_x(framed.floats(), weights, phases.floats(), plane_x);
+          frame_y(plane_y, framed);
+          make_x(framed, {distances_, weights}, bias, plane_x);
         }
       }
     });
@@ -147,7 +304,6 @@ class DepthwisePlanes : public ConvolutionKernel {
   size_t phase_floats() const { return frames_[2].of_phase + kSlack; }
   size_t line_of_x() const { return frames_[2].stride * phase_floats(); }
   size_t lines_of_x(size_t d) const { return frames_[d].stride * frames_[d].of_phase; }
-  size_t line_of_phase() const { return axes_[2].in + kSlack; }
   // Framed y: [reach and places, reach and places, reach and places].
   size_t lines_of_y(size_t d) const { return frames_[d].reach + frames_[d].of_phase; }
   size_t frame_floats() const {
@@ -166,46 +322,75 @@ class DepthwisePlanes : public ConvolutionKernel {
   size_t offset(size_t d, size_t k) const { return k * static_cast<size_t>(axes_[d].dilation); }
 
   void list_taps() {
-    taps_of_phase_.resize(1);
     each_tap([&](size_t tap, const std::array<size_t, 3>& k) {
       const size_t line = offset(0, k[0]) * lines_of_x(1) + offset(1, k[1]), last = offset(2, k[2]);
-      taps_of_phase_[0].push_back(
-          {tap, line * line_of_x() + last % frames_[2].stride * phase_floats() + last / frames_[2].stride});
+      order_.push_back(tap);
+      distances_.push_back(line * line_of_x() + last % frames_[2].stride * phase_floats() +
+                           last / frames_[2].stride);
     });
   }
 
   size_t number_of_phase(size_t r0, size_t r1, size_t r2) const {
     return (r0 * frames_[1].stride + r1) * frames_[2].stride + r2;
   }
+  // Phase after phase.
   void list_taps_of_phases() {
-    taps_of_phase_.resize(frames_[0].stride * frames_[1].stride * frames_[2].stride);
-    each_tap([&](size_t tap, const std::array<size_t, 3>& k) {
-      std::array<size_t, 3> r, shift;
-      for (size_t d = 0; d < 3; ++d) {
-        r[d] = offset(d, k[d]) % frames_[d].stride;
-        shift[d] = frames_[d].reach - offset(d, k[d]) / frames_[d].stride;
-      }
-      taps_of_phase_[number_of_phase(r[0], r[1], r[2])].push_back(
-          {tap, (shift[0] * lines_of_y(1) + shift[1]) * line_of_y_ + shift[2]});
-    });
+    const size_t phases = frames_[0].stride * frames_[1].stride * frames_[2].stride;
+    for (size_t phase = 0; phase < phases; ++phase) {
+      first_tap_.push_back(order_.size());
+      each_tap([&](size_t tap, const std::array<size_t, 3>& k) {
+        std::array<size_t, 3> r, shift;
+        for (size_t d = 0; d < 3; ++d) {
+          r[d] = offset(d, k[d]) % frames_[d].stride;
+          shift[d] = frames_[d].reach - offset(d, k[d]) / frames_[d].stride;
+        }
+        if (number_of_phase(r[0], r[1], r[2]) != phase) return;
+        order_.push_back(tap);
+        distances_.push_back((shift[0] * lines_of_y(1) + shift[1]) * line_of_y_ + shift[2]);
+      });
+    }
+    first_tap_.push_back(order_.size());
   }
 
-  void frame_x(const float* x, float* framed) const {
+  void list_lines_of_y() {
+    for (size_t o0 = 0; o0 < axes_[0].out; ++o0)
+      for (size_t o1 = 0; o1 < axes_[1].out; ++o1)
+        first_seen_.push_back((o0 * frames_[0].stride * lines_of_x(1) + o1 * frames_[1].stride) *
+                              line_of_x());
+  }
+  void list_framed_lines() {
     const Frame& last = frames_[2];
-    const float* const end = x + plane(&Axis::in);
-    for (size_t i0 = 0; i0 < axes_[0].in; ++i0)
-      for (size_t i1 = 0; i1 < axes_[1].in; ++i1, x += axes_[2].in) {
-        float* const line =
-            framed + ((i0 + frames_[0].padding) * lines_of_x(1) + i1 + frames_[1].padding) * line_of_x();
-        const auto there = [&](size_t first) {
-          return line + (first + last.padding) % last.stride * phase_floats() +
-                 (first + last.padding) / last.stride;
+    for (size_t u0 = frames_[0].padding; u0 < frames_[0].padding + axes_[0].in; ++u0)
+      for (size_t u1 = frames_[1].padding; u1 < frames_[1].padding + axes_[1].in; ++u1)
+        for (size_t first = 0; first < 2; ++first)
+          framed_[first].push_back((u0 * lines_of_x(1) + u1) * line_of_x() +
+                                   (first + last.padding) % last.stride * phase_floats() +
+                                   (first + last.padding) / last.stride);
+  }
+  void list_lines_of_x() {
+    const Frame &outer = frames_[0], &middle = frames_[1], &last = frames_[2];
+    for (size_t u0 = outer.padding; u0 < outer.padding + axes_[0].in; ++u0)
+      for (size_t u1 = middle.padding; u1 < middle.padding + axes_[1].in; ++u1) {
+        const size_t line = (u0 / outer.stride * lines_of_y(1) + u1 / middle.stride) * line_of_y_;
+        const auto phase = [&](size_t u2) {
+          const size_t number = number_of_phase(u0 % outer.stride, u1 % middle.stride, u2 % last.stride);
+          return Phase{line + u2 / last.stride, first_tap_[number], first_tap_[number + 1]};
         };
-        if (last.stride == 1)
-          std::memcpy(there(0), x, axes_[2].in * sizeof(float));
-        else
-          split_pairs(x, axes_[2].in, static_cast<size_t>(end - x), there(0), there(1));
+        phases_.push_back({phase(last.padding), phase(last.padding + 1)});
+        first_seen_.push_back(phases_.back().even.first);
       }
+  }
+
+  // number: of the plane.
+  void frame_x(const float* x, size_t number, float* framed) const {
+    const size_t in = axes_[2].in;
+    if (frames_[2].stride == 2)
+      return split_lines({x, in, framed_[0], framed_[1], (images_ * channels_ - number) * plane(&Axis::in)},
+                         framed);
+    for (const size_t first : framed_[0]) {
+      std::memcpy(framed + first, x, in * sizeof(float));
+      x += in;
+    }
   }
 
   void frame_y(const float* y, float* framed) const {
@@ -216,87 +401,77 @@ class DepthwisePlanes : public ConvolutionKernel {
                     y, axes_[2].out * sizeof(float));
   }
 
-  // Where in the framed x the windows of a line of y begin.
-  size_t first_seen(size_t o0, size_t o1) const {
-    return (o0 * frames_[0].stride * lines_of_x(1) + o1 * frames_[1].stride) * line_of_x();
+  void make_x(const float* framed, const Taps& taps, float bias, float* x) const {
+    const size_t in = axes_[2].in, all = plane(&Axis::in);
+    if (frames_[2].stride == 2) return sum_in_turns(framed, phases_, taps, bias, {x, in, all});
+    if (first_tap_.size() == 2) return sum_lines(framed, first_seen_, taps, bias, {x, in, all});
+    for (size_t line = 0; line < phases_.size(); ++line) {
+      const auto [first, begin, end] = phases_[line].even;
+      sum_lines(framed, std::span(first_seen_).subspan(line, 1),
+                {taps.distances.subspan(begin, end - begin), taps.weights + begin}, bias,
+                {x + line * in, in, all - line * in});
+    }
   }
 
-  // What is written behind a line is written over by the plane's next one.
-  void make_y(const float* framed, const float* w, float* y) const {
-    const float* const end = y + plane(&Axis::out);
-    for (size_t o0 = 0; o0 < axes_[0].out; ++o0)
-      for (size_t o1 = 0; o1 < axes_[1].out; ++o1, y += axes_[2].out)
-        sum_of_taps(framed + first_seen(o0, o1), taps_of_phase_[0], w, axes_[2].out, y,
-                    static_cast<size_t>(end - y));
-  }
-
-  // phases: for those of a line.
-  void make_x(const float* framed, const float* w, float* phases, float* x) const {
-    const Frame &outer = frames_[0], &middle = frames_[1], &last = frames_[2];
-    const size_t in = axes_[2].in;
-    const float* const end = x + plane(&Axis::in);
-    for (size_t i0 = 0; i0 < axes_[0].in; ++i0)
-      for (size_t i1 = 0; i1 < axes_[1].in; ++i1, x += in) {
-        const size_t u0 = i0 + outer.padding, u1 = i1 + middle.padding, room = static_cast<size_t>(end - x);
-        const float* const line =
-            framed + (u0 / outer.stride * lines_of_y(1) + u1 / middle.stride) * line_of_y_;
-        // Of the phase that begins with this place of x.
-        for (size_t first = 0; first < std::min(last.stride, in); ++first) {
-          const size_t u2 = first + last.padding, count = (in - first - 1) / last.stride + 1;
-          float* const phase = last.stride == 1 ? x : phases + first * line_of_phase();
-          sum_of_taps(
-              line + u2 / last.stride,
-              taps_of_phase_[number_of_phase(u0 % outer.stride, u1 % middle.stride, u2 % last.stride)], w,
-              count, phase, last.stride == 1 ? room : line_of_phase());
-        }
-        if (last.stride == 2) join_pairs(phases, phases + line_of_phase(), in, room, x);
-      }
-  }
-
-  // Of some channels. The sum of each plane by itself, so that small numbers are not lost in a long sum.
+  // Of some channels.
   void make_weights(const float* x, const float* y, size_t first, size_t count, float* w) const {
     const size_t of_y = plane(&Axis::out);
-    float *framed, *padded_y, *sums;
-    const ScratchArrays memory({{framed, frame_floats()}, {padded_y, of_y + kSlack}, {sums, taps_ * kSlack}});
+    float *framed, *last_y, *sums;
+    const ScratchArrays memory({{framed, frame_floats()}, {last_y, of_y + kSlack}, {sums, taps_ * kSlack}});
     std::memset(framed, 0, frame_floats() * sizeof(float));
-    std::memset(padded_y + of_y, 0, kSlack * sizeof(float));
     std::vector<double> total(taps_);
     for (size_t channel = first; channel < first + count; ++channel) {
       std::fill(total.begin(), total.end(), 0);
+      std::memset(sums, 0, taps_ * kSlack * sizeof(float));
       for (size_t image = 0; image < images_; ++image) {
         const size_t here = image * channels_ + channel;
-        frame_x(x + here * plane(&Axis::in), framed);
-        std::memcpy(padded_y, y + here * of_y, of_y * sizeof(float));
-        std::memset(sums, 0, taps_ * kSlack * sizeof(float));
-        const float* line = padded_y;
-        for (size_t o0 = 0; o0 < axes_[0].out; ++o0)
-          for (size_t o1 = 0; o1 < axes_[1].out; ++o1, line += axes_[2].out)
-            add_dots(line, framed + first_seen(o0, o1), taps_of_phase_[0], axes_[2].out, sums);
+        frame_x(x + here * plane(&Axis::in), here, framed);
+        const float* plane_y = y + here * of_y;
+        // Behind the last one nothing may be read.
+        if (here + 1 == images_ * channels_) {
+          std::memcpy(last_y, plane_y, of_y * sizeof(float));
+          plane_y = last_y;
+        }
+        add_dots({plane_y, framed, first_seen_, axes_[2].out}, distances_, sums);
+        // Before small numbers are lost in a long sum.
+        if ((image + 1) % images_of_sum() != 0 && image + 1 < images_) continue;
         for (size_t tap = 0; tap < taps_; ++tap)
-          for (size_t j = 0; j < kSlack; ++j) total[tap] += sums[tap * kSlack + j];
+          for (size_t j = 0; j < kSlack; ++j) total[tap] += double{sums[tap * kSlack + j]};
+        std::memset(sums, 0, taps_ * kSlack * sizeof(float));
       }
       for (size_t tap = 0; tap < taps_; ++tap) w[channel * taps_ + tap] = static_cast<float>(total[tap]);
     }
+  }
+  size_t images_of_sum() const {
+    constexpr size_t kPixels = 1024;
+    return std::max(size_t{1}, kPixels / plane(&Axis::out));
   }
 
   Kind kind_;
   Axes axes_;
   std::array<Frame, 3> frames_;
   size_t images_, channels_, taps_, line_of_y_;
-  std::vector<std::vector<Tap>> taps_of_phase_;  // of x's phases for its gradient, else one list
+  // Of the taps, of x's gradient phase after phase: their indices, how far what they see is from the place
+  // where a line's windows begin, and the first one of each phase.
+  std::vector<size_t> order_, distances_, first_tap_;
+  // Of each line of the result: where in the framed plane its windows begin.
+  std::vector<size_t> first_seen_;
+  std::vector<Phases> phases_;                 // of each line of x
+  std::array<std::vector<size_t>, 2> framed_;  // of each line of x: where its first two places go
 };
 
 }  // namespace
 
 bool is_depthwise_by_planes(const Convolution& c) {
-  // With shorter lines most of a register is empty. For larger strides lines would be taken apart number by
-  // number. Small windows cost less than framing does: 3×3 on 28×28 pixels, stride 2, all three kinds, takes
-  // 0.6 to 0.9 ms, and 0.5 by oneDNN with another order of the channels.
-  constexpr int64_t kMinLine = 4, kMaxStride = 2;
-  constexpr size_t kMinTaps = 12;
+  // With shorter lines most of a register is empty; then oneDNN is better, with a change of the channels'
+  // order, as long as windows are small (measured, 3×3 and 5×5). For larger strides lines would be taken
+  // apart number by number.
+  constexpr int64_t kMaxStride = 2;
+  constexpr size_t kSmallWindow = 12;
+  const int64_t min_line = spatial_size(c.w) < kSmallWindow ? 10 : 4;
   // The weights' gradient is divided by channels.
   return has_lanes8() && c.channels_first && is_depthwise(c) && c.groups >= threads_of_a_call() &&
-         c.y.back() >= kMinLine && c.stride.back() <= kMaxStride && spatial_size(c.w) >= kMinTaps;
+         c.y.back() >= min_line && c.stride.back() <= kMaxStride;
 }
 
 std::unique_ptr<ConvolutionKernel> make_depthwise_planes(const Convolution& c) {

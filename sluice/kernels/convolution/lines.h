@@ -7,12 +7,9 @@ namespace sluice::kernels {
 
 // to[i] = from[i * step]
 void copy_apart(const float* from, size_t step, size_t count, float* to);
-// For has_lanes8(): even[i] = from[2 * i], odd[i] = from[2 * i + 1], and kFloatsOf<Lanes16> zeros behind
-// each. `readable` floats may be read.
-void split_pairs(const float* from, size_t count, size_t readable, float* even, float* odd);
-// For has_lanes8(), the other way round: kFloatsOf<Lanes16> floats behind `even` and `odd` may be read, and
-// `room` of `to` be written.
-void join_pairs(const float* even, const float* odd, size_t count, size_t room, float* to);
+// to[i] = number, to[i] += number
+void fill(float number, size_t count, float* to);
+void add(float number, size_t count, float* to);
 // to[i * step] += from[i]
 void add_apart(const float* from, size_t count, size_t step, float* to);
 

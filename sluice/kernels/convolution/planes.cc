@@ -31,6 +31,9 @@ struct Lines {
   size_t image, images, line, lines;
 };
 
+// Images of so many pixels are done one at a time: their y is a matrix as it lies.
+constexpr size_t kMinPixels = 64;
+
 class Planes : public ConvolutionKernel {
  public:
   explicit Planes(const Convolution& c)
@@ -47,13 +50,11 @@ class Planes : public ConvolutionKernel {
         padded_rows_(std::max(rows_, kMinExtent)),
         padded_filters_(std::max(filters_, kMinExtent)) {
     const size_t lines = std::max(size_t{1}, kFloatsAtOnce / (line_ * rows_)), of_image = axes_[0].out;
-    images_at_once_ = std::clamp(lines / of_image, size_t{1}, images_);
     lines_at_once_ = std::min(lines, of_image);
     x_is_matrix_ = is_matrix(c);
-    if (x_is_matrix_) {
-      images_at_once_ = 1;
-      lines_at_once_ = of_image;
-    }
+    if (x_is_matrix_) lines_at_once_ = of_image;
+    if (!x_is_matrix_ && plane_of_y() < kMinPixels)
+      images_at_once_ = std::clamp(lines / of_image, size_t{1}, images_);
     full_ = find_gemm(product(pixels_of({0, images_at_once_, 0, lines_at_once_})));
     last_ = find_gemm(product(pixels_of(lines_at_once_ < of_image
                                             ? Lines{0, 1, 0, (of_image - 1) % lines_at_once_ + 1}
@@ -69,18 +70,21 @@ class Planes : public ConvolutionKernel {
     auto *x = static_cast<float*>(at.x), *w = static_cast<float*>(at.w), *y = static_cast<float*>(at.y);
     const size_t pieces = groups_ * pieces_, of_piece = padded_filters_ * padded_rows_;
     const bool packs = pieces_ > 1 || of_piece != filters_ * rows_;
-    const Scratch packed(packs ? pieces * of_piece * sizeof(float) : 0);
-    float* const weights = packs ? packed.floats() : w;
-    if (kind_ == Kind::kWeights)
-      fill_zeros(weights, pieces * of_piece);
-    else if (packs)
-      pack(w, weights, /*back=*/false);
-    // The sum of a weight's gradient is over all images.
-    const size_t sets = kind_ == Kind::kWeights ? 1 : (images_ + images_at_once_ - 1) / images_at_once_;
-    const size_t images = kind_ == Kind::kWeights ? images_ : images_at_once_;
+    // A weight's gradient is a sum over all images: each set makes one of its own.
+    const bool sums_up = kind_ == Kind::kWeights;
+    const size_t all_sets = (images_ + images_at_once_ - 1) / images_at_once_;
+    const size_t sets = sums_up ? std::min(all_sets, sets_of_sum()) : all_sets;
+    const size_t images = (all_sets + sets - 1) / sets * images_at_once_;
+    const size_t scratch = (sums_up ? sets : 1) * pieces * of_piece;
+    const Scratch packed(packs || (sums_up && sets > 1) ? scratch * sizeof(float) : 0);
+    const std::vector<float*> weights =
+        sum_buffers(sums_up ? sets : 1, pieces * of_piece, packs ? nullptr : w, packed.floats());
+    if (!sums_up && packs) pack(w, weights[0], /*back=*/false);
     const auto run_set = [&](size_t i) -> base::Status {
-      const size_t first = i / pieces * images, piece = i % pieces;
-      return run_images(first, std::min(images_, first + images), piece, x, weights + piece * of_piece, y);
+      const size_t set = i / pieces, first = std::min(images_, set * images), piece = i % pieces;
+      float* const of_set = weights[sums_up ? set : 0] + piece * of_piece;
+      if (sums_up) fill_zeros(of_set, of_piece);
+      return run_images(first, std::min(images_, first + images), piece, x, of_set, y, bias_of(at, piece));
     };
     // By one thread each, where there are enough of them.
     if (sets * pieces >= static_cast<size_t>(2 * threads_of_a_call())) {
@@ -88,7 +92,9 @@ class Planes : public ConvolutionKernel {
     } else {
       for (size_t i = 0; i < sets * pieces; ++i) SLUICE_OK(run_set(i));
     }
-    if (kind_ == Kind::kWeights && packs) pack(weights, w, /*back=*/true);
+    if (!sums_up) return {};
+    add_partial_sums(weights, pieces * of_piece);
+    if (packs) pack(weights[0], w, /*back=*/true);
     return {};
   }
 
@@ -102,6 +108,16 @@ class Planes : public ConvolutionKernel {
     while (seen.begin < seen.end && axis.place(seen.begin, k) >= axis.in) ++seen.begin;
     while (seen.end > seen.begin && axis.place(seen.end - 1, k) >= axis.in) --seen.end;
     return seen;
+  }
+
+  // Into how many sets of images a weight's gradient is divided: with the pieces, enough of them for all
+  // threads, but not so many that their sums are as large as the activations.
+  size_t sets_of_sum() const {
+    const size_t pieces = groups_ * pieces_, wanted = static_cast<size_t>(2 * threads_of_a_call());
+    const size_t activations =
+        images_ * (pieces * channels_ * plane_of_x() + groups_ * filters_ * plane_of_y());
+    const size_t max_sets = activations / (8 * pieces * padded_filters_ * padded_rows_);
+    return std::max(size_t{1}, std::min(max_sets, (wanted + pieces - 1) / pieces));
   }
 
   // Into how many equal pieces a group's channels are divided, as if each were a group that has the same y:
@@ -120,7 +136,6 @@ class Planes : public ConvolutionKernel {
   // Whether each image of x, or its gradient, is the matrix itself: one tap that sees every pixel, of which
   // there are enough.
   bool is_matrix(const Convolution& c) const {
-    constexpr size_t kMinPixels = 64;
     return taps_ == 1 && std::ranges::all_of(c.stride, [](int64_t s) { return s == 1; }) &&
            plane_of_x() == plane_of_y() && padded_rows_ == rows_ && plane_of_y() >= kMinPixels;
   }
@@ -149,7 +164,14 @@ class Planes : public ConvolutionKernel {
     }
   }
 
-  base::Status run_images(size_t begin, size_t end, size_t piece, float* x, float* w, float* y) const {
+  // A piece's part of the bias, if there is one.
+  const float* bias_of(const ConvolutionTensors& at, size_t piece) const {
+    if (at.bias == nullptr) return nullptr;
+    return at.bias + (kind_ == Kind::kData ? piece * channels_ : piece / pieces_ * filters_);
+  }
+
+  base::Status run_images(size_t begin, size_t end, size_t piece, float* x, float* w, float* y,
+                          const float* bias) const {
     const size_t pixels = pixels_of({0, images_at_once_, 0, lines_at_once_});
     float *columns, *packed, *sum;
     const ScratchArrays memory({{columns, x_is_matrix_ ? 0 : padded_rows_ * pixels},
@@ -160,14 +182,14 @@ class Planes : public ConvolutionKernel {
         const Lines some{image, std::min(images_at_once_, end - image), line,
                          std::min(lines_at_once_, axes_[0].out - line)};
         SLUICE_OK(run_lines(some, x + piece * channels_ * plane_of_x(), w,
-                            y + piece / pieces_ * filters_ * plane_of_y(), columns, packed, sum));
+                            y + piece / pieces_ * filters_ * plane_of_y(), bias, columns, packed, sum));
       }
     return {};
   }
 
   // x and y: a piece's part of the first image.
-  base::Status run_lines(const Lines& some, float* x, float* w, float* y, float* columns, float* packed,
-                         float* sum) const {
+  base::Status run_lines(const Lines& some, float* x, float* w, float* y, const float* bias, float* columns,
+                         float* packed, float* sum) const {
     const bool is_full = some.images == images_at_once_ && some.lines == lines_at_once_;
     const Gemm& gemm = *(is_full ? full_ : last_);
     const bool packs = some.images > 1 || some.lines != axes_[0].out || padded_filters_ != filters_ ||
@@ -177,15 +199,22 @@ class Planes : public ConvolutionKernel {
       columns = x + plane_at(some.image, 0);
     else if (kind_ != Kind::kData)
       gather(some, x, columns);
+    // A row of the product is of one channel.
+    Epilogue add_bias;
+    if (bias != nullptr)
+      add_bias = [bias](const Piece& piece) {
+        for (size_t row = 0; row < piece.rows; ++row)
+          add(bias[piece.row + row], piece.columns, piece.first + row * piece.step);
+      };
     if (kind_ == Kind::kForward) {
-      SLUICE_OK(gemm.run(w, columns, y_here));
-      if (packs) copy_y(some, packed, y, /*back=*/true);
+      SLUICE_OK(gemm.run(w, columns, y_here, packs ? Epilogue() : add_bias));
+      if (packs) copy_to_y(some, packed, bias, y);
       return {};
     }
-    if (packs) copy_y(some, y, packed, /*back=*/false);
+    if (packs) copy_y(some, y, packed);
     if (kind_ == Kind::kData) {
-      SLUICE_OK(gemm.run(w, y_here, columns));
-      if (!x_is_matrix_) scatter(some, columns, x);
+      SLUICE_OK(gemm.run(w, y_here, columns, x_is_matrix_ ? add_bias : Epilogue()));
+      if (!x_is_matrix_) scatter(some, columns, bias, x);
       return {};
     }
     SLUICE_OK(gemm.run(y_here, columns, sum));
@@ -194,21 +223,32 @@ class Planes : public ConvolutionKernel {
     return {};
   }
 
-  // The lines of y to a matrix of their own, or back.
-  void copy_y(const Lines& some, const float* from, float* to, bool back) const {
+  // body(filter, where its lines of an image lie in a matrix of their own, where in y)
+  template <typename Body>
+  void each_filter(const Lines& some, const Body& body) const {
     const size_t step = pixels_of(some), part = some.lines * line_;
-    if (!back && (padded_filters_ != filters_ || step != pixels(some)))
-      fill_zeros(to, padded_filters_ * step);
     parallel_pieces(
         filters_ * some.images, std::max(size_t{1}, kFloatsOfPart / part), [&](size_t first, size_t count) {
           for (size_t i = first; i < first + count; ++i) {
             const size_t filter = i / some.images, image = i % some.images;
-            const size_t here = filter * step + image * part;
-            const size_t there =
-                ((some.image + image) * groups_ * filters_ + filter) * plane_of_y() + some.line * line_;
-            std::memcpy(to + (back ? there : here), from + (back ? here : there), part * sizeof(float));
+            body(filter, filter * step + image * part,
+                 ((some.image + image) * groups_ * filters_ + filter) * plane_of_y() + some.line * line_);
           }
         });
+  }
+  void copy_y(const Lines& some, const float* y, float* packed) const {
+    const size_t step = pixels_of(some), part = some.lines * line_;
+    if (padded_filters_ != filters_ || step != pixels(some)) fill_zeros(packed, padded_filters_ * step);
+    each_filter(some, [&](size_t, size_t here, size_t there) {
+      std::memcpy(packed + here, y + there, part * sizeof(float));
+    });
+  }
+  void copy_to_y(const Lines& some, const float* packed, const float* bias, float* y) const {
+    const size_t part = some.lines * line_;
+    each_filter(some, [&](size_t filter, size_t here, size_t there) {
+      std::memcpy(y + there, packed + here, part * sizeof(float));
+      if (bias != nullptr) add(bias[filter], part, y + there);
+    });
   }
 
   // By taps that see the same lines of x, which stay in the cache meanwhile.
@@ -277,7 +317,8 @@ class Planes : public ConvolutionKernel {
   }
 
   // Adds the columns to the lines of x that they are of; each line by one thread, in the matrix's order.
-  void scatter(const Lines& some, const float* columns, float* x) const {
+  // They begin with the channel's bias or, without one, with 0.
+  void scatter(const Lines& some, const float* columns, const float* bias, float* x) const {
     const std::vector<LineOfX> lines = lines_of_x(some);
     const size_t line = axes_[1].in * axes_[2].in;
     parallel_pieces(
@@ -287,18 +328,17 @@ class Planes : public ConvolutionKernel {
             const size_t channel = i / lines.size() % channels_, image = i / lines.size() / channels_;
             const auto [i0, is_new] = lines[i % lines.size()];
             const size_t step = pixels_of(some);
-            scatter_line(some, i0, is_new, columns + channel * taps_ * step + image * some.lines * line_,
-                         step, x + plane_at(some.image + image, channel) + i0 * line);
+            float* const to = x + plane_at(some.image + image, channel) + i0 * line;
+            if (is_new) fill(bias == nullptr ? 0 : bias[channel], line, to);
+            scatter_line(some, i0, columns + channel * taps_ * step + image * some.lines * line_, step, to);
           }
         });
   }
 
   // columns: the image's part of the channel's first row, of which the next one is `step` floats away.
-  void scatter_line(const Lines& some, size_t i0, bool is_new, const float* columns, size_t step,
-                    float* to) const {
+  void scatter_line(const Lines& some, size_t i0, const float* columns, size_t step, float* to) const {
     const Axis& last = axes_[2];
     for (size_t i1 = 0; i1 < axes_[1].in; ++i1, to += last.in) {
-      if (is_new) fill_zeros(to, last.in);
       for (const auto& [k0, o0] : sources_[0][i0]) {
         if (o0 - some.line >= some.lines) continue;
         for (const auto& [k1, o1] : sources_[1][i1]) {

@@ -7,6 +7,7 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
+#include "sluice/kernels/gemm/gemm_dots.h"
 #include "sluice/kernels/gemm/gemm_panels.h"
 #include "sluice/kernels/gemm/gemm_thin.h"
 #include "sluice/kernels/onednn.h"
@@ -120,6 +121,7 @@ base::Status OnednnGemm::run(void* a, void* b, void* c, const Epilogue& epilogue
 bool is_divided_by_rows(const Product& p) { return !p.transposed_a && p.m >= 2 * kRowsOfPart; }
 
 std::unique_ptr<Gemm> make_fastest(const Product& p) {
+  if (auto kernel = make_dot_gemm(p)) return kernel;
   if (is_thin(p))
     if (auto kernel = make_thin_gemm(p)) return kernel;
   const bool by_rows = p.batch == 1;

@@ -57,6 +57,11 @@ INSTANTIATE_TEST_SUITE_P(
         ProductCall{.m = 65, .k = 70, .n = 33}, ProductCall{.m = 65, .k = 70, .n = 33, .transposed_a = true},
         ProductCall{.m = 65, .k = 70, .n = 33, .transposed_b = true},
         ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48},
+        // Few rows of one side, all along K.
+        ProductCall{.m = 48, .k = 4100, .n = 1, .transposed_b = true},
+        ProductCall{.m = 45, .k = 700, .n = 3, .transposed_b = true},
+        ProductCall{.m = 5, .k = 259, .n = 60, .transposed_b = true},
+        ProductCall{.m = 8, .k = 5000, .n = 23, .transposed_b = true},
         ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_b = true},
         ProductCall{.batch = 3, .m = 40, .k = 32, .n = 48, .transposed_a = true},
         // Divided by rows, by columns, by K, by matrices.
