@@ -195,6 +195,7 @@ void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimiz
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
   reduce_gradients(parameters);
+  if (options.clip_value > 0) torch::nn::utils::clip_grad_value_(parameters, options.clip_value);
   if (options.clip_norm > 0) clip_grad_norm_(parameters, options.clip_norm);
 }
 

@@ -6,7 +6,8 @@
 namespace sluice::train {
 
 Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::Tensor)>& forward, Feed feed,
-                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch) {
+                    int64_t most, const std::function<bool()>& stop,
+                    const std::function<void(int64_t)>& on_batch) {
   torch::NoGradGuard no_grad;
   // The sums start as uploaded values, not as recorded constants: so the first batch runs the program of all
   // others.
@@ -29,6 +30,7 @@ Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::T
     loss.add_(at::where(mask, losses, at::zeros_like(losses)).sum());
     session.sync("evaluate");
     on_batch(++done);
+    if (done == most) break;
     if (stop()) {
       result.stopped = true;
       break;

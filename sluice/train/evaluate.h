@@ -19,9 +19,11 @@ struct Evaluation {
   }
 };
 
-// Counts on the device and reads once at the end. Rows that a mask calls padding do not count. `stop` is
-// asked after each batch; `on_batch` hears how many are done. The model must be in eval mode.
+// Counts on the device and reads once at the end, over the whole feed or its first `most` batches. Rows that
+// a mask calls padding do not count. `stop` is asked after each batch; `on_batch` hears how many are done.
+// The model must be in eval mode.
 Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::Tensor)>& forward, Feed feed,
-                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch);
+                    int64_t most, const std::function<bool()>& stop,
+                    const std::function<void(int64_t)>& on_batch);
 
 }  // namespace sluice::train

@@ -211,9 +211,11 @@ void Input::look_at_first(const data::WebDataset& dataset, const std::string& sh
 }
 
 int64_t Input::batches(int64_t epoch) const {
-  if (dataset_) return dataset_->batches(replicas_, epoch);
   const int64_t together = rows_ * replicas_;
-  return training_ ? samples_ / together : (samples_ + together - 1) / together;
+  const int64_t all = dataset_    ? dataset_->batches(replicas_, epoch)
+                      : training_ ? samples_ / together
+                                  : (samples_ + together - 1) / together;
+  return !training_ && options_.limit_test_batches > 0 ? std::min(all, options_.limit_test_batches) : all;
 }
 
 std::string Input::describe_remainder() const {

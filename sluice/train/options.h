@@ -88,14 +88,28 @@ struct TrainOptions {
   int64_t accumulate = 1;         // batches for one update
   int64_t epochs = 18;
   int64_t steps_per_epoch = 0;  // 0: the whole training set
+  int64_t max_steps = 0;        // updates of the run; 0: as many as its epochs have
+  double max_seconds = 0;       // of the run, what came before a resume included; 0: no end
+  int64_t test_every_epochs = 1;
+  int64_t limit_test_batches = 0;  // of each replica; 0: the whole test set
+  int64_t overfit_batches = 0;     // above 0: every epoch is these batches, the first ones of epoch 0
+  // Above 0: a trial of one epoch of so many batches with a test of as many, in a log folder that is deleted.
+  int64_t fast_dev_run = 0;
   OptimizerKind optimizer = OptimizerKind::kSgd;
   double lr = 0.1;
-  double momentum = 0.9;
+  double momentum = 0.9;      // of SGD and RMSprop
+  bool nesterov = false;      // of SGD
+  std::vector<double> betas;  // of Adam and AdamW; empty: 0.9, 0.999
+  double eps = 0;             // of all but SGD; 0: the optimizer's own
   double weight_decay = 1e-4;
+  bool no_decay = false;  // of parameters with fewer than two dimensions: biases and those of norms
   double label_smoothing = 0;
-  double clip_norm = 0;  // 0: no clipping
+  double clip_norm = 0;   // of all gradients together; 0: no limit
+  double clip_value = 0;  // of each element of a gradient; 0: no limit
   LrSchedule lr_schedule = LrSchedule::kCosine;
-  double warmup_epochs = -1;
+  double warmup_epochs = -1;  // -1: the schedule's own
+  int64_t warmup_steps = 0;   // instead of it
+  double decay_epochs = -1;   // of kWsd; -1: a tenth of the run
   double lr_every_epochs = 20;
   double lr_divisor = 5;
   double min_lr = 0;

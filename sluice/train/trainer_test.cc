@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <sstream>
 
 #include "sluice/base/file.h"
 #include "sluice/data/shards/tar_writer.h"
@@ -11,6 +12,7 @@
 #include "sluice/models/models.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/train/evaluate.h"
+#include "sluice/train/optimizers.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/training.h"
 
@@ -326,6 +328,175 @@ TEST(Trainer, AMixtureSaysWhatItTook) {
   EXPECT_THROW(check(options), Error);
 }
 
+TEST(Trainer, MaxStepsEndInMidEpochAndCanGoOn) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("whole"));
+  options.lr_schedule = LrSchedule::kConstant;
+  TrainResult result;
+  capture(options, &result);
+  options.logdir = folder.path("parts");
+  options.max_steps = 17;  // 12 an epoch
+  const std::string out = capture(options, &result);
+  EXPECT_EQ(result.steps, 17);
+  EXPECT_THAT(out, testing::HasSubstr("2 epochs, but 17 steps at most; "));
+  EXPECT_THAT(out, testing::HasSubstr("Epoch 2 test end "));
+  EXPECT_THAT(out, testing::HasSubstr("Replica Train Samples=80, "));
+  options.resume = "auto";
+  capture(options, &result);
+  EXPECT_EQ(result.steps, 17);  // there is nothing left to do
+  options.max_steps = 24;
+  capture(options, &result);
+  EXPECT_EQ(result.steps, 24);
+  EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
+  options.max_steps = 25;
+  EXPECT_THROW(capture(options, &result), Error);  // two epochs have only 24
+}
+
+TEST(Trainer, MaxTimeEndsTestedAndSaved) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.epochs = 100000;
+  options.max_seconds = 0.5;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_EQ(result.exit_status, kDone);
+  EXPECT_GE(result.accuracy, 0);
+  EXPECT_THAT(out, testing::HasSubstr("of --max-time are over at epoch "));
+  const auto saved = base::value_or_throw(sessions::read_checkpoint(folder.path("run/last")));
+  EXPECT_EQ(saved.progress.step, result.steps);
+  // The time before a resume counts.
+  options.resume = "auto";
+  capture(options, &result);
+  EXPECT_EQ(result.steps, saved.progress.step);
+}
+
+TEST(Trainer, TestsNowAndThenAndInPart) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.epochs = 5;
+  options.test_every_epochs = 2;
+  options.limit_test_batches = 2;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  for (const char* epoch : {"2", "4", "5"})
+    EXPECT_THAT(out, testing::ContainsRegex(base::str("Epoch ", epoch, " test end [0-9:]+, Samples=32, ")));
+  for (const char* epoch : {"1", "3"})
+    EXPECT_THAT(out, testing::Not(testing::HasSubstr(base::str("Epoch ", epoch, " test end"))));
+}
+
+// With a learning rate of 0 equal batches have equal losses, whatever is drawn for them.
+TEST(Trainer, OverfitTakesTheSameBatchesInEveryEpoch) {
+  auto folder = scratch();
+  TrainOptions options = small_training_on(write_shard(folder.path("a.tar")), folder.path("run"));
+  options.batch_size = 4;
+  options.epochs = 3;
+  options.lr = 0;
+  options.flip = true;
+  options.crop = 8;
+  options.log_steps = 1;
+  options.overfit_batches = 2;
+  TrainResult result;
+  const auto losses = [&] {
+    std::vector<std::string> found;
+    std::istringstream lines(capture(options, &result));
+    for (std::string line; std::getline(lines, line);)
+      if (const size_t at = line.find(" Loss="); at != std::string::npos && line[0] == '|')
+        found.push_back(line.substr(at, line.find(" Rate=") - at));
+    return found;
+  };
+  const auto equal = losses();
+  ASSERT_EQ(equal.size(), 6u);
+  EXPECT_NE(equal[0], equal[1]);
+  EXPECT_EQ(equal[2], equal[0]);
+  EXPECT_EQ(equal[5], equal[1]);
+  options.overfit_batches = 0;
+  options.steps_per_epoch = 2;
+  const auto changing = losses();
+  ASSERT_EQ(changing.size(), 6u);
+  EXPECT_NE(changing[2], changing[0]);
+}
+
+TEST(Trainer, ATrialKeepsNothing) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.fast_dev_run = 3;
+  options.epochs = 50;
+  options.target_accuracy = 100;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_EQ(result.steps, 3);
+  EXPECT_EQ(result.exit_status, kDone);
+  EXPECT_THAT(out, testing::HasSubstr("Samples=48, "));
+  EXPECT_THAT(out,
+              testing::HasSubstr("The trial of 3 steps and their test went well; nothing of it is kept.\n"));
+  EXPECT_FALSE(base::path_exists(folder.path("run")));
+  options.resume = "auto";
+  EXPECT_THROW(check(options), Error);
+}
+
+// One step by hand: the groups, and what the flags change in them.
+TEST(Optimizers, AreWhatTheOptionsSay) {
+  TrainOptions options = small_training("unused");
+  options.lr = 0.5;
+  options.weight_decay = 0.1;
+  const auto stepped = [&options] {
+    const auto matrix = torch::full({1, 1}, 2.0, torch::requires_grad());
+    const auto bias = torch::full({1}, 2.0, torch::requires_grad());
+    auto optimizer = make_optimizer(options, {matrix, bias});
+    matrix.mutable_grad() = torch::ones({1, 1});
+    bias.mutable_grad() = torch::ones({1});
+    optimizer->step();
+    return std::pair(matrix.item<double>(), bias.item<double>());
+  };
+  options.optimizer = OptimizerKind::kSgd;
+  options.momentum = 0.9;
+  EXPECT_NEAR(stepped().first, 2 - 0.5 * (1 + 0.1 * 2), 1e-6);
+  EXPECT_EQ(stepped().first, stepped().second);
+  options.no_decay = true;
+  EXPECT_NEAR(stepped().first, 2 - 0.5 * 1.2, 1e-6);
+  EXPECT_NEAR(stepped().second, 2 - 0.5, 1e-6);
+  options.nesterov = true;  // gradient + momentum · (buffer = gradient)
+  EXPECT_NEAR(stepped().second, 2 - 0.5 * 1.9, 1e-6);
+  options.nesterov = false;
+  options.optimizer = OptimizerKind::kAdamW;
+  options.eps = 1;  // the step is lr · 1 / (1 + eps)
+  EXPECT_NEAR(stepped().second, 2 - 0.25, 1e-6);
+  EXPECT_NEAR(stepped().first, 2 * (1 - 0.5 * 0.1) - 0.25, 1e-6);
+  options.betas = {0.5, 0.75};
+  const auto made = make_optimizer(options, {torch::zeros({2, 2}, torch::requires_grad())});
+  const auto& adamw = static_cast<const torch::optim::AdamWOptions&>(made->param_groups()[0].options());
+  EXPECT_EQ(adamw.betas(), std::make_tuple(0.5, 0.75));
+  EXPECT_EQ(adamw.eps(), 1);
+  for (const OptimizerKind kind : {OptimizerKind::kRmsProp, OptimizerKind::kAdagrad}) {
+    options.optimizer = kind;
+    EXPECT_LT(stepped().second, 2);
+    EXPECT_NE(stepped().first, stepped().second);  // but one decays
+  }
+}
+
+TEST(Trainer, AResumedRunKeepsItsGroups) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("whole"));
+  options.no_decay = true;
+  options.weight_decay = 0.1;
+  TrainResult result;
+  for (const OptimizerKind kind : {OptimizerKind::kAdamW, OptimizerKind::kRmsProp, OptimizerKind::kAdagrad}) {
+    options.optimizer = kind;
+    options.resume.clear();
+    options.lr = 1e-3;
+    options.epochs = 2;
+    options.logdir = folder.path("whole");
+    capture(options, &result);
+    options.logdir = folder.path("parts");
+    options.epochs = 1;
+    capture(options, &result);
+    options.epochs = 2;
+    options.resume = "auto";
+    capture(options, &result);
+    EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last"))) << name_of(kind);
+  }
+}
+
 TEST(Trainer, SenselessOptionsAreErrors) {
   auto message = [](auto change) {
     TrainOptions options = small_training("unused");
@@ -346,6 +517,17 @@ TEST(Trainer, SenselessOptionsAreErrors) {
   EXPECT_THAT(message([](TrainOptions& o) { o.fake_data = false; }), testing::HasSubstr("--train"));
   EXPECT_THAT(message([](TrainOptions& o) { o.classes = 0; }), testing::HasSubstr("--classes"));
   EXPECT_THAT(message([](TrainOptions& o) { o.batch_size = 0; }), testing::HasSubstr("--batch-size"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.betas = {0.9, 1}; }), testing::HasSubstr("--betas"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.clip_norm = o.clip_value = 1; }),
+              testing::HasSubstr("give one of them"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.warmup_epochs = o.warmup_steps = 1; }),
+              testing::HasSubstr("give one of them"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.nesterov = true, o.momentum = 0; }),
+              testing::HasSubstr("--nesterov"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.overfit_batches = 3, o.accumulate = 2; }),
+              testing::HasSubstr("no multiple of --accumulate 2"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.test_every_epochs = 0; }),
+              testing::HasSubstr("--test-every-epochs must be at least 1"));
   TrainOptions options = small_training("unused");
   options.global_batch_size = 100;
   EXPECT_THROW(rows_per_replica(options, 3), Error);
@@ -372,7 +554,7 @@ TEST(Evaluate, CountsRealRowsOnly) {
   };
   auto identity = [](torch::Tensor x) { return x; };
   Evaluation result = evaluate(
-      session, identity, session.feed_source(source, {}), [] { return false; }, [](int64_t) {});
+      session, identity, session.feed_source(source, {}), 2, [] { return false; }, [](int64_t) {});
   EXPECT_EQ(result.samples, 4);
   EXPECT_EQ(result.correct, 3);
   const double right = -std::log(std::exp(1.0) / (std::exp(1.0) + 2)),

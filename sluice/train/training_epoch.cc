@@ -21,18 +21,40 @@ std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
 
 }  // namespace training_detail
 
-bool Training::train_epoch() {
+Training::Halt Training::limit_reached() const {
+  if (options_.max_steps > 0 && progress_.step >= options_.max_steps) return Halt::kMaxSteps;
+  const bool late = options_.max_seconds > 0 && run_seconds() >= options_.max_seconds;
+  return late ? Halt::kMaxTime : Halt::kNone;
+}
+
+Training::Halt Training::agreed_halt() {
+  const bool late = limit_reached() == Halt::kMaxTime;
+  const bool signal = SignalGuard::pending() != 0;
+  if (!session_.agree_to_stop(signal || late)) return Halt::kNone;
+  for (const std::string& reason : session_.gather_on_host("halt", signal ? "signal" : "time"))
+    if (reason == "signal") return Halt::kSignal;
+  return Halt::kMaxTime;
+}
+
+int64_t Training::epoch_steps() const {
+  const int64_t steps = train_.batches(data_epoch()) / options_.accumulate;
+  return options_.steps_per_epoch > 0 ? std::min(steps, options_.steps_per_epoch) : steps;
+}
+
+Training::Halt Training::train_epoch() {
   model_.train();
   rate_.emplace(base::monotonic_seconds(), session_.local_replicas());
   correct_ = torch::Tensor();
   epoch_began_ = session_.backend().times();
   const base::Stopwatch opening;
-  auto feed = train_.feed(session_, progress_.epoch, progress_.batch * options_.accumulate,
+  auto feed = train_.feed(session_, data_epoch(), progress_.batch * options_.accumulate,
                           std::exchange(progress_.input, {}));  // of the epoch that was restored alone
   opening_input_ = opening.seconds();
-  int64_t steps = train_.batches(progress_.epoch) / options_.accumulate;
-  if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);
-  while (progress_.batch < steps) {
+  int64_t steps = epoch_steps();
+  if (options_.max_steps > 0)
+    steps = std::min(steps, progress_.batch + std::max<int64_t>(options_.max_steps - progress_.step, 0));
+  Halt halt = Halt::kNone;
+  while (progress_.batch < steps && halt == Halt::kNone) {
     set_learning_rate(*optimizer_, learning_rate_now());
     // Random numbers depend on the seed and the step alone: a resumed run draws the same ones.
     torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step)}));
@@ -45,19 +67,18 @@ bool Training::train_epoch() {
       if (i + 1 < options_.accumulate) more.emplace(session_);
       loss = train_batch(*batch);
       rate_->add(batch->count);
-      session_.step(*optimizer_, {.clip_norm = options_.clip_norm});
+      session_.step(*optimizer_, {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value});
     }
-    const bool stop = interrupted();
-    after_update(loss, steps, stop);
-    if (stop) return false;
+    halt = agreed_halt();
+    after_update(loss, steps, halt != Halt::kNone);
   }
   fed_ = feed.statistics();
-  return true;
+  return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
 }
 
 // The sources of a mixture in this epoch.
 void Training::report_mixture() {
-  const auto sources = train_.mixed(progress_.epoch);
+  const auto sources = train_.mixed(data_epoch());
   if (sources.empty()) return;
   int64_t all = 0;
   for (const auto& source : sources) all += source.samples;
@@ -248,7 +269,7 @@ void Training::write(const Measurement& row) {
   console_.json(json_text(row, base::wall_seconds()));
 }
 
-void Training::end_of_epoch() {
+void Training::end_of_epoch(bool whole) {
   std::optional<int64_t> correct;
   if (correct_.defined())
     session_.after_step({correct_}, [&correct](const std::vector<torch::Tensor>& values) {
@@ -265,12 +286,14 @@ void Training::end_of_epoch() {
   report_mixture();
   progress_.global_rates += all.rate;
   ++progress_.rated_epochs;
-  ++progress_.epoch;
-  progress_.batch = 0;
+  if (whole) {
+    ++progress_.epoch;
+    progress_.batch = 0;
+  }
   progress_.seconds = earlier_seconds_ + now - started_;
   Measurement row;
   row.split = "train";
-  row.epoch = progress_.epoch;
+  row.epoch = shown_epoch();
   row.step = progress_.step;
   row.global_rate = all.rate;
   if (correct && all.examples > 0)
@@ -279,7 +302,7 @@ void Training::end_of_epoch() {
 }
 
 bool Training::test_epoch() {
-  if (test_ == nullptr) return !interrupted();
+  if (test_ == nullptr) return agreed_halt() != Halt::kSignal;
   model_.eval();
   auto forward = [this](torch::Tensor image) {
     std::optional<Autocast> autocast;
@@ -287,19 +310,19 @@ bool Training::test_epoch() {
     return forward_(std::move(image));
   };
   Evaluation test = evaluate(
-      session_, forward, test_->feed(session_, 0, 0),
+      session_, forward, test_->feed(session_, 0, 0), test_->batches(),
       // Many processes do not stop in the middle: they would have to agree on the batch.
       [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
       [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
   if (test.stopped) return false;
   last_accuracy_ = test.accuracy();
   progress_.best_accuracy = std::max(progress_.best_accuracy, last_accuracy_);
-  console_.line(base::str("Epoch ", progress_.epoch, " test end ", base::local_time(),
+  console_.line(base::str("Epoch ", shown_epoch(), " test end ", base::local_time(),
                           ", Samples=", test.samples, ", Loss=", sessions::fixed(test.loss, 5),
                           ", Accuracy=", sessions::fixed(last_accuracy_, 2), "%"));
   Measurement row;
   row.split = "test";
-  row.epoch = progress_.epoch;
+  row.epoch = shown_epoch();
   row.step = progress_.step;
   row.loss = test.loss;
   row.accuracy = last_accuracy_;
