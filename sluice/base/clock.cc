@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "sluice/base/quantity.h"
+
 namespace sluice::base {
 namespace {
 
@@ -24,8 +26,8 @@ std::string duration_of_microseconds(int64_t total) {
   const auto micros = static_cast<int>(rest % kSecond);
   int length = 0;
   if (days != 0) {
-    length = std::snprintf(text, sizeof text, "%lld day%s, ", static_cast<long long>(days),
-                           days == 1 || days == -1 ? "" : "s");
+    length = std::snprintf(text, sizeof text, "%lld %s, ", static_cast<long long>(days),
+                           plural(days == -1 ? 1 : days, "day").c_str());
   }
   length += std::snprintf(text + length, sizeof text - static_cast<size_t>(length), "%d:%02d:%02d", hours,
                           minutes, seconds);

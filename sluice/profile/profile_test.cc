@@ -68,7 +68,7 @@ TEST(InWords, SaysWhatAStepsTimeWentInto) {
   EXPECT_NE(text.find("The thread that trains, a step: 90.0 % of its time has a name"), std::string::npos)
       << text;
   EXPECT_NE(text.find("     4.000   40.00      1.0             wait\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("     2.000   20.00      1.0    1.0 KiB  copy\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("     2.000   20.00      1.0      1 KiB  copy\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\nxla:0, a step: 55.0 %"), std::string::npos) << text;
   EXPECT_NE(text.find("The plugin has no profiler"), std::string::npos) << text;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/profile/host_lines.h"
 
@@ -31,12 +32,6 @@ std::string moment(int64_t nanoseconds) {
                    format(".%03d UTC", static_cast<int>(nanoseconds / 1'000'000 % 1000)));
 }
 
-std::string in_bytes(double bytes) {
-  if (bytes < 1) return "";
-  if (bytes < 1024 * 1024) return format("%.1f KiB", bytes / 1024);
-  return format("%.1f MiB", bytes / (1024 * 1024));
-}
-
 // Rows of a table, the largest first.
 std::string table(const std::map<std::string, Total>& totals, const Steps& steps) {
   std::vector<std::pair<std::string, Total>> rows(totals.begin(), totals.end());
@@ -44,10 +39,11 @@ std::string table(const std::map<std::string, Total>& totals, const Steps& steps
                    [](const auto& a, const auto& b) { return a.second.self > b.second.self; });
   std::string out = "        ms       %    times      bytes\n";
   for (const auto& [name, total] : rows) {
+    const double bytes = static_cast<double>(total.bytes) / steps.count();
     out += format("%10.3f  %6.2f  %7.1f  %9s  %s\n", static_cast<double>(total.self) / steps.count() / 1e6,
                   100 * static_cast<double>(total.self) / steps.nanoseconds(),
                   static_cast<double>(total.count) / steps.count(),
-                  in_bytes(static_cast<double>(total.bytes) / steps.count()).c_str(), name.c_str());
+                  bytes < 1 ? "" : base::memory_text(static_cast<uint64_t>(bytes)).c_str(), name.c_str());
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/process.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/profile/host_lines.h"
 
@@ -79,7 +80,7 @@ void StepSpans::finish(int64_t steps) {
   capture_.reset();
   if (!wish_) return;
   base::warn("no step was profiled: the steps ", wish_->first, ":", wish_->end, " were asked for, and ",
-             steps, steps == 1 ? " step was made" : " steps were made");
+             base::counted(steps, "step"), steps == 1 ? " was made" : " were made");
   wish_.reset();
 }
 

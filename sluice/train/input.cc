@@ -5,6 +5,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
 #include "sluice/data/stream_state.h"
@@ -224,10 +225,10 @@ std::string Input::describe_remainder() const {
     return "the original order, workers' last batches are smaller";
   if (rest == 0) return "no remainder";
   if (dataset_ && dataset_->remainder() == Remainder::kCarry)
-    return base::str(rest, " samples of the first epoch are carried over into the next");
+    return base::counted(rest, "sample") + " of the first epoch carried over into the next";
   if (dataset_ && dataset_->remainder() == Remainder::kPad)
-    return base::str("the last batch has ", rest, " samples and is padded to ", together);
-  return base::str(rest, " samples are left out of each epoch");
+    return base::str("the last batch has ", base::counted(rest, "sample"), " and is padded to ", together);
+  return base::counted(rest, "sample") + " left out of each epoch";
 }
 
 std::string Input::state(const Session& session, int64_t epoch, int64_t batches) const {

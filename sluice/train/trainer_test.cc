@@ -40,8 +40,8 @@ TEST(Trainer, LearnsLogsAndSaves) {
   EXPECT_EQ(result.exit_status, kDone);
   EXPECT_EQ(result.steps, 24);  // 12 full batches of 16 in 200 samples
   EXPECT_GT(result.best_accuracy, 80);
-  EXPECT_THAT(out, testing::HasSubstr("batch 16 × 1 replicas × accumulate 1 = 16\n"));
-  EXPECT_THAT(out, testing::HasSubstr("2 epochs; 8 samples are left out of each epoch\n"));
+  EXPECT_THAT(out, testing::HasSubstr("batch 16 × 1 replica × accumulate 1 = 16\n"));
+  EXPECT_THAT(out, testing::HasSubstr("2 epochs; 8 samples left out of each epoch\n"));
   EXPECT_THAT(out,
               testing::ContainsRegex("\\| Training Device=cpu/0 Epoch=1 Step=5 Loss=[0-9.]+ Rate=[0-9.]+ "
                                      "GlobalRate=[0-9.]+ Time=[0-9]+:[0-9]+:[0-9]+\n"));
@@ -158,7 +158,7 @@ TEST(Trainer, AnAccumulatedUpdateTakesSeveralBatches) {
   TrainResult result;
   options.batch_size = 8;
   options.accumulate = 2;
-  EXPECT_THAT(capture(options, &result), testing::HasSubstr("batch 8 × 1 replicas × accumulate 2 = 16"));
+  EXPECT_THAT(capture(options, &result), testing::HasSubstr("batch 8 × 1 replica × accumulate 2 = 16"));
   EXPECT_EQ(result.steps, 3);
   const std::string csv = base::value_or_throw(base::read_file(folder.path("big/metrics.csv")));
   EXPECT_THAT(csv, testing::HasSubstr(",test,1,3,"));

@@ -6,6 +6,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/session/log_line.h"
 #include "sluice/session/remote_checkpoint.h"
 #include "sluice/session/weights.h"
@@ -119,11 +120,12 @@ void Training::prepare() {
 
 void Training::announce() {
   console_.line(base::str(session_.backend().is_xla() ? describe_device() : "LibTorch's own CPU", "; ",
-                          session_.replicas(), session_.replicas() == 1 ? " replica" : " replicas", " in ",
-                          session_.processes(), session_.processes() == 1 ? " process" : " processes"));
+                          base::counted(session_.replicas(), "replica"), " in ",
+                          base::counted(session_.processes(), "process")));
   const int64_t rows = rows_per_replica(options_, session_.replicas());
-  console_.line(base::str("batch ", rows, " × ", session_.replicas(), " replicas × accumulate ",
-                          options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate));
+  console_.line(base::str("batch ", rows, " × ", base::counted(session_.replicas(), "replica"),
+                          " × accumulate ", options_.accumulate, " = ",
+                          rows * session_.replicas() * options_.accumulate));
   int64_t weights = 0;
   for (const auto& parameter : model_.parameters()) weights += parameter.numel();
   console_.line(base::str("model ", options_.model, ": ", weights, " weights on ", session_.device(), ", ",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/thread.h"
 #include "sluice/session/log_line.h"
@@ -65,8 +66,9 @@ void Training::report_mixture() {
   nlohmann::json entries = nlohmann::json::array();
   for (const auto& [name, samples, passes] : sources) {
     const double share = 100.0 * static_cast<double>(samples) / static_cast<double>(all);
-    texts.push_back(base::str(samples, " samples of ", name, " (", sessions::fixed(share, 1), " %, ",
-                              sessions::fixed(passes, 2), " passes so far)"));
+    texts.push_back(base::str(samples, " ", base::plural(samples, "sample"), " of ", name, " (",
+                              sessions::fixed(share, 1), " %, ", sessions::fixed(passes, 2),
+                              " passes so far)"));
     entries.push_back({{"name", name}, {"samples", samples}, {"passes", passes}});
   }
   console_.line(base::str("Epoch ", progress_.epoch + 1, " took ", base::join(texts, ", "), "."));

@@ -220,7 +220,7 @@ TEST(SmallDevice, UploadsAndLaunchesSayWhatItHasAndWhatHasIt) {
   const std::string upload = shortage([&] { torch::ones({1 << 20, 16}).to(device); });
   EXPECT_THAT(upload, HasSubstr("copying a tensor<1048576x16xf32> of the host to device 0: "));
   EXPECT_THAT(upload, ContainsRegex("\n  device 0 \\([^)]+\\): 64 MiB of memory, 16 MiB in use"));
-  EXPECT_THAT(upload, HasSubstr("\n  on each device between programs: 1 tensors of 16 MiB; the largest:\n"
+  EXPECT_THAT(upload, HasSubstr("\n  on each device between programs: 1 tensor of 16 MiB; the largest:\n"
                                 "    16 MiB  tensor<1048576x4xf32>  decoder.weight\n"));
   const torch::Tensor wide = weight.repeat({1, 4});
   const std::string step = shortage([] {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/device/report/busy_clock.h"
@@ -99,17 +100,6 @@ std::string seconds_text(double s) {
   return text;
 }
 
-std::string bytes_text(int64_t bytes) {
-  char text[32];
-  if (bytes < 10'000)
-    snprintf(text, sizeof text, "%lld B", static_cast<long long>(bytes));
-  else if (bytes < 10'000'000)
-    snprintf(text, sizeof text, "%.1f kB", static_cast<double>(bytes) / 1e3);
-  else
-    snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
-  return text;
-}
-
 void add_series(std::string& out, const char* name, const Series& series) {
   if (series.count() == 0) return;
   out += base::str("  ", name, std::string(12 - std::min<size_t>(11, std::string_view(name).size()), ' '),
@@ -188,7 +178,7 @@ std::string metrics_report() {
     TraceLock lock = lock_trace();
     for (pjrt::Device* dev : runtime().devices) {
       if (auto stats = dev->memory())
-        memory += base::str("  device ", dev->id(), ": ", bytes_text(stats->in_use), " in use\n");
+        memory += base::str("  device ", dev->id(), ": ", base::memory_text(stats->in_use), " in use\n");
     }
   }
   Metrics& metrics = Metrics::get();
@@ -208,17 +198,19 @@ std::string metrics_report() {
   out += base::str("  devices busy ", seconds_text(now_counters.busy_seconds), " (",
                    static_cast<int>(100 * std::min(1.0, now_counters.busy_seconds / elapsed) + 0.5), " % of ",
                    seconds_text(elapsed), ")\n");
-  out += base::str("Transfers\n  to the device ", metrics.uploads, " (", bytes_text(metrics.bytes_to_device),
-                   "), to the host ", metrics.downloads, " (", bytes_text(metrics.bytes_to_host),
-                   "), live buffers ", now_counters.live_buffers, "\n");
+  out +=
+      base::str("Transfers\n  to the device ", metrics.uploads, " (",
+                base::size_text(metrics.bytes_to_device), "), to the host ", metrics.downloads, " (",
+                base::size_text(metrics.bytes_to_host), "), live buffers ", now_counters.live_buffers, "\n");
   if (!memory.empty()) out += "Memory\n" + memory;
   out += base::str("Fallbacks to the CPU\n", metrics.fallbacks.empty() ? "  none\n" : "");
   for (const auto& [name, count] : metrics.fallbacks) out += base::str("  ", name, ": ", count, "\n");
   const auto reads = places(metrics);
   out += base::str("Host reads\n", reads.empty() ? "  none\n" : "");
   for (const auto& [where, place] : reads) {
-    out += base::str("  ", place.what, " at ", where.empty() ? "an unknown place" : where, ": ", place.count,
-                     " times, waited ", seconds_text(place.seconds), ", ", bytes_text(place.bytes), "\n");
+    out +=
+        base::str("  ", place.what, " at ", where.empty() ? "an unknown place" : where, ": ", place.count,
+                  " times, waited ", seconds_text(place.seconds), ", ", base::size_text(place.bytes), "\n");
   }
   if (!metrics.recompiles.empty()) out += "Recompiles\n";
   for (const std::string& recompile : metrics.recompiles) out += "  " + recompile + "\n";
