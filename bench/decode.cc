@@ -19,11 +19,11 @@
 // jpeglib.h needs cstdio before it.
 #include <jpeglib.h>
 
+#include "sluice/data/augment/augment.h"
 #include "sluice/data/dataset.h"
-#include "sluice/data/decode/augment.h"
-#include "sluice/data/decode/image.h"
-#include "sluice/data/decode/png_fast.h"
-#include "sluice/data/decode/resize.h"
+#include "sluice/data/images/image.h"
+#include "sluice/data/images/png_fast.h"
+#include "sluice/data/images/resize.h"
 #include "sluice/data/shards/tar.h"
 
 namespace {

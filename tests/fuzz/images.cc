@@ -2,7 +2,7 @@
 // small budget, but must not fail otherwise.
 #include <string_view>
 
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 #include "sluice/data/memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -33,7 +33,7 @@ WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
-FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
+FOLDERS = {"data": ["shards", "images", "augment", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
            "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"]}
 FACADES = {"data": ["dataset.h", "dataset_settings.h", "mixture.h"]}
 # The one place where the data room meets LibTorch.

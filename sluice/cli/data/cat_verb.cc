@@ -187,7 +187,7 @@ class Cat {
                                              ? "no such sample: there are fewer than --skip says"
                                              : "no sample with this key");
     if (options_.sheet.empty()) return {};
-    if (tiles_.empty()) return base::fail(Code::kNotFound, "no images in ", shown_, " samples");
+    if (tiles_.empty()) return base::fail(Code::kNotFound, "no images in ", counted(shown_, "sample"));
     SLUICE_TRY(const std::string png,
                data::encode_png(data::contact_sheet(tiles_, options_.columns, options_.side)));
     SLUICE_OK(base::write_file_atomically(options_.sheet, png));
