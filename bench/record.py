@@ -90,7 +90,8 @@ def of_read(found):
             for kind, key in kinds]
 
 
-PEERS_MODES = {"tar": "bytes of members", "png": "PNG 32×32 to batches", "crop": "JPEG 500×375 → RandomResizedCrop 224"}
+PEERS_MODES = {"tar": "bytes of members", "pax": "bytes of members, each with a PAX header", "png": "PNG 32×32 to batches",
+               "crop": "JPEG 500×375 → RandomResizedCrop 224"}
 
 
 def of_peers(found):
