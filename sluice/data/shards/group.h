@@ -82,7 +82,7 @@ class ShardReader {
   TarReader tar_;
   Wanted wanted_;
   std::shared_ptr<const std::string> shard_;
-  Member ahead_;  // the first member of the next sample, if has_ahead_
+  Member ahead_;          // the first member of the next sample, if has_ahead_
   SplitName ahead_name_;  // within ahead_
   bool has_ahead_ = false, ended_ = false;
   std::size_t last_fields_ = 0;  // the most that a sample had

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
 constexpr std::size_t kSmallPayload = kBufferBytes / 4;
-constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not take all memory at once
+constexpr std::uint64_t kPayloadStep = 1 << 24;  // a damaged size must not take all memory at once
 
 #ifdef __SSE2__
 std::uint64_t sum_of_bytes(const char* block) {
