@@ -1,9 +1,9 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
-bench_bucket_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
-measures the same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e"
---about "One chip, libtpu 0.0.30".
+bench_bucket_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, color_jitter.py, peers.py and gpu.sh
+(gpu.json). A row that measures the same beside the same is replaced. A new machine needs its name and a line about it:
+--name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
 """
 
 import argparse
@@ -111,7 +111,7 @@ def of_decoding(found):
     for each in found:
         for name, ratio in each["ratios"].items():
             ours, peer = name.split(" ÷ ")
-            bench = "batches" if peer == "webdataset" else "decode"
+            bench = "augment" if ours == "jitter" else "batches" if peer == "webdataset" else "decode"
             rows.append(row(bench, each["set"], "samples/s", round(each["per_second"][ours]),
                             {peer: round(each["per_second"][peer])}, round(ratio, 2)))
     return rows
