@@ -1,5 +1,5 @@
-// GIF, BMP, TIFF, AVIF, animated WebP and what Exif says of a photograph, each from a corpus of its own: a decoder may refuse a file, under a
-// small budget, but must not fail otherwise.
+// GIF, BMP, TIFF, AVIF, animated WebP and what Exif says of a photograph, each from a corpus of its own: a
+// decoder may refuse a file, under a small budget, but must not fail otherwise.
 #include <string_view>
 
 #include "sluice/data/images/image.h"
