@@ -1,6 +1,5 @@
-// To HSV and back with the numbers of Pillow's conversions, which are float and double in turns. Fewer floats
-// give the same: a test goes through every colour, and for what follows from the three levels of HSV it was
-// tried for all of them.
+// To HSV and back with the numbers of Pillow's conversions. Pillow computes in float and double in turns;
+// floats alone give the same, for every colour (augment_oracle) and for every hue, saturation and value.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
