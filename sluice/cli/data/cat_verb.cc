@@ -61,16 +61,6 @@ base::Status write_parts(const RawSample& sample, const std::string& folder) {
   return {};
 }
 
-// classes.txt in the shard's folder, as `sluice data pack` writes it: the names of classes 0, 1, …; none when
-// there is no such file.
-std::vector<std::string> class_names(const std::string& shard) {
-  const auto text = data::read_text(shard.substr(0, shard.rfind('/') + 1) + "classes.txt");
-  if (!text || !*text) return {};
-  auto names = base::split(**text, '\n');
-  if (!names.empty() && names.back().empty()) names.pop_back();
-  return names;
-}
-
 // The first image of a sample, with its key and its class, by name where it has one.
 std::optional<data::SheetTile> tile_of(const RawSample& sample, const std::vector<std::string>& classes) {
   std::string label;
@@ -97,7 +87,7 @@ class Cat {
     SLUICE_TRY(const auto urls, expand_arguments(options_.shards));
     SLUICE_TRY(filters_, filters_of(options_.where));
     for (const std::string& url : urls) {
-      if (!options_.sheet.empty()) classes_ = class_names(url);
+      if (!options_.sheet.empty()) classes_ = data::class_names(url);
       SLUICE_TRY(const auto index, useful_index(url));
       if (index)
         SLUICE_OK(read_indexed(url, *index));

@@ -233,6 +233,14 @@ base::Result<std::optional<std::string>> read_text(const std::string& url) {
   }
 }
 
+std::vector<std::string> class_names(const std::string& shard) {
+  const auto text = read_text(shard.substr(0, shard.rfind('/') + 1) + "classes.txt");
+  if (!text || !*text) return {};
+  auto names = base::split(**text, '\n');
+  if (!names.empty() && names.back().empty()) names.pop_back();
+  return names;
+}
+
 base::Status write_text(const std::string& url, const std::string& text) {
   if (!is_remote(url)) return base::write_file_atomically(url, text);
   if (!cloud::is_object_url(url))
