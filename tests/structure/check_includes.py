@@ -6,7 +6,7 @@ from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
 ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
-         "replica", "data", "models", "monitor", "session", "train", "pod", "provision", "cli"]
+         "replica", "data", "models", "monitor", "session", "metrics", "train", "pod", "provision", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
@@ -24,9 +24,10 @@ HIDDEN_ROOMS = {
     "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
     "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "models"],
     "session": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
+    "metrics": ["google", "cloud", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "models", "monitor"],
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
-    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
-    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
+    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "metrics", "train"],
+    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "metrics", "train"],
 }
 WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "monitor", "pod", "provision"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
