@@ -98,6 +98,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Output", "--logdir", &o.logdir, "", "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder, s3://…, az://…"},
       {"Output", "--log-steps", &o.log_steps, "steps", "How often a line, counted within the epoch; of a shorter epoch at its end"},
       {"Output", "--log-workers", choice("--log-workers", o.log_workers), "", "Whose lines: leader prints the mean over all replicas, all: each process that of its own"},
+      {"Output", "--metrics", &o.metrics, "", "Of each test besides loss and accuracy: top5 (any number), precision, recall, f1, auroc (also f1_micro, f1_weighted, f1_classes …), confusion, perplexity; such as top5,f1,confusion"},
       {"Output", "--save-steps", &o.save_steps, "steps", "How often a checkpoint, counted within the epoch, and after each epoch; 0: only then"},
       {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder, gs://…, s3://… or az://…; without a value: from LOGDIR/last, if there"},
       {"Output", "--profile", &o.profile, "steps", "Profile these steps of this start: 10:13 for 10, 11 and 12; into the log folder"},

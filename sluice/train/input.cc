@@ -7,6 +7,8 @@
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
+#include "sluice/data/shards/shard_index.h"
+#include "sluice/data/shards/urls.h"
 #include "sluice/data/stream_state.h"
 #include "sluice/session/session.h"
 
@@ -208,6 +210,16 @@ void Input::look_at_first(const data::WebDataset& dataset, const std::string& sh
                                                   ": make them alike with --resize and --crop"));
   channels_ = channels;
   image_size_ = side;
+}
+
+std::vector<std::string> Input::class_names() const {
+  if (!dataset_) return {};
+  const auto shards = data::expand_urls(!training_             ? options_.test
+                                        : options_.mix.empty() ? options_.train
+                                                               : options_.mix.front().shards);
+  if (!shards || shards->empty()) return {};
+  auto names = data::class_names(shards->front());
+  return static_cast<int64_t>(names.size()) == options_.classes ? names : std::vector<std::string>();
 }
 
 int64_t Input::batches(int64_t epoch) const {

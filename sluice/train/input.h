@@ -33,6 +33,9 @@ class Input {
   // What the order of the samples depends on, for a checkpoint; empty for fake data.
   std::string state(const Session& session, int64_t epoch, int64_t batches) const;
   std::string describe_remainder() const;  // "3 of 1,283 samples left out of each epoch"
+  // Of classes 0, 1, … as the first shard's folder has them; none where they are unknown, or not
+  // options.classes.
+  std::vector<std::string> class_names() const;
   // What the epoch takes of each source of a mixture; nothing for one set.
   std::vector<data::Mix::Taken> mixed(int64_t epoch) const;
 

@@ -77,6 +77,34 @@ TEST(MetricsWriter, AnOlderTableGetsItsNewColumn) {
                 ",test,1,10,,,,,50,"}));
 }
 
+TEST(MetricsWriter, ColumnsOfARunsOwnComeWithTheirFirstRow) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  Measurement test;
+  test.split = "test";
+  test.step = 10;
+  {
+    auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
+    ASSERT_TRUE(writer.write(row(10, 2)));
+    test.others = {{"top5", "Top5/test", 75}, {"f1", "F1/test", 0.5}};
+    ASSERT_TRUE(writer.write(test));
+  }
+  // Resumed with another choice: what is there keeps its place.
+  auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
+  test.step = 20;
+  test.others = {{"f1", "F1/test", 0.625}, {"auroc", "AUROC/test", 0.875}};
+  ASSERT_TRUE(again.write(test));
+  const auto lines = base::split(read(folder, "metrics.csv"), '\n');
+  ASSERT_EQ(lines.size(), 5u);  // the last one is empty
+  EXPECT_TRUE(base::ends_with(lines[0], ",examples_per_second,top5,f1,auroc")) << lines[0];
+  EXPECT_TRUE(base::ends_with(lines[1], ",0.1,,,,,")) << lines[1];
+  EXPECT_TRUE(base::ends_with(lines[2], ",,75,0.5,")) << lines[2];
+  EXPECT_TRUE(base::ends_with(lines[3], ",,,0.625,0.875")) << lines[3];
+  EXPECT_NE(read(folder, "metrics.jsonl").find("\"f1\": 0.625, \"auroc\": 0.875}"), std::string::npos);
+  // A fresh run has the columns of its own rows.
+  ASSERT_TRUE(MetricsWriter::create(folder.path(), 0));
+  EXPECT_EQ(read(folder, "metrics.csv").find("top5"), std::string::npos);
+}
+
 TEST(MetricsWriter, NumbersThatJsonLacksAreTexts) {
   EXPECT_EQ(number_text(0.1), "0.1");
   EXPECT_NE(json_text(row(1, std::nan("")), 0).find("\"loss\": \"nan\""), std::string::npos);

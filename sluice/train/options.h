@@ -116,6 +116,7 @@ struct TrainOptions {
   std::string logdir = "sluice-run";
   int64_t log_steps = 20;                        // a line every so many steps of an epoch
   LogWorkers log_workers = LogWorkers::kLeader;  // whose
+  std::string metrics;  // of each test besides loss and accuracy: names with commas between (metrics/names.h)
   int64_t save_steps = 0;  // a checkpoint every so many steps of an epoch, and at its end
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder

@@ -6,6 +6,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
 #include "sluice/data/memory.h"
+#include "sluice/metrics/names.h"
 #include "sluice/models/models.h"
 #include "sluice/monitor/status_server.h"
 #include "sluice/train/training.h"
@@ -95,6 +96,7 @@ void check_options(const TrainOptions& options, bool named) {
       throw_error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
                                                     options.channels, " channels, not ", numbers->size()));
   profile_steps(options.profile);
+  metrics::parse("--metrics", options.metrics, options.classes);
   ScheduleOptions schedule;
   schedule.lr = options.lr;
   schedule.every_epochs = options.lr_every_epochs;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
 #include "sluice/data/shards/tar_writer.h"
@@ -326,6 +328,69 @@ TEST(Trainer, AMixtureSaysWhatItTook) {
   EXPECT_THROW(check(options), Error);
 }
 
+TEST(Trainer, AConfusionMatrixNamesTheClassesOfItsShards) {
+  auto folder = scratch();
+  TrainOptions options = small_training_on(write_shard(folder.path("a.tar")), folder.path("run"));
+  options.metrics = "confusion";
+  options.epochs = 1;
+  options.test_batch_size = 10;  // 8 of 40 rows are padding
+  TrainResult result;
+  for (const char* names : {"even\n\"odd\"\n", "one\ntwo\nthree\n"}) {
+    ASSERT_TRUE(base::write_file_atomically(folder.path("classes.txt"), names));
+    capture(options, &result);
+    const auto confusion =
+        nlohmann::json::parse(base::value_or_throw(base::read_file(folder.path("run/confusion.json"))));
+    EXPECT_EQ(confusion.contains("classes"), names[0] == 'e');  // three names are not those of two classes
+    if (names[0] == 'e') {
+      EXPECT_EQ(confusion["classes"].get<std::vector<std::string>>(),
+                (std::vector<std::string>{"even", "\"odd\""}));
+    }
+    for (const auto& row : confusion["matrix"]) EXPECT_EQ(row[0].get<int>() + row[1].get<int>(), 16);
+  }
+}
+
+// Each number against what the confusion matrix says of the same test.
+TEST(Trainer, MetricsOfEachTestAreShownAndWritten) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.metrics = "top1,top2,recall_micro,f1_classes,auroc,confusion";
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_THAT(out,
+              testing::ContainsRegex("Epoch 2 test end .*, Accuracy=[0-9.]+%, Top1=[0-9.]+%, Top2=[0-9.]+%, "
+                                     "Recall_micro=[01].[0-9]+, AUROC=[01].[0-9]+\n"));
+  std::map<std::string, double> last;
+  const auto rows = base::split(base::value_or_throw(base::read_file(folder.path("run/metrics.csv"))), '\n');
+  const auto columns = base::split(rows.front(), ','), cells = base::split(rows[rows.size() - 2], ',');
+  ASSERT_EQ(cells.size(), columns.size());
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (columns[i] != "split" && !cells[i].empty()) last[columns[i]] = std::stod(cells[i]);
+  const auto confusion =
+      nlohmann::json::parse(base::value_or_throw(base::read_file(folder.path("run/confusion.json"))));
+  EXPECT_EQ(confusion["epoch"], 2);
+  EXPECT_EQ(confusion["step"], 24);
+  EXPECT_FALSE(confusion.contains("classes"));
+  int64_t samples = 0, right = 0;
+  for (size_t label = 0; label < 4; ++label) {
+    int64_t labelled = 0, answered = 0;
+    for (size_t other = 0; other < 4; ++other) {
+      labelled += confusion["matrix"][label][other].get<int64_t>();
+      answered += confusion["matrix"][other][label].get<int64_t>();
+    }
+    const auto hits = confusion["matrix"][label][label].get<int64_t>();
+    const double f1 = 2.0 * static_cast<double>(hits) / static_cast<double>(labelled + answered);
+    EXPECT_NEAR(last.at(base::str("f1_classes/", label)), f1, 1e-9) << label;
+    samples += labelled;
+    right += hits;
+  }
+  EXPECT_EQ(samples, 50);
+  EXPECT_EQ(last.at("accuracy"), 100.0 * static_cast<double>(right) / 50);
+  EXPECT_EQ(last.at("top1"), last.at("accuracy"));
+  EXPECT_EQ(last.at("accuracy"), result.accuracy);
+  EXPECT_GE(last.at("top2"), last.at("top1"));
+  EXPECT_NEAR(last.at("recall_micro"), last.at("accuracy") / 100, 1e-9);
+}
+
 TEST(Trainer, SenselessOptionsAreErrors) {
   auto message = [](auto change) {
     TrainOptions options = small_training("unused");
@@ -345,6 +410,9 @@ TEST(Trainer, SenselessOptionsAreErrors) {
               testing::HasSubstr("--remainder is drop, carry or pad"));
   EXPECT_THAT(message([](TrainOptions& o) { o.fake_data = false; }), testing::HasSubstr("--train"));
   EXPECT_THAT(message([](TrainOptions& o) { o.classes = 0; }), testing::HasSubstr("--classes"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = "f1,acc"; }),
+              testing::HasSubstr("no metric \"acc\""));
+  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = "top5"; }), testing::HasSubstr("there are 4"));
   EXPECT_THAT(message([](TrainOptions& o) { o.batch_size = 0; }), testing::HasSubstr("--batch-size"));
   TrainOptions options = small_training("unused");
   options.global_batch_size = 100;

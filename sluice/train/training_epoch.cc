@@ -7,7 +7,9 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/random.h"
 #include "sluice/base/thread.h"
+#include "sluice/metrics/names.h"
 #include "sluice/session/log_line.h"
+#include "sluice/train/confusion.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/training.h"
 
@@ -17,6 +19,30 @@ namespace training_detail {
 // The last two columns of a mixed batch (data/batch.h): the other label, and the share of the row's own one.
 std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
   return {batch.columns[batch.columns.size() - 2], batch.columns.back()};
+}
+
+// As lines and tables show it: shares of the samples in percent, as accuracy is.
+double shown(const metrics::Value& value) {
+  return metrics::is_accuracy(value.name) ? metrics::percent(value) : value.number;
+}
+
+// ", Top5=93.10%, F1=0.71234": all but the numbers of single classes.
+std::string line_of(const metrics::Values& values) {
+  std::string line;
+  for (const metrics::Value& value : values.numbers) {
+    if (value.name.find('/') != std::string::npos) continue;
+    const bool percent = metrics::is_accuracy(value.name);
+    line += base::str(", ", metrics::label(value.name), "=", sessions::fixed(shown(value), percent ? 2 : 5),
+                      percent ? "%" : "");
+  }
+  return line;
+}
+
+std::vector<Measurement::Named> named_values(const metrics::Values& values) {
+  std::vector<Measurement::Named> named;
+  for (const metrics::Value& value : values.numbers)
+    named.push_back({value.name, metrics::label(value.name) + "/test", shown(value)});
+  return named;
 }
 
 }  // namespace training_detail
@@ -290,20 +316,26 @@ bool Training::test_epoch() {
       session_, forward, test_->feed(session_, 0, 0),
       // Many processes do not stop in the middle: they would have to agree on the batch.
       [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
-      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
+      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); },
+      metrics::parse("--metrics", options_.metrics, options_.classes));
   if (test.stopped) return false;
   last_accuracy_ = test.accuracy();
   progress_.best_accuracy = std::max(progress_.best_accuracy, last_accuracy_);
   console_.line(base::str("Epoch ", progress_.epoch, " test end ", base::local_time(),
-                          ", Samples=", test.samples, ", Loss=", sessions::fixed(test.loss, 5),
-                          ", Accuracy=", sessions::fixed(last_accuracy_, 2), "%"));
+                          ", Samples=", test.samples, ", Loss=", sessions::fixed(test.loss, 5), ", Accuracy=",
+                          sessions::fixed(last_accuracy_, 2), "%", training_detail::line_of(test.values)));
   Measurement row;
   row.split = "test";
   row.epoch = progress_.epoch;
   row.step = progress_.step;
   row.loss = test.loss;
   row.accuracy = last_accuracy_;
+  row.others = training_detail::named_values(test.values);
   write(row);
+  if (session_.is_leader())
+    for (const auto& [name, matrix] : test.values.tensors)
+      base::value_or_throw(
+          write_confusion(metrics_->folder(), matrix, test_->class_names(), row.epoch, row.step));
   return true;
 }
 
