@@ -11,4 +11,13 @@ namespace sluice::device {
 // on.
 std::unique_ptr<Runtime> open(const Settings& settings);
 
+// What all local replicas together can do on this machine's processor, at the plugin "cpu".
+struct ProcessorPeak {
+  double flops_per_second = 0;  // of products of f32; 0: not known
+  int threads = 1;
+};
+// Measures, in 0.1 s, or 0.02 s where an earlier process has; the best so far is kept beside the compiled
+// programs. Nothing of this process should run meanwhile.
+ProcessorPeak processor_peak(const Runtime& rt);
+
 }  // namespace sluice::device

@@ -110,6 +110,21 @@ std::string bytes_text(int64_t bytes) {
   return text;
 }
 
+// "device 0: 1.2 GB in use, 3.4 GB at the peak, of 16.0 GB": what the plugin says of it.
+std::string memory_line(int device, const pjrt::MemoryStats& stats) {
+  std::string line = base::str("  device ", device, ": ", bytes_text(stats.in_use), " in use");
+  if (stats.peak) line += base::str(", ", bytes_text(*stats.peak), " at the peak");
+  if (stats.limit) line += base::str(", of ", bytes_text(*stats.limit));
+  return line + "\n";
+}
+
+// "4.5 a second"
+std::string rate_text(int64_t count, double seconds) {
+  char text[64];
+  snprintf(text, sizeof text, "%.1f a second", static_cast<double>(count) / seconds);
+  return text;
+}
+
 void add_series(std::string& out, const char* name, const Series& series) {
   if (series.count() == 0) return;
   out += base::str("  ", name, std::string(12 - std::min<size_t>(11, std::string_view(name).size()), ' '),
@@ -187,8 +202,7 @@ std::string metrics_report() {
   {
     TraceLock lock = lock_trace();
     for (pjrt::Device* dev : runtime().devices) {
-      if (auto stats = dev->memory())
-        memory += base::str("  device ", dev->id(), ": ", bytes_text(stats->in_use), " in use\n");
+      if (auto stats = dev->memory()) memory += memory_line(dev->id(), *stats);
     }
   }
   Metrics& metrics = Metrics::get();
@@ -209,8 +223,9 @@ std::string metrics_report() {
                    static_cast<int>(100 * std::min(1.0, now_counters.busy_seconds / elapsed) + 0.5), " % of ",
                    seconds_text(elapsed), ")\n");
   out += base::str("Transfers\n  to the device ", metrics.uploads, " (", bytes_text(metrics.bytes_to_device),
-                   "), to the host ", metrics.downloads, " (", bytes_text(metrics.bytes_to_host),
-                   "), live buffers ", now_counters.live_buffers, "\n");
+                   "), to the host ", metrics.downloads, " (", bytes_text(metrics.bytes_to_host), ", ",
+                   rate_text(metrics.downloads, elapsed), ")\n  buffers: ", pjrt::Buffer::made(), " made, ",
+                   pjrt::Buffer::freed(), " freed, ", now_counters.live_buffers, " live\n");
   if (!memory.empty()) out += "Memory\n" + memory;
   out += base::str("Fallbacks to the CPU\n", metrics.fallbacks.empty() ? "  none\n" : "");
   for (const auto& [name, count] : metrics.fallbacks) out += base::str("  ", name, ": ", count, "\n");
