@@ -27,6 +27,7 @@ void StepSpans::ask(Wish wish, int64_t steps) {
 void StepSpans::begin(int64_t steps) {
   if (!wish_ || capture_ || steps + 1 < wish_->first) return;
   if (steps + 1 >= wish_->end) return;  // finish() says so
+  wait();
   auto started = profile::Capture::start(backend_->plugin());
   if (!started) {
     base::warn("no profile of the steps ", wish_->first, ":", wish_->end, ": ", started.error().what());
@@ -38,6 +39,8 @@ void StepSpans::begin(int64_t steps) {
 }
 
 void StepSpans::step(int64_t steps) {
+  const bool is_last = capture_ && steps + 1 >= wish_->end;
+  if (is_last) wait();
   if (base::spans_are_recorded()) {
     const int64_t now = base::span_clock();
     if (step_began_ != 0) base::record_span(profile::kStepSpan, step_began_, now, {.step = steps});
@@ -46,17 +49,20 @@ void StepSpans::step(int64_t steps) {
     step_began_ = 0;
   }
   if (!wish_) return;
-  if (capture_ && steps + 1 >= wish_->end) return end(steps);
+  if (is_last) return end(steps);
   begin(steps);
 }
 
-// Waits for the devices, so that the programs of the last step are in it.
-void StepSpans::end(int64_t steps) {
+// For the devices: the profile has the programs of its steps, and its steps together last as long as these.
+void StepSpans::wait() const {
   try {
     backend_->wait();
   } catch (const std::exception&) {
     // Who reads the values will say it.
   }
+}
+
+void StepSpans::end(int64_t steps) {
   const Wish wish = std::move(*wish_);
   wish_.reset();
   const profile::Captured captured = capture_->stop();
@@ -75,7 +81,10 @@ void StepSpans::end(int64_t steps) {
 }
 
 void StepSpans::finish(int64_t steps) {
-  if (capture_ && steps >= wish_->first) return end(steps);
+  if (capture_ && steps >= wish_->first) {
+    wait();
+    return end(steps);
+  }
   capture_.reset();
   if (!wish_) return;
   base::warn("no step was profiled: the steps ", wish_->first, ":", wish_->end, " were asked for, and ",

@@ -30,6 +30,7 @@ class StepSpans {
   void finish(int64_t steps);
 
  private:
+  void wait() const;
   void begin(int64_t steps);
   void end(int64_t steps);
 

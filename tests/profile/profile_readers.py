@@ -1,5 +1,6 @@
 """profile_readers.py FOLDER: the profiles in FOLDER/one, FOLDER/four and FOLDER/tpu.pb through xprof's own readers."""
 
+import csv
 import gzip
 import json
 import sys
@@ -50,6 +51,11 @@ check(len(steps_table["rows"]) == 3, "the overview page has three steps")
 average = float(steps_table["p"]["host_compute_time_ms_avg"])
 ours = sum(duration for _, _, duration in steps) / 3e6
 check(abs(average - ours) <= max(0.02 * ours, 0.1), f"its average is {average} ms, ours {ours:.3f}")
+with open(work / "one/metrics.csv") as file:
+    logged = [float(row["step_p50_ms"]) for row in csv.DictReader(file) if row["step"] in ("10", "11", "12") and row["step_p50_ms"]]
+check(len(logged) == 3, f"the log has the times of these steps ({logged})")
+mean = sum(logged) / len(logged)
+check(abs(average - mean) <= max(0.02 * mean, 0.2), f"the log's average is {mean:.3f} ms")
 words = Path(files("one", ".txt")[0]).read_text()
 check(f"Steps 10 to 12: {ours:.3f} ms each" in words, "the page in words says the same")
 
