@@ -1,7 +1,7 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
-bench_bucket_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
+bench_bucket_read, bench_spans, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
 measures the same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e"
 --about "One chip, libtpu 0.0.30".
 """
@@ -105,6 +105,16 @@ def of_cores(found):
                 {"1 decoding thread": rates["one"]}, found["two ÷ one"], note=f"two processes: {rates['apart']:,}")]
 
 
+def of_spans(found):
+    step = "resnet50 at 32×32, batch 32"
+    share = f"of a step of {short(found['step_ms'])} ms"
+    return [row("spans", "a span's site, no profile", "ns", short(found["site_ns"]), {}),
+            row("spans", f"{step}: no profile", "%", float(f"{found['off_percent']:.2g}"), {},
+                note=f"{found['spans_a_step']:g} spans, {share}"),
+            row("spans", f"{step}: while one is taken", "%", short(found["on_percent"]), {}, rounds=found["rounds"], note=share),
+            row("spans", f"{step}: a profile of 3 steps", "MB", short(found["profile_bytes"] / 1e6), {})]
+
+
 def of_decoding(found):
     rows = []
     for each in found:
@@ -125,7 +135,7 @@ def rows_of(found):
             sys.exit("record.py: this is a dry run of bench/gpu.sh, whose figures mean nothing")
         return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
     for name, rows in (("xla", of_step), ("distribution", of_convolutions), ("sluice_gb_s", of_bucket),
-                       ("local", of_collectives), ("two ÷ one", of_cores), ("peers_mode", of_peers),
+                       ("local", of_collectives), ("site_ns", of_spans), ("two ÷ one", of_cores), ("peers_mode", of_peers),
                        ("samples_per_cpu_second", of_read)):
         if name in found:
             return rows(found)
