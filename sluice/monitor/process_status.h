@@ -37,8 +37,13 @@ struct ProcessStatus {
   double step_ms = 0;
   double rate = 0;  // examples a second, of all replicas of this process
   std::optional<TimeShares> shares;
-  std::optional<double> mfu;  // part of 1
-  double time = 0;            // when this was written, in seconds since 1970
+  // Likewise, of the steps that ended since then; nothing where that is not known.
+  std::optional<double> step_p50_ms, step_p95_ms;
+  std::optional<double> tokens_per_second;            // of all replicas of all processes
+  std::optional<double> flops_per_second;             // of one replica
+  std::optional<double> mfu;                          // part of 1
+  std::optional<int64_t> memory_in_use, memory_peak;  // bytes, of the fullest device of this process
+  double time = 0;                                    // when this was written, in seconds since 1970
 };
 
 std::string text_of(const ProcessStatus& status);  // JSON

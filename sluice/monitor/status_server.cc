@@ -89,6 +89,26 @@ std::string prometheus_text(const HostReport& report) {
   share("sluice_trace_share", "Part of the time that the host recorded, with an idle device.",
         &TimeShares::trace);
   share("sluice_device_share", "Part of the time with a program on the device.", &TimeShares::device);
+  const auto optional = [&](const char* name, const char* help, auto member) {
+    of_processes(name, help, [member](const SeenProcess& p) -> Value {
+      const auto& value = p.status.*member;
+      return value ? Value(*value) : std::nullopt;
+    });
+  };
+  const auto quantile = [&](const char* name, const char* help, std::optional<double> ProcessStatus::*ms) {
+    of_processes(name, help, [ms](const SeenProcess& p) -> Value {
+      return p.status.*ms ? Value(*(p.status.*ms) / 1000) : std::nullopt;
+    });
+  };
+  quantile("sluice_step_p50_seconds", "Half of the steps took no longer.", &ProcessStatus::step_p50_ms);
+  quantile("sluice_step_p95_seconds", "95 of 100 steps took no longer.", &ProcessStatus::step_p95_ms);
+  optional("sluice_tokens_per_second", "Of all replicas of all processes.",
+           &ProcessStatus::tokens_per_second);
+  optional("sluice_flops_per_second", "Of one replica: products and convolutions of the model.",
+           &ProcessStatus::flops_per_second);
+  optional("sluice_memory_used_bytes", "Of the fullest device of the process.",
+           &ProcessStatus::memory_in_use);
+  optional("sluice_memory_peak_bytes", "Of the fullest device of the process.", &ProcessStatus::memory_peak);
   of_processes("sluice_mfu", "Share of the peak that the model's own operations use.",
                [](const SeenProcess& p) { return p.status.mfu; });
   of_processes("sluice_silent_seconds", "Since the process wrote these figures.",

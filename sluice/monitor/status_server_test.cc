@@ -59,6 +59,9 @@ TEST_F(StatusServerTest, SaysWhatTheProcessesOfTheRunHaveWritten) {
     other.identity.index = name[0] - '0';
     other.identity.namespaces = "pid:[1]";
     other.identity.run = run;
+    other.step_p95_ms = 50.5;
+    other.mfu = 0.375;
+    other.memory_in_use = int64_t{3} << 30;
     base::value_or_throw(base::write_file_atomically(folder_.path(name), text_of(other)));
   }
   const auto metrics = get("/metrics");
@@ -68,7 +71,10 @@ TEST_F(StatusServerTest, SaysWhatTheProcessesOfTheRunHaveWritten) {
   EXPECT_THAT(metrics.body, HasSubstr("sluice_step_seconds{process=\"0\"} 0.0415\n"));
   EXPECT_THAT(metrics.body, HasSubstr("sluice_input_share{process=\"1\"} 0.5\n"));
   EXPECT_THAT(metrics.body, Not(HasSubstr("process=\"2\"")));
-  EXPECT_THAT(metrics.body, Not(HasSubstr("sluice_mfu")));  // not known: not said
+  EXPECT_THAT(metrics.body, HasSubstr("sluice_step_p95_seconds{process=\"1\"} 0.0505\n"));
+  EXPECT_THAT(metrics.body, HasSubstr("# TYPE sluice_mfu gauge\nsluice_mfu{process=\"1\"} 0.375\n"));
+  EXPECT_THAT(metrics.body, HasSubstr("sluice_memory_used_bytes{process=\"1\"} 3221225472\n"));
+  EXPECT_THAT(metrics.body, Not(HasSubstr("sluice_tokens_per_second")));  // not known: not said
   const auto report = parse_report(get("/status").body);
   ASSERT_TRUE(report) << report.error().what();
   EXPECT_EQ(report->processes.size(), 2u);

@@ -16,6 +16,7 @@
 #include "sluice/replica/placement.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/log_line.h"
+#include "sluice/session/rates/device_peak.h"
 #include "sluice/session/session_state.h"
 
 namespace sluice {
@@ -94,6 +95,7 @@ Session::State::State(const Options& options)
       backend(session_detail::open_backend(options, processes)),
       deliveries(backend, processes),
       meter(base::monotonic_seconds(), backend->local_replicas()),
+      peak(backend->is_xla() ? sessions::replica_peak() : std::nullopt),
       spans(backend),
       status(session_detail::identity_of(*backend, processes.get())) {
   if (!options.status_port.empty() && (processes == nullptr || processes->index() == 0))
@@ -121,14 +123,35 @@ void Session::State::beat() {
   if (!status.is_due(now)) return;
   status.write(
       {steps, meter.epoch(), meter.all_examples(), meter.starving(), backend->times(), backend->is_xla()},
-      now);
+      rates(records, std::nullopt), now);
+}
+
+void Session::State::end_step() {
+  step_log.begin(meter.take_begin());
+  sessions::StepWork work = meter.take_work();
+  if (const auto flops = backend->flops()) {
+    work.flops = flops_before ? *flops - *flops_before : *flops;
+    flops_before = flops;
+  }
+  // The first step compiles, and where it makes the optimizer's state so does the second.
+  bool counts = steps > 2;
+  if (steps == 1) first_compiles = backend->compiles();
+  if (steps == 2) counts = backend->compiles() == first_compiles;
+  backend->at_end(step_log.step(work, counts));
+}
+
+StepRates Session::State::rates(sessions::StepLog::Reader& reader, std::optional<int64_t> until) {
+  return sessions::rates_of(step_log.take(reader, until), processes ? processes->count() : 1, peak,
+                            backend->memory());
 }
 
 Feed::State::OnBatch Session::State::count_batches(const std::shared_ptr<State>& state, int64_t epoch) {
   auto source = std::make_shared<const sessions::StepMeter::Source>(
       sessions::StepMeter::Source{epoch, base::monotonic_seconds()});
-  return
-      [state, source](int64_t samples, double starving) { state->meter.hand_out(source, samples, starving); };
+  return [state, source](const sessions::StepMeter::Handed& batch) {
+    if (state->meter.hand_out(source, batch, base::monotonic_seconds()))
+      state->flops_before = state->backend->flops();
+  };
 }
 
 void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
@@ -208,8 +231,9 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
       [weak = std::weak_ptr<State>(state), updates] {
         const auto self = weak.lock();
         if (!self) return;
-        self->meter.step();
+        self->meter.step(base::monotonic_seconds());
         if (updates) ++self->steps;
+        if (updates) self->end_step();
         self->beat();
         self->deliveries.deliver(/*wait=*/false);
         if (updates) self->spans.step(self->steps);
@@ -221,7 +245,7 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
 }
 
 void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
-  state_->meter.step();
+  state_->meter.step(base::monotonic_seconds());
   State::count_replays(state_, /*updates=*/state_->accumulating == 0);
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
@@ -232,13 +256,14 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
   ++state_->steps;
   state_->reduced = false;
   sync("step");
+  state_->end_step();
   state_->spans.step(state_->steps);
 }
 
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
                             const std::function<torch::Tensor()>& closure) {
   device::refuse_replay("an optimizer that evaluates its loss several times decides by values");
-  state_->meter.step();
+  state_->meter.step(base::monotonic_seconds());
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
     before_update({&optimizer}, {});
@@ -248,9 +273,13 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   });
   ++state_->steps;
   sync("step");
+  state_->end_step();
   state_->spans.step(state_->steps);
   return loss;
 }
+
+StepRates Session::step_rates(std::optional<int64_t> until) { return state_->rates(state_->calls, until); }
+std::string Session::peak_text() const { return state_->peak ? state_->peak->text() : ""; }
 
 void Session::reduce_gradients(const std::vector<torch::Tensor>& parameters) {
   if (replicas() == 1) return;
@@ -340,9 +369,11 @@ void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, 
     on_host.push_back(number != nullptr);
     if (!number) tensors.push_back(std::get<torch::Tensor>(value.value()));
   }
-  after_step(std::move(tensors), [this_prints = is_leader(), line = std::move(line),
-                                  on_host](const std::vector<torch::Tensor>& host) mutable {
+  // The state holds the function, and calls it while it lives.
+  after_step(std::move(tensors), [this_prints = is_leader(), line = std::move(line), on_host,
+                                  state = state_.get()](const std::vector<torch::Tensor>& host) mutable {
     if (!this_prints) return;
+    line.steps = state->rates(state->lines, line.step);
     size_t next = 0;
     for (size_t i = 0; i < on_host.size(); ++i)
       if (!on_host[i]) line.values[i].second = host[next++].item().toDouble();

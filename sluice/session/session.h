@@ -19,6 +19,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/session/feed.h"
+#include "sluice/session/rates/step_rates.h"
 
 SLUICE_API_BEGIN
 
@@ -134,6 +136,12 @@ class Session {
   // ends. Rate and GlobalRate are examples a second of one replica: the moving average from line to line, and
   // the mean since the epoch (the feed) began. Epoch is that of the feed, Step counts the session's.
   void log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values);
+  // How good the steps since the call before were, as far as they have ended; with `until` those up to this
+  // number of a step, which may be waited for. The first step of a session, which compiles, is left out.
+  StepRates step_rates(std::optional<int64_t> until = {});
+  // What one replica's device can do at most: "118 GFLOP/s f32 (measured on 2 threads)"; "" where that is not
+  // known.
+  std::string peak_text() const;
   // Calls `function` with the values' host copies, a little later, from one of the session's calls on this
   // thread. Floating-point values are the mean over the replicas, others (counts) the sum: over those of all
   // processes, which all make the same call, or over this process's alone.

@@ -28,8 +28,19 @@ StatusReport::StatusReport(monitor::ProcessIdentity identity) {
   file_.write(status_);
 }
 
-void StatusReport::write(const Counts& counts, double now) {
+void describe_steps(monitor::ProcessStatus& status, const StepRates& rates) {
+  status.step_p50_ms = rates.p50_ms;
+  status.step_p95_ms = rates.p95_ms;
+  status.tokens_per_second = rates.tokens_per_second;
+  status.flops_per_second = rates.flops_per_second;
+  status.mfu = rates.mfu;
+  status.memory_in_use = rates.memory_in_use;
+  status.memory_peak = rates.memory_peak;
+}
+
+void StatusReport::write(const Counts& counts, const StepRates& rates, double now) {
   describe_stretch(status_, before_, counts, now - last_);
+  describe_steps(status_, rates);
   status_.time = base::wall_seconds();
   before_ = counts;
   last_ = now;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sluice/monitor/process_status.h"
+#include "sluice/session/rates/step_rates.h"
 #include "sluice/session/time_parts.h"
 
 namespace sluice::sessions {
@@ -22,7 +23,8 @@ class StatusReport {
   explicit StatusReport(monitor::ProcessIdentity identity);
   // Whether it is time for the next one: a second after the last.
   bool is_due(double now) const { return file_.is_on() && now - last_ >= 1; }
-  void write(const Counts& counts, double now);
+  // `rates`: of the steps that have ended since the record before.
+  void write(const Counts& counts, const StepRates& rates, double now);
 
  private:
   monitor::StatusFile file_;
@@ -34,5 +36,6 @@ class StatusReport {
 // The record of a stretch of `seconds` between two counts; the identity stays.
 void describe_stretch(monitor::ProcessStatus& status, const StatusReport::Counts& begin,
                       const StatusReport::Counts& end, double seconds);
+void describe_steps(monitor::ProcessStatus& status, const StepRates& rates);
 
 }  // namespace sluice::sessions

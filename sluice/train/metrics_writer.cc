@@ -13,7 +13,8 @@ namespace metrics_detail {
 
 constexpr const char* kColumns =
     "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,"
-    "examples_per_second";
+    "examples_per_second,step_p50_ms,step_p95_ms,tokens_per_second,flops_per_second,mfu,"
+    "memory_in_use,memory_peak,input_share";
 
 // The measured values with the names of their columns and of their TensorBoard curves.
 struct Field {
@@ -24,12 +25,24 @@ struct Field {
 
 std::vector<Field> fields(const Measurement& row) {
   const bool test = row.split == "test";
+  const StepRates& steps = row.steps;
+  const auto number = [](const std::optional<int64_t>& bytes) {
+    return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+  };
   return {{"loss", test ? "Loss/test" : "Loss", row.loss},
           {"rate", "Rate_step", row.rate},
           {"global_rate", "Global Rate", row.global_rate},
           {"learning_rate", "LearningRate", row.learning_rate},
           {"accuracy", test ? "Accuracy/test" : "Accuracy/train", row.accuracy},
-          {"examples_per_second", "examples/sec", row.examples_per_second}};
+          {"examples_per_second", "examples/sec", row.examples_per_second},
+          {"step_p50_ms", "Step/p50 ms", steps.p50_ms},
+          {"step_p95_ms", "Step/p95 ms", steps.p95_ms},
+          {"tokens_per_second", "tokens/sec", steps.tokens_per_second},
+          {"flops_per_second", "FLOP/s", steps.flops_per_second},
+          {"mfu", "MFU", steps.mfu},
+          {"memory_in_use", "Memory/in use", number(steps.memory_in_use)},
+          {"memory_peak", "Memory/peak", number(steps.memory_peak)},
+          {"input_share", "Step/input share", steps.input_share}};
 }
 
 base::Status append(const std::string& path, const std::string& line) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/session/rates/step_rates.h"
 #include "sluice/train/epoch_times.h"
 #include "sluice/train/event_writer.h"
 
@@ -24,6 +25,7 @@ struct Measurement {
   std::optional<double> learning_rate;
   std::optional<double> accuracy;             // percent
   std::optional<double> examples_per_second;  // of all replicas, moving average
+  StepRates steps;                            // of the steps since the row before
   std::optional<int> process;                 // only in JSON: of one process alone
 };
 

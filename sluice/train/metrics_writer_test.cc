@@ -9,6 +9,10 @@
 namespace sluice::train {
 namespace {
 
+constexpr const char* kHeader =
+    ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second,"
+    "step_p50_ms,step_p95_ms,tokens_per_second,flops_per_second,mfu,memory_in_use,memory_peak,input_share";
+
 Measurement row(int64_t step, double loss) {
   Measurement result;
   result.split = "train";
@@ -35,7 +39,16 @@ TEST(MetricsWriter, WritesBothFilesAndAppends) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   {
     auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
-    ASSERT_TRUE(writer.write(row(10, 2.5)));
+    Measurement first = row(10, 2.5);
+    first.steps = {.steps = 10,
+                   .p50_ms = 41.5,
+                   .p95_ms = 50,
+                   .flops_per_second = 64e12,
+                   .mfu = 0.5,
+                   .input_share = 0.25,
+                   .memory_in_use = 1000,
+                   .memory_peak = 2000};
+    ASSERT_TRUE(writer.write(first));
     Measurement test;
     test.split = "test";
     test.epoch = 1;
@@ -46,9 +59,8 @@ TEST(MetricsWriter, WritesBothFilesAndAppends) {
   auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
   ASSERT_TRUE(again.write(row(20, 1.25)));
   EXPECT_EQ(without_time(read(folder, "metrics.csv")),
-            (std::vector<std::string>{
-                ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second",
-                ",train,1,10,2.5,,,0.1,,", ",test,1,10,,,,,50,", ",train,1,20,1.25,,,0.1,,"}));
+            (std::vector<std::string>{kHeader, ",train,1,10,2.5,,,0.1,,,41.5,50,,6.4e+13,0.5,1000,2000,0.25",
+                                      ",test,1,10,,,,,50,,,,,,,,,", ",train,1,20,1.25,,,0.1,,,,,,,,,,"}));
   const std::string jsonl = read(folder, "metrics.jsonl");
   EXPECT_NE(jsonl.find("\"split\": \"train\", \"epoch\": 1, \"step\": 20, \"loss\": 1.25"), std::string::npos)
       << jsonl;
@@ -72,9 +84,7 @@ TEST(MetricsWriter, AnOlderTableGetsItsNewColumn) {
       "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy\n1,test,1,10,,,,,50\n"));
   auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
   EXPECT_EQ(without_time(read(folder, "metrics.csv")),
-            (std::vector<std::string>{
-                ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second",
-                ",test,1,10,,,,,50,"}));
+            (std::vector<std::string>{kHeader, ",test,1,10,,,,,50,,,,,,,,,"}));
 }
 
 TEST(MetricsWriter, NumbersThatJsonLacksAreTexts) {

@@ -44,7 +44,8 @@ TEST(Trainer, LearnsLogsAndSaves) {
   EXPECT_THAT(out, testing::HasSubstr("2 epochs; 8 samples are left out of each epoch\n"));
   EXPECT_THAT(out,
               testing::ContainsRegex("\\| Training Device=cpu/0 Epoch=1 Step=5 Loss=[0-9.]+ Rate=[0-9.]+ "
-                                     "GlobalRate=[0-9.]+ Time=[0-9]+:[0-9]+:[0-9]+\n"));
+                                     "GlobalRate=[0-9.]+ Time=[0-9]+:[0-9]+:[0-9]+ StepMs=[0-9.]+/[0-9.]+ "
+                                     "Input=[0-9]+%\n"));
   EXPECT_THAT(out, testing::ContainsRegex(
                        "Epoch 2 train end [0-9:]+, Epoch Time=0:00:[0-9]+, Replica Train Samples=192, "
                        "Reduced GlobalRate=[0-9.]+\n"));

@@ -120,7 +120,8 @@ void Training::prepare() {
 void Training::announce() {
   console_.line(base::str(session_.backend().is_xla() ? describe_device() : "LibTorch's own CPU", "; ",
                           session_.replicas(), session_.replicas() == 1 ? " replica" : " replicas", " in ",
-                          session_.processes(), session_.processes() == 1 ? " process" : " processes"));
+                          session_.processes(), session_.processes() == 1 ? " process" : " processes",
+                          session_.peak_text().empty() ? "" : "; peak of a replica ", session_.peak_text()));
   const int64_t rows = rows_per_replica(options_, session_.replicas());
   console_.line(base::str("batch ", rows, " × ", session_.replicas(), " replicas × accumulate ",
                           options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate));

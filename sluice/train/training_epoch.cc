@@ -167,17 +167,24 @@ void Training::after_update(const torch::Tensor& loss, int64_t steps, bool stop)
                                .step = progress_.batch,
                                .rates = log ? rate_->take(base::monotonic_seconds()) : sessions::Rates{},
                                .time = base::local_time()};
+  // Of the steps up to this one, when the line appears.
+  const auto rates = std::make_shared<std::optional<StepRates>>();
+  const auto with_rates = [this, rates, until = session_.steps()](sessions::LogLine line) {
+    if (!*rates) *rates = session_.step_rates(until);
+    line.steps = **rates;
+    return line;
+  };
   const auto mean = [](const torch::Tensor& value) { return value.to(torch::kDouble).mean().item<double>(); };
   session_.after_step({loss}, [=, this, alive = std::weak_ptr<char>(alive_),
                                step = progress_.step](const std::vector<torch::Tensor>& values) {
-    if (!alive.expired()) report(mean(values[0]), line, step, lr, log);
+    if (!alive.expired()) report(mean(values[0]), log ? with_rates(line) : line, step, lr, log);
   });
   if (log && all_workers_log())
     session_.after_step(
         {loss},
         [=, this, alive = std::weak_ptr<char>(alive_),
          step = progress_.step](const std::vector<torch::Tensor>& values) {
-          if (!alive.expired()) report_own(mean(values[0]), line, step, lr);
+          if (!alive.expired()) report_own(mean(values[0]), with_rates(line), step, lr);
         },
         Over::kLocalReplicas);
   if (save_now) {
@@ -212,6 +219,7 @@ void Training::report_own(double loss, sessions::LogLine line, int64_t step, dou
   row.process = line.process;
   row.global_rate = line.rates.global_rate * session_.local_replicas();
   row.examples_per_second = line.rates.rate * session_.local_replicas();
+  if (row.steps.tokens_per_second) *row.steps.tokens_per_second /= session_.processes();
   worker_console().json(json_text(row, base::wall_seconds()));
 }
 
@@ -226,6 +234,7 @@ Measurement Training::measurement(const sessions::LogLine& line, int64_t step, d
   row.global_rate = line.rates.global_rate * session_.replicas();
   row.examples_per_second = line.rates.rate * session_.replicas();
   row.learning_rate = lr;
+  row.steps = line.steps;
   return row;
 }
 

@@ -23,7 +23,7 @@ HIDDEN_ROOMS = {
     "data": ["profile", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
     "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
     "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "models"],
-    "session": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
+    "session": ["google", "collectives", "kernels", "patterns", "ops"],
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
     "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
     "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
