@@ -259,11 +259,4 @@ std::string memory_text(int64_t bytes) {
   return text;
 }
 
-std::string layer_text(std::string_view location) {
-  const size_t slash = location.rfind('/');
-  if (slash == std::string_view::npos) return std::string(location);
-  const std::string_view parameter = location.substr(0, slash), operation = location.substr(slash + 1);
-  return base::str(parameter.substr(0, parameter.rfind('.')), ", ", operation);
-}
-
 }  // namespace sluice::stablehlo

@@ -6,6 +6,7 @@
 #include "sluice/device/report/alive.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
+#include "sluice/stablehlo/location.h"
 
 namespace sluice::device {
 namespace {
