@@ -9,6 +9,8 @@
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 #include "sluice/profile/chrome_trace.h"
+#include "sluice/profile/device_layers.h"
+#include "sluice/profile/host_lines.h"
 #include "sluice/profile/xspace.h"
 
 namespace sluice::profile {
@@ -37,6 +39,20 @@ base::Result<std::string> collect(pjrt::Profiler& profiler) {
   return profiler.collect();
 }
 
+base::Result<LayerTable> table_of(const Captured& captured, const Peaks& peaks) {
+  const Steps steps = find_steps(captured.recording);
+  if (steps.spans.empty()) return base::fail(Code::kNotFound, "no whole step is in the profile");
+  if (!captured.device.empty())
+    return layers_of_planes(captured.device, steps.count(), steps.nanoseconds() / steps.count());
+  const auto& calls = captured.kernels.calls;
+  if (calls.empty()) return base::fail(Code::kNotFound, "no library kernel was called");
+  LayerTable table =
+      layers_of(calls, find_programs(captured.recording), steps.begin(), steps.end(), steps.count());
+  table.peaks = peaks;
+  table.dropped = captured.kernels.dropped;
+  return table;
+}
+
 }  // namespace
 
 base::Result<Capture> Capture::start(std::shared_ptr<const pjrt::Plugin> plugin) {
@@ -63,6 +79,7 @@ Captured Capture::stop() {
   Captured captured;
   running_ = false;
   captured.recording = base::stop_spans();
+  captured.kernels = take_kernel_calls(captured.recording.begin);
   if (!profiler_) return captured;
   auto device = collect(*profiler_);
   if (device)
@@ -80,14 +97,24 @@ base::Result<std::string> write(const Captured& captured, const About& about, co
   const std::string path = base::join_path(folder, base::str("plugins/profile/", run));
   const std::string name = about.processes > 1 ? base::str(about.host, "-", about.process) : about.host;
   SLUICE_OK(base::make_directories(path));
-  SLUICE_TRY(const std::string trace, gzip(chrome_trace_of(captured.recording, about.host, about.process)));
-  SLUICE_OK(base::write_file_atomically(base::join_path(path, name + ".xplane.pb"),
-                                        xspace_of(captured.recording, name) + captured.device));
-  SLUICE_OK(base::write_file_atomically(base::join_path(path, name + ".trace.json.gz"), trace));
+  base::SpanRecording shown = captured.recording;
+  for (base::SpanLine& line : lines_of(captured.kernels)) shown.lines.push_back(std::move(line));
+  const auto put = [&](const char* ending, std::string_view bytes) {
+    return base::write_file_atomically(base::join_path(path, name + ending), bytes);
+  };
+  SLUICE_OK(put(".xplane.pb", xspace_of(shown, name) + captured.device));
+  SLUICE_TRY(const std::string trace, gzip(chrome_trace_of(shown, about.host, about.process)));
+  SLUICE_OK(put(".trace.json.gz", trace));
   About known = about;
   known.device_planes = !captured.device.empty();
-  SLUICE_OK(
-      base::write_file_atomically(base::join_path(path, name + ".txt"), in_words(captured.recording, known)));
+  std::string layers;
+  if (const auto table = table_of(captured, about.peaks)) {
+    layers = layers_in_words(*table);
+    SLUICE_OK(put(".layers.json", layers_as_json(*table)));
+  } else if (known.device_planes) {
+    layers = base::str("No table by layer: ", table.error().what(), "\n");
+  }
+  SLUICE_OK(put(".txt", in_words(captured.recording, known, layers)));
   return path;
 }
 

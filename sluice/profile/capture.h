@@ -9,6 +9,7 @@
 #include "sluice/base/span.h"
 #include "sluice/pjrt/plugin.h"
 #include "sluice/pjrt/profiler.h"
+#include "sluice/profile/kernel_calls.h"
 #include "sluice/profile/words.h"
 
 namespace sluice::profile {
@@ -17,6 +18,7 @@ namespace sluice::profile {
 struct Captured {
   base::SpanRecording recording;
   std::string device;  // the plugin's XSpace; empty: none
+  KernelCalls kernels;
 };
 
 // One profile a process at a time. Threads: one.
@@ -40,9 +42,9 @@ class Capture {
 // The name of a run's folder for a profile that begins now: "2026_11_25_10_40_59", as TensorBoard shows it.
 std::string run_name(double wall_seconds);
 
-// Writes FOLDER/plugins/profile/RUN/NAME.xplane.pb, NAME.trace.json.gz and NAME.txt, each complete or not at
-// all, where NAME is the host's name, and for several processes with "-PROCESS" behind it. Returns the
-// folder.
+// Writes FOLDER/plugins/profile/RUN/NAME.xplane.pb, NAME.trace.json.gz and NAME.txt, and NAME.layers.json
+// where something is known of single layers; each complete or not at all. NAME is the host's name, and for
+// several processes with "-PROCESS" behind it. Returns the folder.
 base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
                                 const std::string& run);
 

@@ -115,6 +115,7 @@ TEST(Capture, OneAtATimeAndItsFilesAreWhole) {
   EXPECT_EQ(path, folder.path("plugins/profile/1970_01_01_00_00_00"));
   for (const char* name : {"h-1.xplane.pb", "h-1.trace.json.gz", "h-1.txt"})
     EXPECT_FALSE(base::value_or_throw(base::read_file(base::join_path(path, name))).empty()) << name;
+  EXPECT_FALSE(base::read_file(base::join_path(path, "h-1.layers.json"))) << "nothing is known of layers";
   EXPECT_TRUE(Capture::start(nullptr)) << "and let go of";
   EXPECT_TRUE(Capture::start(nullptr));
   EXPECT_FALSE(write(captured, about, "/proc/none", "run"));

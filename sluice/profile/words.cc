@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "sluice/base/clock.h"
@@ -11,14 +10,6 @@
 
 namespace sluice::profile {
 namespace {
-
-struct Steps {
-  std::vector<base::SpanRecord> spans;
-  int64_t begin() const { return spans.front().begin; }
-  int64_t end() const { return spans.back().end; }
-  double count() const { return static_cast<double>(spans.size()); }
-  double nanoseconds() const { return static_cast<double>(end() - begin()); }
-};
 
 std::string format(const char* form, auto... values) {
   char text[256];
@@ -52,15 +43,6 @@ std::string table(const std::map<std::string, Total>& totals, const Steps& steps
   return out;
 }
 
-Steps find_steps(const base::SpanRecording& recording) {
-  Steps steps;
-  for (const base::SpanLine& line : recording.lines)
-    for (const base::SpanRecord& span : line.spans)
-      if (std::strcmp(span.name, kStepSpan) == 0) steps.spans.push_back(span);
-  sort_spans(steps.spans);
-  return steps;
-}
-
 std::string of_line(const base::SpanLine& line, const Steps& steps, bool trains) {
   std::vector<base::SpanRecord> spans = line.spans;
   sort_spans(spans);
@@ -78,7 +60,7 @@ std::string of_line(const base::SpanLine& line, const Steps& steps, bool trains)
 
 }  // namespace
 
-std::string in_words(const base::SpanRecording& recording, const About& about) {
+std::string in_words(const base::SpanRecording& recording, const About& about, const std::string& layers) {
   std::string out =
       base::str("Profile of process ", about.process, " of ", about.processes, " on ", about.host, ", from ",
                 moment(recording.begin + recording.epoch), "\n", about.device, "\n");
@@ -99,10 +81,12 @@ std::string in_words(const base::SpanRecording& recording, const About& about) {
     if (!line.is_thread) out += of_line(line, steps, /*trains=*/false);
   for (const base::SpanLine& line : recording.lines)
     if (line.is_thread && line.id != recording.main_thread) out += of_line(line, steps, /*trains=*/false);
+  if (!layers.empty()) out += base::str("\n", layers);
   if (!about.device_planes)
     out +=
-        "\nThe plugin has no profiler, so nothing is said of single operations on its devices. A program "
-        "is on them from its launch, or from the end of the one before it, until its results are there.\n";
+        "\nThe plugin has no profiler, so of what its devices do only calls of library kernels are known. A "
+        "program is on them from its launch, or from the end of the one before it, until its results are "
+        "there.\n";
   return out;
 }
 

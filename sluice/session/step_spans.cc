@@ -7,6 +7,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/process.h"
 #include "sluice/base/strings.h"
+#include "sluice/kernels/peaks.h"
 #include "sluice/profile/host_lines.h"
 
 namespace sluice::sessions {
@@ -66,6 +67,7 @@ void StepSpans::end(int64_t steps) {
   about.process = wish.process;
   about.processes = wish.processes;
   about.device = backend_->is_xla() ? describe_device() : "LibTorch's own CPU";
+  if (!captured.kernels.calls.empty()) about.peaks = kernels::measured_peaks();
   const auto written = profile::write(captured, about, wish.folder, wish.run);
   if (!written)
     base::warn("the profile of the steps ", wish.first, ":", wish.end, " is lost: ", written.error().what());

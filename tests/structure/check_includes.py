@@ -12,25 +12,25 @@ HIDDEN_ROOMS = {
     "cloud": [],
     "pjrt": ["google", "stablehlo"],
     "google": [],
-    "profile": ["google", "cloud", "stablehlo"],
+    "profile": ["google", "cloud"],
     "estimate": ["google", "cloud", "profile"],
     "collectives": ["profile", "google", "cloud", "estimate"],
-    "kernels": ["profile", "google", "cloud", "estimate", "collectives"],
+    "kernels": ["google", "cloud", "estimate", "collectives"],
     "patterns": ["profile", "google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
     "ops": ["profile", "google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
-    "device": ["profile", "google", "cloud", "estimate"],
+    "device": ["google", "cloud", "estimate"],
     "replica": ["profile", "google", "cloud", "estimate", "kernels"],
     "data": ["profile", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
     "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data"],
     "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "models"],
-    "session": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
+    "session": ["google", "estimate", "collectives", "patterns", "ops"],
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
     "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
     "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "models", "monitor", "session", "train"],
 }
 WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "monitor", "pod", "provision"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
-ENTRIES = {"kernels": ["install.h", "memory.h"]}
+ENTRIES = {"kernels": ["install.h", "memory.h", "peaks.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
 FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
