@@ -1,7 +1,7 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
-bench_bucket_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
+bench_bucket_read, bench_layers, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
 measures the same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e"
 --about "One chip, libtpu 0.0.30".
 """
@@ -90,6 +90,17 @@ def of_read(found):
             for kind, key in kinds]
 
 
+def of_layers(found):
+    what = f"{found['model']} at {found['image_size']}×{found['image_size']}, batch {found['batch_size']}"
+    agree = "the three slowest of both are the same" if found["agree"] else "the three slowest are others"
+    rows = []
+    for name in found["slowest_in_step"]:
+        times = found["convolutions"][name]
+        rows.append(row("layers", f"{what}: {name}", "ms", short(times["in_step_ms"]), {"alone": short(times["alone_ms"])},
+                        note=agree))
+    return rows
+
+
 PEERS_MODES = {"tar": "bytes of members", "png": "PNG 32×32 to batches", "crop": "JPEG 500×375 → RandomResizedCrop 224"}
 
 
@@ -126,6 +137,7 @@ def rows_of(found):
         return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
     for name, rows in (("xla", of_step), ("distribution", of_convolutions), ("sluice_gb_s", of_bucket),
                        ("local", of_collectives), ("two ÷ one", of_cores), ("peers_mode", of_peers),
+                       ("slowest_in_step", of_layers),
                        ("samples_per_cpu_second", of_read)):
         if name in found:
             return rows(found)
