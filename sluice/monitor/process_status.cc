@@ -64,14 +64,24 @@ std::string text_of(const ProcessStatus& status) {
   if (status.shares)
     shares = {
         {"input", status.shares->input}, {"trace", status.shares->trace}, {"device", status.shares->device}};
-  const json document = {{"process", who.process},    {"namespaces", who.namespaces},
-                         {"began", who.began},        {"program", who.program},
-                         {"host", who.host},          {"run", who.run},
-                         {"index", who.index},        {"count", who.count},
-                         {"replicas", who.replicas},  {"device", who.device},
-                         {"step", status.step},       {"epoch", status.epoch},
-                         {"step_ms", status.step_ms}, {"rate", status.rate},
-                         {"shares", shares},          {"mfu", optional_json(status.mfu)},
+  const json document = {{"process", who.process},
+                         {"namespaces", who.namespaces},
+                         {"began", who.began},
+                         {"program", who.program},
+                         {"host", who.host},
+                         {"run", who.run},
+                         {"index", who.index},
+                         {"count", who.count},
+                         {"replicas", who.replicas},
+                         {"device", who.device},
+                         {"coordinator", who.coordinator},
+                         {"profiler", who.profiler},
+                         {"step", status.step},
+                         {"epoch", status.epoch},
+                         {"step_ms", status.step_ms},
+                         {"rate", status.rate},
+                         {"shares", shares},
+                         {"mfu", optional_json(status.mfu)},
                          {"time", status.time}};
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -91,6 +101,9 @@ base::Result<ProcessStatus> parse_status(const std::string& text) {
     who.count = document.at("count").get<int>();
     who.replicas = document.at("replicas").get<int>();
     who.device = document.at("device").get<std::string>();
+    // An older program has neither.
+    who.coordinator = document.value("coordinator", "");
+    who.profiler = document.value("profiler", "");
     status.step = document.at("step").get<int64_t>();
     status.epoch = document.at("epoch").get<int64_t>();
     status.step_ms = document.at("step_ms").get<double>();

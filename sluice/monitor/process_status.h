@@ -20,7 +20,9 @@ struct ProcessIdentity {
   std::string run;           // of `sluice run`; "": started without it
   int index = 0, count = 1;  // among the processes that train together
   int replicas = 1;          // of this process
+  std::string coordinator;   // where the processes that train together have met; "": it trains alone
   std::string device;        // "xla:0", "cpu"
+  std::string profiler;      // where it takes profiles, "127.0.0.1:9012"; "": nowhere
 };
 // Of this process, without what only a training knows: index, count, replicas and device.
 ProcessIdentity own_identity();
