@@ -2,13 +2,16 @@
 
 #include <zlib.h>
 
+#include <cstring>
 #include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/cloud/store.h"
 #include "sluice/profile/chrome_trace.h"
+#include "sluice/profile/host_lines.h"
 #include "sluice/profile/xspace.h"
 
 namespace sluice::profile {
@@ -30,6 +33,14 @@ base::Result<std::string> gzip(const std::string& text) {
   if (done != Z_STREAM_END)
     return base::fail(Code::kInternal, "zlib did not end the trace of ", text.size(), " bytes");
   return out;
+}
+
+// The thread that trains is the one with the steps, whoever started the recording.
+int64_t find_main_thread(const base::SpanRecording& recording) {
+  for (const base::SpanLine& line : recording.lines)
+    for (const base::SpanRecord& span : line.spans)
+      if (line.is_thread && std::strcmp(span.name, kStepSpan) == 0) return line.id;
+  return recording.main_thread;
 }
 
 base::Result<std::string> collect(pjrt::Profiler& profiler) {
@@ -63,6 +74,7 @@ Captured Capture::stop() {
   Captured captured;
   running_ = false;
   captured.recording = base::stop_spans();
+  captured.recording.main_thread = find_main_thread(captured.recording);
   if (!profiler_) return captured;
   auto device = collect(*profiler_);
   if (device)
@@ -75,19 +87,42 @@ Captured Capture::stop() {
 
 std::string run_name(double wall_seconds) { return base::utc_time(wall_seconds, "%Y_%m_%d_%H_%M_%S"); }
 
-base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
-                                const std::string& run) {
-  const std::string path = base::join_path(folder, base::str("plugins/profile/", run));
-  const std::string name = about.processes > 1 ? base::str(about.host, "-", about.process) : about.host;
-  SLUICE_OK(base::make_directories(path));
-  SLUICE_TRY(const std::string trace, gzip(chrome_trace_of(captured.recording, about.host, about.process)));
-  SLUICE_OK(base::write_file_atomically(base::join_path(path, name + ".xplane.pb"),
-                                        xspace_of(captured.recording, name) + captured.device));
-  SLUICE_OK(base::write_file_atomically(base::join_path(path, name + ".trace.json.gz"), trace));
+std::string file_name(const std::string& host, int process, int processes) {
+  return processes > 1 ? base::str(host, "-", process) : host;
+}
+
+std::string run_folder(const std::string& folder, const std::string& run) {
+  return base::join_path(folder, base::str("plugins/profile/", run));
+}
+
+base::Result<std::vector<ProfileFile>> files_of(const Captured& captured, const About& about) {
+  const std::string name = file_name(about.host, about.process, about.processes);
+  SLUICE_TRY(std::string trace, gzip(chrome_trace_of(captured.recording, about.host, about.process)));
   About known = about;
   known.device_planes = !captured.device.empty();
-  SLUICE_OK(
-      base::write_file_atomically(base::join_path(path, name + ".txt"), in_words(captured.recording, known)));
+  return std::vector<ProfileFile>{{"xplane.pb", xspace_of(captured.recording, name) + captured.device},
+                                  {"trace.json.gz", std::move(trace)},
+                                  {"txt", in_words(captured.recording, known)}};
+}
+
+base::Status save(const std::string& bytes, const std::string& place) {
+  if (!cloud::is_object_url(place)) {
+    SLUICE_OK(base::make_directories(base::parent_path(place)));
+    return base::write_file_atomically(place, bytes);
+  }
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(place));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(name));
+  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(bytes, name));
+  return {};
+}
+
+base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
+                                const std::string& run) {
+  const std::string path = run_folder(folder, run),
+                    name = file_name(about.host, about.process, about.processes);
+  SLUICE_TRY(const auto files, files_of(captured, about));
+  for (const ProfileFile& file : files)
+    SLUICE_OK(save(file.bytes, base::str(path, "/", name, ".", file.ending)));
   return path;
 }
 

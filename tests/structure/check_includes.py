@@ -12,7 +12,7 @@ HIDDEN_ROOMS = {
     "cloud": [],
     "pjrt": ["google", "stablehlo"],
     "google": [],
-    "profile": ["google", "cloud", "stablehlo"],
+    "profile": ["google", "stablehlo"],
     "estimate": ["google", "cloud", "profile"],
     "collectives": ["profile", "google", "cloud", "estimate"],
     "kernels": ["profile", "google", "cloud", "estimate", "collectives"],
