@@ -77,7 +77,7 @@ TEST(OldFlags, ValuesAreTranslated) {
 TEST(OldFlags, KeysOfAFileAreAnsweredToo) {
   EXPECT_EQ(answer_to_old_key("num_epochs"), "num_epochs is now epochs");
   EXPECT_THAT(answer_to_old_key("wds-traindir"), HasSubstr("wds-traindir is now train (the same list"));
-  EXPECT_THAT(answer_to_old_key("profiler_port"), HasSubstr("has no successor"));
+  EXPECT_THAT(answer_to_old_key("async_closures"), HasSubstr("has no successor"));
 }
 
 }  // namespace

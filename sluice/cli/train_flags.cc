@@ -102,6 +102,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder, gs://…, s3://… or az://…; without a value: from LOGDIR/last, if there"},
       {"Output", "--profile", &o.profile, "steps", "Profile these steps of this start: 10:13 for 10, 11 and 12; into the log folder"},
       {"Output", "--report", &o.report, "", "Print what the device did at the end"},
+      {"Output", "--profiler-port", &o.profiler_port, "", "Take profiles for TensorBoard's capture button and sluice profile on this port of each process: 9012 of the loopback interface, 0.0.0.0:9012 of all; the second process of a host has the port behind it; empty: none"},
       {"Output", "--status-port", &o.status_port, "", "Answer /status (JSON) and /metrics (Prometheus) on this port of the leader: 9100 of the loopback interface, 0.0.0.0:9100 of all; empty: none"},
       {"Output", "--json", &o.json, "", "JSON lines on standard output, everything else on standard error"},
       {"Output", "--config", &flags.config, "", "TOML file with any of these flags; the command line wins"},

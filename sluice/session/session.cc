@@ -22,6 +22,8 @@ namespace sluice {
 
 namespace session_detail {
 
+constexpr char kProfilerPort[] = "the profiler's port";
+
 std::vector<std::pair<std::string, at::Tensor>> named_tensors(const torch::nn::Module& model) {
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
@@ -73,6 +75,7 @@ monitor::ProcessIdentity identity_of(const sessions::Backend& backend, const rep
   if (processes != nullptr) {
     identity.index = processes->index();
     identity.count = processes->count();
+    identity.coordinator = processes->placement().coordinator;
   }
   identity.replicas = backend.local_replicas();
   identity.device = backend.device().str();
@@ -87,6 +90,41 @@ std::unique_ptr<monitor::StatusServer> serve_status(const std::string& port, rep
   return std::move(*server);
 }
 
+// Each process of a host has a port of its own.
+cloud::ListenAddress profiler_address(const std::string& text, const replica::Processes* processes) {
+  cloud::ListenAddress address = base::value_or_throw(cloud::parse_listen_address(text, kProfilerPort));
+  const int local =
+      processes == nullptr ? 0 : replica::local_index(processes->placement(), base::environment);
+  if (address.port == 0) return address;
+  if (address.port + local > 65535)
+    throw_error(Code::kInvalidArgument,
+                base::str(kProfilerPort, ": process ", local, " of this host would have the port ",
+                          address.port + local, "; choose a lower one"));
+  address.port += local;
+  return address;
+}
+
+std::unique_ptr<profile::ProfilerService> serve_profiles(const std::string& port, Session::State& state) {
+  profile::ProfilerService::Training training;
+  replica::Processes* processes = state.processes.get();
+  training.about = sessions::describe_process(*state.backend, processes == nullptr ? 0 : processes->index(),
+                                              processes == nullptr ? 1 : processes->count());
+  training.plugin = state.backend->plugin();
+  training.requests = state.requests;
+  training.figures = [&state] { return sessions::figures_of(state.status.latest()); };
+  training.status = [&state] {
+    monitor::ProcessStatus status = state.status.latest();
+    status.step = state.requests->progress().steps;
+    status.time = base::wall_seconds();
+    return monitor::text_of(status);
+  };
+  auto service = profile::ProfilerService::start(profiler_address(port, processes), std::move(training));
+  if (!service && processes != nullptr) processes->fail(service.error().what());
+  if (!service) throw_error(service.error());
+  base::info("profiler: process ", training.about.process, " at ", cloud::text_of((*service)->address()));
+  return std::move(*service);
+}
+
 }  // namespace session_detail
 
 Session::State::State(const Options& options)
@@ -94,10 +132,14 @@ Session::State::State(const Options& options)
       backend(session_detail::open_backend(options, processes)),
       deliveries(backend, processes),
       meter(base::monotonic_seconds(), backend->local_replicas()),
-      spans(backend),
+      requests(options.profiler_port.empty() ? nullptr : std::make_shared<profile::StepRequests>()),
+      spans(backend, requests),
       status(session_detail::identity_of(*backend, processes.get())) {
   if (!options.status_port.empty() && (processes == nullptr || processes->index() == 0))
     status_server = session_detail::serve_status(options.status_port, processes.get());
+  if (options.profiler_port.empty()) return;
+  profiler = session_detail::serve_profiles(options.profiler_port, *this);
+  status.set_profiler(cloud::text_of(profiler->address()));
 }
 
 Session::State::~State() {
@@ -296,8 +338,7 @@ void Session::profile(int64_t first, int64_t end, const std::string& folder) {
                      .end = end,
                      .folder = folder,
                      .run = run,
-                     .process = process_index(),
-                     .processes = processes()},
+                     .about = sessions::describe_process(*state_->backend, process_index(), processes())},
                     state_->steps);
 }
 

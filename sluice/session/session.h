@@ -47,6 +47,9 @@ struct Options {
   // Where the leader answers /status (JSON) and /metrics (Prometheus): a port of the loopback interface, or
   // an address with a port; "": nowhere.
   std::string status_port;
+  // Where each process takes profiles for whoever asks (profile.md): a port of the loopback interface, or an
+  // address with a port; the second process of a host has the port behind it, and so on. "": nowhere.
+  std::string profiler_port;
 };
 
 struct PrepareOptions {
@@ -123,8 +126,8 @@ class Session {
   void sync(const char* what = "sync");
   // A profile of the steps [first, end), counted from 1 in this session: FOLDER/plugins/profile/TIME/ gets a
   // trace for TensorBoard's profile plugin, one for Perfetto and a page of text from each process
-  // (profile.md). All processes call it alike, before the first of these steps; the session goes on
-  // meanwhile.
+  // (profile.md). FOLDER may be one of a bucket (gs://bucket/logs). All processes call it alike, before the
+  // first of these steps; the session goes on meanwhile.
   void profile(int64_t first, int64_t end, const std::string& folder);
   // Until all processes are here and this one's programs have finished.
   void barrier();

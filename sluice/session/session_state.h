@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/monitor/status_server.h"
+#include "sluice/profile/service/profiler_service.h"
 #include "sluice/replica/sameness.h"
 #include "sluice/session/backend.h"
 #include "sluice/session/deliveries.h"
@@ -49,9 +50,11 @@ struct Session::State {
   bool warned_of_equal_gradients = false;
   std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
   sessions::StepMeter meter;
+  std::shared_ptr<profile::StepRequests> requests;  // of the profiler's port; null without it
   sessions::StepSpans spans;
   sessions::StatusReport status;
   std::unique_ptr<monitor::StatusServer> status_server;  // of the leader, where it is asked for
+  std::unique_ptr<profile::ProfilerService> profiler;    // of each process, where it is asked for
 };
 
 }  // namespace sluice

@@ -29,11 +29,42 @@ StatusReport::StatusReport(monitor::ProcessIdentity identity) {
 }
 
 void StatusReport::write(const Counts& counts, double now) {
-  describe_stretch(status_, before_, counts, now - last_);
-  status_.time = base::wall_seconds();
+  {
+    const std::lock_guard lock(mutex_);
+    describe_stretch(status_, before_, counts, now - last_);
+    status_.time = base::wall_seconds();
+  }
   before_ = counts;
   last_ = now;
   file_.write(status_);
+}
+
+void StatusReport::set_profiler(const std::string& address) {
+  {
+    const std::lock_guard lock(mutex_);
+    status_.identity.profiler = address;
+  }
+  file_.write(status_);
+}
+
+monitor::ProcessStatus StatusReport::latest() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+profile::Figures figures_of(const monitor::ProcessStatus& status) {
+  profile::Figures figures{.step = status.step,
+                           .epoch = status.epoch,
+                           .step_ms = status.step_ms,
+                           .rate = status.rate,
+                           .input = {},
+                           .trace = {},
+                           .device = {}};
+  if (!status.shares) return figures;
+  figures.input = status.shares->input;
+  figures.trace = status.shares->trace;
+  figures.device = status.shares->device;
+  return figures;
 }
 
 }  // namespace sluice::sessions

@@ -121,7 +121,8 @@ struct TrainOptions {
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
   std::string profile;  // "10:13": the steps 10 to 12 of this start; empty: none
   bool report = false;
-  std::string status_port;  // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
+  std::string profiler_port;  // of each process: 9012, or 0.0.0.0:9012; empty: none (see Options)
+  std::string status_port;    // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
   bool json = false;
   std::string config;  // all options as text, kept in checkpoints
 };

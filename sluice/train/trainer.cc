@@ -5,9 +5,9 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/cloud/listen.h"
 #include "sluice/data/memory.h"
 #include "sluice/models/models.h"
-#include "sluice/monitor/status_server.h"
 #include "sluice/train/training.h"
 
 namespace sluice::train {
@@ -78,7 +78,9 @@ void check_options(const TrainOptions& options, bool named) {
   at_least("--save-steps", options.save_steps, 0);
   at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
-  if (!options.status_port.empty()) base::value_or_throw(monitor::parse_listen_address(options.status_port));
+  for (const auto& [port, what] : {std::pair(&options.status_port, "--status-port"),
+                                   std::pair(&options.profiler_port, "--profiler-port")})
+    if (!port->empty()) base::value_or_throw(cloud::parse_listen_address(*port, what));
   check_choice("--device", options.device);
   check_choice("--remainder", options.remainder);
   check_choice("--on-error", options.on_error);
@@ -122,6 +124,7 @@ Session start_session(const TrainOptions& options) {
   session.xla.detect_anomaly = options.detect_anomaly;
   session.xla.strict = options.strict;
   session.status_port = options.status_port;
+  session.profiler_port = options.profiler_port;
   Session started = start(session);
   if (options.device == DeviceKind::kXla) set_sync_batch_norm(options.sync_batch_norm);
   return started;

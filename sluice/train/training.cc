@@ -154,7 +154,7 @@ TrainResult Training::operator()() {
   prepare();
   announce();
   if (const ProfileSteps steps = profile_steps(options_.profile); steps.end > 0)
-    session_.profile(steps.first, steps.end, remote_ ? remote_->local() : options_.logdir);
+    session_.profile(steps.first, steps.end, options_.logdir);
   while (progress_.epoch < options_.epochs) {
     if (!train_epoch()) return stopped();
     end_of_epoch();
