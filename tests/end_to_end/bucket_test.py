@@ -134,6 +134,17 @@ def train(run, work):
     check("there is no checkpoint in" in nothing, "resume from nothing:", nothing[-400:])
 
 
+def profiles(run, work):
+    """Each process brings its own files to the bucket."""
+    run("run", "--processes", 2, "--", run.path, "train", "--model", "mlp", "--fake-data", "--classes", 4, "--image-size", 8,
+        "--train-size", 160, "--test-size", 16, "--batch-size", 16, "--epochs", 1, "--profile", "2:4", "--logdir", f"{ROOT}/runs/two")
+    found = objects(run, f"{ROOT}/runs/two/plugins/profile/*/*", work)
+    endings = sorted(name[name.rindex("-") + 1:] for name in found)
+    expected = sorted(f"{process}.{ending}" for process in (0, 1) for ending in ("txt", "trace.json.gz", "xplane.pb"))
+    check(endings == expected, "profiles in the bucket:", sorted(found))
+    check(all(b"Steps 2 to 3: " in text for name, text in found.items() if name.endswith(".txt")), "their steps")
+
+
 def weights(run, work):
     """Weights straight from the bucket, of a run, a checkpoint and a file, and from a web server."""
     runs, folder = f"{ROOT}/runs/one", work / "exported"
@@ -264,6 +275,7 @@ def main(program):
         train(run, work)
         weights(run, work)
         if STORE == "gs":
+            profiles(run, work)
             kill_while_caching(run, port, work, "set", "parts")
             run("data", "cp", f"{ROOT}/set/train-*.tar", f"{ROOT}/set/sizes.json", f"{ROOT}/whole/")
             kill_while_caching(run, port, work, "whole", "object")
