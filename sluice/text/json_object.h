@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/result.h"
@@ -62,6 +63,20 @@ base::Result<Made> read_kind(const JsonObject& object, std::string_view what, co
     known.emplace_back(kind.name);
   }
   return object.unknown(what, type, known);
+}
+
+// The components that an object lists under this name, each by `read`; those that are null are left out.
+template <typename Part>
+base::Result<std::vector<Part>> read_parts(const JsonObject& object, const char* name, int depth,
+                                           base::Result<Part> (*read)(const Json&, const std::string& where,
+                                                                      int depth)) {
+  SLUICE_TRY(const Json* const list, object.list(name));
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    SLUICE_TRY(auto part, read((*list)[i], base::str(object.where(), ".", name, "[", i, "]"), depth + 1));
+    if (part) parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 }  // namespace sluice::text

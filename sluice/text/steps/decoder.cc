@@ -194,14 +194,8 @@ Made plain(const JsonObject&, int) {
 }
 
 Made read_sequence(const JsonObject& object, int depth) {
-  SLUICE_TRY(const Json* const list, object.list("decoders"));
-  std::vector<std::unique_ptr<const Decoder>> steps;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    SLUICE_TRY(auto step,
-               read_decoder((*list)[i], base::str(object.where(), ".decoders[", i, "]"), depth + 1));
-    if (step) steps.push_back(std::move(step));
-  }
-  return std::make_unique<const Sequence>(std::move(steps));
+  SLUICE_TRY(auto parts, read_parts(object, "decoders", depth, read_decoder));
+  return std::make_unique<const Sequence>(std::move(parts));
 }
 
 struct Kind {

@@ -238,13 +238,7 @@ Made read_replace(const JsonObject& object, int) {
 }
 
 Made read_sequence(const JsonObject& object, int depth) {
-  SLUICE_TRY(const Json* const list, object.list("normalizers"));
-  std::vector<std::unique_ptr<const Normalizer>> parts;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    SLUICE_TRY(auto part,
-               read_normalizer((*list)[i], base::str(object.where(), ".normalizers[", i, "]"), depth + 1));
-    if (part) parts.push_back(std::move(part));
-  }
+  SLUICE_TRY(auto parts, read_parts(object, "normalizers", depth, read_normalizer));
   return std::make_unique<const Sequence>(std::move(parts));
 }
 

@@ -353,13 +353,7 @@ Made read_split(const JsonObject& object, int) {
 }
 
 Made read_sequence(const JsonObject& object, int depth) {
-  SLUICE_TRY(const Json* const list, object.list("pretokenizers"));
-  std::vector<std::unique_ptr<PreTokenizer>> parts;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    SLUICE_TRY(auto part, read_pre_tokenizer((*list)[i], base::str(object.where(), ".pretokenizers[", i, "]"),
-                                             depth + 1));
-    if (part) parts.push_back(std::move(part));
-  }
+  SLUICE_TRY(auto parts, read_parts(object, "pretokenizers", depth, read_pre_tokenizer));
   return std::make_unique<Sequence>(std::move(parts));
 }
 
