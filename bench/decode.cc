@@ -7,7 +7,7 @@
 // with RandomResizedCrop); and of members that are in memory, on one thread: decode (the reader's way),
 // general (PNG through libspng), bare (libjpeg-turbo and nothing else), crop (RandomResizedCrop to SIDE,
 // 224), bare_crop (libjpeg-turbo reads the same parts; nothing is resized), resize (the crop's resizing
-// alone, from 300×300).
+// alone, from 300×300), jitter (the four changes of ColorJitter, of SIDE×SIDE pixels that are all unlike).
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -19,11 +19,11 @@
 // jpeglib.h needs cstdio before it.
 #include <jpeglib.h>
 
+#include "sluice/data/augment/augment.h"
 #include "sluice/data/dataset.h"
-#include "sluice/data/decode/augment.h"
-#include "sluice/data/decode/image.h"
-#include "sluice/data/decode/png_fast.h"
-#include "sluice/data/decode/resize.h"
+#include "sluice/data/images/image.h"
+#include "sluice/data/images/png_fast.h"
+#include "sluice/data/images/resize.h"
 #include "sluice/data/shards/tar.h"
 
 namespace {
@@ -121,6 +121,18 @@ std::function<void(const std::string&, std::uint64_t)> work_of(const std::string
   if (mode == "resize") {
     const data::Pixels from{300, 300, 3, std::vector<std::uint8_t>(300 * 300 * 3, 77)};
     return [=](const std::string&, std::uint64_t) { use(data::resize_bilinear(from, side, side)); };
+  }
+  if (mode == "jitter") {
+    data::Pixels from{side, side, 3, {}};
+    base::Random random({1});
+    for (int left = side * side * 3; left > 0; --left)
+      from.bytes.push_back(static_cast<std::uint8_t>(random()));
+    return [=, pixels = data::Pixels()](const std::string&, std::uint64_t number) mutable {
+      pixels = from;
+      base::Random draw({number});
+      data::jitter_colors(pixels, {0.4, 0.4, 0.4, 0.1}, draw);
+      use(pixels);
+    };
   }
   std::cerr << "unknown mode " << mode << "\n";
   std::exit(2);

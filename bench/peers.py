@@ -6,6 +6,8 @@
   python3 bench/peers.py read PEER MODE FOLDER [--seconds 3]
 
 MODE: tar   the members' bytes as they are: images of about 2.2 kB, and their classes
+      pax   the same from archives that have a PAX header for each member, as webdataset's writers make them unless they
+            are given a whole number as time
       png   PNG files of 32×32 to uint8 batches of 128
       crop  JPEG files of 500×375, about 110 kB, to RandomResizedCrop 224 and a mirror for half, uint8 batches of 128
 
@@ -70,11 +72,13 @@ def stacked(samples, mode):
 
 class Webdataset:
     package = "webdataset"
+    archives = True
+    mtime = 0
 
     def write(self, folder, extension, samples):
         import webdataset
 
-        with webdataset.ShardWriter(str(folder / "%04d.tar"), maxcount=2000, verbose=0, mtime=0) as writer:
+        with webdataset.ShardWriter(str(folder / "%04d.tar"), maxcount=2000, verbose=0, mtime=self.mtime) as writer:
             for index, (data, label) in enumerate(samples):
                 writer.write({"__key__": f"{index:07d}", extension: data, "cls": str(label)})
 
@@ -167,11 +171,11 @@ class TensorFlow:
             yield int((batch["label"] if mode == "tar" else batch[1]).shape[0])
 
 
-class Dali:
+class Dali(Webdataset):
     package = "nvidia.dali"
 
     def write(self, folder, extension, samples):
-        Webdataset().write(folder, extension, samples)
+        super().write(folder, extension, samples)
         for shard in sorted(folder.glob("*.tar")):
             self.index(shard)
 
@@ -243,25 +247,35 @@ def is_there(peer):
 
 
 def folder_of(folder, peer, mode):
-    return Path(folder) / kind(mode) / PEERS[peer].__name__.lower()
+    return Path(folder) / ("pax" if mode == "pax" else kind(mode)) / PEERS[peer].__name__.lower()
+
+
+def peers_of(mode):
+    """Those that are there, and have such files."""
+    return [peer for peer in PEERS if is_there(peer) and (mode != "pax" or hasattr(PEERS[peer], "archives"))]
 
 
 def prepare(args):
     import webdataset_read
 
-    for mode, count in ("tar", args.png), ("crop", args.jpeg):
+    for mode, count in ("tar", args.png), ("pax", args.png), ("crop", args.jpeg):
         samples = [(data, index % 10) for index, data in webdataset_read.images(count, mode == "crop")]
-        for peer in filter(is_there, PEERS):
+        for peer in peers_of(mode):
             folder = folder_of(args.folder, peer, mode)
             if folder.exists():
                 continue
             folder.mkdir(parents=True)
-            PEERS[peer]().write(folder, kind(mode), samples)
+            writer = PEERS[peer]()
+            if mode == "pax":
+                writer.mtime = None
+            writer.write(folder, kind(mode), samples)
 
 
 def read(args):
     peer = PEERS[args.peer]()
     folder = folder_of(args.folder, args.peer, args.mode)
+    if args.mode == "pax":
+        args.mode = "tar"
     next(iter(peer.epoch(folder, args.mode)))  # imports, and files into the page cache
     samples, start, begun = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - start < args.seconds:
@@ -279,9 +293,9 @@ def rate(command):
 
 def compare(args):
     shards = f"{folder_of(args.folder, 'webdataset', args.mode)}/*.tar"
-    ours = {"tar": "tar", "png": "png", "crop": "imagenet"}[args.mode]
+    ours = {"tar": "tar", "pax": "tar", "png": "png", "crop": "imagenet"}[args.mode]
     sides = {"sluice": [args.program, ours, shards, "--threads", "1", "--seconds", str(args.seconds)]}
-    for peer in args.peers or filter(is_there, PEERS):
+    for peer in args.peers or peers_of(args.mode):
         sides[peer] = [sys.executable, __file__, "read", peer, args.mode, args.folder, "--seconds", str(args.seconds)]
     rounds = {side: [] for side in sides}
     for _ in range(args.rounds):
@@ -308,7 +322,7 @@ def main():
         one = verbs.add_parser(name)
         if name == "read":
             one.add_argument("peer", choices=PEERS)
-        one.add_argument("mode", choices=("tar", "png", "crop"))
+        one.add_argument("mode", choices=("tar", "pax", "png", "crop"))
         one.add_argument("folder")
         one.add_argument("--seconds", type=float, default=3)
         if name == "compare":

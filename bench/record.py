@@ -1,9 +1,9 @@
 """record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
-bench_bucket_read, webdataset_read.py compare, two_cores.py, webdataset_decode.py, peers.py and gpu.sh (gpu.json). A row that
-measures the same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e"
---about "One chip, libtpu 0.0.30".
+bench_bucket_read, bench_layers, bench_spans, webdataset_read.py compare, two_cores.py, webdataset_decode.py,
+color_jitter.py, peers.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new machine
+needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
 """
 
 import argparse
@@ -91,7 +91,19 @@ def of_read(found):
             for kind, key in kinds]
 
 
-PEERS_MODES = {"tar": "bytes of members", "png": "PNG 32×32 to batches", "crop": "JPEG 500×375 → RandomResizedCrop 224"}
+def of_layers(found):
+    what = f"{found['model']} at {found['image_size']}×{found['image_size']}, batch {found['batch_size']}"
+    agree = "the three slowest of both are the same" if found["agree"] else "the three slowest are others"
+    rows = []
+    for name in found["slowest_in_step"]:
+        times = found["convolutions"][name]
+        rows.append(row("layers", f"{what}: {name}", "ms", short(times["in_step_ms"]), {"alone": short(times["alone_ms"])},
+                        note=agree))
+    return rows
+
+
+PEERS_MODES = {"tar": "bytes of members", "pax": "bytes of members, each with a PAX header", "png": "PNG 32×32 to batches",
+               "crop": "JPEG 500×375 → RandomResizedCrop 224"}
 
 
 def of_peers(found):
@@ -106,12 +118,22 @@ def of_cores(found):
                 {"1 decoding thread": rates["one"]}, found["two ÷ one"], note=f"two processes: {rates['apart']:,}")]
 
 
+def of_spans(found):
+    step = "resnet50 at 32×32, batch 32"
+    share = f"of a step of {short(found['step_ms'])} ms"
+    return [row("spans", "a span's site, no profile", "ns", short(found["site_ns"]), {}),
+            row("spans", f"{step}: no profile", "%", float(f"{found['off_percent']:.2g}"), {},
+                note=f"{found['spans_a_step']:g} spans, {share}"),
+            row("spans", f"{step}: while one is taken", "%", short(found["on_percent"]), {}, rounds=found["rounds"], note=share),
+            row("spans", f"{step}: a profile of 3 steps", "MB", short(found["profile_bytes"] / 1e6), {})]
+
+
 def of_decoding(found):
     rows = []
     for each in found:
         for name, ratio in each["ratios"].items():
             ours, peer = name.split(" ÷ ")
-            bench = "batches" if peer == "webdataset" else "decode"
+            bench = "augment" if ours == "jitter" else "batches" if peer == "webdataset" else "decode"
             rows.append(row(bench, each["set"], "samples/s", round(each["per_second"][ours]),
                             {peer: round(each["per_second"][peer])}, round(ratio, 2)))
     return rows
@@ -126,7 +148,8 @@ def rows_of(found):
             sys.exit("record.py: this is a dry run of bench/gpu.sh, whose figures mean nothing")
         return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
     for name, rows in (("xla", of_step), ("distribution", of_convolutions), ("sluice_gb_s", of_bucket),
-                       ("local", of_collectives), ("two ÷ one", of_cores), ("peers_mode", of_peers),
+                       ("local", of_collectives), ("site_ns", of_spans), ("two ÷ one", of_cores), ("peers_mode", of_peers),
+                       ("slowest_in_step", of_layers),
                        ("samples_per_cpu_second", of_read)):
         if name in found:
             return rows(found)

@@ -64,7 +64,7 @@ def faults(job, log, metrics_path):
 
     yield from demand("steps an epoch", re.findall(r"; (\d+) steps an epoch", log), [str(steps)])
     lines = re.findall(r"^\S+ \[(\d+)\] \| Training Device=xla:0/(\d+) Epoch=(\d+) Step=(\d+) Loss=([\d.]+) "
-                       r"Rate=([\d.]+) GlobalRate=([\d.]+) Time=\d\d:\d\d:\d\d$", log, re.MULTILINE)
+                       r"Rate=([\d.]+) GlobalRate=([\d.]+) Time=\d\d:\d\d:\d\d(?: .*)?$", log, re.MULTILINE)
     yield from demand("lines of another worker", [line for line in lines if line[0] != line[1]], [])
     ends = re.findall(r"^\S+ \[(\d+)\] Epoch (\d+) train end \d\d:\d\d:\d\d, Epoch Time=\d+:\d\d:\d\d, "
                       r"Replica Train Samples=(\d+), Reduced GlobalRate=([\d.]+)$", log, re.MULTILINE)

@@ -5,6 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <regex>
+
+#include "sluice/base/number.h"
+
+#include "sluice/base/quantity.h"
 
 namespace sluice::base {
 namespace {
@@ -24,8 +29,8 @@ std::string duration_of_microseconds(int64_t total) {
   const auto micros = static_cast<int>(rest % kSecond);
   int length = 0;
   if (days != 0) {
-    length = std::snprintf(text, sizeof text, "%lld day%s, ", static_cast<long long>(days),
-                           days == 1 || days == -1 ? "" : "s");
+    length = std::snprintf(text, sizeof text, "%lld %s, ", static_cast<long long>(days),
+                           plural(days == -1 ? 1 : days, "day").c_str());
   }
   length += std::snprintf(text + length, sizeof text - static_cast<size_t>(length), "%d:%02d:%02d", hours,
                           minutes, seconds);
@@ -67,6 +72,28 @@ std::string duration_text(double seconds) {
 
 std::string duration_text_whole(double seconds) {
   return duration_of_microseconds(static_cast<int64_t>(std::floor(seconds)) * 1'000'000);
+}
+
+Result<double> parse_span(const std::string& text, const std::string& flag) {
+  static const std::regex piece("([0-9]+(?:\\.[0-9]+)?)([smhdw]?)");
+  double seconds = 0;
+  auto at = text.cbegin();
+  std::smatch match;
+  while (at != text.cend() &&
+         std::regex_search(at, text.cend(), match, piece, std::regex_constants::match_continuous)) {
+    const std::string unit = match[2];
+    const double scale = unit == "m"   ? 60
+                         : unit == "h" ? 3600
+                         : unit == "d" ? 86400
+                         : unit == "w" ? 604800
+                                       : 1;
+    seconds += number_of<double>(match[1].str()).value_or(0) * scale;
+    at = match[0].second;
+  }
+  if (at != text.cend() || seconds <= 0)
+    return fail(Code::kInvalidArgument, flag, " ", text,
+                ": expected a time span above 0 such as 90m, 2h30m, 3d or 3600 (seconds)");
+  return seconds;
 }
 
 double Stopwatch::restart() {

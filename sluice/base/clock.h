@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sluice/base/result.h"
+
 namespace sluice::base {
 
 // Seconds on a clock that never goes back; only differences mean something.
@@ -22,6 +24,10 @@ std::string utc_time(double wall, const char* format);
 std::string duration_text(double seconds);
 // The same in whole seconds (rounded down): "0:01:05".
 std::string duration_text_whole(double seconds);
+
+// "2h30m", "90m", "1d", "3600" (seconds) in seconds. kInvalidArgument for anything else, for 0 and below; the
+// message begins with `flag`.
+Result<double> parse_span(const std::string& text, const std::string& flag);
 
 // Time since its construction or its last restart, in seconds.
 class Stopwatch {

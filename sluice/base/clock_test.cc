@@ -21,6 +21,14 @@ TEST(Clock, DurationsAsTimedelta) {
   EXPECT_EQ(duration_text_whole(65.9), "0:01:05");
 }
 
+TEST(Clock, Spans) {
+  EXPECT_EQ(parse_span("2h30m", "--ttl").value(), 9000);
+  EXPECT_EQ(parse_span("1.5d", "--ttl").value(), 129600);
+  EXPECT_EQ(parse_span("90", "--ttl").value(), 90);
+  for (const char* wrong : {"", "0", "-1h", "2x", "soon", "1h later"})
+    EXPECT_FALSE(parse_span(wrong, "--ttl")) << wrong;
+}
+
 TEST(Clock, LocalTime) {
   setenv("TZ", "UTC", 1);
   tzset();

@@ -67,6 +67,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_PROCESS_COUNT",
       "SLUICE_PROCESS_HOSTS",
       "SLUICE_PROCESS_ID",
+      "SLUICE_PROFILER_PORT",
       "SLUICE_PROGRAM",
       "SLUICE_RESTART",
       "SLUICE_RUN_ID",

@@ -66,6 +66,7 @@ constexpr std::pair<const char*, const char*> kVariables[] = {{"--plugin", "SLUI
                                                               {"--strict", "SLUICE_STRICT"},
                                                               {"--detect-anomaly", "SLUICE_DETECT_ANOMALY"},
                                                               {"--cpu-kernels", "SLUICE_CPU_KERNELS"},
+                                                              {"--profiler-port", "SLUICE_PROFILER_PORT"},
                                                               {"--status-port", "SLUICE_STATUS_PORT"}};
 
 bool is_switch(std::string_view flag) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/pjrt/machine/chip_use.h"
@@ -68,8 +69,8 @@ void print(const pjrt::PluginChoice& choice, const pjrt::DeviceReport& report) {
   for (const auto& device : report.devices) {
     std::string memory = "memory not reported";
     if (device.memory) {
-      memory = base::str(device.memory->in_use >> 20, " MiB in use");
-      if (device.memory->limit) memory += base::str(" of ", *device.memory->limit >> 20, " MiB");
+      memory = base::memory_text(device.memory->in_use) + " in use";
+      if (device.memory->limit) memory += " of " + base::memory_text(*device.memory->limit);
     }
     std::printf("device %-3d %s, process %d, %s\n", device.id, device.kind.c_str(), device.process_index,
                 memory.c_str());

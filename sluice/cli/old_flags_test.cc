@@ -33,8 +33,8 @@ TEST(OldFlags, AllOfThemAreAnswered) {
                 "--epochs 18 --log-steps 10 --lr 0.5 --weight-decay 1e-4 --target-accuracy 30 --model "
                 "resnet50 --lr-schedule WarmupAndExponentialDecay --lr-every-epochs 20 --lr-divisor 5 "
                 "--train 'gs://b/train-{000000..000639}.tar' --test 'gs://b/test-{000000..000049}.tar' "
-                "--report --remainder drop --fake-data --original-workers 8 --original-samples 1280000 "
-                "--weights gs://bucket/old/c.pt\n"));
+                "--profiler-port 9012 --report --remainder drop --fake-data --original-workers 8 "
+                "--original-samples 1280000 --weights gs://bucket/old/c.pt\n"));
   for (const char* flag : {"num_cores",
                            "batch_size",
                            "test_set_batch_size",
@@ -77,7 +77,7 @@ TEST(OldFlags, ValuesAreTranslated) {
 TEST(OldFlags, KeysOfAFileAreAnsweredToo) {
   EXPECT_EQ(answer_to_old_key("num_epochs"), "num_epochs is now epochs");
   EXPECT_THAT(answer_to_old_key("wds-traindir"), HasSubstr("wds-traindir is now train (the same list"));
-  EXPECT_THAT(answer_to_old_key("profiler_port"), HasSubstr("has no successor"));
+  EXPECT_THAT(answer_to_old_key("async_closures"), HasSubstr("has no successor"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct TrainFlags {
   std::string devices, device_ids, config;
   std::string mean, deviation;
   std::string color_jitter, rand_augment;
+  std::string betas, max_time;
   std::vector<std::string> mix, mix_from;
   bool cpu_kernels = true, strict = false, detect_anomaly = false;
 };

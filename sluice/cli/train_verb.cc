@@ -2,6 +2,7 @@
 #include <charconv>
 #include <memory>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/config.h"
@@ -82,6 +83,12 @@ void finish(CLI::App& app, TrainFlags& flags) {
   options.deviation = numbers<float>("--std", flags.deviation);
   options.color_jitter = numbers<double>("--color-jitter", flags.color_jitter);
   options.rand_augment = numbers<std::int64_t>("--rand-augment", flags.rand_augment);
+  options.betas = numbers<double>("--betas", flags.betas);
+  if (!flags.max_time.empty()) {
+    const auto span = base::parse_span(flags.max_time, "--max-time");
+    if (!span) throw Usage(span.error().what());
+    options.max_seconds = *span;
+  }
   choose_devices(flags, options);
   choose_mixture(flags, options);
   if (app.count("--cpu-kernels") > 0) options.cpu_kernels = flags.cpu_kernels;

@@ -26,6 +26,7 @@ Verb cost_verb();
 Verb sweep_verb();
 Verb data_verb();
 Verb top_verb();
+Verb profile_verb();
 Verb doctor_verb();
 Verb completion_verb();
 // Writes docs/flags.md; not for people.

@@ -103,14 +103,20 @@ std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
   return text;
 }
 
-std::string hexadecimal_of_base64(const std::string& text) {
+std::optional<std::string> bytes_of_base64(const std::string& text) {
   std::string bytes(text.size(), '\0');
-  auto* data = reinterpret_cast<unsigned char*>(bytes.data());
-  int size = EVP_DecodeBlock(data, reinterpret_cast<const unsigned char*>(text.data()),
-                             static_cast<int>(text.size()));
-  if (size < 0 || text.empty()) return "";
+  int size =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                      reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  if (size < 0) return std::nullopt;
   for (std::size_t end = text.size(); end > 0 && text[end - 1] == '='; --end) --size;
-  return hexadecimal(data, static_cast<std::size_t>(size));
+  bytes.resize(static_cast<std::size_t>(size));
+  return bytes;
+}
+
+std::string hexadecimal_of_base64(const std::string& text) {
+  const std::string bytes = bytes_of_base64(text).value_or("");
+  return hexadecimal(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
 std::string base64(const unsigned char* bytes, std::size_t size) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sluice::cloud {
@@ -32,6 +33,8 @@ class Digest {
 };
 
 std::string hexadecimal(const unsigned char* bytes, std::size_t size);
+// What base64 stands for; nothing when it is none.
+std::optional<std::string> bytes_of_base64(const std::string& text);
 // Hexadecimal of what base64 stands for; "" when it is none.
 std::string hexadecimal_of_base64(const std::string& text);
 std::string base64(const unsigned char* bytes, std::size_t size);

@@ -10,6 +10,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/base/quantity.h"
 
 namespace sluice::cloud {
 namespace {
@@ -68,8 +69,8 @@ base::Status Backoff::wait(const Error& cause, std::optional<double> retry_after
   ++failures_;
   const double passed = clock_.now() - since_;
   if (passed + pause > policy_.give_up)
-    return base::fail(cause.code(), cause.what(), " (given up after ", failures_,
-                      failures_ == 1 ? " try" : " tries", " in ", seconds_text(passed), ")");
+    return base::fail(cause.code(), cause.what(), " (given up after ", base::counted(failures_, "try"),
+                      " in ", seconds_text(passed), ")");
   if (failures_ > 1)
     base::warn(cause.what(), "; try ", failures_ + 1, " in ", seconds_text(pause));
   else

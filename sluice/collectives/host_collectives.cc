@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 
 namespace sluice::collectives {
 namespace {
@@ -158,7 +159,8 @@ std::string HostCollectives::missing(const Meeting& meeting) const {
     if (meeting.replicas[r] == nullptr)
       names.push_back(base::str(r, " (device ", config_.device_ids[r], ")"));
   }
-  return base::str(names.size() == 1 ? "local replica " : "local replicas ", base::join(names, ", "));
+  return base::str("local ", base::plural(static_cast<int64_t>(names.size()), "replica"), " ",
+                   base::join(names, ", "));
 }
 
 base::Status HostCollectives::fail(std::unique_lock<std::mutex>& lock, const Error& error) {

@@ -9,7 +9,7 @@
 
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/decode.h"
-#include "sluice/data/decode/png_fast.h"
+#include "sluice/data/images/png_fast.h"
 #include "sluice/data/mixture.h"
 #include "sluice/data/shards/tar.h"
 #include "sluice/data/test_files.h"

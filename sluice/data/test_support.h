@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/data/shards/tar_writer.h"
 

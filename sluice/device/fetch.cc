@@ -23,6 +23,7 @@ struct Fetch::State {
   device::DataPtr data;
   std::vector<at::Tensor> hosts;
   std::vector<pjrt::Event> copied;
+  bool counted = false;  // as delivered
 
   // Starts the copies if the value is on the device by now. The caller holds `mutex`.
   bool start() {
@@ -93,6 +94,7 @@ std::vector<at::Tensor> Fetch::get() const {
     if (auto status = event.await(); !status)
       device::throw_read_error(status.error(), "copying a value to the host");
   }
+  if (!std::exchange(state_->counted, true)) device::note_delivery(state_->hosts);
   auto trace = device::lock_trace();
   device::check_found_values(state_->data->launch);
   return state_->hosts;

@@ -5,7 +5,10 @@
 #include "sluice/base/check.h"
 #include "sluice/base/hash.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/report/call_places.h"
 #include "sluice/patterns/patterns.h"
+#include "sluice/profile/kernel_calls.h"
+#include "sluice/stablehlo/location.h"
 
 namespace sluice::device {
 namespace {
@@ -209,6 +212,15 @@ class LoweredSlots : public ops::Slots {
   Site site_;
 };
 
+// The number by which calls of kernels know a node in a profile: the same in every process.
+int64_t name_node(const Node& node, uint64_t canonical, uint64_t place, const std::string& location) {
+  const auto number = static_cast<int64_t>(base::mix_word(canonical, place) >> 1 | 1);
+  profile::RecordedName name{location};
+  if (node.name == 0) name.place = [id = node.instance->id] { return call_place(id); };
+  profile::name_recorded(number, std::move(name));
+  return number;
+}
+
 }  // namespace
 
 Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
@@ -229,20 +241,20 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
     donations.push_back({});
   }
 
-  LoweredSlots slots(b, world, vectors, canonical_hash(trace, plan));
+  const uint64_t canonical = canonical_hash(trace, plan);
+  LoweredSlots slots(b, world, vectors, canonical);
   for (uint32_t leaf : plan.leaves) slots.expect_no_nan("an input", leaf_values[leaf]);
   std::vector<stablehlo::Values> results(trace.nodes.size());
   auto value_of = [&](Ref ref) { return ref.leaf() ? leaf_values[ref.node] : results[ref.node][ref.output]; };
-  std::string location;
+  uint64_t place = 0;  // in the plan
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const Instance& instance = *node.instance;
     slots.begin(instance, node.name);
-    const std::string& layer = Names::name(node.name);
-    location.assign(layer);
-    if (!layer.empty()) location += '/';
-    location += instance.row->name;
-    b.set_location(location);
+    const std::string location =
+        stablehlo::location_text(Names::name(node.name), node.pass, instance.row->name);
+    b.set_location(location, world.kernels != nullptr ? name_node(node, canonical, place, location) : 0);
+    ++place;
     std::vector<ops::Arg> args = instance.args;
     size_t next = node.first_input;
     for (ops::Arg& arg : args) {
@@ -262,10 +274,11 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
     b.set_location("checks of values");
     outputs.push_back(emit_value_checks(b, slots.expectations));
   }
-  outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels);
+  stablehlo::Flops flops;
+  outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops);
   return {
       b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice"),
-      std::move(slots.checks)};
+      std::move(slots.checks), flops};
 }
 
 uint64_t canonical_hash(const Trace& trace, const Plan& plan) {

@@ -8,6 +8,7 @@
 #include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
 #include "sluice/device/value_checks.h"
+#include "sluice/stablehlo/flops.h"
 
 namespace sluice::device {
 
@@ -29,6 +30,7 @@ Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& ou
 struct Lowered {
   std::string text;
   std::vector<ValueCheck> checks;  // where there are any, the program's last result is what they found
+  stablehlo::Flops flops;          // of one replica
 };
 
 // The program's text. Its parameters: the leaves, then for each scalar class in use one vector.

@@ -115,6 +115,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   Program program;
   program.canonical = canonical_hash(trace, plan);
   program.checks = std::move(made.checks);
+  program.flops = made.flops;
   if (auto estimate = stablehlo::estimate_memory(text)) program.estimate = std::move(*estimate);
   auto executable = rt.client->compile(text, options);
   if (!executable)

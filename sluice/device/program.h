@@ -24,6 +24,7 @@ struct Program {
   uint64_t canonical = 0;              // the same in every process
   std::vector<ValueCheck> checks;      // where there are any, its last result is what they found
   stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
+  stablehlo::Flops flops;              // of one launch on one replica
   mutable int64_t launches = 0;        // so far
   mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
 };

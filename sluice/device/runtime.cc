@@ -112,6 +112,24 @@ void wait_for_flights(size_t in_flight) {
   }
 }
 
+stablehlo::Flops launched_flops() {
+  const TraceLock lock = lock_trace();
+  return runtime().launched_flops;
+}
+
+void at_end_of_launch(std::function<void(double)> call) {
+  const TraceLock lock = lock_trace();
+  const auto& flights = runtime().flights;
+  if (flights.empty()) return call(base::monotonic_seconds());
+  // One more than there are events, so that the last of them cannot call before all are known.
+  auto left = std::make_shared<std::atomic<size_t>>(flights.back().done.size() + 1);
+  const auto one_less = [left, call = std::move(call)](const base::Status&) {
+    if (left->fetch_sub(1) == 1) call(base::monotonic_seconds());
+  };
+  for (const pjrt::Event& event : flights.back().done) event.on_ready(one_less);
+  one_less({});
+}
+
 void check_found_values(int64_t launch) {
   for (Runtime::Flight& flight : runtime().flights)
     if (flight.number <= launch) check_found(flight);
@@ -220,6 +238,7 @@ std::pair<std::vector<DataPtr>, Runtime::Flight> launch_program(Runtime& rt, con
   flight.program = &program;
   check_launch(rt, order);
   std::vector<DataPtr> results = launch_explained(rt, order, flight);
+  rt.launched_flops += program.flops;
   // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
   // registered after them is called before.
   if (++program.launches == 1) std::atexit(wait_at_exit);

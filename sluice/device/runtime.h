@@ -16,6 +16,7 @@
 #include "sluice/device/value.h"
 #include "sluice/device/value_checks.h"
 #include "sluice/pjrt/client.h"
+#include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::device {
@@ -70,6 +71,7 @@ struct Runtime {
   uint64_t opening = 0;  // which one of the process's it is: no program outlives one
   int64_t launches = 0;
   uint64_t launched_hash = 0;
+  stablehlo::Flops launched_flops;  // on one replica
 
   // Set while programs are only lowered (ahead.h): takes the text of each.
   std::function<void(std::string_view what, std::string text)> ahead;
@@ -132,5 +134,11 @@ void check_found_values(int64_t launch);
 // Waits until at most `in_flight` launched programs are left; throws the error of one that failed. Releases
 // nothing.
 void wait_for_flights(size_t in_flight);
+
+// Of all programs launched so far, on one replica. Takes the trace's lock.
+stablehlo::Flops launched_flops();
+// Calls once, with the moment on monotonic_seconds(), when the program that was launched last is over: on one
+// of the plugin's threads, or here when it is over already. It must not block. Takes the trace's lock.
+void at_end_of_launch(std::function<void(double)> call);
 
 }  // namespace sluice::device

@@ -6,6 +6,7 @@
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/report/call_places.h"
 #include "sluice/device/report/metrics.h"
 
 namespace sluice::device {
@@ -17,20 +18,32 @@ Trace& Trace::get() {
 
 uint32_t Trace::add(const Instance& instance, c10::ArrayRef<Operand> operands,
                     c10::ArrayRef<Number> scalars) {
+  return add_node(instance, passes_.operation(layer), operands, scalars);
+}
+
+uint32_t Trace::add_part(const Instance& instance, c10::ArrayRef<Operand> operands,
+                         c10::ArrayRef<Number> scalars) {
+  return add_node(instance, passes_.part(layer), operands, scalars);
+}
+
+uint32_t Trace::add_node(const Instance& instance, const RecordedIn& place, c10::ArrayRef<Operand> operands,
+                         c10::ArrayRef<Number> scalars) {
   if (nodes.empty()) note_first_record();
   follow(instance);
+  if (place.layer == 0) note_call_place(instance.id);
   Node node{&instance,
             static_cast<uint32_t>(inputs.size()),
             static_cast<uint32_t>(numbers.size()),
-            layer,
+            place.layer,
             Sameness::kGlobal,
+            place.pass,
             {}};
   for (const Operand& operand : operands) {
     inputs.push_back(operand.ref);
     if (operand.sameness <= node.sameness) continue;
     node.sameness = operand.sameness;
     node.origin = origin(operand.ref);
-    if (node.origin.row == nullptr) node.origin = {instance.row, layer};
+    if (node.origin.row == nullptr) node.origin = {instance.row, node.name};
   }
   numbers.insert(numbers.end(), scalars.begin(), scalars.end());
   nodes.push_back(node);
@@ -96,6 +109,7 @@ void Trace::clear() {
   ++number;
   owner = {};
   layer = 0;
+  passes_.cut();
   std::vector<DataPtr> released;
   released.swap(leaves);
   leaves.reserve(released.size());
@@ -177,9 +191,9 @@ Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::A
                                             args[4].category = ops::Category::kInt;
                                           });
   Trace& trace = Trace::get();
-  if (!offset) return trace.result(trace.add(instance, operands, {}), 0);
+  if (!offset) return trace.result(trace.add_part(instance, operands, {}), 0);
   const Number number{static_cast<double>(*offset), *offset};
-  return trace.result(trace.add(instance, operands, number), 0);
+  return trace.result(trace.add_part(instance, operands, number), 0);
 }
 
 const Instance* known_internal(const char* row, c10::ArrayRef<Operand> operands,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sluice/device/instance.h"
+#include "sluice/device/libtorch/passes.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/value.h"
 
@@ -33,6 +34,7 @@ struct Node {
   uint32_t first_number;  // in Trace::numbers; as many as instance->slots
   uint32_t name;          // of the layer it belongs to, in Names
   Sameness sameness;
+  stablehlo::Pass pass;
   Origin origin;  // where the results began to differ, unless they are global
 };
 
@@ -45,6 +47,8 @@ class Trace {
 
   // Adds a node; numbers has one entry for each of the instance's slots.
   uint32_t add(const Instance& instance, c10::ArrayRef<Operand> operands, c10::ArrayRef<Number> numbers);
+  // The same for what reads or writes a tensor for another operation, so that autograd does not know of it.
+  uint32_t add_part(const Instance& instance, c10::ArrayRef<Operand> operands, c10::ArrayRef<Number> numbers);
   // The instance of the next node if this trace goes as the one before it; null when nothing is expected.
   const Instance* expected() const { return next_ < before_.size() ? before_[next_] : nullptr; }
   // Result `output` of a node.
@@ -84,6 +88,8 @@ class Trace {
   uint32_t layer = 0;     // the name of the parameter read last
 
  private:
+  uint32_t add_node(const Instance& instance, const RecordedIn& place, c10::ArrayRef<Operand> operands,
+                    c10::ArrayRef<Number> numbers);
   // Notes where in the trace before this one the instance was.
   void follow(const Instance& instance);
 
@@ -91,6 +97,7 @@ class Trace {
   size_t next_ = 0;                      // in before_
   LazyStorage* first_ = nullptr;
   LazyStorage* last_ = nullptr;
+  Passes passes_;
 };
 
 using TraceLock = std::unique_lock<std::recursive_mutex>;

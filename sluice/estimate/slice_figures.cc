@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "sluice/base/strings.h"
+#include "sluice/estimate/peak.h"
 
 namespace sluice::estimate {
 
 StepBound step_bound(const TpuSlice& slice, const pjrt::ProgramCost& cost) {
   const TpuGeneration& chip = *slice.generation;
-  const double share = 1.0 / chip.devices_per_chip;
-  return {cost.flops / (chip.bf16_tflops * 1e12 * share),
-          cost.bytes_accessed / (chip.memory_gb_per_second * 1e9 * share)};
+  return {cost.flops / peak_of(chip).f16,
+          cost.bytes_accessed / (chip.memory_gb_per_second * 1e9 / chip.devices_per_chip)};
 }
 
 Prices list_prices() {

@@ -5,6 +5,7 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/stablehlo/location.h"
 
 namespace sluice::estimate {
 namespace {

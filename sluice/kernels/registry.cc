@@ -4,8 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "sluice/base/span.h"
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/gemm.h"
+#include "sluice/kernels/profile_call.h"
 #include "sluice/kernels/recurrent/recurrent.h"
 #include "sluice/kernels/rows/attention.h"
 #include "sluice/kernels/rows/gelu.h"
@@ -93,7 +95,12 @@ std::span<const Row> registry() { return kRows; }
 
 base::Status answer(const Row& row, const pjrt::CustomCall& call) {
   const UseThreads threads(call);
-  return row.handler(Call(row.target, row.attributes, call));
+  if (!base::spans_are_recorded()) [[likely]]
+    return row.handler(Call(row.target, row.attributes, call));
+  const int64_t begin = base::span_clock();
+  base::Status status = row.handler(Call(row.target, row.attributes, call));
+  if (status) profile_call(row.target, call, begin, base::span_clock());
+  return status;
 }
 
 base::Status register_all(const pjrt::Plugin& plugin) {

@@ -16,6 +16,8 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/number.h"
 #include "sluice/base/proto_writer.h"
+#include "sluice/base/strings.h"
+#include "sluice/cloud/grpc.h"
 #include "sluice/pjrt/proto_reader.h"
 
 namespace sluice::monitor {
@@ -42,26 +44,6 @@ bool is_listening(int port) {
     ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
   ::close(socket);
   return error == 0 || error == EINPROGRESS;  // the latter is too busy to answer
-}
-
-// gRPC's frame: not compressed, the length in four bytes, the message.
-std::string framed(std::string_view message) {
-  const auto size = static_cast<uint32_t>(message.size());
-  std::string frame(1, '\0');
-  for (const int shift : {24, 16, 8, 0}) frame += static_cast<char>(size >> shift & 0xff);
-  return frame.append(message);
-}
-
-base::Result<std::string_view> unframed(std::string_view frame) {
-  if (frame.size() < 5 || frame[0] != '\0')
-    return base::fail(Code::kDataLoss, "expected one uncompressed gRPC message, found ", frame.size(),
-                      " bytes");
-  size_t size = 0;
-  for (int i = 1; i < 5; ++i) size = size << 8 | static_cast<unsigned char>(frame[static_cast<size_t>(i)]);
-  if (size != frame.size() - 5)
-    return base::fail(Code::kDataLoss, "expected a gRPC message of ", size, " bytes, found ",
-                      frame.size() - 5);
-  return frame.substr(5);
 }
 
 double double_of(std::string_view bytes) {
@@ -117,29 +99,16 @@ std::optional<DeviceValue> device_value(std::string_view metric) {
 base::Result<std::vector<DeviceValue>> ask(cloud::Http& http, int port, std::string_view name,
                                            double seconds) {
   // MetricRequest {metric_name = 1}
-  const std::string body = framed(base::ProtoWriter().bytes(1, name).bytes());
-  std::string answer;
-  cloud::HttpRequest request;
-  request.method = "POST";
-  request.url =
-      base::str("http://127.0.0.1:", port, "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric");
-  request.headers = {"content-type: application/grpc", "te: trailers"};
-  request.body = body;
-  request.on_body = [&](const cloud::HttpResponse&, const char* bytes, size_t size) {
-    answer.append(bytes, size);
-    return answer.size() <= kMaxAnswer;
-  };
-  request.http2 = request.direct = true;
-  request.total_timeout = std::max(seconds, 0.01);
-  SLUICE_TRY(const cloud::HttpResponse response, http.once(request));
-  const std::string status = response.header("grpc-status").value_or("");
-  if (status == "5") return std::vector<DeviceValue>();
-  if (status != "0")
-    return base::fail(Code::kUnavailable, "it answered with HTTP status ", response.status,
-                      status.empty() ? "" : ", gRPC status " + status,
-                      status.empty() ? "" : ": " + response.header("grpc-message").value_or(""));
-  SLUICE_TRY(const std::string_view message, unframed(answer));
-  return parse_metric(message);
+  const std::string body = base::ProtoWriter().bytes(1, name).bytes();
+  const auto message =
+      cloud::call_grpc(http, {.address = base::str("127.0.0.1:", port),
+                              .method = "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric",
+                              .message = body,
+                              .timeout = seconds,
+                              .max_answer = kMaxAnswer});
+  if (!message && message.error().code() == Code::kNotFound) return std::vector<DeviceValue>();
+  if (!message) return tl::unexpected<Error>(message.error());
+  return parse_metric(*message);
 }
 
 // All three metrics of one service.

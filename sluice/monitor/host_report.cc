@@ -5,17 +5,13 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/strings.h"
+#include "sluice/monitor/optional_json.h"
 #include "sluice/pjrt/machine/chip_use.h"
 
 namespace sluice::monitor {
 namespace {
 
 using nlohmann::json;
-
-template <typename T>
-json optional_json(const std::optional<T>& value) {
-  return value ? json(*value) : json();
-}
 
 template <typename T>
 std::optional<T> optional_of(const json& value) {

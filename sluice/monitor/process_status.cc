@@ -15,6 +15,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
 #include "sluice/base/strings.h"
+#include "sluice/monitor/optional_json.h"
 
 namespace sluice::monitor {
 namespace {
@@ -43,7 +44,12 @@ bool make_private_folder(const std::string& path) {
          (found.st_mode & 022) == 0;
 }
 
-json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
+// Nothing also where it is missing: records may be of another version.
+template <typename T>
+std::optional<T> optional_of(const json& document, const char* name) {
+  const auto found = document.find(name);
+  return found == document.end() || found->is_null() ? std::nullopt : std::optional(found->template get<T>());
+}
 
 }  // namespace
 
@@ -64,15 +70,31 @@ std::string text_of(const ProcessStatus& status) {
   if (status.shares)
     shares = {
         {"input", status.shares->input}, {"trace", status.shares->trace}, {"device", status.shares->device}};
-  const json document = {{"process", who.process},    {"namespaces", who.namespaces},
-                         {"began", who.began},        {"program", who.program},
-                         {"host", who.host},          {"run", who.run},
-                         {"index", who.index},        {"count", who.count},
-                         {"replicas", who.replicas},  {"device", who.device},
-                         {"step", status.step},       {"epoch", status.epoch},
-                         {"step_ms", status.step_ms}, {"rate", status.rate},
-                         {"shares", shares},          {"mfu", optional_json(status.mfu)},
-                         {"time", status.time}};
+  const json document = {{"process", who.process},
+                         {"namespaces", who.namespaces},
+                         {"began", who.began},
+                         {"program", who.program},
+                         {"host", who.host},
+                         {"run", who.run},
+                         {"index", who.index},
+                         {"count", who.count},
+                         {"replicas", who.replicas},
+                         {"device", who.device},
+                         {"coordinator", who.coordinator},
+                         {"profiler", who.profiler},
+                         {"step", status.step},
+                         {"epoch", status.epoch},
+                         {"step_ms", status.step_ms},
+                         {"rate", status.rate},
+                         {"shares", shares},
+                         {"mfu", optional_json(status.mfu)},
+                         {"time", status.time},
+                         {"step_p50_ms", optional_json(status.step_p50_ms)},
+                         {"step_p95_ms", optional_json(status.step_p95_ms)},
+                         {"tokens_per_second", optional_json(status.tokens_per_second)},
+                         {"flops_per_second", optional_json(status.flops_per_second)},
+                         {"memory_in_use", optional_json(status.memory_in_use)},
+                         {"memory_peak", optional_json(status.memory_peak)}};
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -91,6 +113,9 @@ base::Result<ProcessStatus> parse_status(const std::string& text) {
     who.count = document.at("count").get<int>();
     who.replicas = document.at("replicas").get<int>();
     who.device = document.at("device").get<std::string>();
+    // An older program has neither.
+    who.coordinator = document.value("coordinator", "");
+    who.profiler = document.value("profiler", "");
     status.step = document.at("step").get<int64_t>();
     status.epoch = document.at("epoch").get<int64_t>();
     status.step_ms = document.at("step_ms").get<double>();
@@ -98,7 +123,13 @@ base::Result<ProcessStatus> parse_status(const std::string& text) {
     if (const json& shares = document.at("shares"); !shares.is_null())
       status.shares = {shares.at("input").get<double>(), shares.at("trace").get<double>(),
                        shares.at("device").get<double>()};
-    if (const json& mfu = document.at("mfu"); !mfu.is_null()) status.mfu = mfu.get<double>();
+    status.mfu = optional_of<double>(document, "mfu");
+    status.step_p50_ms = optional_of<double>(document, "step_p50_ms");
+    status.step_p95_ms = optional_of<double>(document, "step_p95_ms");
+    status.tokens_per_second = optional_of<double>(document, "tokens_per_second");
+    status.flops_per_second = optional_of<double>(document, "flops_per_second");
+    status.memory_in_use = optional_of<int64_t>(document, "memory_in_use");
+    status.memory_peak = optional_of<int64_t>(document, "memory_peak");
     status.time = document.at("time").get<double>();
   } catch (const json::exception& error) {
     return base::fail(Code::kDataLoss, "this is no record of a training process: ", error.what());

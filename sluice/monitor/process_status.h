@@ -20,7 +20,9 @@ struct ProcessIdentity {
   std::string run;           // of `sluice run`; "": started without it
   int index = 0, count = 1;  // among the processes that train together
   int replicas = 1;          // of this process
+  std::string coordinator;   // where the processes that train together have met; "": it trains alone
   std::string device;        // "xla:0", "cpu"
+  std::string profiler;      // where it takes profiles, "127.0.0.1:9012"; "": nowhere
 };
 // Of this process, without what only a training knows: index, count, replicas and device.
 ProcessIdentity own_identity();
@@ -37,8 +39,13 @@ struct ProcessStatus {
   double step_ms = 0;
   double rate = 0;  // examples a second, of all replicas of this process
   std::optional<TimeShares> shares;
-  std::optional<double> mfu;  // part of 1
-  double time = 0;            // when this was written, in seconds since 1970
+  // Likewise, of the steps that ended since then; nothing where that is not known.
+  std::optional<double> step_p50_ms, step_p95_ms;
+  std::optional<double> tokens_per_second;            // of all replicas of all processes
+  std::optional<double> flops_per_second;             // of one replica
+  std::optional<double> mfu;                          // part of 1
+  std::optional<int64_t> memory_in_use, memory_peak;  // bytes, of the fullest device of this process
+  double time = 0;                                    // when this was written, in seconds since 1970
 };
 
 std::string text_of(const ProcessStatus& status);  // JSON

@@ -42,6 +42,12 @@ TEST_F(ProcessStatusTest, IsReadAsItWasWritten) {
   status.identity.run = "1121-140359-k3xa";
   status.identity.index = 2;
   status.mfu = 0.41;
+  status.step_p50_ms = 41.5;
+  status.step_p95_ms = 50.25;
+  status.tokens_per_second = 1e6;
+  status.flops_per_second = 2.5e13;
+  status.memory_in_use = int64_t{10} << 30;
+  status.memory_peak = int64_t{12} << 30;
   file.write(status);
   const auto all = seen();
   ASSERT_EQ(all.size(), 1u);

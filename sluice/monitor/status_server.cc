@@ -1,14 +1,12 @@
 #include "sluice/monitor/status_server.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
@@ -31,8 +29,9 @@ struct Response {
   std::string body = {};
 };
 
-// The training that the process belongs to, as far as it is on this machine.
-HostReport look_at_training(cloud::Http& http, int process) {
+// The training that the process belongs to, as far as it is on this machine; of it one process alone, by its
+// number among them, where that is wanted.
+HostReport look_at_training(cloud::Http& http, int process, std::optional<int> wanted) {
   HostReport report;
   report.host = own_identity().host;
   report.time = base::wall_seconds();
@@ -40,9 +39,12 @@ HostReport look_at_training(cloud::Http& http, int process) {
   if (const auto folder = status_folder()) report.processes = read_statuses(*folder, report.time);
   const auto is_own = [&](const SeenProcess& seen) { return seen.status.identity.process == process; };
   const auto own = std::find_if(report.processes.begin(), report.processes.end(), is_own);
-  const std::string run = own == report.processes.end() ? "" : own->status.identity.run;
+  const ProcessIdentity who = own == report.processes.end() ? ProcessIdentity() : own->status.identity;
   std::erase_if(report.processes, [&](const SeenProcess& seen) {
-    return !is_own(seen) && (run.empty() || seen.status.identity.run != run);
+    const ProcessIdentity& other = seen.status.identity;
+    const bool same_run = !who.run.empty() && other.run == who.run;
+    const bool met = !who.coordinator.empty() && other.coordinator == who.coordinator;
+    return (!is_own(seen) && !same_run && !met) || (wanted && other.index != *wanted);
   });
   return report;
 }
@@ -89,6 +91,26 @@ std::string prometheus_text(const HostReport& report) {
   share("sluice_trace_share", "Part of the time that the host recorded, with an idle device.",
         &TimeShares::trace);
   share("sluice_device_share", "Part of the time with a program on the device.", &TimeShares::device);
+  const auto optional = [&](const char* name, const char* help, auto member) {
+    of_processes(name, help, [member](const SeenProcess& p) -> Value {
+      const auto& value = p.status.*member;
+      return value ? Value(*value) : std::nullopt;
+    });
+  };
+  const auto quantile = [&](const char* name, const char* help, std::optional<double> ProcessStatus::*ms) {
+    of_processes(name, help, [ms](const SeenProcess& p) -> Value {
+      return p.status.*ms ? Value(*(p.status.*ms) / 1000) : std::nullopt;
+    });
+  };
+  quantile("sluice_step_p50_seconds", "Half of the steps took no longer.", &ProcessStatus::step_p50_ms);
+  quantile("sluice_step_p95_seconds", "95 of 100 steps took no longer.", &ProcessStatus::step_p95_ms);
+  optional("sluice_tokens_per_second", "Of all replicas of all processes.",
+           &ProcessStatus::tokens_per_second);
+  optional("sluice_flops_per_second", "Of one replica: products and convolutions of the model.",
+           &ProcessStatus::flops_per_second);
+  optional("sluice_memory_used_bytes", "Of the fullest device of the process.",
+           &ProcessStatus::memory_in_use);
+  optional("sluice_memory_peak_bytes", "Of the fullest device of the process.", &ProcessStatus::memory_peak);
   of_processes("sluice_mfu", "Share of the peak that the model's own operations use.",
                [](const SeenProcess& p) { return p.status.mfu; });
   of_processes("sluice_silent_seconds", "Since the process wrote these figures.",
@@ -139,11 +161,25 @@ Response respond(const std::string& request, int process) {
   const auto words = base::split(request.substr(0, request.find("\r\n")), ' ');
   if (words.size() != 3 || !base::starts_with(words[2], "HTTP/1.")) return {400, "Bad Request"};
   if (words[0] != "GET") return {405, "Method Not Allowed"};
-  const std::string path = words[1].substr(0, words[1].find('?'));
+  const size_t mark = words[1].find('?');
+  const std::string path = words[1].substr(0, mark);
   if (path != "/metrics" && path != "/status")
     return {404, "Not Found", "text/plain; charset=utf-8", "here are /metrics and /status\n"};
+  std::optional<int> wanted;
+  constexpr std::string_view kProcess = "process=";
+  for (const std::string& part :
+       base::split(mark == std::string::npos ? "" : words[1].substr(mark + 1), '&')) {
+    if (!base::starts_with(part, kProcess)) continue;
+    wanted = base::number_of<int>(part.substr(kProcess.size()));
+    if (!wanted)
+      return {400, "Bad Request", "text/plain; charset=utf-8",
+              "expected ?process=NUMBER, such as ?process=1\n"};
+  }
   cloud::Http http;
-  const HostReport report = look_at_training(http, process);
+  const HostReport report = look_at_training(http, process, wanted);
+  if (wanted && report.processes.empty())
+    return {404, "Not Found", "text/plain; charset=utf-8",
+            base::str("there is no process ", *wanted, " of this training on this machine\n")};
   if (path == "/metrics")
     return {200, "OK", "text/plain; version=0.0.4; charset=utf-8", prometheus_text(report)};
   return {200, "OK", "application/json", text_of({report}, 2) + "\n"};
@@ -151,66 +187,26 @@ Response respond(const std::string& request, int process) {
 
 }  // namespace
 
-base::Result<ListenAddress> parse_listen_address(const std::string& text) {
-  ListenAddress address;
-  const size_t colon = text.rfind(':');
-  const auto port =
-      base::number_of<uint16_t>(std::string_view(text).substr(colon == std::string::npos ? 0 : colon + 1));
-  if (colon != std::string::npos) address.host = text.substr(0, colon);
-  if (base::starts_with(address.host, "[") && base::ends_with(address.host, "]"))
-    address.host = address.host.substr(1, address.host.size() - 2);
-  if (!port || address.host.empty())
-    return base::fail(Code::kInvalidArgument,
-                      "the status port: expected a port, 9100, or an address with it, 0.0.0.0:9100; found \"",
-                      text, "\"");
-  address.port = *port;
-  return address;
-}
-
 base::Result<std::unique_ptr<StatusServer>> StatusServer::start(const std::string& text, int process) {
-  SLUICE_TRY(const ListenAddress address, parse_listen_address(text));
-  const std::string shown = base::str(address.host, " port ", address.port);
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  const int problem =
-      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
-  if (problem != 0)
-    return base::fail(Code::kInvalidArgument, "the status port: cannot listen at ", shown, ": ",
-                      ::gai_strerror(problem), "; give an address of this machine");
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, ::freeaddrinfo);
-  const int listener = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(listener, found->ai_addr, found->ai_addrlen) != 0 || ::listen(listener, 8) != 0) {
-    const int number = errno;
-    ::close(listener);
-    return base::fail(number == EADDRINUSE ? Code::kAlreadyExists : Code::kUnavailable,
-                      "the status port: cannot listen at ", shown, ": ", std::strerror(number),
-                      number == EADDRINUSE ? "; choose another port, or 0 for one that is free" : "");
-  }
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&own), &size);
-  const int port = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(own).sin6_port
-                                                   : reinterpret_cast<const sockaddr_in&>(own).sin_port);
-  return std::unique_ptr<StatusServer>(new StatusServer(listener, port, process));
+  const std::string what = "the status port";
+  SLUICE_TRY(const cloud::ListenAddress address, cloud::parse_listen_address(text, what));
+  SLUICE_TRY(auto listener, cloud::Listener::open(address, what));
+  return std::unique_ptr<StatusServer>(new StatusServer(std::move(listener), process));
 }
 
-StatusServer::StatusServer(int listener, int port, int process)
-    : listener_(listener), port_(port), process_(process), thread_([this] { serve(); }) {}
+StatusServer::StatusServer(cloud::Listener listener, int process)
+    : listener_(std::move(listener)), process_(process), thread_([this] { serve(); }) {}
 
 StatusServer::~StatusServer() {
   ends_ = true;
-  ::shutdown(listener_, SHUT_RDWR);  // wakes the thread
+  ::shutdown(listener_.descriptor(), SHUT_RDWR);  // wakes the thread
   thread_.join();
-  ::close(listener_);
 }
 
 void StatusServer::serve() {
   base::name_thread("sluice-status");
   while (!ends_) {
-    const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int connection = ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
     if (connection >= 0) answer(connection);
     // Without descriptors left, for example.
     else if (!ends_ && errno != EINTR && errno != ECONNABORTED)

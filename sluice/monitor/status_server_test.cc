@@ -59,6 +59,9 @@ TEST_F(StatusServerTest, SaysWhatTheProcessesOfTheRunHaveWritten) {
     other.identity.index = name[0] - '0';
     other.identity.namespaces = "pid:[1]";
     other.identity.run = run;
+    other.step_p95_ms = 50.5;
+    other.mfu = 0.375;
+    other.memory_in_use = int64_t{3} << 30;
     base::value_or_throw(base::write_file_atomically(folder_.path(name), text_of(other)));
   }
   const auto metrics = get("/metrics");
@@ -68,10 +71,39 @@ TEST_F(StatusServerTest, SaysWhatTheProcessesOfTheRunHaveWritten) {
   EXPECT_THAT(metrics.body, HasSubstr("sluice_step_seconds{process=\"0\"} 0.0415\n"));
   EXPECT_THAT(metrics.body, HasSubstr("sluice_input_share{process=\"1\"} 0.5\n"));
   EXPECT_THAT(metrics.body, Not(HasSubstr("process=\"2\"")));
-  EXPECT_THAT(metrics.body, Not(HasSubstr("sluice_mfu")));  // not known: not said
+  EXPECT_THAT(metrics.body, HasSubstr("sluice_step_p95_seconds{process=\"1\"} 0.0505\n"));
+  EXPECT_THAT(metrics.body, HasSubstr("# TYPE sluice_mfu gauge\nsluice_mfu{process=\"1\"} 0.375\n"));
+  EXPECT_THAT(metrics.body, HasSubstr("sluice_memory_used_bytes{process=\"1\"} 3221225472\n"));
+  EXPECT_THAT(metrics.body, Not(HasSubstr("sluice_tokens_per_second")));  // not known: not said
   const auto report = parse_report(get("/status").body);
   ASSERT_TRUE(report) << report.error().what();
   EXPECT_EQ(report->processes.size(), 2u);
+}
+
+TEST_F(StatusServerTest, OneOfTheProcessesThatHaveMet) {
+  StatusFile file;
+  ProcessStatus status;
+  status.identity = own_identity();
+  status.identity.run = "";
+  status.identity.coordinator = "h:1234";
+  status.time = base::wall_seconds();
+  file.write(status);
+  for (const auto& [name, coordinator] :
+       {std::pair("1.json", "h:1234"), std::pair("2.json", "h:9"), std::pair("3.json", "")}) {
+    ProcessStatus other = status;
+    other.identity.process = other.identity.index = name[0] - '0';
+    other.identity.namespaces = "pid:[1]";
+    other.identity.coordinator = coordinator;
+    base::value_or_throw(base::write_file_atomically(folder_.path(name), text_of(other)));
+  }
+  EXPECT_EQ(parse_report(get("/status").body)->processes.size(), 2u);
+  const auto one = parse_report(get("/status?process=1").body);
+  ASSERT_EQ(one->processes.size(), 1u);
+  EXPECT_EQ(one->processes[0].status.identity.process, 1);
+  EXPECT_THAT(get("/metrics?process=1").body, HasSubstr("sluice_step{process=\"1\"}"));
+  EXPECT_THAT(get("/metrics?process=1").body, Not(HasSubstr("process=\"0\"")));
+  EXPECT_EQ(get("/status?process=2").status, 404);
+  EXPECT_EQ(get("/status?process=x").status, 400);
 }
 
 TEST_F(StatusServerTest, OtherRequests) {
@@ -101,15 +133,6 @@ TEST_F(StatusServerTest, APortInUse) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), Code::kAlreadyExists);
   EXPECT_THAT(second.error().what(), HasSubstr("choose another port"));
-}
-
-TEST(ListenAddress, PortsAndAddresses) {
-  EXPECT_EQ(parse_listen_address("9100")->host, "127.0.0.1");
-  EXPECT_EQ(parse_listen_address("0.0.0.0:9100")->host, "0.0.0.0");
-  EXPECT_EQ(parse_listen_address("[::]:9100")->host, "::");
-  EXPECT_EQ(parse_listen_address("[::]:9100")->port, 9100);
-  for (const char* wrong : {"", "x", ":1", "99999", "host:", "-1"})
-    EXPECT_FALSE(parse_listen_address(wrong)) << wrong;
 }
 
 }  // namespace

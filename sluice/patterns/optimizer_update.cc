@@ -5,6 +5,7 @@
 // the gradient, the update becomes a part of the product instead (update_in_product.cc).
 #include <unordered_map>
 
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/patterns/table.h"
 #include "sluice/patterns/updates.h"
@@ -27,7 +28,7 @@ Values call_update(Rewriter& r, const UpdateCode& code, const std::vector<const 
   for (const Update* member : members)
     operands.insert(operands.end(), member->units.begin(), member->units.end());
   if (code.numbers > 0) operands.push_back(members[0]->vector);
-  r.b.set_location(base::str("update of ", members.size(), members.size() == 1 ? " tensor" : " tensors"));
+  r.b.set_location("update of " + base::counted(static_cast<int64_t>(members.size()), "tensor"));
   return r.b.custom_call(UpdateCode::kTarget, operands, types,
                          {{"code", code.to_words()}, {"numbers", positions}},
                          {.in_place = types.size(), .pure = true});

@@ -4,15 +4,17 @@
 #include <vector>
 
 #include "sluice/stablehlo/builder.h"
+#include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/kernel_library.h"
 
 namespace sluice::patterns {
 
 // Rewrites the operations that the builder has, by the table in table.cc. results: what main will return;
 // donations: one entry a parameter, or empty. kernels: those of the target, null where the compiler makes
-// everything. Returns what main is to return, for Builder::finish(). Threads: the builder's.
+// everything. flops: gets what the program computes, as it was built. Returns what main is to return, for
+// Builder::finish(). Threads: the builder's.
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations,
-                          const stablehlo::KernelLibrary* kernels);
+                          const stablehlo::KernelLibrary* kernels, stablehlo::Flops* flops = nullptr);
 
 }  // namespace sluice::patterns

@@ -11,7 +11,7 @@
 namespace sluice::pjrt {
 namespace {
 
-std::atomic<int64_t> live_buffers{0};
+std::atomic<int64_t> made_buffers{0}, freed_buffers{0};
 
 }  // namespace
 
@@ -29,7 +29,7 @@ HostView::~HostView() {
 Buffer::Buffer(std::shared_ptr<Client> client, Device* device, const stablehlo::Type* type,
                c::PJRT_Buffer* raw)
     : client_(std::move(client)), device_(device), type_(type), raw_(raw) {
-  if (raw_ != nullptr) live_buffers.fetch_add(1, std::memory_order_relaxed);
+  if (raw_ != nullptr) made_buffers.fetch_add(1, std::memory_order_relaxed);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
@@ -58,10 +58,11 @@ void Buffer::destroy() {
   if (auto status = client_->api().call(args); !status) {
     base::warn("destroying a buffer: ", status.error().what());
   }
-  live_buffers.fetch_sub(1, std::memory_order_relaxed);
+  freed_buffers.fetch_add(1, std::memory_order_relaxed);
 }
 
-int64_t Buffer::live() { return live_buffers.load(std::memory_order_relaxed); }
+int64_t Buffer::made() { return made_buffers.load(std::memory_order_relaxed); }
+int64_t Buffer::freed() { return freed_buffers.load(std::memory_order_relaxed); }
 
 base::Result<Event> Buffer::to_host(void* destination, size_t bytes) const {
   SLUICE_CHECK(raw_ != nullptr, "an empty buffer has no value to copy");

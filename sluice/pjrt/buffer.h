@@ -65,7 +65,10 @@ class Buffer {
   bool deleted() const;
 
   // The buffers of this process that are alive now.
-  static int64_t live();
+  static int64_t live() { return made() - freed(); }
+  // So far in this process.
+  static int64_t made();
+  static int64_t freed();
 
   c::PJRT_Buffer* raw() const { return raw_; }
   const stablehlo::Type* interned_type() const { return type_; }

@@ -24,7 +24,9 @@ std::string file_identity(const std::string& path) {
   return base::str(status.st_size, ' ', status.st_mtim.tv_sec, ' ', status.st_mtim.tv_nsec, '\n', page);
 }
 
-// XLA compiles for the very processor that it runs on: its model and features.
+}  // namespace
+
+// XLA compiles for the very processor that it runs on.
 std::string processor_identity() {
   std::ifstream info("/proc/cpuinfo");
   std::string line, identity;
@@ -35,8 +37,6 @@ std::string processor_identity() {
   }
   return base::str(identity, base::available_processors());
 }
-
-}  // namespace
 
 std::string cache_identity(const Client& client) {
   const Plugin& plugin = *client.plugin();

@@ -10,5 +10,7 @@ class Client;
 // The plugin's file, versions and attributes, the platform, the devices, the processor, and the environment
 // variables that XLA reads. Programs compiled under one identity must not be used under another.
 std::string cache_identity(const Client& client);
+// The processor: its model and features, and how many this process may use.
+std::string processor_identity();
 
 }  // namespace sluice::pjrt

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace sluice::pjrt {
@@ -41,7 +42,13 @@ class ProtoReader {
   unsigned field() const { return field_; }
   bool is_bytes() const { return wire_ == 2; }
   uint64_t number() const { return number_; }
+  // Of eight bytes too, as a double's.
   std::string_view bytes() const { return bytes_; }
+  double real() const {
+    double value = 0;
+    if (bytes_.size() == sizeof value) std::memcpy(&value, bytes_.data(), sizeof value);
+    return value;
+  }
 
   uint64_t varint() {
     uint64_t value = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/pod/quote.h"
 
@@ -55,55 +56,54 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
     const std::vector<std::string> shell = {"sh", "-c", job.setup + "\nexec \"$@\"", "sh"};
     command.insert(command.begin(), shell.begin(), shell.end());
   }
-  std::string text =
-      base::str("# Written by `sluice run --jobset`, for ", slice.name, ": ", slice.hosts,
-                slice.hosts == 1 ? " host" : " hosts", " of ", slice.chips / slice.hosts,
-                " chips. kubectl apply -f this file.\n",
-                "apiVersion: jobset.x-k8s.io/v1alpha2\n"
-                "kind: JobSet\n"
-                "metadata:\n"
-                "  name: ",
-                name,
-                "\n"
-                "  annotations:\n"
-                "    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool\n"
-                "spec:\n"
-                "  failurePolicy:\n"
-                "    maxRestarts: ",
-                job.max_restarts,
-                "\n"
-                "  replicatedJobs:\n"
-                "  - name: slice\n"
-                "    replicas: 1\n"
-                "    template:\n"
-                "      spec:\n"
-                "        completionMode: Indexed\n"
-                "        parallelism: ",
-                slice.hosts,
-                "\n"
-                "        completions: ",
-                slice.hosts,
-                "\n"
-                "        backoffLimit: 0\n"
-                "        template:\n"
-                "          spec:\n"
-                "            restartPolicy: Never\n"
-                "            terminationGracePeriodSeconds: ",
-                kSecondsToSave,
-                "\n"
-                "            nodeSelector:\n"
-                "              cloud.google.com/gke-tpu-accelerator: ",
-                accelerator_label(slice),
-                "\n"
-                "              cloud.google.com/gke-tpu-topology: ",
-                base::join(slice.bounds, "x"),
-                "\n"
-                "            containers:\n"
-                "            - name: worker\n"
-                "              image: ",
-                nlohmann::json(image).dump(),
-                "\n"
-                "              command:\n");
+  std::string text = base::str(
+      "# Written by `sluice run --jobset`, for ", slice.name, ": ", base::counted(slice.hosts, "host"),
+      " of ", slice.chips / slice.hosts, " chips. kubectl apply -f this file.\n",
+      "apiVersion: jobset.x-k8s.io/v1alpha2\n"
+      "kind: JobSet\n"
+      "metadata:\n"
+      "  name: ",
+      name,
+      "\n"
+      "  annotations:\n"
+      "    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool\n"
+      "spec:\n"
+      "  failurePolicy:\n"
+      "    maxRestarts: ",
+      job.max_restarts,
+      "\n"
+      "  replicatedJobs:\n"
+      "  - name: slice\n"
+      "    replicas: 1\n"
+      "    template:\n"
+      "      spec:\n"
+      "        completionMode: Indexed\n"
+      "        parallelism: ",
+      slice.hosts,
+      "\n"
+      "        completions: ",
+      slice.hosts,
+      "\n"
+      "        backoffLimit: 0\n"
+      "        template:\n"
+      "          spec:\n"
+      "            restartPolicy: Never\n"
+      "            terminationGracePeriodSeconds: ",
+      kSecondsToSave,
+      "\n"
+      "            nodeSelector:\n"
+      "              cloud.google.com/gke-tpu-accelerator: ",
+      accelerator_label(slice),
+      "\n"
+      "              cloud.google.com/gke-tpu-topology: ",
+      base::join(slice.bounds, "x"),
+      "\n"
+      "            containers:\n"
+      "            - name: worker\n"
+      "              image: ",
+      nlohmann::json(image).dump(),
+      "\n"
+      "              command:\n");
   for (const std::string& word : command) text += base::str("              - ", yaml(word), "\n");
   if (!job.folder.empty())
     text += base::str("              workingDir: ", nlohmann::json(job.folder).dump(), "\n");

@@ -11,6 +11,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/quantity.h"
 #include "sluice/pod/console.h"
 #include "sluice/pod/program.h"
 #include "sluice/pod/ssh.h"
@@ -158,8 +159,6 @@ class HostTransfer {
 
 using Transfers = std::deque<HostTransfer>;
 
-std::string megabytes(uint64_t bytes) { return base::str((bytes + 500'000) / 1'000'000, " MB"); }
-
 // One line that is written again and again, on a terminal only.
 class Progress {
  public:
@@ -174,7 +173,7 @@ class Progress {
       ready += transfer.is_over();
     }
     std::fprintf(stderr, "\rsluice run: program: %zu of %zu hosts, %s of %s\033[K", ready, transfers.size(),
-                 megabytes(sent).c_str(), megabytes(total).c_str());
+                 base::size_text(sent).c_str(), base::size_text(total).c_str());
   }
   ~Progress() { clear(); }
   void clear() const {
@@ -238,9 +237,9 @@ base::Status send_program(const Job& job, const std::string& folder, Signals& si
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f s", clock.seconds());
   say(base::str("program ", job.program.path, " (SHA-256 ", job.program.sha256.substr(0, 12), "…, ",
-                megabytes(job.program.bytes), "): sent to ", received, ", there already on ",
-                transfers.size() - received, " of ", transfers.size(),
-                transfers.size() == 1 ? " host" : " hosts", ", ", seconds));
+                base::size_text(job.program.bytes), "): sent to ", received, ", there already on ",
+                transfers.size() - received, " of ",
+                base::counted(static_cast<int64_t>(transfers.size()), "host"), ", ", seconds));
   return {};
 }
 

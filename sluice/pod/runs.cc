@@ -13,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/quantity.h"
 #include "sluice/pod/client.h"
 #include "sluice/pod/quote.h"
 
@@ -176,9 +177,9 @@ base::Result<int> run_job(Job job) {
   const std::string folder = run_folder(record.job.id);
   SLUICE_OK(base::make_directories(folder));
   ::chmod(folder.c_str(), 0700);  // the environment may hold secrets
-  say(base::str("run ", record.job.id, ": ", record.job.workers.size(), " worker",
-                record.job.workers.size() == 1 ? "" : "s", is_local(record.job) ? " on this machine" : "",
-                "; logs: ", folder));
+  say(base::str("run ", record.job.id, ": ",
+                base::counted(static_cast<int64_t>(record.job.workers.size()), "worker"),
+                is_local(record.job) ? " on this machine" : "", "; logs: ", folder));
   if (record.job.detached) return detach(record);
   SLUICE_TRY(const auto client, Client::open(std::move(record), /*background=*/false));
   return client->begin();

@@ -2,13 +2,17 @@
 
 #include <zlib.h>
 
+#include <cstring>
 #include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/cloud/store.h"
 #include "sluice/profile/chrome_trace.h"
+#include "sluice/profile/device_layers.h"
+#include "sluice/profile/host_lines.h"
 #include "sluice/profile/xspace.h"
 
 namespace sluice::profile {
@@ -32,9 +36,31 @@ base::Result<std::string> gzip(const std::string& text) {
   return out;
 }
 
+// The thread that trains is the one with the steps, whoever started the recording.
+int64_t find_main_thread(const base::SpanRecording& recording) {
+  for (const base::SpanLine& line : recording.lines)
+    for (const base::SpanRecord& span : line.spans)
+      if (line.is_thread && std::strcmp(span.name, kStepSpan) == 0) return line.id;
+  return recording.main_thread;
+}
+
 base::Result<std::string> collect(pjrt::Profiler& profiler) {
   SLUICE_OK(profiler.stop());
   return profiler.collect();
+}
+
+base::Result<LayerTable> table_of(const Captured& captured, const Peaks& peaks) {
+  const Steps steps = find_steps(captured.recording);
+  if (steps.spans.empty()) return base::fail(Code::kNotFound, "no whole step is in the profile");
+  if (!captured.device.empty())
+    return layers_of_planes(captured.device, steps.count(), steps.nanoseconds() / steps.count());
+  const auto& calls = captured.kernels.calls;
+  if (calls.empty()) return base::fail(Code::kNotFound, "no library kernel was called");
+  LayerTable table =
+      layers_of(calls, find_programs(captured.recording), steps.begin(), steps.end(), steps.count());
+  table.peaks = peaks;
+  table.dropped = captured.kernels.dropped;
+  return table;
 }
 
 }  // namespace
@@ -63,6 +89,8 @@ Captured Capture::stop() {
   Captured captured;
   running_ = false;
   captured.recording = base::stop_spans();
+  captured.recording.main_thread = find_main_thread(captured.recording);
+  captured.kernels = take_kernel_calls(captured.recording.begin);
   if (!profiler_) return captured;
   auto device = collect(*profiler_);
   if (device)
@@ -75,19 +103,52 @@ Captured Capture::stop() {
 
 std::string run_name(double wall_seconds) { return base::utc_time(wall_seconds, "%Y_%m_%d_%H_%M_%S"); }
 
-base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
-                                const std::string& run) {
-  const std::string path = base::join_path(folder, base::str("plugins/profile/", run));
-  const std::string name = about.processes > 1 ? base::str(about.host, "-", about.process) : about.host;
-  SLUICE_OK(base::make_directories(path));
-  SLUICE_TRY(const std::string trace, gzip(chrome_trace_of(captured.recording, about.host, about.process)));
-  SLUICE_OK(base::write_file_atomically(base::join_path(path, name + ".xplane.pb"),
-                                        xspace_of(captured.recording, name) + captured.device));
-  SLUICE_OK(base::write_file_atomically(base::join_path(path, name + ".trace.json.gz"), trace));
+std::string file_name(const std::string& host, int process, int processes) {
+  return processes > 1 ? base::str(host, "-", process) : host;
+}
+
+std::string run_folder(const std::string& folder, const std::string& run) {
+  return base::join_path(folder, base::str("plugins/profile/", run));
+}
+
+base::Result<std::vector<ProfileFile>> files_of(const Captured& captured, const About& about) {
+  const std::string name = file_name(about.host, about.process, about.processes);
+  base::SpanRecording shown = captured.recording;
+  for (base::SpanLine& line : lines_of(captured.kernels)) shown.lines.push_back(std::move(line));
+  SLUICE_TRY(std::string trace, gzip(chrome_trace_of(shown, about.host, about.process)));
+  std::vector<ProfileFile> files = {{"xplane.pb", xspace_of(shown, name) + captured.device},
+                                    {"trace.json.gz", std::move(trace)}};
   About known = about;
   known.device_planes = !captured.device.empty();
-  SLUICE_OK(
-      base::write_file_atomically(base::join_path(path, name + ".txt"), in_words(captured.recording, known)));
+  std::string layers;
+  if (const auto table = table_of(captured, about.peaks)) {
+    layers = layers_in_words(*table);
+    files.push_back({"layers.json", layers_as_json(*table)});
+  } else if (known.device_planes) {
+    layers = base::str("No table by layer: ", table.error().what(), "\n");
+  }
+  files.push_back({"txt", in_words(captured.recording, known, layers)});
+  return files;
+}
+
+base::Status save(const std::string& bytes, const std::string& place) {
+  if (!cloud::is_object_url(place)) {
+    SLUICE_OK(base::make_directories(base::parent_path(place)));
+    return base::write_file_atomically(place, bytes);
+  }
+  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(place));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(name));
+  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(bytes, name));
+  return {};
+}
+
+base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
+                                const std::string& run) {
+  const std::string path = run_folder(folder, run),
+                    name = file_name(about.host, about.process, about.processes);
+  SLUICE_TRY(const auto files, files_of(captured, about));
+  for (const ProfileFile& file : files)
+    SLUICE_OK(save(file.bytes, base::str(path, "/", name, ".", file.ending)));
   return path;
 }
 

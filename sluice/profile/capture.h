@@ -1,14 +1,18 @@
 // Taking a profile: the spans of this process and, where the plugin can, what its devices did.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sluice/base/result.h"
 #include "sluice/base/span.h"
 #include "sluice/pjrt/plugin.h"
 #include "sluice/pjrt/profiler.h"
+#include "sluice/profile/kernel_calls.h"
 #include "sluice/profile/words.h"
 
 namespace sluice::profile {
@@ -17,6 +21,7 @@ namespace sluice::profile {
 struct Captured {
   base::SpanRecording recording;
   std::string device;  // the plugin's XSpace; empty: none
+  KernelCalls kernels;
 };
 
 // One profile a process at a time. Threads: one.
@@ -40,9 +45,27 @@ class Capture {
 // The name of a run's folder for a profile that begins now: "2026_11_25_10_40_59", as TensorBoard shows it.
 std::string run_name(double wall_seconds);
 
-// Writes FOLDER/plugins/profile/RUN/NAME.xplane.pb, NAME.trace.json.gz and NAME.txt, each complete or not at
-// all, where NAME is the host's name, and for several processes with "-PROCESS" behind it. Returns the
-// folder.
+inline constexpr std::array kFileEndings = {"xplane.pb", "trace.json.gz", "layers.json", "txt"};
+
+// One of the files of a profile.
+struct ProfileFile {
+  std::string
+      ending;  // "xplane.pb", "trace.json.gz", "txt"; "layers.json" where something is known of single layers
+  std::string bytes;
+};
+base::Result<std::vector<ProfileFile>> files_of(const Captured& captured, const About& about);
+
+// What the names of a process's files begin with: the host's name, and for several processes "-PROCESS".
+std::string file_name(const std::string& host, int process, int processes);
+
+// FOLDER/plugins/profile/RUN, where the tools look for a profile.
+std::string run_folder(const std::string& folder, const std::string& run);
+
+// A file of this machine, or an object of a bucket (gs://bucket/logs/file): complete or not at all. Folders
+// of this machine are made.
+base::Status save(const std::string& bytes, const std::string& place);
+
+// Writes files_of() as NAME.xplane.pb and so on to run_folder(), by save(). Returns the folder.
 base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
                                 const std::string& run);
 

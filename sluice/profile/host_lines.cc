@@ -11,6 +11,24 @@ void sort_spans(std::vector<base::SpanRecord>& spans) {
   });
 }
 
+Steps find_steps(const base::SpanRecording& recording) {
+  Steps steps;
+  for (const base::SpanLine& line : recording.lines)
+    for (const base::SpanRecord& span : line.spans)
+      if (std::strcmp(span.name, kStepSpan) == 0) steps.spans.push_back(span);
+  sort_spans(steps.spans);
+  return steps;
+}
+
+std::vector<base::SpanRecord> find_programs(const base::SpanRecording& recording) {
+  std::vector<base::SpanRecord> programs;
+  for (const base::SpanLine& line : recording.lines)
+    if (!line.is_thread && line.name == kProgramsTrack)
+      programs.insert(programs.end(), line.spans.begin(), line.spans.end());
+  sort_spans(programs);
+  return programs;
+}
+
 std::map<std::string, Total> self_times(const std::vector<base::SpanRecord>& sorted, int64_t begin,
                                         int64_t end) {
   std::map<std::string, Total> totals;

@@ -68,7 +68,7 @@ TEST(InWords, SaysWhatAStepsTimeWentInto) {
   EXPECT_NE(text.find("The thread that trains, a step: 90.0 % of its time has a name"), std::string::npos)
       << text;
   EXPECT_NE(text.find("     4.000   40.00      1.0             wait\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("     2.000   20.00      1.0    1.0 KiB  copy\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("     2.000   20.00      1.0      1 KiB  copy\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\nxla:0, a step: 55.0 %"), std::string::npos) << text;
   EXPECT_NE(text.find("The plugin has no profiler"), std::string::npos) << text;
 }
@@ -115,6 +115,7 @@ TEST(Capture, OneAtATimeAndItsFilesAreWhole) {
   EXPECT_EQ(path, folder.path("plugins/profile/1970_01_01_00_00_00"));
   for (const char* name : {"h-1.xplane.pb", "h-1.trace.json.gz", "h-1.txt"})
     EXPECT_FALSE(base::value_or_throw(base::read_file(base::join_path(path, name))).empty()) << name;
+  EXPECT_FALSE(base::read_file(base::join_path(path, "h-1.layers.json"))) << "nothing is known of layers";
   EXPECT_TRUE(Capture::start(nullptr)) << "and let go of";
   EXPECT_TRUE(Capture::start(nullptr));
   EXPECT_FALSE(write(captured, about, "/proc/none", "run"));

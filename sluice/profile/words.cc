@@ -1,40 +1,20 @@
 #include "sluice/profile/words.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
+#include "sluice/profile/format.h"
 #include "sluice/profile/host_lines.h"
 
 namespace sluice::profile {
 namespace {
 
-struct Steps {
-  std::vector<base::SpanRecord> spans;
-  int64_t begin() const { return spans.front().begin; }
-  int64_t end() const { return spans.back().end; }
-  double count() const { return static_cast<double>(spans.size()); }
-  double nanoseconds() const { return static_cast<double>(end() - begin()); }
-};
-
-std::string format(const char* form, auto... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, form, values...);
-  return text;
-}
-
 std::string moment(int64_t nanoseconds) {
   return base::str(base::utc_time(static_cast<double>(nanoseconds / 1'000'000'000), "%Y-%m-%d %H:%M:%S"),
                    format(".%03d UTC", static_cast<int>(nanoseconds / 1'000'000 % 1000)));
-}
-
-std::string in_bytes(double bytes) {
-  if (bytes < 1) return "";
-  if (bytes < 1024 * 1024) return format("%.1f KiB", bytes / 1024);
-  return format("%.1f MiB", bytes / (1024 * 1024));
 }
 
 // Rows of a table, the largest first.
@@ -44,21 +24,13 @@ std::string table(const std::map<std::string, Total>& totals, const Steps& steps
                    [](const auto& a, const auto& b) { return a.second.self > b.second.self; });
   std::string out = "        ms       %    times      bytes\n";
   for (const auto& [name, total] : rows) {
+    const double bytes = static_cast<double>(total.bytes) / steps.count();
     out += format("%10.3f  %6.2f  %7.1f  %9s  %s\n", static_cast<double>(total.self) / steps.count() / 1e6,
                   100 * static_cast<double>(total.self) / steps.nanoseconds(),
                   static_cast<double>(total.count) / steps.count(),
-                  in_bytes(static_cast<double>(total.bytes) / steps.count()).c_str(), name.c_str());
+                  bytes < 1 ? "" : base::memory_text(static_cast<uint64_t>(bytes)).c_str(), name.c_str());
   }
   return out;
-}
-
-Steps find_steps(const base::SpanRecording& recording) {
-  Steps steps;
-  for (const base::SpanLine& line : recording.lines)
-    for (const base::SpanRecord& span : line.spans)
-      if (std::strcmp(span.name, kStepSpan) == 0) steps.spans.push_back(span);
-  sort_spans(steps.spans);
-  return steps;
 }
 
 std::string of_line(const base::SpanLine& line, const Steps& steps, bool trains) {
@@ -78,7 +50,7 @@ std::string of_line(const base::SpanLine& line, const Steps& steps, bool trains)
 
 }  // namespace
 
-std::string in_words(const base::SpanRecording& recording, const About& about) {
+std::string in_words(const base::SpanRecording& recording, const About& about, const std::string& layers) {
   std::string out =
       base::str("Profile of process ", about.process, " of ", about.processes, " on ", about.host, ", from ",
                 moment(recording.begin + recording.epoch), "\n", about.device, "\n");
@@ -99,10 +71,12 @@ std::string in_words(const base::SpanRecording& recording, const About& about) {
     if (!line.is_thread) out += of_line(line, steps, /*trains=*/false);
   for (const base::SpanLine& line : recording.lines)
     if (line.is_thread && line.id != recording.main_thread) out += of_line(line, steps, /*trains=*/false);
+  if (!layers.empty()) out += base::str("\n", layers);
   if (!about.device_planes)
     out +=
-        "\nThe plugin has no profiler, so nothing is said of single operations on its devices. A program "
-        "is on them from its launch, or from the end of the one before it, until its results are there.\n";
+        "\nThe plugin has no profiler, so of what its devices do only calls of library kernels are known. A "
+        "program is on them from its launch, or from the end of the one before it, until its results are "
+        "there.\n";
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sluice/base/span.h"
+#include "sluice/profile/layers.h"
 
 namespace sluice::profile {
 
@@ -12,9 +13,11 @@ struct About {
   int process = 0, processes = 1;
   std::string device = {};     // as describe_device() says it
   bool device_planes = false;  // the plugin's own profiler took part
+  Peaks peaks = {};            // of this process's share of a CPU
 };
 
-// A page of text. Only whole steps count; without one it says so.
-std::string in_words(const base::SpanRecording& recording, const About& about);
+// A page of text. Only whole steps count; without one it says so. `layers`: what is said of single layers.
+std::string in_words(const base::SpanRecording& recording, const About& about,
+                     const std::string& layers = {});
 
 }  // namespace sluice::profile

@@ -9,8 +9,8 @@
 #include <ctime>
 #include <regex>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
-#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::provision {
@@ -99,32 +99,10 @@ double time_of_label(const std::string& label) {
   return static_cast<double>(timegm(&tm));
 }
 
-base::Result<double> parse_span(const std::string& text, const std::string& flag) {
-  static const std::regex piece("([0-9]+(?:\\.[0-9]+)?)([smhdw]?)");
-  double seconds = 0;
-  auto at = text.cbegin();
-  std::smatch match;
-  while (at != text.cend() &&
-         std::regex_search(at, text.cend(), match, piece, std::regex_constants::match_continuous)) {
-    const std::string unit = match[2];
-    const double scale = unit == "m"   ? 60
-                         : unit == "h" ? 3600
-                         : unit == "d" ? 86400
-                         : unit == "w" ? 604800
-                                       : 1;
-    seconds += base::number_of<double>(match[1].str()).value_or(0) * scale;
-    at = match[0].second;
-  }
-  if (at != text.cend() || seconds <= 0)
-    return base::fail(Code::kInvalidArgument, flag, " ", text,
-                      ": expected a time span above 0 such as 90m, 2h30m, 3d or 3600 (seconds)");
-  return seconds;
-}
-
 base::Result<double> parse_expiry(const std::string& text, double now, const std::string& flag) {
   double expires = google::seconds_of_time(text);
   if (expires == 0) {
-    const auto span = parse_span(text, flag);
+    const auto span = base::parse_span(text, flag);
     if (!span)
       return base::fail(Code::kInvalidArgument, span.error().what(), ", or a time such as ",
                         google::time_of_seconds(now + 7200));

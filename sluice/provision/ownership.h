@@ -55,8 +55,6 @@ std::string default_owner();
 std::string label_time(double seconds);
 double time_of_label(const std::string& label);
 
-// "2h30m", "90m", "1d", "3600" (seconds) in seconds; kInvalidArgument for anything else, for 0 and below.
-base::Result<double> parse_span(const std::string& text, const std::string& flag);
 // A --ttl: a span from now, or a time ("2026-11-26T08:00:00Z"), as seconds since 1970. kInvalidArgument when
 // it has passed.
 base::Result<double> parse_expiry(const std::string& text, double now, const std::string& flag);

@@ -1,5 +1,6 @@
 #include "sluice/replica/loss.h"
 
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::replica {
@@ -9,9 +10,9 @@ constexpr const char* kLost = "lost ";
 }  // namespace
 
 std::string lost_text(const std::vector<int>& processes, int count, const std::string& sign) {
-  return base::str(kLost, processes.size() == 1 ? "process " : "processes ", base::join(processes, ", "),
-                   " of ", count, " (", sign, "): killed or stopped, or on a machine that is gone; its own ",
-                   "log says why");
+  return base::str(kLost, base::plural(static_cast<int64_t>(processes.size()), "process"), " ",
+                   base::join(processes, ", "), " of ", count, " (", sign,
+                   "): killed or stopped, or on a machine that is gone; its own ", "log says why");
 }
 
 std::string failed_text(int process, const std::string& reason) {

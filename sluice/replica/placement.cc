@@ -1,6 +1,7 @@
 #include "sluice/replica/placement.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "sluice/base/hostlist.h"
@@ -216,6 +217,16 @@ base::Result<std::optional<Placement>> find_placement(const Getter& get) {
     if (found) return found;
   }
   return std::optional<Placement>();
+}
+
+int local_index(const Placement& placement, const Getter& get) {
+  const auto& hosts = placement.hosts;
+  const auto own = static_cast<size_t>(placement.process_id);
+  if (own < hosts.size())
+    return static_cast<int>(std::count(hosts.begin(), hosts.begin() + placement.process_id, hosts[own]));
+  for (const char* variable : {"LOCAL_RANK", "SLURM_LOCALID"})
+    if (const auto index = base::number_of<uint16_t>(get(variable).value_or(""))) return *index;
+  return 0;
 }
 
 }  // namespace sluice::replica

@@ -39,4 +39,8 @@ using Getter = std::function<std::optional<std::string>(const char* name)>;
 // an error when the job has several tasks.
 base::Result<std::optional<Placement>> find_placement(const Getter& get);
 
+// The number of this process among those of its host, from 0: counted in Placement::hosts, else what
+// LOCAL_RANK or SLURM_LOCALID says, else 0.
+int local_index(const Placement& placement, const Getter& get);
+
 }  // namespace sluice::replica

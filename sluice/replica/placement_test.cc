@@ -193,5 +193,20 @@ TEST(Placement, TheNearestLauncherCounts) {
   EXPECT_EQ((*find(all))->source, "sluice run");
 }
 
+TEST(Placement, TheNumberOnAHost) {
+  const auto index = [](int process, const std::vector<std::string>& hosts, const Variables& variables) {
+    return local_index({process, 4, "", "", hosts}, [&](const char* name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  EXPECT_EQ(index(2, {"a", "b", "a", "b"}, {{"LOCAL_RANK", "7"}}), 1);
+  EXPECT_EQ(index(1, {"a", "b", "a", "b"}, {}), 0);
+  EXPECT_EQ(index(3, {}, {{"LOCAL_RANK", "3"}}), 3);
+  EXPECT_EQ(index(3, {}, {{"SLURM_LOCALID", "2"}}), 2);
+  EXPECT_EQ(index(3, {}, {{"LOCAL_RANK", "x"}}), 0);
+  EXPECT_EQ(index(3, {}, {}), 0);
+}
+
 }  // namespace
 }  // namespace sluice::replica

@@ -11,6 +11,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
 #include "sluice/base/process.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/store_client.h"
@@ -172,7 +173,8 @@ base::Result<std::string> Processes::missing(const std::string& prefix) {
     SLUICE_TRY(const bool there, store_->has({base::str(prefix, p)}));
     if (!there) absent.push_back(name_of(p));
   }
-  return base::str(absent.size() == 1 ? "process " : "processes ", base::join(absent, ", "));
+  return base::str(base::plural(static_cast<int64_t>(absent.size()), "process"), " ",
+                   base::join(absent, ", "));
 }
 
 base::Result<Processes::Offer> Processes::offer(const std::string& name, const std::string& bytes) {

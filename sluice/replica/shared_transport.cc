@@ -15,6 +15,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/loss.h"
 
@@ -83,8 +84,8 @@ base::Result<std::unique_ptr<SharedSegment>> SharedSegment::create(int processes
   if (wrong != 0) {
     ::close(descriptor);
     ::shm_unlink(name.c_str());
-    return base::fail(Code::kResourceExhausted, "cannot have ", bytes >> 20,
-                      " MiB of shared memory: ", std::strerror(wrong));
+    return base::fail(Code::kResourceExhausted, "cannot have ", base::memory_text(bytes),
+                      " of shared memory: ", std::strerror(wrong));
   }
   auto* header = new (memory) Header{};
   header->ready.store(kReady, std::memory_order_release);

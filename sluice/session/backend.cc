@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/capture/capture.h"
@@ -83,6 +84,25 @@ DeviceTimes Backend::times() const {
   if (!is_xla()) return {};
   const Counters now = counters();
   return {now.busy_seconds, now.compile_seconds, now.idle_compile_seconds};
+}
+
+std::optional<stablehlo::Flops> Backend::flops() const {
+  return is_xla() ? std::optional(device::launched_flops()) : std::nullopt;
+}
+
+void Backend::at_end(std::function<void(double)> call) const {
+  if (!is_xla()) return call(base::monotonic_seconds());
+  device::at_end_of_launch(std::move(call));
+}
+
+std::optional<pjrt::MemoryStats> Backend::memory() const {
+  std::optional<pjrt::MemoryStats> fullest;
+  if (!is_xla()) return fullest;
+  for (const pjrt::Device* device : device::runtime().devices) {
+    const auto one = device->memory();
+    if (one && (!fullest || one->in_use > fullest->in_use)) fullest = one;
+  }
+  return fullest;
 }
 
 }  // namespace sluice::sessions

@@ -5,12 +5,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sluice/device/device.h"
+#include "sluice/pjrt/device.h"
+#include "sluice/stablehlo/flops.h"
 
 namespace sluice::pjrt {
 class Plugin;
@@ -74,6 +78,13 @@ class Backend {
   std::shared_ptr<const pjrt::Plugin> plugin() const;
   // All 0 on the device "cpu", which has no programs.
   DeviceTimes times() const;
+  // What all programs launched so far computed, on one replica. Nothing on the device "cpu".
+  std::optional<stablehlo::Flops> flops() const;
+  // Calls once, with the moment on monotonic_seconds(), when all that has been launched is over; from any
+  // thread.
+  void at_end(std::function<void(double)> call) const;
+  // Of the local device that has most in use. Nothing where the plugin does not say.
+  std::optional<pjrt::MemoryStats> memory() const;
 
  private:
   at::Device device_;

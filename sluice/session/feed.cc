@@ -106,6 +106,14 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
   return result;
 }
 
+// On each replica, padding included; 0 for what is no batch of sequences of numbers.
+int64_t tokens_of(const Batch& batch) {
+  const at::Tensor& first = batch.image;
+  const bool is_sequences = first.defined() && first.dim() == 2 &&
+                            (first.scalar_type() == at::kLong || first.scalar_type() == at::kInt);
+  return is_sequences ? first.numel() : 0;
+}
+
 }  // namespace feed_detail
 
 Feed::State::State(std::shared_ptr<const sessions::Backend> used, sessions::HostSource source,
@@ -189,8 +197,9 @@ std::shared_ptr<Batch> Feed::next() {
   const double starving = std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
   state_->starving += starving;
   if (!batch) return nullptr;
+  const int64_t tokens = feed_detail::tokens_of(*batch) * state_->backend->local_replicas();
   state_->apply_normalization(*batch);
-  state_->on_batch(batch->count, starving);
+  state_->on_batch({.examples = batch->count, .tokens = tokens, .starving = starving});
   return std::make_shared<Batch>(std::move(*batch));
 }
 

@@ -12,13 +12,13 @@
 #include "sluice/base/queue.h"
 #include "sluice/session/backend.h"
 #include "sluice/session/feed.h"
+#include "sluice/session/step_meter.h"
 
 namespace sluice {
 
 struct Feed::State {
-  // Hears of each batch that is handed out: its samples, and for how many seconds it was waited for with no
-  // program on the device.
-  using OnBatch = std::function<void(int64_t samples, double starving)>;
+  // Hears of each batch that is handed out.
+  using OnBatch = std::function<void(const sessions::StepMeter::Handed& batch)>;
   // Starts the thread that calls `source` and uploads.
   State(std::shared_ptr<const sessions::Backend> backend, sessions::HostSource source,
         const FeedOptions& options, OnBatch on_batch, std::function<data::Statistics()> statistics = nullptr);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/session/rate.h"
+#include "sluice/session/rates/step_rates.h"
 
 namespace sluice::sessions {
 
@@ -18,10 +19,13 @@ struct LogLine {
   int64_t epoch = 0, step = 0;
   std::vector<std::pair<std::string, double>> values = {};
   Rates rates;
-  std::string time;  // of the day, when the step was recorded
+  std::string time;      // of the day, when the step was recorded
+  StepRates steps = {};  // of the steps since the line before
 };
 
-// "| Training Device=xla:0/2 Epoch=8 Step=310 Loss=0.26758 Rate=1079.01 GlobalRate=1420.67 Time=18:02:10"
+// "| Training Device=xla:0/2 Epoch=8 Step=310 Loss=0.26758 Rate=1079.01 GlobalRate=1420.67 Time=18:02:10",
+// and behind it what is known of the steps: " StepMs=118.2/121.9 TFLOP/s=64.1 MFU=41.2% GiB=10.2/13.1
+// Input=2%".
 std::string text_of(const LogLine& line);
 // With so many digits behind the point.
 std::string fixed(double value, int digits);

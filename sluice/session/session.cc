@@ -16,11 +16,14 @@
 #include "sluice/replica/placement.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/log_line.h"
+#include "sluice/session/rates/device_peak.h"
 #include "sluice/session/session_state.h"
 
 namespace sluice {
 
 namespace session_detail {
+
+constexpr char kProfilerPort[] = "the profiler's port";
 
 std::vector<std::pair<std::string, at::Tensor>> named_tensors(const torch::nn::Module& model) {
   std::vector<std::pair<std::string, at::Tensor>> tensors;
@@ -73,6 +76,7 @@ monitor::ProcessIdentity identity_of(const sessions::Backend& backend, const rep
   if (processes != nullptr) {
     identity.index = processes->index();
     identity.count = processes->count();
+    identity.coordinator = processes->placement().coordinator;
   }
   identity.replicas = backend.local_replicas();
   identity.device = backend.device().str();
@@ -87,6 +91,41 @@ std::unique_ptr<monitor::StatusServer> serve_status(const std::string& port, rep
   return std::move(*server);
 }
 
+// Each process of a host has a port of its own.
+cloud::ListenAddress profiler_address(const std::string& text, const replica::Processes* processes) {
+  cloud::ListenAddress address = base::value_or_throw(cloud::parse_listen_address(text, kProfilerPort));
+  const int local =
+      processes == nullptr ? 0 : replica::local_index(processes->placement(), base::environment);
+  if (address.port == 0) return address;
+  if (address.port + local > 65535)
+    throw_error(Code::kInvalidArgument,
+                base::str(kProfilerPort, ": process ", local, " of this host would have the port ",
+                          address.port + local, "; choose a lower one"));
+  address.port += local;
+  return address;
+}
+
+std::unique_ptr<profile::ProfilerService> serve_profiles(const std::string& port, Session::State& state) {
+  profile::ProfilerService::Training training;
+  replica::Processes* processes = state.processes.get();
+  training.about = sessions::describe_process(*state.backend, processes == nullptr ? 0 : processes->index(),
+                                              processes == nullptr ? 1 : processes->count());
+  training.plugin = state.backend->plugin();
+  training.requests = state.requests;
+  training.figures = [&state] { return sessions::figures_of(state.status.latest()); };
+  training.status = [&state] {
+    monitor::ProcessStatus status = state.status.latest();
+    status.step = state.requests->progress().steps;
+    status.time = base::wall_seconds();
+    return monitor::text_of(status);
+  };
+  auto service = profile::ProfilerService::start(profiler_address(port, processes), std::move(training));
+  if (!service && processes != nullptr) processes->fail(service.error().what());
+  if (!service) throw_error(service.error());
+  base::info("profiler: process ", training.about.process, " at ", cloud::text_of((*service)->address()));
+  return std::move(*service);
+}
+
 }  // namespace session_detail
 
 Session::State::State(const Options& options)
@@ -94,10 +133,15 @@ Session::State::State(const Options& options)
       backend(session_detail::open_backend(options, processes)),
       deliveries(backend, processes),
       meter(base::monotonic_seconds(), backend->local_replicas()),
-      spans(backend),
+      peak(backend->is_xla() ? sessions::replica_peak() : std::nullopt),
+      requests(options.profiler_port.empty() ? nullptr : std::make_shared<profile::StepRequests>()),
+      spans(backend, requests),
       status(session_detail::identity_of(*backend, processes.get())) {
   if (!options.status_port.empty() && (processes == nullptr || processes->index() == 0))
     status_server = session_detail::serve_status(options.status_port, processes.get());
+  if (options.profiler_port.empty()) return;
+  profiler = session_detail::serve_profiles(options.profiler_port, *this);
+  status.set_profiler(cloud::text_of(profiler->address()));
 }
 
 Session::State::~State() {
@@ -121,14 +165,35 @@ void Session::State::beat() {
   if (!status.is_due(now)) return;
   status.write(
       {steps, meter.epoch(), meter.all_examples(), meter.starving(), backend->times(), backend->is_xla()},
-      now);
+      rates(records, std::nullopt), now);
+}
+
+void Session::State::end_step() {
+  step_log.begin(meter.take_begin());
+  sessions::StepWork work = meter.take_work();
+  if (const auto flops = backend->flops()) {
+    work.flops = flops_before ? *flops - *flops_before : *flops;
+    flops_before = flops;
+  }
+  // The first step compiles, and where it makes the optimizer's state so does the second.
+  bool counts = steps > 2;
+  if (steps == 1) first_compiles = backend->compiles();
+  if (steps == 2) counts = backend->compiles() == first_compiles;
+  backend->at_end(step_log.step(work, counts));
+}
+
+StepRates Session::State::rates(sessions::StepLog::Reader& reader, std::optional<int64_t> until) {
+  return sessions::rates_of(step_log.take(reader, until), processes ? processes->count() : 1, peak,
+                            backend->memory());
 }
 
 Feed::State::OnBatch Session::State::count_batches(const std::shared_ptr<State>& state, int64_t epoch) {
   auto source = std::make_shared<const sessions::StepMeter::Source>(
       sessions::StepMeter::Source{epoch, base::monotonic_seconds()});
-  return
-      [state, source](int64_t samples, double starving) { state->meter.hand_out(source, samples, starving); };
+  return [state, source](const sessions::StepMeter::Handed& batch) {
+    if (state->meter.hand_out(source, batch, base::monotonic_seconds()))
+      state->flops_before = state->backend->flops();
+  };
 }
 
 void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replica::NamedTensors& others,
@@ -195,6 +260,7 @@ void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimiz
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
   reduce_gradients(parameters);
+  if (options.clip_value > 0) torch::nn::utils::clip_grad_value_(parameters, options.clip_value);
   if (options.clip_norm > 0) clip_grad_norm_(parameters, options.clip_norm);
 }
 
@@ -208,8 +274,9 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
       [weak = std::weak_ptr<State>(state), updates] {
         const auto self = weak.lock();
         if (!self) return;
-        self->meter.step();
+        self->meter.step(base::monotonic_seconds());
         if (updates) ++self->steps;
+        if (updates) self->end_step();
         self->beat();
         self->deliveries.deliver(/*wait=*/false);
         if (updates) self->spans.step(self->steps);
@@ -221,7 +288,7 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
 }
 
 void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
-  state_->meter.step();
+  state_->meter.step(base::monotonic_seconds());
   State::count_replays(state_, /*updates=*/state_->accumulating == 0);
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
@@ -232,13 +299,14 @@ void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, c
   ++state_->steps;
   state_->reduced = false;
   sync("step");
+  state_->end_step();
   state_->spans.step(state_->steps);
 }
 
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
                             const std::function<torch::Tensor()>& closure) {
   device::refuse_replay("an optimizer that evaluates its loss several times decides by values");
-  state_->meter.step();
+  state_->meter.step(base::monotonic_seconds());
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
     before_update({&optimizer}, {});
@@ -248,9 +316,13 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   });
   ++state_->steps;
   sync("step");
+  state_->end_step();
   state_->spans.step(state_->steps);
   return loss;
 }
+
+StepRates Session::step_rates(std::optional<int64_t> until) { return state_->rates(state_->calls, until); }
+std::string Session::peak_text() const { return state_->peak ? state_->peak->text() : ""; }
 
 void Session::reduce_gradients(const std::vector<torch::Tensor>& parameters) {
   if (replicas() == 1) return;
@@ -296,8 +368,7 @@ void Session::profile(int64_t first, int64_t end, const std::string& folder) {
                      .end = end,
                      .folder = folder,
                      .run = run,
-                     .process = process_index(),
-                     .processes = processes()},
+                     .about = sessions::describe_process(*state_->backend, process_index(), processes())},
                     state_->steps);
 }
 
@@ -340,9 +411,11 @@ void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, 
     on_host.push_back(number != nullptr);
     if (!number) tensors.push_back(std::get<torch::Tensor>(value.value()));
   }
-  after_step(std::move(tensors), [this_prints = is_leader(), line = std::move(line),
-                                  on_host](const std::vector<torch::Tensor>& host) mutable {
+  // The state holds the function, and calls it while it lives.
+  after_step(std::move(tensors), [this_prints = is_leader(), line = std::move(line), on_host,
+                                  state = state_.get()](const std::vector<torch::Tensor>& host) mutable {
     if (!this_prints) return;
+    line.steps = state->rates(state->lines, line.step);
     size_t next = 0;
     for (size_t i = 0; i < on_host.size(); ++i)
       if (!on_host[i]) line.values[i].second = host[next++].item().toDouble();

@@ -19,6 +19,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/session/feed.h"
+#include "sluice/session/rates/step_rates.h"
 
 SLUICE_API_BEGIN
 
@@ -47,6 +49,9 @@ struct Options {
   // Where the leader answers /status (JSON) and /metrics (Prometheus): a port of the loopback interface, or
   // an address with a port; "": nowhere.
   std::string status_port;
+  // Where each process takes profiles for whoever asks (profile.md): a port of the loopback interface, or an
+  // address with a port; the second process of a host has the port behind it, and so on. "": nowhere.
+  std::string profiler_port;
 };
 
 struct PrepareOptions {
@@ -54,7 +59,8 @@ struct PrepareOptions {
 };
 
 struct StepOptions {
-  double clip_norm = 0;         // above 0: the averaged gradients' norm is cut to this
+  double clip_norm = 0;   // above 0: the averaged gradients' norm is cut to this
+  double clip_value = 0;  // above 0: each element of the averaged gradients is cut to ± this, before the norm
   bool keep_gradients = false;  // keep .grad after the step: each one then costs a copy in memory
 };
 
@@ -123,8 +129,8 @@ class Session {
   void sync(const char* what = "sync");
   // A profile of the steps [first, end), counted from 1 in this session: FOLDER/plugins/profile/TIME/ gets a
   // trace for TensorBoard's profile plugin, one for Perfetto and a page of text from each process
-  // (profile.md). All processes call it alike, before the first of these steps; the session goes on
-  // meanwhile.
+  // (profile.md). FOLDER may be one of a bucket (gs://bucket/logs). All processes call it alike, before the
+  // first of these steps; the session goes on meanwhile.
   void profile(int64_t first, int64_t end, const std::string& folder);
   // Until all processes are here and this one's programs have finished.
   void barrier();
@@ -134,6 +140,12 @@ class Session {
   // ends. Rate and GlobalRate are examples a second of one replica: the moving average from line to line, and
   // the mean since the epoch (the feed) began. Epoch is that of the feed, Step counts the session's.
   void log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values);
+  // How good the steps since the call before were, as far as they have ended; with `until` those up to this
+  // number of a step, which may be waited for. The first step of a session, which compiles, is left out.
+  StepRates step_rates(std::optional<int64_t> until = {});
+  // What one replica's device can do at most: "118 GFLOP/s f32 (measured on 2 threads)"; "" where that is not
+  // known.
+  std::string peak_text() const;
   // Calls `function` with the values' host copies, a little later, from one of the session's calls on this
   // thread. Floating-point values are the mean over the replicas, others (counts) the sum: over those of all
   // processes, which all make the same call, or over this process's alone.

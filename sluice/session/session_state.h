@@ -5,16 +5,19 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "sluice/monitor/status_server.h"
+#include "sluice/profile/service/profiler_service.h"
 #include "sluice/replica/sameness.h"
 #include "sluice/session/backend.h"
 #include "sluice/session/deliveries.h"
 #include "sluice/session/feed_state.h"
 #include "sluice/session/heartbeat.h"
+#include "sluice/session/rates/rates_of.h"
 #include "sluice/session/session.h"
 #include "sluice/session/status_report.h"
 #include "sluice/session/step_meter.h"
@@ -35,6 +38,9 @@ struct Session::State {
 
   // Shows the launcher, and who else looks, that the program moves; at most once a second.
   void beat();
+  // A step has been launched.
+  void end_step();
+  StepRates rates(sessions::StepLog::Reader& reader, std::optional<int64_t> until);
 
   std::shared_ptr<replica::Processes> processes;  // null when there is one
   std::shared_ptr<const sessions::Backend> backend;
@@ -49,9 +55,16 @@ struct Session::State {
   bool warned_of_equal_gradients = false;
   std::map<const void*, int64_t> epochs;  // of the datasets fed so far, by their place in memory
   sessions::StepMeter meter;
+  sessions::StepLog step_log;
+  sessions::StepLog::Reader lines, calls, records;  // log_every, step_rates, the status
+  std::optional<estimate::Peak> peak;               // of one replica
+  std::optional<stablehlo::Flops> flops_before;     // of all programs, when the step began
+  int64_t first_compiles = 0;                       // programs, in the first step and before
+  std::shared_ptr<profile::StepRequests> requests;  // of the profiler's port; null without it
   sessions::StepSpans spans;
   sessions::StatusReport status;
   std::unique_ptr<monitor::StatusServer> status_server;  // of the leader, where it is asked for
+  std::unique_ptr<profile::ProfilerService> profiler;    // of each process, where it is asked for
 };
 
 }  // namespace sluice

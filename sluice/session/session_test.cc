@@ -246,6 +246,16 @@ TEST(Session, StepClips) {
   EXPECT_NEAR(moved.norm().item<double>(), 0.5, 1e-4);
 }
 
+TEST(Session, StepClipsEachElement) {
+  auto session = cpu_session();
+  torch::nn::Linear model(2, 1);
+  torch::optim::SGD optimizer(model->parameters(), 1.0);
+  const auto before = model->weight.clone();
+  (model->forward(torch::tensor({{1000.0F, -0.25F}}))).sum().backward();
+  session.step(optimizer, {.clip_value = 0.5});
+  EXPECT_TRUE(torch::allclose(model->weight - before, torch::tensor({{-0.5F, 0.25F}}), 0, 1e-6));
+}
+
 TEST(Session, AccumulateAddsUpOverBatches) {
   auto session = cpu_session();
   torch::nn::Linear model(3, 1), twin(3, 1);

@@ -30,6 +30,7 @@ Options from_environment() {
   if (auto device = base::environment("SLUICE_DEVICE")) options.device = *device;
   if (auto devices = base::environment("SLUICE_DEVICES")) set_devices(options, "SLUICE_DEVICES", *devices);
   options.status_port = base::environment("SLUICE_STATUS_PORT").value_or("");
+  options.profiler_port = base::environment("SLUICE_PROFILER_PORT").value_or("");
   return options;
 }
 

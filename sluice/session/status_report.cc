@@ -28,12 +28,54 @@ StatusReport::StatusReport(monitor::ProcessIdentity identity) {
   file_.write(status_);
 }
 
-void StatusReport::write(const Counts& counts, double now) {
-  describe_stretch(status_, before_, counts, now - last_);
-  status_.time = base::wall_seconds();
+void describe_steps(monitor::ProcessStatus& status, const StepRates& rates) {
+  status.step_p50_ms = rates.p50_ms;
+  status.step_p95_ms = rates.p95_ms;
+  status.tokens_per_second = rates.tokens_per_second;
+  status.flops_per_second = rates.flops_per_second;
+  status.mfu = rates.mfu;
+  status.memory_in_use = rates.memory_in_use;
+  status.memory_peak = rates.memory_peak;
+}
+
+void StatusReport::write(const Counts& counts, const StepRates& rates, double now) {
+  {
+    const std::lock_guard lock(mutex_);
+    describe_stretch(status_, before_, counts, now - last_);
+    describe_steps(status_, rates);
+    status_.time = base::wall_seconds();
+  }
   before_ = counts;
   last_ = now;
   file_.write(status_);
+}
+
+void StatusReport::set_profiler(const std::string& address) {
+  {
+    const std::lock_guard lock(mutex_);
+    status_.identity.profiler = address;
+  }
+  file_.write(status_);
+}
+
+monitor::ProcessStatus StatusReport::latest() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+profile::Figures figures_of(const monitor::ProcessStatus& status) {
+  profile::Figures figures{.step = status.step,
+                           .epoch = status.epoch,
+                           .step_ms = status.step_ms,
+                           .rate = status.rate,
+                           .input = {},
+                           .trace = {},
+                           .device = {}};
+  if (!status.shares) return figures;
+  figures.input = status.shares->input;
+  figures.trace = status.shares->trace;
+  figures.device = status.shares->device;
+  return figures;
 }
 
 }  // namespace sluice::sessions

@@ -2,7 +2,12 @@
 // time since the record before.
 #pragma once
 
+#include <mutex>
+#include <string>
+
 #include "sluice/monitor/process_status.h"
+#include "sluice/profile/service/profiler_messages.h"
+#include "sluice/session/rates/step_rates.h"
 #include "sluice/session/time_parts.h"
 
 namespace sluice::sessions {
@@ -21,11 +26,19 @@ class StatusReport {
   // Writes the first record.
   explicit StatusReport(monitor::ProcessIdentity identity);
   // Whether it is time for the next one: a second after the last.
-  bool is_due(double now) const { return file_.is_on() && now - last_ >= 1; }
-  void write(const Counts& counts, double now);
+  bool is_due(double now) const {
+    return (file_.is_on() || !status_.identity.profiler.empty()) && now - last_ >= 1;
+  }
+  // `rates`: of the steps that have ended since the record before.
+  void write(const Counts& counts, const StepRates& rates, double now);
+  // Where the process takes profiles.
+  void set_profiler(const std::string& address);
+  // What was written last. Threads: any.
+  monitor::ProcessStatus latest() const;
 
  private:
   monitor::StatusFile file_;
+  mutable std::mutex mutex_;  // for latest()
   monitor::ProcessStatus status_;
   Counts before_;
   double last_ = 0;  // monotonic seconds
@@ -34,5 +47,8 @@ class StatusReport {
 // The record of a stretch of `seconds` between two counts; the identity stays.
 void describe_stretch(monitor::ProcessStatus& status, const StatusReport::Counts& begin,
                       const StatusReport::Counts& end, double seconds);
+void describe_steps(monitor::ProcessStatus& status, const StepRates& rates);
+
+profile::Figures figures_of(const monitor::ProcessStatus& status);
 
 }  // namespace sluice::sessions

@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "sluice/profile/capture.h"
+#include "sluice/profile/service/step_requests.h"
 #include "sluice/session/backend.h"
 
 namespace sluice::sessions {
@@ -16,27 +18,46 @@ class StepSpans {
  public:
   struct Wish {
     int64_t first = 0, end = 0;  // steps [first, end), counted from 1
-    std::string folder, run;
-    int process = 0, processes = 1;
+    std::string folder, run;     // profile::write() has them
+    profile::About about;
   };
 
-  explicit StepSpans(std::shared_ptr<const Backend> backend) : backend_(std::move(backend)) {}
+  // `requests`: of other threads; null where none can come.
+  StepSpans(std::shared_ptr<const Backend> backend, std::shared_ptr<profile::StepRequests> requests)
+      : backend_(std::move(backend)), requests_(std::move(requests)) {}
+  ~StepSpans();
+  StepSpans(const StepSpans&) = delete;
+  StepSpans& operator=(const StepSpans&) = delete;
 
   // Replaces a wish that has not begun.
   void ask(Wish wish, int64_t steps);
   // A step is over; `steps` with it.
   void step(int64_t steps);
-  // At the session's end: what is there is written, and where nothing is, that is said.
+  // At the session's end: what is there is written or handed out, and where nothing is, that is said.
   void finish(int64_t steps);
 
  private:
+  void wait() const;
+  // Of the wish, or of the request, if its first step is the next one.
   void begin(int64_t steps);
+  void begin_request(int64_t steps);
+  base::Status start_capture();
+  profile::Captured stop_capture();
   void end(int64_t steps);
+  void end_request();
+  void write(const Wish& wish, const profile::Captured& captured, int64_t steps) const;
 
   std::shared_ptr<const Backend> backend_;
+  std::shared_ptr<profile::StepRequests> requests_;
   std::optional<Wish> wish_;
+  std::shared_ptr<profile::StepRequest> request_;
   std::optional<profile::Capture> capture_;
-  int64_t step_began_ = 0;  // nanoseconds of span_clock(); 0: not known
+  bool of_request_ = false;  // whose the capture is: of the request, else of the wish
+  int64_t step_began_ = 0;   // nanoseconds of span_clock(); 0: not known
+  std::thread upload_;       // of a profile that goes to a bucket
 };
+
+// What a profile of this process says of it.
+profile::About describe_process(const Backend& backend, int process, int processes);
 
 }  // namespace sluice::sessions

@@ -65,9 +65,9 @@ const Type& Builder::type_of(int32_t id) const {
 
 size_t Builder::operations() const { return impl_->operations; }
 
-void Builder::set_location(std::string_view name) {
-  std::string text = name.empty() ? std::string() : " loc(" + quoted(name) + ")";
-  if (impl_->locations.back() != text) impl_->locations.push_back(std::move(text));
+void Builder::set_location(std::string_view name, int64_t id) {
+  Impl::Location location{name.empty() ? std::string() : " loc(" + quoted(name) + ")", id};
+  if (impl_->locations.back() != location) impl_->locations.push_back(std::move(location));
 }
 
 void Builder::set_precision(Precision precision) { impl_->precision = precision; }

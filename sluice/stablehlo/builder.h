@@ -146,9 +146,9 @@ class Builder {
   Value parameter(const Type& type);
 
   // The name that operations added from now on carry as their MLIR location (not those in the bodies of
-  // reductions);
-  // "" for none.
-  void set_location(std::string_view name);
+  // reductions); "" for none. `id`: the number of what was recorded, which pure custom calls carry as their
+  // attribute "recorded" (i64); 0: none.
+  void set_location(std::string_view name, int64_t id = 0);
   // The precision that products added from now on ask for; kDefault at first.
   void set_precision(Precision precision);
   Precision precision() const;

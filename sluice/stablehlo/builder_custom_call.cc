@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sluice/stablehlo/builder_impl.h"
+#include "sluice/stablehlo/kernel_work.h"
 
 namespace sluice::stablehlo {
 namespace {
@@ -95,11 +96,14 @@ Values Builder::custom_call(std::string_view target, std::span<const Value> oper
            ", which must have its type, found ",
            i < operands.size() ? impl_->entry(operands[i])->text : "no such operand");
   }
+  CallAttributes written = attributes;
+  if (const int64_t id = impl_->locations.back().id; id != 0 && options.pure)
+    written.push_back({std::string(kRecordedAttribute), id});
   Attributes made;
   made.raw("call_target_name", quoted(target))
       .raw("api_version", "4 : i32")
       .flag("has_side_effect", !options.pure)
-      .raw("backend_config", dictionary_text(attributes));
+      .raw("backend_config", dictionary_text(written));
   std::vector<Type> operand_types;
   for (const Value& operand : operands) operand_types.push_back(operand.type());
   if (!options.operand_layouts.empty()) {

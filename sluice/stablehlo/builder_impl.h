@@ -172,8 +172,12 @@ struct Builder::Impl {
   std::vector<Composite> composites;
   int32_t next_scope = 0, next_result = 0, next_argument = 0;
   size_t operations = 0;
-  std::vector<std::string> locations = {
-      ""};  // ` loc("name")`, or empty; the last one is that of new operations
+  struct Location {
+    std::string text;  // ` loc("name")`, or empty
+    int64_t id = 0;
+    bool operator==(const Location&) const = default;
+  };
+  std::vector<Location> locations = std::vector<Location>(1);  // the last one is that of new operations
   Precision precision = Precision::kDefault;
   bool explicit_nan = true;
   bool finished = false;

@@ -163,11 +163,15 @@ Value Builder::convolution(Value input, Value kernel, const ConvolutionDims& dim
   Type result{result_dtype.value_or(input.dtype()), Dims(static_cast<size_t>(rank))};
   result.dims[static_cast<size_t>(dims.output_batch)] = batch / window.batch_groups;
   result.dims[static_cast<size_t>(dims.output_feature)] = features;
+  Dims windows;  // for count_flops()
   for (size_t i = 0; i < spatial; ++i) {
-    result.dims[static_cast<size_t>(dims.output_spatial[i])] =
-        window_places(kOp, dims.input_spatial[i], input.dim(dims.input_spatial[i]),
-                      {kernel.dim(dims.kernel_spatial[i]), window.strides[i], window.padding[i].first,
-                       window.padding[i].second, window.lhs_dilation[i], window.rhs_dilation[i]});
+    const int64_t extent = input.dim(dims.input_spatial[i]);
+    const WindowDim along{kernel.dim(dims.kernel_spatial[i]), window.strides[i],      window.padding[i].first,
+                          window.padding[i].second,           window.lhs_dilation[i], window.rhs_dilation[i]};
+    const int64_t places = window_places(kOp, dims.input_spatial[i], extent, along);
+    result.dims[static_cast<size_t>(dims.output_spatial[i])] = places;
+    windows.insert(windows.end(), {extent, places, along.size, along.stride, along.low, along.base_dilation,
+                                   along.window_dilation});
   }
   const std::string numbers =
       "#stablehlo.conv<" + roles_text("b", dims.input_batch, "f", dims.input_feature, dims.input_spatial) +
@@ -183,6 +187,9 @@ Value Builder::convolution(Value input, Value kernel, const ConvolutionDims& dim
                         .raw("dimension_numbers", numbers)
                         .number("feature_group_count", window.feature_groups)
                         .number("batch_group_count", window.batch_groups)
+                        .note("channels", {result.dims[static_cast<size_t>(dims.output_batch)], features,
+                                           kernel.dim(dims.kernel_input_feature)})
+                        .note("windows", windows)
                         .raw("precision_config", impl_->precision_text()),
                     result);
 }

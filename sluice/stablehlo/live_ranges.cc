@@ -249,21 +249,4 @@ base::Result<MemoryEstimate> estimate_memory(std::string_view text, size_t count
   return Reader().read(text, count);
 }
 
-std::string memory_text(int64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto number = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; number >= 1000 && unit + 1 < std::size(kUnits); ++unit) number /= 1024;
-  char text[40];
-  std::snprintf(text, sizeof text, "%.3g %s", number, kUnits[unit]);
-  return text;
-}
-
-std::string layer_text(std::string_view location) {
-  const size_t slash = location.rfind('/');
-  if (slash == std::string_view::npos) return std::string(location);
-  const std::string_view parameter = location.substr(0, slash), operation = location.substr(slash + 1);
-  return base::str(parameter.substr(0, parameter.rfind('.')), ", ", operation);
-}
-
 }  // namespace sluice::stablehlo

@@ -33,10 +33,4 @@ struct MemoryEstimate {
 // kInvalidArgument: the text has no function @main in that form.
 base::Result<MemoryEstimate> estimate_memory(std::string_view text, size_t count = 10);
 
-// "layer1.0.conv1, aten::relu" of the location "layer1.0.conv1.weight/aten::relu": an operation carries the
-// name of the parameter or buffer that was read last.
-std::string layer_text(std::string_view location);
-// "1.53 GiB", "64 MiB", "768 B".
-std::string memory_text(int64_t bytes);
-
 }  // namespace sluice::stablehlo

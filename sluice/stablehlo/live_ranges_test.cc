@@ -99,15 +99,5 @@ TEST(LiveRanges, OtherTextIsRefused) {
   }
 }
 
-TEST(LiveRanges, LayersAndSizesInWords) {
-  EXPECT_EQ(layer_text("layer1.0.conv1.weight/aten::relu"), "layer1.0.conv1, aten::relu");
-  EXPECT_EQ(layer_text("weight/aten::mm"), "weight, aten::mm");
-  EXPECT_EQ(layer_text("aten::mm"), "aten::mm");
-  EXPECT_EQ(memory_text(768), "768 B");
-  EXPECT_EQ(memory_text(int64_t{64} << 20), "64 MiB");
-  EXPECT_EQ(memory_text(1642856448), "1.53 GiB");
-  EXPECT_EQ(memory_text(int64_t{1} << 50), "1 PiB");
-}
-
 }  // namespace
 }  // namespace sluice::stablehlo

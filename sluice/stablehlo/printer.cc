@@ -85,7 +85,7 @@ void Builder::Impl::append_operation(std::string& text, const Operation& op, siz
   if (!op.bodies.empty()) text += "})";
   text += op.attributes.text();
   append_signature(text, op.operands, op.results);
-  if (op.named) text += locations[static_cast<size_t>(op.location)];
+  if (op.named) text += locations[static_cast<size_t>(op.location)].text;
   text += '\n';
 }
 
@@ -108,7 +108,7 @@ void Builder::Impl::append_block(std::string& text, const Block& block, size_t d
   append_names(text, block.results);
   text += ')';
   append_signature(text, block.results, {});
-  if (block.named) text += locations[static_cast<size_t>(block.location)];
+  if (block.named) text += locations[static_cast<size_t>(block.location)].text;
   text += '\n';
 }
 

@@ -18,10 +18,18 @@ enum class DeviceKind { kXla, kCpu };  // kCpu: LibTorch's own CPU, eager
 using data::MixBy;
 using data::OnError;
 using data::Remainder;  // but for kKeep: a smaller last batch would be a program of its own
-enum class OptimizerKind { kSgd, kAdam, kAdamW };
-// step: divided every so many epochs; cosine: half a cosine down to the end of the run;
-// WarmupAndExponentialDecay: step with a warm-up of 0.9 epochs unless another one is set.
-enum class LrSchedule { kConstant, kStep, kCosine, kWarmupAndExponentialDecay };
+enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp, kAdagrad };
+// What train/schedule.h computes.
+enum class LrSchedule {
+  kConstant,
+  kStep,
+  kCosine,
+  kWarmupAndExponentialDecay,
+  kLinear,
+  kInverseSqrt,
+  kWsd,
+  kOneCycle
+};
 enum class Precision { kF32, kBf16 };  // kBf16: products in bf16, weights stay f32
 // Who prints the lines of a run: the leader (means over all replicas), or each process those of its own.
 enum class LogWorkers { kLeader, kAll };
@@ -50,13 +58,21 @@ inline constexpr auto kChoices<MixBy> = std::to_array<NamedChoice<MixBy>>({{MixB
                                                                            {MixBy::kRepeat, "repeat"},
                                                                            {MixBy::kChoose, "choose"}});
 template <>
-inline constexpr auto kChoices<OptimizerKind> = std::to_array<NamedChoice<OptimizerKind>>(
-    {{OptimizerKind::kSgd, "sgd"}, {OptimizerKind::kAdam, "adam"}, {OptimizerKind::kAdamW, "adamw"}});
+inline constexpr auto kChoices<OptimizerKind> =
+    std::to_array<NamedChoice<OptimizerKind>>({{OptimizerKind::kSgd, "sgd"},
+                                               {OptimizerKind::kAdam, "adam"},
+                                               {OptimizerKind::kAdamW, "adamw"},
+                                               {OptimizerKind::kRmsProp, "rmsprop"},
+                                               {OptimizerKind::kAdagrad, "adagrad"}});
 template <>
 inline constexpr auto kChoices<LrSchedule> = std::to_array<NamedChoice<LrSchedule>>(
     {{LrSchedule::kConstant, "constant"},
      {LrSchedule::kStep, "step"},
      {LrSchedule::kCosine, "cosine"},
+     {LrSchedule::kLinear, "linear"},
+     {LrSchedule::kInverseSqrt, "inverse-sqrt"},
+     {LrSchedule::kWsd, "wsd"},
+     {LrSchedule::kOneCycle, "one-cycle"},
      {LrSchedule::kWarmupAndExponentialDecay, "WarmupAndExponentialDecay"}});
 template <>
 inline constexpr auto kChoices<Precision> =

@@ -5,8 +5,11 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
+#include "sluice/data/shards/shard_index.h"
+#include "sluice/data/shards/urls.h"
 #include "sluice/data/stream_state.h"
 #include "sluice/session/session.h"
 
@@ -210,10 +213,22 @@ void Input::look_at_first(const data::WebDataset& dataset, const std::string& sh
   image_size_ = side;
 }
 
+std::vector<std::string> Input::class_names() const {
+  if (!dataset_) return {};
+  const auto shards = data::expand_urls(!training_             ? options_.test
+                                        : options_.mix.empty() ? options_.train
+                                                               : options_.mix.front().shards);
+  if (!shards || shards->empty()) return {};
+  auto names = data::class_names(shards->front());
+  return static_cast<int64_t>(names.size()) == options_.classes ? names : std::vector<std::string>();
+}
+
 int64_t Input::batches(int64_t epoch) const {
-  if (dataset_) return dataset_->batches(replicas_, epoch);
   const int64_t together = rows_ * replicas_;
-  return training_ ? samples_ / together : (samples_ + together - 1) / together;
+  const int64_t all = dataset_    ? dataset_->batches(replicas_, epoch)
+                      : training_ ? samples_ / together
+                                  : (samples_ + together - 1) / together;
+  return !training_ && options_.limit_test_batches > 0 ? std::min(all, options_.limit_test_batches) : all;
 }
 
 std::string Input::describe_remainder() const {
@@ -224,10 +239,10 @@ std::string Input::describe_remainder() const {
     return "the original order, workers' last batches are smaller";
   if (rest == 0) return "no remainder";
   if (dataset_ && dataset_->remainder() == Remainder::kCarry)
-    return base::str(rest, " samples of the first epoch are carried over into the next");
+    return base::counted(rest, "sample") + " of the first epoch carried over into the next";
   if (dataset_ && dataset_->remainder() == Remainder::kPad)
-    return base::str("the last batch has ", rest, " samples and is padded to ", together);
-  return base::str(rest, " samples are left out of each epoch");
+    return base::str("the last batch has ", base::counted(rest, "sample"), " and is padded to ", together);
+  return base::counted(rest, "sample") + " left out of each epoch";
 }
 
 std::string Input::state(const Session& session, int64_t epoch, int64_t batches) const {

@@ -21,8 +21,9 @@ class Input {
 
   int64_t samples() const { return samples_; }
   int64_t left_out() const { return left_out_; }  // samples of the shards that --where does not take
-  int64_t batches() const { return batches_; }    // in epoch 0; the last test batch is filled up
-  int64_t batches(int64_t epoch) const;           // with a carried-over remainder, epochs may differ by one
+  // In epoch 0; the last test batch is filled up, and a test ends after --limit-test-batches.
+  int64_t batches() const { return batches_; }
+  int64_t batches(int64_t epoch) const;  // with a carried-over remainder, epochs may differ by one
   // Of the first image, as the model gets it.
   int64_t channels() const { return channels_; }
   int64_t image_size() const { return image_size_; }
@@ -33,6 +34,9 @@ class Input {
   // What the order of the samples depends on, for a checkpoint; empty for fake data.
   std::string state(const Session& session, int64_t epoch, int64_t batches) const;
   std::string describe_remainder() const;  // "3 of 1,283 samples left out of each epoch"
+  // Of classes 0, 1, … as the first shard's folder has them; none where they are unknown, or not
+  // options.classes.
+  std::vector<std::string> class_names() const;
   // What the epoch takes of each source of a mixture; nothing for one set.
   std::vector<data::Mix::Taken> mixed(int64_t epoch) const;
 

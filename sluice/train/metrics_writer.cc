@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
@@ -13,23 +14,42 @@ namespace metrics_detail {
 
 constexpr const char* kColumns =
     "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,"
-    "examples_per_second";
+    "examples_per_second,step_p50_ms,step_p95_ms,tokens_per_second,flops_per_second,mfu,"
+    "memory_in_use,memory_peak,input_share";
 
 // The measured values with the names of their columns and of their TensorBoard curves.
 struct Field {
-  const char* column;
-  const char* curve;
+  std::string column, curve;
   std::optional<double> value;
 };
 
 std::vector<Field> fields(const Measurement& row) {
   const bool test = row.split == "test";
+  const StepRates& steps = row.steps;
+  const auto number = [](const std::optional<int64_t>& bytes) {
+    return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+  };
   return {{"loss", test ? "Loss/test" : "Loss", row.loss},
           {"rate", "Rate_step", row.rate},
           {"global_rate", "Global Rate", row.global_rate},
           {"learning_rate", "LearningRate", row.learning_rate},
           {"accuracy", test ? "Accuracy/test" : "Accuracy/train", row.accuracy},
-          {"examples_per_second", "examples/sec", row.examples_per_second}};
+          {"examples_per_second", "examples/sec", row.examples_per_second},
+          {"step_p50_ms", "Step/p50 ms", steps.p50_ms},
+          {"step_p95_ms", "Step/p95 ms", steps.p95_ms},
+          {"tokens_per_second", "tokens/sec", steps.tokens_per_second},
+          {"flops_per_second", "FLOP/s", steps.flops_per_second},
+          {"mfu", "MFU", steps.mfu},
+          {"memory_in_use", "Memory/in use", number(steps.memory_in_use)},
+          {"memory_peak", "Memory/peak", number(steps.memory_peak)},
+          {"input_share", "Step/input share", steps.input_share}};
+}
+
+// The same with what the run has of its own.
+std::vector<Field> all_fields(const Measurement& row) {
+  std::vector<Field> all = fields(row);
+  for (const auto& [column, curve, value] : row.others) all.push_back({column, curve, value});
+  return all;
 }
 
 base::Status append(const std::string& path, const std::string& line) {
@@ -70,19 +90,26 @@ base::Status keep_until(const std::string& path, int64_t last, bool header, cons
   return base::write_file_atomically(path, kept);
 }
 
-// A table from before a column was added gets it, empty.
-base::Status widen(const std::string& path) {
-  if (!base::path_exists(path)) return {};
-  SLUICE_TRY(const std::string text, base::read_file(path));
-  const std::string_view columns = kColumns;
-  const std::string_view header = std::string_view(text).substr(0, text.find('\n'));
-  if (header.size() >= columns.size() || columns.substr(0, header.size()) != header) return {};
-  const std::string_view more = columns.substr(header.size());
-  const std::string commas(static_cast<size_t>(std::count(more.begin(), more.end(), ',')), ',');
-  std::string wide = std::string(columns) + "\n";
-  for (const auto& line : base::split(text.substr(header.size()), '\n'))
-    if (!line.empty()) wide += line + commas + "\n";
-  return base::write_file_atomically(path, wide);
+// Sees to it that a table has these columns: a new one has them alone, one that is there gets those that it
+// lacks, empty, behind its own. Returns all of them.
+base::Result<std::vector<std::string>> widen(const std::string& path,
+                                             const std::vector<std::string>& wanted) {
+  std::string text;
+  if (base::path_exists(path)) {
+    SLUICE_TRY(text, base::read_file(path));
+  }
+  auto lines = base::split(text, '\n');
+  std::vector<std::string> columns;
+  if (!lines.front().empty()) columns = base::split(lines.front(), ',');
+  const size_t before = columns.size();
+  for (const std::string& name : wanted)
+    if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
+  if (columns.size() == before) return columns;
+  std::string wide = base::join(columns, ",") + "\n";
+  for (size_t i = 1; i < lines.size(); ++i)
+    if (!lines[i].empty()) wide += lines[i] + std::string(columns.size() - before, ',') + "\n";
+  SLUICE_OK(base::write_file_atomically(path, wide));
+  return columns;
 }
 
 }  // namespace metrics_detail
@@ -118,7 +145,7 @@ std::string json_text(const EpochTimes& times, int64_t epoch, int64_t step, doub
 std::string json_text(const Measurement& row, double wall) {
   std::string out = metrics_detail::json_head(wall, row.split, row.epoch, row.step);
   if (row.process) out += base::str(", \"process\": ", *row.process);
-  for (const auto& field : metrics_detail::fields(row)) {
+  for (const auto& field : metrics_detail::all_fields(row)) {
     if (!field.value) continue;
     // JSON has no numbers for these.
     std::string text = number_text(*field.value);
@@ -131,27 +158,39 @@ base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int
   SLUICE_OK(base::make_directories(folder));
   const std::string csv = base::join_path(folder, "metrics.csv"),
                     jsonl = base::join_path(folder, "metrics.jsonl");
-  SLUICE_OK(metrics_detail::keep_until(csv, resume_step, true, metrics_detail::csv_step));
+  SLUICE_OK(
+      metrics_detail::keep_until(csv, resume_step, /*header=*/resume_step > 0, metrics_detail::csv_step));
   SLUICE_OK(metrics_detail::keep_until(jsonl, resume_step, false, [](const std::string& line) {
     return metrics_detail::number_after(line, "\"step\": ");
   }));
-  SLUICE_OK(metrics_detail::widen(csv));
-  if (!base::path_exists(csv))
-    SLUICE_OK(metrics_detail::append(csv, std::string(metrics_detail::kColumns) + "\n"));
+  SLUICE_TRY(auto columns, metrics_detail::widen(csv, base::split(metrics_detail::kColumns, ',')));
   SLUICE_TRY(EventWriter events, EventWriter::create(folder));
-  return MetricsWriter(folder, std::move(events));
+  return MetricsWriter(folder, std::move(columns), std::move(events));
 }
 
 base::Status MetricsWriter::write(const Measurement& row) {
   const double wall = base::wall_seconds();
-  std::string line = base::str(static_cast<int64_t>(wall), ",", row.split, ",", row.epoch, ",", row.step);
-  for (const auto& field : metrics_detail::fields(row)) {
-    line += ",";
+  const std::string csv = base::join_path(folder_, "metrics.csv");
+  std::map<std::string, std::string> cells = {{"time", std::to_string(static_cast<int64_t>(wall))},
+                                              {"split", row.split},
+                                              {"epoch", std::to_string(row.epoch)},
+                                              {"step", std::to_string(row.step)}};
+  std::vector<std::string> named;
+  for (const auto& field : metrics_detail::all_fields(row)) {
+    named.push_back(field.column);
     if (!field.value) continue;
-    line += number_text(*field.value);
+    cells[field.column] = number_text(*field.value);
     SLUICE_OK(events_.scalar(field.curve, *field.value, row.step, wall));
   }
-  SLUICE_OK(metrics_detail::append(base::join_path(folder_, "metrics.csv"), line + "\n"));
+  const auto is_column = [this](const std::string& name) {
+    return std::find(columns_.begin(), columns_.end(), name) != columns_.end();
+  };
+  if (!std::all_of(named.begin(), named.end(), is_column)) {
+    SLUICE_TRY(columns_, metrics_detail::widen(csv, named));
+  }
+  std::vector<std::string> line;
+  for (const std::string& column : columns_) line.push_back(cells[column]);
+  SLUICE_OK(metrics_detail::append(csv, base::join(line, ",") + "\n"));
   return metrics_detail::append(base::join_path(folder_, "metrics.jsonl"), json_text(row, wall) + "\n");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/session/rates/step_rates.h"
 #include "sluice/train/epoch_times.h"
 #include "sluice/train/event_writer.h"
 
@@ -24,7 +25,14 @@ struct Measurement {
   std::optional<double> learning_rate;
   std::optional<double> accuracy;             // percent
   std::optional<double> examples_per_second;  // of all replicas, moving average
+  StepRates steps;                            // of the steps since the row before
   std::optional<int> process;                 // only in JSON: of one process alone
+  // Columns of a run's own, with names that need no quotes, and their curves in TensorBoard.
+  struct Named {
+    std::string column, curve;
+    double value = 0;
+  };
+  std::vector<Named> others;
 };
 
 // Every row is complete on the disk when write() returns. Threads: one at a time.
@@ -33,6 +41,7 @@ class MetricsWriter {
   // Appends to what the folder holds. `resume_step`: rows of later steps, left by a run that was stopped
   // after its last checkpoint, are removed first (0: all of them).
   static base::Result<MetricsWriter> create(const std::string& folder, int64_t resume_step);
+  // The first row with a new name in `others` makes a column of it.
   base::Status write(const Measurement& row);
   // Where the time of an epoch went: a line of metrics.jsonl and three curves of shares, from 0 to 1. The
   // table in metrics.csv has no columns for it.
@@ -40,9 +49,10 @@ class MetricsWriter {
   const std::string& folder() const { return folder_; }
 
  private:
-  MetricsWriter(std::string folder, EventWriter events)
-      : folder_(std::move(folder)), events_(std::move(events)) {}
+  MetricsWriter(std::string folder, std::vector<std::string> columns, EventWriter events)
+      : folder_(std::move(folder)), columns_(std::move(columns)), events_(std::move(events)) {}
   std::string folder_;
+  std::vector<std::string> columns_;  // of metrics.csv
   EventWriter events_;
 };
 

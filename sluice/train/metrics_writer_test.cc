@@ -9,6 +9,10 @@
 namespace sluice::train {
 namespace {
 
+constexpr const char* kHeader =
+    ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second,"
+    "step_p50_ms,step_p95_ms,tokens_per_second,flops_per_second,mfu,memory_in_use,memory_peak,input_share";
+
 Measurement row(int64_t step, double loss) {
   Measurement result;
   result.split = "train";
@@ -35,7 +39,16 @@ TEST(MetricsWriter, WritesBothFilesAndAppends) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   {
     auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
-    ASSERT_TRUE(writer.write(row(10, 2.5)));
+    Measurement first = row(10, 2.5);
+    first.steps = {.steps = 10,
+                   .p50_ms = 41.5,
+                   .p95_ms = 50,
+                   .flops_per_second = 64e12,
+                   .mfu = 0.5,
+                   .input_share = 0.25,
+                   .memory_in_use = 1000,
+                   .memory_peak = 2000};
+    ASSERT_TRUE(writer.write(first));
     Measurement test;
     test.split = "test";
     test.epoch = 1;
@@ -46,9 +59,8 @@ TEST(MetricsWriter, WritesBothFilesAndAppends) {
   auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
   ASSERT_TRUE(again.write(row(20, 1.25)));
   EXPECT_EQ(without_time(read(folder, "metrics.csv")),
-            (std::vector<std::string>{
-                ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second",
-                ",train,1,10,2.5,,,0.1,,", ",test,1,10,,,,,50,", ",train,1,20,1.25,,,0.1,,"}));
+            (std::vector<std::string>{kHeader, ",train,1,10,2.5,,,0.1,,,41.5,50,,6.4e+13,0.5,1000,2000,0.25",
+                                      ",test,1,10,,,,,50,,,,,,,,,", ",train,1,20,1.25,,,0.1,,,,,,,,,,"}));
   const std::string jsonl = read(folder, "metrics.jsonl");
   EXPECT_NE(jsonl.find("\"split\": \"train\", \"epoch\": 1, \"step\": 20, \"loss\": 1.25"), std::string::npos)
       << jsonl;
@@ -72,9 +84,35 @@ TEST(MetricsWriter, AnOlderTableGetsItsNewColumn) {
       "time,split,epoch,step,loss,rate,global_rate,learning_rate,accuracy\n1,test,1,10,,,,,50\n"));
   auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
   EXPECT_EQ(without_time(read(folder, "metrics.csv")),
-            (std::vector<std::string>{
-                ",split,epoch,step,loss,rate,global_rate,learning_rate,accuracy,examples_per_second",
-                ",test,1,10,,,,,50,"}));
+            (std::vector<std::string>{kHeader, ",test,1,10,,,,,50,,,,,,,,,"}));
+}
+
+TEST(MetricsWriter, ColumnsOfARunsOwnComeWithTheirFirstRow) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  Measurement test;
+  test.split = "test";
+  test.step = 10;
+  {
+    auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
+    ASSERT_TRUE(writer.write(row(10, 2)));
+    test.others = {{"top5", "Top5/test", 75}, {"f1", "F1/test", 0.5}};
+    ASSERT_TRUE(writer.write(test));
+  }
+  // Resumed with another choice: what is there keeps its place.
+  auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 10));
+  test.step = 20;
+  test.others = {{"f1", "F1/test", 0.625}, {"auroc", "AUROC/test", 0.875}};
+  ASSERT_TRUE(again.write(test));
+  const auto lines = base::split(read(folder, "metrics.csv"), '\n');
+  ASSERT_EQ(lines.size(), 5u);  // the last one is empty
+  EXPECT_TRUE(base::ends_with(lines[0], ",examples_per_second,top5,f1,auroc")) << lines[0];
+  EXPECT_TRUE(base::ends_with(lines[1], ",0.1,,,,,")) << lines[1];
+  EXPECT_TRUE(base::ends_with(lines[2], ",,75,0.5,")) << lines[2];
+  EXPECT_TRUE(base::ends_with(lines[3], ",,,0.625,0.875")) << lines[3];
+  EXPECT_NE(read(folder, "metrics.jsonl").find("\"f1\": 0.625, \"auroc\": 0.875}"), std::string::npos);
+  // A fresh run has the columns of its own rows.
+  ASSERT_TRUE(MetricsWriter::create(folder.path(), 0));
+  EXPECT_EQ(read(folder, "metrics.csv").find("top5"), std::string::npos);
 }
 
 TEST(MetricsWriter, NumbersThatJsonLacksAreTexts) {

@@ -10,7 +10,8 @@
 
 namespace sluice::train {
 
-// The one that the options name, with their settings.
+// The one that the options name, with their settings. With `no_decay` it has two groups: the parameters that
+// decay, and those with fewer than two dimensions.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& options,
                                                         const std::vector<torch::Tensor>& parameters);
 void set_learning_rate(torch::optim::Optimizer& optimizer, double rate);

@@ -88,14 +88,28 @@ struct TrainOptions {
   int64_t accumulate = 1;         // batches for one update
   int64_t epochs = 18;
   int64_t steps_per_epoch = 0;  // 0: the whole training set
+  int64_t max_steps = 0;        // updates of the run; 0: as many as its epochs have
+  double max_seconds = 0;       // of the run, what came before a resume included; 0: no end
+  int64_t test_every_epochs = 1;
+  int64_t limit_test_batches = 0;  // of each replica; 0: the whole test set
+  int64_t overfit_batches = 0;     // above 0: every epoch is these batches, the first ones of epoch 0
+  // Above 0: a trial of one epoch of so many batches with a test of as many, in a log folder that is deleted.
+  int64_t fast_dev_run = 0;
   OptimizerKind optimizer = OptimizerKind::kSgd;
   double lr = 0.1;
-  double momentum = 0.9;
+  double momentum = 0.9;      // of SGD and RMSprop
+  bool nesterov = false;      // of SGD
+  std::vector<double> betas;  // of Adam and AdamW; empty: 0.9, 0.999
+  double eps = 0;             // of all but SGD; 0: the optimizer's own
   double weight_decay = 1e-4;
+  bool no_decay = false;  // of parameters with fewer than two dimensions: biases and those of norms
   double label_smoothing = 0;
-  double clip_norm = 0;  // 0: no clipping
+  double clip_norm = 0;   // of all gradients together; 0: no limit
+  double clip_value = 0;  // of each element of a gradient; 0: no limit
   LrSchedule lr_schedule = LrSchedule::kCosine;
-  double warmup_epochs = -1;
+  double warmup_epochs = -1;  // -1: the schedule's own
+  int64_t warmup_steps = 0;   // instead of it
+  double decay_epochs = -1;   // of kWsd; -1: a tenth of the run
   double lr_every_epochs = 20;
   double lr_divisor = 5;
   double min_lr = 0;
@@ -116,12 +130,14 @@ struct TrainOptions {
   std::string logdir = "sluice-run";
   int64_t log_steps = 20;                        // a line every so many steps of an epoch
   LogWorkers log_workers = LogWorkers::kLeader;  // whose
+  std::string metrics;  // of each test besides loss and accuracy: names with commas between (metrics/names.h)
   int64_t save_steps = 0;  // a checkpoint every so many steps of an epoch, and at its end
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
   std::string profile;  // "10:13": the steps 10 to 12 of this start; empty: none
   bool report = false;
-  std::string status_port;  // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
+  std::string profiler_port;  // of each process: 9012, or 0.0.0.0:9012; empty: none (see Options)
+  std::string status_port;    // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
   bool json = false;
   std::string config;  // all options as text, kept in checkpoints
 };

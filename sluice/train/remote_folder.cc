@@ -82,17 +82,19 @@ void RemoteFolder::work() {
   }
 }
 
-// Metrics and events only ever grow, so their size tells whether they changed.
+// Metrics and events only ever grow, and what is replaced (confusion.json) has another time.
 base::Status RemoteFolder::upload_changes() {
   SLUICE_TRY(const auto names, base::list_directory(local()));
   for (const std::string& name : names) {
     const std::string path = base::join_path(local(), name);
     if (name[0] == '.' || base::is_directory(path)) continue;
     SLUICE_TRY(const std::uint64_t size, base::file_size(path));
+    std::error_code error;  // without a time, the size tells
+    const std::pair state(size, std::filesystem::last_write_time(path, error));
     const auto before = uploaded_.find(name);
-    if (before != uploaded_.end() && before->second == size) continue;
+    if (before != uploaded_.end() && before->second == state) continue;
     SLUICE_OK(upload(path, url_ + "/" + name));
-    uploaded_[name] = size;
+    uploaded_[name] = state;
   }
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,7 +55,8 @@ class RemoteFolder {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::map<std::string, std::uint64_t> uploaded_;  // bytes of each file when it was uploaded
+  // Bytes and time of change of each file when it was uploaded.
+  std::map<std::string, std::pair<std::uint64_t, std::filesystem::file_time_type>> uploaded_;
   std::thread thread_;
 };
 

@@ -5,6 +5,44 @@
 #include <numbers>
 
 namespace sluice::train {
+namespace {
+
+constexpr double kWarmupEpochs = 0.9;    // of kWarmupAndExponentialDecay
+constexpr double kDecayPart = 0.1;       // of kWsd
+constexpr double kRisingPart = 0.3;      // of kOneCycle, as the next two
+constexpr double kFirstDivisor = 25;     // of lr
+constexpr double kLastDivisor = 250000;  // of lr
+
+// From `from` to `to` while `part` goes from 0 to 1.
+double on_line(double from, double to, double part) {
+  return from + (to - from) * std::clamp(part, 0.0, 1.0);
+}
+double on_half_cosine(double from, double to, double part) {
+  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * std::clamp(part, 0.0, 1.0)));
+}
+
+// The part of the way from `begin` to `end`; at its end where there is no way.
+double part_of(double at, double begin, double end) { return end > begin ? (at - begin) / (end - begin) : 1; }
+
+double decay_epochs(const ScheduleOptions& options) {
+  return options.decay_epochs < 0 ? kDecayPart * options.epochs : options.decay_epochs;
+}
+
+double warmup_epochs(const ScheduleOptions& options) {
+  if (options.warmup_epochs >= 0) return options.warmup_epochs;
+  if (options.kind == LrSchedule::kWarmupAndExponentialDecay) return kWarmupEpochs;
+  if (options.kind == LrSchedule::kOneCycle) return kRisingPart * options.epochs;
+  return 0;
+}
+
+double one_cycle(const ScheduleOptions& options, double at, double warmup, double total) {
+  const double top = std::max(warmup - 1, 0.0);
+  if (at <= top) return on_half_cosine(options.lr / kFirstDivisor, options.lr, part_of(at, 0, top));
+  const double last = std::max(options.lr / kLastDivisor, options.min_lr);
+  return on_half_cosine(options.lr, last, part_of(at, top, total - 1));
+}
+
+}  // namespace
 
 base::Status check(const ScheduleOptions& options) {
   if (!(options.lr >= 0))
@@ -13,20 +51,40 @@ base::Status check(const ScheduleOptions& options) {
     return base::fail(Code::kInvalidArgument,
                       "the learning rate's divisor and its interval in epochs must be above 0, not ",
                       options.divisor, " and ", options.every_epochs);
+  const double warmup = warmup_epochs(options);
+  if (options.kind == LrSchedule::kInverseSqrt && warmup <= 0)
+    return base::fail(
+        Code::kInvalidArgument,
+        "the schedule inverse-sqrt is measured by its warm-up: give --warmup-steps, such as 4000");
+  if (options.kind == LrSchedule::kWsd && warmup + decay_epochs(options) > options.epochs)
+    return base::fail(Code::kInvalidArgument, "the schedule wsd has a warm-up of ", warmup,
+                      " epochs and a decay of ", decay_epochs(options), ", more than the ", options.epochs,
+                      " epochs of the run");
   return {};
 }
 
 double learning_rate(const ScheduleOptions& options, int64_t step) {
-  double warmup_epochs = options.warmup_epochs;
-  if (warmup_epochs < 0) warmup_epochs = options.kind == LrSchedule::kWarmupAndExponentialDecay ? 0.9 : 0;
-  const double warmup = warmup_epochs * options.steps_per_epoch;
+  const double warmup = warmup_epochs(options) * options.steps_per_epoch;
+  const double total = options.epochs * options.steps_per_epoch;
   const double at = static_cast<double>(step);
+  if (options.kind == LrSchedule::kOneCycle) return one_cycle(options, at, warmup, total);
   if (at < warmup) return options.lr * at / warmup;
-  if (options.kind == LrSchedule::kConstant) return options.lr;
-  if (options.kind == LrSchedule::kCosine) {
-    const double total = options.epochs * options.steps_per_epoch;
-    const double part = total > warmup ? std::min(1.0, (at - warmup) / (total - warmup)) : 1.0;
-    return options.min_lr + (options.lr - options.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * part));
+  switch (options.kind) {
+    case LrSchedule::kConstant:
+    case LrSchedule::kOneCycle:
+      return options.lr;
+    case LrSchedule::kCosine:
+      return on_half_cosine(options.lr, options.min_lr, part_of(at, warmup, total));
+    case LrSchedule::kLinear:
+      return on_line(options.lr, options.min_lr, part_of(at, warmup, total));
+    case LrSchedule::kInverseSqrt:
+      return std::max(options.min_lr, options.lr * std::sqrt(warmup / at));
+    case LrSchedule::kWsd:
+      return on_line(options.lr, options.min_lr,
+                     part_of(at, total - decay_epochs(options) * options.steps_per_epoch, total));
+    case LrSchedule::kStep:
+    case LrSchedule::kWarmupAndExponentialDecay:
+      break;
   }
   const double periods = std::floor(at / options.steps_per_epoch / options.every_epochs);
   return std::max(options.min_lr, options.lr / std::pow(options.divisor, periods));

@@ -8,13 +8,29 @@
 
 namespace sluice::train {
 
+// The run has `epochs` × `steps_per_epoch` steps, and all but kOneCycle begin with a linear warm-up from 0.
+// Then, to the end of the run where nothing else is said:
+//   kConstant      lr
+//   kStep          lr, divided by `divisor` after every `every_epochs`, counted from the run's start
+//   kWarmupAndExponentialDecay  the same, with a warm-up of 0.9 epochs unless another one is set
+//   kCosine        half a cosine from lr to min_lr
+//   kLinear        a line from lr to min_lr
+//   kInverseSqrt   lr · sqrt(warm-up steps / step), at least min_lr; it needs a warm-up (Vaswani et al. 2017,
+//   section
+//                  5.3, scaled to have lr at the warm-up's end)
+//   kWsd           lr, and in the last `decay_epochs` a line down to min_lr (warm-up, stable, decay: Hu et
+//   al. 2024) kOneCycle      half a cosine from lr / 25 to lr over the warm-up (three tenths of the run
+//   unless another one is
+//                  set), then half a cosine down to lr / 250,000 or min_lr, what is larger: PyTorch's
+//                  OneCycleLR with its defaults, but that the momentum stays
 struct ScheduleOptions {
   LrSchedule kind = LrSchedule::kConstant;
   double lr = 0.1;
-  double warmup_epochs = -1;  // linear from 0; -1: none (0.9 for WarmupAndExponentialDecay)
+  double warmup_epochs = -1;  // -1: the schedule's own, which is none where nothing is said
   double every_epochs = 20;
   double divisor = 5;
   double min_lr = 0;
+  double decay_epochs = -1;  // -1: a tenth of the run
   double epochs = 1;
   double steps_per_epoch = 1;  // above 0
 };

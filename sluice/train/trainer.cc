@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/cloud/listen.h"
 #include "sluice/data/memory.h"
+#include "sluice/metrics/names.h"
 #include "sluice/models/models.h"
-#include "sluice/monitor/status_server.h"
 #include "sluice/train/training.h"
 
 namespace sluice::train {
@@ -39,6 +41,65 @@ void check_changes(const TrainOptions& options) {
   if (!(options.auto_contrast >= 0 && options.auto_contrast <= 1))
     throw_error(Code::kInvalidArgument,
                 base::str("--auto-contrast takes a share of 0 to 1, not ", options.auto_contrast));
+}
+
+// Of the update of the weights.
+void check_recipe(const TrainOptions& options) {
+  check_choice("--optimizer", options.optimizer);
+  check_choice("--lr-schedule", options.lr_schedule);
+  const auto& betas = options.betas;
+  const auto is_beta = [](double beta) { return beta >= 0 && beta < 1; };
+  if (!betas.empty() && !(betas.size() == 2 && is_beta(betas[0]) && is_beta(betas[1])))
+    throw_error(Code::kInvalidArgument,
+                base::str("--betas takes two numbers of 0 or more and below 1, such as 0.9,0.95, not ",
+                          base::join(betas, ",")));
+  if (!(options.eps >= 0))
+    throw_error(Code::kInvalidArgument, base::str("--eps must be 0 or more, not ", options.eps));
+  if (options.nesterov && !(options.momentum > 0))
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("--nesterov looks ahead by the momentum, which must be above 0, not ", options.momentum));
+  if (!(options.clip_norm >= 0 && options.clip_value >= 0))
+    throw_error(Code::kInvalidArgument, base::str("--clip-norm and --clip-value must be 0 or more, not ",
+                                                  options.clip_norm, " and ", options.clip_value));
+  if (options.clip_norm > 0 && options.clip_value > 0)
+    throw_error(Code::kInvalidArgument,
+                "--clip-norm and --clip-value both cut the gradients: give one of them");
+  if (options.warmup_epochs >= 0 && options.warmup_steps > 0)
+    throw_error(Code::kInvalidArgument,
+                "--warmup-epochs and --warmup-steps both say how long the warm-up is: give one of them");
+}
+
+// Of what a run is, and where it ends.
+void check_length(const TrainOptions& options) {
+  at_least("--epochs", options.epochs, 0);
+  at_least("--steps-per-epoch", options.steps_per_epoch, 0);
+  at_least("--max-steps", options.max_steps, 0);
+  at_least("--warmup-steps", options.warmup_steps, 0);
+  at_least("--test-every-epochs", options.test_every_epochs, 1);
+  at_least("--limit-test-batches", options.limit_test_batches, 0);
+  at_least("--overfit-batches", options.overfit_batches, 0);
+  at_least("--fast-dev-run", options.fast_dev_run, 0);
+  if (options.fast_dev_run > 0 && !options.resume.empty())
+    throw_error(Code::kInvalidArgument, "--fast-dev-run is a run of its own, which resumes nothing");
+  const int64_t whole = options.overfit_batches;
+  if (whole > 0 && whole % options.accumulate != 0)
+    throw_error(Code::kInvalidArgument, base::str("--overfit-batches ", whole,
+                                                  " is no multiple of --accumulate ", options.accumulate));
+}
+
+// The options that stand for another one of them.
+TrainOptions settled(TrainOptions options) {
+  if (options.overfit_batches > 0)
+    options.steps_per_epoch = options.overfit_batches / std::max<int64_t>(options.accumulate, 1);
+  if (options.fast_dev_run > 0) {
+    options.epochs = 1;
+    options.steps_per_epoch = options.limit_test_batches = options.fast_dev_run;
+    options.test_every_epochs = options.log_steps = 1;
+    options.max_steps = options.save_steps = 0;
+    options.target_accuracy = 0;
+  }
+  return options;
 }
 
 // What can be said without looking at data or device.
@@ -73,18 +134,19 @@ void check_options(const TrainOptions& options, bool named) {
   at_least("--test-batch-size", options.test_batch_size, 0);
   at_least("--epoch-samples", options.epoch_samples, 0);
   at_least("--accumulate", options.accumulate, 1);
-  at_least("--epochs", options.epochs, 0);
+  check_length(options);
+  check_recipe(options);
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
   at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
-  if (!options.status_port.empty()) base::value_or_throw(monitor::parse_listen_address(options.status_port));
+  for (const auto& [port, what] : {std::pair(&options.status_port, "--status-port"),
+                                   std::pair(&options.profiler_port, "--profiler-port")})
+    if (!port->empty()) base::value_or_throw(cloud::parse_listen_address(*port, what));
   check_choice("--device", options.device);
   check_choice("--remainder", options.remainder);
   check_choice("--on-error", options.on_error);
   check_choice("--mix-by", options.mix_by);
-  check_choice("--optimizer", options.optimizer);
-  check_choice("--lr-schedule", options.lr_schedule);
   check_choice("--precision", options.precision);
   check_choice("--log-workers", options.log_workers);
   if (options.channels != 1 && options.channels != 3)
@@ -95,6 +157,7 @@ void check_options(const TrainOptions& options, bool named) {
       throw_error(Code::kInvalidArgument, base::str("--mean and --std take one number for each of the ",
                                                     options.channels, " channels, not ", numbers->size()));
   profile_steps(options.profile);
+  metrics::parse("--metrics", options.metrics, options.classes);
   ScheduleOptions schedule;
   schedule.lr = options.lr;
   schedule.every_epochs = options.lr_every_epochs;
@@ -122,6 +185,7 @@ Session start_session(const TrainOptions& options) {
   session.xla.detect_anomaly = options.detect_anomaly;
   session.xla.strict = options.strict;
   session.status_port = options.status_port;
+  session.profiler_port = options.profiler_port;
   Session started = start(session);
   if (options.device == DeviceKind::kXla) set_sync_batch_norm(options.sync_batch_norm);
   return started;
@@ -131,11 +195,15 @@ Session start_session(const TrainOptions& options) {
 
 struct Trainer::State {
   explicit State(const TrainOptions& given)
-      : options(given),
+      : options(trainer_detail::settled(given)),
         session(trainer_detail::start_session(options)),
         rows(rows_per_replica(options, session.replicas())),
         train(options, /*training=*/true, rows, session.replicas()) {
     const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : rows;
+    if (options.fast_dev_run > 0) {
+      trial.emplace(base::value_or_throw(base::TemporaryDirectory::create("sluice-trial")));
+      options.logdir = trial->path();
+    }
     if (options.fake_data || !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
   }
@@ -145,6 +213,7 @@ struct Trainer::State {
   int64_t rows;
   Input train;
   std::optional<Input> test;
+  std::optional<base::TemporaryDirectory> trial;  // the log folder of --fast-dev-run
 };
 
 Trainer::Trainer(const TrainOptions& options) : state_(std::make_unique<State>(options)) {}

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "sluice/base/file.h"
 #include "sluice/data/shards/tar_writer.h"
@@ -11,6 +14,7 @@
 #include "sluice/models/models.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/train/evaluate.h"
+#include "sluice/train/optimizers.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/training.h"
 
@@ -21,7 +25,12 @@ base::TemporaryDirectory scratch() { return base::value_or_throw(base::Temporary
 
 std::string capture(const TrainOptions& options, TrainResult* result) {
   testing::internal::CaptureStdout();
-  *result = train(options);
+  try {
+    *result = train(options);
+  } catch (...) {
+    testing::internal::GetCapturedStdout();
+    throw;
+  }
   return testing::internal::GetCapturedStdout();
 }
 
@@ -40,11 +49,12 @@ TEST(Trainer, LearnsLogsAndSaves) {
   EXPECT_EQ(result.exit_status, kDone);
   EXPECT_EQ(result.steps, 24);  // 12 full batches of 16 in 200 samples
   EXPECT_GT(result.best_accuracy, 80);
-  EXPECT_THAT(out, testing::HasSubstr("batch 16 × 1 replicas × accumulate 1 = 16\n"));
-  EXPECT_THAT(out, testing::HasSubstr("2 epochs; 8 samples are left out of each epoch\n"));
+  EXPECT_THAT(out, testing::HasSubstr("batch 16 × 1 replica × accumulate 1 = 16\n"));
+  EXPECT_THAT(out, testing::HasSubstr("2 epochs; 8 samples left out of each epoch\n"));
   EXPECT_THAT(out,
               testing::ContainsRegex("\\| Training Device=cpu/0 Epoch=1 Step=5 Loss=[0-9.]+ Rate=[0-9.]+ "
-                                     "GlobalRate=[0-9.]+ Time=[0-9]+:[0-9]+:[0-9]+\n"));
+                                     "GlobalRate=[0-9.]+ Time=[0-9]+:[0-9]+:[0-9]+ StepMs=[0-9.]+/[0-9.]+ "
+                                     "Input=[0-9]+%\n"));
   EXPECT_THAT(out, testing::ContainsRegex(
                        "Epoch 2 train end [0-9:]+, Epoch Time=0:00:[0-9]+, Replica Train Samples=192, "
                        "Reduced GlobalRate=[0-9.]+\n"));
@@ -158,19 +168,19 @@ TEST(Trainer, AnAccumulatedUpdateTakesSeveralBatches) {
   TrainResult result;
   options.batch_size = 8;
   options.accumulate = 2;
-  EXPECT_THAT(capture(options, &result), testing::HasSubstr("batch 8 × 1 replicas × accumulate 2 = 16"));
+  EXPECT_THAT(capture(options, &result), testing::HasSubstr("batch 8 × 1 replica × accumulate 2 = 16"));
   EXPECT_EQ(result.steps, 3);
   const std::string csv = base::value_or_throw(base::read_file(folder.path("big/metrics.csv")));
   EXPECT_THAT(csv, testing::HasSubstr(",test,1,3,"));
 }
 
-// The last cell but one of the last row of a split: its accuracy.
+// Of the last row of a split that has one.
 double last_accuracy(const std::string& folder, const std::string& split) {
   double found = -1;
   for (const auto& line :
        base::split(base::value_or_throw(base::read_file(base::join_path(folder, "metrics.csv"))), '\n')) {
     const auto cells = base::split(line, ',');
-    if (cells.size() == 10 && cells[1] == split && !cells[8].empty()) found = std::stod(cells[8]);
+    if (cells.size() > 8 && cells[1] == split && !cells[8].empty()) found = std::stod(cells[8]);
   }
   return found;
 }
@@ -326,6 +336,238 @@ TEST(Trainer, AMixtureSaysWhatItTook) {
   EXPECT_THROW(check(options), Error);
 }
 
+TEST(Trainer, MaxStepsEndInMidEpochAndCanGoOn) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("whole"));
+  options.lr_schedule = LrSchedule::kConstant;
+  TrainResult result;
+  capture(options, &result);
+  options.logdir = folder.path("parts");
+  options.max_steps = 17;  // 12 an epoch
+  const std::string out = capture(options, &result);
+  EXPECT_EQ(result.steps, 17);
+  EXPECT_THAT(out, testing::HasSubstr("2 epochs, but 17 steps at most; "));
+  EXPECT_THAT(out, testing::HasSubstr("Epoch 2 test end "));
+  EXPECT_THAT(out, testing::HasSubstr("Replica Train Samples=80, "));
+  options.resume = "auto";
+  capture(options, &result);
+  EXPECT_EQ(result.steps, 17);  // there is nothing left to do
+  options.max_steps = 24;
+  capture(options, &result);
+  EXPECT_EQ(result.steps, 24);
+  EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
+  options.max_steps = 25;
+  EXPECT_THROW(capture(options, &result), Error);  // two epochs have only 24
+}
+
+TEST(Trainer, MaxTimeEndsTestedAndSaved) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.epochs = 100000;
+  options.max_seconds = 0.5;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_EQ(result.exit_status, kDone);
+  EXPECT_GE(result.accuracy, 0);
+  EXPECT_THAT(out, testing::HasSubstr("of --max-time are over at epoch "));
+  const auto saved = base::value_or_throw(sessions::read_checkpoint(folder.path("run/last")));
+  EXPECT_EQ(saved.progress.step, result.steps);
+  // The time before a resume counts.
+  options.resume = "auto";
+  capture(options, &result);
+  EXPECT_EQ(result.steps, saved.progress.step);
+}
+
+TEST(Trainer, TestsNowAndThenAndInPart) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.epochs = 5;
+  options.test_every_epochs = 2;
+  options.limit_test_batches = 2;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  for (const char* epoch : {"2", "4", "5"})
+    EXPECT_THAT(out, testing::ContainsRegex(base::str("Epoch ", epoch, " test end [0-9:]+, Samples=32, ")));
+  for (const char* epoch : {"1", "3"})
+    EXPECT_THAT(out, testing::Not(testing::HasSubstr(base::str("Epoch ", epoch, " test end"))));
+}
+
+// With a learning rate of 0 equal batches have equal losses, whatever is drawn for them.
+TEST(Trainer, OverfitTakesTheSameBatchesInEveryEpoch) {
+  auto folder = scratch();
+  TrainOptions options = small_training_on(write_shard(folder.path("a.tar")), folder.path("run"));
+  options.batch_size = 4;
+  options.epochs = 3;
+  options.lr = 0;
+  options.flip = true;
+  options.crop = 8;
+  options.log_steps = 1;
+  options.overfit_batches = 2;
+  TrainResult result;
+  const auto losses = [&] {
+    std::vector<std::string> found;
+    std::istringstream lines(capture(options, &result));
+    for (std::string line; std::getline(lines, line);)
+      if (const size_t at = line.find(" Loss="); at != std::string::npos && line[0] == '|')
+        found.push_back(line.substr(at, line.find(" Rate=") - at));
+    return found;
+  };
+  const auto equal = losses();
+  ASSERT_EQ(equal.size(), 6u);
+  EXPECT_NE(equal[0], equal[1]);
+  EXPECT_EQ(equal[2], equal[0]);
+  EXPECT_EQ(equal[5], equal[1]);
+  options.overfit_batches = 0;
+  options.steps_per_epoch = 2;
+  const auto changing = losses();
+  ASSERT_EQ(changing.size(), 6u);
+  EXPECT_NE(changing[2], changing[0]);
+}
+
+TEST(Trainer, ATrialKeepsNothing) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.fast_dev_run = 3;
+  options.epochs = 50;
+  options.target_accuracy = 100;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_EQ(result.steps, 3);
+  EXPECT_EQ(result.exit_status, kDone);
+  EXPECT_THAT(out, testing::HasSubstr("Samples=48, "));
+  EXPECT_THAT(out,
+              testing::HasSubstr("The trial of 3 steps and their test went well; nothing of it is kept.\n"));
+  EXPECT_FALSE(base::path_exists(folder.path("run")));
+  options.resume = "auto";
+  EXPECT_THROW(check(options), Error);
+}
+
+// One step by hand: the groups, and what the flags change in them.
+TEST(Optimizers, AreWhatTheOptionsSay) {
+  TrainOptions options = small_training("unused");
+  options.lr = 0.5;
+  options.weight_decay = 0.1;
+  const auto stepped = [&options] {
+    const auto matrix = torch::full({1, 1}, 2.0, torch::requires_grad());
+    const auto bias = torch::full({1}, 2.0, torch::requires_grad());
+    auto optimizer = make_optimizer(options, {matrix, bias});
+    matrix.mutable_grad() = torch::ones({1, 1});
+    bias.mutable_grad() = torch::ones({1});
+    optimizer->step();
+    return std::pair(matrix.item<double>(), bias.item<double>());
+  };
+  options.optimizer = OptimizerKind::kSgd;
+  options.momentum = 0.9;
+  EXPECT_NEAR(stepped().first, 2 - 0.5 * (1 + 0.1 * 2), 1e-6);
+  EXPECT_EQ(stepped().first, stepped().second);
+  options.no_decay = true;
+  EXPECT_NEAR(stepped().first, 2 - 0.5 * 1.2, 1e-6);
+  EXPECT_NEAR(stepped().second, 2 - 0.5, 1e-6);
+  options.nesterov = true;  // gradient + momentum · (buffer = gradient)
+  EXPECT_NEAR(stepped().second, 2 - 0.5 * 1.9, 1e-6);
+  options.nesterov = false;
+  options.optimizer = OptimizerKind::kAdamW;
+  options.eps = 1;  // the step is lr · 1 / (1 + eps)
+  EXPECT_NEAR(stepped().second, 2 - 0.25, 1e-6);
+  EXPECT_NEAR(stepped().first, 2 * (1 - 0.5 * 0.1) - 0.25, 1e-6);
+  options.betas = {0.5, 0.75};
+  const auto made = make_optimizer(options, {torch::zeros({2, 2}, torch::requires_grad())});
+  const auto& adamw = static_cast<const torch::optim::AdamWOptions&>(made->param_groups()[0].options());
+  EXPECT_EQ(adamw.betas(), std::make_tuple(0.5, 0.75));
+  EXPECT_EQ(adamw.eps(), 1);
+  for (const OptimizerKind kind : {OptimizerKind::kRmsProp, OptimizerKind::kAdagrad}) {
+    options.optimizer = kind;
+    EXPECT_LT(stepped().second, 2);
+    EXPECT_NE(stepped().first, stepped().second);  // but one decays
+  }
+}
+
+TEST(Trainer, AResumedRunKeepsItsGroups) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("whole"));
+  options.no_decay = true;
+  options.weight_decay = 0.1;
+  TrainResult result;
+  for (const OptimizerKind kind : {OptimizerKind::kAdamW, OptimizerKind::kRmsProp, OptimizerKind::kAdagrad}) {
+    options.optimizer = kind;
+    options.resume.clear();
+    options.lr = 1e-3;
+    options.epochs = 2;
+    options.logdir = folder.path("whole");
+    capture(options, &result);
+    options.logdir = folder.path("parts");
+    options.epochs = 1;
+    capture(options, &result);
+    options.epochs = 2;
+    options.resume = "auto";
+    capture(options, &result);
+    EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last"))) << name_of(kind);
+  }
+}
+
+TEST(Trainer, AConfusionMatrixNamesTheClassesOfItsShards) {
+  auto folder = scratch();
+  TrainOptions options = small_training_on(write_shard(folder.path("a.tar")), folder.path("run"));
+  options.metrics = "confusion";
+  options.epochs = 1;
+  options.test_batch_size = 10;  // 8 of 40 rows are padding
+  TrainResult result;
+  for (const char* names : {"even\n\"odd\"\n", "one\ntwo\nthree\n"}) {
+    ASSERT_TRUE(base::write_file_atomically(folder.path("classes.txt"), names));
+    capture(options, &result);
+    const auto confusion =
+        nlohmann::json::parse(base::value_or_throw(base::read_file(folder.path("run/confusion.json"))));
+    EXPECT_EQ(confusion.contains("classes"), names[0] == 'e');  // three names are not those of two classes
+    if (names[0] == 'e') {
+      EXPECT_EQ(confusion["classes"].get<std::vector<std::string>>(),
+                (std::vector<std::string>{"even", "\"odd\""}));
+    }
+    for (const auto& row : confusion["matrix"]) EXPECT_EQ(row[0].get<int>() + row[1].get<int>(), 16);
+  }
+}
+
+// Each number against what the confusion matrix says of the same test.
+TEST(Trainer, MetricsOfEachTestAreShownAndWritten) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.metrics = "top1,top2,recall_micro,f1_classes,auroc,confusion";
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_THAT(out,
+              testing::ContainsRegex("Epoch 2 test end .*, Accuracy=[0-9.]+%, Top1=[0-9.]+%, Top2=[0-9.]+%, "
+                                     "Recall_micro=[01].[0-9]+, AUROC=[01].[0-9]+\n"));
+  std::map<std::string, double> last;
+  const auto rows = base::split(base::value_or_throw(base::read_file(folder.path("run/metrics.csv"))), '\n');
+  const auto columns = base::split(rows.front(), ','), cells = base::split(rows[rows.size() - 2], ',');
+  ASSERT_EQ(cells.size(), columns.size());
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (columns[i] != "split" && !cells[i].empty()) last[columns[i]] = std::stod(cells[i]);
+  const auto confusion =
+      nlohmann::json::parse(base::value_or_throw(base::read_file(folder.path("run/confusion.json"))));
+  EXPECT_EQ(confusion["epoch"], 2);
+  EXPECT_EQ(confusion["step"], 24);
+  EXPECT_FALSE(confusion.contains("classes"));
+  int64_t samples = 0, right = 0;
+  for (size_t label = 0; label < 4; ++label) {
+    int64_t labelled = 0, answered = 0;
+    for (size_t other = 0; other < 4; ++other) {
+      labelled += confusion["matrix"][label][other].get<int64_t>();
+      answered += confusion["matrix"][other][label].get<int64_t>();
+    }
+    const auto hits = confusion["matrix"][label][label].get<int64_t>();
+    const double f1 = 2.0 * static_cast<double>(hits) / static_cast<double>(labelled + answered);
+    EXPECT_NEAR(last.at(base::str("f1_classes/", label)), f1, 1e-9) << label;
+    samples += labelled;
+    right += hits;
+  }
+  EXPECT_EQ(samples, 50);
+  EXPECT_EQ(last.at("accuracy"), 100.0 * static_cast<double>(right) / 50);
+  EXPECT_EQ(last.at("top1"), last.at("accuracy"));
+  EXPECT_EQ(last.at("accuracy"), result.accuracy);
+  EXPECT_GE(last.at("top2"), last.at("top1"));
+  EXPECT_NEAR(last.at("recall_micro"), last.at("accuracy") / 100, 1e-9);
+}
+
 TEST(Trainer, SenselessOptionsAreErrors) {
   auto message = [](auto change) {
     TrainOptions options = small_training("unused");
@@ -345,7 +587,21 @@ TEST(Trainer, SenselessOptionsAreErrors) {
               testing::HasSubstr("--remainder is drop, carry or pad"));
   EXPECT_THAT(message([](TrainOptions& o) { o.fake_data = false; }), testing::HasSubstr("--train"));
   EXPECT_THAT(message([](TrainOptions& o) { o.classes = 0; }), testing::HasSubstr("--classes"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = "f1,acc"; }),
+              testing::HasSubstr("no metric \"acc\""));
+  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = "top5"; }), testing::HasSubstr("there are 4"));
   EXPECT_THAT(message([](TrainOptions& o) { o.batch_size = 0; }), testing::HasSubstr("--batch-size"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.betas = {0.9, 1}; }), testing::HasSubstr("--betas"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.clip_norm = o.clip_value = 1; }),
+              testing::HasSubstr("give one of them"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.warmup_epochs = o.warmup_steps = 1; }),
+              testing::HasSubstr("give one of them"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.nesterov = true, o.momentum = 0; }),
+              testing::HasSubstr("--nesterov"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.overfit_batches = 3, o.accumulate = 2; }),
+              testing::HasSubstr("no multiple of --accumulate 2"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.test_every_epochs = 0; }),
+              testing::HasSubstr("--test-every-epochs must be at least 1"));
   TrainOptions options = small_training("unused");
   options.global_batch_size = 100;
   EXPECT_THROW(rows_per_replica(options, 3), Error);
@@ -372,7 +628,7 @@ TEST(Evaluate, CountsRealRowsOnly) {
   };
   auto identity = [](torch::Tensor x) { return x; };
   Evaluation result = evaluate(
-      session, identity, session.feed_source(source, {}), [] { return false; }, [](int64_t) {});
+      session, identity, session.feed_source(source, {}), 2, [] { return false; }, [](int64_t) {});
   EXPECT_EQ(result.samples, 4);
   EXPECT_EQ(result.correct, 3);
   const double right = -std::log(std::exp(1.0) / (std::exp(1.0) + 2)),

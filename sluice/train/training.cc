@@ -6,6 +6,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/session/log_line.h"
 #include "sluice/session/remote_checkpoint.h"
 #include "sluice/session/weights.h"
@@ -39,14 +40,22 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
   if (steps_per_epoch_ == 0)
     throw_error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
                                                   " batches, less than --accumulate ", options.accumulate));
-  schedule_ = {options.lr_schedule,
-               options.lr,
-               options.warmup_epochs,
-               options.lr_every_epochs,
-               options.lr_divisor,
-               options.min_lr,
-               static_cast<double>(options.epochs),
-               static_cast<double>(steps_per_epoch_)};
+  const auto epoch = static_cast<double>(steps_per_epoch_);
+  const int64_t steps = options.epochs * steps_per_epoch_;
+  if (options.max_steps > steps)
+    throw_error(Code::kInvalidArgument,
+                base::str("--max-steps ", options.max_steps, " has no effect: ", options.epochs,
+                          " epochs of ", steps_per_epoch_, " steps end before it; choose more --epochs"));
+  schedule_ = {.kind = options.lr_schedule,
+               .lr = options.lr,
+               .warmup_epochs = options.warmup_steps > 0 ? static_cast<double>(options.warmup_steps) / epoch
+                                                         : options.warmup_epochs,
+               .every_epochs = options.lr_every_epochs,
+               .divisor = options.lr_divisor,
+               .min_lr = options.min_lr,
+               .decay_epochs = options.decay_epochs,
+               .epochs = static_cast<double>(options.max_steps > 0 ? options.max_steps : steps) / epoch,
+               .steps_per_epoch = epoch};
   base::value_or_throw(check(schedule_));
   if (all_workers_log() && !session.is_leader())
     own_console_.emplace(options.json ? ConsoleMode::kJson : ConsoleMode::kText);
@@ -75,6 +84,8 @@ std::string Training::find_start() {
   base::value_or_throw(sessions::fetch_checkpoint(from, fetched_->path()));
   return fetched_->path();
 }
+double Training::run_seconds() const { return earlier_seconds_ + base::monotonic_seconds() - started_; }
+
 double Training::learning_rate_now() const { return learning_rate(schedule_, progress_.step); }
 
 void Training::restore() {
@@ -119,17 +130,21 @@ void Training::prepare() {
 
 void Training::announce() {
   console_.line(base::str(session_.backend().is_xla() ? describe_device() : "LibTorch's own CPU", "; ",
-                          session_.replicas(), session_.replicas() == 1 ? " replica" : " replicas", " in ",
-                          session_.processes(), session_.processes() == 1 ? " process" : " processes"));
+                          base::counted(session_.replicas(), "replica"), " in ",
+                          base::counted(session_.processes(), "process"),
+                          session_.peak_text().empty() ? "" : "; peak of a replica ", session_.peak_text()));
   const int64_t rows = rows_per_replica(options_, session_.replicas());
-  console_.line(base::str("batch ", rows, " × ", session_.replicas(), " replicas × accumulate ",
-                          options_.accumulate, " = ", rows * session_.replicas() * options_.accumulate));
+  console_.line(base::str("batch ", rows, " × ", base::counted(session_.replicas(), "replica"),
+                          " × accumulate ", options_.accumulate, " = ",
+                          rows * session_.replicas() * options_.accumulate));
   int64_t weights = 0;
   for (const auto& parameter : model_.parameters()) weights += parameter.numel();
-  console_.line(base::str("model ", options_.model, ": ", weights, " weights on ", session_.device(), ", ",
-                          name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
-                          test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ",
-                          options_.epochs, " epochs; ", train_.describe_remainder()));
+  console_.line(base::str(
+      "model ", options_.model, ": ", weights, " weights on ", session_.device(), ", ",
+      name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
+      test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ", options_.epochs, " epochs",
+      options_.max_steps > 0 ? base::str(", but ", options_.max_steps, " steps at most") : "", "; ",
+      train_.describe_remainder()));
   if (!options_.where.empty() || !options_.test_where.empty()) announce_filters();
 }
 
@@ -154,22 +169,29 @@ TrainResult Training::operator()() {
   prepare();
   announce();
   if (const ProfileSteps steps = profile_steps(options_.profile); steps.end > 0)
-    session_.profile(steps.first, steps.end, remote_ ? remote_->local() : options_.logdir);
-  while (progress_.epoch < options_.epochs) {
-    if (!train_epoch()) return stopped();
-    end_of_epoch();
+    session_.profile(steps.first, steps.end, options_.logdir);
+  Halt halt = limit_reached();
+  while (progress_.epoch < options_.epochs && halt == Halt::kNone) {
+    halt = train_epoch();
+    if (halt == Halt::kSignal) return stopped();
+    end_of_epoch(/*whole=*/progress_.batch == epoch_steps());
     session_.sync_buffers(model_);
     const double before = progress_.best_accuracy;
-    if (!test_epoch()) return stopped();
+    const bool last = halt != Halt::kNone || progress_.epoch == options_.epochs;
+    if ((last || progress_.epoch % options_.test_every_epochs == 0) && !test_epoch()) return stopped();
     save(progress_.best_accuracy > before);
   }
+  if (halt == Halt::kMaxTime && progress_.epoch < options_.epochs)
+    console_.line(base::str("The ", base::duration_text_whole(options_.max_seconds),
+                            " of --max-time are over at epoch ", progress_.epoch + 1, ", step ",
+                            progress_.step, ". --resume goes on when it is given more."));
   return end();
 }
 
 void Training::save(bool best) {
   if (!session_.is_leader()) return;
-  progress_.seconds = earlier_seconds_ + base::monotonic_seconds() - started_;
-  progress_.input = train_.state(session_, progress_.epoch, progress_.batch * options_.accumulate);
+  progress_.seconds = run_seconds();
+  progress_.input = train_.state(session_, data_epoch(), progress_.batch * options_.accumulate);
   sessions::Snapshot snapshot = sessions::take_snapshot(session_.backend(), model_, *optimizer_, progress_);
   std::vector<std::string> folders = {folder("last")};
   if (best) folders.push_back(folder("best"));
@@ -208,15 +230,19 @@ TrainResult Training::end() {
   TrainResult result = result_so_far();
   if (progress_.rated_epochs > 0)
     result.examples_per_second = progress_.global_rates / static_cast<double>(progress_.rated_epochs);
-  const double seconds = earlier_seconds_ + base::monotonic_seconds() - started_;
+  const double seconds = run_seconds();
   console_.line(base::str("Total Train Time: ", base::duration_text_whole(seconds)));
   if (test_ != nullptr)
     console_.line(base::str("Max Accuracy: ", sessions::fixed(progress_.best_accuracy, 2), "%"));
   console_.line(base::str("Avg. Global Rate: ", sessions::fixed(result.examples_per_second, 2),
                           " examples per second"));
-  console_.line(
-      base::str("Checkpoints: ", shown("last"), test_ ? base::str(" and ", shown("best")) : std::string(),
-                "; metrics: ", shown("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
+  if (options_.fast_dev_run > 0)
+    console_.line(base::str("The trial of ", result.steps, " steps", test_ ? " and their test" : "",
+                            " went well; nothing of it is kept."));
+  else
+    console_.line(
+        base::str("Checkpoints: ", shown("last"), test_ ? base::str(" and ", shown("best")) : std::string(),
+                  "; metrics: ", shown("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
   if (test_ != nullptr && options_.target_accuracy > 0 &&
       progress_.best_accuracy < options_.target_accuracy) {
     console_.line(

@@ -41,7 +41,10 @@ class Training {
   void announce_filters();
 
   // training_epoch.cc
-  bool train_epoch();  // false: a signal came
+  // What ends a run before its last epoch is over.
+  enum class Halt { kNone, kSignal, kMaxSteps, kMaxTime };
+  Halt train_epoch();
+  int64_t epoch_steps() const;  // of a whole epoch
   // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
   void report_times(double wall);
   void report_mixture();
@@ -55,18 +58,24 @@ class Training {
   void report(double loss, sessions::LogLine line, int64_t step, double lr, bool log);
   void report_own(double loss, sessions::LogLine line, int64_t step, double lr);
   Measurement measurement(const sessions::LogLine& line, int64_t step, double lr) const;
-  void end_of_epoch();
-  bool test_epoch();
+  void end_of_epoch(bool whole);
+  bool test_epoch();  // false: a signal came
   void write(const Measurement& row);
   double learning_rate_now() const;
+  // Which data an epoch has.
+  int64_t data_epoch() const { return options_.overfit_batches > 0 ? 0 : progress_.epoch; }
+  // The number, from 1, of the epoch that the last step was in.
+  int64_t shown_epoch() const { return progress_.epoch + (progress_.batch > 0 ? 1 : 0); }
+  double run_seconds() const;  // of the whole run, earlier parts included
 
   void save(bool best);
   TrainResult end();
   TrainResult stopped();
   TrainResult result_so_far() const;
 
-  // A signal came; with several processes, and all of them stop here.
-  bool interrupted() { return session_.agree_to_stop(SignalGuard::pending() != 0); }
+  Halt limit_reached() const;  // kMaxSteps, kMaxTime or kNone
+  // A signal came, or the time is over; with several processes, and all of them stop here.
+  Halt agreed_halt();
   bool all_workers_log() const { return options_.log_workers == LogWorkers::kAll; }
   // Where this process prints what each worker has to say.
   Console& worker_console() { return own_console_ ? *own_console_ : console_; }

@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/thread.h"
+#include "sluice/metrics/names.h"
 #include "sluice/session/log_line.h"
+#include "sluice/train/confusion.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/training.h"
 
@@ -19,20 +22,66 @@ std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
   return {batch.columns[batch.columns.size() - 2], batch.columns.back()};
 }
 
+// As lines and tables show it: shares of the samples in percent, as accuracy is.
+double shown(const metrics::Value& value) {
+  return metrics::is_accuracy(value.name) ? metrics::percent(value) : value.number;
+}
+
+// ", Top5=93.10%, F1=0.71234": all but the numbers of single classes.
+std::string line_of(const metrics::Values& values) {
+  std::string line;
+  for (const metrics::Value& value : values.numbers) {
+    if (value.name.find('/') != std::string::npos) continue;
+    const bool percent = metrics::is_accuracy(value.name);
+    line += base::str(", ", metrics::label(value.name), "=", sessions::fixed(shown(value), percent ? 2 : 5),
+                      percent ? "%" : "");
+  }
+  return line;
+}
+
+std::vector<Measurement::Named> named_values(const metrics::Values& values) {
+  std::vector<Measurement::Named> named;
+  for (const metrics::Value& value : values.numbers)
+    named.push_back({value.name, metrics::label(value.name) + "/test", shown(value)});
+  return named;
+}
+
 }  // namespace training_detail
 
-bool Training::train_epoch() {
+Training::Halt Training::limit_reached() const {
+  if (options_.max_steps > 0 && progress_.step >= options_.max_steps) return Halt::kMaxSteps;
+  const bool late = options_.max_seconds > 0 && run_seconds() >= options_.max_seconds;
+  return late ? Halt::kMaxTime : Halt::kNone;
+}
+
+Training::Halt Training::agreed_halt() {
+  const bool late = limit_reached() == Halt::kMaxTime;
+  const bool signal = SignalGuard::pending() != 0;
+  if (!session_.agree_to_stop(signal || late)) return Halt::kNone;
+  for (const std::string& reason : session_.gather_on_host("halt", signal ? "signal" : "time"))
+    if (reason == "signal") return Halt::kSignal;
+  return Halt::kMaxTime;
+}
+
+int64_t Training::epoch_steps() const {
+  const int64_t steps = train_.batches(data_epoch()) / options_.accumulate;
+  return options_.steps_per_epoch > 0 ? std::min(steps, options_.steps_per_epoch) : steps;
+}
+
+Training::Halt Training::train_epoch() {
   model_.train();
   rate_.emplace(base::monotonic_seconds(), session_.local_replicas());
   correct_ = torch::Tensor();
   epoch_began_ = session_.backend().times();
   const base::Stopwatch opening;
-  auto feed = train_.feed(session_, progress_.epoch, progress_.batch * options_.accumulate,
+  auto feed = train_.feed(session_, data_epoch(), progress_.batch * options_.accumulate,
                           std::exchange(progress_.input, {}));  // of the epoch that was restored alone
   opening_input_ = opening.seconds();
-  int64_t steps = train_.batches(progress_.epoch) / options_.accumulate;
-  if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);
-  while (progress_.batch < steps) {
+  int64_t steps = epoch_steps();
+  if (options_.max_steps > 0)
+    steps = std::min(steps, progress_.batch + std::max<int64_t>(options_.max_steps - progress_.step, 0));
+  Halt halt = Halt::kNone;
+  while (progress_.batch < steps && halt == Halt::kNone) {
     set_learning_rate(*optimizer_, learning_rate_now());
     // Random numbers depend on the seed and the step alone: a resumed run draws the same ones.
     torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step)}));
@@ -45,19 +94,18 @@ bool Training::train_epoch() {
       if (i + 1 < options_.accumulate) more.emplace(session_);
       loss = train_batch(*batch);
       rate_->add(batch->count);
-      session_.step(*optimizer_, {.clip_norm = options_.clip_norm});
+      session_.step(*optimizer_, {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value});
     }
-    const bool stop = interrupted();
-    after_update(loss, steps, stop);
-    if (stop) return false;
+    halt = agreed_halt();
+    after_update(loss, steps, halt != Halt::kNone);
   }
   fed_ = feed.statistics();
-  return true;
+  return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
 }
 
 // The sources of a mixture in this epoch.
 void Training::report_mixture() {
-  const auto sources = train_.mixed(progress_.epoch);
+  const auto sources = train_.mixed(data_epoch());
   if (sources.empty()) return;
   int64_t all = 0;
   for (const auto& source : sources) all += source.samples;
@@ -65,8 +113,9 @@ void Training::report_mixture() {
   nlohmann::json entries = nlohmann::json::array();
   for (const auto& [name, samples, passes] : sources) {
     const double share = 100.0 * static_cast<double>(samples) / static_cast<double>(all);
-    texts.push_back(base::str(samples, " samples of ", name, " (", sessions::fixed(share, 1), " %, ",
-                              sessions::fixed(passes, 2), " passes so far)"));
+    texts.push_back(base::str(samples, " ", base::plural(samples, "sample"), " of ", name, " (",
+                              sessions::fixed(share, 1), " %, ", sessions::fixed(passes, 2),
+                              " passes so far)"));
     entries.push_back({{"name", name}, {"samples", samples}, {"passes", passes}});
   }
   console_.line(base::str("Epoch ", progress_.epoch + 1, " took ", base::join(texts, ", "), "."));
@@ -167,17 +216,24 @@ void Training::after_update(const torch::Tensor& loss, int64_t steps, bool stop)
                                .step = progress_.batch,
                                .rates = log ? rate_->take(base::monotonic_seconds()) : sessions::Rates{},
                                .time = base::local_time()};
+  // Of the steps up to this one, when the line appears.
+  const auto rates = std::make_shared<std::optional<StepRates>>();
+  const auto with_rates = [this, rates, until = session_.steps()](sessions::LogLine line) {
+    if (!*rates) *rates = session_.step_rates(until);
+    line.steps = **rates;
+    return line;
+  };
   const auto mean = [](const torch::Tensor& value) { return value.to(torch::kDouble).mean().item<double>(); };
   session_.after_step({loss}, [=, this, alive = std::weak_ptr<char>(alive_),
                                step = progress_.step](const std::vector<torch::Tensor>& values) {
-    if (!alive.expired()) report(mean(values[0]), line, step, lr, log);
+    if (!alive.expired()) report(mean(values[0]), log ? with_rates(line) : line, step, lr, log);
   });
   if (log && all_workers_log())
     session_.after_step(
         {loss},
         [=, this, alive = std::weak_ptr<char>(alive_),
          step = progress_.step](const std::vector<torch::Tensor>& values) {
-          if (!alive.expired()) report_own(mean(values[0]), line, step, lr);
+          if (!alive.expired()) report_own(mean(values[0]), with_rates(line), step, lr);
         },
         Over::kLocalReplicas);
   if (save_now) {
@@ -212,6 +268,7 @@ void Training::report_own(double loss, sessions::LogLine line, int64_t step, dou
   row.process = line.process;
   row.global_rate = line.rates.global_rate * session_.local_replicas();
   row.examples_per_second = line.rates.rate * session_.local_replicas();
+  if (row.steps.tokens_per_second) *row.steps.tokens_per_second /= session_.processes();
   worker_console().json(json_text(row, base::wall_seconds()));
 }
 
@@ -226,6 +283,7 @@ Measurement Training::measurement(const sessions::LogLine& line, int64_t step, d
   row.global_rate = line.rates.global_rate * session_.replicas();
   row.examples_per_second = line.rates.rate * session_.replicas();
   row.learning_rate = lr;
+  row.steps = line.steps;
   return row;
 }
 
@@ -248,7 +306,7 @@ void Training::write(const Measurement& row) {
   console_.json(json_text(row, base::wall_seconds()));
 }
 
-void Training::end_of_epoch() {
+void Training::end_of_epoch(bool whole) {
   std::optional<int64_t> correct;
   if (correct_.defined())
     session_.after_step({correct_}, [&correct](const std::vector<torch::Tensor>& values) {
@@ -265,12 +323,14 @@ void Training::end_of_epoch() {
   report_mixture();
   progress_.global_rates += all.rate;
   ++progress_.rated_epochs;
-  ++progress_.epoch;
-  progress_.batch = 0;
+  if (whole) {
+    ++progress_.epoch;
+    progress_.batch = 0;
+  }
   progress_.seconds = earlier_seconds_ + now - started_;
   Measurement row;
   row.split = "train";
-  row.epoch = progress_.epoch;
+  row.epoch = shown_epoch();
   row.step = progress_.step;
   row.global_rate = all.rate;
   if (correct && all.examples > 0)
@@ -279,7 +339,7 @@ void Training::end_of_epoch() {
 }
 
 bool Training::test_epoch() {
-  if (test_ == nullptr) return !interrupted();
+  if (test_ == nullptr) return agreed_halt() != Halt::kSignal;
   model_.eval();
   auto forward = [this](torch::Tensor image) {
     std::optional<Autocast> autocast;
@@ -287,23 +347,29 @@ bool Training::test_epoch() {
     return forward_(std::move(image));
   };
   Evaluation test = evaluate(
-      session_, forward, test_->feed(session_, 0, 0),
+      session_, forward, test_->feed(session_, 0, 0), test_->batches(),
       // Many processes do not stop in the middle: they would have to agree on the batch.
       [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
-      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
+      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); },
+      metrics::parse("--metrics", options_.metrics, options_.classes));
   if (test.stopped) return false;
   last_accuracy_ = test.accuracy();
   progress_.best_accuracy = std::max(progress_.best_accuracy, last_accuracy_);
-  console_.line(base::str("Epoch ", progress_.epoch, " test end ", base::local_time(),
-                          ", Samples=", test.samples, ", Loss=", sessions::fixed(test.loss, 5),
-                          ", Accuracy=", sessions::fixed(last_accuracy_, 2), "%"));
+  console_.line(base::str("Epoch ", shown_epoch(), " test end ", base::local_time(),
+                          ", Samples=", test.samples, ", Loss=", sessions::fixed(test.loss, 5), ", Accuracy=",
+                          sessions::fixed(last_accuracy_, 2), "%", training_detail::line_of(test.values)));
   Measurement row;
   row.split = "test";
-  row.epoch = progress_.epoch;
+  row.epoch = shown_epoch();
   row.step = progress_.step;
   row.loss = test.loss;
   row.accuracy = last_accuracy_;
+  row.others = training_detail::named_values(test.values);
   write(row);
+  if (session_.is_leader())
+    for (const auto& [name, matrix] : test.values.tensors)
+      base::value_or_throw(
+          write_confusion(metrics_->folder(), matrix, test_->class_names(), row.epoch, row.step));
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/device/report/shortage.h"
+#include "sluice/pjrt/buffer.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -104,6 +105,19 @@ TEST_F(Report, FindsNothingInAGoodRun) {
               AllOf(HasSubstr("Findings\n  none\n"), HasSubstr("Fallbacks to the CPU\n  none"),
                     HasSubstr("Host reads\n  none\n"), Not(HasSubstr("Recompiles")),
                     ContainsRegex("  devices busy +[0-9.]+ [mu]?s \\([0-9]+ % of ")));
+}
+
+TEST_F(Report, CountsBuffersAndValues) {
+  const torch::Tensor x = torch::ones({3}).to(test_device());
+  const int64_t made = pjrt::Buffer::made(), freed = pjrt::Buffer::freed();
+  for (int i = 0; i < 4; ++i) (void)(x + i).cpu();
+  const Fetch fetched = fetch(x);
+  (void)fetched.get();
+  (void)fetched.get();
+  EXPECT_GE(pjrt::Buffer::made() - made, 4);
+  EXPECT_GE(pjrt::Buffer::freed() - freed, 3);  // the last may still be in flight
+  EXPECT_THAT(metrics_report(), AllOf(ContainsRegex("to the host 5 \\([0-9]+ B, [0-9.]+ a second\\)\n"),
+                                      ContainsRegex("  buffers: [0-9]+ made, [0-9]+ freed, [0-9]+ live\n")));
 }
 
 TEST_F(Report, FindsHostReadsAndFallbacks) {
@@ -220,7 +234,7 @@ TEST(SmallDevice, UploadsAndLaunchesSayWhatItHasAndWhatHasIt) {
   const std::string upload = shortage([&] { torch::ones({1 << 20, 16}).to(device); });
   EXPECT_THAT(upload, HasSubstr("copying a tensor<1048576x16xf32> of the host to device 0: "));
   EXPECT_THAT(upload, ContainsRegex("\n  device 0 \\([^)]+\\): 64 MiB of memory, 16 MiB in use"));
-  EXPECT_THAT(upload, HasSubstr("\n  on each device between programs: 1 tensors of 16 MiB; the largest:\n"
+  EXPECT_THAT(upload, HasSubstr("\n  on each device between programs: 1 tensor of 16 MiB; the largest:\n"
                                 "    16 MiB  tensor<1048576x4xf32>  decoder.weight\n"));
   const torch::Tensor wide = weight.repeat({1, 4});
   const std::string step = shortage([] {

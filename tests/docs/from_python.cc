@@ -138,6 +138,26 @@ void evaluate(sluice::Session session, Model model, Dataset test) {
   // [end]
 }
 
+void metrics(sluice::Session session, Model model, Dataset test) {
+  torch::NoGradGuard no_grad;
+  model->eval();
+  // [metrics]
+  namespace metrics = sluice::metrics;
+  metrics::Collection sums(session, {metrics::TopK(5), metrics::F1({.classes = 10}),
+                                     metrics::ConfusionMatrix(10), metrics::Mean("loss")});
+  for (auto& batch : session.feed(test.pad())) {
+    auto logits = model->forward(batch.image);
+    sums.update(logits, batch.label, batch.mask);
+    auto losses = F::cross_entropy(logits, batch.label, F::CrossEntropyFuncOptions().reduction(torch::kNone));
+    sums.add("loss", losses, batch.mask);
+  }
+  auto values = sums.compute();
+  for (const auto& [name, number, count] : values.numbers) session.print(name, " ", number, " of ", count);
+  torch::Tensor matrix = values.tensor("confusion");  // int64 [10, 10] on the host
+  // [end]
+  if (matrix.sum().item<int64_t>() != values.value("top5").count) std::exit(EXIT_FAILURE);
+}
+
 void weights(Model model, const std::string& folder) {
   // [weights]
   sluice::save(model, folder + "/model.safetensors");
@@ -216,6 +236,7 @@ void run(int argc, char** argv) {
   }
   accumulate(session, model, optimizer, train);
   evaluate(session, model, train);
+  metrics(session, model, train);
   weights(model, folder.path());
   session.finish();
   trainer(shard, shard, folder.path() + "/run");

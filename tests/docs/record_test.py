@@ -47,6 +47,15 @@ def test_other_benches_become_rows():
     assert [(row["bench"], row["ratio"]) for row in decoded] == [("batches", 15), ("decode", 3)]
 
 
+def test_layers_become_rows_of_the_slowest():
+    found = {"model": "resnet50", "image_size": 224, "batch_size": 16, "agree": True, "slowest_in_step": ["conv1", "layer1.0.conv2"],
+             "convolutions": {"conv1": {"in_step_ms": 20.04, "alone_ms": 19}, "layer1.0.conv2": {"in_step_ms": 9, "alone_ms": 8},
+                              "layer4.0.conv1": {"in_step_ms": 1, "alone_ms": 1}}}
+    rows = record.rows_of(found)
+    assert [row["what"] for row in rows] == ["resnet50 at 224×224, batch 16: conv1", "resnet50 at 224×224, batch 16: layer1.0.conv2"]
+    assert rows[0]["sluice"] == 20.0 and rows[0]["peers"] == {"alone": 19.0} and "the same" in rows[0]["note"]
+
+
 def test_a_row_takes_the_place_of_the_same():
     machine = {"rows": []}
     record.add(machine, record.rows_of(STEP), "2026-01-01", "aaaaaaa")

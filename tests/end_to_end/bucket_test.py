@@ -1,5 +1,5 @@
 """bucket_test.py PROGRAM [gs|s3]: buckets as a user meets them, against a real emulator of Cloud Storage, or moto for S3:
-pack, list, copy, train to and from the bucket, resume; of gs:// also a process that is killed while it fills the cache.
+pack, list, copy, update, train to and from the bucket, resume; of gs:// also a process that is killed while it fills the cache.
 Run by a Python with gcp-storage-emulator, or boto3 and moto."""
 
 import contextlib
@@ -72,7 +72,7 @@ def pack_and_copy(run, work):
     listed = run("data", "ls", f"{ROOT}/set/train-*.tar")
     check("120 samples" in listed, "ls:", listed)
     refused = run("data", "pack", work / "train-images", f"{ROOT}/set", status=1)
-    check("already holds 5 shard(s)" in refused, "pack over a set:", refused)
+    check("already holds 5 shards" in refused, "pack over a set:", refused)
     run("data", "cp", f"{ROOT}/set/*", work / "down")
     names = sorted(path.name for path in (work / "down").iterdir())
     check("sizes.json" in names and "classes.txt" in names, "objects of the set:", names)
@@ -132,6 +132,38 @@ def train(run, work):
         check(f"Going on from {start}" in third, "resumed from", start, ":", third[-400:])
     nothing = run(*remote, "--epochs", 1, "--resume", f"{ROOT}/runs/none", "--logdir", work / "x", status=1)
     check("there is no checkpoint in" in nothing, "resume from nothing:", nothing[-400:])
+
+
+def update(run, work):
+    """Another class for a sample, in the bucket as on a disk; a run that goes on says that its set has changed."""
+    flags = ["--model", "mlp", "--train", f"{ROOT}/set/train-*.tar", "--classes", 3, "--crop", 12, "--batch-size", 16,
+             "--device", "cpu", "--lr-schedule", "constant", "--logdir", work / "changing"]
+    run("train", *flags, "--epochs", 1)
+    fixed = work / "fixed"
+    run("data", "cat", f"{ROOT}/set/train-*.tar", "--key", "0000030", "--out", fixed)
+    label = fixed / "0000030.cls"
+    label.write_text(str((int(label.read_text()) + 1) % 3))
+    for place in (f"{ROOT}/set", work / "local"):
+        said = run("data", "update", f"{place}/train-*.tar", fixed)
+        check("1 sample changed (2 members replaced, 0 added) in 1 shard, which was written again" in said, "update:", said)
+        said = run("data", "verify", f"{place}/train-*.tar")
+        check("120 samples" in said and "all sound" in said, "the set that was updated:", said)
+    check(objects(run, f"{ROOT}/set/train-*.tar", work) ==
+          {path.name: path.read_bytes() for path in (work / "local").glob("train-*.tar")}, "the updated shards differ")
+    again = run("train", *flags, "--epochs", 2, "--resume")
+    check("epoch 2 is of other data than the run was begun with: the shards have the same names and numbers of samples, but "
+          "other contents than they had" in again, "an epoch of a set that was changed:", again[-1500:])
+
+
+def profiles(run, work):
+    """Each process brings its own files to the bucket."""
+    run("run", "--processes", 2, "--", run.path, "train", "--model", "mlp", "--fake-data", "--classes", 4, "--image-size", 8,
+        "--train-size", 160, "--test-size", 16, "--batch-size", 16, "--epochs", 1, "--profile", "2:4", "--logdir", f"{ROOT}/runs/two")
+    found = objects(run, f"{ROOT}/runs/two/plugins/profile/*/*", work)
+    endings = sorted(name[name.rindex("-") + 1:] for name in found)
+    expected = sorted(f"{process}.{ending}" for process in (0, 1) for ending in ("layers.json", "txt", "trace.json.gz", "xplane.pb"))
+    check(endings == expected, "profiles in the bucket:", sorted(found))
+    check(all(b"Steps 2 to 3: " in text for name, text in found.items() if name.endswith(".txt")), "their steps")
 
 
 def weights(run, work):
@@ -262,8 +294,10 @@ def main(program):
         make_images(work)
         pack_and_copy(run, work)
         train(run, work)
+        update(run, work)
         weights(run, work)
         if STORE == "gs":
+            profiles(run, work)
             kill_while_caching(run, port, work, "set", "parts")
             run("data", "cp", f"{ROOT}/set/train-*.tar", f"{ROOT}/set/sizes.json", f"{ROOT}/whole/")
             kill_while_caching(run, port, work, "whole", "object")

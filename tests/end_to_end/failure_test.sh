@@ -46,6 +46,16 @@ expect 0 'XLA_USE_BF16: --precision bf16' env XLA_USE_BF16=1 "${train[@]}" "${da
 expect 0 'SLUICE_PLUGINS: did you mean SLUICE_PLUGIN?' \
   env SLUICE_PLUGINS=x "${train[@]}" "${data[@]}" --epochs 0 --logdir "$work/toml"
 
+# A set that is changed between two epochs: the next one says so.
+cp -r "$work/train" "$work/changing"
+changing=("${train[@]}" --train "$work/changing/*.tar" --classes 3 --logdir "$work/changing-run" --resume)
+expect 0 '' "${changing[@]}" --epochs 1
+"$program" data cat "$work/changing/*.tar" --key 0000030 --out "$work/fixed" >/dev/null
+printf '%d' $((($(cat "$work/fixed/0000030.cls") + 1) % 3)) >"$work/class"
+mv "$work/class" "$work/fixed/0000030.cls"
+expect 0 '' "$program" data update "$work/changing/*.tar" "$work/fixed"
+expect 0 'epoch 2 is of other data than the run was begun with: the shards have the same names' "${changing[@]}" --epochs 2
+
 # Data.
 expect 1 "$work/nothing" "${train[@]}" --train "$work/nothing.tar" --classes 3
 expect 1 'classes' "${train[@]}" "${data[@]}" --classes 2

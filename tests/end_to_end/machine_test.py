@@ -67,7 +67,7 @@ class Machine(unittest.TestCase):
             lines = self.train(*flags).stdout.splitlines()
             self.assertEqual(lines[0], "plugin cpu (xla_cpu_pjrt.so), platform cpu, 1 local device, id 5; "
                                        "1 replica in 1 process")
-            self.assertIn("batch 4 × 1 replicas × accumulate 1 = 4", lines[1])
+            self.assertIn("batch 4 × 1 replica × accumulate 1 = 4", lines[1])
             self.assertTrue(any("Epoch 1 train end" in line for line in lines), lines)
 
     def test_a_flag_counts_more_than_the_environment_and_that_more_than_the_file(self):

@@ -1,8 +1,8 @@
-// GIF, BMP, TIFF, AVIF and animated WebP, each from a corpus of its own: a decoder may refuse a file, under a
-// small budget, but must not fail otherwise.
+// GIF, BMP, TIFF, AVIF, animated WebP and what Exif says of a photograph, each from a corpus of its own: a
+// decoder may refuse a file, under a small budget, but must not fail otherwise.
 #include <string_view>
 
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 #include "sluice/data/memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,8 +1,8 @@
 // JPEG and WebP: decoded whole and in part. Where both succeed, the part is what the whole has there.
 #include <string_view>
 
-#include "sluice/data/decode/image.h"
-#include "sluice/data/decode/resize.h"
+#include "sluice/data/images/image.h"
+#include "sluice/data/images/resize.h"
 #include "tests/fuzz/demand.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sluice/data/decode/png_fast.h"
+#include "sluice/data/images/png_fast.h"
 #include "tests/fuzz/demand.h"
 
 namespace {

@@ -147,7 +147,7 @@ class Metrics(TopTest):
         self.serve({USED: {0: GIB}}, wait=60)
         (host,) = self.top()
         self.assertTrue(host["tpu_program_running"])
-        self.assertRegex(host["faults"][0], r"port \d+ gives no metrics of chips: .*[Tt]imed? ?out")
+        self.assertRegex(host["faults"][0], r"port \d+ gives no metrics of chips: .*(no answer within|[Tt]imed? ?out)")
         # A second for each port, and not one for each metric; a loaded machine takes what it takes.
         start = time.monotonic()
         self.top()
@@ -162,7 +162,7 @@ class Metrics(TopTest):
 
     def test_an_error_of_the_service(self):
         self.serve(fails=grpc.StatusCode.INTERNAL)
-        self.assertIn("gRPC status 13: the chips are busy", self.top()[0]["faults"][0])
+        self.assertIn("the chips are busy", self.top()[0]["faults"][0])
 
     def test_something_else_listens_there(self):
         for said in (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", b"", b"\0" * 100):
@@ -187,9 +187,12 @@ class Places(TopTest):
         self.record(7)
         self.record(8, index=1, time=time.time() - 300)
         self.record(1 << 22, index=2, namespaces=os.readlink("/proc/self/ns/pid"))  # there is no such process
-        self.assertEqual([process["state"] for process in self.top()[0]["processes"]], ["running", "silent", "killed"])
+        self.record(9, index=3, step_p50_ms=41.5, step_p95_ms=43.94, mfu=0.52, memory_in_use=10 << 30, memory_peak=13 << 30)
+        self.assertEqual([process["state"] for process in self.top()[0]["processes"]],
+                         ["running", "silent", "killed", "running"])
         text = self.run_sluice("top", "--once").stdout
-        self.assertRegex(text, r"0/1 +7 +running +3 +1200 +41\.2 +3100\.0 +- +71 % +4 % +25 %")
+        self.assertRegex(text, r"0/1 +7 +running +3 +1200 +41\.2 +3100\.0 +- +71 % +4 % +25 % +-")
+        self.assertRegex(text, r"3/1 +9 +running +3 +1200 +41\.5/43\.9 +3100\.0 +52 % +71 % +4 % +25 % +10\.0/13\.0 GiB")
         self.assertRegex(text, r"silent 30\d s")
         self.assertIn("killed", text)
 
@@ -308,6 +311,13 @@ class Training(TopTest):
         # 16 examples a step, of one replica.
         self.assertAlmostEqual(shown["rate"] * shown["step_ms"] / 1000, 16, delta=0.5)
         self.assertAlmostEqual(sum(shown["shares"].values()), 1, places=6)
+        # Products of 64 → 1024 → 1024 → 4, forward and backward.
+        rated = wait_for("the ends of steps", lambda: (s := self.moving(process))["flops_per_second"] and s)
+        self.assertLess(0, rated["step_p50_ms"])
+        self.assertLessEqual(rated["step_p50_ms"], rated["step_p95_ms"])
+        flops = 2 * 16 * (2 * 64 * 1024 + 3 * 1024 * 1024 + 3 * 1024 * 4)
+        self.assertLess(rated["flops_per_second"] * rated["step_p50_ms"] / 1000, 2 * flops)
+        self.assertIsNone(rated["memory_in_use"])  # XLA's CPU plugin does not say
         self.assertGreater(wait_for("more steps", lambda: (s := self.moving(process))["step"] > shown["step"] and s)["step"],
                            shown["step"])
         process.send_signal(signal.SIGKILL)
@@ -349,7 +359,7 @@ class Training(TopTest):
                                 SLUICE_PLUGIN="cpu")
         self.assertIn("Address already in use; choose another port", taken.stderr)
         wrong = self.run_sluice("train", "--model", "mlp", "--fake-data", "--classes", "4", "--status-port", "x:y", status=2)
-        self.assertIn("expected a port, 9100, or an address with it", wrong.stderr)
+        self.assertIn("expected a port up to 65535, such as 9100, or an address with it", wrong.stderr)
         # The environment says the same, and the flag wins.
         self.assertIn("port 1.5", self.run_sluice("train", "--model", "mlp", "--fake-data", "--classes", "4", status=2,
                                                   SLUICE_STATUS_PORT="port 1.5").stderr)

@@ -2,12 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "sluice/base/file.h"
+#include "sluice/base/span.h"
 #include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/testing/programs.h"
+#include "sluice/profile/capture.h"
 #include "tests/pjrt/processes.h"
 #include "tests/pjrt/programs.h"
 #include "tests/pjrt/raw_client.h"
@@ -47,6 +52,26 @@ void expect_refused(const Result<T>& result, Code code, const std::string& text)
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), code) << result.error().what();
   EXPECT_THAT(result.error().what(), HasSubstr(text));
+}
+
+// Its devices are left out, with one line, and the host's part is there.
+TEST(PodPlugin, AProfilerOfAnotherVersion) {
+  const Environment variables = {{"EMULATED_POD_PROFILER", "48"}};
+  const ScopedEnvironment environment(variables);
+  const auto folder = value_or_throw(sluice::base::TemporaryDirectory::create());
+  const std::string copy = folder.path("libanother.so");  // a plugin is loaded once, with what its table was
+  std::filesystem::copy_file(SLUICE_POD_PLUGIN_PATH, copy);
+  const auto plugin = value_or_throw(Plugin::load(copy));
+  ::testing::internal::CaptureStderr();
+  auto capture = value_or_throw(sluice::profile::Capture::start(plugin));
+  { const sluice::base::Span span("ours"); }
+  const auto captured = capture.stop();
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("its table has 48 bytes, at least 80 were expected"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_EQ(captured.device, "");
+  const auto files = value_or_throw(sluice::profile::files_of(captured, {.host = "h"}));
+  EXPECT_THAT(files.at(0).bytes, HasSubstr("ours"));
 }
 
 TEST(PodPlugin, LooksLikeATpu) {

@@ -1,5 +1,6 @@
 """profile_readers.py FOLDER: the profiles in FOLDER/one, FOLDER/four and FOLDER/tpu.pb through xprof's own readers."""
 
+import csv
 import gzip
 import json
 import sys
@@ -50,8 +51,24 @@ check(len(steps_table["rows"]) == 3, "the overview page has three steps")
 average = float(steps_table["p"]["host_compute_time_ms_avg"])
 ours = sum(duration for _, _, duration in steps) / 3e6
 check(abs(average - ours) <= max(0.02 * ours, 0.1), f"its average is {average} ms, ours {ours:.3f}")
+with open(work / "one/metrics.csv") as file:
+    logged = [float(row["step_p50_ms"]) for row in csv.DictReader(file) if row["step"] in ("10", "11", "12") and row["step_p50_ms"]]
+check(len(logged) == 3, f"the log has the times of these steps ({logged})")
+mean = sum(logged) / len(logged)
+# The host's clock is between them: on a busy machine they differ.
+check(abs(average - mean) <= max(0.35 * mean, 3), f"the log's average is {mean:.3f} ms")
 words = Path(files("one", ".txt")[0]).read_text()
 check(f"Steps 10 to 12: {ours:.3f} ms each" in words, "the page in words says the same")
+
+# The calls of kernels by layer, on their own line.
+calls = [event for plane in data.planes for line in plane.lines if line.name == "xla:0, library kernels" for event in line.events]
+check({"conv1, forward", "conv1, backward"} <= {event.name for event in calls}, f"{len(calls)} calls of kernels have their layers' names")
+layers = json.loads(Path(files("one", ".layers.json")[0]).read_text())
+check(abs(layers["ms"] - ours) < 1e-3, f"the table by layer is of the same steps ({layers['ms']:.3f} ms)")
+total = sum(row["ms"] for row in layers["rows"]) + layers["no_program_ms"]
+check(abs(total - ours) < 1e-3, f"its rows and the time without a program are the step ({total:.3f} ms)")
+in_line = sum(event.duration_ns for event in calls) / 3e6
+check(in_line >= 0.5 * layers["layers_ms"], f"the line has {in_line:.3f} ms a step, the table {layers['layers_ms']:.3f}")
 
 # The same spans in the file for Perfetto.
 trace = json.loads(gzip.decompress(Path(files("one", ".trace.json.gz")[0]).read_bytes()), parse_float=Decimal)

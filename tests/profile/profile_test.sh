@@ -16,10 +16,10 @@ trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME=$work XDG_CACHE_HOME=$work
 
 train=("$program" train --model cifar_resnet8 --fake-data --classes 4 --image-size 16 --test-size 16 --batch-size 16
-  --epochs 1 --log-steps 4 --profile 10:13)
+  --epochs 1 --profile 10:13)
 quietly() { (cd "$work" && "$@" >out.log 2>&1) || { cat "$work/out.log"; exit 1; }; }
-quietly "${train[@]}" --train-size 256 --logdir one
-quietly "$program" run --processes 4 -- "${train[@]}" --train-size 1024 --logdir four
+quietly "${train[@]}" --train-size 256 --log-steps 1 --logdir one
+quietly "$program" run --processes 4 -- "${train[@]}" --train-size 1024 --log-steps 4 --logdir four
 tpu=$root/.deps/libtpu/libtpu/libtpu.so
 if [[ -e "$tpu" ]]; then TPU_SKIP_MDS_QUERY=1 TPU_ACCELERATOR_TYPE=v3-8 ALLOW_MULTIPLE_LIBTPU_LOAD=1 TPU_WORKER_HOSTNAMES=localhost \
   timeout 60 "$worker" "$tpu" "$work/tpu.pb"; fi

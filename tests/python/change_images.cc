@@ -11,8 +11,8 @@
 #include <string>
 
 #include "sluice/base/result.h"
-#include "sluice/data/decode/color.h"
-#include "sluice/data/decode/random_changes.h"
+#include "sluice/data/augment/color.h"
+#include "sluice/data/augment/random_changes.h"
 
 namespace {
 

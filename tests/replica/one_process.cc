@@ -1,6 +1,7 @@
 // One of several processes that train together, for processes_test.py: what goes wrong is the first argument.
 //
-//   train: trains a small net and prints "weights CHECKSUM" on the leader; "--sluice-devices=N" as usual
+//   train: trains a small net and prints "weights CHECKSUM" and metrics of its inputs on the leader;
+//          "--sluice-devices=N" as usual
 //   logs: a long training that logs each step, in which now one process is behind and now another
 //   leader-reads: the leader alone reads a value in the middle of the training
 //   other-number: process 1 takes another learning rate
@@ -34,6 +35,9 @@ int run(int argc, char** argv) {
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(rate).momentum(0.9));
   session.prepare(*model, optimizer, {.from_leader = what == "send-weights"});
   const int steps = what == "later-number" ? 100'000 : what == "logs" ? 100 : 12;
+  sluice::metrics::Collection sums(session,
+                                   {sluice::metrics::TopK(2), sluice::metrics::F1({.classes = 3}),
+                                    sluice::metrics::ConfusionMatrix(3), sluice::metrics::Mean("mean")});
   for (int step = 0; step < steps; ++step) {
     if (what == "logs" && step % session.processes() == session.process_index())
       std::this_thread::sleep_for(std::chrono::milliseconds(step % 5));
@@ -43,6 +47,11 @@ int run(int argc, char** argv) {
     auto loss =
         torch::nn::functional::cross_entropy(model->forward(sluice::split(image)), sluice::split(label));
     loss.backward();
+    if (what == "train") {
+      const torch::Tensor scores = sluice::split(image).slice(1, 0, 3), classes = sluice::split(label);
+      sums.update(scores, classes);
+      sums.add("mean", scores.square(), classes.unsqueeze(1));
+    }
     session.step(optimizer, {.clip_norm = 1.0});
     session.log_every(what == "logs" ? 1 : 4, {{"Loss", loss.detach()}});
     if (step == 7 && what == "leader-reads" && session.is_leader())
@@ -59,6 +68,13 @@ int run(int argc, char** argv) {
   torch::Tensor sum = torch::zeros({});
   for (const auto& parameter : model->parameters()) sum = sum + parameter.detach().cpu().abs().sum();
   session.print("replicas ", session.replicas(), " weights ", sum.item<double>());
+  const sluice::metrics::Values values = sums.compute();
+  for (const auto& [name, number, count] : values.numbers)
+    session.print("metric ", name, " ", number, " of ", count);
+  const torch::Tensor matrix = values.tensor("confusion").flatten();
+  std::string cells;
+  for (int64_t i = 0; i < matrix.numel(); ++i) cells += " " + std::to_string(matrix[i].item<int64_t>());
+  session.print("metric confusion", cells);
   session.barrier();
   return 0;
 }

@@ -81,7 +81,16 @@ def weights(outputs):
     return (int(found[1]), float(found[2])) if found else (0, float("nan"))
 
 
+def metrics(outputs):
+    """The lines of counts, which are exact, and the mean."""
+    lines = re.findall(r"^metric (.*)$", outputs[0], re.MULTILINE)
+    means = [float(line.split()[1]) for line in lines if line.startswith("mean ")]
+    return [line for line in lines if not line.startswith("mean ")], (means or [float("nan")])[0]
+
+
 _, alone, _ = run("train", 1, 1)
+counts, mean = metrics(alone)
+check(len(counts) == 3, f"metrics are printed: {counts}", alone)
 _, one = weights(alone)
 for processes, devices, transport in [(1, 4, ""), (2, 2, "shared"), (2, 2, "gloo"), (4, 1, "")]:
     if POD_PLUGIN and transport == "gloo":  # a pod has no transport of the host's: one of the two is enough
@@ -90,6 +99,9 @@ for processes, devices, transport in [(1, 4, ""), (2, 2, "shared"), (2, 2, "gloo
     replicas, value = weights(outputs)
     check(statuses == [0] * processes and replicas == 4 and abs(value - one) < 1e-4 * abs(one),
           f"{processes} processes of {devices} replicas train as one does ({transport}): {value} and {one}", outputs)
+    same_counts, same_mean = metrics(outputs)
+    check(same_counts == counts and abs(same_mean - mean) < 1e-5 * mean,
+          f"so do the metrics: {same_mean} and {mean}, {same_counts}", outputs)
     check(all("weights" not in output and "Loss=" not in output for output in outputs[1:]),
           "only the leader prints", outputs)
     losses = re.findall(r"Loss=([\d.]+)", outputs[0]), re.findall(r"Loss=([\d.]+)", alone[0])

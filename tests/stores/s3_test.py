@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import json
 import logging
+import subprocess
 import sys
 import tempfile
 import threading
@@ -24,6 +25,7 @@ except ImportError:
 
 from support import Handler, Program, Server, check, closing, failures, md5, random_file
 
+MAKE_IMAGES = Path(__file__).resolve().parent.parent / "end_to_end/make_images.py"
 REGION, BUCKET = "us-west-2", "a-bucket"
 KEYS = {"AKIAONE": ("secret/one+", ""), "ASIATWO": ("secret/two=", "session/token=="),
         "ASIAOLD": ("secret/old", "an old session")}
@@ -154,6 +156,20 @@ def there_and_back(run, s3, work):
     check("NoSuchBucket" in missing, "a missing bucket:", missing)
     nothing = run("data", "cp", f"s3://{BUCKET}/zzz*", f"{work}/none/", status=1)
     check("no object matches" in nothing, "no match:", nothing)
+
+
+def updates(run, work):
+    """A set is packed into the bucket, and a sample of it gets another class."""
+    subprocess.run([sys.executable, MAKE_IMAGES, work / "images", "2", "5"], check=True)
+    run("data", "pack", work / "images", f"s3://{BUCKET}/set", "--shard-size", 4)
+    run("data", "cat", f"s3://{BUCKET}/set/*.tar", "--key", "0000005", "--out", work / "fixed")
+    (work / "fixed/0000005.cls").write_text("9")
+    said = run("data", "update", f"s3://{BUCKET}/set/*.tar", work / "fixed")
+    check("in 1 shard, which was written again" in said, "update:", said)
+    found = run("data", "cat", f"s3://{BUCKET}/set/*.tar", "--key", "0000005", "--part", "cls")
+    check(found == "9", "the sample that was updated:", found)
+    said = run("data", "verify", f"s3://{BUCKET}/set/*.tar")
+    check("10 samples" in said and "all sound" in said, "the set that was updated:", said)
 
 
 def many_objects(run, s3, work):
@@ -295,6 +311,7 @@ def main(program):
         run = Program(program, SECRETS, AWS_ENDPOINT_URL=front.address, AWS_ACCESS_KEY_ID="AKIAONE",
                       AWS_SECRET_ACCESS_KEY=KEYS["AKIAONE"][0], AWS_REGION=REGION, HOME=folder)
         there_and_back(run, s3, work)
+        updates(run, work)
         check(not front.refused, "signatures that botocore computes differently:", front.refused)
         many_objects(run, s3, work)
         faults(run, front, s3, work)

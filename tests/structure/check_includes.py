@@ -6,35 +6,36 @@ from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
 ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
-         "replica", "data", "text", "models", "monitor", "session", "train", "pod", "provision", "cli"]
+         "replica", "data", "text", "models", "monitor", "session", "metrics", "train", "pod", "provision", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
     "pjrt": ["google", "stablehlo"],
     "google": [],
-    "profile": ["google", "cloud", "stablehlo"],
+    "profile": ["google"],
     "estimate": ["google", "cloud", "profile"],
     "collectives": ["profile", "google", "cloud", "estimate"],
-    "kernels": ["profile", "google", "cloud", "estimate", "collectives"],
+    "kernels": ["google", "cloud", "estimate", "collectives"],
     "patterns": ["profile", "google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
     "ops": ["profile", "google", "cloud", "pjrt", "estimate", "collectives", "kernels"],
-    "device": ["profile", "google", "cloud", "estimate"],
+    "device": ["google", "cloud", "estimate"],
     "replica": ["profile", "google", "cloud", "estimate", "kernels"],
     "data": ["profile", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
     "text": ["profile", "google", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica"],
     "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "text"],
     "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "text", "models"],
-    "session": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
+    "session": ["google", "collectives", "kernels", "patterns", "ops"],
+    "metrics": ["google", "cloud", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "text", "models", "monitor"],
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
-    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "train"],
-    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "train"],
+    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "metrics", "train"],
+    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "metrics", "train"],
 }
 WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "text", "monitor", "pod", "provision"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
-FOLDERS = {"data": ["shards", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
+FOLDERS = {"data": ["shards", "images", "augment", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
            "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"],
            "text": ["characters", "models", "steps"]}
 FACADES = {"data": ["dataset.h", "dataset_settings.h", "mixture.h"]}

@@ -2,6 +2,7 @@
 // ships headers and symbols of some of them.
 #include <curl/curl.h>
 #include <gtest/gtest.h>
+#include <nghttp2/nghttp2.h>
 #include <openssl/crypto.h>
 #include <openssl/opensslv.h>
 #include <spng.h>
@@ -25,6 +26,7 @@ TEST(Versions, Spng) {
   EXPECT_EQ(spng_version_string(), header);
 }
 
+TEST(Versions, Nghttp2) { EXPECT_EQ(nghttp2_version(0)->version_num, NGHTTP2_VERSION_NUM); }
 TEST(Versions, Curl) { EXPECT_STREQ(curl_version_info(CURLVERSION_NOW)->version, LIBCURL_VERSION); }
 
 TEST(Versions, OpenSsl) {

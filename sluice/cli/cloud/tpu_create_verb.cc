@@ -87,10 +87,10 @@ provision::SliceWish wish_of(const CreateFlags& flags, double now) {
   if (!wish.reservation.empty()) wish.capacity = provision::Capacity::kReservation;
   if (!flags.flex.empty()) {
     wish.capacity = provision::Capacity::kFlexStart;
-    wish.flex_duration = or_usage(provision::parse_span(flags.flex, "--flex-start"));
+    wish.flex_duration = or_usage(base::parse_span(flags.flex, "--flex-start"));
   }
   if (!flags.ttl.empty()) wish.mark.expires = or_usage(provision::parse_expiry(flags.ttl, now, "--ttl"));
-  if (!flags.idle.empty()) wish.idle = or_usage(provision::parse_span(flags.idle, "--idle"));
+  if (!flags.idle.empty()) wish.idle = or_usage(base::parse_span(flags.idle, "--idle"));
   if (!flags.wait_until.empty())
     wish.wait_until = or_usage(provision::parse_expiry(flags.wait_until, now, "--wait-until"));
   wish.external_ips = !flags.internal;

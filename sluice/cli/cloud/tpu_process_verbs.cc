@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/reach_flags.h"
@@ -125,7 +126,7 @@ provision::GuardSettings guard_settings(const provision::Slice& slice, const Gua
     settings.deadline = static_cast<int64_t>(*expiry);
   }
   if (!guard.idle.empty()) {
-    const auto idle = provision::parse_span(guard.idle, "--idle");
+    const auto idle = base::parse_span(guard.idle, "--idle");
     if (!idle) throw Usage(idle.error().what());
     settings.idle = static_cast<int64_t>(*idle);
   }

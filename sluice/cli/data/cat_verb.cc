@@ -61,16 +61,6 @@ base::Status write_parts(const RawSample& sample, const std::string& folder) {
   return {};
 }
 
-// classes.txt in the shard's folder, as `sluice data pack` writes it: the names of classes 0, 1, …; none when
-// there is no such file.
-std::vector<std::string> class_names(const std::string& shard) {
-  const auto text = data::read_text(shard.substr(0, shard.rfind('/') + 1) + "classes.txt");
-  if (!text || !*text) return {};
-  auto names = base::split(**text, '\n');
-  if (!names.empty() && names.back().empty()) names.pop_back();
-  return names;
-}
-
 // The first image of a sample, with its key and its class, by name where it has one.
 std::optional<data::SheetTile> tile_of(const RawSample& sample, const std::vector<std::string>& classes) {
   std::string label;
@@ -97,7 +87,7 @@ class Cat {
     SLUICE_TRY(const auto urls, expand_arguments(options_.shards));
     SLUICE_TRY(filters_, filters_of(options_.where));
     for (const std::string& url : urls) {
-      if (!options_.sheet.empty()) classes_ = class_names(url);
+      if (!options_.sheet.empty()) classes_ = data::class_names(url);
       SLUICE_TRY(const auto index, useful_index(url));
       if (index)
         SLUICE_OK(read_indexed(url, *index));
@@ -187,7 +177,7 @@ class Cat {
                                              ? "no such sample: there are fewer than --skip says"
                                              : "no sample with this key");
     if (options_.sheet.empty()) return {};
-    if (tiles_.empty()) return base::fail(Code::kNotFound, "no images in ", shown_, " samples");
+    if (tiles_.empty()) return base::fail(Code::kNotFound, "no images in ", counted(shown_, "sample"));
     SLUICE_TRY(const std::string png,
                data::encode_png(data::contact_sheet(tiles_, options_.columns, options_.side)));
     SLUICE_OK(base::write_file_atomically(options_.sheet, png));

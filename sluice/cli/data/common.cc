@@ -12,24 +12,6 @@
 
 namespace sluice::cli {
 
-std::string grouped(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
-}
-
-std::string counted(std::int64_t number, const std::string& what) {
-  const bool hissing = base::ends_with(what, "s");  // classes
-  return grouped(number) + " " + what + (number == 1 ? "" : hissing ? "es" : "s");
-}
-
-std::string size_text(std::uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
-  return text;
-}
-
 void print_json(const nlohmann::json& document) {
   std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/result.h"
 #include "sluice/cli/verb.h"
 #include "sluice/data/order/filter.h"
@@ -17,10 +18,8 @@ namespace sluice::cli {
 inline constexpr char kShardsHelp[] =
     "Shards: paths, {0000..0639} and {a,b} braces, globs, @file (a list), several joined by '::'";
 
-std::string grouped(std::int64_t number);  // "12,345"
-// "1 sample", "12,345 samples"
-std::string counted(std::int64_t number, const std::string& what);
-std::string size_text(std::uint64_t bytes);  // "1.2 MB"
+using base::counted, base::grouped, base::size_text;
+
 void print_json(const nlohmann::json& document);
 
 // One line on stderr that counts: rewritten in place on a terminal, now and then a new one otherwise.

@@ -25,10 +25,10 @@ class CopyProgress {
     if (clock_.seconds() - last_ < (terminal_ ? 0.1 : 10) && files < total) return;
     last_ = clock_.seconds();
     if (!terminal_ && files == total) return;
-    std::fprintf(stderr, "%s%lld of %lld files, %.1f MB, %.1f MB/s%s", terminal_ ? "\r\033[K" : "",
-                 static_cast<long long>(files), static_cast<long long>(total),
-                 static_cast<double>(bytes) / 1e6,
-                 static_cast<double>(bytes) / 1e6 / std::max(clock_.seconds(), 1e-3), terminal_ ? "" : "\n");
+    const double rate = static_cast<double>(bytes) / std::max(clock_.seconds(), 1e-3);
+    std::fprintf(stderr, "%s%s of %s, %s, %s/s%s", terminal_ ? "\r\033[K" : "", grouped(files).c_str(),
+                 counted(total, "file").c_str(), size_text(bytes).c_str(),
+                 size_text(static_cast<std::uint64_t>(rate)).c_str(), terminal_ ? "" : "\n");
     if (terminal_ && files == total) std::fputs("\r\033[K", stderr);
     std::fflush(stderr);
   }
@@ -54,8 +54,7 @@ base::Status copy(CpFlags& flags) {
     progress.show(files, total, bytes);
   };
   SLUICE_TRY(const auto report, data::copy_files(flags.options));
-  std::printf("%lld file%s, %.1f MB: %s\n", static_cast<long long>(report.files),
-              report.files == 1 ? "" : "s", static_cast<double>(report.bytes) / 1e6,
+  std::printf("%s, %s: %s\n", counted(report.files, "file").c_str(), size_text(report.bytes).c_str(),
               flags.options.to.c_str());
   return {};
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/quantity.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/monitor/host_flags.h"
@@ -178,8 +179,8 @@ int summary(const std::vector<HostFindings>& hosts, bool as_json) {
   if (as_json)
     std::printf("%s\n", to_json(hosts).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   else
-    std::printf("%zu %s, %zu %s\n", problems, problems == 1 ? "problem" : "problems", notes,
-                notes == 1 ? "note" : "notes");
+    std::printf("%s, %s\n", base::counted(static_cast<int64_t>(problems), "problem").c_str(),
+                base::counted(static_cast<int64_t>(notes), "note").c_str());
   return problems == 0 ? 0 : 1;
 }
 
@@ -191,8 +192,9 @@ int fix(std::optional<pod::Job> job, const DoctorFlags& flags) {
   CloudFlags asked;
   asked.yes = flags.yes;
   const auto may_end = [&](size_t count) {
-    return confirmed(asked, base::str("sluice doctor: end ", count, count == 1 ? " process" : " processes",
-                                      " of yours that hold chips?"));
+    return confirmed(asked,
+                     base::str("sluice doctor: end ", base::counted(static_cast<int64_t>(count), "process"),
+                               " of yours that hold chips?"));
   };
   return end_own_holders(hosts, may_end, flags.grace);
 }

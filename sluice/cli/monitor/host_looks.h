@@ -12,6 +12,8 @@
 
 namespace sluice::cli {
 
+constexpr double kAnswerSeconds = 30;  // until a host that says nothing counts as failed
+
 // Threads: one.
 class HostLooks {
  public:

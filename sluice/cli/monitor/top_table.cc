@@ -31,6 +31,21 @@ std::string state_of(const monitor::SeenProcess& seen) {
   return word_of(seen.state);
 }
 
+// The quantiles of a step, or else its mean.
+std::string step_text(const monitor::ProcessStatus& status) {
+  if (status.step_p50_ms && status.step_p95_ms)
+    return base::str(number(*status.step_p50_ms, 1), "/", number(*status.step_p95_ms, 1));
+  return status.step_ms > 0 ? number(status.step_ms, 1) : "-";
+}
+
+std::string gib(double bytes) { return number(bytes / (1 << 30), 1); }
+
+std::string memory_text(const monitor::ProcessStatus& status) {
+  if (!status.memory_in_use) return "-";
+  const std::string peak = status.memory_peak ? "/" + gib(static_cast<double>(*status.memory_peak)) : "";
+  return base::str(gib(static_cast<double>(*status.memory_in_use)), peak, " GiB");
+}
+
 std::vector<std::string> row_of(const HostReport& report, const monitor::SeenProcess& seen) {
   const monitor::ProcessStatus& status = seen.status;
   const bool moves = seen.state == monitor::SeenProcess::State::kRunning;
@@ -43,20 +58,21 @@ std::vector<std::string> row_of(const HostReport& report, const monitor::SeenPro
           state_of(seen),
           std::to_string(status.epoch),
           std::to_string(status.step),
-          moves && status.step_ms > 0 ? number(status.step_ms, 1) : "-",
+          moves ? step_text(status) : "-",
           moves && status.rate > 0 ? number(status.rate, 1) : "-",
           percent(moves ? status.mfu : std::nullopt),
           share(&monitor::TimeShares::input),
           share(&monitor::TimeShares::trace),
           share(&monitor::TimeShares::device),
+          moves ? memory_text(status) : "-",
           status.identity.run.empty() ? "-" : status.identity.run,
           status.identity.program};
 }
 
 std::string memory_text(const monitor::ChipMetrics& chip) {
   if (!chip.memory_used || !chip.memory_total) return "-";
-  const auto gib = [](uint64_t bytes) { return number(static_cast<double>(bytes) / (1 << 30), 1); };
-  return base::str(gib(*chip.memory_used), " of ", gib(*chip.memory_total), " GiB");
+  return base::str(gib(static_cast<double>(*chip.memory_used)), " of ",
+                   gib(static_cast<double>(*chip.memory_total)), " GiB");
 }
 
 // Each device of the metrics; where there are none, each chip, so that its holder is seen.
@@ -101,7 +117,7 @@ void add_table(std::vector<std::string>& lines, const Rows& rows, const char* no
 
 std::vector<std::string> top_lines(const std::vector<HostReport>& reports) {
   Rows processes = {{"HOST", "PROCESS", "PID", "STATE", "EPOCH", "STEP", "STEP MS", "RATE/S", "MFU", "INPUT",
-                     "TRACE", "DEVICE", "RUN", "PROGRAM"}};
+                     "TRACE", "DEVICE", "MEMORY", "RUN", "PROGRAM"}};
   Rows chips = {{"HOST", "CHIP", "DUTY", "HBM", "HELD BY"}};
   std::vector<std::string> remarks;
   const auto remark = [&](const HostReport& report, const std::string& text) {

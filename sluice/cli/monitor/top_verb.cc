@@ -21,8 +21,6 @@ namespace {
 
 using monitor::HostReport;
 
-constexpr double kAnswerSeconds = 30;
-
 struct TopFlags {
   HostFlags where;
   std::string run;

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "sluice/data/augment/augment.h"
+#include "sluice/data/augment/mix.h"
 #include "sluice/data/batch.h"
-#include "sluice/data/decode/augment.h"
-#include "sluice/data/decode/image.h"
-#include "sluice/data/decode/mix.h"
+#include "sluice/data/images/image.h"
 #include "sluice/data/shards/group.h"
 
 namespace sluice::data {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/quantity.h"
 #include "sluice/data/order/length_buckets.h"
 
 namespace sluice::data {
@@ -17,8 +18,9 @@ tl::unexpected<Error> too_few(const PartOptions& options, std::int64_t total) {
 }
 
 tl::unexpected<Error> no_samples(const ReadSettings& settings) {
-  return base::fail(Code::kInvalidArgument, "no samples in ", settings.urls->size(),
-                    " shard(s), the first being '", settings.urls->front(),
+  return base::fail(Code::kInvalidArgument, "no samples in ",
+                    base::counted(static_cast<std::int64_t>(settings.urls->size()), "shard"),
+                    ", the first being '", settings.urls->front(),
                     "': expected members such as 0001.jpg and 0001.cls");
 }
 

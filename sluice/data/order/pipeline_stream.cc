@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/span.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/decode/fit_length.h"
@@ -390,8 +391,8 @@ std::optional<Batch> PipelineStream::next() {
   statistics_.consumer_waiting += waited.seconds();
   if (pending_.empty()) {
     if (statistics_.bad > 0 && !end_reported_)
-      base::warn(statistics_.bad, " bad samples were left out of epoch ", options_.part.epoch, ", of ",
-                 options_.max_bad, " allowed");
+      base::warn(base::counted(statistics_.bad, "bad sample"), statistics_.bad == 1 ? " was" : " were",
+                 " left out of epoch ", options_.part.epoch, ", of ", options_.max_bad, " allowed");
     if (statistics_.decoders > options_.workers && !end_reported_)
       base::info("data: ", statistics_.decoders, " threads decode, ", options_.workers,
                  " at the start of epoch ", options_.part.epoch, ": batches were late because of decoding");

@@ -7,6 +7,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 
 namespace sluice::data {
 namespace {
@@ -211,7 +212,8 @@ base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) 
   while (at_ <= in_shard) {
     SLUICE_TRY(const bool found, advance(sample, at_ == in_shard));
     if (!found)
-      return base::fail(Code::kDataLoss, url(), ": it ends after ", at_, " samples: expected ", expected,
+      return base::fail(Code::kDataLoss, url(), ": it ends after ", base::counted(at_, "sample"),
+                        ": expected ", expected,
                         " as its index, sizes.json or the given size says; if the shard is right, make the "
                         "index again with 'sluice data index'");
     ++at_;
@@ -220,7 +222,8 @@ base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) 
   if (!limited()) {
     const auto end = expect_end();
     if (!end && is_final(end.error())) return end;
-    if (!end) base::warn(end.error().what(), "; its ", expected, " samples came before this");
+    if (!end)
+      base::warn(end.error().what(), "; its ", base::counted(expected, "sample"), " came before this");
   }
   shard_.reset();
   ++settings_.shards;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/strings.h"
 #include "sluice/data/decode/npy.h"
@@ -72,9 +73,9 @@ class ShardSurvey {
       const auto more = reader.next(sample);
       if (!more) return unread(more.error(), i, size, std::move(found));
       if (!*more)
-        return unread(
-            Error(Code::kDataLoss, base::str(url, ": it ends after ", i, " samples: expected ", size)), i,
-            size, std::move(found));
+        return unread(Error(Code::kDataLoss, base::str(url, ": it ends after ", base::counted(i, "sample"),
+                                                       ": expected ", size)),
+                      i, size, std::move(found));
       if (sample.failed && !options_.skip_damaged) return tl::unexpected<Error>(*sample.failed);
       if (sample.failed)
         take(static_cast<std::size_t>(i), 0, found);

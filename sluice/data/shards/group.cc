@@ -74,14 +74,18 @@ base::Result<bool> ShardReader::next_member() {
     SLUICE_TRY(const bool found, tar_.next(ahead_));
     ended_ = !found;
     if (!found) return false;
-    has_ahead_ = ahead_.kind == MemberKind::kFile && split_name(ahead_.name);
-    if (has_ahead_) return true;
+    if (ahead_.kind != MemberKind::kFile) continue;
+    const auto name = split_name(ahead_.name);
+    if (!name) continue;
+    ahead_name_ = *name;
+    has_ahead_ = true;
+    return true;
   }
 }
 
-base::Status ShardReader::add(const SplitName& name, RawSample& sample, bool with_payload) {
+base::Status ShardReader::add(RawSample& sample, bool with_payload) {
   Field field;
-  field.extension = lower_case(name.extension);
+  field.extension = lower_case(ahead_name_.extension);
   field.offset = ahead_.offset;
   field.payload = tar_.offset();
   field.size = ahead_.size;
@@ -129,10 +133,9 @@ base::Result<bool> ShardReader::next(RawSample& sample, bool with_payloads, std:
     if (!found) return tl::unexpected<Error>(found.error());
     last_fields_ = std::max<std::size_t>(last_fields_, sample.fields.size());
     if (!*found) return !sample.fields.empty();
-    const SplitName name = *split_name(ahead_.name);
-    if (sample.fields.empty()) sample.key = name.key;
-    if (name.key != sample.key) return true;
-    SLUICE_OK(add(name, sample, with_payloads));
+    if (sample.fields.empty()) sample.key = ahead_name_.key;
+    if (ahead_name_.key != sample.key) return true;
+    SLUICE_OK(add(sample, with_payloads));
     has_ahead_ = false;
   }
 }

@@ -67,6 +67,8 @@ struct Wanted {
 class ShardReader {
  public:
   ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {});
+  ShardReader(const ShardReader&) = delete;
+  ShardReader& operator=(const ShardReader&) = delete;
 
   // The next sample; false at the shard's end. With `with_payloads` false, all payloads are passed over.
   // Where the archive is damaged after a whole sample, the sample comes first, and the error with the next
@@ -80,14 +82,15 @@ class ShardReader {
   TarReader tar_;
   Wanted wanted_;
   std::shared_ptr<const std::string> shard_;
-  Member ahead_;  // the first member of the next sample, if has_ahead_
+  Member ahead_;          // the first member of the next sample, if has_ahead_
+  SplitName ahead_name_;  // within ahead_
   bool has_ahead_ = false, ended_ = false;
   std::size_t last_fields_ = 0;  // the most that a sample had
   std::optional<Error> later_;   // what was found behind the last sample
 
   bool is_whole(const RawSample& sample, std::uint64_t end) const;
   base::Result<bool> next_member();
-  base::Status add(const SplitName& name, RawSample& sample, bool with_payload);
+  base::Status add(RawSample& sample, bool with_payload);
   base::Status read_payload(Field& field, RawSample& sample);
 };
 

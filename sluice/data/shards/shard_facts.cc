@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/shards/group.h"
@@ -55,7 +56,8 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
     if (options.cancelled != nullptr && *options.cancelled) return base::fail(Code::kCancelled, "cancelled");
     const auto found = reader.next(sample);
     if (!found && options.allow_unknown_loss && found.error().code() != Code::kCancelled) {
-      base::warn(found.error().what(), "; only the ", one.size, " samples before this are used");
+      base::warn(found.error().what(),
+                 "; of its samples, those before this are used: ", base::grouped(one.size));
       damaged = true;
       break;
     }

@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
-#include "sluice/cloud/store.h"
+#include "sluice/base/quantity.h"
+#include "sluice/cloud/storage.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/urls.h"
 
@@ -182,8 +183,9 @@ base::Result<ShardIndex> parse_index(std::string_view text, const std::string& n
     index.samples.push_back(std::move(members));
   }
   if (index.samples.size() != count)
-    return base::fail(Code::kDataLoss, name, ": expected ", count, " samples as its first line says, found ",
-                      index.samples.size(), ": make it again with 'sluice data index'");
+    return base::fail(
+        Code::kDataLoss, name, ": expected ", base::counted(static_cast<std::int64_t>(count), "sample"),
+        " as its first line says, found ", index.samples.size(), ": make it again with 'sluice data index'");
   return index;
 }
 
@@ -231,6 +233,14 @@ base::Result<std::optional<std::string>> read_text(const std::string& url) {
     if (got == 0) return std::optional(std::move(text));
     text.append(piece.data(), got);
   }
+}
+
+std::vector<std::string> class_names(const std::string& shard) {
+  const auto text = read_text(shard.substr(0, shard.rfind('/') + 1) + "classes.txt");
+  if (!text || !*text) return {};
+  auto names = base::split(**text, '\n');
+  if (!names.empty() && names.back().empty()) names.pop_back();
+  return names;
 }
 
 base::Status write_text(const std::string& url, const std::string& text) {

@@ -59,6 +59,9 @@ base::Result<std::vector<std::string>> keys_of_shard(const std::string& url);
 
 // The whole of a small file or object; nothing when there is none.
 base::Result<std::optional<std::string>> read_text(const std::string& url);
+// The names of classes 0, 1, … of a shard: classes.txt in its folder, as `sluice data pack` writes it. None
+// when there is no such file, or it cannot be read.
+std::vector<std::string> class_names(const std::string& shard);
 // Replaces a small file, on a disk or in a bucket: complete or not at all.
 base::Status write_text(const std::string& url, const std::string& text);
 

@@ -8,13 +8,27 @@
 
 #include "sluice/data/memory.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace sluice::data {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
-constexpr std::uint64_t kPayloadStep = 1 << 24;        // a damaged size must not take all memory at once
+constexpr std::size_t kSmallPayload = kBufferBytes / 4;
+constexpr std::uint64_t kPayloadStep = 1 << 24;  // a damaged size must not take all memory at once
 
+#ifdef __SSE2__
+std::uint64_t sum_of_bytes(const char* block) {
+  __m128i sums = _mm_setzero_si128();  // of 64 bits, two of them
+  for (std::size_t i = 0; i < kTarBlock; i += 16)
+    sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + i)),
+                                            _mm_setzero_si128()));
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_add_epi64(sums, _mm_srli_si128(sums, 8))));
+}
+#else
 // The sum of a block's bytes, eight at a time: four 16-bit sums in each of two words cannot overflow.
 std::uint64_t sum_of_bytes(const char* block) {
   constexpr std::uint64_t kEven = 0x00FF00FF00FF00FF;
@@ -29,6 +43,7 @@ std::uint64_t sum_of_bytes(const char* block) {
   };
   return fold(even) + fold(odd);
 }
+#endif
 
 bool all_zero(const char* bytes, std::size_t size) {
   return size == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, size - 1) == 0);
@@ -71,9 +86,9 @@ bool checksum_matches(const char* block) {
 
 }  // namespace
 
-// One header block, already verified.
+// One header block, already verified, in the buffer: until more is read.
 struct TarReader::Header {
-  char block[kTarBlock];
+  const char* block = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
 
@@ -96,6 +111,25 @@ TarReader::TarReader(std::unique_ptr<Source> source, ArchivePart part)
 template <typename... Pieces>
 tl::unexpected<Error> TarReader::broken(const Pieces&... cause) const {
   return base::fail(Code::kDataLoss, name(), ": ", cause...);
+}
+
+// The next `size` bytes (no more than the buffer has), or as many as there are, in one piece in the buffer:
+// until more is read.
+base::Result<std::string_view> TarReader::view(std::size_t size) {
+  if (have_ - used_ < size) {
+    have_ -= used_;
+    std::memmove(buffer_.data(), buffer_.data() + used_, have_);
+    used_ = 0;
+    while (have_ < size) {
+      SLUICE_TRY(const std::size_t got, source_->read(buffer_.data() + have_, buffer_.size() - have_));
+      if (got == 0) break;
+      have_ += got;
+    }
+  }
+  const std::string_view bytes(buffer_.data() + used_, std::min(size, have_ - used_));
+  used_ += bytes.size();
+  offset_ += bytes.size();
+  return bytes;
 }
 
 // As many of the `size` bytes as there are.
@@ -151,8 +185,15 @@ base::Status TarReader::read_payload(std::string& payload) {
   while (payload_left_ > 0) {
     const std::size_t before = payload.size();
     const std::size_t step = std::min(payload_left_, kPayloadStep);
-    payload.resize(before + step);
-    SLUICE_TRY(const std::size_t got, fill(payload.data() + before, step));
+    std::size_t got = 0;
+    if (step < kSmallPayload) {  // without zeros first
+      SLUICE_TRY(const std::string_view bytes, view(step));
+      payload.append(bytes);
+      got = bytes.size();
+    } else {
+      payload.resize(before + step);
+      SLUICE_TRY(got, fill(payload.data() + before, step));
+    }
     payload_left_ -= got;
     if (got < step)
       return broken("cut off inside member ", current_.name, " (header at byte ", current_.offset,
@@ -182,7 +223,9 @@ std::string TarReader::after() const {
 // A header, or false at a well-formed end.
 base::Result<bool> TarReader::read_header(Header& header) {
   header.offset = offset_;
-  SLUICE_TRY(const std::size_t got, fill(header.block, kTarBlock));
+  SLUICE_TRY(const std::string_view block, view(kTarBlock));
+  const std::size_t got = block.size();
+  header.block = block.data();
   if (got == 0 && part_.ends_early) return false;
   if (got == 0 && header.offset == 0) return broken("the file is empty: expected a tar archive");
   if (got == 0)
@@ -223,21 +266,27 @@ base::Status TarReader::check_end() {
   return {};
 }
 
-// The payload of a header that describes the member after it.
-base::Status TarReader::read_extension(const Header& header, std::string& text) {
-  if (header.size > kMaxExtensionBytes)
-    return broken("the extended header at byte ", header.offset, " claims ", header.size,
-                  " bytes: expected at most ", kMaxExtensionBytes);
-  text.resize(tar_padded(header.size));
-  SLUICE_TRY(const std::size_t got, fill(text.data(), text.size()));
-  if (got < text.size())
-    return broken("cut off at byte ", offset_, ", inside the extended header at byte ", header.offset);
-  text.resize(header.size);
-  return {};
+// The payload of a header that describes the member after it: until more is read.
+base::Result<std::string_view> TarReader::read_extension(std::uint64_t size, std::uint64_t offset) {
+  if (size > kMaxExtensionBytes)
+    return broken("the extended header at byte ", offset, " claims ", size, " bytes: expected at most ",
+                  kMaxExtensionBytes);
+  const std::size_t padded = tar_padded(size);
+  std::string_view text;
+  if (padded <= buffer_.size()) {
+    SLUICE_TRY(text, view(padded));
+  } else {
+    extension_.resize(padded);
+    SLUICE_TRY(const std::size_t got, fill(extension_.data(), padded));
+    text = std::string_view(extension_).substr(0, got);
+  }
+  if (text.size() < padded)
+    return broken("cut off at byte ", offset_, ", inside the extended header at byte ", offset);
+  return text.substr(0, size);
 }
 
-// PAX records: "LENGTH KEY=VALUE\n", where LENGTH counts the whole record.
-base::Status TarReader::parse_records(std::string_view rest, std::vector<Record>& records) const {
+// PAX records: "LENGTH KEY=VALUE\n", where LENGTH counts the whole record. Later ones replace earlier ones.
+base::Status TarReader::parse_records(std::string_view rest, Records& records) const {
   while (!rest.empty()) {
     std::size_t length = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
@@ -249,38 +298,33 @@ base::Status TarReader::parse_records(std::string_view rest, std::vector<Record>
     if (!whole || equals == std::string_view::npos || equals == 0)
       return broken("the PAX header before byte ", offset_,
                     " is malformed: expected 'LENGTH KEY=VALUE' lines");
-    records.emplace_back(record.substr(0, equals), record.substr(equals + 1));
+    const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
+    if (key == "path") records.path = value;
+    if (key == "linkpath") records.link = value;
+    if (key == "size") records.size = value;
+    if (base::starts_with(key, "GNU.sparse.")) records.is_sparse = true;
     rest.remove_prefix(length);
-  }
-  return {};
-}
-
-base::Status TarReader::apply_record(const Header& header, const Record& record, Member& member) const {
-  const auto& [key, value] = record;
-  if (base::starts_with(key, "GNU.sparse."))
-    return base::fail(Code::kUnimplemented, name(), ": member ", member.name, " (header at byte ",
-                      header.offset, ") is sparse, which is not supported: pack it again without --sparse");
-  if (key == "path" && !value.empty()) {
-    member.name = value;
-  } else if (key == "linkpath") {
-    member.link = value;
-  } else if (key == "size") {
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), member.size);
-    if (value.empty() || error != std::errc() || end != value.data() + value.size() || member.size >> 63 != 0)
-      return broken("the PAX header of member ", member.name, " before byte ", header.offset,
-                    " has a size that is not a number: '", value, "'");
   }
   return {};
 }
 
 // A member's own records replace the global ones of the same key.
 base::Status TarReader::apply_records(const Header& header, Member& member) const {
-  for (const auto& [key, value] : global_) {
-    bool replaced = false;
-    for (const Record& own : local_) replaced = replaced || own.first == key;
-    if (!replaced) SLUICE_OK(apply_record(header, {key, value}, member));
-  }
-  for (const Record& own : local_) SLUICE_OK(apply_record(header, own, member));
+  const auto own_or_global = [this](const auto& of) -> const std::optional<std::string>& {
+    return local_.*of ? local_.*of : global_.*of;
+  };
+  const auto &path = own_or_global(&Records::path), &link = own_or_global(&Records::link),
+             &size = own_or_global(&Records::size);
+  if (path && !path->empty()) member.name = *path;
+  if (link) member.link = *link;
+  if (local_.is_sparse || global_.is_sparse)
+    return base::fail(Code::kUnimplemented, name(), ": member ", member.name, " (header at byte ",
+                      header.offset, ") is sparse, which is not supported: pack it again without --sparse");
+  if (!size) return {};
+  const auto [end, error] = std::from_chars(size->data(), size->data() + size->size(), member.size);
+  if (size->empty() || error != std::errc() || end != size->data() + size->size() || member.size >> 63 != 0)
+    return broken("the PAX header of member ", member.name, " before byte ", header.offset,
+                  " has a size that is not a number: '", *size, "'");
   return {};
 }
 
@@ -325,8 +369,7 @@ base::Result<bool> TarReader::next(Member& member) {
   Header header;
   std::optional<std::string> long_name, long_link;
   const std::uint64_t start = offset_;
-  local_.clear();
-  records_.clear();
+  local_ = Records{};
   while (true) {
     SLUICE_TRY(const bool found, read_header(header));
     if (!found && header.offset != start)
@@ -334,19 +377,11 @@ base::Result<bool> TarReader::next(Member& member) {
     if (!found) return false;
     const char type = header.type();
     if (type != 'L' && type != 'K' && type != 'x' && type != 'X' && type != 'g') break;
-    SLUICE_OK(read_extension(header, extension_));
-    if (type == 'L') long_name = extension_.substr(0, extension_.find('\0'));
-    if (type == 'K') long_link = extension_.substr(0, extension_.find('\0'));
-    if (type == 'x' || type == 'X') {
-      local_.clear();
-      records_ += extension_;
-      SLUICE_OK(parse_records(records_, local_));
-    }
-    if (type == 'g') {
-      std::vector<Record> all;
-      SLUICE_OK(parse_records(extension_, all));
-      for (const auto& [key, value] : all) global_[std::string(key)] = value;
-    }
+    SLUICE_TRY(const std::string_view text, read_extension(header.size, header.offset));
+    if (type == 'L') long_name = text.substr(0, text.find('\0'));
+    if (type == 'K') long_link = text.substr(0, text.find('\0'));
+    if (type == 'x' || type == 'X') SLUICE_OK(parse_records(text, local_));
+    if (type == 'g') SLUICE_OK(parse_records(text, global_));
   }
   header.name(member.name);
   member.kind = MemberKind::kFile;
@@ -355,7 +390,7 @@ base::Result<bool> TarReader::next(Member& member) {
   member.link = text_field(header.block + 157, 100);
   if (long_name) member.name = std::move(*long_name);
   if (long_link) member.link = std::move(*long_link);
-  if (!local_.empty() || !global_.empty()) SLUICE_OK(apply_records(header, member));
+  SLUICE_OK(apply_records(header, member));
   SLUICE_OK(classify(header, member));
   payload_left_ = member.size;
   padding_ = tar_padded(member.size) - member.size;

@@ -11,11 +11,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "sluice/data/shards/source.h"
@@ -64,18 +63,21 @@ class TarReader {
 
  private:
   struct Header;
-  using Records = std::map<std::string, std::string, std::less<>>;
-  using Record = std::pair<std::string_view, std::string_view>;
+  // What PAX records say of a member, as far as a reader of shards has to know it.
+  struct Records {
+    std::optional<std::string> path, link, size;
+    bool is_sparse = false;
+  };
 
+  base::Result<std::string_view> view(std::size_t size);
   base::Result<std::size_t> fill(void* bytes, std::size_t size);
   base::Result<std::uint64_t> pass_over(std::uint64_t size);
   base::Status finish_member();
   base::Result<bool> read_header(Header& header);
   std::string after() const;
   base::Status check_end();
-  base::Status read_extension(const Header& header, std::string& text);
-  base::Status parse_records(std::string_view text, std::vector<Record>& records) const;
-  base::Status apply_record(const Header& header, const Record& record, Member& member) const;
+  base::Result<std::string_view> read_extension(std::uint64_t size, std::uint64_t offset);
+  base::Status parse_records(std::string_view text, Records& records) const;
   base::Status apply_records(const Header& header, Member& member) const;
   base::Status classify(const Header& header, Member& member) const;
   template <typename... Pieces>
@@ -84,14 +86,12 @@ class TarReader {
   std::unique_ptr<Source> source_;
   std::vector<char> buffer_;
   std::size_t used_ = 0, have_ = 0;
-  std::uint64_t offset_ = 0;        // of the next byte that fill() gives
+  std::uint64_t offset_ = 0;        // of the next byte that view() and fill() give
   std::uint64_t payload_left_ = 0;  // of the current member
   std::uint64_t padding_ = 0;       // after it
   Member current_;                  // only what errors need: name, offset, size
-  std::string extension_;           // the last extended header's payload
-  std::vector<Record> local_;       // of the next member, within records_
-  std::string records_;
-  Records global_;
+  std::string extension_;           // an extended header's payload that is larger than the buffer
+  Records local_, global_;          // of the next member, and of all from here on
   ArchivePart part_;
 };
 

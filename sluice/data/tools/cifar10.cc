@@ -5,7 +5,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/random.h"
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 #include "sluice/data/shards/tar.h"
 #include "sluice/data/tools/download.h"
 

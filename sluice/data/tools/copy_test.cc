@@ -96,7 +96,7 @@ TEST(ShardUpload, SetsGoIntoBuckets) {
                                           "gs://b/set/train-0002.tar"));
   for (const char* part : {"\"test-0000.tar\": 9", "\"train-0000.tar\": 2", "\"train-0002.tar\": 1"})
     EXPECT_THAT(object("set/sizes.json"), HasSubstr(part));
-  EXPECT_THAT(write("gs://b/set", 3).error().what(), HasSubstr("already holds 3 shard(s) of this set"));
+  EXPECT_THAT(write("gs://b/set", 3).error().what(), HasSubstr("already holds 3 shards of this set"));
   // A shorter set leaves nothing of the longer one.
   ASSERT_TRUE(write("gs://b/set/", 3, true));
   EXPECT_EQ(object("set/train-0002.tar"), "nothing");

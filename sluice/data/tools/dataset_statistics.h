@@ -10,7 +10,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/data/batch.h"
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 #include "sluice/data/order/filter.h"
 
 namespace sluice::data {

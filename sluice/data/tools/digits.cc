@@ -6,8 +6,8 @@
 #include "sluice/base/file.h"
 #include "sluice/base/random.h"
 #include "sluice/data/decode/decode.h"
-#include "sluice/data/decode/image.h"
-#include "sluice/data/decode/resize.h"
+#include "sluice/data/images/image.h"
+#include "sluice/data/images/resize.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sluice/base/sha256.h"
-#include "sluice/data/decode/resize.h"
+#include "sluice/data/images/resize.h"
 
 namespace sluice::data {
 namespace {

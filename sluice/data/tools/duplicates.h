@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 
 namespace sluice::data {
 

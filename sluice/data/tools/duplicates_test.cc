@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "sluice/base/random.h"
-#include "sluice/data/decode/resize.h"
+#include "sluice/data/images/resize.h"
 #include "sluice/data/test_support.h"
 #include "sluice/data/tools/inspect.h"
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "sluice/base/file.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/decode/decode.h"
@@ -245,8 +246,9 @@ base::Result<Begun> begin(const ShardOptions& options, ShardStore& store) {
         Code::kNotFound, options.folder, " has no shards named ", options.prefix,
         "-0000.tar …: expected a set to add to; 'sluice data pack' makes one, --prefix says its name");
   if (!there.empty() && !options.overwrite && !options.append)
-    return base::fail(Code::kAlreadyExists, options.folder, " already holds ", there.size(),
-                      " shard(s) of this set, such as ", there.front(),
+    return base::fail(Code::kAlreadyExists, options.folder, " already holds ",
+                      base::counted(static_cast<std::int64_t>(there.size()), "shard"),
+                      " of this set, such as ", there.front(),
                       ": choose another place or prefix, overwrite them (--overwrite), or add to them with "
                       "'sluice data append'");
   if (options.append) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sluice/data/decode/resize.h"
+#include "sluice/data/images/resize.h"
 
 namespace sluice::data {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 
 namespace sluice::data {
 

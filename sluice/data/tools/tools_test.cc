@@ -8,7 +8,7 @@
 #include <set>
 
 #include "sluice/data/dataset.h"
-#include "sluice/data/decode/image.h"
+#include "sluice/data/images/image.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 #include "sluice/data/tools/cifar10.h"
@@ -65,7 +65,7 @@ TEST(Pack, AFolderOfClasses) {
   for (int i = 0; i < 10; ++i)
     EXPECT_EQ(batch->image.data<std::uint8_t>()[i * 4] >= 100 ? 0 : 1, batch->label.data<std::int64_t>()[i]);
 
-  EXPECT_THAT(pack(options).error().what(), HasSubstr("already holds 3 shard(s)"));
+  EXPECT_THAT(pack(options).error().what(), HasSubstr("already holds 3 shards"));
   options.shards.overwrite = true;
   options.shards.shard_size = 100;
   folder.write("out/sizes.json", "{\"other.tar\": 3, \"train-0000.tar\": 4, \"train-0001.tar\": 4}");

@@ -6,6 +6,7 @@
 
 #include "sluice/base/span.h"
 #include "sluice/device/report/metrics.h"
+#include "sluice/profile/host_lines.h"
 
 namespace sluice::device {
 
@@ -26,7 +27,7 @@ void BusyClock::end(int64_t began) {
   std::scoped_lock lock(mutex_);
   const int64_t now = base::span_clock();
   if (--running_ == 0) sum_ += now - since_;
-  base::record_span_of("xla:0, programs from launch to end", "program", std::max(began, last_end_), now);
+  base::record_span_of(profile::kProgramsTrack, profile::kProgramSpan, std::max(began, last_end_), now);
   last_end_ = now;
 }
 

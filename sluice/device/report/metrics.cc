@@ -65,4 +65,12 @@ void note_host_read(std::string_view what, double seconds, int64_t bytes) {
   place.bytes += bytes;
 }
 
+void note_delivery(const std::vector<at::Tensor>& one_per_replica) {
+  Metrics& metrics = Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  ++metrics.downloads;
+  for (const at::Tensor& tensor : one_per_replica)
+    metrics.bytes_to_host += static_cast<int64_t>(tensor.nbytes());
+}
+
 }  // namespace sluice::device

@@ -56,6 +56,9 @@ double first_record_time();
 // Counts a wait of the host at the current place.
 void note_host_read(std::string_view what, double seconds, int64_t bytes);
 
+// Counts a value that arrived without a wait that a report would name: one tensor for each local replica.
+void note_delivery(const std::vector<at::Tensor>& one_per_replica);
+
 // "function (file:line)" of the first frame that is the user's own, or "".
 std::string describe_place(const std::vector<void*>& frames);
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/device/report/busy_clock.h"
@@ -99,14 +100,18 @@ std::string seconds_text(double s) {
   return text;
 }
 
-std::string bytes_text(int64_t bytes) {
-  char text[32];
-  if (bytes < 10'000)
-    snprintf(text, sizeof text, "%lld B", static_cast<long long>(bytes));
-  else if (bytes < 10'000'000)
-    snprintf(text, sizeof text, "%.1f kB", static_cast<double>(bytes) / 1e3);
-  else
-    snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+// "device 0: 1.2 GB in use, 3.4 GB at the peak, of 16.0 GB": what the plugin says of it.
+std::string memory_line(int device, const pjrt::MemoryStats& stats) {
+  std::string line = base::str("  device ", device, ": ", base::memory_text(stats.in_use), " in use");
+  if (stats.peak) line += base::str(", ", base::memory_text(*stats.peak), " at the peak");
+  if (stats.limit) line += base::str(", of ", base::memory_text(*stats.limit));
+  return line + "\n";
+}
+
+// "4.5 a second"
+std::string rate_text(int64_t count, double seconds) {
+  char text[64];
+  snprintf(text, sizeof text, "%.1f a second", static_cast<double>(count) / seconds);
   return text;
 }
 
@@ -187,8 +192,7 @@ std::string metrics_report() {
   {
     TraceLock lock = lock_trace();
     for (pjrt::Device* dev : runtime().devices) {
-      if (auto stats = dev->memory())
-        memory += base::str("  device ", dev->id(), ": ", bytes_text(stats->in_use), " in use\n");
+      if (auto stats = dev->memory()) memory += memory_line(dev->id(), *stats);
     }
   }
   Metrics& metrics = Metrics::get();
@@ -208,17 +212,20 @@ std::string metrics_report() {
   out += base::str("  devices busy ", seconds_text(now_counters.busy_seconds), " (",
                    static_cast<int>(100 * std::min(1.0, now_counters.busy_seconds / elapsed) + 0.5), " % of ",
                    seconds_text(elapsed), ")\n");
-  out += base::str("Transfers\n  to the device ", metrics.uploads, " (", bytes_text(metrics.bytes_to_device),
-                   "), to the host ", metrics.downloads, " (", bytes_text(metrics.bytes_to_host),
-                   "), live buffers ", now_counters.live_buffers, "\n");
+  out += base::str("Transfers\n  to the device ", metrics.uploads, " (",
+                   base::size_text(metrics.bytes_to_device), "), to the host ", metrics.downloads, " (",
+                   base::size_text(metrics.bytes_to_host), ", ", rate_text(metrics.downloads, elapsed),
+                   ")\n  buffers: ", pjrt::Buffer::made(), " made, ", pjrt::Buffer::freed(), " freed, ",
+                   now_counters.live_buffers, " live\n");
   if (!memory.empty()) out += "Memory\n" + memory;
   out += base::str("Fallbacks to the CPU\n", metrics.fallbacks.empty() ? "  none\n" : "");
   for (const auto& [name, count] : metrics.fallbacks) out += base::str("  ", name, ": ", count, "\n");
   const auto reads = places(metrics);
   out += base::str("Host reads\n", reads.empty() ? "  none\n" : "");
   for (const auto& [where, place] : reads) {
-    out += base::str("  ", place.what, " at ", where.empty() ? "an unknown place" : where, ": ", place.count,
-                     " times, waited ", seconds_text(place.seconds), ", ", bytes_text(place.bytes), "\n");
+    out +=
+        base::str("  ", place.what, " at ", where.empty() ? "an unknown place" : where, ": ", place.count,
+                  " times, waited ", seconds_text(place.seconds), ", ", base::size_text(place.bytes), "\n");
   }
   if (!metrics.recompiles.empty()) out += "Recompiles\n";
   for (const std::string& recompile : metrics.recompiles) out += "  " + recompile + "\n";

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/report/alive.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
+#include "sluice/stablehlo/location.h"
 
 namespace sluice::device {
 namespace {
 
-using stablehlo::memory_text;
+using base::memory_text;
 
 constexpr size_t kListed = 8;  // values in each list
 
@@ -65,7 +67,7 @@ void add_program(std::string& out, const Program& program) {
 void add_alive(std::string& out) {
   const AliveValues alive = alive_values(kListed);
   if (alive.count == 0) return;
-  out += base::str("\n  on each device between programs: ", alive.count, " tensors of ",
+  out += base::str("\n  on each device between programs: ", base::counted(alive.count, "tensor"), " of ",
                    memory_text(alive.bytes), "; the largest:");
   for (const AliveValue& value : alive.largest)
     out += base::str("\n    ", memory_text(value.bytes), "  ", value.type, "  ", value.what);

@@ -10,6 +10,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/variables.h"
 #include "sluice/monitor/chip_metrics.h"
@@ -22,15 +23,6 @@ using Level = Finding::Level;
 
 constexpr unsigned long long kMiB = 1 << 20, kGiB = 1 << 30;
 constexpr rlim_t kOpenFiles = 4096;  // shards, connections and libraries of a training stay far below
-
-std::string size_text(unsigned long long bytes) {
-  char text[32];
-  if (bytes < kGiB)
-    std::snprintf(text, sizeof text, "%llu MiB", bytes / kMiB);
-  else
-    std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / static_cast<double>(kGiB));
-  return text;
-}
 
 // Why nobody is there any longer who could end it by Ctrl-C; "" when somebody may be.
 std::string abandoned(const pjrt::Holder& holder) {
@@ -165,7 +157,7 @@ void check_ports(const pjrt::Machine& machine, const Report& report) {
 }
 
 Finding disk_finding(const std::string& folder, unsigned long long free, bool is_memory) {
-  const std::string found = base::str(folder, ": ", size_text(free), " free");
+  const std::string found = base::str(folder, ": ", base::memory_text(free), " free");
   const auto problem = is_memory ? 64 * kMiB : kGiB, note = is_memory ? kGiB : 10 * kGiB;
   const std::string advice =
       is_memory
@@ -195,7 +187,7 @@ void check_limits(const pjrt::Machine& machine, const Report& report) {
   const bool vfio = !machine.tpu_files.empty() && machine.tpu_files[0].find("/vfio/") != std::string::npos;
   if (vfio && locked.rlim_cur != RLIM_INFINITY)
     report({Level::kNote, "limits",
-            base::str(size_text(locked.rlim_cur),
+            base::str(base::memory_text(locked.rlim_cur),
                       " of locked memory, and chips behind VFIO count what the host maps "
                       "for them as such"),
             "ulimit -l unlimited, or in a container --ulimit memlock=-1"});

@@ -11,6 +11,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::pjrt {
@@ -138,13 +139,13 @@ std::string range_text(const std::vector<std::string>& files) {
 
 std::string Machine::tpu_text() const {
   if (!has_tpu()) return "no TPU";
-  return base::str(tpu_chips, tpu_chips == 1 ? " chip of " : " chips of ", tpu_kind, " (",
+  return base::str(base::counted(tpu_chips, "chip"), " of ", tpu_kind, " (",
                    tpu_files.empty() ? "on the PCI bus, without device files" : range_text(tpu_files), ")");
 }
 
 std::string Machine::gpu_text() const {
   if (!has_gpu()) return "no GPU";
-  return base::str(gpu_files.size(), gpu_files.size() == 1 ? " NVIDIA GPU (" : " NVIDIA GPUs (",
+  return base::str(base::counted(static_cast<int64_t>(gpu_files.size()), "NVIDIA GPU"), " (",
                    range_text(gpu_files), ")");
 }
 

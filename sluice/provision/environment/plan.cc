@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/sha256.h"
 #include "sluice/base/strings.h"
 #include "sluice/provision/environment/requests.h"
@@ -442,7 +443,7 @@ std::optional<double> hourly_of(const Settings& settings) {
 base::Result<double> expiry_of(const Settings& settings, double created, double now) {
   if (settings.ttl.empty()) return 0.0;
   if (google::seconds_of_time(settings.ttl) > 0) return parse_expiry(settings.ttl, now, "env.ttl");
-  SLUICE_TRY(const double span, parse_span(settings.ttl, "env.ttl"));
+  SLUICE_TRY(const double span, base::parse_span(settings.ttl, "env.ttl"));
   if (created + span > now) return created + span;
   return base::fail(Code::kFailedPrecondition, "env.ttl ", settings.ttl, ": the environment was made at ",
                     google::time_of_seconds(created), ", so that its time has passed at ",

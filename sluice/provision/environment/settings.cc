@@ -6,6 +6,7 @@
 #include <cmath>
 #include <regex>
 
+#include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
 #include "sluice/base/strings.h"
@@ -31,7 +32,7 @@ base::Status read_span(Section& section, const std::string& key, double& seconds
   std::string text;
   SLUICE_OK(section.read(key, text));
   if (text.empty()) return {};
-  const auto span = parse_span(text, key);
+  const auto span = base::parse_span(text, key);
   if (!span) return section.wrong(key, span.error().what());
   seconds = *span;
   return {};

@@ -5,6 +5,7 @@
 // every program once and runs each launch once for all of them on XLA's CPU plugin, in memory that they share
 // (pod.h). settings.h says what can be set.
 #include "tests/pjrt/pod/entry.h"
+#include "tests/pjrt/pod/settings.h"
 
 namespace emulated_pod {
 namespace {
@@ -30,9 +31,27 @@ Status plugin_attributes(c::PJRT_Plugin_Attributes_Args& args) {
   return api.call(args);
 }
 
+// A profiler with a table of so many bytes, as another version of the extension would have it.
+const c::PJRT_Extension_Base* profiler_of_another_version() {
+  struct Profiler {
+    c::PJRT_Extension_Base base;
+    const size_t* table;  // begins with its size
+  };
+  static size_t size = 0;
+  static Profiler profiler{};
+  const auto bytes = environment_number("EMULATED_POD_PROFILER", 1, 1000);
+  if (!bytes || !*bytes) return nullptr;
+  size = static_cast<size_t>(**bytes);
+  profiler.base.struct_size = sizeof profiler;
+  profiler.base.type = 1;
+  profiler.table = &size;
+  return &profiler.base;
+}
+
 c::PJRT_Api make_table() {
   c::PJRT_Api api{};
   api.struct_size = sizeof api;
+  api.extension_start = const_cast<c::PJRT_Extension_Base*>(profiler_of_another_version());
   api.pjrt_api_version.struct_size = sizeof api.pjrt_api_version;
   api.pjrt_api_version.major_version = c::kApiMajor;
   api.pjrt_api_version.minor_version = c::kApiMinor;

@@ -9,6 +9,7 @@
 // EMULATED_POD_TIMEOUT        seconds that a late worker is waited for (300)
 // EMULATED_POD_PROCESS_INDEX, EMULATED_POD_PROCESSES  what the platform's own settings say is not asked
 // EMULATED_POD_KV_TRY_GET     0: a CUDA plugin that does not know the callback kv_try_get
+// EMULATED_POD_PROFILER       bytes of the table of a profiler's extension that is there then
 // EMULATED_POD_CPU_PLUGIN     XLA's CPU plugin; else the one that Sluice finds
 #pragma once
 

@@ -1,0 +1,61 @@
+// AVIF through libavif; of a sequence, the first image.
+#include <avif/avif.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "sluice/data/images/image.h"
+#include "sluice/data/memory.h"
+
+namespace sluice::data {
+namespace {
+
+tl::unexpected<Error> unsound_avif(avifResult result) {
+  return base::fail(Code::kDataLoss, "not a sound AVIF: ", avifResultToString(result));
+}
+
+}  // namespace
+
+bool is_avif(std::string_view bytes) {
+  const avifROData data{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+  return avifPeekCompatibleFileType(&data) != AVIF_FALSE;
+}
+
+base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model) {
+  const std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)> decoder(avifDecoderCreate(),
+                                                                            &avifDecoderDestroy);
+  if (!decoder) return base::fail(Code::kResourceExhausted, "no memory for an AVIF decoder");
+  decoder->maxThreads = 1;
+  decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
+  decoder->imageSizeLimit = static_cast<std::uint32_t>(
+      std::min<std::int64_t>(memory_limits().pixels, AVIF_DEFAULT_IMAGE_SIZE_LIMIT));
+  decoder->imageCountLimit = 0;
+  auto result = avifDecoderSetIOMemory(decoder.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                       bytes.size());
+  if (result == AVIF_RESULT_OK) result = avifDecoderParse(decoder.get());
+  if (result != AVIF_RESULT_OK) return unsound_avif(result);
+  const std::int64_t width = decoder->image->width, height = decoder->image->height;
+  SLUICE_OK(check_pixels(width, height));
+  const bool alpha = model == ColorModel::kRgba;
+  const auto size = static_cast<std::size_t>(width * height * (alpha ? 4 : 3));
+  // Beside the pixels three planes and alpha of up to two bytes, and as much for the AV1 decoder's
+  // references.
+  SLUICE_OK(claim_memory(size + 16 * static_cast<std::uint64_t>(width * height), "the pixels of an AVIF"));
+  result = avifDecoderNextImage(decoder.get());
+  if (result != AVIF_RESULT_OK) return unsound_avif(result);
+  if (decoder->image->width != width || decoder->image->height != height)
+    return base::fail(Code::kDataLoss, "not a sound AVIF: its image is not as large as it says");
+  Pixels pixels{height, width, alpha ? 4 : 3, {}};
+  pixels.bytes.resize(size);
+  avifRGBImage rgb;
+  avifRGBImageSetDefaults(&rgb, decoder->image);
+  rgb.depth = 8;
+  rgb.format = alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
+  rgb.pixels = pixels.bytes.data();
+  rgb.rowBytes = static_cast<std::uint32_t>(width * pixels.channels);
+  result = avifImageYUVToRGB(decoder->image, &rgb);
+  if (result != AVIF_RESULT_OK) return unsound_avif(result);
+  return alpha ? std::move(pixels) : convert_rgb(std::move(pixels), model);
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,65 @@
+#include "sluice/device/libtorch/passes.h"
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+
+#include <algorithm>
+
+#include "sluice/device/storage.h"
+
+namespace sluice::device {
+
+using stablehlo::Pass;
+
+RecordedIn Passes::operation(uint32_t read) {
+  const RecordedIn found = part(read);
+  if (found.pass == Pass::kForward) note_forward(read);
+  return found;
+}
+
+RecordedIn Passes::part(uint32_t read) {
+  if (const auto function = torch::autograd::get_current_node()) {
+    backward_ = true;
+    return {layer_of(*function, read), Pass::kBackward};
+  }
+  return {read, backward_ && !at::GradMode::is_enabled() ? Pass::kUpdate : Pass::kForward};
+}
+
+void Passes::cut() {
+  backward_ = false;
+  // A backward pass of what was recorded that long ago is not to be expected.
+  constexpr size_t kMaxBegins = size_t{1} << 16;
+  if (begins_.size() > kMaxBegins) begins_.erase(begins_.begin(), begins_.begin() + kMaxBegins / 2);
+}
+
+// The function that the operation has, if it has one, was the last one to be made.
+void Passes::note_forward(uint32_t layer) {
+  const uint64_t thread = at::RecordFunction::currentThreadId();
+  if (thread != thread_) {
+    begins_.clear();
+    thread_ = thread;
+    noted_ = 0;
+  }
+  const uint64_t made = at::sequence_number::peek();
+  // Of several operations without a new function the first one had it.
+  if (made <= noted_) return;
+  noted_ = made;
+  if (begins_.empty() || begins_.back().layer != layer) begins_.push_back({made - 1, layer});
+}
+
+uint32_t Passes::layer_of(torch::autograd::Node& function, uint32_t read) const {
+  if (auto* const sum = dynamic_cast<torch::autograd::AccumulateGrad*>(&function)) {
+    if (!sum->variable.defined() || !sum->variable.is_xla()) return read;
+    return LazyStorage::of(sum->variable)->name;
+  }
+  if (function.thread_id() != thread_) return read;
+  const auto behind =
+      std::upper_bound(begins_.begin(), begins_.end(), function.sequence_nr(),
+                       [](uint64_t number, const Begin& begin) { return number < begin.function; });
+  return behind == begins_.begin() ? read : std::prev(behind)->layer;
+}
+
+}  // namespace sluice::device

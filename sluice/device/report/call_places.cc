@@ -1,0 +1,62 @@
+#include "sluice/device/report/call_places.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <torch/csrc/autograd/node.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "sluice/device/report/metrics.h"
+#include "sluice/device/trace.h"
+
+namespace sluice::device {
+namespace {
+
+using Frames = std::vector<void*>;
+
+// By instance. A place is kept in some microseconds; programs that make instances without end get no more.
+std::vector<Frames>& all_places() {
+  static auto* places = new std::vector<Frames>();
+  return *places;
+}
+constexpr uint32_t kMaxPlaces = 8192;
+
+const void* library_of(const void* address) {
+  Dl_info found;
+  return dladdr(address, &found) != 0 ? found.dli_fbase : nullptr;
+}
+
+// What called LibTorch, which called the device: to look up a frame takes long.
+Frames behind_libtorch(const Frames& frames) {
+  const void* const libtorch = library_of(reinterpret_cast<const void*>(&torch::autograd::get_current_node));
+  const auto is_libtorch = [libtorch](const void* frame) { return library_of(frame) == libtorch; };
+  const auto first = std::find_if(frames.begin(), frames.end(), is_libtorch);
+  const auto behind = std::find_if_not(first, frames.end(), is_libtorch);
+  return behind == frames.end() ? frames : Frames(behind, frames.end());
+}
+
+}  // namespace
+
+void note_call_place(uint32_t instance) {
+  std::vector<Frames>& places = all_places();
+  if (instance < places.size() && !places[instance].empty()) return;
+  if (instance >= kMaxPlaces) return;
+  if (instance >= places.size()) places.resize(instance + 1);
+  constexpr int kFrames = 48;
+  void* frames[kFrames];
+  const int depth = backtrace(frames, kFrames);
+  places[instance].assign(frames, frames + depth);
+}
+
+std::string call_place(uint32_t instance) {
+  static auto& known = *new std::map<uint32_t, std::string>();
+  const TraceLock lock = lock_trace();
+  const auto found = known.find(instance);
+  if (found != known.end()) return found->second;
+  if (instance >= all_places().size()) return "";
+  return known[instance] = describe_place(behind_libtorch(all_places()[instance]));
+}
+
+}  // namespace sluice::device

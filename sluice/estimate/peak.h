@@ -1,0 +1,34 @@
+// What a device can do at most, and which part of it a computation uses.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sluice/estimate/tpu_slice.h"
+#include "sluice/stablehlo/flops.h"
+
+namespace sluice::estimate {
+
+// FLOP/s of one device in products and convolutions, by the element type that is multiplied, as XLA makes
+// them by default. 0: not known.
+struct Peak {
+  double f64 = 0, f32 = 0, f16 = 0, f8 = 0;
+  std::string source = {};  // "TPU v5e, published"; "measured on 2 threads"
+
+  // Of a part of the device: so many share it.
+  Peak shared_by(int count) const;
+  // "197 TFLOP/s bf16 (TPU v5e, published)": of f32 where bf16 is not known.
+  std::string text() const;
+};
+
+// Of one PJRT device of a chip. TPUs multiply f32 as bf16 by default.
+Peak peak_of(const TpuGeneration& generation);
+// By the name that PJRT gives a TPU or GPU ("TPU v5 lite", "NVIDIA H100 80GB HBM3"), from what their makers
+// publish, without sparsity; f32 counts as TF32 where a GPU has it. Nothing for other names.
+std::optional<Peak> published_peak(std::string_view device_kind);
+
+// How long it takes at the peak. Nothing where a peak that it needs is not known, or not all FLOPs are.
+std::optional<double> seconds_at_peak(const stablehlo::Flops& flops, const Peak& peak);
+
+}  // namespace sluice::estimate

@@ -1,0 +1,159 @@
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+#include "sluice/metrics/definition.h"
+#include "sluice/replica/collectives.h"
+
+namespace sluice::metrics {
+namespace collection_detail {
+
+// What is recorded for a metric has neither a gradient nor autocast's types.
+struct Plain {
+  torch::NoGradGuard no_grad;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
+};
+
+template <typename Named>
+std::string nearest_of(const std::string& name, const std::vector<Named>& known) {
+  if (known.empty()) return "there are none";
+  const std::string nearest = base::nearest(name, known);
+  return base::str("there are ", base::join(known, ", "),
+                   nearest.empty() ? "" : base::str("; did you mean \"", nearest, "\"?"));
+}
+
+// One host tensor on all replicas. Uploaded, not recorded as a constant: so the first batch runs the program
+// of all others.
+torch::Tensor on_device(Session& session, const torch::Tensor& host) {
+  return session.upload(std::vector<torch::Tensor>(static_cast<size_t>(session.local_replicas()), host));
+}
+
+}  // namespace collection_detail
+
+Metric::Metric(std::shared_ptr<const Definition> definition)
+    : definition_(std::move(definition)), name_(definition_->name()) {}
+
+Metric Metric::named(std::string name) const {
+  Metric other = *this;
+  other.name_ = std::move(name);
+  return other;
+}
+
+const Value& Values::value(const std::string& name) const {
+  std::vector<std::string> known;
+  for (const Value& one : numbers) {
+    if (one.name == name) return one;
+    known.push_back(one.name);
+  }
+  throw_error(Code::kNotFound,
+              base::str("no number is called \"", name, "\": ", collection_detail::nearest_of(name, known)));
+}
+
+const torch::Tensor& Values::tensor(const std::string& name) const {
+  std::vector<std::string> known;
+  for (const auto& [own, value] : tensors) {
+    if (own == name) return value;
+    known.push_back(own);
+  }
+  throw_error(Code::kNotFound,
+              base::str("no tensor is called \"", name, "\": ", collection_detail::nearest_of(name, known)));
+}
+
+struct Collection::State {
+  struct Entry {
+    Metric metric;
+    Sums sums;
+    std::vector<torch::Tensor> constants;
+  };
+  // The sums of one element type, over all replicas, on the host. By one exchange: where replicas exchange
+  // through the host, a program does one after the other.
+  Sums totals(torch::ScalarType type) {
+    Sums flat, totals;
+    for (const Entry& entry : entries)
+      for (const torch::Tensor& sum : entry.sums)
+        if (sum.scalar_type() == type) flat.push_back(sum.flatten());
+    if (flat.empty()) return totals;
+    const torch::Tensor own = torch::cat(flat);
+    const torch::Tensor all = session.read(sluice::sum(torch::cat(flat))).front();
+    int64_t at = 0;
+    for (const Entry& entry : entries)
+      for (const torch::Tensor& sum : entry.sums)
+        if (sum.scalar_type() == type) {
+          totals.push_back(all.slice(0, at, at + sum.numel()).view(sum.sizes()));
+          at += sum.numel();
+        }
+    return totals;
+  }
+
+  Session session;
+  std::vector<Entry> entries;
+};
+
+Collection::Collection(const Session& session, std::vector<Metric> metrics)
+    : state_(std::make_unique<State>(State{session, {}})) {
+  for (Metric& metric : metrics) {
+    const std::string& name = metric.name();
+    if (std::any_of(state_->entries.begin(), state_->entries.end(),
+                    [&](const auto& entry) { return entry.metric.name() == name; }))
+      throw_error(Code::kInvalidArgument, base::str("two metrics are called \"", name,
+                                                    "\": give one of them another name, with .named(\"…\")"));
+    State::Entry entry{metric, {}, {}};
+    for (const torch::Tensor& zero : metric.definition().zeros())
+      entry.sums.push_back(collection_detail::on_device(state_->session, zero));
+    for (const torch::Tensor& constant : metric.definition().constants())
+      entry.constants.push_back(collection_detail::on_device(state_->session, constant));
+    state_->entries.push_back(std::move(entry));
+  }
+}
+Collection::Collection(Collection&&) noexcept = default;
+Collection& Collection::operator=(Collection&&) noexcept = default;
+Collection::~Collection() = default;
+
+void Collection::update(const torch::Tensor& output, const torch::Tensor& target, const torch::Tensor& mask) {
+  const collection_detail::Plain plain;
+  for (const auto& [metric, sums, constants] : state_->entries)
+    metric.definition().update(metric.name(), sums, constants, {output, target, mask});
+}
+
+void Collection::add(const std::string& name, const torch::Tensor& value, const torch::Tensor& weight) {
+  const collection_detail::Plain plain;
+  std::vector<std::string> means;
+  for (const auto& [metric, sums, constants] : state_->entries) {
+    const auto* mean = dynamic_cast<const MeanDefinition*>(&metric.definition());
+    if (mean != nullptr && metric.name() == name) return mean->add(name, sums, value, weight);
+    if (mean != nullptr) means.push_back(metric.name());
+  }
+  throw_error(Code::kNotFound,
+              base::str("no Mean is called \"", name, "\": ", collection_detail::nearest_of(name, means)));
+}
+
+Values Collection::compute() {
+  const collection_detail::Plain plain;
+  // One exchange between the replicas for each element type.
+  const Sums counts = state_->totals(torch::kLong), others = state_->totals(torch::kFloat);
+  auto count = counts.begin(), other = others.begin();
+  Values values;
+  for (const auto& entry : state_->entries) {
+    Sums totals;
+    for (const torch::Tensor& sum : entry.sums)
+      // Of f32 a sum comes with what rounding left out of it; a device may not have f64.
+      totals.push_back(sum.scalar_type() == torch::kLong ? *count++ : (*other++).to(torch::kDouble).sum());
+    entry.metric.definition().compute(entry.metric.name(), totals, values);
+  }
+  return values;
+}
+
+void Collection::reset() {
+  const collection_detail::Plain plain;
+  for (const auto& [metric, sums, constants] : state_->entries) {
+    const Sums zeros = metric.definition().zeros();
+    // In place: a captured function goes on with the same tensors.
+    for (size_t i = 0; i < sums.size(); ++i)
+      sums[i].copy_(collection_detail::on_device(state_->session, zeros[i]));
+  }
+}
+
+}  // namespace sluice::metrics

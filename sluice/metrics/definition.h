@@ -1,0 +1,54 @@
+// What a metric is made of.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "sluice/metrics/metrics.h"
+
+namespace sluice::metrics {
+
+// Sums on the device, or their totals over all replicas on the host. On the device: int64 counts of any
+// shape, and f32 [2], a sum and what its rounding has left out. On the host: the counts, and f64 [] for the
+// others.
+using Sums = std::vector<torch::Tensor>;
+
+struct Input {
+  const torch::Tensor &output, &target, &mask;  // as Collection::update takes them
+};
+
+// Without state, so that collections share it. Threads: any.
+class Definition {
+ public:
+  virtual ~Definition() = default;
+  virtual std::string name() const = 0;
+  // What one replica starts with, on the host.
+  virtual Sums zeros() const = 0;
+  // Tensors that update() needs besides, on the host.
+  virtual std::vector<torch::Tensor> constants() const { return {}; }
+  // Adds a batch in place. `name` is for messages.
+  virtual void update(const std::string& name, const Sums& sums, const std::vector<torch::Tensor>& constants,
+                      const Input& input) const = 0;
+  // Appends its values, each called `name` or something that begins with it.
+  virtual void compute(const std::string& name, const Sums& totals, Values& values) const = 0;
+};
+
+// Of a Mean, which no update() changes.
+class MeanDefinition : public Definition {
+ public:
+  explicit MeanDefinition(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  Sums zeros() const override;
+  void update(const std::string&, const Sums&, const std::vector<torch::Tensor>&,
+              const Input&) const override {}
+  void add(const std::string& name, const Sums& sums, const torch::Tensor& value,
+           const torch::Tensor& weight) const;
+  void compute(const std::string& name, const Sums& totals, Values& values) const override;
+
+ private:
+  std::string name_;
+};
+
+}  // namespace sluice::metrics

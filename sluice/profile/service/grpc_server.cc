@@ -1,0 +1,188 @@
+#include "sluice/profile/service/grpc_server.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <vector>
+
+#include "sluice/base/check.h"
+#include "sluice/base/clock.h"
+#include "sluice/base/thread.h"
+
+namespace sluice::profile {
+namespace {
+
+constexpr size_t kReceive = 64 << 10;           // bytes at once
+constexpr double kNever = 1e18, kFarewell = 2;  // seconds
+
+void set(int socket, int level, int option, int value) {
+  ::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+}  // namespace
+
+// Wakes the server's thread.
+class GrpcServer::Bell {
+ public:
+  Bell() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { SLUICE_CHECK(descriptor_ >= 0); }
+  ~Bell() { ::close(descriptor_); }
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+  int descriptor() const { return descriptor_; }
+  void ring() const { ::eventfd_write(descriptor_, 1); }
+  void silence() const {
+    eventfd_t count = 0;
+    ::eventfd_read(descriptor_, &count);
+  }
+
+ private:
+  const int descriptor_;
+};
+
+// A connection with its socket and its deadlines.
+class GrpcServer::Peer {
+ public:
+  Peer(int socket, const GrpcServer& server, double now)
+      : socket_(socket),
+        limits_(server.limits_),
+        connection_(server.handler_, [bell = server.bell_] { bell->ring(); }),
+        incomplete_since_(now),
+        idle_since_(now),
+        moved_(now) {
+    set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    // A peer that is gone without a word does not keep its calls.
+    set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 10);
+    set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+    set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  }
+  ~Peer() { ::close(socket_); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  pollfd polled() {
+    const short events = connection_.output().empty() ? POLLIN : POLLIN | POLLOUT;
+    return {socket_, events, 0};
+  }
+
+  // False: it is over.
+  bool serve(short events, double now) {
+    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && !receive()) return false;
+    greeted_ = greeted_ || connection_.calls() > 0;
+    connection_.flush();
+    return send(now) && !connection_.is_over() && now < deadline(now);
+  }
+
+  // When it is closed unless something happens, in seconds of the monotonic clock.
+  double deadline(double now) {
+    double at = kNever;
+    if (greeted_ && connection_.incomplete() == 0)
+      incomplete_since_ = now;
+    else
+      at = std::min(at, incomplete_since_ + limits_.request);
+    if (connection_.calls() > 0)
+      idle_since_ = now;
+    else
+      at = std::min(at, idle_since_ + limits_.idle);
+    if (!connection_.has_unsent())
+      moved_ = now;
+    else
+      at = std::min(at, moved_ + limits_.stall);
+    return at;
+  }
+  bool is_quiet() const {
+    return connection_.calls() == connection_.incomplete() && !connection_.has_unsent();
+  }
+
+ private:
+  bool receive() {
+    char bytes[kReceive];
+    const ssize_t count = ::recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count < 0) return errno == EAGAIN || errno == EINTR;
+    if (count == 0) return false;
+    if (connection_.receive({bytes, static_cast<size_t>(count)})) return true;
+    send(0);  // the reason, if it can be said at once
+    return false;
+  }
+
+  bool send(double now) {
+    for (std::string_view bytes = connection_.output(); !bytes.empty(); bytes = connection_.output()) {
+      const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (count < 0) return errno == EAGAIN || errno == EINTR;
+      connection_.sent(static_cast<size_t>(count));
+      moved_ = now;
+    }
+    return true;
+  }
+
+  const int socket_;
+  const GrpcLimits& limits_;
+  GrpcConnection connection_;
+  bool greeted_ = false;  // a first call has begun
+  double incomplete_since_, idle_since_, moved_;
+};
+
+GrpcServer::GrpcServer(cloud::Listener listener, GrpcConnection::Handler handler, const GrpcLimits& limits)
+    : listener_(std::move(listener)),
+      handler_(std::move(handler)),
+      limits_(limits),
+      bell_(std::make_shared<Bell>()),
+      thread_([this] { serve(); }) {}
+
+GrpcServer::~GrpcServer() {
+  ends_ = true;
+  bell_->ring();
+  thread_.join();
+}
+
+void GrpcServer::serve() {
+  base::name_thread("sluice-profiler");
+  // A connection that is taken back before it is accepted must not make this thread wait.
+  ::fcntl(listener_.descriptor(), F_SETFL, O_NONBLOCK);
+  std::vector<std::unique_ptr<Peer>> peers;
+  double listens_again = 0;  // where accepting failed, for want of descriptors
+  double ends_at = kNever;
+  while (true) {
+    double now = base::monotonic_seconds(), next = kNever;
+    if (ends_) {
+      // The last answers go out.
+      next = ends_at = std::min(ends_at, now + kFarewell);
+      if (now >= ends_at ||
+          std::all_of(peers.begin(), peers.end(), [](const auto& peer) { return peer->is_quiet(); }))
+        return;
+    }
+    const bool listens = now >= listens_again && !ends_;
+    std::vector<pollfd> polled = {{bell_->descriptor(), POLLIN, 0},
+                                  {listener_.descriptor(), static_cast<short>(listens ? POLLIN : 0), 0}};
+    if (!listens && !ends_) next = listens_again;
+    for (const auto& peer : peers) {
+      polled.push_back(peer->polled());
+      next = std::min(next, peer->deadline(now));
+    }
+    const double wait = next == kNever ? -1 : std::clamp(std::ceil((next - now) * 1000), 0.0, 60'000.0);
+    if (::poll(polled.data(), polled.size(), static_cast<int>(wait)) < 0 && errno != EINTR) return;
+    if (polled[0].revents != 0) bell_->silence();
+    now = base::monotonic_seconds();
+    for (size_t i = 0; i < peers.size(); ++i)
+      if (!peers[i]->serve(polled[i + 2].revents, now)) peers[i].reset();
+    std::erase(peers, nullptr);
+    if ((polled[1].revents & POLLIN) == 0) continue;
+    const int socket = ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0)
+      listens_again = errno == EINTR || errno == ECONNABORTED || errno == EAGAIN ? 0 : now + 0.5;
+    else if (peers.size() >= limits_.connections)
+      ::close(socket);
+    else
+      peers.push_back(std::make_unique<Peer>(socket, *this, now));
+  }
+}
+
+}  // namespace sluice::profile

@@ -1,0 +1,271 @@
+#include "sluice/stablehlo/flops.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sluice/base/hash.h"
+#include "sluice/base/number.h"
+#include "sluice/stablehlo/builder_impl.h"
+
+namespace sluice::stablehlo {
+
+Flops& Flops::operator+=(const Flops& other) {
+  f64 += other.f64, f32 += other.f32, f16 += other.f16, f8 += other.f8, loops += other.loops;
+  return *this;
+}
+
+Flops Flops::operator-(const Flops& other) const {
+  Flops result = *this;
+  return result += other.times(-1);
+}
+
+Flops Flops::times(double factor) const {
+  return {f64 * factor, f32 * factor, f16 * factor, f8 * factor, loops * factor};
+}
+
+namespace {
+
+// How many pairs of a result's place and a kernel's place meet an element of the input, along one dimension.
+double meetings(const WindowDim& window, int64_t input, int64_t places) {
+  double count = 0;
+  const int64_t last = (input - 1) * window.base_dilation;
+  for (int64_t k = 0; k < window.size; ++k) {
+    // At place p the kernel's element k lies at p * stride + offset of the dilated input.
+    const int64_t offset = k * window.window_dilation - window.low, stride = window.stride;
+    const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    const int64_t end = offset > last ? 0 : std::min(places, (last - offset) / stride + 1);
+    if (window.base_dilation == 1) {
+      count += static_cast<double>(std::max<int64_t>(0, end - first));
+      continue;
+    }
+    for (int64_t p = first; p < end; ++p) count += (p * stride + offset) % window.base_dilation == 0 ? 1 : 0;
+  }
+  return count;
+}
+
+double multiplications_of_product(const Operation& op) {
+  double count = static_cast<double>(op.results[0].type().numel());
+  for (const int64_t dim : op.attributes.list("lhs_contract"))
+    count *= static_cast<double>(op.operands[0].dim(dim));
+  return count;
+}
+
+double multiplications_of_convolution(const Operation& op) {
+  // As Builder::convolution notes it.
+  const Dims channels = op.attributes.list("channels"), windows = op.attributes.list("windows");
+  double count = 1;
+  for (const int64_t extent : channels) count *= static_cast<double>(extent);
+  constexpr size_t kNumbers = 7;
+  for (size_t i = 0; i + kNumbers <= windows.size(); i += kNumbers) {
+    const int64_t* const n = &windows[i];
+    count *=
+        meetings({.size = n[2], .stride = n[3], .low = n[4], .base_dilation = n[5], .window_dilation = n[6]},
+                 n[0], n[1]);
+  }
+  return count;
+}
+
+Flops flops_of(DType dtype, double multiplications) {
+  // (a + bi)(c + di): four products.
+  const double flops = 2 * multiplications * (is_complex(dtype) ? 4 : 1);
+  Flops result;
+  switch (real_dtype(dtype)) {
+    case DType::kF64:
+      result.f64 = flops;
+      break;
+    case DType::kF32:
+      result.f32 = flops;
+      break;
+    case DType::kF16:
+    case DType::kBF16:
+      result.f16 = flops;
+      break;
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
+      result.f8 = flops;
+      break;
+    default:
+      break;  // integers
+  }
+  return result;
+}
+
+uint64_t with_text(uint64_t hash, std::string_view text) {
+  return base::mix_word(hash, base::hash_text(text));
+}
+
+class Counter {
+ public:
+  Flops count(const Operations& main, std::span<const Value> results) {
+    spread(main);
+    mark_live(results);
+    Flops sum;
+    for (const Operation* op : operations_) {
+      if (!live_.contains(op)) continue;
+      const bool fresh = number(*op);
+      if (fresh) sum += cost(*op);
+    }
+    return sum;
+  }
+
+ private:
+  // The operations in their order, those that composites are made of in their place.
+  void spread(const Operations& from) {
+    for (const auto& op : from) {
+      if (op->name == kComposite)
+        spread(op->bodies[0].operations);
+      else
+        operations_.push_back(op.get());
+    }
+  }
+
+  void mark_live(std::span<const Value> results) {
+    std::unordered_set<int32_t> read;
+    for (const Value v : results) read.insert(v.id());
+    for (size_t i = operations_.size(); i-- > 0;) {
+      const Operation& op = *operations_[i];
+      const auto is_read = [&](Value v) { return read.contains(v.id()); };
+      if (op.removable && std::none_of(op.results.begin(), op.results.end(), is_read)) continue;
+      live_.insert(&op);
+      for_operands(op, [&](Value v) { read.insert(v.id()); });
+      note_constants(op);
+    }
+  }
+
+  // Of one whole number.
+  void note_constants(const Operation& op) {
+    for (const Block& body : op.bodies)
+      for (const auto& inner : body.operations) note_constants(*inner);
+    if (!op.is("stablehlo.constant") || op.results[0].rank() != 0 || !is_integer(op.results[0].dtype()))
+      return;
+    const std::string text = op.attributes.text();
+    constexpr std::string_view kDense = "dense<";
+    const size_t begin = text.find(kDense), end = text.find('>');
+    if (begin == std::string::npos || end == std::string::npos) return;
+    const size_t first = begin + kDense.size();
+    if (const auto value = base::number_of<int64_t>(std::string_view(text).substr(first, end - first)))
+      constants_[op.results[0].id()] = *value;
+  }
+
+  // Gives equal numbers to the results of operations that make equal values. Whether there was none before.
+  bool number(const Operation& op) {
+    if (op.is("stablehlo.optimization_barrier")) {
+      numbers_[op.results[0].id()] = number_of(op.operands[0]);
+      return false;
+    }
+    const uint64_t own = op.removable ? hash(op) : base::mix_word(++effects_, 0x9E3779B97F4A7C15u);
+    for (size_t i = 0; i < op.results.size(); ++i) numbers_[op.results[i].id()] = base::mix_word(own, i);
+    return known_.insert(own).second;
+  }
+
+  // A parameter's or an argument's is its place among all values.
+  uint64_t number_of(Value v) const {
+    const auto found = numbers_.find(v.id());
+    return found == numbers_.end() ? static_cast<uint64_t>(v.id()) : found->second;
+  }
+
+  uint64_t hash(const Operation& op) {
+    uint64_t hash = with_text(with_text(with_text(1, op.name), op.target), op.attributes.text());
+    for (const CallAttribute& attribute : op.call) {
+      hash = with_text(hash, attribute.name);
+      hash = std::visit([&](const auto& value) { return hash_value(hash, value); }, attribute.value);
+    }
+    for (const Value v : op.operands) hash = base::mix_word(hash, v ? number_of(v) : 0);
+    for (const Value v : op.results) {
+      hash = base::mix_word(hash, static_cast<uint64_t>(v.dtype()));
+      for (const int64_t extent : v.dims()) hash = base::mix_word(hash, static_cast<uint64_t>(extent));
+    }
+    for (const Block& body : op.bodies) hash = base::mix_word(hash, hash_body(body));
+    return hash;
+  }
+
+  uint64_t hash_body(const Block& body) {
+    uint64_t sum = body.operations.size();
+    for (size_t i = 0; i < body.arguments.size(); ++i)
+      numbers_[body.arguments[i].id()] = base::mix_word(0xA59u, i);
+    for (const auto& op : body.operations) {
+      const uint64_t own = hash(*op);
+      for (size_t i = 0; i < op->results.size(); ++i) numbers_[op->results[i].id()] = base::mix_word(own, i);
+      sum = base::mix_word(sum, own);
+    }
+    for (const Value v : body.results) sum = base::mix_word(sum, number_of(v));
+    return sum;
+  }
+
+  template <typename T>
+  static uint64_t hash_value(uint64_t hash, const T& value) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return with_text(hash, value);
+    } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+      for (const int64_t number : value) hash = base::mix_word(hash, static_cast<uint64_t>(number));
+      return base::mix_word(hash, value.size());
+    } else {
+      return base::mix_word(hash, std::hash<T>()(value));
+    }
+  }
+
+  // How often a loop runs that counts from 0 to a constant.
+  std::optional<int64_t> times_of(const Operation& loop) const {
+    const Block &condition = loop.bodies[0], &body = loop.bodies[1];
+    const Operation* const below = maker_in(condition, condition.results[0]);
+    if (below == nullptr || !below->is("stablehlo.compare") ||
+        below->attributes.text().find("comparison_direction LT") == std::string::npos)
+      return std::nullopt;
+    for (size_t i = 0; i < loop.operands.size(); ++i) {
+      if (below->operands[0] != condition.arguments[i]) continue;
+      const Operation* const next = maker_in(body, body.results[i]);
+      const bool counts = constant(loop.operands[i]) == 0 && next != nullptr && next->is("stablehlo.add") &&
+                          next->operands[0] == body.arguments[i] && constant(next->operands[1]) == 1;
+      if (counts) return constant(below->operands[1]);
+    }
+    return std::nullopt;
+  }
+  static const Operation* maker_in(const Block& block, Value v) {
+    for (const auto& op : block.operations)
+      if (std::find(op->results.begin(), op->results.end(), v) != op->results.end()) return op.get();
+    return nullptr;
+  }
+  std::optional<int64_t> constant(Value v) const {
+    const auto found = constants_.find(v.id());
+    return found == constants_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  Flops cost(const Block& body) const {
+    Flops sum;
+    for (const auto& op : body.operations) sum += cost(*op);
+    return sum;
+  }
+
+  Flops cost(const Operation& op) const {
+    if (op.is("stablehlo.dot_general"))
+      return flops_of(op.operands[0].dtype(), multiplications_of_product(op));
+    if (op.is("stablehlo.convolution"))
+      return flops_of(op.operands[0].dtype(), multiplications_of_convolution(op));
+    Flops dearest;
+    for (const Block& body : op.bodies) {
+      const Flops one = cost(body);
+      if (!one.complete() || one.sum() > dearest.sum()) dearest = one;
+    }
+    if (!op.is("stablehlo.while") || dearest == Flops()) return dearest;
+    if (const auto times = times_of(op)) return dearest.times(static_cast<double>(*times));
+    dearest.loops += 1;
+    return dearest;
+  }
+
+  std::vector<const Operation*> operations_;  // of main
+  std::unordered_set<const Operation*> live_;
+  std::unordered_map<int32_t, int64_t> constants_;  // [value's id]
+  std::unordered_map<int32_t, uint64_t> numbers_;   // [value's id]
+  std::unordered_set<uint64_t> known_;
+  uint64_t effects_ = 0;
+};
+
+}  // namespace
+
+Flops count_flops(const Operations& main, std::span<const Value> results) {
+  return Counter().count(main, results);
+}
+
+}  // namespace sluice::stablehlo

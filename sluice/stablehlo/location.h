@@ -1,0 +1,32 @@
+// The names that operations carry in a program: "layer1.0.conv1.weight/backward/aten::mm", which is a
+// parameter or buffer of the layer, the pass, and the operation that was recorded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sluice::stablehlo {
+
+// In which part of a step something was recorded. An update is what comes without gradients behind a
+// backward pass.
+enum class Pass : uint8_t { kForward, kBackward, kUpdate };
+std::string_view pass_name(Pass pass);  // "forward", "backward", "update"
+
+// A location in its parts.
+struct Location {
+  std::string layer;  // "layer1.0.conv1", or a parameter of no module; "": not known
+  Pass pass = Pass::kForward;
+  std::string operation;  // "aten::mm"; "": several
+};
+
+// `parameter` may be empty. The forward pass is not written.
+std::string location_text(std::string_view parameter, Pass pass, std::string_view operation);
+// The parts of such a text, or of a whole number of its first ones. What is no such text is an operation.
+Location parse_location(std::string_view text);
+
+// "layer1.0.conv1, aten::relu", for people: an operation carries the name of the parameter or buffer that was
+// read last.
+std::string layer_text(std::string_view location);
+
+}  // namespace sluice::stablehlo
