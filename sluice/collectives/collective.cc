@@ -80,13 +80,20 @@ base::Result<Contribution> Contribution::read(const pjrt::CustomCall& call, Kind
     if (groups) made.groups.assign(groups->begin(), groups->end());
     made.group_size = size.value_or(0);
   }
-  if (call.num_operands() == 0 || call.num_operands() != call.num_results()) {
+  SLUICE_TRY(const auto turn, call.number("turn"));
+  const size_t turns = turn ? 1 : 0;
+  if (call.num_operands() <= turns || call.num_operands() != call.num_results()) {
     return base::fail(Code::kInvalidArgument,
                       "a collective's custom call must have as many results as "
-                      "operands, at least one; found ",
-                      call.num_operands(), " operands and ", call.num_results(), " results");
+                      "operands, at least one",
+                      turn ? " beside its turn" : "", "; found ", call.num_operands(), " operands and ",
+                      call.num_results(), " results");
   }
-  for (size_t i = 0; i < call.num_operands(); ++i) {
+  if (turn) {
+    SLUICE_TRY(const pjrt::CallBuffer follower, call.result(call.num_results() - 1));
+    std::memset(follower.data, 0, follower.bytes());
+  }
+  for (size_t i = 0; i < call.num_operands() - turns; ++i) {
     SLUICE_TRY(const pjrt::CallBuffer operand, call.operand(i));
     SLUICE_TRY(const pjrt::CallBuffer result, call.result(i));
     made.operands.push_back(operand);

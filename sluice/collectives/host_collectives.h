@@ -6,6 +6,8 @@
 //                      operand's memory. Attributes: op = "sum" | "max" | "min"; optionally groups =
 //                      array<i64> of global replica numbers in rows of group_size = i64, all replicas once.
 //   sluice_all_gather  result i has one dimension more, in front: all replicas' operands i, in their order.
+// With turn = i64 the last operand and the last result, s32 [], are no part of it: given from call to call
+// they keep calls in order that depend on nothing else of each other. XLA runs such calls at one time.
 // Both: site = i64 (number of the collective within its program), program = i64 (hash of the program's text).
 // A replica's global number is process_index × local replicas + its place among the local ones.
 //

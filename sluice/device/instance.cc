@@ -35,7 +35,7 @@ class InferredSlots : public ops::Slots {
   }
   ops::Replicas replicas() const override { return runtime().world.for_rows(); }
   stablehlo::Value replica_id() override { return builder_.parameter({DType::kS32, {}}); }
-  Site next_site() override { return {}; }
+  Site& next_site() override { return site_; }
   bool over_replicas() const override { return over_replicas_; }
 
  private:
@@ -44,6 +44,7 @@ class InferredSlots : public ops::Slots {
   }
   stablehlo::Builder& builder_;
   std::vector<Slot>& slots_;
+  Site site_;
   bool over_replicas_;
 };
 
@@ -135,6 +136,8 @@ std::string describe(const Instance& instance) {
   if (instance.over_replicas) add("over replicas");
   return text + (separator == "(" ? "()" : ")");
 }
+
+void forget_instances() { table().by_hash.clear(); }
 
 const Instance& instance_by_id(uint32_t id) { return table().instances[id]; }
 

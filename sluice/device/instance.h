@@ -65,6 +65,10 @@ const Instance* known_instance(const InstanceKey& key, const Instance* expected)
 std::string describe(const Instance& instance);
 
 // By Instance::id.
+// Calls from now on make instances of their own: results of collectives depend on the number of replicas.
+// Those that are there stay as they are.
+void forget_instances();
+
 const Instance& instance_by_id(uint32_t id);
 
 namespace detail {

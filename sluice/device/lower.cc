@@ -154,7 +154,7 @@ class LoweredSlots : public ops::Slots {
     return b_.add(local, b_.convert(base, DType::kS32));
   }
 
-  Site next_site() override {
+  Site& next_site() override {
     ++site_.number;
     return site_;
   }

@@ -377,6 +377,8 @@ void shutdown() {
   device::cut("shutdown");
   device::wait_for_flights(0);
   device::forget_programs();
+  device::forget_instances();
+  device::Trace::get().expect_nothing();
   std::scoped_lock guard(device::runtime_mutex);
   device::opened.store(nullptr, std::memory_order_release);
   current.reset();

@@ -51,6 +51,7 @@ class Trace {
   uint32_t add_part(const Instance& instance, c10::ArrayRef<Operand> operands, c10::ArrayRef<Number> numbers);
   // The instance of the next node if this trace goes as the one before it; null when nothing is expected.
   const Instance* expected() const { return next_ < before_.size() ? before_[next_] : nullptr; }
+  void expect_nothing() { before_.clear(); }
   // Result `output` of a node.
   Operand result(uint32_t node, uint16_t output) const {
     const Node& n = nodes[node];

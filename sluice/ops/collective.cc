@@ -50,14 +50,24 @@ std::string_view handler_name(Reduction reduction) {
 // A call of one of the host's handlers. `op`: what a reduction does; empty for others.
 Values host_call(Emit& e, std::string_view handler, const Values& values, const std::vector<Type>& results,
                  std::string_view op, const Dims& groups, int64_t group_size, bool in_place) {
-  const Slots::Site site = e.next_site();
-  stablehlo::CallAttributes attributes = {{"site", site.number}, {"program", site.program}};
+  Slots::Site& site = e.next_site();
+  stablehlo::CallAttributes attributes = {
+      {"site", site.number}, {"program", site.program}, {"turn", int64_t{1}}};
   if (!op.empty()) attributes.push_back({"op", std::string(op)});
   if (!groups.empty()) {
     attributes.push_back({"groups", groups});
     attributes.push_back({"group_size", group_size});
   }
-  return e.b.custom_call(handler, values, results, attributes, {.in_place = in_place ? results.size() : 0});
+  const Type turn{DType::kS32, {}};
+  Values operands = values;
+  operands.push_back(site.turn ? site.turn : e.b.splat(0, turn));
+  std::vector<Type> types = results;
+  types.push_back(turn);
+  Values made = e.b.custom_call(handler, operands, types, attributes,
+                                {.in_place = in_place ? results.size() : 0});
+  site.turn = made.back();
+  made.pop_back();
+  return made;
 }
 
 std::vector<Type> types_of(const Values& values) {

@@ -102,12 +102,14 @@ class Slots {
   // The global number of the replica that runs the program, a 0-d s32.
   virtual Value replica_id() = 0;
   // What the host's handlers check to be the same in all processes: the program's hash, and the number of
-  // the collective within the program (counted up by each call).
+  // the collective within the program (counted up by each call). `turn` is what the call before it gave to
+  // its follower, empty for the first: so they run in this order, whatever else they depend on.
   struct Site {
     int64_t program = 0;
     int64_t number = 0;
+    Value turn;
   };
-  virtual Site next_site() = 0;
+  virtual Site& next_site() = 0;
   // Statistics are taken over all replicas in this call (see Row::statistics).
   virtual bool over_replicas() const = 0;
   // A program that finds other values reports the call when it runs.
@@ -154,7 +156,7 @@ class Emit {
   // For collectives; see Slots.
   Replicas replicas() const { return slots_.replicas(); }
   Value replica_id() const { return slots_.replica_id(); }
-  Slots::Site next_site() const { return slots_.next_site(); }
+  Slots::Site& next_site() const { return slots_.next_site(); }
   bool over_replicas() const { return slots_.over_replicas(); }
   void expect(const Expectation& expectation) const { slots_.expect(expectation); }
 

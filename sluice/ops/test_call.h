@@ -21,7 +21,7 @@ class TestSlots : public Slots {
   Value random_state() override { return builder_.parameter({DType::kU64, {2}}); }
   Replicas replicas() const override { return world; }
   Value replica_id() override { return builder_.parameter({DType::kS32, {}}); }
-  Site next_site() override { return {}; }
+  Site& next_site() override { return site_; }
   bool over_replicas() const override { return false; }
 
   std::vector<std::pair<size_t, DType>> asked;
@@ -29,6 +29,7 @@ class TestSlots : public Slots {
 
  private:
   Builder& builder_;
+  Site site_;
 };
 
 class TestCall {

@@ -79,6 +79,32 @@ TEST_F(Replicas, GatherScatterBroadcastAndPermute) {
   expect_same(on_all(sluice::split(whole, 1)), whole.chunk(kReplicas, 1), 0, "split");
 }
 
+TEST_F(Replicas, CollectivesOfOneProgramThatNeedNothingOfEachOther) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<torch::Tensor> results, expected;
+    for (auto type : {torch::kFloat, torch::kLong, torch::kDouble}) {
+      const auto host = values({64}, type);
+      const torch::Tensor device = upload(host);
+      results.push_back(sluice::sum(device));
+      expected.push_back(torch::stack(host).sum(0));
+      results.push_back(all_gather(device, 0));
+      expected.push_back(torch::cat(host, 0));
+    }
+    cut();
+    for (size_t i = 0; i < results.size(); ++i) expect_same(results[i].cpu(), expected[i], 1e-5);
+  }
+}
+
+TEST_F(Replicas, ResultsHaveTheSizeOfTheReplicasThatThereAre) {
+  for (const int replicas : {2, 3, 2}) {
+    DeviceOptions options;
+    options.devices = replicas;
+    restart(options);
+    const std::vector<torch::Tensor> host(static_cast<size_t>(replicas), torch::ones({2}));
+    EXPECT_EQ(all_gather(upload(host), 0).cpu().numel(), 2 * replicas);
+  }
+}
+
 TEST_F(Replicas, GroupsWorkAmongThemselves) {
   const auto host = values({4});
   const torch::Tensor device = upload(host);
