@@ -76,7 +76,6 @@ struct Collection::State {
       for (const torch::Tensor& sum : entry.sums)
         if (sum.scalar_type() == type) flat.push_back(sum.flatten());
     if (flat.empty()) return totals;
-    const torch::Tensor own = torch::cat(flat);
     const torch::Tensor all = session.read(sluice::sum(torch::cat(flat))).front();
     int64_t at = 0;
     for (const Entry& entry : entries)

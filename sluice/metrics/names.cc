@@ -86,7 +86,7 @@ std::string label(const std::string& name) {
 }
 
 bool is_accuracy(const std::string& name) {
-  return names_detail::number_behind<int64_t>(name, "top").has_value();
+  return name == "accuracy" || names_detail::number_behind<int64_t>(name, "top").has_value();
 }
 
 double percent(const Value& share) {

@@ -17,7 +17,7 @@ std::vector<Metric> parse(const std::string& what, const std::string& names, int
 
 // A metric's name as lines and curves show it: Top5, F1, AUROC_weighted.
 std::string label(const std::string& name);
-// Whether it is shown in percent, as accuracy is: top5.
+// Whether it is shown in percent: accuracy, top5.
 bool is_accuracy(const std::string& name);
 // A share in percent, from the counts that it is the quotient of: 100 · part / whole, rounded once.
 double percent(const Value& share);

@@ -30,7 +30,8 @@ std::string to_json(const Progress& progress) {
                          {"epoch", progress.epoch},
                          {"batch", progress.batch},
                          {"step", progress.step},
-                         {"best_accuracy", progress.best_accuracy},
+                         {"monitor", progress.monitor},
+                         {"best", progress.best ? nlohmann::json(*progress.best) : nlohmann::json()},
                          {"seconds", progress.seconds},
                          {"global_rates", progress.global_rates},
                          {"rated_epochs", progress.rated_epochs},
@@ -51,7 +52,8 @@ base::Result<Progress> from_json(const std::string& text, const std::string& pat
     progress.epoch = json.at("epoch");
     progress.batch = json.at("batch");
     progress.step = json.at("step");
-    progress.best_accuracy = json.at("best_accuracy");
+    progress.monitor = json.at("monitor");
+    if (const auto& best = json.at("best"); !best.is_null()) progress.best = best.get<double>();
     progress.seconds = json.at("seconds");
     progress.global_rates = json.at("global_rates");
     progress.rated_epochs = json.at("rated_epochs");
@@ -142,14 +144,15 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
 }
 
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
-                       torch::optim::Optimizer& optimizer, const Progress& progress) {
+                       const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress) {
   const base::Span span("snapshot");
   Snapshot snapshot;
   snapshot.progress = progress;
   for (const auto& [name, tensor] : module_tensors(model))
     snapshot.model.emplace_back(name, backend.fetch(tensor));
-  for (const auto& [name, tensor] : optimizer_tensors(optimizer, model))
-    snapshot.state.emplace_back(name, backend.fetch(tensor));
+  for (auto* optimizer : optimizers)
+    for (const auto& [name, tensor] : optimizer_tensors(*optimizer, model))
+      snapshot.state.emplace_back(name, backend.fetch(tensor));
   snapshot.state.emplace_back("random.cpu", backend.fetch(at::detail::getDefaultCPUGenerator().get_state()));
   return snapshot;
 }

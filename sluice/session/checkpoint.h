@@ -11,6 +11,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,10 +27,11 @@ struct Progress {
   std::string model;
   int64_t epoch = 0;
   int64_t batch = 0;
-  int64_t step = 0;  // optimizer updates so far
-  double best_accuracy = -1;
-  double seconds = 0;       // of training so far
-  double global_rates = 0;  // sum of the epochs' rates, for their mean
+  int64_t step = 0;            // optimizer updates so far
+  std::string monitor;         // what the run calls good: a value of its tests, as "accuracy"
+  std::optional<double> best;  // of it so far
+  double seconds = 0;          // of training so far
+  double global_rates = 0;     // sum of the epochs' rates, for their mean
   int64_t rated_epochs = 0;
   std::string config;
   std::string input;  // what the order of the samples depends on (data::WebDataset::state)
@@ -55,7 +57,7 @@ struct Snapshot {
   Progress progress;
 };
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
-                       torch::optim::Optimizer& optimizer, const Progress& progress);
+                       const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress);
 
 // Writes to `folder` (its parents are made). An existing checkpoint there is replaced at the end, or stays as
 // it was.

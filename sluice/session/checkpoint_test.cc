@@ -49,8 +49,9 @@ void check_continuation(const MakeOptions& make_options) {
   progress.epoch = 2;
   progress.batch = 5;
   progress.step = 3;
-  progress.best_accuracy = 12.5;
-  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last")));
+  progress.monitor = "accuracy";
+  progress.best = 12.5;
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, progress), folder.path("last")));
   train_steps(*model, optimizer, 3);
 
   torch::manual_seed(99);
@@ -58,7 +59,8 @@ void check_continuation(const MakeOptions& make_options) {
   Checkpoint checkpoint = base::value_or_throw(read_checkpoint(folder.path("last")));
   EXPECT_EQ(checkpoint.progress.epoch, 2);
   EXPECT_EQ(checkpoint.progress.batch, 5);
-  EXPECT_EQ(checkpoint.progress.best_accuracy, 12.5);
+  EXPECT_EQ(checkpoint.progress.monitor, "accuracy");
+  EXPECT_EQ(checkpoint.progress.best, 12.5);
   ASSERT_TRUE(load_module(*other, checkpoint.model, "last"));
   Optimizer resumed(other->parameters(), make_options());
   ASSERT_TRUE(load_optimizer(resumed, *other, checkpoint.state, "last"));
@@ -92,7 +94,7 @@ TEST(Checkpoint, ReplacesTheOneBeforeAndLeavesNothingElse) {
   Progress progress;
   for (int step : {1, 2, 3}) {
     progress.step = step;
-    ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last")));
+    ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, progress), folder.path("last")));
   }
   EXPECT_EQ(base::value_or_throw(read_checkpoint(folder.path("last"))).progress.step, 3);
   EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())), std::vector<std::string>{"last"});
@@ -121,7 +123,7 @@ TEST(Checkpoint, AFailedWriteLeavesTheLastGoodOne) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   Progress progress;
   progress.step = 1;
-  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last")));
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, progress), folder.path("last")));
   progress.step = 2;
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -130,7 +132,7 @@ TEST(Checkpoint, AFailedWriteLeavesTheLastGoodOne) {
   limit.rlim_cur = 100'000;
   setrlimit(RLIMIT_FSIZE, &limit);
   base::Status status =
-      write_checkpoint(take_snapshot(cpu, *model, optimizer, progress), folder.path("last"));
+      write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, progress), folder.path("last"));
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, old_handler);
   ASSERT_FALSE(status);
@@ -155,10 +157,10 @@ TEST(Checkpoint, WriterTellsTheErrorOfTheOneBefore) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   ASSERT_TRUE(base::write_file_atomically(folder.path("file"), "x"));
   CheckpointWriter writer;
-  ASSERT_TRUE(writer.write(take_snapshot(cpu, *model, optimizer, {}), {folder.path("file/last")}));
+  ASSERT_TRUE(writer.write(take_snapshot(cpu, *model, {&optimizer}, {}), {folder.path("file/last")}));
   EXPECT_FALSE(writer.wait());
   ASSERT_TRUE(
-      writer.write(take_snapshot(cpu, *model, optimizer, {}), {folder.path("last"), folder.path("best")}));
+      writer.write(take_snapshot(cpu, *model, {&optimizer}, {}), {folder.path("last"), folder.path("best")}));
   EXPECT_TRUE(writer.wait());
   EXPECT_NE(find_checkpoint(folder.path("best")), "");
 }

@@ -23,6 +23,7 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
   // The batch's own weight is count × parts ÷ global_count; the replicas are parts of this part.
   const double scale = batch.count > 0 ? batch.weight / static_cast<double>(batch.count) : 0;
   std::vector<HostBatch> result;
+  auto key = batch.keys.begin();
   for (int r = 0; r < replicas; ++r) {
     auto rows_of = [&](const at::Tensor& all) { return all.defined() ? all.narrow(0, r * rows, rows) : all; };
     HostBatch part;
@@ -32,6 +33,9 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
     part.mask = rows_of(mask);
     const bool* own_mask = batch.mask.data<bool>() + r * rows;
     part.count = std::count(own_mask, own_mask + rows, true);
+    const auto known = std::min<std::ptrdiff_t>(part.count, batch.keys.end() - key);
+    part.keys.assign(key, key + known);
+    key += known;
     part.weight = static_cast<float>(static_cast<double>(part.count) * scale * replicas);
     result.push_back(std::move(part));
   }
@@ -102,7 +106,10 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
   if (result.mask.defined())
     result.weight = upload(
         backend, group, [](const sessions::HostBatch& b) { return at::scalar_tensor(b.weight, at::kFloat); });
-  for (const auto& batch : group) result.count += batch.count;
+  for (const auto& batch : group) {
+    result.count += batch.count;
+    result.keys.insert(result.keys.end(), batch.keys.begin(), batch.keys.end());
+  }
   return result;
 }
 

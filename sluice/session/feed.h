@@ -30,6 +30,7 @@ struct Batch {
   std::vector<torch::Tensor> columns;  // all columns that are numbers, in order
   int64_t count = 0;                   // samples on all replicas of this process, without padding
   int64_t index = 0;                   // of the batch in its epoch
+  std::vector<std::string> keys;       // of these samples, replica after replica; none from ranges
 };
 
 struct FeedOptions {
@@ -38,7 +39,7 @@ struct FeedOptions {
   int64_t prefetch = 2;  // batches on the device ahead of the step
   // What Dataset::state() gave when the epoch was left at `skip`: an error when the order of the samples
   // is another one now. Empty: not checked.
-  std::string state;
+  std::string state = {};
   bool normalize = true;  // uint8 images become f32, (pixel / 255 − mean) / deviation, on the device
 };
 
@@ -63,6 +64,7 @@ struct HostBatch {
   at::Tensor mask;
   float weight = 1;
   int64_t count = 0;
+  std::vector<std::string> keys;
 };
 // The next batches, one for each replica; an empty list at the end. Called from the feeding thread.
 using HostSource = std::function<std::vector<HostBatch>()>;

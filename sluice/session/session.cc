@@ -264,8 +264,18 @@ void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimiz
   if (options.clip_norm > 0) clip_grad_norm_(parameters, options.clip_norm);
 }
 
+void Session::update(torch::optim::Optimizer& optimizer, const StepOptions& options) {
+  if (state_->accumulating > 0)
+    throw_error(Code::kFailedPrecondition,
+                "session.update() while gradients are accumulated: call it outside of an Accumulate's life");
+  before_update({&optimizer}, options);
+  state_->backend->step(optimizer);
+  if (!options.keep_gradients) optimizer.zero_grad();
+  state_->reduced = false;
+}
+
 void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& options) {
-  step({&optimizer}, options);
+  step(std::vector{&optimizer}, options);
 }
 
 // A captured function may outlive the session that it was recorded with.
@@ -287,7 +297,7 @@ void Session::State::count_replays(const std::shared_ptr<State>& state, bool upd
       });
 }
 
-void Session::step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options) {
+void Session::step(const std::vector<torch::optim::Optimizer*>& optimizers, const StepOptions& options) {
   state_->meter.step(base::monotonic_seconds());
   State::count_replays(state_, /*updates=*/state_->accumulating == 0);
   if (state_->accumulating > 0) return sync("accumulate");
@@ -442,13 +452,20 @@ void Session::name(const torch::nn::Module& model) {
 
 void Session::prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
                       const PrepareOptions& options) {
+  prepare(model, std::vector{&optimizer}, options);
+}
+
+void Session::prepare(const torch::nn::Module& model, const std::vector<torch::optim::Optimizer*>& optimizers,
+                      const PrepareOptions& options) {
   name(model);
   replica::NamedTensors tensors = session_detail::named_tensors(model);
-  // What a checkpoint has brought.
-  for (auto& [name, tensor] : sessions::optimizer_tensors(optimizer, model))
-    tensors.emplace_back(name, tensor);
-  state_->hold_equal(optimizer, tensors, options.from_leader);
-  state_->backend->label(sessions::optimizer_tensors(optimizer, model));
+  for (auto* optimizer : optimizers) {
+    // What a checkpoint has brought.
+    for (auto& [name, tensor] : sessions::optimizer_tensors(*optimizer, model))
+      tensors.emplace_back(name, tensor);
+    state_->hold_equal(*optimizer, std::exchange(tensors, {}), options.from_leader);
+    state_->backend->label(sessions::optimizer_tensors(*optimizer, model));
+  }
 }
 
 std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {

@@ -113,7 +113,10 @@ class Session {
 
   // The gradients' mean over all replicas, the update, the end of the graph. Releases the gradients.
   void step(torch::optim::Optimizer& optimizer, const StepOptions& options = {});
-  void step(std::initializer_list<torch::optim::Optimizer*> optimizers, const StepOptions& options = {});
+  void step(const std::vector<torch::optim::Optimizer*>& optimizers, const StepOptions& options = {});
+  // The same without the end of the graph: for optimizers that take turns within a step (a GAN's), each of
+  // which computes with what the one before has changed. step({}) then ends the step.
+  void update(torch::optim::Optimizer& optimizer, const StepOptions& options = {});
   // For optimizers that evaluate the loss several times (LBFGS). `closure` computes the loss and its
   // gradients.
   torch::Tensor step(torch::optim::Optimizer& optimizer, const std::function<torch::Tensor()>& closure);
@@ -168,6 +171,8 @@ class Session {
   // Weights, buffers and the optimizer's state must be equal on all replicas; with several processes they are
   // compared, and a difference is an error that names it.
   void prepare(const torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+               const PrepareOptions& options = {});
+  void prepare(const torch::nn::Module& model, const std::vector<torch::optim::Optimizer*>& optimizers,
                const PrepareOptions& options = {});
 
   // What each process gives, in their order; the same list everywhere. All processes call it with the same

@@ -142,7 +142,7 @@ TEST(SessionOnXla, ASnapshotIsNotChangedByLaterSteps) {
   model->to(session.device());
   torch::optim::SGD optimizer(model->parameters(), 0.5);
   session.sync();
-  Snapshot snapshot = take_snapshot(session.backend(), *model, optimizer, {});
+  Snapshot snapshot = take_snapshot(session.backend(), *model, {&optimizer}, {});
   for (int i = 0; i < 5; ++i) {
     model->forward(torch::ones({2, 4}).to(session.device())).sum().backward();
     session.step(optimizer);

@@ -3,32 +3,56 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/metrics/metrics.h"
 #include "sluice/session/feed.h"
 #include "sluice/session/session.h"
+#include "sluice/train/steps.h"
 
 namespace sluice::train {
 
-struct Evaluation {
-  int64_t samples = 0;
-  int64_t correct = 0;
-  double loss = 0;         // mean cross-entropy
-  metrics::Values values;  // of the other metrics
-  bool stopped = false;
-  double accuracy() const {
-    return samples == 0 ? 0 : 100.0 * static_cast<double>(correct) / static_cast<double>(samples);
-  }
+using NamedValues = std::vector<std::pair<std::string, torch::Tensor>>;
+
+// Of one replica's batch.
+int64_t rows_of(const Batch& batch);
+// Throws for a batch of texts alone, with which no step can do anything.
+void check_columns(const Batch& batch);
+// A value of a step (StepOutput) as one element whose mean over the replicas is that over all samples of the
+// batch. `what` names it in errors.
+torch::Tensor mean_of(const std::string& what, const torch::Tensor& value, const Batch& batch);
+
+// The means of such values over many batches, and metrics. The values' names are those of the first batch.
+class BatchMeans {
+ public:
+  explicit BatchMeans(const Session& session, std::vector<metrics::Metric> metrics = {})
+      : session_(session), metrics_(std::move(metrics)) {}
+  // `output`, `target`: for the metrics; undefined when there are none.
+  void add(const NamedValues& values, const Batch& batch, const torch::Tensor& output = {},
+           const torch::Tensor& target = {});
+  // The values in their order, then the metrics; nothing when nothing was added. Waits.
+  metrics::Values compute();
+
+ private:
+  const Session& session_;
+  std::vector<metrics::Metric> metrics_;
+  std::vector<std::string> names_;
+  std::optional<metrics::Collection> sums_;
 };
 
-// Counts on the device and reads once at the end, over the whole feed or its first `most` batches. Rows that
-// a mask calls padding do not count. `stop` is asked after each batch; `on_batch` hears how many are done.
-// The model must be in eval mode.
-// `others`: metrics of classes besides accuracy and loss; all processes give the same.
-Evaluation evaluate(Session& session, const std::function<torch::Tensor(torch::Tensor)>& forward, Feed feed,
-                    int64_t most, const std::function<bool()>& stop,
-                    const std::function<void(int64_t)>& on_batch,
-                    const std::vector<metrics::Metric>& others = {});
+struct Evaluation {
+  int64_t samples = 0;
+  metrics::Values values;  // "loss" and the logs of the steps, then their metrics
+  bool stopped = false;
+};
+
+// Counts on the device and reads once at the end, over the whole feed or its first `most` batches. `stop` is
+// asked after each batch; `on_batch` hears how many are done. The model must be in eval mode. `autocast`: the
+// steps run in bf16 where LibTorch's autocast says so.
+Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t most, bool autocast,
+                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch);
 
 }  // namespace sluice::train

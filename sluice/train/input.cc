@@ -142,7 +142,6 @@ void set_order(const TrainOptions& options, data::WebDataset& dataset) {
 
 Input::Input(const TrainOptions& options, bool training, int64_t rows, int replicas)
     : options_(options), training_(training), rows_(rows), replicas_(replicas) {
-  const int64_t together = rows * replicas;
   if (options.fake_data) {
     samples_ = training ? options.train_size : options.test_size;
     channels_ = options.channels;
@@ -153,10 +152,30 @@ Input::Input(const TrainOptions& options, bool training, int64_t rows, int repli
     samples_ = dataset_->size();
   }
   batches_ = batches(0);
-  if (training && batches_ == 0)
+  check_batches();
+}
+
+Input::Input(const TrainOptions& options, bool training, std::shared_ptr<const data::Dataset> set,
+             int replicas)
+    : options_(options),
+      training_(training),
+      rows_(set->batch_size()),
+      replicas_(replicas),
+      samples_(set->size()),
+      dataset_(std::move(set)) {
+  if (!training && dataset_->remainder() != data::Remainder::kPad)
     throw_error(Code::kInvalidArgument,
-                base::str("the training set has ", samples_, " samples, less than one batch of ", together,
-                          ": choose a smaller --batch-size"));
+                "the test set leaves samples out: pad its last batch, with .pad(), so that all of it is "
+                "measured");
+  batches_ = batches(0);
+  check_batches();
+}
+
+void Input::check_batches() const {
+  if (training_ && batches_ == 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("the training set has ", samples_, " samples, less than one batch of ",
+                          rows_ * replicas_, ": choose a smaller --batch-size"));
 }
 
 std::unique_ptr<data::Dataset> Input::open_set(const std::string& shards) {
@@ -214,7 +233,7 @@ void Input::look_at_first(const data::WebDataset& dataset, const std::string& sh
 }
 
 std::vector<std::string> Input::class_names() const {
-  if (!dataset_) return {};
+  if (channels_ == 0) return {};
   const auto shards = data::expand_urls(!training_             ? options_.test
                                         : options_.mix.empty() ? options_.train
                                                                : options_.mix.front().shards);

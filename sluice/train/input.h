@@ -18,8 +18,11 @@ class Input {
   // `rows`: of one replica's batch; `replicas`: of all processes. Counts the samples of the shards; a missing
   // one is an error.
   Input(const TrainOptions& options, bool training, int64_t rows, int replicas);
+  // A data set of any fields, which brings its own batches.
+  Input(const TrainOptions& options, bool training, std::shared_ptr<const data::Dataset> set, int replicas);
 
   int64_t samples() const { return samples_; }
+  int64_t rows() const { return rows_; }
   int64_t left_out() const { return left_out_; }  // samples of the shards that --where does not take
   // In epoch 0; the last test batch is filled up, and a test ends after --limit-test-batches.
   int64_t batches() const { return batches_; }
@@ -41,14 +44,15 @@ class Input {
   std::vector<data::Mix::Taken> mixed(int64_t epoch) const;
 
  private:
+  void check_batches() const;
   void look_at_first(const data::WebDataset& dataset, const std::string& shards);
   std::unique_ptr<data::Dataset> open_set(const std::string& shards);
   std::unique_ptr<data::Dataset> open_mixture();
   const TrainOptions& options_;
   bool training_;
   int64_t rows_, replicas_, samples_ = 0, left_out_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
-  std::unique_ptr<data::Dataset> dataset_;  // nothing: fake data
-  const data::Mix* mixture_ = nullptr;      // the same, when it is one
+  std::shared_ptr<const data::Dataset> dataset_;  // nothing: fake data
+  const data::Mix* mixture_ = nullptr;            // the same, when it is one
 };
 
 }  // namespace sluice::train

@@ -114,6 +114,21 @@ base::Result<std::vector<std::string>> widen(const std::string& path,
 
 }  // namespace metrics_detail
 
+base::Status check_name(const std::string& name) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
+  };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), is_plain))
+    return base::fail(Code::kInvalidArgument, "the value '", name,
+                      "': expected a name of letters, digits, _ - . and /");
+  if (name == "loss" || name == "accuracy") return {};
+  const auto taken = base::split(metrics_detail::kColumns, ',');
+  if (std::find(taken.begin(), taken.end(), name) != taken.end())
+    return base::fail(Code::kInvalidArgument, "the value '", name,
+                      "' has the name of a column that the table has anyway: choose another one");
+  return {};
+}
+
 std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

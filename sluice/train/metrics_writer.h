@@ -56,6 +56,10 @@ class MetricsWriter {
   EventWriter events_;
 };
 
+// Whether a run's own value may have this name: letters, digits, _ - . and /, and no name of a column that
+// rows have anyway but "loss" and "accuracy".
+base::Status check_name(const std::string& name);
+
 // A double as JSON and CSV take it: shortest form that reads back equal; nan and infinities as "nan", "inf",
 // "-inf".
 std::string number_text(double value);

@@ -57,8 +57,4 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& opti
   throw_error(Code::kInternal, "an optimizer without a case");
 }
 
-void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
-  for (auto& group : optimizer.param_groups()) group.options().set_lr(rate);
-}
-
 }  // namespace sluice::train

@@ -14,6 +14,5 @@ namespace sluice::train {
 // decay, and those with fewer than two dimensions.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& options,
                                                         const std::vector<torch::Tensor>& parameters);
-void set_learning_rate(torch::optim::Optimizer& optimizer, double rate);
 
 }  // namespace sluice::train

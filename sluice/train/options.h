@@ -154,10 +154,12 @@ enum ExitStatus {
 
 struct TrainResult {
   int exit_status = kDone;
-  int64_t steps = 0;          // of the whole run, earlier parts included
-  double accuracy = -1;       // percent, of the last evaluation; -1: none
-  double best_accuracy = -1;  // percent
-  double loss = 0;            // of the last logged step
+  int64_t steps = 0;                                   // of the whole run, earlier parts included
+  double accuracy = -1;                                // percent, of the last evaluation; -1: none
+  double best_accuracy = -1;                           // percent
+  std::vector<std::pair<std::string, double>> values;  // all of the last evaluation, shares in percent
+  std::optional<double> best;                          // of the monitored one
+  double loss = 0;                                     // of the last logged step
   double examples_per_second = 0;
 };
 

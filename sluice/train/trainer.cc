@@ -10,6 +10,9 @@
 #include "sluice/data/memory.h"
 #include "sluice/metrics/names.h"
 #include "sluice/models/models.h"
+#include "sluice/train/classification.h"
+#include "sluice/train/evaluate.h"
+#include "sluice/train/predictions.h"
 #include "sluice/train/training.h"
 
 namespace sluice::train {
@@ -103,7 +106,8 @@ TrainOptions settled(TrainOptions options) {
 }
 
 // What can be said without looking at data or device.
-void check_options(const TrainOptions& options, bool named) {
+// `own_sets`: the data does not come from the options.
+void check_options(const TrainOptions& options, bool named, bool own_sets = false) {
   if (named && options.model.empty())
     throw_error(Code::kInvalidArgument, base::str("the model is missing: give it with --model (",
                                                   base::join(models::names(), ", "), ")"));
@@ -111,14 +115,14 @@ void check_options(const TrainOptions& options, bool named) {
   // create() has the message.
   if (named && std::find(known.begin(), known.end(), options.model) == known.end())
     models::create(options.model, {});
-  if (!options.fake_data && options.train.empty() && options.mix.empty())
+  if (!own_sets && !options.fake_data && options.train.empty() && options.mix.empty())
     throw_error(Code::kInvalidArgument,
                 "no training data: give shards with --train, a mixture with --mix, or --fake-data");
   if (!options.train.empty() && !options.mix.empty())
     throw_error(Code::kInvalidArgument, "--train and --mix both say what to train on: give one of them");
   if (!options.mix.empty() && options.original_workers > 0)
     throw_error(Code::kInvalidArgument, "--original-workers knows no mixture: leave it or --mix out");
-  if (options.classes < 1)
+  if (!own_sets && options.classes < 1)
     throw_error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
   at_least("--random-resized-crop", options.random_resized_crop, 0);
@@ -174,7 +178,6 @@ void set_memory_limits(const TrainOptions& options) {
 }
 
 Session start_session(const TrainOptions& options) {
-  check_options(options, /*named=*/false);
   set_memory_limits(options);
   Options session;
   session.device = name_of(options.device);
@@ -191,40 +194,134 @@ Session start_session(const TrainOptions& options) {
   return started;
 }
 
+void check_steps(const Steps& steps, const TrainOptions& options, bool has_test) {
+  if (static_cast<bool>(steps.training_step) == static_cast<bool>(steps.updating_step))
+    throw_error(Code::kInvalidArgument,
+                "the steps of a training need a training_step or an updating_step, one of the two");
+  if (steps.updating_step && options.accumulate > 1)
+    throw_error(Code::kInvalidArgument, base::str("an updating_step updates with each batch: accumulate ",
+                                                  options.accumulate, " is for a training_step"));
+  if (steps.updating_step && !steps.configure_optimizers)
+    throw_error(Code::kInvalidArgument,
+                "an updating_step needs configure_optimizers, which says what it updates with");
+  if (has_test && !steps.validation_step)
+    throw_error(Code::kInvalidArgument,
+                "there is a test set, but the steps have no validation_step: leave the set out, or say what "
+                "is measured");
+}
+
+// Eval mode, until its end; then each module has the mode that it had.
+class EvalMode {
+ public:
+  explicit EvalMode(torch::nn::Module& module) : module_(module), training_(module.is_training()) {
+    for (const auto& part : module.modules(/*include_self=*/false))
+      parts_.emplace_back(part, part->is_training());
+    module.eval();
+  }
+  ~EvalMode() {
+    module_.train(training_);
+    // A module sets those below it, which come behind it.
+    for (const auto& [part, training] : parts_) part->train(training);
+  }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  torch::nn::Module& module_;
+  bool training_;
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> parts_;
+};
+
+metrics::Values validated(Session& session, torch::nn::Module& module, const Steps& steps, Feed feed,
+                          int64_t most, const TrainOptions& options) {
+  if (!steps.validation_step)
+    throw_error(Code::kInvalidArgument, "validate: the steps have no validation_step");
+  module.to(session.device());
+  const EvalMode eval(module);
+  session.sync_buffers(module);
+  return evaluate(
+             session, steps, std::move(feed), most, options.precision == Precision::kBf16,
+             [] { return false; }, [](int64_t) {})
+      .values;
+}
+
 }  // namespace trainer_detail
 
 struct Trainer::State {
   explicit State(const TrainOptions& given)
       : options(trainer_detail::settled(given)),
         session(trainer_detail::start_session(options)),
-        rows(rows_per_replica(options, session.replicas())),
-        train(options, /*training=*/true, rows, session.replicas()) {
-    const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : rows;
-    if (options.fast_dev_run > 0) {
-      trial.emplace(base::value_or_throw(base::TemporaryDirectory::create("sluice-trial")));
-      options.logdir = trial->path();
-    }
+        train(options, /*training=*/true, rows_per_replica(options, session.replicas()), session.replicas()) {
+    const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : train.rows();
+    choose_folder();
     if (options.fake_data || !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
+  }
+  State(const TrainOptions& given, const Sets& sets)
+      : options(trainer_detail::settled(given)),
+        session(trainer_detail::start_session(options)),
+        train(options, /*training=*/true, sets.train, session.replicas()) {
+    choose_folder();
+    if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.replicas());
+  }
+  void choose_folder() {
+    if (options.fast_dev_run == 0) return;
+    trial.emplace(base::value_or_throw(base::TemporaryDirectory::create("sluice-trial")));
+    options.logdir = trial->path();
   }
 
   TrainOptions options;
   Session session;
-  int64_t rows;
   Input train;
   std::optional<Input> test;
   std::optional<base::TemporaryDirectory> trial;  // the log folder of --fast-dev-run
 };
 
-Trainer::Trainer(const TrainOptions& options) : state_(std::make_unique<State>(options)) {}
+Trainer::Trainer(const TrainOptions& options) {
+  trainer_detail::check_options(options, /*named=*/false);
+  state_ = std::make_unique<State>(options);
+}
+Trainer::Trainer(const TrainOptions& options, Sets sets) {
+  trainer_detail::check_options(options, /*named=*/false, /*own_sets=*/true);
+  state_ = std::make_unique<State>(options, sets);
+}
 Trainer::~Trainer() = default;
 Session& Trainer::session() { return state_->session; }
 int64_t Trainer::channels() const { return state_->train.channels(); }
 int64_t Trainer::image_size() const { return state_->train.image_size(); }
 
 TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
+  return fit(model, classification(state_->options, forward));
+}
+
+TrainResult Trainer::fit(torch::nn::Module& module, const Steps& steps) {
+  trainer_detail::check_steps(steps, state_->options, state_->test.has_value());
   return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
-                  model, forward)();
+                  module, steps)();
+}
+
+metrics::Values Trainer::validate(torch::nn::Module& module, const Steps& steps) {
+  if (!state_->test)
+    throw_error(Code::kInvalidArgument,
+                "validate: the trainer has no test set; give it one, or validate one");
+  return trainer_detail::validated(state_->session, module, steps, state_->test->feed(state_->session, 0, 0),
+                                   state_->test->batches(), state_->options);
+}
+
+metrics::Values Trainer::validate(torch::nn::Module& module, const Steps& steps, const data::Dataset& set) {
+  return trainer_detail::validated(state_->session, module, steps, state_->session.feed(set, {.epoch = 0}),
+                                   -1, state_->options);
+}
+
+int64_t Trainer::predict(torch::nn::Module& module, const Steps& steps, const data::Dataset& set,
+                         const std::string& path) {
+  if (!steps.predict_step) throw_error(Code::kInvalidArgument, "predict: the steps have no predict_step");
+  Session& session = state_->session;
+  module.to(session.device());
+  const trainer_detail::EvalMode eval(module);
+  session.sync_buffers(module);
+  return base::value_or_throw(write_predictions(session, steps, session.feed(set, {.epoch = 0}),
+                                                state_->options.precision == Precision::kBf16, path));
 }
 
 ProfileSteps profile_steps(const std::string& text) {

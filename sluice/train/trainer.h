@@ -1,27 +1,50 @@
-// Trainer: the loop of `sluice train` for any module.
+// Trainer: the loop of a training, for any module and any task.
 //
+// A classification of images, as the options describe it:
 //   sluice::train::TrainOptions options;
 //   options.train = "train-{0000..0009}.tar"; options.test = "test-{0000..0001}.tar"; options.classes = 10;
 //   sluice::train::Trainer trainer(options);
-//   auto result = trainer.fit(my_model);            // a shared_ptr or a holder of a module with
-//   forward(Tensor)
+//   auto result = trainer.fit(my_model);  // a shared_ptr or a holder of a module with forward(Tensor)
 //
-// It trains, logs, evaluates after each epoch over exactly the whole test set, and keeps the checkpoints
+// Anything else: data sets with any fields, and what is done with a batch of them (steps.h):
+//   sluice::train::Trainer trainer(options, {train, test});
+//   auto result = trainer.fit(my_model, steps);
+//
+// It trains, logs, tests after each epoch over exactly the whole test set, and keeps the checkpoints
 // logdir/last and logdir/best. SIGINT and SIGTERM save and end it. Errors are sluice::Error.
 #pragma once
 
 #include <torch/torch.h>
 
+#include <concepts>
 #include <functional>
 #include <memory>
+#include <string>
+#include <type_traits>
 
 #include "sluice/base/export.h"
+#include "sluice/data/dataset.h"
 #include "sluice/session/session.h"
 #include "sluice/train/options.h"
+#include "sluice/train/steps.h"
 
 SLUICE_API_BEGIN
 
 namespace sluice::train {
+
+// The data of a training, with batches of their own sizes. A test set pads (WebDataset::pad), so that all of
+// it is measured.
+struct Sets {
+  template <typename Train>
+  requires std::derived_from<std::decay_t<Train>, data::Dataset> Sets(Train&& of_training)  // NOLINT
+      : train(std::make_shared<std::decay_t<Train>>(std::forward<Train>(of_training))) {}
+  template <typename Train, typename Test>
+  requires std::derived_from<std::decay_t<Test>, data::Dataset> Sets(Train&& of_training, Test&& of_test)
+      : Sets(std::forward<Train>(of_training)) {
+    test = std::make_shared<std::decay_t<Test>>(std::forward<Test>(of_test));
+  }
+  std::shared_ptr<const data::Dataset> train, test;  // test: may be nothing
+};
 
 class Trainer {
  public:
@@ -29,12 +52,15 @@ class Trainer {
 
   // Checks the options, starts the session and opens the data.
   explicit Trainer(const TrainOptions& options);
+  // The same with data of one's own: what the options say of shards, images, classes and batches is not
+  // looked at.
+  Trainer(const TrainOptions& options, Sets sets);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
   Session& session();
-  // Channels and side of the images as the model gets them, pixels.
+  // Channels and side of the images of the options' shards as the model gets them, pixels.
   int64_t channels() const;
   int64_t image_size() const;
 
@@ -46,6 +72,28 @@ class Trainer {
   TrainResult fit(torch::nn::ModuleHolder<Model>& model) {
     return fit(model.ptr());
   }
+
+  // Throws kInvalidArgument for steps that contradict each other or the options.
+  TrainResult fit(torch::nn::Module& module, const Steps& steps);
+  template <typename Model>
+  TrainResult fit(const std::shared_ptr<Model>& model, const Steps& steps) {
+    return fit(*model, steps);
+  }
+  template <typename Model>
+  TrainResult fit(const torch::nn::ModuleHolder<Model>& model, const Steps& steps) {
+    return fit(*model.ptr(), steps);
+  }
+
+  // The means of steps.validation_step and steps.metrics over a padded set, with the module as it is: moved
+  // to the device, in eval mode. Without a set: over that of the test.
+  metrics::Values validate(torch::nn::Module& module, const Steps& steps);
+  metrics::Values validate(torch::nn::Module& module, const Steps& steps, const data::Dataset& set);
+  // Writes what steps.predict_step gives to a file of JSON lines, one for each sample: {"key": …, NAME:
+  // number or nested lists, …}. Each process writes the samples of its replicas: to `path`, or with several
+  // processes to PATH with .0, .1, … before its last ending. The file takes its place when it is complete.
+  // Returns the samples of this process.
+  int64_t predict(torch::nn::Module& module, const Steps& steps, const data::Dataset& set,
+                  const std::string& path);
 
   struct State;
 

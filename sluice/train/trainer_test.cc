@@ -13,6 +13,7 @@
 #include "sluice/data/torch_adapter.h"
 #include "sluice/models/models.h"
 #include "sluice/session/checkpoint.h"
+#include "sluice/train/classification.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/testing/small_training.h"
@@ -626,14 +627,16 @@ TEST(Evaluate, CountsRealRowsOnly) {
     if (next == batches.size()) return {};
     return {batches[next++]};
   };
-  auto identity = [](torch::Tensor x) { return x; };
+  const TrainOptions options_of_steps;
+  const Steps steps = classification(options_of_steps, [](torch::Tensor x) { return x; });
   Evaluation result = evaluate(
-      session, identity, session.feed_source(source, {}), 2, [] { return false; }, [](int64_t) {});
+      session, steps, session.feed_source(source, {}), 2, /*autocast=*/false, [] { return false; },
+      [](int64_t) {});
   EXPECT_EQ(result.samples, 4);
-  EXPECT_EQ(result.correct, 3);
+  EXPECT_EQ(result.values["accuracy"], 0.75);
   const double right = -std::log(std::exp(1.0) / (std::exp(1.0) + 2)),
                wrong = -std::log(1 / (std::exp(1.0) + 2));
-  EXPECT_NEAR(result.loss, (3 * right + wrong) / 4, 1e-6);
+  EXPECT_NEAR(result.values["loss"], (3 * right + wrong) / 4, 1e-6);
   EXPECT_FALSE(result.stopped);
 }
 

@@ -1,7 +1,10 @@
 #include "sluice/train/training.h"
 
+#include <cmath>
 #include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
@@ -11,8 +14,38 @@
 #include "sluice/session/remote_checkpoint.h"
 #include "sluice/session/weights.h"
 #include "sluice/train/optimizers.h"
+#include "sluice/train/value_text.h"
 
 namespace sluice::train {
+namespace training_detail {
+
+// That the optimizers are over parameters of the model, each over its own.
+void check_setups(const std::vector<OptimizerSetup>& setups, const torch::nn::Module& model) {
+  if (setups.empty()) throw_error(Code::kInvalidArgument, "configure_optimizers returned no optimizer");
+  std::map<const void*, std::string> names;
+  for (const auto& item : model.named_parameters()) names[item.value().unsafeGetTensorImpl()] = item.key();
+  std::set<const void*> taken;
+  for (size_t i = 0; i < setups.size(); ++i) {
+    if (setups[i].optimizer == nullptr)
+      throw_error(Code::kInvalidArgument, base::str("configure_optimizers: setup ", i, " has no optimizer"));
+    for (const auto& group : setups[i].optimizer->param_groups())
+      for (const torch::Tensor& parameter : group.params()) {
+        const void* const one = parameter.unsafeGetTensorImpl();
+        if (names.count(one) == 0)
+          throw_error(Code::kInvalidArgument,
+                      base::str("configure_optimizers: optimizer ", i, " has a parameter of shape ",
+                                parameter.sizes(),
+                                " that is none of the module's, so that no checkpoint "
+                                "would have it: make the optimizer of module.parameters()"));
+        if (!taken.insert(one).second)
+          throw_error(Code::kInvalidArgument, base::str("configure_optimizers: the parameter ", names[one],
+                                                        " is in two optimizers or groups"));
+      }
+  }
+}
+
+}  // namespace training_detail
+
 int64_t rows_per_replica(const TrainOptions& options, int replicas) {
   if (options.global_batch_size == 0) return options.batch_size;
   const int64_t parts = replicas * options.accumulate;
@@ -24,13 +57,13 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas) {
 }
 
 Training::Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-                   torch::nn::Module& model, Trainer::Forward forward)
+                   torch::nn::Module& model, const Steps& steps)
     : options_(options),
       session_(session),
       train_(train),
       test_(test),
       model_(model),
-      forward_(std::move(forward)),
+      steps_(steps),
       console_(!session.is_leader() ? ConsoleMode::kSilent
                : options.json       ? ConsoleMode::kJson
                                     : ConsoleMode::kText),
@@ -41,8 +74,8 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
     throw_error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
                                                   " batches, less than --accumulate ", options.accumulate));
   const auto epoch = static_cast<double>(steps_per_epoch_);
-  const int64_t steps = options.epochs * steps_per_epoch_;
-  if (options.max_steps > steps)
+  const int64_t all = options.epochs * steps_per_epoch_;
+  if (options.max_steps > all)
     throw_error(Code::kInvalidArgument,
                 base::str("--max-steps ", options.max_steps, " has no effect: ", options.epochs,
                           " epochs of ", steps_per_epoch_, " steps end before it; choose more --epochs"));
@@ -54,12 +87,13 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                .divisor = options.lr_divisor,
                .min_lr = options.min_lr,
                .decay_epochs = options.decay_epochs,
-               .epochs = static_cast<double>(options.max_steps > 0 ? options.max_steps : steps) / epoch,
+               .epochs = static_cast<double>(options.max_steps > 0 ? options.max_steps : all) / epoch,
                .steps_per_epoch = epoch};
   base::value_or_throw(check(schedule_));
   if (all_workers_log() && !session.is_leader())
     own_console_.emplace(options.json ? ConsoleMode::kJson : ConsoleMode::kText);
   progress_.model = options.model;
+  progress_.monitor = steps.monitor.name;
   progress_.config = options.config;
   if (RemoteFolder::is_remote(options.logdir)) {
     remote_ = base::value_or_throw(RemoteFolder::open(options.logdir, session.is_leader()));
@@ -86,17 +120,47 @@ std::string Training::find_start() {
 }
 double Training::run_seconds() const { return earlier_seconds_ + base::monotonic_seconds() - started_; }
 
-double Training::learning_rate_now() const { return learning_rate(schedule_, progress_.step); }
+RunPlace Training::place() const {
+  const auto steps = static_cast<int64_t>(std::llround(schedule_.epochs * schedule_.steps_per_epoch));
+  return {.step = progress_.step,
+          .epoch = static_cast<double>(progress_.step) / schedule_.steps_per_epoch,
+          .steps = steps,
+          .epochs = schedule_.epochs};
+}
+
+void Training::set_learning_rates() {
+  for (const auto& [setup, rates] : optimizers_) {
+    auto& groups = setup.optimizer->param_groups();
+    for (size_t i = 0; i < groups.size(); ++i) {
+      ScheduleOptions own = schedule_;
+      own.lr = rates.at(i);
+      groups[i].options().set_lr(setup.factor ? rates[i] * setup.factor(place())
+                                              : learning_rate(own, progress_.step));
+    }
+  }
+}
+
+double Training::learning_rate_now() const {
+  return optimizers_.front().setup.optimizer->param_groups().front().options().get_lr();
+}
+
+std::vector<torch::optim::Optimizer*> Training::optimizers() const {
+  std::vector<torch::optim::Optimizer*> all;
+  for (const auto& one : optimizers_) all.push_back(one.setup.optimizer.get());
+  return all;
+}
 
 void Training::restore() {
   const std::string from = find_start();
   if (!from.empty()) {
     restored_ = base::value_or_throw(sessions::read_checkpoint(from));
     base::value_or_throw(sessions::load_module(model_, restored_->model, from));
-    const std::string name = progress_.model, config = progress_.config;
+    sessions::Progress own = std::move(progress_);
     progress_ = restored_->progress;
-    progress_.model = name;
-    progress_.config = config;
+    progress_.model = std::move(own.model);
+    progress_.config = std::move(own.config);
+    if (progress_.monitor != own.monitor) progress_.best.reset();  // of another value
+    progress_.monitor = std::move(own.monitor);
     earlier_seconds_ = progress_.seconds;
     console_.line(base::str("Going on from ",
                             fetched_ ? options_.resume == "auto" ? options_.logdir : options_.resume : from,
@@ -115,14 +179,23 @@ void Training::restore() {
 
 void Training::prepare() {
   model_.to(session_.device());
-  optimizer_ = make_optimizer(options_, model_.parameters());
+  std::vector<OptimizerSetup> setups;
+  if (steps_.configure_optimizers) setups = steps_.configure_optimizers();
+  if (!steps_.configure_optimizers) setups.push_back({make_optimizer(options_, model_.parameters()), {}});
+  training_detail::check_setups(setups, model_);
+  for (OptimizerSetup& setup : setups) {
+    std::vector<double> rates;
+    for (auto& group : setup.optimizer->param_groups()) rates.push_back(group.options().get_lr());
+    optimizers_.push_back({std::move(setup), std::move(rates)});
+  }
   if (restored_) {
-    base::value_or_throw(sessions::load_optimizer(*optimizer_, model_, restored_->state, options_.resume));
+    for (auto* optimizer : optimizers())
+      base::value_or_throw(sessions::load_optimizer(*optimizer, model_, restored_->state, options_.resume));
     sessions::restore_random(*restored_);
     restored_.reset();
     fetched_.reset();
   }
-  session_.prepare(model_, *optimizer_);
+  session_.prepare(model_, optimizers());
   if (session_.is_leader())
     metrics_ = base::value_or_throw(
         MetricsWriter::create(remote_ ? remote_->local() : options_.logdir, progress_.step));
@@ -133,15 +206,15 @@ void Training::announce() {
                           base::counted(session_.replicas(), "replica"), " in ",
                           base::counted(session_.processes(), "process"),
                           session_.peak_text().empty() ? "" : "; peak of a replica ", session_.peak_text()));
-  const int64_t rows = rows_per_replica(options_, session_.replicas());
+  const int64_t rows = train_.rows();
   console_.line(base::str("batch ", rows, " × ", base::counted(session_.replicas(), "replica"),
                           " × accumulate ", options_.accumulate, " = ",
                           rows * session_.replicas() * options_.accumulate));
   int64_t weights = 0;
   for (const auto& parameter : model_.parameters()) weights += parameter.numel();
   console_.line(base::str(
-      "model ", options_.model, ": ", weights, " weights on ", session_.device(), ", ",
-      name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
+      "model ", options_.model.empty() ? model_.name() : options_.model, ": ", weights, " weights on ",
+      session_.device(), ", ", name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
       test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ", options_.epochs, " epochs",
       options_.max_steps > 0 ? base::str(", but ", options_.max_steps, " steps at most") : "", "; ",
       train_.describe_remainder()));
@@ -167,6 +240,7 @@ void Training::announce_filters() {
 TrainResult Training::operator()() {
   restore();
   prepare();
+  first_step_ = progress_.step;
   announce();
   if (const ProfileSteps steps = profile_steps(options_.profile); steps.end > 0)
     session_.profile(steps.first, steps.end, options_.logdir);
@@ -176,10 +250,10 @@ TrainResult Training::operator()() {
     if (halt == Halt::kSignal) return stopped();
     end_of_epoch(/*whole=*/progress_.batch == epoch_steps());
     session_.sync_buffers(model_);
-    const double before = progress_.best_accuracy;
+    const std::optional<double> before = progress_.best;
     const bool last = halt != Halt::kNone || progress_.epoch == options_.epochs;
     if ((last || progress_.epoch % options_.test_every_epochs == 0) && !test_epoch()) return stopped();
-    save(progress_.best_accuracy > before);
+    save(progress_.best != before);
   }
   if (halt == Halt::kMaxTime && progress_.epoch < options_.epochs)
     console_.line(base::str("The ", base::duration_text_whole(options_.max_seconds),
@@ -192,7 +266,7 @@ void Training::save(bool best) {
   if (!session_.is_leader()) return;
   progress_.seconds = run_seconds();
   progress_.input = train_.state(session_, data_epoch(), progress_.batch * options_.accumulate);
-  sessions::Snapshot snapshot = sessions::take_snapshot(session_.backend(), model_, *optimizer_, progress_);
+  sessions::Snapshot snapshot = sessions::take_snapshot(session_.backend(), model_, optimizers(), progress_);
   std::vector<std::string> folders = {folder("last")};
   if (best) folders.push_back(folder("best"));
   base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
@@ -201,8 +275,12 @@ void Training::save(bool best) {
 TrainResult Training::result_so_far() const {
   TrainResult result;
   result.steps = progress_.step;
-  result.accuracy = last_accuracy_;
-  result.best_accuracy = progress_.best_accuracy;
+  for (const metrics::Value& value : tested_.numbers) {
+    result.values.emplace_back(value.name, train::shown(value));
+    if (value.name == "accuracy") result.accuracy = train::shown(value);
+  }
+  result.best = progress_.best;
+  if (steps_.monitor.name == "accuracy") result.best_accuracy = progress_.best.value_or(-1);
   result.loss = last_loss_;
   return result;
 }
@@ -232,8 +310,9 @@ TrainResult Training::end() {
     result.examples_per_second = progress_.global_rates / static_cast<double>(progress_.rated_epochs);
   const double seconds = run_seconds();
   console_.line(base::str("Total Train Time: ", base::duration_text_whole(seconds)));
-  if (test_ != nullptr)
-    console_.line(base::str("Max Accuracy: ", sessions::fixed(progress_.best_accuracy, 2), "%"));
+  if (test_ != nullptr && progress_.best)
+    console_.line(base::str(steps_.monitor.higher_is_better ? "Max " : "Min ",
+                            text_of(steps_.monitor.name, *progress_.best, ": ")));
   console_.line(base::str("Avg. Global Rate: ", sessions::fixed(result.examples_per_second, 2),
                           " examples per second"));
   if (options_.fast_dev_run > 0)
@@ -243,8 +322,7 @@ TrainResult Training::end() {
     console_.line(
         base::str("Checkpoints: ", shown("last"), test_ ? base::str(" and ", shown("best")) : std::string(),
                   "; metrics: ", shown("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
-  if (test_ != nullptr && options_.target_accuracy > 0 &&
-      progress_.best_accuracy < options_.target_accuracy) {
+  if (test_ != nullptr && options_.target_accuracy > 0 && result.best_accuracy < options_.target_accuracy) {
     console_.line(
         base::str("The target accuracy of ", sessions::fixed(options_.target_accuracy, 2), "% was missed."));
     result.exit_status = kTargetMissed;
@@ -252,7 +330,8 @@ TrainResult Training::end() {
   nlohmann::json summary = {{"event", "end"},
                             {"steps", result.steps},
                             {"seconds", seconds},
-                            {"best_accuracy", result.best_accuracy},
+                            {"monitor", steps_.monitor.name},
+                            {"best", progress_.best ? nlohmann::json(*progress_.best) : nlohmann::json()},
                             {"examples_per_second", result.examples_per_second},
                             {"checkpoint", shown("last")},
                             {"exit_status", result.exit_status}};

@@ -19,6 +19,7 @@
 #include "sluice/train/remote_folder.h"
 #include "sluice/train/schedule.h"
 #include "sluice/train/signals.h"
+#include "sluice/train/steps.h"
 #include "sluice/train/trainer.h"
 
 namespace sluice::train {
@@ -29,7 +30,7 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas);
 class Training {
  public:
   Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-           torch::nn::Module& model, Trainer::Forward forward);
+           torch::nn::Module& model, const Steps& steps);
   // Trains to the end, or to a signal.
   TrainResult operator()();
 
@@ -48,20 +49,24 @@ class Training {
   // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
   void report_times(double wall);
   void report_mixture();
-  bool is_mixed() const { return options_.mixup > 0 || options_.cutmix > 0; }
-  torch::Tensor batch_loss(const Batch& batch);
-  // Counts on the device the rows that the model gets right in training; of a mixed row its larger part.
-  void count_correct(const torch::Tensor& output, const Batch& batch);
-  torch::Tensor train_batch(Batch& batch);
-  void after_update(const torch::Tensor& loss, int64_t steps, bool stop);
-  // A line without its loss, which comes later.
-  void report(double loss, sessions::LogLine line, int64_t step, double lr, bool log);
-  void report_own(double loss, sessions::LogLine line, int64_t step, double lr);
+  // The gradients of a batch, or with updating_step all of its updates; gives what there is to log, the loss
+  // first, each of one element.
+  NamedValues train_batch(Batch& batch);
+  void after_update(const NamedValues& values, int64_t steps, bool stop);
+  // A line whose values come later.
+  void report(sessions::LogLine line, int64_t step, double lr, bool log);
+  void report_own(sessions::LogLine line, int64_t step, double lr);
+  void check_finite(const sessions::LogLine& line, int64_t step, double lr) const;
   Measurement measurement(const sessions::LogLine& line, int64_t step, double lr) const;
   void end_of_epoch(bool whole);
   bool test_epoch();  // false: a signal came
   void write(const Measurement& row);
-  double learning_rate_now() const;
+  double learning_rate_now() const;  // of the first group of the first optimizer
+  void set_learning_rates();
+  RunPlace place() const;
+  // Remembers how good a test was when it was the best so far.
+  void judge(const metrics::Values& values);
+  StepOptions clip() const { return {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value}; }
   // Which data an epoch has.
   int64_t data_epoch() const { return options_.overfit_batches > 0 ? 0 : progress_.epoch; }
   // The number, from 1, of the epoch that the last step was in.
@@ -72,6 +77,7 @@ class Training {
   TrainResult end();
   TrainResult stopped();
   TrainResult result_so_far() const;
+  std::vector<torch::optim::Optimizer*> optimizers() const;
 
   Halt limit_reached() const;  // kMaxSteps, kMaxTime or kNone
   // A signal came, or the time is over; with several processes, and all of them stop here.
@@ -96,8 +102,12 @@ class Training {
   const Input& train_;
   const Input* test_;
   torch::nn::Module& model_;
-  Trainer::Forward forward_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  const Steps& steps_;
+  struct Optimizing {
+    OptimizerSetup setup;
+    std::vector<double> rates;  // of its groups, as they were made
+  };
+  std::vector<Optimizing> optimizers_;
   ScheduleOptions schedule_;
   Console console_;                     // the leader's
   std::optional<Console> own_console_;  // of another process with --log-workers all
@@ -112,10 +122,11 @@ class Training {
   sessions::DeviceTimes epoch_began_;
   FeedStatistics fed_;        // of this epoch's training batches
   double opening_input_ = 0;  // seconds until the epoch's feed was there
-  torch::Tensor correct_;     // int64 [1], a count on each replica; undefined: nothing counted
+  std::optional<BatchMeans> epoch_means_;
   double last_loss_ = 0;
-  double last_accuracy_ = -1;
+  metrics::Values tested_;  // of the last test
   int64_t steps_per_epoch_;
+  int64_t first_step_ = 0;      // that this part of the run does
   double started_;              // monotonic seconds
   double earlier_seconds_ = 0;  // of the run before it was resumed
   // What the session still holds for later must not outlive the run.

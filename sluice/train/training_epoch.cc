@@ -11,40 +11,22 @@
 #include "sluice/metrics/names.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/confusion.h"
-#include "sluice/train/optimizers.h"
 #include "sluice/train/training.h"
+#include "sluice/train/value_text.h"
 
 namespace sluice::train {
 namespace training_detail {
 
-// The last two columns of a mixed batch (data/batch.h): the other label, and the share of the row's own one.
-std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
-  return {batch.columns[batch.columns.size() - 2], batch.columns.back()};
-}
+// The updates of one step, and their losses.
+class StepUpdates final : public Updates {
+ public:
+  using Update = std::function<void(size_t optimizer, const torch::Tensor& loss)>;
+  explicit StepUpdates(Update update) : update_(std::move(update)) {}
+  void update(size_t optimizer, const torch::Tensor& loss) override { update_(optimizer, loss); }
 
-// As lines and tables show it: shares of the samples in percent, as accuracy is.
-double shown(const metrics::Value& value) {
-  return metrics::is_accuracy(value.name) ? metrics::percent(value) : value.number;
-}
-
-// ", Top5=93.10%, F1=0.71234": all but the numbers of single classes.
-std::string line_of(const metrics::Values& values) {
-  std::string line;
-  for (const metrics::Value& value : values.numbers) {
-    if (value.name.find('/') != std::string::npos) continue;
-    const bool percent = metrics::is_accuracy(value.name);
-    line += base::str(", ", metrics::label(value.name), "=", sessions::fixed(shown(value), percent ? 2 : 5),
-                      percent ? "%" : "");
-  }
-  return line;
-}
-
-std::vector<Measurement::Named> named_values(const metrics::Values& values) {
-  std::vector<Measurement::Named> named;
-  for (const metrics::Value& value : values.numbers)
-    named.push_back({value.name, metrics::label(value.name) + "/test", shown(value)});
-  return named;
-}
+ private:
+  Update update_;
+};
 
 }  // namespace training_detail
 
@@ -71,7 +53,7 @@ int64_t Training::epoch_steps() const {
 Training::Halt Training::train_epoch() {
   model_.train();
   rate_.emplace(base::monotonic_seconds(), session_.local_replicas());
-  correct_ = torch::Tensor();
+  epoch_means_.emplace(session_);
   epoch_began_ = session_.backend().times();
   const base::Stopwatch opening;
   auto feed = train_.feed(session_, data_epoch(), progress_.batch * options_.accumulate,
@@ -82,22 +64,25 @@ Training::Halt Training::train_epoch() {
     steps = std::min(steps, progress_.batch + std::max<int64_t>(options_.max_steps - progress_.step, 0));
   Halt halt = Halt::kNone;
   while (progress_.batch < steps && halt == Halt::kNone) {
-    set_learning_rate(*optimizer_, learning_rate_now());
+    set_learning_rates();
     // Random numbers depend on the seed and the step alone: a resumed run draws the same ones.
     torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step)}));
-    torch::Tensor loss;
+    NamedValues values;
     for (int64_t i = 0; i < options_.accumulate; ++i) {
       auto batch = feed.next();
       if (!batch)
         throw_error(Code::kDataLoss, "the training set ended before its epoch: did its shards change?");
       std::optional<Accumulate> more;
       if (i + 1 < options_.accumulate) more.emplace(session_);
-      loss = train_batch(*batch);
+      values = train_batch(*batch);
       rate_->add(batch->count);
-      session_.step(*optimizer_, {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value});
+      if (steps_.updating_step)
+        session_.step({});
+      else
+        session_.step(optimizers(), clip());
     }
     halt = agreed_halt();
-    after_update(loss, steps, halt != Halt::kNone);
+    after_update(values, steps, halt != Halt::kNone);
   }
   fed_ = feed.statistics();
   return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
@@ -145,59 +130,40 @@ void Training::report_times(double wall) {
   console_.json(json_text(times, progress_.epoch + 1, progress_.step, base::wall_seconds()));
 }
 
-torch::Tensor Training::batch_loss(const Batch& batch) {
-  const bool by_row = is_mixed() || batch.mask.defined();
-  auto cross_entropy =
-      torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(options_.label_smoothing);
-  if (by_row) cross_entropy.reduction(torch::kNone);
-  const torch::Tensor output = forward_(batch.image);
-  count_correct(output, batch);
-  torch::Tensor loss = torch::nn::functional::cross_entropy(output, batch.label, cross_entropy);
-  if (is_mixed()) {
-    const auto [other, own] = training_detail::mixed_in(batch);
-    loss = own * loss + (1 - own) * torch::nn::functional::cross_entropy(output, other, cross_entropy);
-  }
-  if (!by_row) return loss;
-  if (!batch.mask.defined()) return loss.mean();
-  // Padding counts for nothing: the mean over the replicas is that over all samples of the batch.
-  const torch::Tensor samples = batch.mask.to(loss.scalar_type());
-  return (loss * samples).sum() / samples.sum().clamp_min(1) * batch.weight;
-}
-
-torch::Tensor Training::train_batch(Batch& batch) {
-  torch::Tensor loss;
+NamedValues Training::train_batch(Batch& batch) {
+  check_columns(batch);
+  training_detail::StepUpdates updates([&](size_t index, const torch::Tensor& loss) {
+    const c10::impl::ExcludeDispatchKeyGuard in_full_precision(c10::autocast_dispatch_keyset);
+    if (index >= optimizers_.size())
+      throw_error(Code::kOutOfRange, base::str("update(", index, "): there are ", optimizers_.size(),
+                                               " optimizers, numbered from 0"));
+    mean_of("loss", loss, batch).backward();
+    session_.update(*optimizers_[index].setup.optimizer, clip());
+    for (auto* other : optimizers()) other->zero_grad();
+  });
+  StepOutput step;
   {
     std::optional<Autocast> autocast;
     if (options_.precision == Precision::kBf16) autocast.emplace(session_.device());
-    loss = batch_loss(batch);
+    step = steps_.training_step ? steps_.training_step(batch) : steps_.updating_step(batch, updates);
+    if (step.loss.defined()) step.loss = mean_of("loss", step.loss, batch);
   }
-  if (options_.accumulate > 1)
-    (loss / static_cast<double>(options_.accumulate)).backward();
-  else
-    loss.backward();
-  return loss.detach();
-}
-
-void Training::count_correct(const torch::Tensor& output, const Batch& batch) {
-  if (output.dim() != 2 || batch.label.dim() != 1 || batch.label.scalar_type() != torch::kLong) return;
+  if (steps_.training_step) {
+    if (!step.loss.defined()) throw_error(Code::kInvalidArgument, "training_step returned no loss");
+    (options_.accumulate > 1 ? step.loss / static_cast<double>(options_.accumulate) : step.loss).backward();
+  }
+  if (!step.epoch_logs.empty()) epoch_means_->add(step.epoch_logs, batch);
+  NamedValues values;
+  if (step.loss.defined()) values.emplace_back("loss", step.loss.detach());
   torch::NoGradGuard no_grad;
-  torch::Tensor label = batch.label;
-  if (is_mixed()) {
-    const auto [other, own] = training_detail::mixed_in(batch);
-    label = torch::where(own.ge(0.5), label, other);
-  }
-  torch::Tensor right = output.detach().argmax(1).eq(label);
-  if (batch.mask.defined()) right = right.logical_and(batch.mask);
-  if (!correct_.defined()) {
-    // Uploaded, not recorded as a constant: so the first step runs the program of all others.
-    const std::vector<torch::Tensor> zeros(static_cast<size_t>(session_.local_replicas()),
-                                           torch::zeros({1}, torch::kLong));
-    correct_ = session_.upload(zeros);
-  }
-  correct_.add_(right.to(torch::kLong).sum());
+  for (const auto& [name, value] : step.logs) values.emplace_back(name, mean_of(name, value.detach(), batch));
+  if (progress_.step == first_step_)
+    for (const auto* named : {&values, &step.epoch_logs})
+      for (const auto& [name, value] : *named) base::value_or_throw(check_name(name));
+  return values;
 }
 
-void Training::after_update(const torch::Tensor& loss, int64_t steps, bool stop) {
+void Training::after_update(const NamedValues& values, int64_t steps, bool stop) {
   const double lr = learning_rate_now();
   ++progress_.step;
   ++progress_.batch;
@@ -216,24 +182,34 @@ void Training::after_update(const torch::Tensor& loss, int64_t steps, bool stop)
                                .step = progress_.batch,
                                .rates = log ? rate_->take(base::monotonic_seconds()) : sessions::Rates{},
                                .time = base::local_time()};
+  std::vector<torch::Tensor> tensors;
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : values) {
+    names.push_back(name);
+    tensors.push_back(tensor);
+  }
   // Of the steps up to this one, when the line appears.
   const auto rates = std::make_shared<std::optional<StepRates>>();
-  const auto with_rates = [this, rates, until = session_.steps()](sessions::LogLine line) {
+  const auto complete = [this, rates, log, names, line,
+                         until = session_.steps()](const std::vector<torch::Tensor>& host) {
+    sessions::LogLine whole = line;
+    for (size_t i = 0; i < names.size(); ++i)
+      whole.values.emplace_back(names[i], host[i].to(torch::kDouble).mean().item<double>());
+    if (!log) return whole;
     if (!*rates) *rates = session_.step_rates(until);
-    line.steps = **rates;
-    return line;
+    whole.steps = **rates;
+    return whole;
   };
-  const auto mean = [](const torch::Tensor& value) { return value.to(torch::kDouble).mean().item<double>(); };
-  session_.after_step({loss}, [=, this, alive = std::weak_ptr<char>(alive_),
-                               step = progress_.step](const std::vector<torch::Tensor>& values) {
-    if (!alive.expired()) report(mean(values[0]), log ? with_rates(line) : line, step, lr, log);
+  session_.after_step(tensors, [=, this, alive = std::weak_ptr<char>(alive_),
+                                step = progress_.step](const std::vector<torch::Tensor>& host) {
+    if (!alive.expired()) report(complete(host), step, lr, log);
   });
   if (log && all_workers_log())
     session_.after_step(
-        {loss},
+        tensors,
         [=, this, alive = std::weak_ptr<char>(alive_),
-         step = progress_.step](const std::vector<torch::Tensor>& values) {
-          if (!alive.expired()) report_own(mean(values[0]), with_rates(line), step, lr);
+         step = progress_.step](const std::vector<torch::Tensor>& host) {
+          if (!alive.expired()) report_own(complete(host), step, lr);
         },
         Over::kLocalReplicas);
   if (save_now) {
@@ -243,28 +219,35 @@ void Training::after_update(const torch::Tensor& loss, int64_t steps, bool stop)
   }
 }
 
-void Training::report(double loss, sessions::LogLine line, int64_t step, double lr, bool log) {
-  last_loss_ = loss;
-  if (!std::isfinite(loss)) {
+void Training::check_finite(const sessions::LogLine& line, int64_t step, double lr) const {
+  for (const auto& [name, value] : line.values) {
+    // Without a loss of the step itself any of its values may be one.
+    if (std::isfinite(value) || (steps_.training_step && name != "loss")) continue;
     const std::string last = sessions::find_checkpoint(folder("last"));
     throw_error(Code::kOutOfRange,
-                base::str("the loss is ", loss, " at step ", step, " (epoch ", line.epoch, ", batch ",
+                base::str("the ", name, " is ", value, " at step ", step, " (epoch ", line.epoch, ", batch ",
                           line.step, "). Try a smaller --lr (", lr, " now), --warmup-epochs or --clip-norm. ",
                           last.empty() ? std::string("There is no checkpoint yet.")
                                        : base::str("The last good checkpoint is ",
                                                    remote_ ? shown("last") : last, ".")));
   }
+}
+
+void Training::report(sessions::LogLine line, int64_t step, double lr, bool log) {
+  if (!line.values.empty()) last_loss_ = line.values.front().second;
+  check_finite(line, step, lr);
   if (!log) return;
-  line.values = {{"Loss", loss}};
+  const Measurement row = measurement(line, step, lr);
+  for (auto& [name, value] : line.values) name = metrics::label(name);
   if (!all_workers_log()) console_.line(text_of(line));
-  write(measurement(line, step, lr));
+  write(row);
 }
 
 // The line of this process alone.
-void Training::report_own(double loss, sessions::LogLine line, int64_t step, double lr) {
-  line.values = {{"Loss", loss}};
-  worker_console().line(text_of(line));
+void Training::report_own(sessions::LogLine line, int64_t step, double lr) {
   Measurement row = measurement(line, step, lr);
+  for (auto& [name, value] : line.values) name = metrics::label(name);
+  worker_console().line(text_of(line));
   row.process = line.process;
   row.global_rate = line.rates.global_rate * session_.local_replicas();
   row.examples_per_second = line.rates.rate * session_.local_replicas();
@@ -277,7 +260,12 @@ Measurement Training::measurement(const sessions::LogLine& line, int64_t step, d
   row.split = "train";
   row.epoch = line.epoch;
   row.step = step;
-  row.loss = line.values.front().second;
+  for (const auto& [name, value] : line.values) {
+    if (name == "loss")
+      row.loss = value;
+    else
+      row.others.push_back({name, metrics::label(name), value});
+  }
   row.rate = line.rates.rate;
   // All replicas do the same steps with as many rows, so that one process's rate tells that of all.
   row.global_rate = line.rates.global_rate * session_.replicas();
@@ -307,12 +295,8 @@ void Training::write(const Measurement& row) {
 }
 
 void Training::end_of_epoch(bool whole) {
-  std::optional<int64_t> correct;
-  if (correct_.defined())
-    session_.after_step({correct_}, [&correct](const std::vector<torch::Tensor>& values) {
-      correct = values[0].item<int64_t>();
-    });
   session_.finish();
+  const metrics::Values means = epoch_means_->compute();
   const double now = base::monotonic_seconds();
   const Totals all = totals(now);
   worker_console().line(base::str("Epoch ", progress_.epoch + 1, " train end ", base::local_time(),
@@ -333,39 +317,44 @@ void Training::end_of_epoch(bool whole) {
   row.epoch = shown_epoch();
   row.step = progress_.step;
   row.global_rate = all.rate;
-  if (correct && all.examples > 0)
-    row.accuracy = 100.0 * static_cast<double>(*correct) / static_cast<double>(all.examples);
+  put_into(row, means);
   write(row);
+}
+
+void Training::judge(const metrics::Values& values) {
+  const Monitor& monitor = steps_.monitor;
+  const metrics::Value& value = values.value(monitor.name);
+  const double now = train::shown(value);
+  if (std::isnan(now)) {
+    base::warn("the ", monitor.name, " of the test is no number: these weights are not kept as the best");
+    return;
+  }
+  const bool better =
+      !progress_.best || (monitor.higher_is_better ? now > *progress_.best : now < *progress_.best);
+  if (better) progress_.best = now;
 }
 
 bool Training::test_epoch() {
   if (test_ == nullptr) return agreed_halt() != Halt::kSignal;
   model_.eval();
-  auto forward = [this](torch::Tensor image) {
-    std::optional<Autocast> autocast;
-    if (options_.precision == Precision::kBf16) autocast.emplace(session_.device());
-    return forward_(std::move(image));
-  };
   Evaluation test = evaluate(
-      session_, forward, test_->feed(session_, 0, 0), test_->batches(),
+      session_, steps_, test_->feed(session_, 0, 0), test_->batches(), options_.precision == Precision::kBf16,
       // Many processes do not stop in the middle: they would have to agree on the batch.
       [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
-      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); },
-      metrics::parse("--metrics", options_.metrics, options_.classes));
+      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
   if (test.stopped) return false;
-  last_accuracy_ = test.accuracy();
-  progress_.best_accuracy = std::max(progress_.best_accuracy, last_accuracy_);
+  if (tested_.numbers.empty())
+    for (const auto& value : test.values.numbers) base::value_or_throw(check_name(value.name));
+  judge(test.values);
   console_.line(base::str("Epoch ", shown_epoch(), " test end ", base::local_time(),
-                          ", Samples=", test.samples, ", Loss=", sessions::fixed(test.loss, 5), ", Accuracy=",
-                          sessions::fixed(last_accuracy_, 2), "%", training_detail::line_of(test.values)));
+                          ", Samples=", test.samples, line_of(test.values)));
   Measurement row;
   row.split = "test";
   row.epoch = shown_epoch();
   row.step = progress_.step;
-  row.loss = test.loss;
-  row.accuracy = last_accuracy_;
-  row.others = training_detail::named_values(test.values);
+  put_into(row, test.values);
   write(row);
+  tested_ = test.values;
   if (session_.is_leader())
     for (const auto& [name, matrix] : test.values.tensors)
       base::value_or_throw(

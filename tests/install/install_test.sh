@@ -57,6 +57,9 @@ for kind in sluice other; do
   build_against "$source_folder/examples/train" "$prefix" -DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed
   "$work/build/train_by_hand"
   "$work/build/train_session" "$digits/train-*.tar"
+  "$work/build/autoencoder" "$digits/train-*.tar" "$digits/test-*.tar" "$work/autoencoder-$kind"
+  [ "$(wc -l <"$work/autoencoder-$kind/codes.jsonl")" -gt 20 ] || fail "the autoencoder's codes are missing"
+  "$work/build/gan" "$digits/train-*.tar" "$work/gan-$kind"
   if needed "$work/build/train_session" | grep jemalloc; then fail "a user's program has our allocator"; fi
   if compgen -G "$prefix/lib/libsluice.so*" >/dev/null; then
     needed "$work/build/train_by_hand" | grep -q libsluice || fail "libsluice.so is not needed by the example"

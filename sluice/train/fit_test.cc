@@ -1,0 +1,341 @@
+// Trainings of tasks that are no classification: steps, optimizers, tests and predictions of a user's own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/file.h"
+#include "sluice/data/shards/tar_writer.h"
+#include "sluice/session/checkpoint.h"
+#include "sluice/train/testing/small_training.h"
+#include "sluice/train/trainer.h"
+
+namespace sluice::train {
+namespace {
+
+using testing::HasSubstr;
+
+// An npy file of one row of f32.
+std::string npy(const std::vector<float>& row) {
+  std::string header = base::str("{'descr': '<f4', 'fortran_order': False, 'shape': (", row.size(), ",), }");
+  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  std::string bytes = "\x93NUMPY";
+  bytes += '\x01';
+  bytes += '\0';
+  bytes += static_cast<char>(header.size() & 255);
+  bytes += static_cast<char>(header.size() >> 8);
+  return bytes + header + std::string(reinterpret_cast<const char*>(row.data()), row.size() * 4);
+}
+
+std::vector<float> input_of(int i) {
+  return {static_cast<float>(i % 7) / 7, static_cast<float>(i % 5) / 5, static_cast<float>(i % 3) / 3};
+}
+float target_of(int i) {
+  const auto x = input_of(i);
+  return 2 * x[0] - x[1] + 0.5F * x[2] + 0.25F;
+}
+
+// 50 samples: three numbers, and one that is linear in them.
+data::WebDataset numbers(const std::string& path) {
+  std::string bytes;
+  for (int i = 0; i < 50; ++i) {
+    bytes += data::tar_member(base::str("s", i, ".x.npy"), npy(input_of(i)));
+    bytes += data::tar_member(base::str("s", i, ".y.npy"), npy({target_of(i)}));
+  }
+  base::value_or_throw(base::write_file_atomically(path, bytes + data::tar_end(bytes.size())));
+  return data::WebDataset(path).decode("l").to_tuple("x.npy", "y.npy");
+}
+
+class Fit : public testing::TestWithParam<DeviceKind> {
+ protected:
+  Fit() : folder_(base::value_or_throw(base::TemporaryDirectory::create())) {
+    if (is_initialized()) shutdown();
+    torch::manual_seed(4);
+    options_ = GetParam() == DeviceKind::kXla ? small_training_on_xla(folder_.path("run"))
+                                              : small_training(folder_.path("run"));
+    options_.model = "";
+    options_.classes = 0;
+    options_.fake_data = false;
+    options_.epochs = 3;
+    options_.log_steps = 2;
+    options_.momentum = 0;
+    options_.weight_decay = 0;
+    set_ = std::make_unique<data::WebDataset>(numbers(folder_.path("a.tar")));
+    set_->batch(8);
+  }
+  ~Fit() override {
+    if (is_initialized()) shutdown();
+  }
+
+  Sets sets() const {
+    auto train = *set_, test = *set_;
+    return {train.shuffle(50).drop_last(), test.pad()};
+  }
+  // Squared errors, one for each row, and their mean absolute one.
+  Steps regression() const {
+    Steps steps;
+    steps.training_step = [model = model_.ptr()](Batch& batch) -> StepOutput {
+      const torch::Tensor error = model->forward(batch.columns[0]) - batch.columns[1];
+      return {.loss = error.square().squeeze(1),
+              .logs = {{"mae", error.detach().abs().mean()}},
+              .epoch_logs = {{"bias", error.detach().squeeze(1)}}};
+    };
+    steps.validation_step = [model = model_.ptr()](Batch& batch) -> StepOutput {
+      const torch::Tensor output = model->forward(batch.columns[0]), target = batch.columns[1];
+      return {.loss = (output - target).square().squeeze(1),
+              .logs = {{"mae", (output - target).abs()}},
+              .output = output,
+              .target = target};
+    };
+    steps.metrics = {metrics::MeanSquaredError()};
+    return steps;
+  }
+  std::string fit(const Steps& steps, TrainResult* result = nullptr) {
+    testing::internal::CaptureStdout();
+    try {
+      Trainer trainer(options_, sets());
+      const TrainResult found = trainer.fit(model_, steps);
+      if (result != nullptr) *result = found;
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+    return testing::internal::GetCapturedStdout();
+  }
+  static std::string message(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::string error_of(const Steps& steps) {
+    return message([&] { fit(steps); });
+  }
+  std::vector<nlohmann::json> rows(const std::string& split) const {
+    std::ifstream in(folder_.path("run/metrics.jsonl"));
+    std::vector<nlohmann::json> found;
+    for (std::string line; std::getline(in, line);)
+      if (auto row = nlohmann::json::parse(line); row["split"] == split) found.push_back(row);
+    return found;
+  }
+
+  base::TemporaryDirectory folder_;
+  TrainOptions options_;
+  std::unique_ptr<data::WebDataset> set_;
+  torch::nn::Linear model_{torch::nn::LinearOptions(3, 1)};
+};
+
+TEST_P(Fit, ARegressionIsMeasuredOverExactlyItsSet) {
+  TrainResult result;
+  const std::string out = fit(regression(), &result);
+  EXPECT_EQ(result.steps, 18);
+  EXPECT_THAT(out, HasSubstr("Samples=50, Loss="));
+  EXPECT_THAT(out, HasSubstr(" Mae="));
+  EXPECT_THAT(out, HasSubstr("Min Loss: "));
+  // The oracle: LibTorch over all 50 rows, which the last, padded batch must not change.
+  model_->to(torch::kCPU);
+  std::vector<torch::Tensor> x, y;
+  for (int i = 0; i < 50; ++i) {
+    x.push_back(torch::tensor(input_of(i)));
+    y.push_back(torch::tensor({target_of(i)}));
+  }
+  const torch::Tensor error = (model_->forward(torch::stack(x)) - torch::stack(y)).to(torch::kDouble);
+  ASSERT_EQ(result.values.size(), 3U);
+  EXPECT_EQ(result.values[0].first, "loss");
+  EXPECT_NEAR(result.values[0].second, error.square().mean().item<double>(), 1e-6);
+  EXPECT_EQ(result.values[1].first, "mae");
+  EXPECT_NEAR(result.values[1].second, error.abs().mean().item<double>(), 1e-6);
+  EXPECT_EQ(result.values[2].first, "mse");
+  EXPECT_NEAR(result.values[2].second, result.values[0].second, 1e-6);
+  EXPECT_TRUE(result.best.has_value());
+  const auto tests = rows("test"), trained = rows("train");
+  ASSERT_EQ(tests.size(), 3U);
+  EXPECT_LT(tests[2]["loss"], tests[0]["loss"]);
+  EXPECT_TRUE(tests[2].contains("mse"));
+  EXPECT_TRUE(trained[0].contains("mae"));
+  EXPECT_TRUE(
+      std::any_of(trained.begin(), trained.end(), [](const auto& row) { return row.contains("bias"); }));
+}
+
+TEST_P(Fit, GoesOnWithSeveralOptimizersAsIfItHadNotStopped) {
+  // Weight and bias have an optimizer each, and the bias's rate a schedule of its own.
+  Steps steps = regression();
+  std::vector<double> factors;
+  steps.configure_optimizers = [&] {
+    auto adam = std::make_shared<torch::optim::Adam>(std::vector<torch::Tensor>{model_->weight}, 0.05);
+    auto sgd = std::make_shared<torch::optim::SGD>(std::vector<torch::Tensor>{model_->bias},
+                                                   torch::optim::SGDOptions(0.1).momentum(0.9));
+    return std::vector<OptimizerSetup>{{adam, {}}, {sgd, [&](const RunPlace& place) {
+                                                      factors.push_back(place.epoch);
+                                                      return 1 / (1 + place.epoch);
+                                                    }}};
+  };
+  const auto start = [&] {
+    torch::NoGradGuard no_grad;
+    model_->to(torch::kCPU);
+    model_->weight.fill_(0.125);
+    model_->bias.fill_(-0.25);
+  };
+  start();
+  fit(steps);
+  EXPECT_EQ(factors.size(), 18U);
+  EXPECT_EQ(factors[6], 1.0);
+  const auto whole = base::value_or_throw(sessions::read_checkpoint(folder_.path("run/last")));
+  options_.logdir = folder_.path("parts");
+  options_.max_steps = 7;
+  start();
+  fit(steps);
+  options_.max_steps = 0;
+  options_.resume = "auto";
+  start();
+  fit(steps);
+  const auto parts = base::value_or_throw(sessions::read_checkpoint(folder_.path("parts/last")));
+  ASSERT_EQ(parts.progress.step, 18);
+  for (size_t i = 0; i < whole.model.size(); ++i)
+    EXPECT_TRUE(at::equal(whole.model[i].second, parts.model[i].second)) << whole.model[i].first;
+  EXPECT_EQ(parts.progress.monitor, "loss");
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : parts.state) names.push_back(name);
+  EXPECT_THAT(names, testing::IsSupersetOf({"optimizer.weight.exp_avg", "optimizer.bias.momentum_buffer"}));
+}
+
+// Against the same updates with LibTorch alone: the second one sees what the first has changed, and gradients
+// for the other's parameters are let go.
+TEST_P(Fit, OptimizersTakeTurnsInAStep) {
+  options_.epochs = 1;
+  set_->batch(25);
+  Steps steps;
+  steps.updating_step = [&](Batch& batch, Updates& updates) -> StepOutput {
+    const auto loss = [&] { return (model_->forward(batch.columns[0]) - batch.columns[1]).square().mean(); };
+    const torch::Tensor first = loss();
+    updates.update(1, first);
+    const torch::Tensor second = loss();
+    updates.update(0, second);
+    return {.logs = {{"first", first.detach()}, {"second", second.detach()}}};
+  };
+  steps.validation_step = regression().validation_step;
+  const auto setups = [](torch::nn::Linear& model) {
+    return std::vector<OptimizerSetup>{
+        {std::make_shared<torch::optim::SGD>(std::vector<torch::Tensor>{model->weight}, 0.1), {}},
+        {std::make_shared<torch::optim::SGD>(std::vector<torch::Tensor>{model->bias}, 0.2), {}}};
+  };
+  steps.configure_optimizers = [&] { return setups(model_); };
+  torch::nn::Linear other(3, 1);
+  {
+    torch::NoGradGuard no_grad;
+    other->weight.copy_(model_->weight);
+    other->bias.copy_(model_->bias);
+  }
+  const Sets data = sets();
+  std::vector<std::vector<torch::Tensor>> batches;
+  Options cpu;
+  cpu.device = "cpu";
+  {
+    auto session = start(cpu);
+    for (auto& batch : session.feed(*data.train, {.epoch = 0})) batches.push_back(batch.columns);
+  }
+  ASSERT_EQ(batches.size(), 2U);
+  auto own = setups(other);
+  for (const auto& batch : batches)
+    for (const size_t turn : {1, 0}) {
+      for (auto& setup : own) setup.optimizer->zero_grad();
+      (other->forward(batch[0]) - batch[1]).square().mean().backward();
+      own[turn].optimizer->step();
+    }
+  const std::string out = fit(steps);
+  EXPECT_THAT(out, HasSubstr(" First="));
+  model_->to(torch::kCPU);
+  EXPECT_TRUE(torch::allclose(model_->weight, other->weight, 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(model_->bias, other->bias, 1e-5, 1e-6));
+}
+
+TEST_P(Fit, ValidatesAndPredicts) {
+  Steps steps = regression();
+  steps.predict_step = [&](Batch& batch) {
+    const torch::Tensor output = model_->forward(batch.columns[0]);
+    return std::vector<std::pair<std::string, torch::Tensor>>{
+        {"y", output.squeeze(1)}, {"x", batch.columns[0]}, {"large", output.squeeze(1).gt(0.5)}};
+  };
+  torch::nn::Linear host(3, 1);
+  {
+    torch::NoGradGuard no_grad;
+    host->weight.copy_(model_->weight);
+    host->bias.copy_(model_->bias);
+  }
+  testing::internal::CaptureStdout();
+  Trainer trainer(options_, sets());
+  model_->train();
+  const metrics::Values values = trainer.validate(*model_, steps);
+  EXPECT_EQ(values.value("loss").count, 50);
+  EXPECT_TRUE(model_->is_training());
+  auto set = *set_;
+  const std::string path = folder_.path("out.jsonl");
+  EXPECT_EQ(trainer.predict(*model_, steps, set.pad(), path), 50);
+  testing::internal::GetCapturedStdout();
+  std::ifstream in(path);
+  int i = 0;
+  for (std::string line; std::getline(in, line); ++i) {
+    const auto row = nlohmann::json::parse(line);
+    EXPECT_EQ(row["key"], base::str("s", i));
+    const double y = host->forward(torch::tensor(input_of(i)).unsqueeze(0)).item<double>();
+    EXPECT_NEAR(row["y"].get<double>(), y, 1e-6);
+    EXPECT_EQ(row["large"], row["y"].get<double>() > 0.5);
+    EXPECT_EQ(row["x"].size(), 3U);
+    EXPECT_FLOAT_EQ(row["x"][0].get<float>(), input_of(i)[0]);
+  }
+  EXPECT_EQ(i, 50);
+  steps.predict_step = [&](Batch& batch) {
+    return std::vector<std::pair<std::string, torch::Tensor>>{{"y", batch.columns[0].sum()}};
+  };
+  EXPECT_THROW(trainer.predict(*model_, steps, set, folder_.path("none.jsonl")), Error);
+  EXPECT_FALSE(base::path_exists(folder_.path("none.jsonl")));
+}
+
+TEST_P(Fit, RefusesWhatContradictsItself) {
+  Steps steps;
+  EXPECT_THAT(error_of(steps), HasSubstr("need a training_step or an updating_step"));
+  steps = regression();
+  steps.validation_step = nullptr;
+  EXPECT_THAT(error_of(steps), HasSubstr("the steps have no validation_step"));
+  steps = regression();
+  steps.training_step = [](Batch&) { return StepOutput(); };
+  EXPECT_THAT(error_of(steps), HasSubstr("training_step returned no loss"));
+  steps = regression();
+  steps.training_step = [&](Batch& batch) {
+    return StepOutput{.loss = model_->forward(batch.columns[0]).sum(0).expand({3})};
+  };
+  EXPECT_THAT(error_of(steps), HasSubstr("expected one element, or one for each of the batch's 8 rows"));
+  steps = regression();
+  steps.monitor.name = "mea";
+  EXPECT_THAT(error_of(steps), HasSubstr("mae"));
+  steps = regression();
+  steps.configure_optimizers = [] {
+    const torch::Tensor stranger = torch::zeros({2}, torch::requires_grad());
+    return std::vector<OptimizerSetup>{
+        {std::make_shared<torch::optim::SGD>(std::vector<torch::Tensor>{stranger}, 0.1), {}}};
+  };
+  EXPECT_THAT(error_of(steps), HasSubstr("that is none of the module's"));
+  steps = regression();
+  const auto validation = steps.validation_step;
+  steps.validation_step = [validation](Batch& batch) {
+    StepOutput output = validation(batch);
+    output.logs[0].first = "learning_rate";
+    return output;
+  };
+  EXPECT_THAT(error_of(steps), HasSubstr("the name of a column that the table has anyway"));
+  auto bytes = data::WebDataset(folder_.path("a.tar")).to_tuple("x.npy", "y.npy").batch(8);  // not decoded
+  EXPECT_THAT(message([&] { Trainer(options_, bytes).fit(model_, regression()); }),
+              HasSubstr("no field that is a number, an array or an image"));
+  auto unpadded = *set_;
+  EXPECT_THROW(Trainer(options_, Sets(*set_, unpadded.drop_last())), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Fit, testing::Values(DeviceKind::kCpu, DeviceKind::kXla),
+                         [](const auto& info) { return info.param == DeviceKind::kXla ? "xla" : "cpu"; });
+
+}  // namespace
+}  // namespace sluice::train

@@ -1,0 +1,19 @@
+// What a model says of each sample of a set, as JSON lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sluice/base/result.h"
+#include "sluice/session/session.h"
+#include "sluice/train/steps.h"
+
+namespace sluice::train {
+
+// Writes a line for each sample of the feed on this process's replicas, replica after replica in each batch:
+// {"key": …, NAME: value, …}, a value being a number or nested lists, "nan", "inf" or "-inf". `path` as
+// Trainer::predict says. `autocast`: as evaluate()'s. Returns the number of samples.
+base::Result<int64_t> write_predictions(Session& session, const Steps& steps, Feed feed, bool autocast,
+                                        const std::string& path);
+
+}  // namespace sluice::train
