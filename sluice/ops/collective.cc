@@ -63,8 +63,8 @@ Values host_call(Emit& e, std::string_view handler, const Values& values, const 
   operands.push_back(site.turn ? site.turn : e.b.splat(0, turn));
   std::vector<Type> types = results;
   types.push_back(turn);
-  Values made = e.b.custom_call(handler, operands, types, attributes,
-                                {.in_place = in_place ? results.size() : 0});
+  Values made =
+      e.b.custom_call(handler, operands, types, attributes, {.in_place = in_place ? results.size() : 0});
   site.turn = made.back();
   made.pop_back();
   return made;
