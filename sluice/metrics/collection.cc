@@ -1,12 +1,13 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/metrics/definition.h"
-#include "sluice/replica/collectives.h"
+#include "sluice/session/backend.h"
 
 namespace sluice::metrics {
 namespace collection_detail {
@@ -68,26 +69,49 @@ struct Collection::State {
     Sums sums;
     std::vector<torch::Tensor> constants;
   };
-  // The sums of one element type, over all replicas, on the host. By one exchange: where replicas exchange
-  // through the host, a program does one after the other.
-  Sums totals(torch::ScalarType type) {
-    Sums flat, totals;
+  // Of all replicas of this process: whole numbers as int64, others as f64.
+  Sums local_totals() const {
+    session.sync("metrics");
+    std::vector<sessions::Pending> coming;
     for (const Entry& entry : entries)
-      for (const torch::Tensor& sum : entry.sums)
-        if (sum.scalar_type() == type) flat.push_back(sum.flatten());
-    if (flat.empty()) return totals;
-    const torch::Tensor all = session.read(sluice::sum(torch::cat(flat))).front();
-    int64_t at = 0;
-    for (const Entry& entry : entries)
-      for (const torch::Tensor& sum : entry.sums)
-        if (sum.scalar_type() == type) {
-          totals.push_back(all.slice(0, at, at + sum.numel()).view(sum.sizes()));
-          at += sum.numel();
-        }
+      for (const torch::Tensor& sum : entry.sums) coming.push_back(session.backend().fetch(sum));
+    Sums totals;
+    for (const sessions::Pending& sum : coming) {
+      torch::Tensor total;
+      for (const torch::Tensor& one : sum.get()) {
+        const auto type = one.scalar_type() == torch::kLong ? torch::kLong : torch::kDouble;
+        total = total.defined() ? total + one.to(type) : one.to(type);
+      }
+      totals.push_back(total);
+    }
     return totals;
   }
+  // Of all processes. They add up what each has, as bytes: neither a program nor rounding comes in between.
+  Sums totals() const {
+    Sums own = local_totals();
+    if (session.processes() == 1) return own;
+    std::string bytes;
+    for (torch::Tensor& total : own) {
+      total = total.contiguous();
+      bytes.append(static_cast<const char*>(total.const_data_ptr()), total.nbytes());
+    }
+    Sums all;
+    for (const torch::Tensor& total : own) all.push_back(torch::zeros_like(total));
+    for (const std::string& one : session.gather_on_host("metrics", bytes)) {
+      if (one.size() != bytes.size())
+        throw_error(Code::kFailedPrecondition, "the processes measure different metrics");
+      const char* at = one.data();
+      for (torch::Tensor& total : all) {
+        torch::Tensor part = torch::empty_like(total);
+        std::memcpy(part.data_ptr(), at, part.nbytes());
+        at += part.nbytes();
+        total += part;
+      }
+    }
+    return all;
+  }
 
-  Session session;
+  mutable Session session;
   std::vector<Entry> entries;
 };
 
@@ -131,15 +155,14 @@ void Collection::add(const std::string& name, const torch::Tensor& value, const 
 
 Values Collection::compute() {
   const collection_detail::Plain plain;
-  // One exchange between the replicas for each element type.
-  const Sums counts = state_->totals(torch::kLong), others = state_->totals(torch::kFloat);
-  auto count = counts.begin(), other = others.begin();
+  const Sums all = state_->totals();
+  auto next = all.begin();
   Values values;
   for (const auto& entry : state_->entries) {
     Sums totals;
-    for (const torch::Tensor& sum : entry.sums)
-      // Of f32 a sum comes with what rounding left out of it; a device may not have f64.
-      totals.push_back(sum.scalar_type() == torch::kLong ? *count++ : (*other++).to(torch::kDouble).sum());
+    for (size_t i = 0; i < entry.sums.size(); ++i, ++next)
+      // What is no count comes with what rounding has left out of it; a device may not have f64.
+      totals.push_back(next->scalar_type() == torch::kLong ? *next : next->sum());
     entry.metric.definition().compute(entry.metric.name(), totals, values);
   }
   return values;

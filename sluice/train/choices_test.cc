@@ -44,8 +44,8 @@ TEST(Choices, AnUnknownNameIsAnErrorWithTheKnownOnes) {
   EXPECT_EQ(message([] { parse_choice<Precision>("--precision", "bf61"); }),
             "--precision is f32 or bf16, not \"bf61\"; did you mean \"bf16\"?");
   EXPECT_EQ(message([] { parse_choice<LrSchedule>("lr_schedule", "cosin"); }),
-            "lr_schedule is constant, step, cosine or WarmupAndExponentialDecay, not \"cosin\"; did you mean "
-            "\"cosine\"?");
+            "lr_schedule is constant, step, cosine, linear, inverse-sqrt, wsd, one-cycle or "
+            "WarmupAndExponentialDecay, not \"cosin\"; did you mean \"cosine\"?");
   EXPECT_EQ(message([] { parse_choice<Remainder>("--remainder", "keep"); }),
             "--remainder is drop, carry or pad, not \"keep\"");
 }

@@ -105,8 +105,8 @@ TEST(MetricsWriter, ColumnsOfARunsOwnComeWithTheirFirstRow) {
   ASSERT_TRUE(again.write(test));
   const auto lines = base::split(read(folder, "metrics.csv"), '\n');
   ASSERT_EQ(lines.size(), 5u);  // the last one is empty
-  EXPECT_TRUE(base::ends_with(lines[0], ",examples_per_second,top5,f1,auroc")) << lines[0];
-  EXPECT_TRUE(base::ends_with(lines[1], ",0.1,,,,,")) << lines[1];
+  EXPECT_TRUE(base::ends_with(lines[0], ",input_share,top5,f1,auroc")) << lines[0];
+  EXPECT_TRUE(base::ends_with(lines[1], ",0.1,,,,,,,,,,,,,")) << lines[1];
   EXPECT_TRUE(base::ends_with(lines[2], ",,75,0.5,")) << lines[2];
   EXPECT_TRUE(base::ends_with(lines[3], ",,,0.625,0.875")) << lines[3];
   EXPECT_NE(read(folder, "metrics.jsonl").find("\"f1\": 0.625, \"auroc\": 0.875}"), std::string::npos);

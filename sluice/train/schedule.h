@@ -16,12 +16,12 @@ namespace sluice::train {
 //   kCosine        half a cosine from lr to min_lr
 //   kLinear        a line from lr to min_lr
 //   kInverseSqrt   lr · sqrt(warm-up steps / step), at least min_lr; it needs a warm-up (Vaswani et al. 2017,
-//   section
-//                  5.3, scaled to have lr at the warm-up's end)
+//                  section 5.3, scaled to have lr at the warm-up's end)
 //   kWsd           lr, and in the last `decay_epochs` a line down to min_lr (warm-up, stable, decay: Hu et
-//   al. 2024) kOneCycle      half a cosine from lr / 25 to lr over the warm-up (three tenths of the run
-//   unless another one is
-//                  set), then half a cosine down to lr / 250,000 or min_lr, what is larger: PyTorch's
+//   al.
+//                  2024)
+//   kOneCycle      half a cosine from lr / 25 to lr over the warm-up (three tenths of the run unless another
+//                  one is set), then half a cosine down to lr / 250,000 or min_lr, what is larger: PyTorch's
 //                  OneCycleLR with its defaults, but that the momentum stays
 struct ScheduleOptions {
   LrSchedule kind = LrSchedule::kConstant;

@@ -126,6 +126,37 @@ TEST_F(Capture, OtherOptimizersHaveTheSameWeights) {
   expect_captured_equals_recorded<torch::optim::Adagrad>(torch::optim::AdagradOptions(1e-2).lr_decay(0.1));
 }
 
+// The gradients of tensors that were put together are parts of one tensor.
+TEST_F(Capture, GradientsMayBePartsOfATensor) {
+  const auto train = [](bool captures) {
+    std::vector<torch::Tensor> weights;
+    for (int i = 0; i < 3; ++i)
+      weights.push_back(torch::full({8, 2}, 0.1 * (i + 1)).to(test_device()).requires_grad_());
+    torch::optim::SGD optimizer(weights, torch::optim::SGDOptions(0.1));
+    const auto step = [&](const torch::Tensor& image, const torch::Tensor& label) {
+      const torch::Tensor loss = F::cross_entropy(torch::matmul(image, torch::cat(weights, 1)), label);
+      loss.backward();
+      sluice::step(optimizer);
+      optimizer.zero_grad();
+      return loss.detach();
+    };
+    auto captured = capture(step);
+    for (int i = 0; i < kSteps; ++i) {
+      const auto [image, label] = batch(i);
+      if (captures)
+        captured(image, label);
+      else
+        step(image, label);
+      if (!captures) sync("step");
+    }
+    if (captures) EXPECT_GE(captured.captured().replays(), kSteps - 6) << captured.captured().reason();
+    std::vector<torch::Tensor> values;
+    for (const torch::Tensor& weight : weights) values.push_back(weight.detach().cpu());
+    return values;
+  };
+  expect_equal(train(true), train(false));
+}
+
 TEST_F(Capture, AMovingAverageHoldsItsOwnValues) {
   expect_captured_equals_recorded<torch::optim::SGD>(
       torch::optim::SGDOptions(0.1), 0, [](Net&, int) {}, /*average=*/true);

@@ -189,9 +189,20 @@ void Watch::end_step() {
     window.first = window.last = 0;
     return refuse("the graph is cut inside an optimizer's step");
   }
-  const auto recorded = c10::ArrayRef<Number>(trace.numbers).slice(window.first, window.last - window.first);
-  if (!match(window.expected.numbers, recorded, window.numbers, tape_.steps.back().fixed))
-    refuse("the numbers of its optimizer's step follow no law that is known here");
+  // A gradient may be a part of another tensor: its place there is a whole number, and none of the step's.
+  std::vector<Number> recorded;
+  std::vector<size_t> places;
+  for (const Node& node : trace.nodes)
+    for (size_t i = 0; node.first_number >= window.first && i < node.instance->slots.size(); ++i) {
+      if (node.instance->slots[i].kind == ScalarClass::kI64) continue;
+      places.push_back(node.first_number + i - window.first);
+      recorded.push_back(trace.numbers[node.first_number + i]);
+    }
+  std::vector<uint32_t> numbers;
+  if (!match(window.expected.numbers, recorded, numbers, tape_.steps.back().fixed))
+    return refuse("the numbers of its optimizer's step follow no law that is known here");
+  window.numbers.assign(window.last - window.first, Window::kConstant);
+  for (size_t i = 0; i < places.size(); ++i) window.numbers[places[i]] = numbers[i];
 }
 
 void Watch::add_stores(const std::vector<uint32_t>& output_of, CapturedProgram& program) {
@@ -268,10 +279,10 @@ void Watch::add_numbers(const Trace& trace, const Plan& plan, CapturedProgram& p
         const Window& window = windows_[s];
         if (window.trace != trace.number || place < window.first || place >= window.last) continue;
         if (place - window.first >= window.numbers.size()) continue;  // refused by end_step
+        if (window.numbers[place - window.first] == Window::kConstant) continue;
         number.step = s;
         number.number = window.numbers[place - window.first];
         program.numbers.push_back(number);
-        if (number.kind == ScalarClass::kI64) refuse("an optimizer's step has whole numbers");
       }
     }
   }

@@ -78,9 +78,10 @@ class Watch {
   };
   // The numbers of an optimizer's step in the current trace.
   struct Window {
+    static constexpr uint32_t kConstant = ~uint32_t{0};
     uint64_t trace = 0;
     size_t first = 0, last = 0;          // in Trace::numbers
-    std::vector<uint32_t> numbers = {};  // [behind first]: which of the step's
+    std::vector<uint32_t> numbers = {};  // [behind first]: which of the step's, or kConstant
     StepNumbers expected = {};
   };
   struct Draw {
