@@ -19,12 +19,15 @@ class BytesAhead {
  public:
   explicit BytesAhead(std::size_t limit) : limit_(limit) {}
 
-  // Waits until they fit; more than the limit may be on their way alone. False: cancel() was called.
-  bool take(std::size_t bytes) {
+  // Waits until fewer than the limit are. False: cancel() was called.
+  bool wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return cancelled_ || taken_ == 0 || taken_ + bytes <= limit_; });
-    taken_ += bytes;
+    changed_.wait(lock, [&] { return cancelled_ || taken_ < limit_; });
     return !cancelled_;
+  }
+  void take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    taken_ += bytes;
   }
   void give_back(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -45,8 +48,8 @@ class BytesAhead {
   bool cancelled_ = false;
 };
 
-// Bytes of the tasks that are ahead of their results: long ones wait for each other.
-inline constexpr std::size_t kBytesAhead = std::size_t{32} << 20;
+// No further task is made while those whose results are not consumed have so many bytes.
+inline constexpr std::size_t kBytesAhead = std::size_t{16} << 20;
 
 // `produce` gives the next task (false: none is left), on a thread of its own; `work` makes a result of it,
 // on `workers` threads; `consume` gets the results in order, on the caller's. The first error ends it.
@@ -63,14 +66,15 @@ base::Status ordered_work(std::size_t workers, const std::function<base::Result<
   BytesAhead ahead(kBytesAhead);
   base::ThreadPool pool("text", workers);
   std::thread producer([&] {
-    for (;;) {
+    while (ahead.wait()) {
       auto task = std::make_shared<Task>();
       const auto more = produce(*task);
       if (!more) return queue.close(more.error());
       if (!*more) return queue.close();
       const std::size_t size = task->size();
+      ahead.take(size);
       auto promise = std::make_shared<std::promise<std::shared_ptr<base::Result<Made>>>>();
-      if (!ahead.take(size) || !queue.push({promise->get_future().share(), size})) return;
+      if (!queue.push({promise->get_future().share(), size})) return;
       pool.submit([task = std::move(task), promise, &work] {
         promise->set_value(std::make_shared<base::Result<Made>>(work(*task)));
       });

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kState[] = "state.json";
-constexpr std::size_t kMaxDocuments = std::size_t{1} << 23;  // of a file: their lengths are in memory
+constexpr std::size_t kMaxDocuments = std::size_t{1} << 22;  // of a file: their lengths are in memory
 
 }  // namespace
 

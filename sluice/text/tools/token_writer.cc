@@ -1,6 +1,5 @@
 #include "sluice/text/tools/token_writer.h"
 
-#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -10,7 +9,7 @@
 namespace sluice::text {
 namespace {
 
-constexpr std::size_t kAtOnce = std::size_t{1} << 16;  // ids that are written together
+constexpr std::size_t kAtOnce = std::size_t{1} << 18;  // bytes that are written together
 
 template <typename T>
 void put(std::string& to, T value) {
@@ -24,7 +23,7 @@ base::Status put_list(base::AtomicFile& file, std::size_t count, const std::func
   std::string bytes;
   for (std::size_t i = 0; i < count; ++i) {
     put<T>(bytes, value(i));
-    if (bytes.size() < (1 << 20) && i + 1 < count) continue;
+    if (bytes.size() < kAtOnce && i + 1 < count) continue;
     SLUICE_OK(file.write(bytes));
     bytes.clear();
   }
@@ -45,25 +44,29 @@ base::Status TokenWriter::add(const std::uint32_t* ids, std::size_t count) {
   if (count > 0x7FFFFFFF)
     return base::fail(Code::kInvalidArgument, name_, ": a document of ", count, " tokens is too long");
   const auto width = static_cast<std::size_t>(width_);
-  for (std::size_t begin = 0; begin < count; begin += kAtOnce) {
-    const std::size_t end = std::min(count, begin + kAtOnce);
-    bytes_.resize((end - begin) * width);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (ids[i] > limit)
-        return base::fail(Code::kOutOfRange, name_, ": the id ", ids[i], " at place ", i, " of document ",
-                          documents(), " does not fit ", width_,
-                          " bytes: was the vocabulary's size given too small?");
-      std::memcpy(bytes_.data() + (i - begin) * width, &ids[i], width);
-    }
-    SLUICE_OK(file_.write(bytes_));
-    crc_ = base::crc32c(bytes_.data(), bytes_.size(), crc_);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (ids[i] > limit)
+      return base::fail(Code::kOutOfRange, name_, ": the id ", ids[i], " at place ", i, " of document ",
+                        documents(), " does not fit ", width_,
+                        " bytes: was the vocabulary's size given too small?");
+    bytes_.append(reinterpret_cast<const char*>(&ids[i]),
+                  width);  // little-endian: its lower bytes come first
+    if (bytes_.size() >= kAtOnce) SLUICE_OK(write());
   }
   lengths_.push_back(static_cast<std::int32_t>(count));
   tokens_ += count;
   return {};
 }
 
+base::Status TokenWriter::write() {
+  SLUICE_OK(file_.write(bytes_));
+  crc_ = base::crc32c(bytes_.data(), bytes_.size(), crc_);
+  bytes_.clear();
+  return {};
+}
+
 base::Status TokenWriter::commit() {
+  SLUICE_OK(write());
   SLUICE_TRY(auto index, base::AtomicFile::create(name_ + ".idx"));
   std::string header(kIndexMagic, sizeof kIndexMagic);
   put<std::uint64_t>(header, kIndexVersion);

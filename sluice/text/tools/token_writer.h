@@ -23,12 +23,13 @@ class TokenWriter {
   base::Status commit();
   std::size_t documents() const { return lengths_.size(); }
   std::uint64_t tokens() const { return tokens_; }
-  // Of the bytes of NAME.bin so far.
+  // Of the bytes of NAME.bin: behind commit().
   std::uint32_t crc32c() const { return crc_; }
 
  private:
   TokenWriter(std::string name, int width, base::AtomicFile file)
       : name_(std::move(name)), width_(width), file_(std::move(file)) {}
+  base::Status write();
 
   std::string name_;
   int width_;
