@@ -44,16 +44,16 @@ TEST(OrderedWork, GivesResultsInTheOrderOfTheTasks) {
 TEST(OrderedWork, LongTasksWaitForEachOther) {
   for (const auto& [bytes, ahead] : {std::pair{kBytesAhead * 2, 1}, std::pair{kBytesAhead / 2, 2}}) {
     std::atomic<int> made = 0;
-    int consumed = 0, most = 0;
+    int consumed = 0, max_ahead = 0;
     base::value_or_throw(
         ordered_work<Number, int>(4, numbers(made, 60, bytes), doubled, [&](int) -> base::Status {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
-          most = std::max(most, made - consumed);
+          max_ahead = std::max(max_ahead, made - consumed);
           ++consumed;
           return {};
         }));
     EXPECT_EQ(consumed, 60);
-    EXPECT_LE(most, ahead);
+    EXPECT_LE(max_ahead, ahead);
   }
 }
 
