@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "sluice/base/file.h"
+#include "sluice/text/test_tokenizer.h"
 #include "sluice/text/tools/pack.h"
 #include "sluice/text/tools/token_format.h"
 #include "sluice/text/tools/token_writer.h"
@@ -13,19 +14,10 @@
 namespace sluice::text {
 namespace {
 
+using test::thrown;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Ids = std::vector<std::uint32_t>;
-
-template <typename Do>
-std::string thrown(const Do& action) {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class TokenFiles : public ::testing::Test {
  protected:

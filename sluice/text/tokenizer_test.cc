@@ -19,26 +19,12 @@ namespace {
 
 using nlohmann::json;
 using test::byte_tokenizer;
+using test::thrown;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string message_of(const json& tokenizer) {
-  try {
-    Tokenizer::parse(tokenizer.dump());
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-template <typename Do>
-std::string thrown(const Do& action) {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
+  return thrown([&] { Tokenizer::parse(tokenizer.dump()); });
 }
 
 TEST(Tokenizer, MergesTheLowestRankFirstAndTheLeftmostOfEqualOnes) {
