@@ -2,7 +2,7 @@
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
 bench_bucket_read, bench_layers, bench_spans, webdataset_read.py compare, two_cores.py, webdataset_decode.py,
-color_jitter.py, peers.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new machine
+color_jitter.py, peers.py, tokenize.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new machine
 needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
 """
 
@@ -112,6 +112,16 @@ def of_peers(found):
                 f"version {found['versions'][peer]}") for peer, ratio in found["times_as_fast"].items()]
 
 
+def of_tokenize(found):
+    rows = []
+    for family, sides in found["families"].items():
+        rates = sides["megabytes_per_cpu_second"]
+        rows += [row("tokenize", f"{family}, {found['text']}", "MB/s", rates["sluice"], {peer: rates[peer]}, ratio, found["rounds"],
+                     f"version {found['versions'][peer]}; words not seen before: {sides['first_pass']} MB/s")
+                 for peer, ratio in sides["times_as_fast"].items()]
+    return rows
+
+
 def of_cores(found):
     rates = found["samples_per_second"]
     return [row("cores", f"{found['mode']}, 2 decoding threads", "samples/s", rates["two"],
@@ -149,6 +159,7 @@ def rows_of(found):
         return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
     for name, rows in (("xla", of_step), ("distribution", of_convolutions), ("sluice_gb_s", of_bucket),
                        ("local", of_collectives), ("site_ns", of_spans), ("two ÷ one", of_cores), ("peers_mode", of_peers),
+                       ("families", of_tokenize),
                        ("slowest_in_step", of_layers),
                        ("samples_per_cpu_second", of_read)):
         if name in found:

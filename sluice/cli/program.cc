@@ -15,8 +15,8 @@ int run_program(const std::vector<Verb>& verbs, int argc, char** argv) {
 }
 
 std::vector<Verb> plain_verbs() {
-  return {run_verb(),   env_verb(),  tpu_verb(), keep_verb(),    task_verb(),  cost_verb(),
-          sweep_verb(), data_verb(), top_verb(), profile_verb(), doctor_verb()};
+  return {run_verb(),   env_verb(),  tpu_verb(),  keep_verb(), task_verb(),    cost_verb(),
+          sweep_verb(), data_verb(), text_verb(), top_verb(),  profile_verb(), doctor_verb()};
 }
 
 }  // namespace sluice::cli

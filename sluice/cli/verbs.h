@@ -25,6 +25,7 @@ Verb tpu_verb();
 Verb cost_verb();
 Verb sweep_verb();
 Verb data_verb();
+Verb text_verb();
 Verb top_verb();
 Verb profile_verb();
 Verb doctor_verb();

@@ -1,6 +1,7 @@
-// A tokenizer of bytes for tests.
+// What the tests of this room share.
 #pragma once
 
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -22,6 +23,17 @@ inline nlohmann::json byte_tokenizer(const std::vector<std::pair<std::string, st
   return {{"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", list}}},
           {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
           {"decoder", {{"type", "ByteLevel"}}}};
+}
+
+// What an action says that throws.
+template <typename Do>
+std::string thrown(const Do& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 }  // namespace sluice::text::test

@@ -78,6 +78,7 @@ struct Tokenizer::Parts {
   base::Status tokenize_part(AlignedText& text, EncodeScratch& scratch, Output& out) const;
   base::Status tokenize_words(AlignedText& text, EncodeScratch& scratch, Output& out) const;
   base::Status encode_word(std::string_view word, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
+  base::Status encode_pieces(std::string_view word, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
   base::Status encode_tracked(const AlignedText& text, const Span& word, EncodeScratch& scratch,
                               Output& out) const;
 };
@@ -134,6 +135,19 @@ base::Status Tokenizer::Parts::encode_word(std::string_view word, EncodeScratch&
   return {};
 }
 
+// Without a pre-tokenizer a word is a whole line, which no cache has: its pieces are cached.
+base::Status Tokenizer::Parts::encode_pieces(std::string_view word, EncodeScratch& scratch,
+                                             std::vector<TokenId>& ids) const {
+  for (std::size_t begin = 0; begin < word.size();) {
+    std::size_t end = begin;
+    while (base::starts_with(word.substr(end), kBlank)) end += kBlank.size();
+    end = std::min(word.find(kBlank, end), word.size());
+    SLUICE_OK(encode_word(word.substr(begin, end - begin), scratch, ids));
+    begin = end;
+  }
+  return {};
+}
+
 base::Status Tokenizer::Parts::encode_tracked(const AlignedText& text, const Span& word,
                                               EncodeScratch& scratch, Output& out) const {
   const std::size_t before = out.ids.size();
@@ -161,6 +175,8 @@ base::Status Tokenizer::Parts::tokenize_words(AlignedText& text, EncodeScratch& 
   for (const Span& word : words) {
     if (out.tracked) {
       SLUICE_OK(encode_tracked(text, word, scratch, out));
+    } else if (model->can_cut_at_blanks()) {
+      SLUICE_OK(encode_pieces(text.text().substr(word.begin, word.end - word.begin), scratch, out.ids));
     } else {
       SLUICE_OK(encode_word(text.text().substr(word.begin, word.end - word.begin), scratch, out.ids));
     }

@@ -9,6 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/file.h"
+#include "sluice/base/random.h"
 #include "sluice/text/characters/regex.h"
 #include "sluice/text/characters/unicode.h"
 #include "sluice/text/test_tokenizer.h"
@@ -18,26 +19,12 @@ namespace {
 
 using nlohmann::json;
 using test::byte_tokenizer;
+using test::thrown;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string message_of(const json& tokenizer) {
-  try {
-    Tokenizer::parse(tokenizer.dump());
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-template <typename Do>
-std::string thrown(const Do& action) {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
+  return thrown([&] { Tokenizer::parse(tokenizer.dump()); });
 }
 
 TEST(Tokenizer, MergesTheLowestRankFirstAndTheLeftmostOfEqualOnes) {
@@ -103,6 +90,31 @@ TEST(Tokenizer, NamesAComponentThatItDoesNotKnow) {
   EXPECT_THAT(message_of(tokenizer), HasSubstr("missing closing parenthesis"));
   tokenizer["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Isolate"}};
   EXPECT_THAT(message_of(tokenizer), HasSubstr("unknown behavior 'Isolate'; did you mean 'Isolated'?"));
+}
+
+// Ids alone are found piece by piece where no token crosses a blank, and with offsets in whole lines.
+TEST(Tokenizer, PiecesOfALineHaveTheTokensOfTheLine) {
+  const auto tokenizer = [](std::vector<std::pair<std::string, std::string>> merges, const char* unknown) {
+    json vocabulary = {{"a", 0}, {"b", 1}, {"\u2581", 2}, {"?", 3}};
+    for (const auto& [first, second] : merges) vocabulary[first + second] = vocabulary.size();
+    json model = {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}, {"fuse_unk", true}};
+    if (unknown != nullptr) model["unk_token"] = unknown;
+    const json blank = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
+    return Tokenizer::parse(json{{"model", model}, {"normalizer", blank}}.dump());
+  };
+  const std::string b = "\u2581";
+  base::Random random({1});
+  for (const auto& loaded : {tokenizer({{b, "a"}, {b, b}, {b + b, b + "a"}, {"a", "b"}, {b, "ab"}}, "?"),
+                             tokenizer({{b, b}, {"a", b}, {"a" + b, "b"}}, "?"),  // crosses
+                             tokenizer({{b, b}, {b, "a"}}, nullptr)}) {           // x is left out
+    for (int i = 0; i < 300; ++i) {
+      std::string text;
+      for (int length = 0; length < 12; ++length) text += "ab  x"[random.below(5)];
+      std::vector<std::uint32_t> ids;
+      loaded.append_ids(text, ids);
+      EXPECT_EQ(ids, loaded.encode(text, {.offsets = true}).ids) << text;
+    }
+  }
 }
 
 TEST(Tokenizer, SaysWhatIsWrongInAFile) {

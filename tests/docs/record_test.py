@@ -33,6 +33,11 @@ def test_other_benches_become_rows():
     (row,) = record.rows_of({"peers_mode": "tar", "rounds": 3, "times_as_fast": {"litdata": 4.5}, "versions": {"litdata": "0.2"},
                              "samples_per_cpu_second": {"sluice": 900, "litdata": 200}})
     assert (row["bench"], row["peers"], row["ratio"]) == ("peers", {"litdata": 200}, 4.5)
+    slower, quicker = record.rows_of({"text": "King James Bible", "rounds": 5, "versions": {"tokenizers": "0.23", "tiktoken": "0.14"},
+                                      "families": {"GPT-2": {"megabytes_per_cpu_second": {"sluice": 60, "tokenizers": 3, "tiktoken": 12},
+                                                             "first_pass": 40, "times_as_fast": {"tokenizers": 20, "tiktoken": 5}}}})
+    assert (slower["what"], slower["peers"], slower["ratio"]) == ("GPT-2, King James Bible", {"tokenizers": 3}, 20)
+    assert quicker["peers"] == {"tiktoken": 12} and "40 MB/s" in quicker["note"]
     (row,) = record.rows_of({"distribution": {"shapes": 9, "least": 0.71, "5%": 0.8, "25%": 1.1, "median": 1.5,
                                               "slower_than_1.5_eager": 0},
                              "convolutions": [{"shape": "8x3x64", "device_ms": 2.0, "eager_ms": 1.42}]})

@@ -8,8 +8,8 @@ shift
 clang="${CLANG:-$(command -v clang++-14 || command -v clang++)}"
 out=build/fuzz
 mkdir -p "$out/$target"
-sources=(sluice/data/{.,shards,order,decode}/*.cc sluice/cloud/{.,stores}/*.cc sluice/base/*.cc
-  sluice/profile/service/grpc_connection.cc sluice/profile/service/profiler_messages.cc)
+sources=(sluice/text/{.,characters,models,steps,tools}/*.cc sluice/data/{.,shards,images,augment,order,decode}/*.cc
+  sluice/cloud/{.,stores}/*.cc sluice/base/*.cc sluice/profile/service/grpc_connection.cc sluice/profile/service/profiler_messages.cc)
 keep=()
 for source in "${sources[@]}"; do
   case "$source" in
@@ -18,7 +18,7 @@ for source in "${sources[@]}"; do
   esac
 done
 read -ra libraries <<<"$(pkg-config --cflags --libs libdeflate spng libwebp libwebpdemux libtiff-4 libavif sndfile libzstd \
-  zlib libjpeg libcurl libcrypto libnghttp2 pugixml fmt spdlog)"
+  zlib libjpeg libcurl libcrypto libpcre2-8 icu-uc libnghttp2 pugixml fmt spdlog)"
 "$clang" -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. "tests/fuzz/$target.cc" "${keep[@]}" \
   -o "$out/fuzz_$target" "${libraries[@]}" -lgif -pthread
 corpora=("$target")

@@ -33,14 +33,14 @@ void Progress::clear() {
   shown_ = false;
 }
 
-std::function<int()> guarded(std::string verb, std::function<base::Status()> body) {
-  return [verb = std::move(verb), body = std::move(body)] {
+std::function<int()> guarded(std::string verb, std::function<base::Status()> body, std::string noun) {
+  return [verb = std::move(noun) + " " + verb, body = std::move(body)] {
     try {
       const auto status = body();
       if (status) return 0;
-      std::fprintf(stderr, "sluice data %s: %s\n", verb.c_str(), status.error().what());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), status.error().what());
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "sluice data %s: %s\n", verb.c_str(), error.what());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), error.what());
     }
     return 1;
   };

@@ -39,7 +39,7 @@ class Progress {
 };
 
 // A verb's body with the exit status 0, or 1 with the error on standard error.
-std::function<int()> guarded(std::string verb, std::function<base::Status()> body);
+std::function<int()> guarded(std::string verb, std::function<base::Status()> body, std::string noun = "data");
 
 // --max-sample and --max-pixels, for verbs that read or decode samples.
 void add_memory_flags(CLI::App& app);

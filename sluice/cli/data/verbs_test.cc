@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/cli/data/test_program.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/data/images/image.h"
 #include "sluice/data/test_files.h"
@@ -17,25 +18,8 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-struct Outcome {
-  int status = 0;
-  std::string out, err;
-};
-
-// `sluice ARGUMENTS…`
-Outcome sluice_program(std::vector<std::string> arguments) {
-  CLI::App app("", "sluice");
-  arguments.insert(arguments.begin(), "sluice");
-  std::vector<char*> words;
-  for (std::string& argument : arguments) words.push_back(argument.data());
-  words.push_back(nullptr);
-  Outcome outcome;
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  outcome.status = parse_and_run(app, {data_verb()}, static_cast<int>(arguments.size()), words.data());
-  outcome.out = testing::internal::GetCapturedStdout();
-  outcome.err = testing::internal::GetCapturedStderr();
-  return outcome;
+test::Outcome sluice_program(std::vector<std::string> arguments) {
+  return test::sluice_program({data_verb()}, std::move(arguments));
 }
 
 class DataVerbs : public ::testing::Test {

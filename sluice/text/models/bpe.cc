@@ -38,6 +38,7 @@ class Bpe : public Model {
 
   void take_bytes() override {
     bytes_ = true;
+    can_cut_ = false;
     for (std::size_t byte = 0; byte < 256; ++byte) {
       byte_ids_[byte] = vocabulary_.find(to_byte_alphabet(std::string(1, static_cast<char>(byte))));
     }
@@ -47,6 +48,8 @@ class Bpe : public Model {
       if (auto bytes = from_byte_alphabet(*text)) words_.add(*std::move(bytes), id);
     }
   }
+
+  bool can_cut_at_blanks() const override { return can_cut_; }
 
   base::Status encode(std::string_view word, EncodeScratch& scratch, TokenSink& sink) const override {
     if (ignore_merges_) {
@@ -171,11 +174,21 @@ class Bpe : public Model {
 
   base::Status read_merges(const JsonObject& object);
 
+  // Whether a blank and the character before it are symbols of their own, before anything is merged: one that
+  // is left out would bring its neighbours together, and a blank that is unknown would join others.
+  bool keeps_characters_apart() const {
+    const bool has_all =
+        unknown_ || (byte_fallback_ && std::all_of(byte_ids_.begin(), byte_ids_.end(),
+                                                   [](const auto& id) { return id.has_value(); }));
+    return has_all && prefix_.empty() && suffix_.empty() && !ignore_merges_ && vocabulary_.find(kBlank);
+  }
+
   FlatMap<Merge> merges_;  // by pair_of
   std::string prefix_, suffix_;
   std::optional<TokenId> unknown_;
   bool fuse_unknown_ = false, byte_fallback_ = false, ignore_merges_ = false;
-  bool bytes_ = false;  // words come as bytes
+  bool bytes_ = false;    // words come as bytes
+  bool can_cut_ = false;  // at blanks
   std::array<std::optional<TokenId>, 256> byte_ids_;
   Vocabulary words_;  // with bytes_, the tokens as bytes
 };
@@ -183,6 +196,7 @@ class Bpe : public Model {
 base::Status Bpe::read_merges(const JsonObject& object) {
   SLUICE_TRY(const Json* const list, object.list("merges"));
   std::uint32_t rank = 0;
+  can_cut_ = keeps_characters_apart();
   for (std::size_t i = 0; i < list->size(); ++i) {
     const Json& merge = (*list)[i];
     std::string first, second;
@@ -209,6 +223,7 @@ base::Status Bpe::read_merges(const JsonObject& object) {
       return object.fail("merge ", i, ": '", first, "', '", second,
                          "' or both together are no token of the vocabulary");
     merges_[pair_of(*first_id, *second_id)] = {rank++, *both_id};
+    if (base::starts_with(second, kBlank) && !base::ends_with(first, kBlank)) can_cut_ = false;
   }
   return {};
 }

@@ -13,6 +13,8 @@
 
 namespace sluice::text {
 
+inline constexpr std::string_view kBlank = "\u2581";
+
 // A part of a word while its parts are merged.
 struct Symbol {
   TokenId id;
@@ -63,6 +65,9 @@ class Model {
   virtual bool can_take_bytes() const { return false; }
   // From now on words come so.
   virtual void take_bytes() {}
+  // Whether no token crosses a place where U+2581, which such models have for a blank, follows another
+  // character: then a text has the same tokens in pieces that begin there.
+  virtual bool can_cut_at_blanks() const { return false; }
   // The token that stands for any text.
   virtual std::optional<TokenId> wildcard() const { return std::nullopt; }
   const Vocabulary& vocabulary() const { return vocabulary_; }

@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "sluice/base/file.h"
+#include "sluice/cli/data/test_program.h"
+#include "sluice/cli/verbs.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+test::Outcome sluice_program(std::vector<std::string> arguments) {
+  return test::sluice_program({text_verb()}, std::move(arguments));
+}
+
+class TextVerbs : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) { return folder_.path(name); }
+  std::string write(const std::string& name, const std::string& bytes) {
+    base::value_or_throw(base::write_file_atomically(path(name), bytes));
+    return path(name);
+  }
+  base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
+};
+
+TEST_F(TextVerbs, FromATextToTokensAndBack) {
+  std::string lines;
+  for (int i = 0; i < 50; ++i) lines += "in the beginning was the word\n";
+  const std::string book = write("book.txt", lines), tokenizer = path("tokenizer.json");
+  const auto made = sluice_program(
+      {"text", "tokenizer", book, "--out", tokenizer, "--vocab-size", "280", "--special-token", "<|end|>"});
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(
+      made.out,
+      HasSubstr("350 words of 1.5 kB, 6 different: 274 tokens, 17 merges in "));  // the line's end is a word
+  EXPECT_THAT(sluice_program({"text", "tokenizer", book, "--out", tokenizer}).err,
+              HasSubstr("sluice text tokenizer: " + tokenizer + " is there: another --out"));
+
+  const std::string line = write("line.txt", "the word <|end|>\n");
+  const auto encoded = sluice_program({"text", "encode", tokenizer, line});
+  EXPECT_EQ(encoded.status, 0) << encoded.err;
+  const auto decoded = sluice_program({"text", "decode", tokenizer, write("ids.txt", encoded.out)});
+  EXPECT_EQ(decoded.out, "the word \n") << decoded.err;
+  EXPECT_EQ(sluice_program({"text", "decode", tokenizer, path("ids.txt"), "--special-tokens"}).out,
+            "the word <|end|>\n");
+  EXPECT_THAT(sluice_program({"text", "encode", tokenizer, line, "--json"}).out,
+              HasSubstr("\"offsets\":[[0,"));
+  const auto unknown = sluice_program({"text", "decode", tokenizer, write("far.txt", "1 9999\n")});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("the id 9999 at place 1 is no token of"));
+  EXPECT_THAT(sluice_program({"text", "decode", tokenizer, write("words.txt", "1 x\n")}).err,
+              HasSubstr("expected ids with spaces between them, found 'x'"));
+
+  const auto packed =
+      sluice_program({"text", "pack", book, path("out"), "--tokenizer", tokenizer, "--end-token", "<|end|>"});
+  EXPECT_EQ(packed.status, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr("50 documents, "));
+  EXPECT_THAT(packed.out, HasSubstr("tokens of 2 bytes in 1 file: "));
+  const auto sound =
+      sluice_program({"text", "verify", path("out") + "/train-*.bin", "--tokenizer", tokenizer});
+  EXPECT_EQ(sound.status, 0) << sound.err;
+  const auto unsound = sluice_program({"text", "verify", path("out") + "/train-*.bin", "--vocab-size", "1"});
+  EXPECT_EQ(unsound.status, 1);
+  EXPECT_THAT(unsound.err, HasSubstr("is not below the vocabulary's size 1"));
+  EXPECT_EQ(sluice_program(
+                {"text", "export", path("out") + "/train-*.bin", path("nano.bin"), "--format", "nanogpt"})
+                .status,
+            0);
+  const auto imported = sluice_program(
+      {"text", "import", path("nano.bin"), path("back"), "--format", "nanogpt", "--ends-with", "0"});
+  EXPECT_EQ(imported.status, 0) << imported.err;
+  for (const char* const name : {"/train-0000.bin", "/train-0000.idx"})
+    EXPECT_EQ(base::value_or_throw(base::read_file(path("back") + name)),
+              base::value_or_throw(base::read_file(path("out") + name)));
+}
+
+TEST_F(TextVerbs, MistakesAreAnsweredInWords) {
+  EXPECT_THAT(sluice_program({"text", "pack", "a.txt", path("out"), "--tokenizer", "/nowhere.json"}).err,
+              HasSubstr("sluice text pack: cannot open /nowhere.json"));
+  const auto unknown = sluice_program({"text", "import", "a.bin", path("out"), "--format", "gpt"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--format"));
+  EXPECT_THAT(sluice_program({"text", "verify", "a.bin"}).err,
+              HasSubstr("expected --tokenizer or --vocab-size"));
+}
+
+}  // namespace
+}  // namespace sluice::cli

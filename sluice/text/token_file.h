@@ -1,0 +1,67 @@
+// Texts as ids on a disk: Megatron-LM's indexed data sets, NAME.bin and NAME.idx, mapped into memory.
+//
+// NAME.bin holds the ids, uint16 or int32, little-endian, one document behind the other. NAME.idx holds,
+// little-endian: "MMIDIDX\0\0", 1 (uint64), the element's code (uint8: 8 is uint16, 4 is int32), the numbers
+// of sequences n (uint64) and of entries in the last list d (uint64); then the sequences' lengths in ids (n ×
+// int32), their places in NAME.bin in bytes (n × int64), and for each document its first sequence, and n
+// behind the last (d × int64). Sluice writes one sequence a document.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/base/export.h"
+
+SLUICE_API_BEGIN
+namespace sluice::text {
+
+// One pair of files, to read. Everything throws sluice::Error: kNotFound, kDataLoss for a file that is cut
+// off or an index that points past its end. A copy shares the mapping. Threads: any number of them.
+class TokenFile {
+ public:
+  // NAME, NAME.bin or NAME.idx.
+  static TokenFile open(const std::string& path);
+
+  const std::string& name() const;  // without .bin
+  std::size_t documents() const;
+  std::uint64_t tokens() const;
+  int width() const;  // bytes an id: 2 or 4
+  // Where a document begins, counted in tokens of the file; documents() is allowed, and gives tokens().
+  std::uint64_t begin(std::size_t document) const;
+  std::uint64_t length(std::size_t document) const { return begin(document + 1) - begin(document); }
+  // Tokens of the file from `begin` on, which may be of several documents. kOutOfRange past the end.
+  void copy(std::uint64_t begin, std::size_t count, std::uint32_t* ids) const;
+  // kOutOfRange names the first id that is not below `vocabulary`: its document and its place in it.
+  void check(std::size_t vocabulary) const;
+
+ private:
+  struct Mapping;
+  explicit TokenFile(std::shared_ptr<const Mapping> mapping) : mapping_(std::move(mapping)) {}
+  std::shared_ptr<const Mapping> mapping_;
+};
+
+// Several of them as one. Threads: any number of them.
+class TokenSet {
+ public:
+  // Files as data sets name them: 'tokens/train-*.bin', braces, lists, several joined by '::'.
+  static TokenSet open(const std::string& files);
+  explicit TokenSet(std::vector<TokenFile> files);
+
+  const std::vector<TokenFile>& files() const { return files_; }
+  std::size_t documents() const { return first_.back(); }
+  std::uint64_t tokens() const { return tokens_; }
+  std::uint64_t length(std::size_t document) const;
+  std::vector<std::uint32_t> document(std::size_t document) const;
+
+ private:
+  std::pair<const TokenFile*, std::size_t> find(std::size_t document) const;
+  std::vector<TokenFile> files_;
+  std::vector<std::size_t> first_ = {0};  // the number of each file's first document, and of all
+  std::uint64_t tokens_ = 0;
+};
+
+}  // namespace sluice::text
+SLUICE_API_END
