@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <exception>
@@ -82,6 +83,8 @@ bool lists(const std::string_view (&names)[n], std::string_view name) {
 std::optional<Strides> by_meta_kernel(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments,
                                       const Instance& instance) {
   if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
+  // An observer that ends the graph here would take the operation apart that is being recorded.
+  const at::DisableRecordFunctionGuard unobserved;
   torch::jit::Stack stack;
   for (const c10::IValue& argument : arguments)
     stack.push_back(on_other_device(argument, at::kMeta, as_meta));
