@@ -32,6 +32,8 @@ std::string to_json(const Progress& progress) {
                          {"step", progress.step},
                          {"monitor", progress.monitor},
                          {"best", progress.best ? nlohmann::json(*progress.best) : nlohmann::json()},
+                         {"value", progress.value ? nlohmann::json(*progress.value) : nlohmann::json()},
+                         {"callbacks", progress.callbacks},
                          {"seconds", progress.seconds},
                          {"global_rates", progress.global_rates},
                          {"rated_epochs", progress.rated_epochs},
@@ -54,6 +56,8 @@ base::Result<Progress> from_json(const std::string& text, const std::string& pat
     progress.step = json.at("step");
     progress.monitor = json.at("monitor");
     if (const auto& best = json.at("best"); !best.is_null()) progress.best = best.get<double>();
+    if (const auto& value = json.at("value"); !value.is_null()) progress.value = value.get<double>();
+    progress.callbacks = json.at("callbacks").get<std::map<std::string, std::string>>();
     progress.seconds = json.at("seconds");
     progress.global_rates = json.at("global_rates");
     progress.rated_epochs = json.at("rated_epochs");
@@ -178,15 +182,19 @@ std::string find_checkpoint(const std::string& folder) {
   return base::path_exists(base::join_path(old, "state.json")) ? old : "";
 }
 
+base::Result<Progress> read_progress(const std::string& folder) {
+  const std::string path = base::join_path(folder, "state.json");
+  SLUICE_TRY(std::string text, base::read_file(path));
+  return checkpoint_detail::from_json(text, path);
+}
+
 base::Result<Checkpoint> read_checkpoint(const std::string& folder) {
   const std::string found = find_checkpoint(folder);
   if (found.empty())
     return base::fail(Code::kNotFound, "there is no checkpoint in ", folder, " (expected model.safetensors, ",
                       "state.safetensors and state.json)");
   Checkpoint checkpoint;
-  const std::string path = base::join_path(found, "state.json");
-  SLUICE_TRY(std::string text, base::read_file(path));
-  SLUICE_TRY(checkpoint.progress, checkpoint_detail::from_json(text, path));
+  SLUICE_TRY(checkpoint.progress, read_progress(found));
   SLUICE_TRY(checkpoint.model, read_safetensors(base::join_path(found, "model.safetensors")));
   SLUICE_TRY(checkpoint.state, read_safetensors(base::join_path(found, "state.safetensors")));
   return checkpoint;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,11 +28,13 @@ struct Progress {
   std::string model;
   int64_t epoch = 0;
   int64_t batch = 0;
-  int64_t step = 0;            // optimizer updates so far
-  std::string monitor;         // what the run calls good: a value of its tests, as "accuracy"
-  std::optional<double> best;  // of it so far
-  double seconds = 0;          // of training so far
-  double global_rates = 0;     // sum of the epochs' rates, for their mean
+  int64_t step = 0;             // optimizer updates so far
+  std::string monitor;          // what the run calls good: a value of its tests, as "accuracy"
+  std::optional<double> best;   // of it so far
+  std::optional<double> value;  // of the test before this checkpoint, if there was one since the one before
+  std::map<std::string, std::string> callbacks;  // what each has to remember, by its name
+  double seconds = 0;                            // of training so far
+  double global_rates = 0;                       // sum of the epochs' rates, for their mean
   int64_t rated_epochs = 0;
   std::string config;
   std::string input;  // what the order of the samples depends on (data::WebDataset::state)
@@ -69,6 +72,7 @@ struct Checkpoint {
   Progress progress;
 };
 base::Result<Checkpoint> read_checkpoint(const std::string& folder);
+base::Result<Progress> read_progress(const std::string& folder);
 // The folder, or the one that a crash between two renames left in its place; "" when there is none.
 std::string find_checkpoint(const std::string& folder);
 // Sets LibTorch's CPU generator to the checkpoint's.

@@ -51,6 +51,7 @@ void check_continuation(const MakeOptions& make_options) {
   progress.step = 3;
   progress.monitor = "accuracy";
   progress.best = 12.5;
+  progress.callbacks = {{"early stopping", "{}"}};
   ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, progress), folder.path("last")));
   train_steps(*model, optimizer, 3);
 
@@ -61,6 +62,8 @@ void check_continuation(const MakeOptions& make_options) {
   EXPECT_EQ(checkpoint.progress.batch, 5);
   EXPECT_EQ(checkpoint.progress.monitor, "accuracy");
   EXPECT_EQ(checkpoint.progress.best, 12.5);
+  EXPECT_FALSE(checkpoint.progress.value.has_value());
+  EXPECT_EQ(checkpoint.progress.callbacks, progress.callbacks);
   ASSERT_TRUE(load_module(*other, checkpoint.model, "last"));
   Optimizer resumed(other->parameters(), make_options());
   ASSERT_TRUE(load_optimizer(resumed, *other, checkpoint.state, "last"));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -293,6 +294,111 @@ TEST_P(Fit, ValidatesAndPredicts) {
   };
   EXPECT_THROW(trainer.predict(*model_, steps, set, folder_.path("none.jsonl")), Error);
   EXPECT_FALSE(base::path_exists(folder_.path("none.jsonl")));
+}
+
+// Tells a story of tests: its "loss" comes from a list.
+Steps told(const Steps& steps, std::vector<double> losses) {
+  Steps result = steps;
+  result.metrics.clear();
+  result.validation_step = [losses, test = 0, batch_of_test = 0](Batch& batch) mutable -> StepOutput {
+    const double value = losses.at(static_cast<size_t>(test));
+    if (++batch_of_test == 7) {  // 50 samples in batches of 8
+      batch_of_test = 0;
+      ++test;
+    }
+    return {.loss = torch::full({8}, value, batch.columns[0].options())};
+  };
+  return result;
+}
+
+TEST_P(Fit, StopsEarlyAndGoesOnCounting) {
+  options_.epochs = 10;
+  // Better only by less than the difference that counts from the third test on.
+  const std::vector<double> losses = {5, 4, 3.995, 3.999, 1};
+  const auto run = [&](std::vector<double> story) {
+    testing::internal::CaptureStdout();
+    Trainer trainer(options_, sets());
+    // [stopping]
+    trainer.add(std::make_shared<EarlyStopping>(EarlyStoppingOptions{.patience = 2, .min_delta = 0.01}));
+    // [end]
+    EXPECT_THROW(trainer.add(std::make_shared<EarlyStopping>()), Error);
+    const TrainResult result = trainer.fit(model_, told(regression(), std::move(story)));
+    return std::pair(result.steps, testing::internal::GetCapturedStdout());
+  };
+  const auto [steps, out] = run(losses);
+  EXPECT_EQ(steps, 4 * 6);
+  EXPECT_THAT(out, HasSubstr("The loss of the test got no better in 2 tests: early stopping. The run ends at "
+                             "epoch 4, step 24."));
+  // In two parts: the second one knows of the test without a better value.
+  options_.logdir = folder_.path("parts");
+  options_.epochs = 3;
+  run(losses);
+  options_.epochs = 10;
+  options_.resume = "auto";
+  EXPECT_EQ(run({3.999, 1}).first, 4 * 6);
+  EXPECT_EQ(run({1}).first, 4 * 6);  // it has ended, and stays so
+  EXPECT_THROW(EarlyStopping({.patience = 0}), Error);
+}
+
+TEST_P(Fit, KeepsTheCheckpointsOfTheBestTests) {
+  options_.epochs = 6;
+  options_.save_top_k = 3;
+  const auto kept = [&] {
+    std::vector<std::string> names;
+    for (const std::string& name : base::value_or_throw(base::list_directory(options_.logdir)))
+      if (base::starts_with(name, "top-")) names.push_back(name);
+    return names;
+  };
+  fit(told(regression(), {5, 2, 4, 3, 6, 4}));
+  EXPECT_EQ(kept(), (std::vector<std::string>{"top-000000012", "top-000000018", "top-000000024"}));
+  for (const std::string& name : kept())
+    EXPECT_TRUE(sessions::read_checkpoint(base::join_path(options_.logdir, name))) << name;
+  // Left by a process that was killed: one that was not complete, one more than there should be, and one of
+  // a future that is no more.
+  base::value_or_throw(base::make_directories(folder_.path("run/top-000000099")));
+  const std::string last = folder_.path("run/last"), more = folder_.path("run/top-000000036");
+  std::filesystem::copy(last, more, std::filesystem::copy_options::recursive);
+  options_.epochs = 7;
+  options_.resume = "auto";
+  fit(told(regression(), {1}));
+  EXPECT_EQ(kept(), (std::vector<std::string>{"top-000000012", "top-000000024", "top-000000042"}));
+}
+
+TEST_P(Fit, CallbacksAreCalledAndNamedInErrors) {
+  struct Counter : Callback {
+    std::string name() const override { return "counter"; }
+    void begin(Run& run) override { begun += run.place().steps == 18; }
+    void after_step(Run& run) override {
+      if (run.place().step == fails_at) throw std::runtime_error("no more");
+      ++steps;
+    }
+    void after_test(Run&, const metrics::Values& values) override { tests += values["loss"] >= 0; }
+    std::string state() const override { return std::to_string(steps); }
+    void load(const std::string& state) override { steps = std::stoi(state); }
+    int begun = 0, steps = 0, tests = 0, fails_at = -1;
+  };
+  const auto run = [&](const std::shared_ptr<Counter>& counter) {
+    testing::internal::CaptureStdout();
+    const std::string error = message([&] {
+      Trainer trainer(options_, sets());
+      trainer.add(counter);
+      trainer.fit(model_, regression());
+    });
+    testing::internal::GetCapturedStdout();
+    return error;
+  };
+  auto failing = std::make_shared<Counter>();
+  failing->fails_at = 9;
+  EXPECT_EQ(run(failing), "callback 'counter', after_step: no more");
+  const auto saved = base::value_or_throw(sessions::read_checkpoint(folder_.path("run/last")));
+  EXPECT_EQ(saved.progress.step, 6);
+  EXPECT_EQ(saved.progress.callbacks.at("counter"), "6");
+  options_.resume = "auto";
+  auto counter = std::make_shared<Counter>();
+  EXPECT_EQ(run(counter), "");
+  EXPECT_EQ(counter->begun, 1);
+  EXPECT_EQ(counter->steps, 18);
+  EXPECT_EQ(counter->tests, 2);
 }
 
 TEST_P(Fit, RefusesWhatContradictsItself) {

@@ -13,6 +13,7 @@
 #include "sluice/train/classification.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/predictions.h"
+#include "sluice/train/remote_folder.h"
 #include "sluice/train/training.h"
 
 namespace sluice::train {
@@ -80,6 +81,13 @@ void check_length(const TrainOptions& options) {
   at_least("--max-steps", options.max_steps, 0);
   at_least("--warmup-steps", options.warmup_steps, 0);
   at_least("--test-every-epochs", options.test_every_epochs, 1);
+  at_least("--patience", options.patience, 0);
+  at_least("--save-top-k", options.save_top_k, 0);
+  if (options.save_top_k > 0 && RemoteFolder::is_remote(options.logdir))
+    throw_error(Code::kInvalidArgument,
+                base::str("--save-top-k needs a log folder of this machine, not ", options.logdir));
+  if (!(options.min_delta >= 0))
+    throw_error(Code::kInvalidArgument, base::str("--min-delta must be 0 or more, not ", options.min_delta));
   at_least("--limit-test-batches", options.limit_test_batches, 0);
   at_least("--overfit-batches", options.overfit_batches, 0);
   at_least("--fast-dev-run", options.fast_dev_run, 0);
@@ -101,6 +109,7 @@ TrainOptions settled(TrainOptions options) {
     options.test_every_epochs = options.log_steps = 1;
     options.max_steps = options.save_steps = 0;
     options.target_accuracy = 0;
+    options.patience = options.save_top_k = 0;
   }
   return options;
 }
@@ -274,16 +283,28 @@ struct Trainer::State {
   Session session;
   Input train;
   std::optional<Input> test;
+  std::vector<std::shared_ptr<Callback>> callbacks;
   std::optional<base::TemporaryDirectory> trial;  // the log folder of --fast-dev-run
 };
 
 Trainer::Trainer(const TrainOptions& options) {
   trainer_detail::check_options(options, /*named=*/false);
   state_ = std::make_unique<State>(options);
+  add_early_stopping();
 }
 Trainer::Trainer(const TrainOptions& options, Sets sets) {
   trainer_detail::check_options(options, /*named=*/false, /*own_sets=*/true);
   state_ = std::make_unique<State>(options, sets);
+  add_early_stopping();
+}
+void Trainer::add_early_stopping() {
+  const TrainOptions& options = state_->options;
+  if (options.patience == 0) return;
+  if (!state_->test)
+    throw_error(Code::kInvalidArgument,
+                "--patience counts tests, and there is no test set: give one with --test");
+  add(std::make_shared<EarlyStopping>(
+      EarlyStoppingOptions{.patience = options.patience, .min_delta = options.min_delta}));
 }
 Trainer::~Trainer() = default;
 Session& Trainer::session() { return state_->session; }
@@ -297,7 +318,15 @@ TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
 TrainResult Trainer::fit(torch::nn::Module& module, const Steps& steps) {
   trainer_detail::check_steps(steps, state_->options, state_->test.has_value());
   return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
-                  module, steps)();
+                  module, steps, state_->callbacks)();
+}
+
+void Trainer::add(std::shared_ptr<Callback> callback) {
+  for (const auto& other : state_->callbacks)
+    if (other->name() == callback->name())
+      throw_error(Code::kInvalidArgument,
+                  base::str("the trainer has a callback called '", callback->name(), "' already"));
+  state_->callbacks.push_back(std::move(callback));
 }
 
 metrics::Values Trainer::validate(torch::nn::Module& module, const Steps& steps) {

@@ -25,6 +25,7 @@
 #include "sluice/base/export.h"
 #include "sluice/data/dataset.h"
 #include "sluice/session/session.h"
+#include "sluice/train/callback.h"
 #include "sluice/train/options.h"
 #include "sluice/train/steps.h"
 
@@ -73,6 +74,9 @@ class Trainer {
     return fit(model.ptr());
   }
 
+  // Called in the order in which they were added. Throws for a name that is taken.
+  void add(std::shared_ptr<Callback> callback);
+
   // Throws kInvalidArgument for steps that contradict each other or the options.
   TrainResult fit(torch::nn::Module& module, const Steps& steps);
   template <typename Model>
@@ -99,6 +103,7 @@ class Trainer {
 
  private:
   TrainResult train(torch::nn::Module& model, const Forward& forward);
+  void add_early_stopping();
   std::unique_ptr<State> state_;
 };
 

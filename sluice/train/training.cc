@@ -57,13 +57,15 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas) {
 }
 
 Training::Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-                   torch::nn::Module& model, const Steps& steps)
+                   torch::nn::Module& model, const Steps& steps,
+                   std::vector<std::shared_ptr<Callback>> callbacks)
     : options_(options),
       session_(session),
       train_(train),
       test_(test),
       model_(model),
       steps_(steps),
+      callbacks_(std::move(callbacks)),
       console_(!session.is_leader() ? ConsoleMode::kSilent
                : options.json       ? ConsoleMode::kJson
                                     : ConsoleMode::kText),
@@ -161,6 +163,7 @@ void Training::restore() {
     progress_.config = std::move(own.config);
     if (progress_.monitor != own.monitor) progress_.best.reset();  // of another value
     progress_.monitor = std::move(own.monitor);
+    progress_.value.reset();  // of a test before this part of the run
     earlier_seconds_ = progress_.seconds;
     console_.line(base::str("Going on from ",
                             fetched_ ? options_.resume == "auto" ? options_.logdir : options_.resume : from,
@@ -242,10 +245,18 @@ TrainResult Training::operator()() {
   prepare();
   first_step_ = progress_.step;
   announce();
+  if (options_.save_top_k > 0 && session_.is_leader())
+    top_ = std::make_unique<TopCheckpoints>(base::value_or_throw(
+        TopCheckpoints::open(options_.logdir, options_.save_top_k, steps_.monitor, progress_.step)));
+  call_back("load", [this](Callback& callback) {
+    const auto state = progress_.callbacks.find(callback.name());
+    if (state != progress_.callbacks.end()) callback.load(state->second);
+  });
+  call_back("begin", [this](Callback& callback) { callback.begin(*this); });
   if (const ProfileSteps steps = profile_steps(options_.profile); steps.end > 0)
     session_.profile(steps.first, steps.end, options_.logdir);
   Halt halt = limit_reached();
-  while (progress_.epoch < options_.epochs && halt == Halt::kNone) {
+  while (progress_.epoch < options_.epochs && halt == Halt::kNone && stop_reason_.empty()) {
     halt = train_epoch();
     if (halt == Halt::kSignal) return stopped();
     end_of_epoch(/*whole=*/progress_.batch == epoch_steps());
@@ -255,6 +266,9 @@ TrainResult Training::operator()() {
     if ((last || progress_.epoch % options_.test_every_epochs == 0) && !test_epoch()) return stopped();
     save(progress_.best != before);
   }
+  if (!stop_reason_.empty())
+    console_.line(
+        base::str(stop_reason_, " The run ends at epoch ", shown_epoch(), ", step ", progress_.step, "."));
   if (halt == Halt::kMaxTime && progress_.epoch < options_.epochs)
     console_.line(base::str("The ", base::duration_text_whole(options_.max_seconds),
                             " of --max-time are over at epoch ", progress_.epoch + 1, ", step ",
@@ -265,11 +279,25 @@ TrainResult Training::operator()() {
 void Training::save(bool best) {
   if (!session_.is_leader()) return;
   progress_.seconds = run_seconds();
+  for (const auto& callback : callbacks_)
+    if (std::string state = callback->state(); !state.empty())
+      progress_.callbacks[callback->name()] = std::move(state);
   progress_.input = train_.state(session_, data_epoch(), progress_.batch * options_.accumulate);
   sessions::Snapshot snapshot = sessions::take_snapshot(session_.backend(), model_, optimizers(), progress_);
   std::vector<std::string> folders = {folder("last")};
   if (best) folders.push_back(folder("best"));
+  if (top_ && progress_.value) {
+    // What a better one has displaced goes when that is on the disk.
+    base::value_or_throw(writer_.wait());
+    base::value_or_throw(top_->remove_displaced());
+    if (const auto top = top_->add(*progress_.value, progress_.step)) folders.push_back(*top);
+  }
+  progress_.value.reset();
   base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
+}
+
+void Training::stop(const std::string& reason) {
+  if (stop_reason_.empty()) stop_reason_ = reason;
 }
 
 TrainResult Training::result_so_far() const {
@@ -303,6 +331,7 @@ TrainResult Training::stopped() {
 
 TrainResult Training::end() {
   base::value_or_throw(writer_.wait());
+  if (top_) base::value_or_throw(top_->remove_displaced());
   if (remote_) base::value_or_throw(remote_->finish());
   session_.barrier();  // the checkpoint is complete before any process ends
   TrainResult result = result_so_far();

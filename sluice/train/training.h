@@ -20,6 +20,7 @@
 #include "sluice/train/schedule.h"
 #include "sluice/train/signals.h"
 #include "sluice/train/steps.h"
+#include "sluice/train/top_checkpoints.h"
 #include "sluice/train/trainer.h"
 
 namespace sluice::train {
@@ -27,10 +28,10 @@ namespace sluice::train {
 // The batch of one replica that the options ask for. Throws when a global batch size does not divide.
 int64_t rows_per_replica(const TrainOptions& options, int replicas);
 
-class Training {
+class Training final : private Run {
  public:
   Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-           torch::nn::Module& model, const Steps& steps);
+           torch::nn::Module& model, const Steps& steps, std::vector<std::shared_ptr<Callback>> callbacks);
   // Trains to the end, or to a signal.
   TrainResult operator()();
 
@@ -43,7 +44,7 @@ class Training {
 
   // training_epoch.cc
   // What ends a run before its last epoch is over.
-  enum class Halt { kNone, kSignal, kMaxSteps, kMaxTime };
+  enum class Halt { kNone, kSignal, kMaxSteps, kMaxTime, kCallback };
   Halt train_epoch();
   int64_t epoch_steps() const;  // of a whole epoch
   // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
@@ -63,7 +64,14 @@ class Training {
   void write(const Measurement& row);
   double learning_rate_now() const;  // of the first group of the first optimizer
   void set_learning_rates();
-  RunPlace place() const;
+  Session& session() override { return session_; }
+  torch::nn::Module& module() override { return model_; }
+  RunPlace place() const override;
+  const Monitor& monitor() const override { return steps_.monitor; }
+  void stop(const std::string& reason) override;
+  // Calls a hook of each callback; an error names them.
+  template <typename Hook>
+  void call_back(const char* hook_name, const Hook& hook);
   // Remembers how good a test was when it was the best so far.
   void judge(const metrics::Values& values);
   StepOptions clip() const { return {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value}; }
@@ -74,6 +82,7 @@ class Training {
   double run_seconds() const;  // of the whole run, earlier parts included
 
   void save(bool best);
+  std::unique_ptr<TopCheckpoints> top_;  // of --save-top-k, on the leader
   TrainResult end();
   TrainResult stopped();
   TrainResult result_so_far() const;
@@ -103,6 +112,8 @@ class Training {
   const Input* test_;
   torch::nn::Module& model_;
   const Steps& steps_;
+  const std::vector<std::shared_ptr<Callback>> callbacks_;
+  std::string stop_reason_;  // of a callback; "": none asked to stop
   struct Optimizing {
     OptimizerSetup setup;
     std::vector<double> rates;  // of its groups, as they were made
@@ -132,5 +143,20 @@ class Training {
   // What the session still holds for later must not outlive the run.
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
+
+template <typename Hook>
+void Training::call_back(const char* hook_name, const Hook& hook) {
+  for (const auto& callback : callbacks_) {
+    try {
+      hook(*callback);
+    } catch (const Error& error) {
+      throw_error(error.code(),
+                  base::str("callback '", callback->name(), "', ", hook_name, ": ", error.what()));
+    } catch (const std::exception& error) {
+      throw_error(Code::kUnknown,
+                  base::str("callback '", callback->name(), "', ", hook_name, ": ", error.what()));
+    }
+  }
+}
 
 }  // namespace sluice::train

@@ -83,6 +83,8 @@ Training::Halt Training::train_epoch() {
     }
     halt = agreed_halt();
     after_update(values, steps, halt != Halt::kNone);
+    call_back("after_step", [this](Callback& callback) { callback.after_step(*this); });
+    if (halt == Halt::kNone && !stop_reason_.empty()) halt = Halt::kCallback;
   }
   fed_ = feed.statistics();
   return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
@@ -325,7 +327,9 @@ void Training::judge(const metrics::Values& values) {
   const Monitor& monitor = steps_.monitor;
   const metrics::Value& value = values.value(monitor.name);
   const double now = train::shown(value);
+  progress_.value = now;
   if (std::isnan(now)) {
+    progress_.value.reset();
     base::warn("the ", monitor.name, " of the test is no number: these weights are not kept as the best");
     return;
   }
@@ -355,6 +359,7 @@ bool Training::test_epoch() {
   put_into(row, test.values);
   write(row);
   tested_ = test.values;
+  call_back("after_test", [this](Callback& callback) { callback.after_test(*this, tested_); });
   if (session_.is_leader())
     for (const auto& [name, matrix] : test.values.tensors)
       base::value_or_throw(

@@ -1,0 +1,89 @@
+// Callbacks: what a training does beside its steps, called at its turning points.
+//
+//   struct Reporter : sluice::train::Callback {
+//     std::string name() const override { return "reporter"; }
+//     void after_test(sluice::train::Run& run, const sluice::metrics::Values& values) override {
+//       send(run.place().epoch, values["loss"]);
+//     }
+//   };
+//   trainer.add(std::make_shared<Reporter>());
+//
+// All hooks run on the session's thread, on every process, at the same steps. An exception ends the run; its
+// message names callback and hook, and logdir/last stays as it was.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sluice/base/export.h"
+#include "sluice/metrics/metrics.h"
+#include "sluice/session/session.h"
+#include "sluice/train/steps.h"
+
+SLUICE_API_BEGIN
+
+namespace sluice::train {
+
+// The training, as its callbacks see it.
+class Run {
+ public:
+  virtual Session& session() = 0;
+  virtual torch::nn::Module& module() = 0;
+  virtual RunPlace place() const = 0;  // the step that comes next
+  virtual const Monitor& monitor() const = 0;
+  // Ends the run after this step, tested and saved. All processes must ask for it at the same step: decide by
+  // what is equal on all of them, such as the values of a test. `reason` is a sentence for the log.
+  virtual void stop(const std::string& reason) = 0;
+
+ protected:
+  ~Run() = default;
+};
+
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  // Unlike those of the run's other callbacks.
+  virtual std::string name() const = 0;
+  // Before the first step, after load().
+  virtual void begin(Run&) {}
+  // After each update, which may still be running on the device: what is read here makes it wait.
+  virtual void after_step(Run&) {}
+  // With the values over the whole test set, shares from 0 to 1.
+  virtual void after_test(Run&, const metrics::Values&) {}
+  // What a resumed run must know; checkpoints hold it.
+  virtual std::string state() const { return ""; }
+  // What state() gave, before begin(). Throws for what it cannot read.
+  virtual void load(const std::string& /*state*/) {}
+};
+
+struct EarlyStoppingOptions {
+  std::int64_t patience = 3;  // tests without a better value after which the run ends; at least 1
+  double min_delta = 0;       // by so much at least a value must be better to count
+  // Of the value; nothing: that of the steps.
+  std::optional<Monitor> monitor = {};
+};
+
+// Ends a run whose tests get no better. A test without a number (NaN) is not better. All processes stop at
+// the same step, and a resumed run goes on counting.
+class EarlyStopping : public Callback {
+ public:
+  explicit EarlyStopping(EarlyStoppingOptions options = {});
+  std::string name() const override { return "early stopping"; }
+  void begin(Run& run) override;
+  void after_test(Run& run, const metrics::Values& values) override;
+  std::string state() const override;
+  void load(const std::string& state) override;
+
+ private:
+  void stop_when_patience_ends(Run& run) const;
+  EarlyStoppingOptions options_;
+  std::optional<double> best_;
+  std::int64_t without_ = 0;  // tests since the best one
+};
+
+}  // namespace sluice::train
+
+SLUICE_API_END
