@@ -10,7 +10,9 @@ namespace {
 TEST(Peak, IsThatOfAKernel) {
   const double peak = measure_f32_peak(1, 8);
   EXPECT_EQ(peak > 0, find_gemm({.m = 512, .k = 512, .n = 512}) != nullptr);
-  if (peak > 0) EXPECT_GT(peak, 1e7);
+  if (peak > 0) {
+    EXPECT_GT(peak, 1e7);
+  }
   EXPECT_LT(peak, 1e13);
   EXPECT_EQ(measure_f32_peak(0, 8), 0);
 }

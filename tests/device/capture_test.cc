@@ -149,7 +149,9 @@ TEST_F(Capture, GradientsMayBePartsOfATensor) {
         step(image, label);
       if (!captures) sync("step");
     }
-    if (captures) EXPECT_GE(captured.captured().replays(), kSteps - 6) << captured.captured().reason();
+    if (captures) {
+      EXPECT_GE(captured.captured().replays(), kSteps - 6) << captured.captured().reason();
+    }
     std::vector<torch::Tensor> values;
     for (const torch::Tensor& weight : weights) values.push_back(weight.detach().cpu());
     return values;
