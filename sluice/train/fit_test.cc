@@ -364,19 +364,20 @@ TEST_P(Fit, KeepsTheCheckpointsOfTheBestTests) {
   EXPECT_EQ(kept(), (std::vector<std::string>{"top-000000012", "top-000000024", "top-000000042"}));
 }
 
+struct Counter : Callback {
+  std::string name() const override { return "counter"; }
+  void begin(Run& run) override { begun += run.place().steps == 18; }
+  void after_step(Run& run) override {
+    if (run.place().step == fails_at) throw std::runtime_error("no more");
+    ++steps;
+  }
+  void after_test(Run&, const metrics::Values& values) override { tests += values["loss"] >= 0; }
+  std::string state() const override { return std::to_string(steps); }
+  void load(const std::string& state) override { steps = std::stoi(state); }
+  int begun = 0, steps = 0, tests = 0, fails_at = -1;
+};
+
 TEST_P(Fit, CallbacksAreCalledAndNamedInErrors) {
-  struct Counter : Callback {
-    std::string name() const override { return "counter"; }
-    void begin(Run& run) override { begun += run.place().steps == 18; }
-    void after_step(Run& run) override {
-      if (run.place().step == fails_at) throw std::runtime_error("no more");
-      ++steps;
-    }
-    void after_test(Run&, const metrics::Values& values) override { tests += values["loss"] >= 0; }
-    std::string state() const override { return std::to_string(steps); }
-    void load(const std::string& state) override { steps = std::stoi(state); }
-    int begun = 0, steps = 0, tests = 0, fails_at = -1;
-  };
   const auto run = [&](const std::shared_ptr<Counter>& counter) {
     testing::internal::CaptureStdout();
     const std::string error = message([&] {
