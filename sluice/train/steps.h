@@ -9,7 +9,7 @@
 //   sluice::train::Trainer(options, {train, test}).fit(model, steps);
 //
 // The functions are called on the session's thread and only record: what they return is read later. They must
-// record the same operations for batches of the same shapes, or each batch is compiled anew.
+// record the same operations for batches of the same shapes, or each batch makes a program of its own.
 #pragma once
 
 #include <torch/torch.h>
