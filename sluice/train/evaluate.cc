@@ -39,8 +39,9 @@ torch::Tensor mean_of(const std::string& what, const torch::Tensor& value, const
   const torch::Tensor rows = evaluate_detail::by_row(what, value, batch);
   if (!rows.defined()) return value.reshape({});
   if (!batch.mask.defined()) return rows.mean();
-  const torch::Tensor samples = batch.mask.to(rows.scalar_type());
-  return (rows * samples).sum() / samples.sum().clamp_min(1) * batch.weight;
+  // What padding gives may be anything, such as the logarithm of nothing.
+  const torch::Tensor counted = torch::where(batch.mask, rows, torch::zeros_like(rows));
+  return counted.sum() / batch.mask.to(rows.scalar_type()).sum().clamp_min(1) * batch.weight;
 }
 
 void BatchMeans::add(const NamedValues& values, const Batch& batch, const torch::Tensor& output,
