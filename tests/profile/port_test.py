@@ -145,7 +145,7 @@ class PortTest(unittest.TestCase):
     def test_one_process(self):
         process, (address,) = self.start(*TRAIN, "--profiler-port", "0")
         with self.subTest("gRPC: a profile of some time"):
-            answer = call(address, "Profile", duration_ms=300, session_id="s", host_name=address, repository_root=str(self.work / "repository"))
+            answer = call(address, "Profile", duration_ms=3000, session_id="s", host_name=address, repository_root=str(self.work / "repository"))
             self.assertFalse(answer.empty_trace)
             files = {tool.name: tool.data for tool in answer.tool_data}
             self.assertEqual(sorted(files), ["layers.json", "trace.json.gz", "txt", "xplane.pb"])
@@ -181,7 +181,7 @@ class PortTest(unittest.TestCase):
             self.assertFalse(first["answer"].empty_trace)
         with self.subTest("xprof: trace()"):
             with contextlib.redirect_stdout(io.StringIO()):
-                xprof.trace(address, str(self.work / "captured"), "", True, 300, 1)
+                xprof.trace(address, str(self.work / "captured"), "", True, 3000, 1)
             (path,) = self.files("captured", ".xplane.pb")
             page, _ = raw_to_tool_data.xspace_to_tool_data([str(path)], "overview_page", {})
             self.assertGreater(len(json.loads(page)[1]["rows"]), 0)
@@ -200,7 +200,7 @@ class PortTest(unittest.TestCase):
             self.assertEqual(numbers, list(range(first, first + 4)))
             self.assertEqual(len(self.files("four", ".trace.json.gz")), 1)
             self.assertIn(f"Steps {first} to {first + 3}", self.files("four", ".txt")[0].read_text())
-            self.profile(port, "--duration", "100ms", "--out", "time")
+            self.profile(port, "--duration", "2s", "--out", "time")
             self.assertEqual(len(self.files("time", ".xplane.pb")), 1)
         with self.subTest("wrong requests"):
             self.assertIn("has begun already", self.profile(port, "--steps", "1:3", status=1))
@@ -255,7 +255,7 @@ class PortTest(unittest.TestCase):
             begins.append(begin)
         print(f"their first steps begin within {(max(begins) - min(begins)) / 1e6:.3f} ms", flush=True)
         # By time: all begin at one moment of the clock.
-        self.profile(",".join(addresses), "--duration", "500ms", "--out", "time")
+        self.profile(",".join(addresses), "--duration", "3s", "--out", "time")
         starts = [XSPACE.FromString(path.read_bytes()).planes[0].lines[0].timestamp_ns for path in self.files("time", ".xplane.pb")]
         self.assertEqual(len(starts), 4)
         apart = (max(starts) - min(starts)) / 1e6
