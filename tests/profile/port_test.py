@@ -176,6 +176,8 @@ class PortTest(unittest.TestCase):
             self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
             self.assertEqual(error.details(), "a profile of this process is being taken; try again when it is done")
             self.assertIn("a profile of this process is being taken", self.profile(address.rpartition(":")[2], status=1))
+            now = self.step(address)
+            wait_for("some steps", lambda: self.step(address) > now + 2)
             call(address, "Terminate", session_id="long")
             thread.join()
             self.assertFalse(first["answer"].empty_trace)
