@@ -42,7 +42,7 @@ CASES = {
     "gpt2": GPT2,
     "gpt2_untied": GPT2 | {"tie_word_embeddings": False, "n_inner": 40, "activation_function": "gelu"},
     "gpt2_scales": GPT2 | {"scale_attn_by_inverse_layer_idx": True, "activation_function": "quick_gelu"},
-    "gpt2_unscaled": GPT2 | {"scale_attn_weights": False, "initializer_range": 0.05, "activation_function": "relu"},
+    "gpt2_unscaled": GPT2 | {"scale_attn_weights": False, "initializer_range": 0.15, "activation_function": "relu"},
     "roberta": ROBERTA,
     "roberta_padding": ROBERTA | {"pad_token_id": 3, "max_position_embeddings": LENGTH + 4, "layer_norm_eps": 1e-5},
     "roberta_untied": ROBERTA | {"tie_word_embeddings": False, "type_vocab_size": 2, "hidden_act": "gelu_new"},
@@ -122,6 +122,7 @@ def check_case(name, folder, model, ids, mask):
 def main(program):
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     with tempfile.TemporaryDirectory() as parent:
         made = {}
         for seed, (name, settings) in enumerate(CASES.items()):
