@@ -119,6 +119,30 @@ def check_case(name, folder, model, ids, mask):
     return failures, max(differences.values())
 
 
+def check_errors(program, folder):
+    """What is wrong with what the program says of folders that do not fit."""
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    tensors, settings = load_file(weights), json.loads(config.read_text())
+    name, failures = "model.layers.1.mlp.up_proj.weight", []
+
+    def expect(part, changed_tensors=tensors, changed_settings=settings):
+        save_file(changed_tensors, weights, {"format": "pt"})
+        config.write_text(json.dumps(changed_settings))
+        said = subprocess.run([program, folder], stderr=subprocess.PIPE, text=True, check=False).stderr
+        if part not in said:
+            failures.append(f"expected an error with {part!r}, found {said!r}")
+
+    without = {key: value for key, value in tensors.items() if key != name}
+    expect(f"the tensor {name} is missing in it\n", without)
+    expect(f"the tensor {name} is missing in it; the nearest name is {name}s", without | {name + "s": tensors[name]})
+    expect("it has no tensor called model.other", tensors | {"model.other": torch.ones(1)})
+    expect("has shape [48, 31] there, [48, 32] in the model", without | {name: torch.ones(48, 31)})
+    expect('the rope_type "yarn" is not known; known are default', tensors,
+           settings | {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}})
+    expect('the model_type "qwen9" is not known; known are gpt2, llama, roberta', tensors, settings | {"model_type": "qwen9"})
+    return failures
+
+
 def main(program):
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
@@ -142,6 +166,7 @@ def main(program):
             wrong, difference = check_case(name, *case)
             failures += wrong
             differences.append(difference)
+        failures += check_errors(program, Path(parent, "llama"))
     for failure in failures:
         print(failure)
     print(f"{len(made)} models, largest difference of a logit {max(differences):.2g}, {len(failures)} failures")
