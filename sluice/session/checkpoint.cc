@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sluice/base/file.h"
 #include "sluice/base/span.h"
@@ -22,6 +23,15 @@ NamedTensors values(const std::vector<std::pair<std::string, Pending>>& pending)
   NamedTensors result;
   for (const auto& [name, value] : pending) result.emplace_back(name, value.get().front());
   return result;
+}
+
+// In words: the name most like this one among those of `tensors` that `others` have not; "" when none is.
+std::string nearest_name(const std::string& name, const NamedTensors& tensors, const NamedTensors& others) {
+  std::set<std::string> known;
+  for (const auto& [other, tensor] : tensors) known.insert(other);
+  for (const auto& [other, tensor] : others) known.erase(other);
+  const std::string near = base::nearest(name, {known.begin(), known.end()});
+  return near.empty() ? std::string() : base::str("; the nearest name is ", near);
 }
 
 std::string to_json(const Progress& progress) {
@@ -125,13 +135,14 @@ NamedTensors module_tensors(const torch::nn::Module& model) {
 }
 
 base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, const std::string& source) {
+  namespace detail = checkpoint_detail;
   std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
   NamedTensors own = module_tensors(model);
   for (const auto& [name, tensor] : own) {
     auto found = given.find(name);
     if (found == given.end())
       return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
-                        " is missing in it");
+                        " is missing in it", detail::nearest_name(name, tensors, own));
     if (found->second.sizes() != tensor.sizes())
       return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
                         " has shape ", found->second.sizes(), " there, ", tensor.sizes(), " in the model");
@@ -140,7 +151,7 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
     auto is_it = [&, &wanted = name](const auto& item) { return item.first == wanted; };
     if (std::none_of(own.begin(), own.end(), is_it))
       return base::fail(Code::kInvalidArgument, source, " is not of this model: it has no tensor called ",
-                        name);
+                        name, detail::nearest_name(name, own, tensors));
   }
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : own) tensor.copy_(given[name]);

@@ -5,6 +5,7 @@
 #include "sluice/cloud/store.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/export_weights.h"
+#include "sluice/session/pretrained/weight_files.h"
 #include "sluice/session/remote_checkpoint.h"
 
 namespace sluice::sessions {
@@ -40,9 +41,10 @@ base::Result<NamedTensors> read_weights(const std::string& from) {
   if (weights_detail::is_elsewhere(from)) return weights_detail::download(from);
   if (!base::is_directory(from)) return read_tensors(from);
   const std::string found = find_checkpoint(from);
+  if (found.empty() && has_weight_files(from)) return read_weight_files(from);
   if (found.empty())
     return base::fail(Code::kNotFound, "there is no checkpoint in ", from,
-                      " (expected model.safetensors and state.json)");
+                      " (expected model.safetensors, or model.safetensors.index.json)");
   return read_tensors(base::join_path(found, "model.safetensors"));
 }
 

@@ -8,8 +8,10 @@
 
 namespace sluice::sessions {
 
-// `from`: a file that read_tensors reads, a checkpoint's folder, gs://… of either or of a run's log folder,
-// or http(s)://… of a file. What is elsewhere is downloaded to a temporary file first. Errors name `from`.
+// `from`: a file that read_tensors reads, a checkpoint's folder or one of transformers (model.safetensors, or
+// the files that model.safetensors.index.json names), gs://… of a file, of a checkpoint or of a run's log
+// folder, or http(s)://… of a file. What is elsewhere is downloaded to a temporary file first. Errors name
+// `from`.
 base::Result<NamedTensors> read_weights(const std::string& from);
 
 }  // namespace sluice::sessions

@@ -1,0 +1,270 @@
+// config.json, read and written.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+#include "sluice/models/language/names.h"
+#include "sluice/models/language/options.h"
+
+namespace sluice::models {
+namespace language_detail {
+namespace {
+
+using Json = nlohmann::json;
+
+// An object of a file, whose values are asked for by key. Null counts as missing, as in Python.
+class Fields {
+ public:
+  Fields(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
+
+  bool has(const char* key) const { return object_.contains(key) && !object_[key].is_null(); }
+
+  template <typename T>
+  T get(const char* key, T otherwise) const {
+    return has(key) ? need<T>(key) : otherwise;
+  }
+  template <typename T>
+  T need(const char* key) const {
+    if (!has(key))
+      throw_error(Code::kInvalidArgument, base::str(source_, ": the key \"", key, "\" is missing"));
+    const Json& value = object_[key];
+    if constexpr (std::is_same_v<T, bool>) {
+      if (!value.is_boolean()) wrong(key, "true or false");
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      if (!value.is_string()) wrong(key, "a text");
+    } else if constexpr (std::is_same_v<T, double>) {
+      if (!value.is_number()) wrong(key, "a number");
+    } else {
+      if (!value.is_number_integer()) wrong(key, "a whole number");
+    }
+    return value.get<T>();
+  }
+  // A token id, or a list of them, or none.
+  std::vector<int64_t> ids(const char* key, std::vector<int64_t> otherwise) const {
+    if (!object_.contains(key)) return otherwise;
+    if (object_[key].is_null()) return {};
+    if (!object_[key].is_array()) return {need<int64_t>(key)};
+    std::vector<int64_t> all;
+    for (const Json& id : object_[key]) {
+      if (!id.is_number_integer()) wrong(key, "token ids");
+      all.push_back(id.get<int64_t>());
+    }
+    return all;
+  }
+  int64_t id(const char* key, int64_t otherwise) const {
+    return object_.contains(key) ? get<int64_t>(key, -1) : otherwise;
+  }
+  Fields object(const char* key) const {
+    if (!object_[key].is_object()) wrong(key, "an object");
+    return {object_[key], base::str(source_, ": ", key)};
+  }
+  // What no model here computes otherwise: the key has this value, or is missing.
+  void only(const char* key, const Json& supported) const {
+    if (!has(key) || object_[key] == supported) return;
+    throw_error(Code::kUnimplemented, base::str(source_, ": \"", key, "\" is ", object_[key].dump(),
+                                                "; supported is ", supported.dump()));
+  }
+
+ private:
+  [[noreturn]] void wrong(const char* key, const char* expected) const {
+    throw_error(Code::kInvalidArgument, base::str(source_, ": \"", key, "\" must be ", expected, ", not ",
+                                                  object_[key].dump().substr(0, 60)));
+  }
+  const Json& object_;
+  std::string source_;
+};
+
+RopeOptions read_rope(const Fields& config) {
+  RopeOptions rope;
+  rope.theta = config.get<double>("rope_theta", rope.theta);
+  const char* key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  if (!config.has(key)) return rope;
+  const Fields fields = config.object(key);
+  rope.type = fields.get<std::string>("rope_type", fields.get<std::string>("type", rope.type));
+  rope.theta = fields.get<double>("rope_theta", rope.theta);
+  fields.only("partial_rotary_factor", 1.0);
+  if (rope.type == "linear" || rope.type == "dynamic" || rope.type == "llama3")
+    rope.factor = fields.need<double>("factor");
+  if (rope.type == "llama3") {
+    rope.low_frequency_factor = fields.need<double>("low_freq_factor");
+    rope.high_frequency_factor = fields.need<double>("high_freq_factor");
+    rope.original_positions = fields.need<int64_t>("original_max_position_embeddings");
+  }
+  return rope;
+}
+
+// Where a key is missing, transformers' own default stands.
+void read_llama(const Fields& config, LanguageOptions& options) {
+  options.vocabulary = config.get<int64_t>("vocab_size", 32000);
+  options.width = config.get<int64_t>("hidden_size", 4096);
+  options.layers = config.get<int64_t>("num_hidden_layers", 32);
+  options.heads = config.get<int64_t>("num_attention_heads", 32);
+  options.key_value_heads = config.get<int64_t>("num_key_value_heads", 0);
+  options.head_width = config.get<int64_t>("head_dim", 0);
+  options.feedforward = config.get<int64_t>("intermediate_size", 11008);
+  options.positions = config.get<int64_t>("max_position_embeddings", 2048);
+  options.activation = config.get<std::string>("hidden_act", "silu");
+  options.norm_epsilon = config.get<double>("rms_norm_eps", 1e-6);
+  options.tied = config.get<bool>("tie_word_embeddings", false);
+  options.attention_bias = config.get<bool>("attention_bias", false);
+  options.feedforward_bias = config.get<bool>("mlp_bias", false);
+  options.attention_dropout = config.get<double>("attention_dropout", 0.0);
+  options.rope = read_rope(config);
+  options.padding = config.id("pad_token_id", -1);
+  options.begin = config.id("bos_token_id", 1);
+  options.end = config.ids("eos_token_id", {2});
+  config.only("partial_rotary_factor", 1.0);
+}
+
+void read_gpt2(const Fields& config, LanguageOptions& options) {
+  options.vocabulary = config.get<int64_t>("vocab_size", 50257);
+  options.width = config.get<int64_t>("n_embd", 768);
+  options.layers = config.get<int64_t>("n_layer", 12);
+  options.heads = config.get<int64_t>("n_head", 12);
+  options.feedforward = config.get<int64_t>("n_inner", 0);
+  options.positions = config.get<int64_t>("n_positions", 1024);
+  options.activation = config.get<std::string>("activation_function", "gelu_new");
+  options.norm_epsilon = config.get<double>("layer_norm_epsilon", 1e-5);
+  options.tied = config.get<bool>("tie_word_embeddings", true);
+  options.scaled_attention = config.get<bool>("scale_attn_weights", true);
+  options.scaled_by_layer = config.get<bool>("scale_attn_by_inverse_layer_idx", false);
+  options.dropout = config.get<double>("resid_pdrop", 0.1);
+  options.embedding_dropout = config.get<double>("embd_pdrop", 0.1);
+  options.attention_dropout = config.get<double>("attn_pdrop", 0.1);
+  options.padding = config.id("pad_token_id", -1);
+  options.begin = config.id("bos_token_id", 50256);
+  options.end = config.ids("eos_token_id", {50256});
+  config.only("add_cross_attention", false);
+}
+
+void read_roberta(const Fields& config, LanguageOptions& options) {
+  options.vocabulary = config.get<int64_t>("vocab_size", 50265);
+  options.width = config.get<int64_t>("hidden_size", 768);
+  options.layers = config.get<int64_t>("num_hidden_layers", 12);
+  options.heads = config.get<int64_t>("num_attention_heads", 12);
+  options.feedforward = config.get<int64_t>("intermediate_size", 3072);
+  options.positions = config.get<int64_t>("max_position_embeddings", 512);
+  options.token_types = config.get<int64_t>("type_vocab_size", 2);
+  options.activation = config.get<std::string>("hidden_act", "gelu");
+  options.norm_epsilon = config.get<double>("layer_norm_eps", 1e-12);
+  options.tied = config.get<bool>("tie_word_embeddings", true);
+  options.dropout = options.embedding_dropout = config.get<double>("hidden_dropout_prob", 0.1);
+  options.attention_dropout = config.get<double>("attention_probs_dropout_prob", 0.1);
+  options.padding = config.id("pad_token_id", 1);
+  options.begin = config.id("bos_token_id", 0);
+  options.end = config.ids("eos_token_id", {2});
+  config.only("is_decoder", false);
+  config.only("add_cross_attention", false);
+  config.only("position_embedding_type", "absolute");
+}
+
+Json id_or_null(int64_t id) { return id < 0 ? Json() : Json(id); }
+
+Json ids_or_null(const std::vector<int64_t>& ids) {
+  if (ids.empty()) return {};
+  return ids.size() == 1 ? Json(ids[0]) : Json(ids);
+}
+
+void write_llama(const LanguageOptions& options, Json& json) {
+  Json rope = {{"rope_type", options.rope.type}, {"rope_theta", options.rope.theta}};
+  if (options.rope.type != "default") rope["factor"] = options.rope.factor;
+  if (options.rope.type == "llama3") {
+    rope["low_freq_factor"] = options.rope.low_frequency_factor;
+    rope["high_freq_factor"] = options.rope.high_frequency_factor;
+    rope["original_max_position_embeddings"] = options.rope.original_positions;
+  }
+  json.update({{"architectures", Json::array({"LlamaForCausalLM"})},
+               {"hidden_size", options.width},
+               {"num_hidden_layers", options.layers},
+               {"num_attention_heads", options.heads},
+               {"num_key_value_heads", options.key_value_heads > 0 ? options.key_value_heads : options.heads},
+               {"head_dim", options.head_width > 0 ? options.head_width : options.width / options.heads},
+               {"intermediate_size", options.feedforward > 0 ? options.feedforward : 4 * options.width},
+               {"max_position_embeddings", options.positions},
+               {"hidden_act", options.activation},
+               {"rms_norm_eps", options.norm_epsilon},
+               {"attention_bias", options.attention_bias},
+               {"mlp_bias", options.feedforward_bias},
+               {"attention_dropout", options.attention_dropout},
+               {"rope_parameters", rope},
+               {"rope_theta", options.rope.theta}});
+  if (options.rope.type != "default") json["rope_scaling"] = rope;
+}
+
+void write_gpt2(const LanguageOptions& options, Json& json) {
+  json.update({{"architectures", Json::array({"GPT2LMHeadModel"})},
+               {"n_embd", options.width},
+               {"n_layer", options.layers},
+               {"n_head", options.heads},
+               {"n_inner", options.feedforward > 0 ? Json(options.feedforward) : Json()},
+               {"n_positions", options.positions},
+               {"activation_function", options.activation},
+               {"layer_norm_epsilon", options.norm_epsilon},
+               {"scale_attn_weights", options.scaled_attention},
+               {"scale_attn_by_inverse_layer_idx", options.scaled_by_layer},
+               {"resid_pdrop", options.dropout},
+               {"embd_pdrop", options.embedding_dropout},
+               {"attn_pdrop", options.attention_dropout}});
+}
+
+void write_roberta(const LanguageOptions& options, Json& json) {
+  json.update({{"architectures", Json::array({"RobertaForMaskedLM"})},
+               {"hidden_size", options.width},
+               {"num_hidden_layers", options.layers},
+               {"num_attention_heads", options.heads},
+               {"intermediate_size", options.feedforward > 0 ? options.feedforward : 4 * options.width},
+               {"max_position_embeddings", options.positions},
+               {"type_vocab_size", options.token_types},
+               {"hidden_act", options.activation},
+               {"layer_norm_eps", options.norm_epsilon},
+               {"hidden_dropout_prob", options.dropout},
+               {"attention_probs_dropout_prob", options.attention_dropout}});
+}
+
+struct Kind {
+  void (*read)(const Fields&, LanguageOptions&);
+  void (*write)(const LanguageOptions&, Json&);
+};
+Kind kind_of(const std::string& type) {
+  if (type == "gpt2") return {read_gpt2, write_gpt2};
+  if (type == "roberta") return {read_roberta, write_roberta};
+  return {read_llama, write_llama};
+}
+
+}  // namespace
+}  // namespace language_detail
+
+LanguageOptions parse_language_config(const std::string& text, const std::string& source) {
+  namespace detail = language_detail;
+  const detail::Json json = detail::Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    throw_error(Code::kInvalidArgument, base::str(source, ": expected a JSON object, as in a config.json"));
+  const detail::Fields config(json, source);
+  LanguageOptions options;
+  options.type = config.need<std::string>("model_type");
+  const auto& types = detail::known_types();
+  if (std::find(types.begin(), types.end(), options.type) == types.end())
+    throw_error(Code::kUnimplemented, base::str(source, ": the model_type \"", options.type,
+                                                "\" is not known; known are ", base::join(types, ", ")));
+  detail::kind_of(options.type).read(config, options);
+  options.initial_deviation = config.get<double>("initializer_range", 0.02);
+  check(options, source);
+  return options;
+}
+
+std::string language_config(const LanguageOptions& options) {
+  check(options);
+  nlohmann::json json = {{"model_type", options.type},
+                         {"vocab_size", options.vocabulary},
+                         {"tie_word_embeddings", options.tied},
+                         {"initializer_range", options.initial_deviation},
+                         {"pad_token_id", language_detail::id_or_null(options.padding)},
+                         {"bos_token_id", language_detail::id_or_null(options.begin)},
+                         {"eos_token_id", language_detail::ids_or_null(options.end)},
+                         {"torch_dtype", "float32"}};
+  language_detail::kind_of(options.type).write(options, json);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,53 @@
+#include "sluice/models/language/language.h"
+
+#include <algorithm>
+
+#include "sluice/base/strings.h"
+#include "sluice/models/language/makers.h"
+
+namespace sluice::models {
+namespace language_detail {
+namespace {
+
+bool is_no_parameter(const LanguageOptions& options, const std::string& name) {
+  if (options.type == "llama") return base::ends_with(name, ".rotary_emb.inv_freq");
+  if (options.type == "gpt2")
+    return base::ends_with(name, ".attn.bias") || base::ends_with(name, ".attn.masked_bias");
+  return name == "roberta.embeddings.position_ids" || name == "roberta.embeddings.token_type_ids" ||
+         base::starts_with(name, "roberta.pooler.");
+}
+
+bool is_copy(const LanguageOptions& options, const std::string& name) {
+  if (!options.tied) return false;
+  if (options.type == "roberta") return name == "lm_head.decoder.weight" || name == "lm_head.decoder.bias";
+  return name == "lm_head.weight";
+}
+
+}  // namespace
+}  // namespace language_detail
+
+LanguageModelPtr language_model(const LanguageOptions& options) {
+  check(options);
+  if (options.type == "gpt2") return language_detail::make_gpt2(options);
+  if (options.type == "roberta") return language_detail::make_roberta(options);
+  return language_detail::make_llama(options);
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> with_own_names(
+    const LanguageOptions& options, std::vector<std::pair<std::string, torch::Tensor>> tensors) {
+  namespace detail = language_detail;
+  const std::string prefix = options.type == "gpt2"    ? "transformer."
+                             : options.type == "llama" ? "model."
+                                                       : "roberta.";
+  const bool complete = std::any_of(tensors.begin(), tensors.end(),
+                                    [&](const auto& item) { return base::starts_with(item.first, prefix); });
+  std::vector<std::pair<std::string, torch::Tensor>> result;
+  for (auto& [name, tensor] : tensors) {
+    if (!complete && !base::starts_with(name, "lm_head.")) name = prefix + name;
+    if (!detail::is_no_parameter(options, name) && !detail::is_copy(options, name))
+      result.emplace_back(std::move(name), std::move(tensor));
+  }
+  return result;
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,128 @@
+#include "sluice/models/language/layers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::models::language_detail {
+namespace {
+
+torch::Tensor exact_gelu(const torch::Tensor& x) { return torch::gelu(x); }
+torch::Tensor tanh_gelu(const torch::Tensor& x) { return torch::gelu(x, "tanh"); }
+torch::Tensor quick_gelu(const torch::Tensor& x) { return x * torch::sigmoid(1.702 * x); }
+torch::Tensor relu(const torch::Tensor& x) { return torch::relu(x); }
+torch::Tensor silu(const torch::Tensor& x) { return torch::silu(x); }
+torch::Tensor tanh(const torch::Tensor& x) { return torch::tanh(x); }
+
+}  // namespace
+
+Activation activation(const std::string& name) {
+  if (name == "gelu" || name == "gelu_python") return exact_gelu;
+  if (name == "quick_gelu") return quick_gelu;
+  if (name == "relu") return relu;
+  if (name == "silu" || name == "swish") return silu;
+  if (name == "tanh") return tanh;
+  return tanh_gelu;  // gelu_new, gelu_fast, gelu_pytorch_tanh
+}
+
+torch::nn::Linear linear(int64_t inputs, int64_t outputs, bool bias, double deviation) {
+  torch::nn::Linear layer(torch::nn::LinearOptions(inputs, outputs).bias(bias));
+  torch::nn::init::normal_(layer->weight, 0, deviation);
+  if (bias) torch::nn::init::zeros_(layer->bias);
+  return layer;
+}
+
+torch::nn::Embedding table(int64_t rows, int64_t width, int64_t padding, double deviation) {
+  torch::nn::EmbeddingOptions options(rows, width);
+  if (padding >= 0) options.padding_idx(padding);
+  torch::nn::Embedding layer(options);
+  torch::NoGradGuard no_grad;
+  layer->weight.normal_(0, deviation);
+  if (padding >= 0) layer->weight[padding].zero_();
+  return layer;
+}
+
+torch::nn::LayerNorm layer_norm(int64_t width, double epsilon) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(epsilon));
+}
+
+void check_input(const LanguageOptions& options, const torch::Tensor& ids, const torch::Tensor& mask,
+                 int64_t longest) {
+  const auto refuse = [&](const auto&... what) {
+    throw_error(Code::kInvalidArgument, base::str("model ", options.type, ": ", what...));
+  };
+  if (ids.dim() != 2 || ids.scalar_type() != torch::kLong)
+    refuse("expected ids Long [batch, length], found ", ids.scalar_type(), " ", ids.sizes());
+  if (longest > 0 && ids.size(1) > longest)
+    refuse("the sequences have ", ids.size(1), " tokens, the model's positions serve ", longest,
+           "; cut the sequences or take a model with more positions");
+  if (mask.defined() && (mask.sizes() != ids.sizes() || mask.scalar_type() != torch::kBool))
+    refuse("expected a mask Bool ", ids.sizes(), ", found ", mask.scalar_type(), " ", mask.sizes());
+}
+
+Seen seen(const torch::Tensor& mask, bool causal) {
+  if (!mask.defined()) return {std::nullopt, causal};
+  const torch::Tensor place = torch::arange(mask.size(1), mask.options().dtype(torch::kLong));
+  const torch::Tensor query = place.unsqueeze(1), key = place.unsqueeze(0);
+  torch::Tensor real = mask.unsqueeze(1).unsqueeze(1);
+  if (causal) real = real.logical_and(key.lt(query));
+  return {real.logical_or(key.eq(query)), false};
+}
+
+torch::Tensor split_heads(const torch::Tensor& x, int64_t heads) {
+  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+}
+
+torch::Tensor attention(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
+                        const Seen& seen, double dropout, std::optional<double> scale) {
+  const torch::Tensor together =
+      at::scaled_dot_product_attention(query, key, value, seen.mask, dropout, seen.causal, scale,
+                                       /*enable_gqa=*/query.size(1) != key.size(1));
+  return together.transpose(1, 2).flatten(2);
+}
+
+Rope::Rope(const LanguageOptions& options)
+    : options_(options.rope),
+      width_(options.head_width > 0 ? options.head_width : options.width / options.heads),
+      positions_(options.positions) {}
+
+torch::Tensor Rope::frequencies(int64_t length) const {
+  double theta = options_.theta;
+  const auto width = static_cast<double>(width_);
+  if (options_.type == "dynamic") {
+    const auto known = static_cast<double>(positions_);
+    const double stretch = std::max(static_cast<double>(length), known) / known;
+    theta *= std::pow(options_.factor * stretch - (options_.factor - 1), width / (width - 2));
+  }
+  const torch::Tensor plain = 1.0 / torch::pow(theta, torch::arange(0, width_, 2, torch::kFloat) / width);
+  if (options_.type == "linear") return plain / options_.factor;
+  if (options_.type != "llama3") return plain;
+  const double low = options_.low_frequency_factor, high = options_.high_frequency_factor;
+  // In the length of the first training.
+  const torch::Tensor turns =
+      plain * (static_cast<double>(options_.original_positions) / (2 * std::numbers::pi));
+  const torch::Tensor kept = ((turns - low) / (high - low)).clamp(0, 1);
+  return (1 - kept) * (plain / options_.factor) + kept * plain;
+}
+
+Rope::Angles Rope::angles(int64_t length, torch::Device device) {
+  if (last_.cosine.defined() && last_.cosine.size(0) == length && last_.cosine.device() == device)
+    return last_;
+  // Made on the CPU: the first step then has the same program as the others.
+  torch::NoGradGuard no_grad;
+  const torch::Tensor half = torch::arange(length, torch::kFloat).unsqueeze(1) * frequencies(length);
+  const torch::Tensor angles = torch::cat({half, half}, 1);
+  last_ = {angles.cos().to(device), angles.sin().to(device)};
+  return last_;
+}
+
+torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles) {
+  const std::vector<torch::Tensor> halves = x.chunk(2, -1);
+  const torch::Tensor rotated = torch::cat({-halves[1], halves[0]}, -1);
+  return x * angles.cosine.to(x.scalar_type()) + rotated * angles.sine.to(x.scalar_type());
+}
+
+}  // namespace sluice::models::language_detail

@@ -1,0 +1,61 @@
+// What the language models have in common.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <optional>
+#include <string>
+
+#include "sluice/models/language/options.h"
+
+namespace sluice::models::language_detail {
+
+using Activation = torch::Tensor (*)(const torch::Tensor&);
+// Of known_activations().
+Activation activation(const std::string& name);
+
+// A linear layer and a table with weights as transformers draw them. A table's row of the padding token is 0
+// and stays so.
+torch::nn::Linear linear(int64_t inputs, int64_t outputs, bool bias, double deviation);
+torch::nn::Embedding table(int64_t rows, int64_t width, int64_t padding, double deviation);
+torch::nn::LayerNorm layer_norm(int64_t width, double epsilon);
+
+// Throws sluice::Error unless ids and mask are as LanguageModel::forward says. longest: 0 for any length.
+void check_input(const LanguageOptions& options, const torch::Tensor& ids, const torch::Tensor& mask,
+                 int64_t longest);
+
+// Which keys a query sees.
+struct Seen {
+  std::optional<torch::Tensor> mask;  // bool [batch, 1, length, length]
+  bool causal = false;                // without a mask: what is before it, and itself
+};
+// A place that is filled up sees itself: it then has a softmax, and still nobody looks at it.
+Seen seen(const torch::Tensor& mask, bool causal);
+
+// [batch, heads, length, head width] of [batch, length, width].
+torch::Tensor split_heads(const torch::Tensor& x, int64_t heads);
+// [batch, length, width] again, of softmax(query · keyᵀ · scale) · value. With fewer heads of keys and values
+// than of queries, each serves several. scale: 1 / √ head width unless it is given.
+torch::Tensor attention(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
+                        const Seen& seen, double dropout, std::optional<double> scale = {});
+
+// Rotary positions, for queries and keys [batch, heads, length, head width].
+class Rope {
+ public:
+  explicit Rope(const LanguageOptions& options);
+  struct Angles {
+    torch::Tensor cosine, sine;  // [length, head width], f32
+  };
+  // Those of the last length are kept: the steps of a training use one tensor.
+  Angles angles(int64_t length, torch::Device device);
+
+ private:
+  torch::Tensor frequencies(int64_t length) const;
+
+  RopeOptions options_;
+  int64_t width_, positions_;
+  Angles last_;
+};
+torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles);
+
+}  // namespace sluice::models::language_detail

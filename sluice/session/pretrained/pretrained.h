@@ -1,0 +1,22 @@
+// Language models from and to folders of Hugging Face's transformers.
+#pragma once
+
+#include <string>
+
+#include "sluice/base/export.h"
+#include "sluice/models/language/language.h"
+
+SLUICE_API_BEGIN
+namespace sluice {
+
+// A folder with config.json and weights (model.safetensors, or the files of model.safetensors.index.json), as
+// save_pretrained and the hub have it. The model is on the CPU, in f32. Throws sluice::Error for a model that
+// Sluice does not know, and for a tensor that is missing, too many or of another shape.
+models::LanguageModelPtr load_pretrained(const std::string& folder);
+
+// What transformers' from_pretrained(folder) loads without a missing key: config.json and model.safetensors.
+// The folder is made; other files in it (a tokenizer.json) stay. Waits for the device. Throws sluice::Error.
+void save_pretrained(const models::LanguageModel& model, const std::string& folder);
+
+}  // namespace sluice
+SLUICE_API_END

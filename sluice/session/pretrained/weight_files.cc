@@ -1,0 +1,68 @@
+#include "sluice/session/pretrained/weight_files.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::sessions {
+namespace weight_files_detail {
+
+constexpr const char* kOne = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+// The tensors that each file should have.
+using Index = std::map<std::string, std::set<std::string>>;
+
+base::Result<Index> read_index(const std::string& path) {
+  SLUICE_TRY(const std::string text, base::read_file(path));
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    return base::fail(Code::kDataLoss, path, ": expected a JSON object with the object \"weight_map\"");
+  Index index;
+  for (const auto& [name, file] : json["weight_map"].items()) {
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
+      return base::fail(Code::kDataLoss, path, ": the tensor ", name,
+                        " must be in a file of the same folder, not ", file.dump());
+    index[file.get<std::string>()].insert(name);
+  }
+  return index;
+}
+
+}  // namespace weight_files_detail
+
+bool has_weight_files(const std::string& folder) {
+  namespace detail = weight_files_detail;
+  return base::path_exists(base::join_path(folder, detail::kOne)) ||
+         base::path_exists(base::join_path(folder, detail::kIndex));
+}
+
+base::Result<NamedTensors> read_weight_files(const std::string& folder) {
+  namespace detail = weight_files_detail;
+  const std::string one = base::join_path(folder, detail::kOne);
+  if (base::path_exists(one)) return read_tensors(one);
+  const std::string index_path = base::join_path(folder, detail::kIndex);
+  SLUICE_TRY(const detail::Index index, detail::read_index(index_path));
+  NamedTensors all;
+  std::set<std::string> seen;
+  for (const auto& [file, names] : index) {
+    const std::string path = base::join_path(folder, file);
+    SLUICE_TRY(NamedTensors tensors, read_tensors(path));
+    std::set<std::string> missing = names;
+    for (auto& [name, tensor] : tensors) {
+      missing.erase(name);
+      if (!seen.insert(name).second)
+        return base::fail(Code::kDataLoss, path, ": the tensor ", name,
+                          " is in another file of the index too");
+      all.emplace_back(std::move(name), std::move(tensor));
+    }
+    if (!missing.empty())
+      return base::fail(Code::kDataLoss, path, ": the tensor ", *missing.begin(), " is missing, which ",
+                        index_path, " says is here");
+  }
+  return all;
+}
+
+}  // namespace sluice::sessions

@@ -1,0 +1,39 @@
+// Language models for language_oracle.py. For each folder with config.json, weights and input.safetensors
+// (ids and mask):
+//   sluice_logits FOLDER…   writes FOLDER/output.safetensors (logits) and FOLDER/again, the model's own
+//   folder.
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "sluice/session/pretrained/pretrained.h"
+#include "sluice/session/tensor_file.h"
+
+namespace {
+
+namespace sessions = sluice::sessions;
+
+void run(const std::string& folder) {
+  const sluice::models::LanguageModelPtr model = sluice::load_pretrained(folder);
+  model->eval();
+  torch::NoGradGuard no_grad;
+  torch::Tensor ids, mask;
+  for (const auto& [name, tensor] :
+       sluice::base::value_or_throw(sessions::read_safetensors(folder + "/input.safetensors")))
+    (name == "ids" ? ids : mask) = tensor;
+  sluice::base::value_or_throw(sessions::write_safetensors(
+      folder + "/output.safetensors",
+      {{"logits", model->forward(ids, mask)}, {"unmasked", model->forward(ids)}}));
+  sluice::save_pretrained(*model, folder + "/again");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 2) throw std::runtime_error("usage: sluice_logits FOLDER…");
+  for (int i = 1; i < argc; ++i) run(argv[i]);
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "sluice_logits: %s\n", error.what());
+  return 1;
+}

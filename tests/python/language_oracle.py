@@ -1,0 +1,177 @@
+"""language_oracle.py PROGRAM: the logits of Sluice's language models are those of Hugging Face's transformers.
+
+Tiny models with random weights, sequences filled up at their ends and at their beginnings; and the same logits from
+what Sluice writes, loaded by transformers.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import torch
+    import transformers
+    from safetensors.torch import load_file, save_file
+except ImportError as error:
+    print(f"skipped: {error}; scripts/setup installs transformers for the tests")
+    sys.exit(77)
+
+TOLERANCE = 1e-4
+LENGTH = 24
+SIZES = {"vocab_size": 101, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "initializer_range": 0.2}
+LLAMA = SIZES | {"intermediate_size": 48, "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": 2}
+GPT2 = {"vocab_size": 101, "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": LENGTH, "initializer_range": 0.2,
+        "bos_token_id": 0, "eos_token_id": 0}
+ROBERTA = SIZES | {"intermediate_size": 48, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+
+CASES = {
+    "llama": LLAMA,
+    "llama_groups": LLAMA | {"num_key_value_heads": 2},
+    "llama_one_group_tied": LLAMA | {"num_key_value_heads": 1, "tie_word_embeddings": True},
+    "llama_head_dim": LLAMA | {"num_key_value_heads": 2, "head_dim": 12},
+    "llama_biases": LLAMA | {"attention_bias": True, "mlp_bias": True, "hidden_act": "gelu_pytorch_tanh", "pad_token_id": 0},
+    "llama_theta": LLAMA | {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}, "rms_norm_eps": 1e-3},
+    "llama_linear": LLAMA | {"rope_parameters": {"rope_type": "linear", "factor": 2.5, "rope_theta": 1000.0}},
+    "llama_llama3": LLAMA | {"rope_parameters": LLAMA3, "num_key_value_heads": 2},
+    "llama_dynamic": LLAMA | {"max_position_embeddings": 16,
+                              "rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}},
+    "gpt2": GPT2,
+    "gpt2_untied": GPT2 | {"tie_word_embeddings": False, "n_inner": 40, "activation_function": "gelu"},
+    "gpt2_scales": GPT2 | {"scale_attn_by_inverse_layer_idx": True, "activation_function": "quick_gelu"},
+    "gpt2_unscaled": GPT2 | {"scale_attn_weights": False, "initializer_range": 0.15, "activation_function": "relu"},
+    "roberta": ROBERTA,
+    "roberta_padding": ROBERTA | {"pad_token_id": 3, "max_position_embeddings": LENGTH + 4, "layer_norm_eps": 1e-5},
+    "roberta_untied": ROBERTA | {"tie_word_embeddings": False, "type_vocab_size": 2, "hidden_act": "gelu_new"},
+}
+CLASSES = {"llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
+           "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
+           "roberta": (transformers.RobertaConfig, transformers.RobertaForMaskedLM)}
+
+
+def make(name, settings):
+    """A model whose biases and norms are random too."""
+    config_class, model_class = CLASSES[name.split("_")[0]]
+    model = model_class(config_class(**settings)).eval()
+    with torch.no_grad():
+        for key, parameter in model.named_parameters():
+            if parameter.dim() == 1:
+                parameter.normal_(1.0 if "norm" in key.lower() and key.endswith("weight") else 0.0, 0.2)
+        model.tie_weights()
+    return model
+
+
+def inputs(config):
+    """Ids and masks of sequences of several lengths, filled up behind or in front."""
+    padding = config.pad_token_id if config.pad_token_id is not None else 0
+    ids = torch.randint(4, config.vocab_size, (6, LENGTH))
+    mask = torch.ones(6, LENGTH, dtype=torch.bool)
+    for row, length in enumerate((LENGTH, 17, 5, 1)):
+        mask[row, length:] = False
+    mask[4, :9] = False
+    mask[5, :LENGTH - 1] = False
+    ids[~mask] = padding
+    return ids, mask
+
+
+def logits(model, ids, mask):
+    with torch.no_grad():
+        return model(input_ids=ids, attention_mask=mask.long() if mask is not None else None).logits
+
+
+def change_files(name, folder):
+    """Some folders as they are on the hub: GPT-2's names without a prefix, files of transformers 4, cut weights."""
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    if name == "gpt2":
+        tensors = {key.removeprefix("transformer."): value for key, value in load_file(weights).items()}
+        tensors["h.0.attn.bias"] = torch.ones(1, 1, LENGTH, LENGTH).tril()
+        save_file(tensors, weights, {"format": "pt"})
+    if name in ("llama_linear", "llama_llama3"):
+        settings = json.loads(config.read_text())
+        rope = settings.pop("rope_parameters")
+        settings["rope_theta"] = rope.pop("rope_theta")
+        settings["rope_scaling"] = rope
+        config.write_text(json.dumps(settings))
+
+
+def largest(found, wanted, where):
+    return (found - wanted)[where].abs().max().item()
+
+
+def check_case(name, folder, model, ids, mask):
+    """What is wrong, and the largest difference."""
+    output = load_file(folder / "output.safetensors")
+    wanted = logits(model, ids, mask)
+    everywhere = torch.ones_like(mask)
+    differences = {"with padding": largest(output["logits"], wanted, mask),
+                   "without a mask": largest(output["unmasked"], logits(model, ids, None), everywhere)}
+    again, report = type(model).from_pretrained(folder / "again", output_loading_info=True)
+    differences["loaded again"] = largest(logits(again.eval(), ids, mask), wanted, mask)
+    failures = [f"{name}: {what}, the logits differ by {value}" for what, value in differences.items() if not value <= TOLERANCE]
+    for key in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"):
+        if report.get(key):
+            failures.append(f"{name}: from_pretrained of Sluice's folder reports {key}: {report[key]}")
+    if wanted.abs().max() < 0.5:
+        failures.append(f"{name}: logits up to {wanted.abs().max()} show little")
+    return failures, max(differences.values())
+
+
+def check_errors(program, folder):
+    """What is wrong with what the program says of folders that do not fit."""
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    tensors, settings = load_file(weights), json.loads(config.read_text())
+    name, failures = "model.layers.1.mlp.up_proj.weight", []
+
+    def expect(part, changed_tensors=tensors, changed_settings=settings):
+        save_file(changed_tensors, weights, {"format": "pt"})
+        config.write_text(json.dumps(changed_settings))
+        said = subprocess.run([program, folder], stderr=subprocess.PIPE, text=True, check=False).stderr
+        if part not in said:
+            failures.append(f"expected an error with {part!r}, found {said!r}")
+
+    without = {key: value for key, value in tensors.items() if key != name}
+    expect(f"the tensor {name} is missing in it\n", without)
+    expect(f"the tensor {name} is missing in it; the nearest name is {name}s", without | {name + "s": tensors[name]})
+    expect("it has no tensor called model.other", tensors | {"model.other": torch.ones(1)})
+    expect("has shape [48, 31] there, [48, 32] in the model", without | {name: torch.ones(48, 31)})
+    expect('the rope_type "yarn" is not known; known are default', tensors,
+           settings | {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}})
+    expect('the model_type "qwen9" is not known; known are gpt2, llama, roberta', tensors, settings | {"model_type": "qwen9"})
+    return failures
+
+
+def main(program):
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    with tempfile.TemporaryDirectory() as parent:
+        made = {}
+        for seed, (name, settings) in enumerate(CASES.items()):
+            torch.manual_seed(seed)
+            model, folder = make(name, settings), Path(parent, name)
+            # Cut into files with an index where the limit is small.
+            model.save_pretrained(folder, max_shard_size="20KB" if name.endswith("groups") else "1GB")
+            if name.endswith("groups") and not (folder / "model.safetensors.index.json").exists():
+                sys.exit(f"{name}: expected several files of weights")
+            change_files(name, folder)
+            ids, mask = inputs(model.config)
+            save_file({"ids": ids, "mask": mask}, folder / "input.safetensors")
+            made[name] = folder, model, ids, mask
+        subprocess.run([program, *(str(folder) for folder, *_ in made.values())], check=True)
+        failures, differences = [], []
+        for name, case in made.items():
+            wrong, difference = check_case(name, *case)
+            failures += wrong
+            differences.append(difference)
+        failures += check_errors(program, Path(parent, "llama"))
+    for failure in failures:
+        print(failure)
+    print(f"{len(made)} models, largest difference of a logit {max(differences):.2g}, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
