@@ -37,10 +37,12 @@ void Passes::cut() {
 
 // The function that the operation has, if it has one, was the last one to be made.
 void Passes::note_forward(uint32_t layer) {
-  const uint64_t thread = at::RecordFunction::currentThreadId();
-  if (thread != thread_) {
+  static thread_local char here;
+  if (&here != noting_) {
+    // A thread that is new may have the place of one that is gone, but not its number.
     begins_.clear();
-    thread_ = thread;
+    thread_ = at::RecordFunction::currentThreadId();
+    noting_ = &here;
     noted_ = 0;
   }
   const uint64_t made = at::sequence_number::peek();
@@ -51,7 +53,12 @@ void Passes::note_forward(uint32_t layer) {
 }
 
 uint32_t Passes::layer_of(torch::autograd::Node& function, uint32_t read) const {
-  if (auto* const sum = dynamic_cast<torch::autograd::AccumulateGrad*>(&function)) {
+  // Only functions without a number of their own can be sums; to ask for the class takes longer.
+  constexpr uint64_t kUnnumbered = ~uint64_t{0};
+  auto* const sum = function.sequence_nr() == kUnnumbered
+                        ? dynamic_cast<torch::autograd::AccumulateGrad*>(&function)
+                        : nullptr;
+  if (sum != nullptr) {
     if (!sum->variable.defined() || !sum->variable.is_xla()) return read;
     return LazyStorage::of(sum->variable)->name;
   }

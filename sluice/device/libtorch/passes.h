@@ -38,8 +38,9 @@ class Passes {
     uint32_t layer;
   };
   std::vector<Begin> begins_;
-  uint64_t thread_ = 0;  // that made the functions
-  uint64_t noted_ = 0;   // one more than the last function that was
+  uint64_t thread_ = 0;           // that made the functions
+  const char* noting_ = nullptr;  // what is its own
+  uint64_t noted_ = 0;            // one more than the last function that was
   bool backward_ = false;
 };
 
