@@ -127,6 +127,10 @@ class PortTest(unittest.TestCase):
 
     @staticmethod
     def kill(process):
+        # Told to stop, `sluice run` ends its workers, which are in sessions of their own and write into the folder.
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(DEADLINE)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
