@@ -35,10 +35,11 @@ class ProfilerServiceTest : public testing::Test {
     };
     training.status = [] { return std::string("{}"); };
     service_ = base::value_or_throw(ProfilerService::start({}, std::move(training), limits));
+    address_ = cloud::text_of(service_->address());
   }
   base::Result<std::string> call(const std::string& method, const std::string& message,
                                  const std::atomic<bool>* cancelled = nullptr) {
-    return cloud::call_grpc(http_, {.address = cloud::text_of(service_->address()),
+    return cloud::call_grpc(http_, {.address = address_,
                                     .method = method,
                                     .message = message,
                                     .timeout = 20,
@@ -77,6 +78,7 @@ class ProfilerServiceTest : public testing::Test {
 
   std::shared_ptr<StepRequests> requests_ = std::make_shared<StepRequests>();
   std::unique_ptr<ProfilerService> service_;
+  std::string address_;  // outlives it, for threads that ask
   cloud::Http http_;
 };
 
@@ -185,14 +187,12 @@ TEST_F(ProfilerServiceTest, TheEndOfTheTrainingIsSaid) {
   base::Result<ProfileResponse> steps = base::fail(Code::kUnknown, ""), time = steps;
   std::thread asks([&] { steps = profile({.steps = StepRange{15, 18}, .session = ""}); });
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  // By another client: this one's connection is at work.
-  const std::string address = cloud::text_of(service_->address());
   service_.reset();
   asks.join();
   ASSERT_FALSE(steps);
   EXPECT_EQ(steps.error().code(), Code::kOutOfRange);
   EXPECT_THAT(steps.error().what(), HasSubstr("the training has ended, at step 10"));
-  EXPECT_EQ(cloud::call_grpc(http_, {.address = address, .method = kStatusMethod}).error().code(),
+  EXPECT_EQ(cloud::call_grpc(http_, {.address = address_, .method = kStatusMethod}).error().code(),
             Code::kUnavailable);
 }
 
