@@ -192,7 +192,7 @@ constexpr Named kAll[] = {
 
 int main(int argc, char** argv) {
   sluice::init();
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
+  const int rounds = std::max(3, argc > 1 ? std::atoi(argv[1]) : 9);  // the first ones warm up
   const std::vector<std::string> wanted(argv + std::min(argc, 2), argv + argc);
   nlohmann::json result;
   for (const Named& named : kAll)
