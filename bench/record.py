@@ -2,7 +2,7 @@
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
 bench_bucket_read, bench_layers, bench_spans, webdataset_read.py compare, two_cores.py, webdataset_decode.py,
-color_jitter.py, peers.py, tokenize.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new machine
+color_jitter.py, peers.py, texts_to_ids.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new machine
 needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
 """
 

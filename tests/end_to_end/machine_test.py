@@ -65,8 +65,8 @@ class Machine(unittest.TestCase):
     def test_one_chosen_device(self):
         for flags in (("--devices", "[5]"), ("--devices", "5,"), ("--device-ids", "5")):
             lines = self.train(*flags).stdout.splitlines()
-            self.assertEqual(lines[0], "plugin cpu (xla_cpu_pjrt.so), platform cpu, 1 local device, id 5; "
-                                       "1 replica in 1 process")
+            self.assertRegex(lines[0], r"^plugin cpu \(xla_cpu_pjrt\.so\), platform cpu, 1 local device, id 5; "
+                                       r"1 replica in 1 process(; peak of a replica .*)?$")
             self.assertIn("batch 4 × 1 replica × accumulate 1 = 4", lines[1])
             self.assertTrue(any("Epoch 1 train end" in line for line in lines), lines)
 
@@ -133,7 +133,8 @@ class Machine(unittest.TestCase):
         done = self.train(**pod)
         self.assertIn(f"plugin: tpu, {chips}, libtpu from {POD_PLUGIN}", done.stderr)
         lines = done.stdout.splitlines()
-        self.assertRegex(lines[0], r"^plugin tpu \(.*\.so\), platform tpu, 8 local devices \(TPU v3\); 8 replicas in 1 process$")
+        self.assertRegex(lines[0], r"^plugin tpu \(.*\.so\), platform tpu, 8 local devices \(TPU v3\); 8 replicas in 1 process; "
+                                   r"peak of a replica 61\.5 TFLOP/s bf16 \(TPU v3, published\)$")
         self.assertIn("batch 4 × 8 replicas × accumulate 1 = 32", lines[1])
         self.assertTrue(any("Epoch 1 train end" in line for line in lines), lines)
         # A plugin that is given by its path counts by its platform.
@@ -148,7 +149,7 @@ class Machine(unittest.TestCase):
                                TPU_LIBRARY_PATH=POD_PLUGIN, EMULATED_POD_CORES_PER_CHIP="2",
                                EMULATED_POD_DIR=str(self.work), XDG_STATE_HOME=str(self.work / "state"))
         self.assertRegex(done.stdout, r"\[0\] plugin tpu \(.*\.so\), platform tpu, 2 local devices \(TPU v3\); "
-                                      r"8 replicas in 4 processes\n")
+                                      r"8 replicas in 4 processes; peak of a replica [^\n]*\n")
         self.assertIn("[0] batch 4 × 8 replicas × accumulate 1 = 32", done.stdout)
         self.assertIn("[0] Epoch 1 train end", done.stdout)
 

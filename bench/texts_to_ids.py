@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast Sluice encodes texts on one thread, beside Python's tokenizers and tiktoken.
 
-  python3 bench/tokenize.py build/release/bench/bench_tokenize [--rounds 5] [--seconds 1] [--families GPT-2 BERT]
+  python3 bench/texts_to_ids.py build/release/bench/bench_tokenize [--rounds 5] [--seconds 1] [--families GPT-2 BERT]
 
 Trains tokenizers on the King James Bible (made sentences without Debian's package bible-kjv), encodes all of it, verse by verse,
 with each program in turns, and prints JSON: medians over the rounds of megabytes of text per second of the processor, and how
