@@ -41,7 +41,7 @@ int main(int argc, char** argv) try {
   };
   steps.validation_step = steps.training_step;
   steps.predict_step = [&](sluice::Batch& batch) {
-    return std::vector<std::pair<std::string, torch::Tensor>>{{"code", model->encoder->forward(batch.image)}};
+    return sluice::train::NamedValues{{"code", model->encoder->forward(batch.image)}};
   };
 
   sluice::train::Trainer trainer(options, {images(argv[1]).shuffle(2'000), images(argv[2]).pad()});

@@ -70,7 +70,7 @@ struct Collection::State {
     std::vector<torch::Tensor> constants;
   };
   // Of all replicas of this process: whole numbers as int64, others as f64.
-  Sums local_totals() const {
+  Sums local_totals() {
     session.sync("metrics");
     std::vector<sessions::Pending> coming;
     for (const Entry& entry : entries)
@@ -87,7 +87,7 @@ struct Collection::State {
     return totals;
   }
   // Of all processes. They add up what each has, as bytes: neither a program nor rounding comes in between.
-  Sums totals() const {
+  Sums totals() {
     Sums own = local_totals();
     if (session.processes() == 1) return own;
     std::string bytes;
@@ -111,7 +111,7 @@ struct Collection::State {
     return all;
   }
 
-  mutable Session session;
+  Session session;
   std::vector<Entry> entries;
 };
 

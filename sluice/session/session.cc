@@ -168,6 +168,14 @@ void Session::State::beat() {
       rates(records, std::nullopt), now);
 }
 
+void Session::State::update(const std::vector<torch::optim::Optimizer*>& optimizers, bool keep_gradients) {
+  for (auto* optimizer : optimizers) backend->step(*optimizer);
+  // A gradient that lives past the cut would be a result of the program, written to memory.
+  if (!keep_gradients)
+    for (auto* optimizer : optimizers) optimizer->zero_grad();
+  reduced = false;
+}
+
 void Session::State::end_step() {
   step_log.begin(meter.take_begin());
   sessions::StepWork work = meter.take_work();
@@ -269,9 +277,7 @@ void Session::update(torch::optim::Optimizer& optimizer, const StepOptions& opti
     throw_error(Code::kFailedPrecondition,
                 "session.update() while gradients are accumulated: call it outside of an Accumulate's life");
   before_update({&optimizer}, options);
-  state_->backend->step(optimizer);
-  if (!options.keep_gradients) optimizer.zero_grad();
-  state_->reduced = false;
+  state_->update({&optimizer}, options.keep_gradients);
 }
 
 void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& options) {
@@ -302,12 +308,8 @@ void Session::step(const std::vector<torch::optim::Optimizer*>& optimizers, cons
   State::count_replays(state_, /*updates=*/state_->accumulating == 0);
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
-  for (auto* optimizer : optimizers) state_->backend->step(*optimizer);
-  // A gradient that lives past the cut would be a result of the program, written to memory.
-  if (!options.keep_gradients)
-    for (auto* optimizer : optimizers) optimizer->zero_grad();
+  state_->update(optimizers, options.keep_gradients);
   ++state_->steps;
-  state_->reduced = false;
   sync("step");
   state_->end_step();
   state_->spans.step(state_->steps);

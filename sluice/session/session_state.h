@@ -40,6 +40,8 @@ struct Session::State {
   void beat();
   // A step has been launched.
   void end_step();
+  // With gradients that are averaged.
+  void update(const std::vector<torch::optim::Optimizer*>& optimizers, bool keep_gradients);
   StepRates rates(sessions::StepLog::Reader& reader, std::optional<int64_t> until);
 
   std::shared_ptr<replica::Processes> processes;  // null when there is one

@@ -1,5 +1,6 @@
 #include "sluice/train/callback.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
@@ -16,21 +17,21 @@ EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(std::move(
                   options_.patience, " and ", options_.min_delta));
 }
 
+const Monitor& EarlyStopping::monitor(const Run& run) const {
+  return options_.monitor ? *options_.monitor : run.monitor();
+}
+
 void EarlyStopping::stop_when_patience_ends(Run& run) const {
   if (without_ < options_.patience) return;
-  const Monitor& monitor = options_.monitor ? *options_.monitor : run.monitor();
-  run.stop(base::str("The ", monitor.name, " of the test got no better in ", base::counted(without_, "test"),
-                     ": early stopping."));
+  run.stop(base::str("The ", monitor(run).name, " of the test got no better in ",
+                     base::counted(without_, "test"), ": early stopping."));
 }
 
 void EarlyStopping::begin(Run& run) { stop_when_patience_ends(run); }
 
 void EarlyStopping::after_test(Run& run, const metrics::Values& values) {
-  const Monitor& monitor = options_.monitor ? *options_.monitor : run.monitor();
-  const double now = values[monitor.name];
-  const bool better = !best_ || (monitor.higher_is_better ? now > *best_ + options_.min_delta
-                                                          : now < *best_ - options_.min_delta);
-  if (better && now == now) {
+  const double now = values[monitor(run).name];
+  if (!std::isnan(now) && (!best_ || monitor(run).is_better(now, *best_, options_.min_delta))) {
     best_ = now;
     without_ = 0;
     return;

@@ -78,6 +78,7 @@ class EarlyStopping : public Callback {
   void load(const std::string& state) override;
 
  private:
+  const Monitor& monitor(const Run& run) const;
   void stop_when_patience_ends(Run& run) const;
   EarlyStoppingOptions options_;
   std::optional<double> best_;

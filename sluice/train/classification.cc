@@ -14,8 +14,7 @@ std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
 }
 
 // Which rows the model gets right; of a mixed row its larger part. Nothing where labels are no classes.
-std::vector<std::pair<std::string, torch::Tensor>> right(const torch::Tensor& output, const Batch& batch,
-                                                         bool mixed) {
+NamedValues right(const torch::Tensor& output, const Batch& batch, bool mixed) {
   if (output.dim() != 2 || batch.label.dim() != 1 || batch.label.scalar_type() != torch::kLong) return {};
   torch::NoGradGuard no_grad;
   torch::Tensor label = batch.label;

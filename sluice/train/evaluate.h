@@ -15,8 +15,6 @@
 
 namespace sluice::train {
 
-using NamedValues = std::vector<std::pair<std::string, torch::Tensor>>;
-
 // Of one replica's batch.
 int64_t rows_of(const Batch& batch);
 // Throws for a batch of texts alone, with which no step can do anything.

@@ -36,7 +36,6 @@ Json json_of(const at::Tensor& value) {
 // A batch whose values are on their way to the host.
 struct Batched {
   std::vector<std::string> keys;
-  int64_t samples = 0;
   std::optional<sessions::Pending> mask;
   std::vector<std::pair<std::string, sessions::Pending>> values;
 };
@@ -86,7 +85,7 @@ base::Result<int64_t> write_predictions(Session& session, const Steps& steps, Fe
     const NamedValues values = steps.predict_step(batch);
     lower.reset();
     if (values.empty()) return base::fail(Code::kInvalidArgument, "predict_step returned no values");
-    detail::Batched now{batch.keys, batch.count, std::nullopt, {}};
+    detail::Batched now{batch.keys, std::nullopt, {}};
     for (const auto& [name, value] : values) {
       if (name == "key" || value.dim() == 0 || value.size(0) != rows_of(batch))
         return base::fail(Code::kInvalidArgument, "predict_step's '", name, "' has the shape ", value.sizes(),

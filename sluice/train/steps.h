@@ -29,6 +29,8 @@ SLUICE_API_BEGIN
 
 namespace sluice::train {
 
+using NamedValues = std::vector<std::pair<std::string, torch::Tensor>>;
+
 // What a step gives. Each value is a floating-point tensor of one element, or of one for each row of the
 // batch ([N] or [N, …]): then padding is left out of its mean, which is that over all samples of all
 // replicas.
@@ -36,9 +38,9 @@ struct StepOutput {
   torch::Tensor loss = {};
   // Numbers beside the loss: lines, tables and curves have them under these names, which must be the same in
   // every step.
-  std::vector<std::pair<std::string, torch::Tensor>> logs = {};
+  NamedValues logs = {};
   // In training: the same, but the mean over the samples of the epoch, told at its end.
-  std::vector<std::pair<std::string, torch::Tensor>> epoch_logs = {};
+  NamedValues epoch_logs = {};
   // In validation, for Steps::metrics: see metrics::Collection::update.
   torch::Tensor output = {}, target = {};
 };
@@ -74,6 +76,10 @@ struct OptimizerSetup {
 struct Monitor {
   std::string name = "loss";
   bool higher_is_better = false;
+  // By more than `by`. NaN is never better.
+  bool is_better(double value, double than, double by = 0) const {
+    return higher_is_better ? value > than + by : value < than - by;
+  }
 };
 
 struct Steps {
@@ -86,7 +92,7 @@ struct Steps {
   std::function<StepOutput(Batch&)> validation_step;
   std::vector<metrics::Metric> metrics;  // of `output` and `target` of the validation
   // What Trainer::predict writes for each row: tensors of [N, …] by their names.
-  std::function<std::vector<std::pair<std::string, torch::Tensor>>(Batch&)> predict_step;
+  std::function<NamedValues(Batch&)> predict_step;
   // Called once the module is on its device. None: the optimizer that the options name, over all parameters.
   std::function<std::vector<OptimizerSetup>()> configure_optimizers;
   Monitor monitor;

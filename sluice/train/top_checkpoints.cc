@@ -52,7 +52,7 @@ base::Result<TopCheckpoints> TopCheckpoints::open(const std::string& logdir, int
 void TopCheckpoints::rank() {
   std::sort(best_.begin(), best_.end(), [this](const One& a, const One& b) {
     if (a.value == b.value) return a.step < b.step;
-    return monitor_.higher_is_better ? a.value > b.value : a.value < b.value;
+    return monitor_.is_better(a.value, b.value);
   });
   for (; static_cast<int64_t>(best_.size()) > keep_; best_.pop_back())
     displaced_.push_back(folder(best_.back().step));

@@ -327,15 +327,13 @@ void Training::judge(const metrics::Values& values) {
   const Monitor& monitor = steps_.monitor;
   const metrics::Value& value = values.value(monitor.name);
   const double now = train::shown(value);
-  progress_.value = now;
   if (std::isnan(now)) {
     progress_.value.reset();
     base::warn("the ", monitor.name, " of the test is no number: these weights are not kept as the best");
     return;
   }
-  const bool better =
-      !progress_.best || (monitor.higher_is_better ? now > *progress_.best : now < *progress_.best);
-  if (better) progress_.best = now;
+  progress_.value = now;
+  if (!progress_.best || monitor.is_better(now, *progress_.best)) progress_.best = now;
 }
 
 bool Training::test_epoch() {
