@@ -157,12 +157,13 @@ void TokenFile::copy(std::uint64_t begin, std::size_t count, std::uint32_t* ids)
   mapping_->copy(begin, count, ids);
 }
 
-void TokenFile::check(std::size_t vocabulary) const {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 16;
-  std::vector<std::uint32_t> ids(kAtOnce);
-  for (std::uint64_t begin = 0; begin < tokens(); begin += kAtOnce) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, tokens() - begin));
-    mapping_->copy(begin, count, ids.data());
+void TokenFile::check(std::size_t vocabulary, std::uint64_t first, std::uint64_t all) const {
+  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 16;
+  std::vector<std::uint32_t> ids(static_cast<std::size_t>(std::min(kAtOnce, all)));
+  const std::uint64_t last = first + all;
+  for (std::uint64_t begin = first; begin < last; begin += kAtOnce) {
+    const auto count = static_cast<std::size_t>(std::min(kAtOnce, last - begin));
+    copy(begin, count, ids.data());
     const auto end = ids.begin() + static_cast<std::ptrdiff_t>(count);
     const auto bad = std::find_if(ids.begin(), end, [&](std::uint32_t id) { return id >= vocabulary; });
     if (bad == end) continue;
@@ -189,28 +190,58 @@ TokenSet TokenSet::open(const std::string& files) {
 TokenSet::TokenSet(std::vector<TokenFile> files) : files_(std::move(files)) {
   for (const TokenFile& file : files_) {
     first_.push_back(first_.back() + file.documents());
-    tokens_ += file.tokens();
+    begins_.push_back(begins_.back() + file.tokens());
   }
 }
 
-std::pair<const TokenFile*, std::size_t> TokenSet::find(std::size_t document) const {
+std::pair<std::size_t, std::size_t> TokenSet::find(std::size_t document) const {
   if (document >= documents())
     throw_error(Code::kOutOfRange, base::str("document ", document, " of ", documents()));
   const auto behind = std::upper_bound(first_.begin(), first_.end(), document);
   const auto file = static_cast<std::size_t>(behind - first_.begin()) - 1;
-  return {&files_[file], document - first_[file]};
+  return {file, document - first_[file]};
 }
 
 std::uint64_t TokenSet::length(std::size_t document) const {
   const auto [file, place] = find(document);
-  return file->length(place);
+  return files_[file].length(place);
+}
+
+std::uint64_t TokenSet::begin(std::size_t document) const {
+  const auto [file, place] = find(document);
+  return begins_[file] + files_[file].begin(place);
 }
 
 std::vector<std::uint32_t> TokenSet::document(std::size_t document) const {
-  const auto [file, place] = find(document);
-  std::vector<std::uint32_t> ids(file->length(place));
-  file->copy(file->begin(place), ids.size(), ids.data());
+  std::vector<std::uint32_t> ids(length(document));
+  copy(begin(document), ids.size(), ids.data());
   return ids;
+}
+
+template <typename Use>
+void TokenSet::for_parts(std::uint64_t begin, std::uint64_t count, const Use& use) const {
+  if (begin > tokens() || count > tokens() - begin)
+    throw_error(Code::kOutOfRange, base::str(count, " tokens from ", begin, " on, and there are ", tokens()));
+  const auto behind = std::upper_bound(begins_.begin(), begins_.end(), begin);
+  for (auto file = static_cast<std::size_t>(behind - begins_.begin()) - 1; count > 0; ++file) {
+    const std::uint64_t part = std::min(count, begins_[file + 1] - begin);
+    use(files_[file], begin - begins_[file], part);
+    begin += part;
+    count -= part;
+  }
+}
+
+void TokenSet::copy(std::uint64_t begin, std::size_t count, std::uint32_t* ids) const {
+  for_parts(begin, count, [&](const TokenFile& file, std::uint64_t from, std::uint64_t part) {
+    file.copy(from, static_cast<std::size_t>(part), ids);
+    ids += part;
+  });
+}
+
+void TokenSet::check(std::size_t vocabulary, std::uint64_t begin, std::uint64_t count) const {
+  for_parts(begin, count, [&](const TokenFile& file, std::uint64_t from, std::uint64_t part) {
+    file.check(vocabulary, from, part);
+  });
 }
 
 }  // namespace sluice::text

@@ -35,7 +35,9 @@ class TokenFile {
   // Tokens of the file from `begin` on, which may be of several documents. kOutOfRange past the end.
   void copy(std::uint64_t begin, std::size_t count, std::uint32_t* ids) const;
   // kOutOfRange names the first id that is not below `vocabulary`: its document and its place in it.
-  void check(std::size_t vocabulary) const;
+  void check(std::size_t vocabulary) const { check(vocabulary, 0, tokens()); }
+  // Of so many tokens from `begin` on.
+  void check(std::size_t vocabulary, std::uint64_t begin, std::uint64_t count) const;
 
  private:
   struct Mapping;
@@ -43,7 +45,7 @@ class TokenFile {
   std::shared_ptr<const Mapping> mapping_;
 };
 
-// Several of them as one. Threads: any number of them.
+// Several of them as one, one behind the other. Threads: any number of them.
 class TokenSet {
  public:
   // Files as data sets name them: 'tokens/train-*.bin', braces, lists, several joined by '::'.
@@ -52,15 +54,24 @@ class TokenSet {
 
   const std::vector<TokenFile>& files() const { return files_; }
   std::size_t documents() const { return first_.back(); }
-  std::uint64_t tokens() const { return tokens_; }
+  std::uint64_t tokens() const { return begins_.back(); }
   std::uint64_t length(std::size_t document) const;
+  // Where it begins, in tokens of the set.
+  std::uint64_t begin(std::size_t document) const;
   std::vector<std::uint32_t> document(std::size_t document) const;
+  // Tokens of the set from `begin` on, which may be of several documents and files. kOutOfRange past the end.
+  void copy(std::uint64_t begin, std::size_t count, std::uint32_t* ids) const;
+  // As TokenFile::check.
+  void check(std::size_t vocabulary, std::uint64_t begin, std::uint64_t count) const;
 
  private:
-  std::pair<const TokenFile*, std::size_t> find(std::size_t document) const;
+  std::pair<std::size_t, std::size_t> find(std::size_t document) const;  // its file, its number there
+  // `use(file, begin, count)` for the parts of files that the tokens of the set from `begin` on are.
+  template <typename Use>
+  void for_parts(std::uint64_t begin, std::uint64_t count, const Use& use) const;
   std::vector<TokenFile> files_;
-  std::vector<std::size_t> first_ = {0};  // the number of each file's first document, and of all
-  std::uint64_t tokens_ = 0;
+  std::vector<std::size_t> first_ = {0};     // the number of each file's first document, and of all
+  std::vector<std::uint64_t> begins_ = {0};  // the first token of each file, and of all
 };
 
 }  // namespace sluice::text

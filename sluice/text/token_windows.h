@@ -34,11 +34,8 @@ class TokenWindows {
   std::vector<std::uint32_t> window(std::uint64_t epoch, std::uint64_t place) const;
 
  private:
-  std::uint64_t drawn(std::uint64_t epoch, std::uint64_t place) const;
-
   TokenSet set_;
   WindowOptions options_;
-  std::vector<std::uint64_t> ends_;  // of the files, in tokens of the set
   std::uint64_t size_ = 0;
 };
 

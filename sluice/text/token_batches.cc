@@ -1,0 +1,345 @@
+#include "sluice/text/token_batches.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/quantity.h"
+#include "sluice/base/random.h"
+#include "sluice/base/result.h"
+#include "sluice/base/strings.h"
+#include "sluice/data/order/length_buckets.h"
+#include "sluice/data/stream_state.h"
+#include "sluice/text/masking.h"
+#include "sluice/text/token_rows.h"
+
+namespace sluice::text {
+
+struct TokenBatches::State {
+  TokenSet set{{}};
+  TokenBatchOptions options;
+  std::string names, content;  // of the set, hashed, for states
+
+  mutable std::mutex mutex;
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> batches;  // of replicas and epoch
+};
+
+namespace {
+
+using data::Array;
+using data::ElementType;
+using State = TokenBatches::State;
+
+[[noreturn]] void refuse(const std::string& what) { throw_error(Code::kInvalidArgument, what); }
+
+// The ids at both ends of each file: what another set of the same sizes would have other ones of.
+std::string hash_of_ids(const TokenSet& set) {
+  constexpr std::uint64_t kAtEachEnd = 1 << 16;
+  std::uint64_t hash = 0;
+  for (const TokenFile& file : set.files()) {
+    const std::uint64_t count = std::min(kAtEachEnd, file.tokens());
+    std::vector<std::uint32_t> ids(static_cast<std::size_t>(count));
+    for (const std::uint64_t begin : {std::uint64_t{0}, file.tokens() - count}) {
+      file.copy(begin, ids.size(), ids.data());
+      hash = base::key({hash, base::key(std::string_view(reinterpret_cast<const char*>(ids.data()),
+                                                         ids.size() * sizeof(std::uint32_t)))});
+    }
+  }
+  return std::to_string(hash);
+}
+
+std::string hash_of_names(const TokenSet& set) {
+  std::uint64_t hash = 0;
+  for (const TokenFile& file : set.files()) {
+    const std::string& path = file.name();
+    hash = base::key({hash, base::key(std::string_view(path).substr(path.rfind('/') + 1)), file.tokens(),
+                      file.documents()});
+  }
+  return std::to_string(hash);
+}
+
+const char* name_of(RowKind kind) {
+  return kind == RowKind::kRunning ? "running" : kind == RowKind::kDocuments ? "documents" : "packed";
+}
+
+void check(const TokenBatchOptions& options) {
+  if (options.shapes.empty()) refuse("batches of tokens need a shape, rows × length");
+  if (options.kind != RowKind::kDocuments && options.shapes.size() != 1)
+    refuse(base::str("rows that are filled up with tokens have one shape, not ",
+                     data::shapes_text(options.shapes), ": several are for batches of single documents"));
+  const std::int64_t least = static_cast<std::int64_t>(frame_of(options)) + (options.next_token ? 2 : 1);
+  for (const auto& shape : options.shapes)
+    if (shape.rows < 1 || shape.length < least)
+      refuse(base::str("the shape ", shape.rows, "x", shape.length, ": expected one row of ", least,
+                       " tokens at least"));
+  for (std::size_t i = 1; i < options.shapes.size(); ++i)
+    if (options.shapes[i].length == options.shapes[i - 1].length)
+      refuse(base::str("the shapes ", data::shapes_text(options.shapes), ": two have the length ",
+                       options.shapes[i].length));
+  if (options.packing_window < 1)
+    refuse(base::str("the packing window must be at least 1, not ", options.packing_window));
+  if (!options.masking) return;
+  if (!(options.masking->share > 0 && options.masking->share <= 1))
+    refuse(base::str("the share of tokens to predict must be above 0 and at most 1, not ",
+                     options.masking->share));
+  if (options.masking->vocabulary <= options.masking->mask)
+    refuse(base::str("the mask token ", options.masking->mask, " is not below the vocabulary's size ",
+                     options.masking->vocabulary));
+}
+
+// One epoch, for the replicas of a part.
+class TokenStream : public data::Stream {
+ public:
+  TokenStream(std::shared_ptr<const State> state, const data::OpenOptions& options, std::string prefix)
+      : state_(std::move(state)),
+        options_(options),
+        prefix_(std::move(prefix)),
+        plan_(state_->set, state_->options, options.epoch, options.parts * options.replicas),
+        at_(options.skip_batches) {
+    if (state_->options.masking) masking_.emplace(*state_->options.masking);
+    plan_.skip(options.skip_batches);
+  }
+
+  std::optional<data::Batch> next() override {
+    const base::Stopwatch busy;
+    if (!plan_.next(planned_)) return std::nullopt;
+    data::Batch batch = make();
+    ++at_;
+    statistics_.samples += batch.count;
+    ++statistics_.batches;
+    statistics_.decoder_busy += busy.seconds();
+    return batch;
+  }
+  std::string state() const override { return base::str(prefix_, " batches=", at_); }
+  data::Statistics statistics() const override {
+    data::Statistics result = statistics_;
+    result.decoders = 1;
+    result.seconds = clock_.seconds();
+    return result;
+  }
+
+ private:
+  data::Batch make();
+  void fill(const Row& row, std::int64_t at, data::Batch& batch);
+  std::int64_t put_piece(const Piece& piece, std::int64_t* ids);
+
+  std::shared_ptr<const State> state_;
+  data::OpenOptions options_;
+  std::string prefix_;
+  RowPlan plan_;
+  std::int64_t at_;
+  RowBatch planned_;
+  std::optional<Masking> masking_;
+  std::vector<std::uint32_t> ids_;  // of a piece
+  base::Stopwatch clock_;
+  data::Statistics statistics_;
+};
+
+data::Batch TokenStream::make() {
+  const TokenBatchOptions& options = state_->options;
+  const data::LengthShape shape = options.shapes[planned_.shape];
+  const bool running = options.kind == RowKind::kRunning;
+  const std::int64_t width = shape.length + (running && options.next_token ? 1 : 0);
+  const std::int64_t rows = shape.rows * options_.replicas, replicas = options_.parts * options_.replicas;
+  data::Batch batch;
+  const auto add = [&](ElementType type, std::vector<std::int64_t> sizes) {
+    batch.columns.push_back({Array::zeros(type, std::move(sizes)), {}});
+  };
+  add(ElementType::kInt64, {rows, width});
+  std::fill_n(batch.columns[0].array.data<std::int64_t>(), rows * width, options.padding);
+  if (options.kind == RowKind::kDocuments) add(ElementType::kInt64, {rows});
+  if (options.kind == RowKind::kPacked)
+    for (int i = 0; i < 2; ++i) add(ElementType::kInt32, {rows, width});
+  if (masking_) {
+    const std::int64_t predictions = predictions_of(*options.masking, shape.length);
+    for (int i = 0; i < 2; ++i) add(ElementType::kInt64, {rows, predictions});
+    std::fill_n(batch.columns.back().array.data<std::int64_t>(), rows * predictions, -100);
+  }
+  batch.mask = Array::zeros(ElementType::kBool, {rows});
+  for (std::int64_t r = 0; r < options_.replicas; ++r) {
+    std::int64_t row = r * shape.rows;
+    for (auto j = static_cast<std::size_t>(options_.part * options_.replicas + r); j < planned_.rows.size();
+         j += static_cast<std::size_t>(replicas), ++row) {
+      batch.mask.data<bool>()[row] = true;
+      batch.keys.push_back(base::str(planned_.rows[j].key));
+      fill(planned_.rows[j], row, batch);
+    }
+  }
+  batch.count = static_cast<std::int64_t>(batch.keys.size());
+  batch.image = batch.columns[0].array;
+  if (options.kind == RowKind::kDocuments) batch.lengths = batch.columns[1].array;
+  batch.global_count = static_cast<std::int64_t>(planned_.rows.size());
+  batch.weight = static_cast<float>(static_cast<double>(batch.count * options_.parts) /
+                                    static_cast<double>(batch.global_count));
+  batch.index = at_;
+  return batch;
+}
+
+std::int64_t TokenStream::put_piece(const Piece& piece, std::int64_t* ids) {
+  const TokenBatchOptions& options = state_->options;
+  std::int64_t* at = ids;
+  if (options.begin) *at++ = *options.begin;
+  ids_.resize(static_cast<std::size_t>(piece.count));
+  state_->set.copy(piece.begin, ids_.size(), ids_.data());
+  if (options.vocabulary > 0 &&
+      std::any_of(ids_.begin(), ids_.end(), [&](std::uint32_t id) { return id >= options.vocabulary; }))
+    state_->set.check(options.vocabulary, piece.begin, piece.count);  // which names it
+  at = std::copy(ids_.begin(), ids_.end(), at);
+  if (options.end) *at++ = *options.end;
+  return at - ids;
+}
+
+void TokenStream::fill(const Row& row, std::int64_t at, data::Batch& batch) {
+  const TokenBatchOptions& options = state_->options;
+  const std::int64_t width = batch.columns[0].array.shape()[1];
+  std::int64_t* const ids = batch.columns[0].array.data<std::int64_t>() + at * width;
+  std::int64_t used = 0;
+  std::int32_t document = 0;
+  for (const Piece& piece : row.pieces) {
+    const std::int64_t length = put_piece(piece, ids + used);
+    if (options.kind == RowKind::kPacked) {
+      auto* const documents = batch.columns[1].array.data<std::int32_t>() + at * width;
+      auto* const places = batch.columns[2].array.data<std::int32_t>() + at * width;
+      std::fill_n(documents + used, length, ++document);
+      for (std::int64_t i = 0; i < length; ++i) places[used + i] = static_cast<std::int32_t>(i);
+    }
+    used += length;
+  }
+  if (options.kind == RowKind::kDocuments) batch.columns[1].array.data<std::int64_t>()[at] = used;
+  if (!masking_) return;
+  Array& places = batch.columns[batch.columns.size() - 2].array;
+  Array& targets = batch.columns.back().array;
+  const std::int64_t count = places.shape()[1];
+  masking_->draw(base::key({options.seed, static_cast<std::uint64_t>(options_.epoch), row.key, 1}), used, ids,
+                 count, places.data<std::int64_t>() + at * count, targets.data<std::int64_t>() + at * count);
+}
+
+// What the order of an epoch depends on.
+std::string order_of(const State& state, const data::OpenOptions& options) {
+  const TokenBatchOptions& o = state.options;
+  std::vector<data::LengthShape> global = o.shapes;
+  for (auto& shape : global) shape.rows *= options.parts * options.replicas;
+  std::string text = base::str("epoch=", options.epoch, " shards=", state.names, " content=", state.content,
+                               " rows=", name_of(o.kind), " global_shapes=", data::shapes_text(global),
+                               " next_token=", o.next_token ? 1 : 0, " frame=", frame_of(o),
+                               " long=", static_cast<int>(o.long_document), " shuffle=", o.shuffle ? 1 : 0,
+                               " seed=", o.seed);
+  if (o.kind == RowKind::kPacked) text += base::str(" window=", o.packing_window);
+  if (o.masking) text += base::str(" masked=", o.masking->share, ",", o.masking->mask);
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const TokenBatchFacts& facts) {
+  const auto share = [&](std::uint64_t part, std::uint64_t all) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f %%",
+                  all > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0.0);
+    return std::string(text);
+  };
+  std::string text = base::str(base::counted(static_cast<std::int64_t>(facts.documents), "document"),
+                               " with ", base::counted(static_cast<std::int64_t>(facts.tokens), "token"),
+                               " in ", base::counted(static_cast<std::int64_t>(facts.rows), "row"), ", ",
+                               share(facts.places - facts.filled, facts.places), " of them padding");
+  const auto add = [&](std::uint64_t count, const std::string& what) {
+    if (count > 0) text += "; " + what;
+  };
+  const auto documents = [](std::uint64_t count) {
+    return base::counted(static_cast<std::int64_t>(count), "document");
+  };
+  const auto tokens = [](std::uint64_t count) {
+    return base::counted(static_cast<std::int64_t>(count), "token");
+  };
+  add(facts.short_documents, documents(facts.short_documents) + " too short to predict anything in");
+  add(facts.split_documents, documents(facts.split_documents) + " split");
+  add(facts.cut_documents,
+      base::str(documents(facts.cut_documents), " cut by ", tokens(facts.cut_tokens), " in all"));
+  add(facts.dropped_rows,
+      base::str(base::counted(static_cast<std::int64_t>(facts.dropped_rows), "row"), " with ",
+                tokens(facts.dropped_tokens), " left out, as they fill no batch"));
+  return text;
+}
+
+TokenBatches::TokenBatches(TokenSet set, TokenBatchOptions options) {
+  std::sort(options.shapes.begin(), options.shapes.end(),
+            [](const auto& a, const auto& b) { return a.length < b.length; });
+  check(options);
+  auto state = std::make_shared<State>();
+  state->set = std::move(set);
+  state->options = std::move(options);
+  state->names = hash_of_names(state->set);
+  state->content = hash_of_ids(state->set);
+  if (state->options.kind == RowKind::kRunning && running_rows(state->set, state->options) == 0)
+    refuse(base::str("the set has ", state->set.tokens(), " tokens, less than one row of ",
+                     state->options.shapes.front().length));
+  state_ = std::move(state);
+  if (size() == 0) refuse("the set has no document that fills a row: is it empty?");
+}
+TokenBatches::~TokenBatches() = default;
+TokenBatches::TokenBatches(TokenBatches&&) noexcept = default;
+
+std::unique_ptr<data::Stream> TokenBatches::open(const data::OpenOptions& options) const {
+  return std::make_unique<TokenStream>(state_, options, order_of(*state_, options));
+}
+
+std::unique_ptr<data::Stream> TokenBatches::resume(const std::string& state,
+                                                   const data::OpenOptions& options) const {
+  const data::OpenOptions there = data::position_in(state, options);
+  data::expect_same(state, this->state(there), {data::PinnedShards{}}, there.part == 0);
+  return open(there);
+}
+
+std::string TokenBatches::state(const data::OpenOptions& options) const {
+  return base::str(order_of(*state_, options), " batches=", options.skip_batches);
+}
+
+TokenBatchFacts TokenBatches::facts(std::int64_t replicas, std::int64_t epoch) const {
+  RowPlan plan(state_->set, state_->options, epoch, replicas);
+  RowBatch batch;
+  while (plan.next(batch)) {
+  }
+  return plan.facts();
+}
+
+std::int64_t TokenBatches::size() const {
+  if (state_->options.kind == RowKind::kRunning)
+    return static_cast<std::int64_t>(running_rows(state_->set, state_->options));
+  const TokenBatchFacts all = facts(1);
+  return static_cast<std::int64_t>(all.rows + all.dropped_rows);
+}
+
+std::int64_t TokenBatches::batches(std::int64_t replicas, std::int64_t epoch) const {
+  const std::lock_guard lock(state_->mutex);
+  if (const auto known = state_->batches.find({replicas, epoch}); known != state_->batches.end())
+    return known->second;
+  std::int64_t batches = 0;
+  if (state_->options.kind == RowKind::kRunning) {
+    const std::int64_t rows = state_->options.shapes.front().rows * replicas;
+    const auto all = static_cast<std::int64_t>(running_rows(state_->set, state_->options));
+    batches = (state_->options.pad ? all + rows - 1 : all) / rows;
+  } else {
+    RowPlan plan(state_->set, state_->options, epoch, replicas);
+    RowBatch batch;
+    while (plan.next(batch)) ++batches;
+  }
+  return state_->batches[{replicas, epoch}] = batches;
+}
+
+std::int64_t TokenBatches::batch_size() const { return state_->options.shapes.back().rows; }
+data::Remainder TokenBatches::remainder() const {
+  return state_->options.pad ? data::Remainder::kPad : data::Remainder::kDrop;
+}
+const std::vector<float>& TokenBatches::mean() const {
+  static const std::vector<float> none;
+  return none;
+}
+const std::vector<float>& TokenBatches::deviation() const { return mean(); }
+std::int64_t TokenBatches::predictions(std::int64_t length) const {
+  return state_->options.masking ? predictions_of(*state_->options.masking, length) : 0;
+}
+
+}  // namespace sluice::text
