@@ -14,14 +14,42 @@ struct Found {
   int64_t later_programs = 0;  // compiled behind the third step
 };
 
-torch::Tensor loss_of(models::LanguageModel& model, const torch::Tensor& ids, const torch::Tensor& mask) {
-  const torch::Tensor logits = model.forward(ids, mask).slice(1, 0, kLength - 1).flatten(0, 1);
-  torch::Tensor wanted = ids.slice(1, 1, kLength).flatten();
-  if (mask.defined()) wanted = wanted.masked_fill(mask.slice(1, 1, kLength).flatten().logical_not(), -100);
+torch::Tensor loss_of(models::LanguageModel& model, const models::LanguageInput& input) {
+  const torch::Tensor logits = model.forward(input).slice(1, 0, kLength - 1).flatten(0, 1);
+  torch::Tensor wanted = input.ids.slice(1, 1, kLength).flatten();
+  if (input.mask.defined())
+    wanted = wanted.masked_fill(input.mask.slice(1, 1, kLength).flatten().logical_not(), -100);
   return torch::nn::functional::cross_entropy(logits, wanted);
 }
 
-Found train(const std::string& preset, bool masked, torch::Device device) {
+enum class Filled { kWholly, kWithAMask, kWithDocuments };
+const char* name_of(Filled filled) {
+  return filled == Filled::kWholly ? "" : filled == Filled::kWithAMask ? " with a mask" : " with documents";
+}
+
+models::LanguageInput input_of(Filled filled, int step, torch::Device device) {
+  models::LanguageInput input = {torch::randint(3, 20, {kBatch, kLength}, torch::kLong).to(device)};
+  if (filled == Filled::kWithAMask) {
+    const torch::Tensor mask = torch::ones({kBatch, kLength}, torch::kBool);
+    mask[1].slice(0, 4 + step, kLength).zero_();
+    mask[2].slice(0, 0, 3).zero_();
+    input.mask = mask.to(device);
+  }
+  if (filled == Filled::kWithDocuments) {
+    // Two documents in each row; the last row's second one ends early.
+    const torch::Tensor place = torch::arange(kLength, torch::kInt),
+                        first = torch::tensor({{5}, {1}, {step + 2}}, torch::kInt);
+    torch::Tensor documents = place.ge(first).to(torch::kInt) + 1,
+                  positions = place - first * place.ge(first);
+    documents[2].slice(0, kLength - 2, kLength).zero_();
+    positions[2].slice(0, kLength - 2, kLength).zero_();
+    input.documents = documents.to(device);
+    input.positions = positions.to(device);
+  }
+  return input;
+}
+
+Found train(const std::string& preset, Filled filled, torch::Device device) {
   torch::manual_seed(5);
   const models::LanguageModelPtr model = models::language_model(models::language_preset(preset));
   model->to(device);
@@ -29,16 +57,9 @@ Found train(const std::string& preset, bool masked, torch::Device device) {
   Found found;
   int64_t programs = 0;
   for (int step = 0; step < kSteps; ++step) {
-    const torch::Tensor ids = torch::randint(3, 20, {kBatch, kLength}, torch::kLong);
-    torch::Tensor mask;
-    if (masked) {
-      mask = torch::ones({kBatch, kLength}, torch::kBool);
-      mask[1].slice(0, 4 + step, kLength).zero_();
-      mask[2].slice(0, 0, 3).zero_();
-      mask = mask.to(device);
-    }
+    const models::LanguageInput input = input_of(filled, step, device);
     optimizer.zero_grad();
-    torch::Tensor loss = loss_of(*model, ids.to(device), mask);
+    torch::Tensor loss = loss_of(*model, input);
     loss.backward();
     optimizer.step();
     found.losses.push_back(loss.detach());
@@ -54,11 +75,11 @@ class Language : public testing::TestWithParam<const char*> {};
 
 TEST_P(Language, TrainsAsOnTheCpuWithoutFallbacks) {
   const torch::Device device = test_device();
-  for (const bool masked : {false, true}) {
-    const Found expected = train(GetParam(), masked, torch::kCPU);
+  for (const Filled filled : {Filled::kWholly, Filled::kWithAMask, Filled::kWithDocuments}) {
+    const Found expected = train(GetParam(), filled, torch::kCPU);
     const int64_t fallbacks = counters().fallbacks;
-    const Found found = train(GetParam(), masked, device);
-    const std::string where = c10::str(GetParam(), masked ? " with a mask" : "");
+    const Found found = train(GetParam(), filled, device);
+    const std::string where = c10::str(GetParam(), name_of(filled));
     expect_same(found.losses, expected.losses, 1e-4, where + " losses");
     EXPECT_GT(expected.losses.front().item<double>() - expected.losses.back().item<double>(), 0.1) << where;
     for (size_t i = 0; i < expected.parameters.size(); ++i)
@@ -67,6 +88,20 @@ TEST_P(Language, TrainsAsOnTheCpuWithoutFallbacks) {
     if (on_cpu()) continue;
     EXPECT_EQ(counters().fallbacks, fallbacks) << where << "\n" << metrics_report();
     EXPECT_EQ(found.later_programs, 0) << where << "\n" << metrics_report();
+  }
+}
+
+TEST_P(Language, OutlivesTheDevice) {
+  torch::NoGradGuard no_grad;
+  const models::LanguageModelPtr model = models::language_model(models::language_preset(GetParam()));
+  const torch::Tensor ids = torch::randint(3, 20, {kBatch, kLength}, torch::kLong),
+                      expected = model->forward(ids);
+  for (int start = 0; start < 2; ++start) {
+    restart();
+    const torch::Device device = test_device();
+    model->to(device);
+    expect_same(model->forward(ids.to(device)), expected, 1e-4);
+    model->to(torch::kCPU);
   }
 }
 

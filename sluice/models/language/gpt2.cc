@@ -106,10 +106,12 @@ class Gpt2Body : public torch::nn::Module {
     register_module("h", list);
     norm_ = register_module("ln_f", layer_norm(options.width, options.norm_epsilon));
   }
-  torch::Tensor forward(const torch::Tensor& ids, const torch::Tensor& mask) {
-    torch::Tensor x = words_(ids) + positions_->weight.narrow(0, 0, ids.size(1));
+  torch::Tensor forward(const LanguageInput& input) {
+    torch::Tensor x = words_(input.ids);
+    x = x + (input.positions.defined() ? positions_(input.positions)
+                                       : positions_->weight.narrow(0, 0, input.ids.size(1)));
     x = torch::dropout(x, dropout_, is_training());
-    const Seen visible = seen(mask, /*causal=*/true);
+    const Seen visible = seen(input, /*causal=*/true);
     for (const auto& layer : layers_) x = layer->forward(x, visible);
     return norm_(x);
   }
@@ -130,11 +132,11 @@ class Gpt2 : public LanguageModel {
       head_ = register_module("lm_head",
                               linear(options.width, options.vocabulary, false, options.initial_deviation));
   }
-  torch::Tensor forward(torch::Tensor ids, torch::Tensor mask) override {
-    check_input(options(), ids, mask, options().positions);
-    const torch::Tensor x = body_->forward(ids, mask);
-    return torch::nn::functional::linear(x, head_ ? head_->weight : body_->words()).to(torch::kFloat);
+  torch::Tensor states(const LanguageInput& input) override {
+    check_input(options(), input, options().positions);
+    return body_->forward(input);
   }
+  Head head() const override { return {head_ ? head_->weight : body_->words(), {}}; }
 
  private:
   std::shared_ptr<Gpt2Body> body_;

@@ -26,6 +26,11 @@ bool is_copy(const LanguageOptions& options, const std::string& name) {
 }  // namespace
 }  // namespace language_detail
 
+torch::Tensor LanguageModel::logits(const torch::Tensor& states) {
+  const Head last = head();
+  return torch::nn::functional::linear(before_head(states), last.weight, last.bias).to(torch::kFloat);
+}
+
 LanguageModelPtr language_model(const LanguageOptions& options) {
   check(options);
   if (options.type == "gpt2") return language_detail::make_gpt2(options);

@@ -20,17 +20,45 @@
 SLUICE_API_BEGIN
 namespace sluice::models {
 
+// What a model reads. All tensors are [batch, length], on one device.
+struct LanguageInput {
+  torch::Tensor ids;  // int64
+  // bool, false where a sequence is filled up; such places have no influence on the others. Undefined:
+  // nothing is filled up.
+  torch::Tensor mask = {};
+  // For several documents in one sequence, which do not see each other: both of int64 or int32, or none.
+  torch::Tensor documents = {};  // the number of a place's document in its sequence, from 1; 0: filled up
+  torch::Tensor positions = {};  // places in their document, from 0, below `length`
+};
+
 class LanguageModel : public torch::nn::Module {
  public:
   explicit LanguageModel(LanguageOptions options) : options_(std::move(options)) {}
   const LanguageOptions& options() const { return options_; }
 
-  // ids: int64 [batch, length]. mask: bool [batch, length], false where a sequence is filled up; such places
-  // have no influence on the others. Without one nothing is masked. gpt2 and llama see what is before a place
-  // and itself, roberta the whole sequence. Positions are counted from the sequence's first place, filled up
-  // or not, as transformers do; roberta's skip the padding token. Gives logits f32 [batch, length,
-  // vocabulary]. Throws sluice::Error for other shapes and for sequences that are too long.
-  virtual torch::Tensor forward(torch::Tensor ids, torch::Tensor mask = {}) = 0;
+  // What the layers make of the tokens: [batch, length, width]. gpt2 and llama see what is before a place and
+  // itself, roberta the whole sequence; with `documents` only what is of the same one. Without `positions`
+  // they are counted from the sequence's first place, filled up or not, as transformers do; roberta's skip
+  // the padding token. llama's rope_type "dynamic" takes its theta from `length`. Throws sluice::Error for
+  // other shapes and types, and for sequences that are too long.
+  virtual torch::Tensor states(const LanguageInput& input) = 0;
+  // What the head's linear layer is given, [..., width] of states [..., width]: roberta's go through a dense
+  // layer, its activation and a norm; the others' are the same.
+  virtual torch::Tensor before_head(const torch::Tensor& states) { return states; }
+  // The head's linear layer, so that a loss can go through the vocabulary in parts.
+  struct Head {
+    torch::Tensor weight;  // [vocabulary, width]; the table of words where the head is tied
+    torch::Tensor bias;    // [vocabulary], or undefined
+  };
+  virtual Head head() const = 0;
+
+  // f32 [..., vocabulary] of states [..., width].
+  torch::Tensor logits(const torch::Tensor& states);
+  // f32 [batch, length, vocabulary]: the logits of the states.
+  torch::Tensor forward(const LanguageInput& input) { return logits(states(input)); }
+  torch::Tensor forward(torch::Tensor ids, torch::Tensor mask = {}) {
+    return forward(LanguageInput{std::move(ids), std::move(mask)});
+  }
 
  private:
   LanguageOptions options_;

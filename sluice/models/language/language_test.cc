@@ -92,6 +92,73 @@ TEST(Language, WhatFillsASequenceUpHasNoInfluence) {
   }
 }
 
+// Documents of these lengths behind each other, filled up to `length`.
+LanguageInput packed(const std::vector<torch::Tensor>& documents, int64_t length) {
+  std::vector<torch::Tensor> tokens, numbers, positions;
+  int64_t filled = 0;
+  for (const torch::Tensor& document : documents) {
+    tokens.push_back(document);
+    numbers.push_back(
+        torch::full({1, document.size(1)}, static_cast<int64_t>(numbers.size()) + 1, torch::kLong));
+    positions.push_back(torch::arange(document.size(1), torch::kLong).unsqueeze(0));
+    filled += document.size(1);
+  }
+  tokens.push_back(ids(1, length - filled));
+  numbers.push_back(torch::zeros({1, length - filled}, torch::kLong));
+  positions.push_back(numbers.back());
+  return {torch::cat(tokens, 1), {}, torch::cat(numbers, 1), torch::cat(positions, 1)};
+}
+
+TEST(Language, DocumentsInOneSequenceDoNotSeeEachOther) {
+  torch::NoGradGuard no_grad;
+  for (const char* name : kTiny) {
+    const LanguageModelPtr model = lively(language_preset(name));
+    const std::vector<torch::Tensor> first = {ids(1, 7), ids(1, 1), ids(1, 12)},
+                                     second = {ids(1, 17), ids(1, 8)};
+    const LanguageInput one = packed(first, 25), other = packed(second, 25);
+    const LanguageInput both = {torch::cat({one.ids, other.ids}),
+                                {},
+                                torch::cat({one.documents, other.documents}),
+                                torch::cat({one.positions, other.positions})};
+    const LanguageInput narrow = {both.ids, both.documents.ne(0), both.documents.to(torch::kInt),
+                                  both.positions.to(torch::kInt)};
+    const torch::Tensor logits = model->forward(both);
+    const torch::Tensor real = both.documents.ne(0);
+    EXPECT_LT(apart(model->forward(narrow).index({real}), logits.index({real})), 1e-5) << name;
+    for (const auto& [row, documents] : {std::pair{0, first}, std::pair{1, second}}) {
+      int64_t begin = 0;
+      for (const torch::Tensor& document : documents) {
+        const int64_t end = begin + document.size(1);
+        EXPECT_LT(apart(logits[row].slice(0, begin, end), model->forward(document)[0]), 1e-5)
+            << name << " " << row << " " << begin;
+        begin = end;
+      }
+    }
+    // Without the numbers the second document sees the first.
+    EXPECT_GT(apart(model->forward(both.ids)[0].slice(0, 8, 20), logits[0].slice(0, 8, 20)), 1e-2) << name;
+  }
+}
+
+TEST(Language, TheHeadsLayerMakesTheLogits) {
+  torch::NoGradGuard no_grad;
+  for (const char* name : kTiny) {
+    for (const bool tied : {false, true}) {
+      LanguageOptions options = language_preset(name);
+      options.tied = tied;
+      const LanguageModelPtr model = lively(options);
+      const LanguageInput input = {ids(2, 5)};
+      const torch::Tensor states = model->states(input);
+      EXPECT_EQ(states.sizes(), (std::vector<int64_t>{2, 5, 32})) << name;
+      const auto [weight, bias] = model->head();
+      torch::Tensor logits = model->before_head(states).matmul(weight.t());
+      if (bias.defined()) logits = logits + bias;
+      EXPECT_EQ(bias.defined(), options.type == "roberta");
+      EXPECT_LT(apart(model->forward(input), logits), 1e-4) << name;
+      EXPECT_LT(apart(model->logits(states[1]), logits[1]), 1e-4) << name;
+    }
+  }
+}
+
 TEST(Language, ASequenceOfNothingButPaddingHasNumbersAndGradients) {
   for (const char* name : kTiny) {
     const LanguageModelPtr model = lively(language_preset(name));
@@ -168,6 +235,14 @@ TEST(Language, WrongInputIsNamed) {
                 gpt2->forward(ids(2, 3), torch::ones({2, 4}, torch::kBool));
               }),
               HasSubstr("expected a mask Bool [2, 3], found Bool [2, 4]"));
+  EXPECT_THAT(thrown([&] {
+                gpt2->forward(LanguageInput{ids(2, 3), {}, ids(2, 3)});
+              }),
+              HasSubstr("expected documents and positions, or none of them; the positions are missing"));
+  EXPECT_THAT(thrown([&] {
+                gpt2->forward(LanguageInput{ids(2, 3), {}, ids(2, 3), torch::zeros({2, 3})});
+              }),
+              HasSubstr("expected positions Long or Int [2, 3], found Float [2, 3]"));
 }
 
 TEST(Language, TensorsOfTheHubGetTheModelsNames) {

@@ -49,8 +49,8 @@ torch::nn::LayerNorm layer_norm(int64_t width, double epsilon) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(epsilon));
 }
 
-void check_input(const LanguageOptions& options, const torch::Tensor& ids, const torch::Tensor& mask,
-                 int64_t longest) {
+void check_input(const LanguageOptions& options, const LanguageInput& input, int64_t longest) {
+  const auto& [ids, mask, documents, positions] = input;
   const auto refuse = [&](const auto&... what) {
     throw_error(Code::kInvalidArgument, base::str("model ", options.type, ": ", what...));
   };
@@ -61,15 +61,31 @@ void check_input(const LanguageOptions& options, const torch::Tensor& ids, const
            "; cut the sequences or take a model with more positions");
   if (mask.defined() && (mask.sizes() != ids.sizes() || mask.scalar_type() != torch::kBool))
     refuse("expected a mask Bool ", ids.sizes(), ", found ", mask.scalar_type(), " ", mask.sizes());
+  if (documents.defined() != positions.defined())
+    refuse("expected documents and positions, or none of them; the ",
+           documents.defined() ? "positions" : "documents", " are missing");
+  for (const auto& [name, tensor] : {std::pair{"documents", documents}, std::pair{"positions", positions}})
+    if (tensor.defined() && (tensor.sizes() != ids.sizes() ||
+                             (tensor.scalar_type() != torch::kLong && tensor.scalar_type() != torch::kInt)))
+      refuse("expected ", name, " Long or Int ", ids.sizes(), ", found ", tensor.scalar_type(), " ",
+             tensor.sizes());
 }
 
-Seen seen(const torch::Tensor& mask, bool causal) {
-  if (!mask.defined()) return {std::nullopt, causal};
-  const torch::Tensor place = torch::arange(mask.size(1), mask.options().dtype(torch::kLong));
+Seen seen(const LanguageInput& input, bool causal) {
+  if (!input.mask.defined() && !input.documents.defined()) return {std::nullopt, causal};
+  const torch::Tensor place = torch::arange(input.ids.size(1), input.ids.options());
   const torch::Tensor query = place.unsqueeze(1), key = place.unsqueeze(0);
-  torch::Tensor real = mask.unsqueeze(1).unsqueeze(1);
-  if (causal) real = real.logical_and(key.lt(query));
-  return {real.logical_or(key.eq(query)), false};
+  torch::Tensor visible;
+  const auto also = [&visible](const torch::Tensor& rule) {
+    visible = visible.defined() ? visible.logical_and(rule) : rule;
+  };
+  if (input.mask.defined()) also(input.mask.unsqueeze(1).unsqueeze(1));
+  if (input.documents.defined()) {
+    const torch::Tensor document = input.documents.unsqueeze(1);
+    also(document.unsqueeze(3).eq(document.unsqueeze(2)));
+  }
+  if (causal) also(key.lt(query));
+  return {visible.logical_or(key.eq(query)), false};
 }
 
 torch::Tensor split_heads(const torch::Tensor& x, int64_t heads) {
@@ -108,15 +124,23 @@ torch::Tensor Rope::frequencies(int64_t length) const {
   return (1 - kept) * (plain / options_.factor) + kept * plain;
 }
 
-Rope::Angles Rope::angles(int64_t length, torch::Device device) {
-  if (last_.cosine.defined() && last_.cosine.size(0) == length && last_.cosine.device() == device)
-    return last_;
-  // Made on the CPU: the first step then has the same program as the others.
+Rope::Angles Rope::angles(const LanguageInput& input) {
   torch::NoGradGuard no_grad;
-  const torch::Tensor half = torch::arange(length, torch::kFloat).unsqueeze(1) * frequencies(length);
-  const torch::Tensor angles = torch::cat({half, half}, 1);
-  last_ = {angles.cos().to(device), angles.sin().to(device)};
-  return last_;
+  const int64_t length = input.ids.size(1);
+  if (!last_.cosine.defined() || last_.cosine.size(0) != length) {
+    const torch::Tensor half = torch::arange(length, torch::kFloat).unsqueeze(1) * frequencies(length);
+    const torch::Tensor angles = torch::cat({half, half}, 1);
+    last_ = {angles.cos(), angles.sin()};
+  }
+  // Made on the CPU and copied at every call: all steps then have the same program, and no device is held on
+  // to that was closed since.
+  const auto at_places = [&input](const torch::Tensor& table) {
+    const torch::Tensor there = table.to(input.ids.device());
+    if (!input.positions.defined()) return there;
+    return there.index_select(0, input.positions.flatten())
+        .view({input.positions.size(0), 1, input.positions.size(1), there.size(1)});
+  };
+  return {at_places(last_.cosine), at_places(last_.sine)};
 }
 
 torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "sluice/models/language/options.h"
+#include "sluice/models/language/language.h"
 
 namespace sluice::models::language_detail {
 
@@ -20,9 +20,8 @@ torch::nn::Linear linear(int64_t inputs, int64_t outputs, bool bias, double devi
 torch::nn::Embedding table(int64_t rows, int64_t width, int64_t padding, double deviation);
 torch::nn::LayerNorm layer_norm(int64_t width, double epsilon);
 
-// Throws sluice::Error unless ids and mask are as LanguageModel::forward says. longest: 0 for any length.
-void check_input(const LanguageOptions& options, const torch::Tensor& ids, const torch::Tensor& mask,
-                 int64_t longest);
+// Throws sluice::Error unless the input is as LanguageInput says. longest: 0 for any length.
+void check_input(const LanguageOptions& options, const LanguageInput& input, int64_t longest);
 
 // Which keys a query sees.
 struct Seen {
@@ -30,7 +29,7 @@ struct Seen {
   bool causal = false;                // without a mask: what is before it, and itself
 };
 // A place that is filled up sees itself: it then has a softmax, and still nobody looks at it.
-Seen seen(const torch::Tensor& mask, bool causal);
+Seen seen(const LanguageInput& input, bool causal);
 
 // [batch, heads, length, head width] of [batch, length, width].
 torch::Tensor split_heads(const torch::Tensor& x, int64_t heads);
@@ -44,17 +43,17 @@ class Rope {
  public:
   explicit Rope(const LanguageOptions& options);
   struct Angles {
-    torch::Tensor cosine, sine;  // [length, head width], f32
+    torch::Tensor cosine, sine;  // f32, [length, head width] or [batch, 1, length, head width]
   };
-  // Those of the last length are kept: the steps of a training use one tensor.
-  Angles angles(int64_t length, torch::Device device);
+  // On the device of the ids.
+  Angles angles(const LanguageInput& input);
 
  private:
   torch::Tensor frequencies(int64_t length) const;
 
   RopeOptions options_;
   int64_t width_, positions_;
-  Angles last_;
+  Angles last_;  // those of the last length, on the CPU
 };
 torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles);
 

@@ -104,10 +104,10 @@ class LlamaBody : public torch::nn::Module {
     register_module("layers", list);
     norm_ = register_module("norm", std::make_shared<RmsNorm>(options.width, options.norm_epsilon));
   }
-  torch::Tensor forward(const torch::Tensor& ids, const torch::Tensor& mask) {
-    torch::Tensor x = words_(ids);
-    const Rope::Angles angles = rope_.angles(ids.size(1), ids.device());
-    const Seen visible = seen(mask, /*causal=*/true);
+  torch::Tensor forward(const LanguageInput& input) {
+    torch::Tensor x = words_(input.ids);
+    const Rope::Angles angles = rope_.angles(input);
+    const Seen visible = seen(input, /*causal=*/true);
     for (const auto& layer : layers_) x = layer->forward(x, angles, visible);
     return norm_->forward(x);
   }
@@ -128,11 +128,11 @@ class Llama : public LanguageModel {
       head_ = register_module("lm_head",
                               linear(options.width, options.vocabulary, false, options.initial_deviation));
   }
-  torch::Tensor forward(torch::Tensor ids, torch::Tensor mask) override {
-    check_input(options(), ids, mask, /*longest=*/0);
-    const torch::Tensor x = body_->forward(ids, mask);
-    return torch::nn::functional::linear(x, head_ ? head_->weight : body_->words()).to(torch::kFloat);
+  torch::Tensor states(const LanguageInput& input) override {
+    check_input(options(), input, /*longest=*/0);
+    return body_->forward(input);
   }
+  Head head() const override { return {head_ ? head_->weight : body_->words(), {}}; }
 
  private:
   std::shared_ptr<LlamaBody> body_;

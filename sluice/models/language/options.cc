@@ -116,22 +116,32 @@ LanguageOptions tiny(LanguageOptions options) {
   return options;
 }
 
+// To be trained from nothing on a small machine.
+LanguageOptions mini(LanguageOptions options, int64_t positions) {
+  options.positions = positions;
+  options.dropout = options.embedding_dropout = options.attention_dropout = 0;
+  options.rope = {};
+  return options;
+}
+
 std::map<std::string, LanguageOptions> make_presets() {
   std::map<std::string, LanguageOptions> presets = {
       {"gpt2", gpt2(768, 12, 12)},
       {"gpt2-medium", gpt2(1024, 24, 16)},
       {"gpt2-large", gpt2(1280, 36, 20)},
       {"gpt2-xl", gpt2(1600, 48, 25)},
+      {"gpt2-mini", mini(gpt2(256, 4, 4), 1024)},
       {"gpt2-tiny", tiny(gpt2(32, 2, 4))},
       {"llama-3.2-1b", llama(2048, 16, 32, 8, 8192)},
       {"llama-3.1-8b", llama(4096, 32, 32, 8, 14336)},
+      {"llama-mini", mini(llama(256, 4, 4, 2, 768), 1024)},
       {"llama-tiny", tiny(llama(32, 2, 4, 2, 48))},
       {"roberta-base", roberta(768, 12, 12)},
       {"roberta-large", roberta(1024, 24, 16)},
       {"roberta-tiny", tiny(roberta(32, 2, 4))},
   };
   presets["llama-3.2-1b"].rope.factor = 32;
-  presets["llama-3.2-1b"].tied = presets["llama-tiny"].tied = true;
+  presets["llama-3.2-1b"].tied = presets["llama-mini"].tied = presets["llama-tiny"].tied = true;
   return presets;
 }
 

@@ -58,8 +58,9 @@ std::string language_config(const LanguageOptions& options);
 // Throws sluice::Error, with `where` in front, for options that make no model.
 void check(const LanguageOptions& options, const std::string& where = "language model");
 
-// "gpt2" and its larger kin, "roberta-base", "llama-3.2-1b", … and a small one of each type ("gpt2-tiny",
-// "llama-tiny", "roberta-tiny"). Throws sluice::Error (kNotFound) that proposes the nearest known name.
+// "gpt2" and its larger kin, "roberta-base", "llama-3.2-1b", …; "gpt2-mini" and "llama-mini" to be trained
+// from nothing on a small machine; and for tests "gpt2-tiny", "llama-tiny", "roberta-tiny". Throws
+// sluice::Error (kNotFound) that proposes the nearest known name.
 LanguageOptions language_preset(const std::string& name);
 std::vector<std::string> language_presets();
 

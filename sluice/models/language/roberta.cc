@@ -104,15 +104,20 @@ class RobertaEmbeddings : public torch::nn::Module {
     types_ = make("token_type_embeddings", options.token_types, -1);
     norm_ = register_module("LayerNorm", layer_norm(options.width, options.norm_epsilon));
   }
-  torch::Tensor forward(const torch::Tensor& ids) {
-    const torch::Tensor real = ids.ne(padding_).to(torch::kLong);
-    const torch::Tensor position = torch::cumsum(real, 1) * real + padding_;
-    const torch::Tensor x = words_(ids) + types_->weight[0] + positions_(position);
+  torch::Tensor forward(const LanguageInput& input) {
+    const torch::Tensor x = words_(input.ids) + types_->weight[0] + positions_(position(input));
     return torch::dropout(norm_(x), dropout_, is_training());
   }
   const torch::Tensor& words() const { return words_->weight; }
 
  private:
+  // The rows of the table of positions: the padding token's where a sequence is filled up.
+  torch::Tensor position(const LanguageInput& input) const {
+    if (input.positions.defined()) return (input.positions + 1) * input.documents.ne(0) + padding_;
+    const torch::Tensor real = input.ids.ne(padding_).to(torch::kLong);
+    return torch::cumsum(real, 1) * real + padding_;
+  }
+
   int64_t padding_;
   double dropout_;
   torch::nn::Embedding words_{nullptr}, positions_{nullptr}, types_{nullptr};
@@ -145,8 +150,8 @@ class RobertaBody : public torch::nn::Module {
     embeddings_ = register_module("embeddings", std::make_shared<RobertaEmbeddings>(options));
     encoder_ = register_module("encoder", std::make_shared<RobertaEncoder>(options));
   }
-  torch::Tensor forward(const torch::Tensor& ids, const torch::Tensor& mask) {
-    return encoder_->forward(embeddings_->forward(ids), seen(mask, /*causal=*/false));
+  torch::Tensor forward(const LanguageInput& input) {
+    return encoder_->forward(embeddings_->forward(input), seen(input, /*causal=*/false));
   }
   const torch::Tensor& words() const { return embeddings_->words(); }
 
@@ -168,9 +173,10 @@ class RobertaHead : public torch::nn::Module {
                                linear(options.width, options.vocabulary, true, options.initial_deviation));
     register_buffer("bias", torch::zeros({options.vocabulary}));  // in transformers' files, without use
   }
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& words) {
-    const torch::Tensor normal = norm_(torch::gelu(dense_(x)));
-    return decoder_ ? decoder_(normal) : torch::nn::functional::linear(normal, words, bias_);
+  torch::Tensor before(const torch::Tensor& x) { return norm_(torch::gelu(dense_(x))); }
+  LanguageModel::Head last(const torch::Tensor& words) const {
+    if (decoder_) return {decoder_->weight, decoder_->bias};
+    return {words, bias_};
   }
 
  private:
@@ -185,10 +191,12 @@ class Roberta : public LanguageModel {
     body_ = register_module("roberta", std::make_shared<RobertaBody>(options));
     head_ = register_module("lm_head", std::make_shared<RobertaHead>(options));
   }
-  torch::Tensor forward(torch::Tensor ids, torch::Tensor mask) override {
-    check_input(options(), ids, mask, options().positions - options().padding - 1);
-    return head_->forward(body_->forward(ids, mask), body_->words()).to(torch::kFloat);
+  torch::Tensor states(const LanguageInput& input) override {
+    check_input(options(), input, options().positions - options().padding - 1);
+    return body_->forward(input);
   }
+  torch::Tensor before_head(const torch::Tensor& states) override { return head_->before(states); }
+  Head head() const override { return head_->last(body_->words()); }
 
  private:
   std::shared_ptr<RobertaBody> body_;
