@@ -72,6 +72,28 @@ void choose_devices(const TrainFlags& flags, TrainOptions& options) {
   }
 }
 
+// The recipe of the task, where nobody said otherwise.
+void choose_recipe(const CLI::App& app, TrainOptions& options) {
+  if (options.task == train::Task::kImages) return;
+  TrainOptions usual;
+  usual.task = options.task;
+  train::set_language_recipe(usual);
+  const auto take = [&](const char* flag, auto TrainOptions::*value) {
+    if (app.count(flag) == 0) options.*value = usual.*value;
+  };
+  take("--optimizer", &TrainOptions::optimizer);
+  const bool has_betas =
+      options.optimizer == train::OptimizerKind::kAdam || options.optimizer == train::OptimizerKind::kAdamW;
+  if (has_betas) take("--betas", &TrainOptions::betas);
+  take("--lr", &TrainOptions::lr);
+  take("--weight-decay", &TrainOptions::weight_decay);
+  take("--no-decay", &TrainOptions::no_decay);
+  if (app.count("--clip-value") == 0) take("--clip-norm", &TrainOptions::clip_norm);
+  if (app.count("--warmup-steps") == 0) take("--warmup-epochs", &TrainOptions::warmup_epochs);
+  take("--batch-size", &TrainOptions::batch_size);
+  take("--epochs", &TrainOptions::epochs);
+}
+
 void finish(CLI::App& app, TrainFlags& flags) {
   const std::set<std::string> on_line = given_flags(app);
   const std::set<std::string> of_environment = apply_environment(app);
@@ -84,6 +106,7 @@ void finish(CLI::App& app, TrainFlags& flags) {
   options.color_jitter = numbers<double>("--color-jitter", flags.color_jitter);
   options.rand_augment = numbers<std::int64_t>("--rand-augment", flags.rand_augment);
   options.betas = numbers<double>("--betas", flags.betas);
+  choose_recipe(app, options);
   if (!flags.max_time.empty()) {
     const auto span = base::parse_span(flags.max_time, "--max-time");
     if (!span) throw Usage(span.error().what());
@@ -113,7 +136,7 @@ Verb train_verb() {
   };
   auto state = std::make_shared<State>();
   return {.name = "train",
-          .help = "Train a model on shards, with evaluation and checkpoints",
+          .help = "Train a model on shards or token files, with evaluation and checkpoints",
           .footer =
               "A line's Rate and GlobalRate are examples a second of one replica: the moving average from "
               "line to "

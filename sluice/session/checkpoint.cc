@@ -122,6 +122,8 @@ base::Status write_files(const Snapshot& snapshot, const std::string& folder) {
   SLUICE_OK(base::make_directories(folder));
   SLUICE_OK(write_safetensors(base::join_path(folder, "model.safetensors"), values(snapshot.model)));
   SLUICE_OK(write_safetensors(base::join_path(folder, "state.safetensors"), values(snapshot.state)));
+  for (const auto& [name, content] : snapshot.files)
+    SLUICE_OK(base::write_file_atomically(base::join_path(folder, name), content));
   return base::write_file_atomically(base::join_path(folder, "state.json"), to_json(snapshot.progress));
 }
 

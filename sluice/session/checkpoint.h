@@ -1,8 +1,9 @@
 // Checkpoints: weights in safetensors, the rest of a run's state beside them.
 //
 // A checkpoint is a folder with model.safetensors (parameters and buffers by their names), state.safetensors
-// (optimizer and random generator) and state.json (epoch, step, …). It is written under a temporary name and
-// takes its place at once: whoever looks sees the old one or the new one, complete.
+// (optimizer and random generator), state.json (epoch, step, …) and the files that a task adds. It is written
+// under a temporary name and takes its place at once: whoever looks sees the old one or the new one,
+// complete.
 #pragma once
 
 #include <torch/torch.h>
@@ -58,6 +59,7 @@ struct Snapshot {
   std::vector<std::pair<std::string, Pending>> model;
   std::vector<std::pair<std::string, Pending>> state;
   Progress progress;
+  std::vector<std::pair<std::string, std::string>> files;  // names and contents, beside those
 };
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress);

@@ -9,6 +9,7 @@
 
 #include "sluice/base/export.h"
 #include "sluice/data/mixture.h"
+#include "sluice/text/token_batches.h"
 
 SLUICE_API_BEGIN
 
@@ -19,6 +20,10 @@ using data::MixBy;
 using data::OnError;
 using data::Remainder;  // but for kKeep: a smaller last batch would be a program of its own
 enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp, kAdagrad };
+// What is trained: images to classes; language models that predict the next token (causal), or hidden ones
+// (masked).
+enum class Task { kImages, kClm, kMlm };
+using text::LongDocument;
 // What train/schedule.h computes.
 enum class LrSchedule {
   kConstant,
@@ -57,6 +62,12 @@ template <>
 inline constexpr auto kChoices<MixBy> = std::to_array<NamedChoice<MixBy>>({{MixBy::kShare, "share"},
                                                                            {MixBy::kRepeat, "repeat"},
                                                                            {MixBy::kChoose, "choose"}});
+template <>
+inline constexpr auto kChoices<Task> =
+    std::to_array<NamedChoice<Task>>({{Task::kImages, "images"}, {Task::kClm, "clm"}, {Task::kMlm, "mlm"}});
+template <>
+inline constexpr auto kChoices<LongDocument> = std::to_array<NamedChoice<LongDocument>>(
+    {{LongDocument::kError, "error"}, {LongDocument::kCut, "cut"}, {LongDocument::kSplit, "split"}});
 template <>
 inline constexpr auto kChoices<OptimizerKind> =
     std::to_array<NamedChoice<OptimizerKind>>({{OptimizerKind::kSgd, "sgd"},

@@ -1,6 +1,8 @@
 #include "sluice/train/evaluate.h"
 
+#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
+#include "sluice/replica/collectives.h"
 
 namespace sluice::train {
 
@@ -44,8 +46,39 @@ torch::Tensor mean_of(const std::string& what, const torch::Tensor& value, const
   return counted.sum() / batch.mask.to(rows.scalar_type()).sum().clamp_min(1) * batch.weight;
 }
 
-void BatchMeans::add(const NamedValues& values, const Batch& batch, const torch::Tensor& output,
-                     const torch::Tensor& target) {
+RowWeights::RowWeights(const torch::Tensor& weight, const Batch& batch, int replicas)
+    : batch_(batch), replicas_(replicas) {
+  torch::NoGradGuard no_grad;
+  const int64_t rows = rows_of(batch);
+  if (weight.numel() != 1 && !(weight.dim() == 1 && weight.size(0) == rows))
+    throw_error(Code::kInvalidArgument,
+                base::str("the weight of a step has the shape ", weight.sizes(),
+                          ": expected one element, or one for each of the batch's ", rows, " rows"));
+  torch::Tensor each = weight.detach().to(torch::kFloat);
+  if (weight.dim() == 1 && weight.size(0) == rows) {
+    rows_ = batch.mask.defined() ? torch::where(batch.mask, each, torch::zeros_like(each)) : each;
+    here_ = rows_.sum();
+  } else {
+    here_ = each.reshape({});
+    const torch::Tensor real =
+        batch.mask.defined() ? batch.mask.to(torch::kFloat) : torch::ones({rows}, each.options());
+    rows_ = here_ * real / real.sum().clamp_min(1);
+  }
+  everywhere_ = replicas > 1 ? sluice::sum(here_) : here_;
+}
+
+torch::Tensor RowWeights::sum(const std::string& what, const torch::Tensor& value) const {
+  const torch::Tensor rows = evaluate_detail::by_row(what, value, batch_);
+  if (!rows.defined()) return value.reshape({}) * here_;
+  return torch::where(rows_.gt(0), rows * rows_, torch::zeros_like(rows_)).sum();
+}
+
+torch::Tensor RowWeights::mean(const std::string& what, const torch::Tensor& value) const {
+  return sum(what, value) * (replicas_ / everywhere_.clamp_min(1e-30));
+}
+
+void BatchMeans::add(const NamedValues& values, const Batch& batch, const torch::Tensor& weight,
+                     const torch::Tensor& output, const torch::Tensor& target) {
   torch::NoGradGuard no_grad;
   if (!sums_) {
     std::vector<metrics::Metric> all;
@@ -62,9 +95,13 @@ void BatchMeans::add(const NamedValues& values, const Batch& batch, const torch:
     throw_error(Code::kInvalidArgument,
                 base::str("a step gives the values ", base::join(names, ", "), ", the ones before it gave ",
                           base::join(names_, ", "), ": they must be the same in every step"));
+  std::optional<RowWeights> weights;
+  if (weight.defined()) weights.emplace(weight, batch, /*replicas=*/1);
   for (const auto& [name, value] : values) {
     const torch::Tensor rows = evaluate_detail::by_row(name, value, batch);
-    if (rows.defined()) {
+    if (weights) {
+      sums_->add(name, rows.defined() ? rows.detach() : value.detach().reshape({}), weights->for_value(rows));
+    } else if (rows.defined()) {
       sums_->add(name, rows.detach(), batch.mask);
     } else {
       const torch::Tensor count =
@@ -87,7 +124,8 @@ Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t mos
   torch::NoGradGuard no_grad;
   BatchMeans means(session, steps.metrics);
   Evaluation result;
-  int64_t done = 0;
+  int64_t done = 0, samples = 0;
+  bool weighted = false;
   for (auto& batch : feed) {
     check_columns(batch);
     std::optional<Autocast> lower;
@@ -97,7 +135,9 @@ Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t mos
     NamedValues values;
     if (step.loss.defined()) values.emplace_back("loss", step.loss);
     values.insert(values.end(), step.logs.begin(), step.logs.end());
-    means.add(values, batch, step.output, step.target);
+    means.add(values, batch, step.weight, step.output, step.target);
+    weighted |= step.weight.defined();
+    samples += batch.count;
     session.sync("evaluate");
     on_batch(++done);
     if (done == most) break;
@@ -108,7 +148,11 @@ Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t mos
   }
   session.finish();
   result.values = means.compute();
-  if (!result.values.numbers.empty()) result.samples = result.values.numbers.front().count;
+  if (!weighted && !result.values.numbers.empty()) result.samples = result.values.numbers.front().count;
+  if (weighted)
+    for (const std::string& of_process : session.gather_on_host("evaluated samples", std::to_string(samples)))
+      result.samples += base::number_of<int64_t>(of_process).value_or(0);
+  if (steps.derive && !result.values.numbers.empty()) steps.derive(result.values);
   return result;
 }
 

@@ -23,14 +23,34 @@ void check_columns(const Batch& batch);
 // batch. `what` names it in errors.
 torch::Tensor mean_of(const std::string& what, const torch::Tensor& value, const Batch& batch);
 
+// How much the rows of a batch count, by StepOutput::weight. f32; padding counts nothing.
+class RowWeights {
+ public:
+  RowWeights(const torch::Tensor& weight, const Batch& batch, int replicas);
+  // Of this replica together, and of all.
+  const torch::Tensor& here() const { return here_; }
+  const torch::Tensor& everywhere() const { return everywhere_; }
+  // The weighted sum of a value over this replica's rows.
+  torch::Tensor sum(const std::string& what, const torch::Tensor& value) const;
+  // One element whose mean over the replicas is the weighted mean over all rows of the batch.
+  torch::Tensor mean(const std::string& what, const torch::Tensor& value) const;
+  // For a value of one element, and for one of one element a row.
+  torch::Tensor for_value(const torch::Tensor& rows) const { return rows.defined() ? rows_ : here_; }
+
+ private:
+  const Batch& batch_;
+  int replicas_;
+  torch::Tensor rows_, here_, everywhere_;
+};
+
 // The means of such values over many batches, and metrics. The values' names are those of the first batch.
 class BatchMeans {
  public:
   explicit BatchMeans(const Session& session, std::vector<metrics::Metric> metrics = {})
       : session_(session), metrics_(std::move(metrics)) {}
-  // `output`, `target`: for the metrics; undefined when there are none.
-  void add(const NamedValues& values, const Batch& batch, const torch::Tensor& output = {},
-           const torch::Tensor& target = {});
+  // `weight`, `output` and `target` are those of the step, or undefined.
+  void add(const NamedValues& values, const Batch& batch, const torch::Tensor& weight = {},
+           const torch::Tensor& output = {}, const torch::Tensor& target = {});
   // The values in their order, then the metrics; nothing when nothing was added. Waits.
   metrics::Values compute();
 

@@ -16,10 +16,15 @@ SLUICE_API_BEGIN
 namespace sluice::train {
 
 struct TrainOptions {
-  // The model: a name that models::create() takes.
+  Task task = Task::kImages;
+
+  // The model: a name that models::create() takes. Of a language model one of models::language_presets(), or
+  // a config.json, or a folder with one.
   std::string model;
   int64_t classes = 0;
-  std::string weights;  // to start from: what read_weights takes (session/weights.h)
+  // To start from: what read_weights takes (session/weights.h). Of a language model also a folder of
+  // transformers, which then says what the model is.
+  std::string weights;
 
   // The data: shards as data::WebDataset takes them.
   std::string train;
@@ -80,6 +85,14 @@ struct TrainOptions {
   int64_t image_size = 32;            // of fake data, pixels
   int64_t train_size = 12800;         // of fake data, samples
   int64_t test_size = 1280;
+
+  // Of language models, whose `train` and `test` are token files (text/token_file.h).
+  std::string tokenizer;  // a tokenizer.json or its folder; empty: the one beside the token files, if any
+  int64_t length = 0;     // tokens of a row; 0: the model's positions, but at most 1024
+  std::string shapes;     // "16x512,32x256": batches of single documents have these; empty: running text
+  bool pack = false;      // rows of `length` are filled with whole documents
+  LongDocument long_documents = LongDocument::kError;  // longer than a row
+  double mask_share = 0.15;                            // of the tokens that mlm hides
 
   // The recipe.
   int64_t batch_size = 128;       // per replica
@@ -174,6 +187,10 @@ ProfileSteps profile_steps(const std::string& text);
 // Throws sluice::Error for options that are wrong whatever the data and the machine are: an unknown model,
 // (with the nearest known one), a missing or senseless number.
 void check(const TrainOptions& options);
+// Sets what language models are trained with where nobody says otherwise: AdamW (betas 0.9, 0.95; mlm 0.9,
+// 0.98), learning rate 5e-4, weight decay 0.1 of matrices alone, clip_norm 1, a warm-up of a tenth of the
+// first epoch, 8 rows a batch, 1 epoch.
+void set_language_recipe(TrainOptions& options);
 // Checks, then trains as the options say. Throws sluice::Error.
 TrainResult train(const TrainOptions& options);
 

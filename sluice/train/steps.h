@@ -36,6 +36,11 @@ using NamedValues = std::vector<std::pair<std::string, torch::Tensor>>;
 // replicas.
 struct StepOutput {
   torch::Tensor loss = {};
+  // How much the values of this step count in the means over batches and replicas, such as the number of
+  // tokens: a tensor of one element, or of one for each row, of any type of real numbers. The loss is then
+  // the mean over all replicas and all batches of an update (accumulate), by these weights. Undefined: each
+  // row counts as much.
+  torch::Tensor weight = {};
   // Numbers beside the loss: lines, tables and curves have them under these names, which must be the same in
   // every step.
   NamedValues logs = {};
@@ -91,11 +96,15 @@ struct Steps {
   // gradients are off.
   std::function<StepOutput(Batch&)> validation_step;
   std::vector<metrics::Metric> metrics;  // of `output` and `target` of the validation
+  // Adds to the values of a test what is computed from them, such as a perplexity.
+  std::function<void(metrics::Values&)> derive;
   // What Trainer::predict writes for each row: tensors of [N, …] by their names.
   std::function<NamedValues(Batch&)> predict_step;
   // Called once the module is on its device. None: the optimizer that the options name, over all parameters.
   std::function<std::vector<OptimizerSetup>()> configure_optimizers;
   Monitor monitor;
+  // Files that each checkpoint has beside the weights, such as a configuration: names and contents.
+  std::vector<std::pair<std::string, std::string>> files = {};
 };
 
 }  // namespace sluice::train

@@ -12,6 +12,7 @@
 #include "sluice/models/models.h"
 #include "sluice/train/classification.h"
 #include "sluice/train/evaluate.h"
+#include "sluice/train/language/language_task.h"
 #include "sluice/train/predictions.h"
 #include "sluice/train/remote_folder.h"
 #include "sluice/train/training.h"
@@ -117,6 +118,17 @@ TrainOptions settled(TrainOptions options) {
 // What can be said without looking at data or device.
 // `own_sets`: the data does not come from the options.
 void check_options(const TrainOptions& options, bool named, bool own_sets = false) {
+  check_choice("--task", options.task);
+  check_choice("--long-documents", options.long_documents);
+  if (named && is_language(options.task)) {
+    check_language(options);
+    named = false;
+    own_sets = true;
+  }
+  const auto presets = models::language_presets();
+  if (named && std::find(presets.begin(), presets.end(), options.model) != presets.end())
+    throw_error(Code::kInvalidArgument,
+                base::str(options.model, " is a language model: give --task clm or --task mlm"));
   if (named && options.model.empty())
     throw_error(Code::kInvalidArgument, base::str("the model is missing: give it with --model (",
                                                   base::join(models::names(), ", "), ")"));
@@ -266,9 +278,13 @@ struct Trainer::State {
     if (options.fake_data || !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
   }
-  State(const TrainOptions& given, const Sets& sets)
+  State(const TrainOptions& given, const std::function<Sets(int replicas)>& open)
+      : State(given, trainer_detail::start_session(trainer_detail::settled(given)), open) {}
+  State(const TrainOptions& given, const Session& started, const std::function<Sets(int replicas)>& open)
+      : State(given, started, open(started.replicas())) {}
+  State(const TrainOptions& given, const Session& started, const Sets& sets)
       : options(trainer_detail::settled(given)),
-        session(trainer_detail::start_session(options)),
+        session(started),
         train(options, /*training=*/true, sets.train, session.replicas()) {
     choose_folder();
     if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.replicas());
@@ -292,9 +308,11 @@ Trainer::Trainer(const TrainOptions& options) {
   state_ = std::make_unique<State>(options);
   add_early_stopping();
 }
-Trainer::Trainer(const TrainOptions& options, Sets sets) {
+Trainer::Trainer(const TrainOptions& options, Sets sets)
+    : Trainer(options, [&](int /*replicas*/) { return std::move(sets); }) {}
+Trainer::Trainer(const TrainOptions& options, const std::function<Sets(int replicas)>& open) {
   trainer_detail::check_options(options, /*named=*/false, /*own_sets=*/true);
-  state_ = std::make_unique<State>(options, sets);
+  state_ = std::make_unique<State>(options, open);
   add_early_stopping();
 }
 void Trainer::add_early_stopping() {
@@ -371,12 +389,39 @@ ProfileSteps profile_steps(const std::string& text) {
 
 void check(const TrainOptions& options) { trainer_detail::check_options(options, /*named=*/true); }
 
-TrainResult train(const TrainOptions& options) {
-  check(options);
+namespace trainer_detail {
+
+TrainResult train_images(const TrainOptions& options) {
   Trainer trainer(options);
   torch::manual_seed(options.seed);
   auto model = models::create(options.model, {options.classes, trainer.channels(), trainer.image_size()});
-  TrainResult result = trainer.fit(model);
+  return trainer.fit(model);
+}
+
+TrainResult train_language(const TrainOptions& options) {
+  // How many replicas there are, which the rows of a batch depend on, is known with the device.
+  std::optional<LanguageTask> task;
+  TrainOptions own = options;
+  own.weights.clear();  // the task has loaded them
+  Trainer trainer(own, [&](int replicas) {
+    task.emplace(options, rows_per_replica(options, replicas));
+    return Sets(task->train(), task->test());
+  });
+  if (!options.json) {
+    const int replicas = trainer.session().replicas();
+    trainer.session().print("train: ", text::text_of(task->train()->facts(replicas)));
+    if (task->test() != nullptr)
+      trainer.session().print("test: ", text::text_of(task->test()->facts(replicas)));
+  }
+  return trainer.fit(task->model(), task->steps());
+}
+
+}  // namespace trainer_detail
+
+TrainResult train(const TrainOptions& options) {
+  check(options);
+  const TrainResult result = is_language(options.task) ? trainer_detail::train_language(options)
+                                                       : trainer_detail::train_images(options);
   if (options.report && options.device == DeviceKind::kXla) std::printf("%s\n", metrics_report().c_str());
   return result;
 }

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "sluice/base/export.h"
 #include "sluice/data/dataset.h"
@@ -44,6 +45,9 @@ struct Sets {
       : Sets(std::forward<Train>(of_training)) {
     test = std::make_shared<std::decay_t<Test>>(std::forward<Test>(of_test));
   }
+  explicit Sets(std::shared_ptr<const data::Dataset> of_training,
+                std::shared_ptr<const data::Dataset> of_test = nullptr)
+      : train(std::move(of_training)), test(std::move(of_test)) {}
   std::shared_ptr<const data::Dataset> train, test;  // test: may be nothing
 };
 
@@ -56,6 +60,8 @@ class Trainer {
   // The same with data of one's own: what the options say of shards, images, classes and batches is not
   // looked at.
   Trainer(const TrainOptions& options, Sets sets);
+  // With data that depends on the number of replicas, which is known once the session is there.
+  Trainer(const TrainOptions& options, const std::function<Sets(int replicas)>& open);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;

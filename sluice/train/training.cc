@@ -284,6 +284,7 @@ void Training::save(bool best) {
       progress_.callbacks[callback->name()] = std::move(state);
   progress_.input = train_.state(session_, data_epoch(), progress_.batch * options_.accumulate);
   sessions::Snapshot snapshot = sessions::take_snapshot(session_.backend(), model_, optimizers(), progress_);
+  snapshot.files = steps_.files;
   std::vector<std::string> folders = {folder("last")};
   if (best) folders.push_back(folder("best"));
   if (top_ && progress_.value) {

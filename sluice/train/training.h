@@ -53,6 +53,9 @@ class Training final : private Run {
   // The gradients of a batch, or with updating_step all of its updates; gives what there is to log, the loss
   // first, each of one element.
   NamedValues train_batch(Batch& batch);
+  void add_gradients(const torch::Tensor& mean, const torch::Tensor& loss,
+                     const std::optional<RowWeights>& weights);
+  void scale_gradients();
   void after_update(const NamedValues& values, int64_t steps, bool stop);
   // A line whose values come later.
   void report(sessions::LogLine line, int64_t step, double lr, bool log);
@@ -134,6 +137,7 @@ class Training final : private Run {
   FeedStatistics fed_;        // of this epoch's training batches
   double opening_input_ = 0;  // seconds until the epoch's feed was there
   std::optional<BatchMeans> epoch_means_;
+  torch::Tensor accumulated_weight_;  // of an update's batches so far, over all replicas
   double last_loss_ = 0;
   metrics::Values tested_;  // of the last test
   int64_t steps_per_epoch_;

@@ -76,6 +76,7 @@ Training::Halt Training::train_epoch() {
       if (i + 1 < options_.accumulate) more.emplace(session_);
       values = train_batch(*batch);
       rate_->add(batch->count);
+      if (i + 1 == options_.accumulate) scale_gradients();
       if (steps_.updating_step)
         session_.step({});
       else
@@ -148,21 +149,47 @@ NamedValues Training::train_batch(Batch& batch) {
     std::optional<Autocast> autocast;
     if (options_.precision == Precision::kBf16) autocast.emplace(session_.device());
     step = steps_.training_step ? steps_.training_step(batch) : steps_.updating_step(batch, updates);
-    if (step.loss.defined()) step.loss = mean_of("loss", step.loss, batch);
   }
-  if (steps_.training_step) {
-    if (!step.loss.defined()) throw_error(Code::kInvalidArgument, "training_step returned no loss");
-    (options_.accumulate > 1 ? step.loss / static_cast<double>(options_.accumulate) : step.loss).backward();
-  }
-  if (!step.epoch_logs.empty()) epoch_means_->add(step.epoch_logs, batch);
+  if (steps_.training_step && !step.loss.defined())
+    throw_error(Code::kInvalidArgument, "training_step returned no loss");
+  std::optional<RowWeights> weights;
+  if (step.weight.defined()) weights.emplace(step.weight, batch, session_.replicas());
+  const auto mean = [&](const std::string& name, const torch::Tensor& value) {
+    return weights ? weights->mean(name, value) : mean_of(name, value, batch);
+  };
   NamedValues values;
-  if (step.loss.defined()) values.emplace_back("loss", step.loss.detach());
+  if (step.loss.defined()) {
+    const torch::Tensor loss = mean("loss", step.loss);
+    if (steps_.training_step) add_gradients(loss, step.loss, weights);
+    values.emplace_back("loss", loss.detach());
+  }
   torch::NoGradGuard no_grad;
-  for (const auto& [name, value] : step.logs) values.emplace_back(name, mean_of(name, value.detach(), batch));
+  if (!step.epoch_logs.empty()) epoch_means_->add(step.epoch_logs, batch, step.weight);
+  for (const auto& [name, value] : step.logs) values.emplace_back(name, mean(name, value.detach()));
   if (progress_.step == first_step_)
     for (const auto* named : {&values, &step.epoch_logs})
       for (const auto& [name, value] : *named) base::value_or_throw(check_name(name));
   return values;
+}
+
+// `mean`: of the loss of a batch. Of several batches the gradients are those of the mean over all of them;
+// where these have weights, those are known with the last of them.
+void Training::add_gradients(const torch::Tensor& mean, const torch::Tensor& loss,
+                             const std::optional<RowWeights>& weights) {
+  if (options_.accumulate == 1) return mean.backward();
+  if (!weights) return (mean / static_cast<double>(options_.accumulate)).backward();
+  weights->sum("loss", loss).backward();
+  const torch::Tensor all = weights->everywhere();
+  accumulated_weight_ = accumulated_weight_.defined() ? accumulated_weight_ + all : all;
+}
+
+// Sums over the accumulated batches become means by their weights.
+void Training::scale_gradients() {
+  if (!accumulated_weight_.defined()) return;
+  torch::NoGradGuard no_grad;
+  const torch::Tensor scale = session_.replicas() / std::exchange(accumulated_weight_, {}).clamp_min(1e-30);
+  for (const torch::Tensor& parameter : model_.parameters())
+    if (parameter.grad().defined()) parameter.mutable_grad().mul_(scale);
 }
 
 void Training::after_update(const NamedValues& values, int64_t steps, bool stop) {

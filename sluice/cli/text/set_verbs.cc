@@ -6,6 +6,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
+#include "sluice/text/set_facts.h"
 #include "sluice/text/token_file.h"
 #include "sluice/text/tokenizer.h"
 #include "sluice/text/tools/pack.h"
@@ -68,6 +69,7 @@ base::Status pack(PackFlags& flags) {
       return base::fail(Code::kInvalidArgument, "--end-token '", flags.end, "' is no token of ",
                         flags.tokenizer, ": expected one such as '<|endoftext|>'");
   }
+  SLUICE_OK(text::keep_tokenizer(flags.tokenizer, options.set.folder, options.set.overwrite));
   Progress progress;
   options.progress = [&](std::uint64_t documents, std::uint64_t) {
     progress.show("packed documents", static_cast<std::int64_t>(documents),
@@ -139,8 +141,8 @@ Verb text_pack_verb() {
       .name = "pack",
       .help = "Encode texts into files of tokens",
       .footer =
-          "Writes OUT/PREFIX-0000.bin and OUT/PREFIX-0000.idx, … as Megatron-LM reads them, and "
-          "OUT/PREFIX.json.\n"
+          "Writes OUT/PREFIX-0000.bin and OUT/PREFIX-0000.idx, … as Megatron-LM reads them, "
+          "OUT/PREFIX.json, and a copy of the tokenizer.json.\n"
           "Files appear when the whole set is written. A run that was stopped goes on when it is started "
           "again.\n"
           "Examples: sluice text pack 'web-{00..15}.jsonl.zst' tokens --tokenizer tokenizer.json --end-token "

@@ -1,0 +1,226 @@
+#include "sluice/train/language/language_task.h"
+
+#include <algorithm>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+#include "sluice/data/order/length_buckets.h"
+#include "sluice/session/checkpoint.h"
+#include "sluice/session/pretrained/pretrained.h"
+#include "sluice/session/weights.h"
+#include "sluice/text/set_facts.h"
+#include "sluice/train/language/language_steps.h"
+
+namespace sluice::train {
+namespace language_task_detail {
+
+constexpr int64_t kLongestRow = 1024;  // where nothing is said
+
+[[noreturn]] void refuse(const std::string& what) { throw_error(Code::kInvalidArgument, what); }
+
+bool is_path(const std::string& model) {
+  return model.find('/') != std::string::npos || base::path_exists(model);
+}
+
+std::string config_path(const std::string& path) {
+  return base::is_directory(path) ? base::join_path(path, "config.json") : path;
+}
+
+// The first of these that the tokenizer has; -1: none.
+int64_t id_of(const text::Tokenizer& tokenizer, std::initializer_list<const char*> names) {
+  for (const char* const name : names)
+    if (const auto id = tokenizer.id_of(name)) return *id;
+  return -1;
+}
+
+// What a row may have, by the model's table of positions; 0: any length.
+int64_t positions_of(const models::LanguageOptions& options) {
+  if (options.type == "gpt2") return options.positions;
+  return options.type == "roberta" ? options.positions - options.padding - 1 : 0;
+}
+
+}  // namespace language_task_detail
+
+void set_language_recipe(TrainOptions& options) {
+  options.optimizer = OptimizerKind::kAdamW;
+  options.betas = {0.9, options.task == Task::kMlm ? 0.98 : 0.95};
+  options.lr = 5e-4;
+  options.weight_decay = 0.1;
+  options.no_decay = true;
+  options.clip_norm = 1;
+  options.warmup_epochs = 0.1;
+  options.batch_size = 8;
+  options.epochs = 1;
+}
+
+void check_language(const TrainOptions& options) {
+  using language_task_detail::refuse;
+  const std::string task = base::str("--task ", name_of(options.task));
+  if (options.fake_data || !options.mix.empty())
+    refuse(base::str(task, " trains on token files: give them with --train, not with --fake-data or --mix"));
+  if (options.train.empty())
+    refuse("no training data: give token files, as 'sluice text pack' writes them, with --train");
+  if (options.model.empty() && options.weights.empty())
+    refuse(base::str("the model is missing: give it with --model (",
+                     base::join(models::language_presets(), ", "),
+                     ", or a config.json), or a folder of transformers with --weights"));
+  if (!options.model.empty() && !language_task_detail::is_path(options.model))
+    models::language_preset(options.model);
+  if (options.length < 0) refuse(base::str("--length must be at least 0, not ", options.length));
+  if (!options.shapes.empty()) {
+    data::parse_shapes(options.shapes);
+    if (options.pack || options.length > 0)
+      refuse("--shapes says what rows of single documents are: leave --length and --pack out");
+    if (options.global_batch_size > 0)
+      refuse("--shapes says how many rows a batch has: leave --global-batch-size out");
+  }
+  if (!(options.mask_share > 0 && options.mask_share <= 1))
+    refuse(base::str("--mask-share takes a share above 0 and at most 1, not ", options.mask_share));
+}
+
+LanguageTask::LanguageTask(const TrainOptions& options, int64_t rows) : options_(options) {
+  const text::TokenSet set = text::TokenSet::open(options.train);
+  find_tokenizer(set);
+  make_model();
+  train_ = open(options.train, /*training=*/true, rows);
+  const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : rows;
+  if (!options.test.empty()) test_ = open(options.test, /*training=*/false, test_rows);
+}
+
+void LanguageTask::find_tokenizer(const text::TokenSet& set) {
+  tokenizer_path_ =
+      options_.tokenizer.empty() ? text::tokenizer_beside(set) : text::tokenizer_file(options_.tokenizer);
+  if (!tokenizer_path_.empty()) tokenizer_ = text::Tokenizer::load(tokenizer_path_);
+  const auto facts = base::value_or_throw(text::set_facts(set));
+  if (facts && tokenizer_ && !facts->tokenizer.empty() && facts->tokenizer != tokenizer_->fingerprint())
+    language_task_detail::refuse(base::str("the token files ", set.files().front().name(),
+                                           ".bin … were made with another tokenizer than ", tokenizer_path_));
+  if (tokenizer_) vocabulary_ = static_cast<int64_t>(tokenizer_->vocabulary_size());
+  if (facts) vocabulary_ = std::max(vocabulary_, static_cast<int64_t>(facts->vocabulary_size));
+}
+
+// Of fresh weights: a preset has the vocabulary and the special tokens of the data, and positions for its
+// rows.
+models::LanguageOptions LanguageTask::model_options() const {
+  namespace detail = language_task_detail;
+  if (detail::is_path(options_.model)) {
+    const std::string path = detail::config_path(options_.model);
+    return models::parse_language_config(base::value_or_throw(base::read_file(path)), path);
+  }
+  models::LanguageOptions model = models::language_preset(options_.model);
+  if (vocabulary_ > 0 && vocabulary_ != model.vocabulary) {
+    model.vocabulary = vocabulary_;
+    model.begin = model.padding = -1;
+    model.end.clear();
+    if (tokenizer_) {
+      model.begin = detail::id_of(*tokenizer_, {"<s>", "<|begin_of_text|>", "[CLS]", "<|endoftext|>"});
+      model.padding = detail::id_of(*tokenizer_, {"<pad>", "[PAD]"});
+      const int64_t end = detail::id_of(*tokenizer_, {"</s>", "<|end_of_text|>", "[SEP]", "<|endoftext|>"});
+      if (end >= 0) model.end = {end};
+    }
+    if (model.type == "roberta" && (model.begin < 0 || model.end.empty() || model.padding < 0))
+      detail::refuse(base::str(
+          "roberta needs the tokens <s>, </s> and <pad>, which ",
+          tokenizer_ ? tokenizer_path_ + " does not have" : std::string("no tokenizer says"),
+          ": make them with 'sluice text tokenizer --special-token', and give the file with --tokenizer"));
+  }
+  int64_t longest = options_.length;
+  if (!options_.shapes.empty())
+    for (const auto& shape : data::parse_shapes(options_.shapes)) longest = std::max(longest, shape.length);
+  if (const int64_t have = detail::positions_of(model); have > 0 && longest > have)
+    model.positions += longest - have;
+  return model;
+}
+
+void LanguageTask::make_model() {
+  namespace detail = language_task_detail;
+  const bool is_folder = !options_.weights.empty() && base::is_directory(options_.weights) &&
+                         base::path_exists(base::join_path(options_.weights, "config.json"));
+  if (is_folder) {
+    if (!options_.model.empty())
+      detail::refuse(base::str(options_.weights, " says itself what the model is: leave --model out"));
+    model_ = load_pretrained(options_.weights);
+  } else {
+    if (options_.model.empty())
+      detail::refuse(base::str("--weights ", options_.weights,
+                               " does not say what the model is (no config.json): give it with --model"));
+    torch::manual_seed(options_.seed);
+    model_ = models::language_model(model_options());
+    if (!options_.weights.empty())
+      base::value_or_throw(sessions::load_module(
+          *model_,
+          models::with_own_names(model_->options(),
+                                 base::value_or_throw(sessions::read_weights(options_.weights))),
+          options_.weights));
+  }
+  const auto& model = model_->options();
+  if (vocabulary_ > model.vocabulary)
+    detail::refuse(base::str("the model knows ", model.vocabulary, " tokens, and the data has ids up to ",
+                             vocabulary_ - 1, ": was it made with another tokenizer?"));
+}
+
+void LanguageTask::add_masking(text::TokenBatchOptions& batches) const {
+  using language_task_detail::refuse;
+  if (!tokenizer_) refuse("--task mlm needs the tokenizer, for its mask token: give it with --tokenizer");
+  const int64_t mask = language_task_detail::id_of(*tokenizer_, {"<mask>", "[MASK]"});
+  if (mask < 0)
+    refuse(base::str(tokenizer_path_,
+                     " has no token <mask> or [MASK]: make it with 'sluice text tokenizer --special-token "
+                     "\"<mask>\"'"));
+  text::MaskingOptions masking{.share = options_.mask_share,
+                               .mask = static_cast<std::uint32_t>(mask),
+                               .vocabulary = tokenizer_->vocabulary_size()};
+  for (std::uint32_t id = 0; id < tokenizer_->vocabulary_size(); ++id)
+    if (tokenizer_->is_special(id)) masking.never.push_back(id);
+  batches.masking = std::move(masking);
+}
+
+text::TokenBatchOptions LanguageTask::batch_options(bool training, int64_t rows) const {
+  namespace detail = language_task_detail;
+  const auto& model = model_->options();
+  text::TokenBatchOptions batches;
+  const int64_t positions = detail::positions_of(model);
+  const int64_t length = options_.length > 0 ? options_.length
+                         : positions > 0     ? std::min(positions, detail::kLongestRow)
+                                             : detail::kLongestRow;
+  batches.shapes = {{rows, length}};
+  if (options_.pack) batches.kind = text::RowKind::kPacked;
+  if (!options_.shapes.empty()) {
+    batches.kind = text::RowKind::kDocuments;
+    batches.shapes = data::parse_shapes(options_.shapes);
+  }
+  for (const auto& shape : batches.shapes)
+    if (positions > 0 && shape.length > positions)
+      detail::refuse(base::str("rows of ", shape.length, " tokens: the model has positions for ", positions));
+  batches.long_document = options_.long_documents;
+  batches.next_token = options_.task == Task::kClm;
+  batches.padding = static_cast<std::uint32_t>(std::max<int64_t>(model.padding, 0));
+  batches.vocabulary = static_cast<std::uint64_t>(model.vocabulary);
+  batches.shuffle = training;
+  batches.seed = options_.seed;
+  batches.pad = !training;
+  if (options_.task == Task::kMlm) {
+    if (model.begin >= 0) batches.begin = static_cast<std::uint32_t>(model.begin);
+    if (!model.end.empty()) batches.end = static_cast<std::uint32_t>(model.end.front());
+    add_masking(batches);
+  }
+  return batches;
+}
+
+std::shared_ptr<text::TokenBatches> LanguageTask::open(const std::string& files, bool training,
+                                                       int64_t rows) {
+  try {
+    return std::make_shared<text::TokenBatches>(text::TokenSet::open(files), batch_options(training, rows));
+  } catch (const Error& error) {
+    throw_error(error.code(), base::str(training ? "--train " : "--test ", files, ": ", error.what()));
+  }
+}
+
+Steps LanguageTask::steps() const {
+  Steps steps = options_.task == Task::kMlm ? masked_steps(model_) : next_token_steps(model_);
+  if (!tokenizer_path_.empty())
+    steps.files.emplace_back("tokenizer.json", base::value_or_throw(base::read_file(tokenizer_path_)));
+  return steps;
+}
+
+}  // namespace sluice::train

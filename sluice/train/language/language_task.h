@@ -1,0 +1,49 @@
+// The training of a language model, as the options describe it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sluice/models/language/language.h"
+#include "sluice/text/token_batches.h"
+#include "sluice/text/tokenizer.h"
+#include "sluice/train/options.h"
+#include "sluice/train/steps.h"
+
+namespace sluice::train {
+
+inline bool is_language(Task task) { return task != Task::kImages; }
+
+// What can be said without looking at data or device. Throws sluice::Error.
+void check_language(const TrainOptions& options);
+
+// The model with its data and steps. Throws sluice::Error.
+class LanguageTask {
+ public:
+  // Opens the token files and makes the model, on the CPU. `rows`: of one replica's batch.
+  LanguageTask(const TrainOptions& options, int64_t rows);
+
+  const models::LanguageModelPtr& model() const { return model_; }
+  const std::shared_ptr<text::TokenBatches>& train() const { return train_; }
+  const std::shared_ptr<text::TokenBatches>& test() const { return test_; }  // or nothing
+  Steps steps() const;
+
+ private:
+  std::shared_ptr<text::TokenBatches> open(const std::string& files, bool training, int64_t rows);
+  text::TokenBatchOptions batch_options(bool training, int64_t rows) const;
+  void find_tokenizer(const text::TokenSet& set);
+  models::LanguageOptions model_options() const;
+  void make_model();
+  void add_masking(text::TokenBatchOptions& batches) const;
+
+  const TrainOptions& options_;
+  std::string tokenizer_path_;  // "": there is none
+  std::optional<text::Tokenizer> tokenizer_;
+  int64_t vocabulary_ = 0;  // of the data; 0: not known
+  models::LanguageModelPtr model_;
+  std::shared_ptr<text::TokenBatches> train_, test_;
+};
+
+}  // namespace sluice::train

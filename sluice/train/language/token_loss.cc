@@ -1,0 +1,99 @@
+#include "sluice/train/language/token_loss.h"
+
+#include <algorithm>
+
+namespace sluice::train {
+namespace token_loss_detail {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kMostLogits = int64_t{1} << 25;
+
+// Places of so many rows each.
+struct Parts {
+  int64_t rows, count;
+};
+Parts parts_of(int64_t places, int64_t vocabulary, int64_t most) {
+  const int64_t count = std::max<int64_t>(1, (places * vocabulary + most - 1) / most);
+  return {(places + count - 1) / count, count};
+}
+
+// The sum of the cross-entropies of linear(states, weight, bias), and the answers, part by part. The
+// gradients are made beside them, while a part's logits are there: they are linear in the gradient of the
+// sum.
+class LossInParts : public torch::autograd::Function<LossInParts> {
+ public:
+  static variable_list forward(AutogradContext* context, const torch::Tensor& states,
+                               const torch::Tensor& weight, const torch::Tensor& bias,
+                               const torch::Tensor& targets, int64_t rows) {
+    const bool wanted = states.requires_grad() || weight.requires_grad();
+    torch::Tensor sum = torch::zeros({}, states.options().dtype(torch::kFloat).requires_grad(false));
+    std::vector<torch::Tensor> of_states, answers;
+    torch::Tensor of_weight, of_bias;
+    const torch::Tensor classes =
+        torch::arange(weight.size(0), targets.options().dtype(targets.scalar_type()));
+    for (int64_t begin = 0; begin < states.size(0); begin += rows) {
+      const int64_t end = std::min(begin + rows, states.size(0));
+      const torch::Tensor part = states.slice(0, begin, end);
+      const torch::Tensor target = targets.slice(0, begin, end).unsqueeze(1);
+      const torch::Tensor valid = target.ne(kNoTarget);
+      const torch::Tensor logits = torch::nn::functional::linear(part, weight, bias).to(torch::kFloat);
+      const torch::Tensor highest = std::get<0>(logits.max(1, /*keepdim=*/true));
+      const torch::Tensor powers = (logits - highest).exp();
+      const torch::Tensor total = powers.sum(1, /*keepdim=*/true);
+      const torch::Tensor found = logits.gather(1, target.clamp_min(0));
+      const torch::Tensor loss = total.log() + highest - found;
+      sum = sum + torch::where(valid, loss, torch::zeros_like(loss)).sum();
+      answers.push_back(logits.argmax(1));
+      if (!wanted) continue;
+      const torch::Tensor share = powers / total;
+      torch::Tensor of_logits = torch::where(classes.eq(target), share - 1, share) * valid.to(torch::kFloat);
+      of_bias = !bias.defined()     ? torch::Tensor()
+                : of_bias.defined() ? of_bias + of_logits.sum(0)
+                                    : of_logits.sum(0);
+      of_states.push_back(torch::matmul(of_logits, weight).to(states.scalar_type()));
+      const torch::Tensor more = torch::matmul(of_logits.t(), part).to(weight.scalar_type());
+      of_weight = of_weight.defined() ? of_weight + more : more;
+    }
+    if (wanted) context->save_for_backward({torch::cat(of_states), of_weight, of_bias});
+    torch::Tensor all_answers = torch::cat(answers);
+    context->mark_non_differentiable({all_answers});
+    return {sum, all_answers};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto scaled = [&](const torch::Tensor& gradient) {
+      return gradient.defined() ? gradient * gradients[0].to(gradient.scalar_type()) : gradient;
+    };
+    return {scaled(saved[0]), scaled(saved[1]), scaled(saved[2]), torch::Tensor(), torch::Tensor()};
+  }
+};
+
+}  // namespace token_loss_detail
+
+TokenLoss token_loss(models::LanguageModel& model, const torch::Tensor& states, const torch::Tensor& targets,
+                     int64_t most_logits) {
+  namespace detail = token_loss_detail;
+  const models::LanguageModel::Head head = model.head();
+  const torch::Tensor input = model.before_head(states);
+  const auto parts = detail::parts_of(states.size(0), head.weight.size(0),
+                                      most_logits > 0 ? most_logits : detail::kMostLogits);
+  TokenLoss result;
+  result.count = targets.ne(kNoTarget).sum();
+  if (parts.count > 1) {
+    const auto found = detail::LossInParts::apply(input, head.weight, head.bias, targets, parts.rows);
+    result.sum = found[0];
+    result.answers = found[1];
+    return result;
+  }
+  const torch::Tensor logits = torch::nn::functional::linear(input, head.weight, head.bias).to(torch::kFloat);
+  result.sum = torch::nn::functional::cross_entropy(
+      logits, targets,
+      torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum).ignore_index(kNoTarget));
+  result.answers = logits.detach().argmax(1);
+  return result;
+}
+
+}  // namespace sluice::train
