@@ -11,7 +11,7 @@
 #include "sluice/base/random.h"
 #include "sluice/text/masking.h"
 #include "sluice/text/test_tokenizer.h"
-#include "sluice/text/tools/token_writer.h"
+#include "sluice/text/test_tokens.h"
 
 namespace sluice::text {
 namespace {
@@ -46,15 +46,13 @@ class Batches : public ::testing::Test {
     std::vector<TokenFile> files;
     std::uint32_t next = first_id;
     for (std::size_t begin = 0; begin < lengths.size(); begin += 3) {
-      const std::string name = folder_.path(std::to_string(++files_));
-      auto writer = base::value_or_throw(TokenWriter::create(name, 4));
+      std::vector<Ids> documents;
       for (std::size_t i = begin; i < std::min(begin + 3, lengths.size()); ++i) {
         Ids ids(lengths[i]);
         for (std::uint32_t& id : ids) id = next++;
-        base::value_or_throw(writer.add(ids.data(), ids.size()));
+        documents.push_back(std::move(ids));
       }
-      base::value_or_throw(writer.commit());
-      files.push_back(TokenFile::open(name));
+      files.push_back(test::token_file(folder_.path(std::to_string(++files_)), documents));
     }
     return TokenSet(std::move(files));
   }

@@ -7,6 +7,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/text/test_tokenizer.h"
+#include "sluice/text/test_tokens.h"
 #include "sluice/text/tools/pack.h"
 #include "sluice/text/tools/token_format.h"
 #include "sluice/text/tools/token_writer.h"
@@ -23,9 +24,7 @@ class TokenFiles : public ::testing::Test {
  protected:
   std::string write(const std::string& name, int width, const std::vector<Ids>& documents) {
     const std::string path = folder_.path(name);
-    auto writer = base::value_or_throw(TokenWriter::create(path, width));
-    for (const Ids& ids : documents) base::value_or_throw(writer.add(ids.data(), ids.size()));
-    base::value_or_throw(writer.commit());
+    test::token_file(path, documents, width);
     return path;
   }
   // A file with a number in another place.

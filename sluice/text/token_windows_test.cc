@@ -9,7 +9,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/text/test_tokenizer.h"
-#include "sluice/text/tools/token_writer.h"
+#include "sluice/text/test_tokens.h"
 
 namespace sluice::text {
 namespace {
@@ -30,10 +30,7 @@ class Windows : public ::testing::Test {
       std::iota(ids.begin(), ids.end(), next);
       next += static_cast<std::uint32_t>(size);
       const std::string name = folder_.path(std::to_string(next) + "-" + std::to_string(size));
-      auto writer = base::value_or_throw(TokenWriter::create(name, 4));
-      base::value_or_throw(writer.add(ids.data(), ids.size()));
-      base::value_or_throw(writer.commit());
-      files.push_back(TokenFile::open(name));
+      files.push_back(test::token_file(name, {ids}));
     }
     return TokenSet(std::move(files));
   }

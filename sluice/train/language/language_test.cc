@@ -1,0 +1,363 @@
+// Trainings of language models: against the definition, and packed, accumulated and resumed against plain
+// ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sluice/base/file.h"
+#include "sluice/base/random.h"
+#include "sluice/session/checkpoint.h"
+#include "sluice/session/pretrained/pretrained.h"
+#include "sluice/text/test_tokens.h"
+#include "sluice/train/language/language_steps.h"
+#include "sluice/train/language/token_loss.h"
+#include "sluice/train/trainer.h"
+
+namespace sluice::train {
+namespace {
+
+using testing::HasSubstr;
+using text::RowKind;
+
+std::string message(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+models::LanguageModelPtr tiny(const std::string& preset) {
+  torch::manual_seed(3);
+  return models::language_model(models::language_preset(preset));
+}
+
+class Language : public testing::TestWithParam<DeviceKind> {
+ protected:
+  Language() : folder_(base::value_or_throw(base::TemporaryDirectory::create())) {
+    if (is_initialized()) shutdown();
+    // Sentences of a few words, each of which is followed by few others.
+    base::Random random({11});
+    std::vector<std::vector<std::uint32_t>> documents(120);
+    for (auto& document : documents) {
+      std::uint32_t word = static_cast<std::uint32_t>(5 + random.below(20));
+      for (std::uint64_t i = 2 + random.below(13); i > 0; --i) {
+        document.push_back(word);
+        word = 5 + (word * 7 + static_cast<std::uint32_t>(random.below(2))) % 100;
+      }
+    }
+    text::test::token_file(folder_.path("train-0000"), documents);
+    base::value_or_throw(
+        base::write_file_atomically(folder_.path("train.json"), "{\"vocabulary_size\": 128}"));
+    base::value_or_throw(base::write_file_atomically(folder_.path("tokenizer.json"), tokenizer()));
+  }
+  ~Language() override {
+    if (is_initialized()) shutdown();
+  }
+
+  static std::string tokenizer() {
+    nlohmann::json vocabulary, added = nlohmann::json::array();
+    for (int i = 0; i < 128; ++i) vocabulary["w" + std::to_string(i)] = i;
+    const char* const special[] = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
+    for (int i = 0; i < 5; ++i) {
+      vocabulary.erase("w" + std::to_string(i));
+      vocabulary[special[i]] = i;
+      added.push_back({{"id", i},
+                       {"content", special[i]},
+                       {"special", true},
+                       {"single_word", false},
+                       {"lstrip", false},
+                       {"rstrip", false},
+                       {"normalized", false}});
+    }
+    const nlohmann::json json = {{"added_tokens", added},
+                                 {"model",
+                                  {{"type", "WordPiece"},
+                                   {"vocab", vocabulary},
+                                   {"unk_token", "<unk>"},
+                                   {"continuing_subword_prefix", "##"},
+                                   {"max_input_chars_per_word", 100}}},
+                                 {"pre_tokenizer", {{"type", "WhitespaceSplit"}}}};
+    return json.dump();
+  }
+
+  TrainOptions options(const std::string& model, Task task = Task::kClm) const {
+    TrainOptions options;
+    options.task = task;
+    set_language_recipe(options);
+    options.model = model;
+    options.train = options.test = folder_.path("train-*.bin");
+    options.device = GetParam();
+    options.plugin = "cpu";
+    options.log_steps = 1;
+    options.lr = 3e-3;
+    options.logdir = folder_.path("run");
+    return options;
+  }
+  text::TokenSet set() const { return text::TokenSet::open(folder_.path("train-*.bin")); }
+  static TrainResult quietly(const std::function<TrainResult()>& work, std::string* printed = nullptr) {
+    testing::internal::CaptureStdout();
+    try {
+      const TrainResult result = work();
+      const std::string text = testing::internal::GetCapturedStdout();
+      if (printed != nullptr) *printed = text;
+      return result;
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+  }
+  static sessions::NamedTensors weights(const std::string& folder) {
+    return base::value_or_throw(sessions::read_checkpoint(folder)).model;
+  }
+  static double difference(const sessions::NamedTensors& a, const sessions::NamedTensors& b) {
+    EXPECT_EQ(a.size(), b.size());
+    double largest = 0;
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+      largest = std::max(largest, (a[i].second - b[i].second).abs().max().item<double>());
+    return largest;
+  }
+
+  base::TemporaryDirectory folder_;
+};
+
+TEST_P(Language, TheLossInPartsIsThatOfAllLogits) {
+  Options start_options;
+  start_options.device = name_of(GetParam());
+  start_options.xla.plugin = "cpu";
+  Session session = start(start_options);
+  for (const char* const preset : {"gpt2-tiny", "llama-tiny", "roberta-tiny"}) {
+    const auto model = tiny(preset);
+    model->to(session.device());
+    torch::manual_seed(8);
+    const torch::Tensor host = torch::randn({37, 32});
+    torch::Tensor targets = torch::randint(0, 128, {37}, torch::kLong);
+    targets.slice(0, 5, 9).fill_(kNoTarget);
+    targets = targets.to(session.device());
+    std::vector<std::vector<torch::Tensor>> found;
+    for (const int64_t most : {int64_t{0}, int64_t{5} * 128, int64_t{128}, int64_t{36} * 128}) {
+      torch::Tensor states = host.to(session.device()).requires_grad_();
+      model->zero_grad();
+      const TokenLoss loss = token_loss(*model, states, targets, most);
+      (2.5 * loss.sum).backward();
+      std::vector<torch::Tensor> values = {loss.sum.detach(), loss.count, loss.answers, states.grad(),
+                                           model->head().weight.grad()};
+      if (model->head().bias.defined()) values.push_back(model->head().bias.grad());
+      for (auto& value : values) value = value.cpu();
+      found.push_back(values);
+    }
+    EXPECT_EQ(found[0][1].item<int64_t>(), 33);
+    for (size_t i = 1; i < found.size(); ++i)
+      for (size_t j = 0; j < found[0].size(); ++j)
+        EXPECT_TRUE(torch::allclose(found[i][j], found[0][j], 1e-5, 1e-5)) << preset << " " << i << " " << j;
+  }
+}
+
+// The definition, by hand, of each kind of row.
+TEST_P(Language, TheLossIsThatOfEachNextToken) {
+  TrainOptions given = options("gpt2-tiny");
+  const auto model = tiny("gpt2-tiny");
+  model->eval();
+  double sum = 0;
+  int64_t count = 0;
+  {
+    torch::NoGradGuard no_grad;
+    const text::TokenSet all = set();
+    for (std::size_t i = 0; i < all.documents(); ++i) {
+      const auto ids = all.document(i);
+      const torch::Tensor row = torch::tensor(std::vector<int64_t>(ids.begin(), ids.end())).unsqueeze(0);
+      const torch::Tensor logits = model->forward(row)[0].slice(0, 0, -1);
+      sum += torch::nn::functional::cross_entropy(
+                 logits, row[0].slice(0, 1),
+                 torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
+                 .item<double>();
+      count += row.size(1) - 1;
+    }
+  }
+  for (const RowKind kind : {RowKind::kDocuments, RowKind::kPacked}) {
+    text::TokenBatchOptions batches{.kind = kind, .shapes = {{16, 16}}, .next_token = true, .pad = true};
+    if (kind == RowKind::kDocuments) batches.shapes = {{16, 16}, {32, 8}};
+    if (kind == RowKind::kPacked) batches.shapes = {{4, 48}};
+    if (is_initialized()) shutdown();
+    Trainer trainer(given, Sets(std::make_shared<text::TokenBatches>(set(), batches),
+                                std::make_shared<text::TokenBatches>(set(), batches)));
+    const metrics::Values values = trainer.validate(*model, next_token_steps(model));
+    EXPECT_NEAR(values["loss"], sum / static_cast<double>(count), 1e-5);
+    EXPECT_EQ(values.value("loss").count, count);
+    EXPECT_NEAR(values["perplexity"], std::exp(values["loss"]), 1e-9);
+    model->to(torch::kCPU);
+  }
+}
+
+// Batches whose rows have other numbers of tokens.
+TEST_P(Language, AccumulatedBatchesAreOneLargeBatch) {
+  std::vector<sessions::NamedTensors> found;
+  for (const int64_t accumulate : {1, 4}) {
+    TrainOptions given = options("gpt2-tiny");
+    given.optimizer = OptimizerKind::kSgd;
+    given.betas.clear();
+    given.momentum = 0.9;
+    given.lr = 0.1;
+    given.accumulate = accumulate;
+    given.shapes = base::str(32 / accumulate, "x16");
+    given.epochs = 2;
+    given.logdir = folder_.path(std::to_string(accumulate));
+    if (is_initialized()) shutdown();
+    EXPECT_EQ(quietly([&] { return train(given); }).steps, 6);
+    found.push_back(weights(given.logdir + "/last"));
+  }
+  EXPECT_LT(difference(found[0], found[1]), 1e-5);
+}
+
+TEST_P(Language, PackedRowsTrainAsUnpackedOnes) {
+  std::vector<std::map<std::string, torch::Tensor>> found;
+  Options start_options;
+  start_options.device = name_of(GetParam());
+  start_options.xla.plugin = "cpu";
+  Session session = start(start_options);
+  for (const RowKind kind : {RowKind::kDocuments, RowKind::kPacked}) {
+    const auto model = tiny("llama-tiny");
+    model->to(session.device());
+    const bool packed = kind == RowKind::kPacked;
+    const text::TokenBatches batches(
+        set(), {.kind = kind,
+                .shapes = {packed ? data::LengthShape{20, 64} : data::LengthShape{120, 16}},
+                .next_token = true,
+                .pad = true});
+    int64_t seen = 0;
+    for (Batch& batch : session.feed(batches)) {
+      ++seen;
+      const StepOutput output = next_token_steps(model).training_step(batch);
+      output.loss.backward();
+      auto& values = found.emplace_back();
+      values["loss"] = output.loss.detach().cpu();
+      values["weight"] = output.weight.cpu();
+      for (const auto& item : model->named_parameters()) values[item.key()] = item.value().grad().cpu();
+    }
+    ASSERT_EQ(seen, 1);
+  }
+  for (const auto& [name, value] : found[0])
+    EXPECT_TRUE(torch::allclose(value.to(torch::kFloat), found[1][name].to(torch::kFloat), 1e-4, 1e-6))
+        << name;
+}
+
+TEST_P(Language, LearnsAndItsCheckpointIsAModelOfTransformers) {
+  TrainOptions given = options("llama-tiny");
+  given.length = 32;
+  given.epochs = 8;
+  std::string printed;
+  const TrainResult result = quietly([&] { return train(given); }, &printed);
+  EXPECT_THAT(printed, HasSubstr("train: 120 documents with "));
+  EXPECT_THAT(printed, HasSubstr(", Perplexity: "));
+  ASSERT_TRUE(result.best.has_value());
+  EXPECT_LT(*result.best, 3.5);  // ln 128 is 4.85
+  EXPECT_EQ(base::value_or_throw(base::read_file(given.logdir + "/best/tokenizer.json")), tokenizer());
+  const auto model = load_pretrained(given.logdir + "/best");
+  EXPECT_EQ(model->options().vocabulary, 128);
+  EXPECT_EQ(model->options().end, std::vector<int64_t>{2});
+  // Trained further from there: what it knew it still knows.
+  TrainOptions further = given;
+  further.model = "";
+  further.weights = given.logdir + "/best";
+  further.logdir = folder_.path("further");
+  further.epochs = 1;
+  further.lr = 1e-6;
+  if (is_initialized()) shutdown();
+  EXPECT_NEAR(quietly([&] { return train(further); }).best.value_or(9), *result.best, 1e-3);
+}
+
+TEST_P(Language, AResumedRunGoesOnBitForBit) {
+  for (const Task task : {Task::kClm, Task::kMlm}) {
+    TrainOptions given = options(task == Task::kClm ? "gpt2-tiny" : "roberta-tiny", task);
+    given.shapes = "8x18,16x9";
+    given.epochs = 3;
+    given.max_steps = 20;
+    given.logdir = folder_.path(base::str(name_of(task), "-whole"));
+    if (is_initialized()) shutdown();
+    quietly([&] { return train(given); });
+    TrainOptions parts = given;
+    parts.logdir = folder_.path(base::str(name_of(task), "-parts"));
+    for (const int64_t steps : {7, 13, 20}) {
+      parts.max_steps = steps;
+      parts.lr_schedule = given.lr_schedule = LrSchedule::kConstant;
+      if (is_initialized()) shutdown();
+      quietly([&] { return train(parts); });
+      parts.resume = "auto";
+    }
+    given.lr_schedule = LrSchedule::kConstant;
+    if (is_initialized()) shutdown();
+    quietly([&] { return train(given); });
+    EXPECT_EQ(difference(weights(given.logdir + "/last"), weights(parts.logdir + "/last")), 0)
+        << name_of(task);
+  }
+}
+
+TEST_P(Language, MaskedRowsOfThreeShapesHaveThreePrograms) {
+  TrainOptions given = options("roberta-tiny", Task::kMlm);
+  given.test.clear();
+  given.shapes = "8x18,12x12,16x8";
+  given.epochs = 2;
+  given.strict = GetParam() == DeviceKind::kXla ? std::optional(true) : std::nullopt;
+  const std::string cache = folder_.path("cache");
+  for (const bool again : {false, true}) {
+    if (is_initialized()) shutdown();
+    ::setenv("SLUICE_CACHE_DIR", cache.c_str(), 1);
+    const Counters before = counters();
+    given.logdir = folder_.path(again ? "second" : "first");
+    const TrainResult result = quietly([&] { return train(given); });
+    EXPECT_LT(result.loss, 5);
+    if (GetParam() == DeviceKind::kCpu) continue;
+    const Counters now = counters();
+    EXPECT_EQ(now.programs - before.programs, 3) << metrics_report();
+    EXPECT_EQ(now.fallbacks - before.fallbacks, 0);
+    EXPECT_EQ(now.compiles - before.compiles, again ? 0 : 3);
+    EXPECT_EQ(now.cache_hits - before.cache_hits, again ? 3 : 0);
+  }
+  ::unsetenv("SLUICE_CACHE_DIR");
+}
+
+TEST_P(Language, SaysWhatIsWrong) {
+  const auto error_of = [&](const std::function<void(TrainOptions&)>& change, Task task = Task::kClm) {
+    TrainOptions given = options(task == Task::kClm ? "gpt2-tiny" : "roberta-tiny", task);
+    change(given);
+    if (is_initialized()) shutdown();
+    return message([&] { quietly([&] { return train(given); }); });
+  };
+  EXPECT_THAT(error_of([](auto& o) { o.model = "gpt2-tny"; }), HasSubstr("did you mean \"gpt2-tiny\"?"));
+  EXPECT_THAT(error_of([](auto& o) { o.model = ""; }), HasSubstr("the model is missing"));
+  EXPECT_THAT(error_of([](auto& o) { o.model = "roberta-tiny"; }), HasSubstr("train it with masked_steps"));
+  EXPECT_THAT(error_of([](auto& o) { o.task = Task::kImages; }), HasSubstr("gpt2-tiny is a language model"));
+  EXPECT_THAT(error_of([](auto& o) { o.shapes = "8x8"; }),
+              HasSubstr("choose a longer shape, or let long documents be split or cut"));
+  EXPECT_THAT(error_of([](auto& o) {
+                o.shapes = "8x8";
+                o.pack = true;
+              }),
+              HasSubstr("leave --length and --pack out"));
+  EXPECT_THAT(error_of([](auto& o) { o.train = "nowhere-*.bin"; }), HasSubstr("nowhere-*.bin"));
+  EXPECT_THAT(error_of([](auto& o) { o.train = ""; }), HasSubstr("no training data: give token files"));
+  EXPECT_THAT(error_of([](auto& o) { o.mask_share = 0; }, Task::kMlm), HasSubstr("--mask-share"));
+  const std::string config = folder_.path("config.json");
+  models::LanguageOptions small = models::language_preset("gpt2-tiny");
+  small.vocabulary = 60;
+  base::value_or_throw(base::write_file_atomically(config, models::language_config(small)));
+  EXPECT_THAT(error_of([&](auto& o) { o.model = config; }),
+              HasSubstr("the model knows 60 tokens, and the data has ids up to 127"));
+  base::value_or_throw(base::remove_file(folder_.path("train.json")));
+  base::value_or_throw(base::remove_file(folder_.path("tokenizer.json")));
+  EXPECT_THAT(error_of([&](auto& o) {
+                o.model = config;
+                o.length = 16;
+              }),
+              HasSubstr(" is not below the vocabulary's size 60"));
+  EXPECT_THAT(error_of([](auto&) {}, Task::kMlm), HasSubstr("needs the tokenizer"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Language, testing::Values(DeviceKind::kCpu, DeviceKind::kXla),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+}  // namespace
+}  // namespace sluice::train
