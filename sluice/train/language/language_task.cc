@@ -108,10 +108,12 @@ models::LanguageOptions LanguageTask::model_options() const {
     return models::parse_language_config(base::value_or_throw(base::read_file(path)), path);
   }
   models::LanguageOptions model = models::language_preset(options_.model);
-  if (vocabulary_ > 0 && vocabulary_ != model.vocabulary) {
+  if (vocabulary_ > 0) {
+    if (vocabulary_ != model.vocabulary || tokenizer_) {
+      model.begin = model.padding = -1;
+      model.end.clear();
+    }
     model.vocabulary = vocabulary_;
-    model.begin = model.padding = -1;
-    model.end.clear();
     if (tokenizer_) {
       model.begin = detail::id_of(*tokenizer_, {"<s>", "<|begin_of_text|>", "[CLS]", "<|endoftext|>"});
       model.padding = detail::id_of(*tokenizer_, {"<pad>", "[PAD]"});

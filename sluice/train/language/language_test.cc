@@ -192,6 +192,46 @@ TEST_P(Language, TheLossIsThatOfEachNextToken) {
   }
 }
 
+// The definition, by hand, for what the batches hide.
+TEST_P(Language, TheLossIsThatOfEachHiddenToken) {
+  const auto model = tiny("roberta-tiny");
+  model->eval();
+  text::TokenBatchOptions batches{
+      .kind = RowKind::kDocuments, .shapes = {{16, 18}}, .begin = 0, .end = 2, .padding = 1, .pad = true};
+  batches.masking = text::MaskingOptions{.mask = 4, .vocabulary = 128, .never = {0, 1, 2, 3, 4}};
+  double sum = 0;
+  int64_t count = 0, right = 0;
+  {
+    torch::NoGradGuard no_grad;
+    const auto numbers = [](const data::Batch& batch, size_t column) {
+      const data::Array& array = batch.columns[column].array;
+      return torch::from_blob(const_cast<int64_t*>(array.data<int64_t>()), array.shape(), torch::kLong);
+    };
+    const auto stream = text::TokenBatches(set(), batches).open({});
+    while (const auto batch = stream->next()) {
+      const torch::Tensor ids = numbers(*batch, 0), places = numbers(*batch, 2), targets = numbers(*batch, 3);
+      const torch::Tensor logits = model->forward(ids, ids.ne(1));
+      for (int64_t row = 0; row < ids.size(0); ++row)
+        for (int64_t i = 0; i < targets.size(1); ++i) {
+          const auto target = targets[row][i].item<int64_t>();
+          if (target == kNoTarget) continue;
+          const torch::Tensor scores = logits[row][places[row][i].item<int64_t>()];
+          sum -= scores.log_softmax(0)[target].item<double>();
+          right += scores.argmax().item<int64_t>() == target ? 1 : 0;
+          ++count;
+        }
+    }
+  }
+  Trainer trainer(options("roberta-tiny", Task::kMlm),
+                  Sets(std::make_shared<text::TokenBatches>(set(), batches),
+                       std::make_shared<text::TokenBatches>(set(), batches)));
+  const metrics::Values values = trainer.validate(*model, masked_steps(model));
+  EXPECT_GT(count, 120);
+  EXPECT_EQ(values.value("loss").count, count);
+  EXPECT_NEAR(values["loss"], sum / static_cast<double>(count), 1e-5);
+  EXPECT_NEAR(values["accuracy"], static_cast<double>(right) / static_cast<double>(count), 1e-6);
+}
+
 // Batches whose rows have other numbers of tokens.
 TEST_P(Language, AccumulatedBatchesAreOneLargeBatch) {
   std::vector<sessions::NamedTensors> found;
@@ -246,14 +286,15 @@ TEST_P(Language, PackedRowsTrainAsUnpackedOnes) {
 
 TEST_P(Language, LearnsAndItsCheckpointIsAModelOfTransformers) {
   TrainOptions given = options("llama-tiny");
-  given.length = 32;
-  given.epochs = 8;
+  given.length = 16;
+  given.epochs = 10;
+  given.lr = 1e-2;
   std::string printed;
   const TrainResult result = quietly([&] { return train(given); }, &printed);
   EXPECT_THAT(printed, HasSubstr("train: 120 documents with "));
-  EXPECT_THAT(printed, HasSubstr(", Perplexity: "));
+  EXPECT_THAT(printed, HasSubstr(", Perplexity="));
   ASSERT_TRUE(result.best.has_value());
-  EXPECT_LT(*result.best, 3.5);  // ln 128 is 4.85
+  EXPECT_LT(*result.best, 3.9);  // ln 128 is 4.85
   EXPECT_EQ(base::value_or_throw(base::read_file(given.logdir + "/best/tokenizer.json")), tokenizer());
   const auto model = load_pretrained(given.logdir + "/best");
   EXPECT_EQ(model->options().vocabulary, 128);
@@ -270,26 +311,25 @@ TEST_P(Language, LearnsAndItsCheckpointIsAModelOfTransformers) {
 }
 
 TEST_P(Language, AResumedRunGoesOnBitForBit) {
-  for (const Task task : {Task::kClm, Task::kMlm}) {
+  const bool xla = GetParam() == DeviceKind::kXla;  // where programs take their time
+  for (const Task task : {Task::kMlm, Task::kClm}) {
+    if (xla && task == Task::kMlm) continue;
     TrainOptions given = options(task == Task::kClm ? "gpt2-tiny" : "roberta-tiny", task);
-    given.shapes = "8x18,16x9";
+    given.shapes = xla ? "16x18" : "8x18,16x9";
+    given.lr_schedule = LrSchedule::kConstant;
     given.epochs = 3;
-    given.max_steps = 20;
+    given.max_steps = 12;
     given.logdir = folder_.path(base::str(name_of(task), "-whole"));
     if (is_initialized()) shutdown();
     quietly([&] { return train(given); });
     TrainOptions parts = given;
     parts.logdir = folder_.path(base::str(name_of(task), "-parts"));
-    for (const int64_t steps : {7, 13, 20}) {
+    for (const int64_t steps : {5, 12}) {
       parts.max_steps = steps;
-      parts.lr_schedule = given.lr_schedule = LrSchedule::kConstant;
       if (is_initialized()) shutdown();
       quietly([&] { return train(parts); });
       parts.resume = "auto";
     }
-    given.lr_schedule = LrSchedule::kConstant;
-    if (is_initialized()) shutdown();
-    quietly([&] { return train(given); });
     EXPECT_EQ(difference(weights(given.logdir + "/last"), weights(parts.logdir + "/last")), 0)
         << name_of(task);
   }

@@ -1,6 +1,8 @@
 #include "sluice/train/language/token_loss.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace sluice::train {
 namespace token_loss_detail {
@@ -25,8 +27,9 @@ Parts parts_of(int64_t places, int64_t vocabulary, int64_t most) {
 class LossInParts : public torch::autograd::Function<LossInParts> {
  public:
   static variable_list forward(AutogradContext* context, const torch::Tensor& states,
-                               const torch::Tensor& weight, const torch::Tensor& bias,
+                               const torch::Tensor& weight, const std::optional<torch::Tensor>& maybe_bias,
                                const torch::Tensor& targets, int64_t rows) {
+    const torch::Tensor bias = maybe_bias.value_or(torch::Tensor());
     const bool wanted = states.requires_grad() || weight.requires_grad();
     torch::Tensor sum = torch::zeros({}, states.options().dtype(torch::kFloat).requires_grad(false));
     std::vector<torch::Tensor> of_states, answers;
@@ -83,7 +86,8 @@ TokenLoss token_loss(models::LanguageModel& model, const torch::Tensor& states, 
   TokenLoss result;
   result.count = targets.ne(kNoTarget).sum();
   if (parts.count > 1) {
-    const auto found = detail::LossInParts::apply(input, head.weight, head.bias, targets, parts.rows);
+    const auto bias = head.bias.defined() ? std::optional(head.bias) : std::nullopt;
+    const auto found = detail::LossInParts::apply(input, head.weight, bias, targets, parts.rows);
     result.sum = found[0];
     result.answers = found[1];
     return result;
