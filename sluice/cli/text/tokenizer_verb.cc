@@ -32,6 +32,7 @@ base::Status make_tokenizer(TokenizerFlags& flags) {
   };
   SLUICE_TRY(const text::BpeReport report, text::train_bpe(training));
   progress.clear();
+  SLUICE_OK(base::make_directories(base::parent_path(flags.out)));
   SLUICE_OK(base::write_file_atomically(flags.out, report.json));
   std::printf("%s of %s, %s different: %s, %s in %s\n",
               counted(static_cast<std::int64_t>(report.words), "word").c_str(),
