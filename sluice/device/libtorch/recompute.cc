@@ -3,11 +3,13 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <array>
 
+#include "sluice/base/error.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/device/runtime.h"
@@ -101,19 +103,23 @@ void hold(variable_list& tensors) {
     sameness = device::weakest(sameness, values.back().sameness);
   }
   const auto held = device::record_list("sluice::hold", values, {}, sameness);
-  for (size_t i = 0; i < own.size(); ++i) *own[i] = device::make_tensor(held[i]);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const bool dense = own[i]->is_non_overlapping_and_dense();
+    *own[i] = device::make_tensor(held[i], dense ? own[i]->strides().vec() : std::vector<int64_t>());
+  }
+  if (device::runtime_options().eager) device::cut("sluice::checkpoint");
 }
 
 class Recomputed : public torch::autograd::Function<Recomputed> {
  public:
   // `root` asks for gradients, so that the outputs do even where no input does.
   static variable_list forward(AutogradContext* context, const c10::intrusive_ptr<Call>& call,
-                               const at::Tensor& /*root*/, const variable_list& inputs) {
+                               const at::Tensor& /*root*/, at::TensorList inputs) {
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     context->set_materialize_grads(false);
-    context->save_for_backward(inputs);
-    variable_list outputs = call->function(inputs);
-    if (!at::equal(call->random, random_state()))
+    context->save_for_backward(inputs.vec());
+    variable_list outputs = call->function(inputs.vec());
+    if (device::captured_call_is_recorded() && !at::equal(call->random, random_state()))
       device::refuse_replay(
           "sluice::checkpoint has random numbers in it: a replay would draw others for its second call");
     return outputs;
@@ -165,7 +171,7 @@ std::vector<at::Tensor> checkpoint(
   if (!at::GradMode::is_enabled()) return function(inputs);
   const at::Tensor root = at::empty({0}).requires_grad_(true);
   return recompute_detail::Recomputed::apply(c10::make_intrusive<recompute_detail::Call>(std::move(function)),
-                                             root, inputs);
+                                             root, at::TensorList(inputs));
 }
 
 at::Tensor checkpoint(std::function<at::Tensor(const at::Tensor&)> function, const at::Tensor& input) {
