@@ -309,6 +309,7 @@ void Session::step(const std::vector<torch::optim::Optimizer*>& optimizers, cons
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
   state_->update(optimizers, options.keep_gradients);
+  if (options.behind_update) options.behind_update();
   ++state_->steps;
   sync("step");
   state_->end_step();
@@ -470,20 +471,24 @@ void Session::prepare(const torch::nn::Module& model, const std::vector<torch::o
   }
 }
 
+void Session::release(const torch::optim::Optimizer& optimizer) { state_->prepared.erase(&optimizer); }
+
 std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {
   if (state_->processes == nullptr) return {bytes};
   return base::value_or_throw(state_->processes->gather("gather " + name, bytes));
 }
 
-bool Session::agree_to_stop(bool wish) {
+bool Session::agree_to_stop(bool wish) { return agree_to("stop", wish); }
+
+bool Session::agree_to(const std::string& what, bool wish) {
   if (state_->processes == nullptr) return wish;
   // The processes are a few steps apart at most, so this call is still before all of them.
   constexpr int64_t kAhead = 8;
-  constexpr const char* kKey = "stop at call";
-  const int64_t call = ++state_->stop_calls;
-  auto agreed = base::value_or_throw(state_->processes->try_get(kKey));
+  const std::string key = what + " at call";
+  const int64_t call = ++state_->agreement_calls[what];
+  auto agreed = base::value_or_throw(state_->processes->try_get(key));
   if (!agreed && wish)
-    agreed = base::value_or_throw(state_->processes->put_first(kKey, std::to_string(call + kAhead)));
+    agreed = base::value_or_throw(state_->processes->put_first(key, std::to_string(call + kAhead)));
   return agreed && call >= std::stoll(*agreed);
 }
 

@@ -62,6 +62,8 @@ struct StepOptions {
   double clip_norm = 0;   // above 0: the averaged gradients' norm is cut to this
   double clip_value = 0;  // above 0: each element of the averaged gradients is cut to ± this, before the norm
   bool keep_gradients = false;  // keep .grad after the step: each one then costs a copy in memory
+  // Called behind the update: what it records is part of the step's program.
+  std::function<void()> behind_update = {};
 };
 
 // A number to log: a tensor of one element, or a host number.
@@ -175,12 +177,17 @@ class Session {
   void prepare(const torch::nn::Module& model, const std::vector<torch::optim::Optimizer*>& optimizers,
                const PrepareOptions& options = {});
 
+  // Before an optimizer ends while the session goes on: another one may get its address.
+  void release(const torch::optim::Optimizer& optimizer);
+
   // What each process gives, in their order; the same list everywhere. All processes call it with the same
   // `name`.
   std::vector<std::string> gather_on_host(const std::string& name, const std::string& bytes);
   // True on all processes at the same call once one of them has said true: to stop together after a signal.
   // All processes call it equally often; the answer comes some calls later than the wish.
   bool agree_to_stop(bool wish);
+  // The same for anything else, once for each `what`, which all processes name alike.
+  bool agree_to(const std::string& what, bool wish);
 
   // The parts that feed, upload and read are made of: a source of host batches; one host tensor a replica as
   // one tensor on the device; a device tensor's value on each local replica (waits).

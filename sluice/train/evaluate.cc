@@ -1,5 +1,6 @@
 #include "sluice/train/evaluate.h"
 
+#include "sluice/base/error.h"
 #include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/collectives.h"

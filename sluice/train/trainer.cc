@@ -1,7 +1,9 @@
 #include "sluice/train/trainer.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <set>
 
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
@@ -23,6 +25,22 @@ namespace trainer_detail {
 void at_least(const char* flag, int64_t value, int64_t least) {
   if (value < least)
     throw_error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
+}
+
+// Of test sets beside the first one: pairs of a name and anything.
+template <typename Named>
+void check_names(const Named& sets, bool has_first) {
+  std::set<std::string> seen;
+  for (const auto& [name, set] : sets) {
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+    if (name.empty() || !std::all_of(name.begin(), name.end(), is_plain) || !seen.insert(name).second)
+      throw_error(Code::kInvalidArgument,
+                  base::str("the test set '", name,
+                            "': expected a name of letters, digits, _ and -, another ", "one for each set"));
+    if (!has_first)
+      throw_error(Code::kInvalidArgument, base::str("the test set '", name, "' stands beside a first one, ",
+                                                    "which has no name and is missing"));
+  }
 }
 
 // Of images at random.
@@ -75,6 +93,30 @@ void check_recipe(const TrainOptions& options) {
                 "--warmup-epochs and --warmup-steps both say how long the warm-up is: give one of them");
 }
 
+void check_frozen(const TrainOptions& options) {
+  at_least("--unfreeze-epoch", options.unfreeze_epoch, 0);
+  if (options.unfreeze_epoch == 1)
+    throw_error(Code::kInvalidArgument, "--unfreeze-epoch 1 is the first one: leave out --freeze");
+  if (options.unfreeze_epoch > options.epochs && options.fast_dev_run == 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("--unfreeze-epoch ", options.unfreeze_epoch,
+                          " has no effect: the run ends after epoch ", options.epochs));
+}
+
+void check_averages(const TrainOptions& options) {
+  if (!(options.ema >= 0 && options.ema < 1))
+    throw_error(Code::kInvalidArgument,
+                base::str("--ema takes a decay of 0 or more and below 1, such as 0.999, not ", options.ema));
+  at_least("--swa-start", options.swa_start, 0);
+  if (options.swa_start > options.epochs && options.fast_dev_run == 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("--swa-start ", options.swa_start, " has no effect: the run ends after epoch ",
+                          options.epochs));
+  if (options.ema > 0 && options.swa_start > 0)
+    throw_error(Code::kInvalidArgument,
+                "--ema and --swa-start both say which average tests measure: give one of them");
+}
+
 // Of what a run is, and where it ends.
 void check_length(const TrainOptions& options) {
   at_least("--epochs", options.epochs, 0);
@@ -87,6 +129,8 @@ void check_length(const TrainOptions& options) {
   if (options.save_top_k > 0 && RemoteFolder::is_remote(options.logdir))
     throw_error(Code::kInvalidArgument,
                 base::str("--save-top-k needs a log folder of this machine, not ", options.logdir));
+  check_averages(options);
+  check_frozen(options);
   if (!(options.min_delta >= 0))
     throw_error(Code::kInvalidArgument, base::str("--min-delta must be 0 or more, not ", options.min_delta));
   at_least("--limit-test-batches", options.limit_test_batches, 0);
@@ -109,6 +153,7 @@ TrainOptions settled(TrainOptions options) {
     options.steps_per_epoch = options.limit_test_batches = options.fast_dev_run;
     options.test_every_epochs = options.log_steps = 1;
     options.max_steps = options.save_steps = 0;
+    options.save_minutes = 0;
     options.target_accuracy = 0;
     options.patience = options.save_top_k = 0;
   }
@@ -136,6 +181,8 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   // create() has the message.
   if (named && std::find(known.begin(), known.end(), options.model) == known.end())
     models::create(options.model, {});
+  if (named && options.recompute && options.model != "transformer")
+    models::create(options.model, {.recompute = true});  // has the message
   if (!own_sets && !options.fake_data && options.train.empty() && options.mix.empty())
     throw_error(Code::kInvalidArgument,
                 "no training data: give shards with --train, a mixture with --mix, or --fake-data");
@@ -143,6 +190,7 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
     throw_error(Code::kInvalidArgument, "--train and --mix both say what to train on: give one of them");
   if (!options.mix.empty() && options.original_workers > 0)
     throw_error(Code::kInvalidArgument, "--original-workers knows no mixture: leave it or --mix out");
+  check_names(options.more_tests, !options.test.empty());
   if (!own_sets && options.classes < 1)
     throw_error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
@@ -163,6 +211,9 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   check_recipe(options);
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
+  if (!(options.save_minutes >= 0))
+    throw_error(Code::kInvalidArgument,
+                base::str("--save-minutes must be 0 or more, not ", options.save_minutes));
   at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
   for (const auto& [port, what] : {std::pair(&options.status_port, "--status-port"),
@@ -277,6 +328,12 @@ struct Trainer::State {
     choose_folder();
     if (options.fake_data || !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
+    for (const auto& [name, shards] : options.more_tests) {
+      auto own = std::make_unique<TrainOptions>(options);
+      own->test = shards;
+      Input input(*own, /*training=*/false, test_rows, session.replicas());
+      more_tests.push_back({name, std::move(own), std::move(input)});
+    }
   }
   State(const TrainOptions& given, const std::function<Sets(int replicas)>& open)
       : State(given, trainer_detail::start_session(trainer_detail::settled(given)), open) {}
@@ -288,6 +345,12 @@ struct Trainer::State {
         train(options, /*training=*/true, sets.train, session.replicas()) {
     choose_folder();
     if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.replicas());
+    trainer_detail::check_names(sets.more_tests, sets.test != nullptr);
+    for (const auto& [name, set] : sets.more_tests) {
+      auto own = std::make_unique<TrainOptions>(options);
+      Input input(*own, /*training=*/false, set, session.replicas());
+      more_tests.push_back({name, std::move(own), std::move(input)});
+    }
   }
   void choose_folder() {
     if (options.fast_dev_run == 0) return;
@@ -299,6 +362,7 @@ struct Trainer::State {
   Session session;
   Input train;
   std::optional<Input> test;
+  std::vector<NamedTest> more_tests;
   std::vector<std::shared_ptr<Callback>> callbacks;
   std::optional<base::TemporaryDirectory> trial;  // the log folder of --fast-dev-run
 };
@@ -306,17 +370,26 @@ struct Trainer::State {
 Trainer::Trainer(const TrainOptions& options) {
   trainer_detail::check_options(options, /*named=*/false);
   state_ = std::make_unique<State>(options);
-  add_early_stopping();
+  add_callbacks();
 }
 Trainer::Trainer(const TrainOptions& options, Sets sets)
     : Trainer(options, [&](int /*replicas*/) { return std::move(sets); }) {}
 Trainer::Trainer(const TrainOptions& options, const std::function<Sets(int replicas)>& open) {
   trainer_detail::check_options(options, /*named=*/false, /*own_sets=*/true);
   state_ = std::make_unique<State>(options, open);
-  add_early_stopping();
+  add_callbacks();
 }
-void Trainer::add_early_stopping() {
+void Trainer::add_callbacks() {
   const TrainOptions& options = state_->options;
+  if (options.ema > 0)
+    add(std::make_shared<WeightAverage>(
+        WeightAverageOptions{.decay = options.ema, .warm_up = options.ema_warmup}));
+  if (options.swa_start > 0)
+    add(std::make_shared<WeightAverage>(
+        WeightAverageOptions{.every_steps = 0, .from_epoch = static_cast<double>(options.swa_start - 1)}));
+  if (!options.freeze.empty())
+    add(std::make_shared<Freeze>(
+        FreezeOptions{.names = options.freeze, .epochs = std::max<int64_t>(options.unfreeze_epoch - 1, 0)}));
   if (options.patience == 0) return;
   if (!state_->test)
     throw_error(Code::kInvalidArgument,
@@ -336,7 +409,20 @@ TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
 TrainResult Trainer::fit(torch::nn::Module& module, const Steps& steps) {
   trainer_detail::check_steps(steps, state_->options, state_->test.has_value());
   return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
-                  module, steps, state_->callbacks)();
+                  state_->more_tests, module, steps, state_->callbacks)();
+}
+
+LearningRates Trainer::find_learning_rate(torch::nn::Module& module, const Steps& steps,
+                                          const LearningRateSweep& sweep) {
+  trainer_detail::check_steps(steps, state_->options, /*has_test=*/false);
+  return Training(state_->options, state_->session, state_->train, nullptr, state_->more_tests, module, steps,
+                  state_->callbacks)
+      .sweep_learning_rates(sweep);
+}
+
+LearningRates Trainer::find_for(torch::nn::Module& model, const Forward& forward,
+                                const LearningRateSweep& sweep) {
+  return find_learning_rate(model, classification(state_->options, forward), sweep);
 }
 
 void Trainer::add(std::shared_ptr<Callback> callback) {
@@ -394,8 +480,11 @@ namespace trainer_detail {
 TrainResult train_images(const TrainOptions& options) {
   Trainer trainer(options);
   torch::manual_seed(options.seed);
-  auto model = models::create(options.model, {options.classes, trainer.channels(), trainer.image_size()});
-  return trainer.fit(model);
+  auto model = models::create(options.model,
+                              {options.classes, trainer.channels(), trainer.image_size(), options.recompute});
+  if (!options.find_lr) return trainer.fit(model);
+  trainer.find_learning_rate(model);
+  return {};
 }
 
 TrainResult train_language(const TrainOptions& options) {
@@ -405,15 +494,14 @@ TrainResult train_language(const TrainOptions& options) {
   own.weights.clear();  // the task has loaded them
   Trainer trainer(own, [&](int replicas) {
     task.emplace(options, rows_per_replica(options, replicas));
-    return Sets(task->train(), task->test());
+    return task->sets();
   });
-  if (!options.json) {
-    const int replicas = trainer.session().replicas();
-    trainer.session().print("train: ", text::text_of(task->train()->facts(replicas)));
-    if (task->test() != nullptr)
-      trainer.session().print("test: ", text::text_of(task->test()->facts(replicas)));
-  }
-  return trainer.fit(task->model(), task->steps());
+  if (!options.json)
+    for (const auto& [name, facts] : task->facts(trainer.session().replicas()))
+      trainer.session().print(name, ": ", text::text_of(facts));
+  if (!options.find_lr) return trainer.fit(task->model(), task->steps());
+  trainer.find_learning_rate(*task->model(), task->steps());
+  return {};
 }
 
 }  // namespace trainer_detail

@@ -15,6 +15,7 @@
 #include "sluice/train/epoch_times.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/input.h"
+#include "sluice/train/learning_rate_finder.h"
 #include "sluice/train/metrics_writer.h"
 #include "sluice/train/remote_folder.h"
 #include "sluice/train/schedule.h"
@@ -31,14 +32,19 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas);
 class Training final : private Run {
  public:
   Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-           torch::nn::Module& model, const Steps& steps, std::vector<std::shared_ptr<Callback>> callbacks);
+           const std::vector<NamedTest>& more_tests, torch::nn::Module& model, const Steps& steps,
+           std::vector<std::shared_ptr<Callback>> callbacks);
+  ~Training();
   // Trains to the end, or to a signal.
   TrainResult operator()();
+  // Instead of that: trains with rising rates, and puts the weights back. learning_rate_finder.cc
+  LearningRates sweep_learning_rates(const LearningRateSweep& sweep);
 
  private:
   // Where the run starts: fresh, or as a checkpoint left it. Before and after the model moves to the device.
   void restore();
   void prepare();
+  void open_metrics();
   void announce();
   void announce_filters();
 
@@ -56,6 +62,7 @@ class Training final : private Run {
   void add_gradients(const torch::Tensor& mean, const torch::Tensor& loss,
                      const std::optional<RowWeights>& weights);
   void scale_gradients();
+  void end_step();  // updates, unless gradients are accumulated
   void after_update(const NamedValues& values, int64_t steps, bool stop);
   // A line whose values come later.
   void report(sessions::LogLine line, int64_t step, double lr, bool log);
@@ -64,9 +71,14 @@ class Training final : private Run {
   Measurement measurement(const sessions::LogLine& line, int64_t step, double lr) const;
   void end_of_epoch(bool whole);
   bool test_epoch();  // false: a signal came
+  std::optional<metrics::Values> test_on(const Input& set,
+                                         const std::string& name);  // nothing: a signal came
   void write(const Measurement& row);
   double learning_rate_now() const;  // of the first group of the first optimizer
   void set_learning_rates();
+  void set_learning_rates(double first);  // of the first group; the others in their proportion to it
+  double sweep_step(const std::function<std::shared_ptr<Batch>()>& next_batch);
+  void report(const LearningRates& found);
   Session& session() override { return session_; }
   torch::nn::Module& module() override { return model_; }
   RunPlace place() const override;
@@ -85,6 +97,9 @@ class Training final : private Run {
   double run_seconds() const;  // of the whole run, earlier parts included
 
   void save(bool best);
+  void write_checkpoints(bool best);
+  NamedValues callback_tensors() const;
+  void load_callbacks();
   std::unique_ptr<TopCheckpoints> top_;  // of --save-top-k, on the leader
   TrainResult end();
   TrainResult stopped();
@@ -94,6 +109,7 @@ class Training final : private Run {
   Halt limit_reached() const;  // kMaxSteps, kMaxTime or kNone
   // A signal came, or the time is over; with several processes, and all of them stop here.
   Halt agreed_halt();
+  bool agreed_save();  // --save-minutes are over
   bool all_workers_log() const { return options_.log_workers == LogWorkers::kAll; }
   // Where this process prints what each worker has to say.
   Console& worker_console() { return own_console_ ? *own_console_ : console_; }
@@ -113,6 +129,7 @@ class Training final : private Run {
   Session& session_;
   const Input& train_;
   const Input* test_;
+  const std::vector<NamedTest>& more_tests_;
   torch::nn::Module& model_;
   const Steps& steps_;
   const std::vector<std::shared_ptr<Callback>> callbacks_;
@@ -131,6 +148,7 @@ class Training final : private Run {
   sessions::CheckpointWriter writer_;
   SignalGuard signals_;
   std::optional<sessions::Checkpoint> restored_;
+  NamedValues restored_tensors_;  // of callbacks
   sessions::Progress progress_;
   std::optional<sessions::RateTracker> rate_;  // of this epoch
   sessions::DeviceTimes epoch_began_;
@@ -143,6 +161,8 @@ class Training final : private Run {
   int64_t steps_per_epoch_;
   int64_t first_step_ = 0;      // that this part of the run does
   double started_;              // monotonic seconds
+  double saved_;                // the same of the last checkpoint
+  int64_t saved_at_ = 0;        // and the session's step then
   double earlier_seconds_ = 0;  // of the run before it was resumed
   // What the session still holds for later must not outlive the run.
   std::shared_ptr<char> alive_ = std::make_shared<char>();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/thread.h"
@@ -36,6 +37,12 @@ Training::Halt Training::limit_reached() const {
   return late ? Halt::kMaxTime : Halt::kNone;
 }
 
+bool Training::agreed_save() {
+  if (options_.save_minutes == 0) return false;
+  const bool late = base::monotonic_seconds() - saved_ >= 60 * options_.save_minutes;
+  return session_.agree_to(base::str("save after step ", saved_at_), late);
+}
+
 Training::Halt Training::agreed_halt() {
   const bool late = limit_reached() == Halt::kMaxTime;
   const bool signal = SignalGuard::pending() != 0;
@@ -52,6 +59,7 @@ int64_t Training::epoch_steps() const {
 
 Training::Halt Training::train_epoch() {
   model_.train();
+  call_back("before_epoch", [this](Callback& callback) { callback.before_epoch(*this); });
   rate_.emplace(base::monotonic_seconds(), session_.local_replicas());
   epoch_means_.emplace(session_);
   epoch_began_ = session_.backend().times();
@@ -77,10 +85,7 @@ Training::Halt Training::train_epoch() {
       values = train_batch(*batch);
       rate_->add(batch->count);
       if (i + 1 == options_.accumulate) scale_gradients();
-      if (steps_.updating_step)
-        session_.step({});
-      else
-        session_.step(optimizers(), clip());
+      end_step();
     }
     halt = agreed_halt();
     after_update(values, steps, halt != Halt::kNone);
@@ -89,6 +94,14 @@ Training::Halt Training::train_epoch() {
   }
   fed_ = feed.statistics();
   return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
+}
+
+void Training::end_step() {
+  StepOptions options = clip();
+  options.behind_update = [this] {
+    call_back("within_step", [this](Callback& callback) { callback.within_step(*this); });
+  };
+  session_.step(steps_.updating_step ? std::vector<torch::optim::Optimizer*>() : optimizers(), options);
 }
 
 // The sources of a mixture in this epoch.
@@ -199,7 +212,8 @@ void Training::after_update(const NamedValues& values, int64_t steps, bool stop)
   const bool last = progress_.batch == steps;
   // Counted within the epoch: the lines and checkpoints of all epochs are at the same places.
   const bool log = progress_.batch % options_.log_steps == 0 || (last && steps < options_.log_steps);
-  const bool save_now = options_.save_steps > 0 && progress_.batch % options_.save_steps == 0 && !last;
+  const bool save_steps = options_.save_steps > 0 && progress_.batch % options_.save_steps == 0;
+  const bool save_now = (agreed_save() || save_steps) && !last;
   console_.progress(base::str("Epoch ", progress_.epoch + 1), progress_.batch, steps_per_epoch_,
                     base::str("Loss=", sessions::fixed(last_loss_, 5)));
   if (options_.check_replicas > 0 && progress_.step % options_.check_replicas == 0)
@@ -363,30 +377,45 @@ void Training::judge(const metrics::Values& values) {
   if (!progress_.best || monitor.is_better(now, *progress_.best)) progress_.best = now;
 }
 
+std::optional<metrics::Values> Training::test_on(const Input& set, const std::string& name) {
+  Evaluation test = evaluate(
+      session_, steps_, set.feed(session_, 0, 0), set.batches(), options_.precision == Precision::kBf16,
+      // Many processes do not stop in the middle: they would have to agree on the batch.
+      [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
+      [&](int64_t done) {
+        console_.progress(name.empty() ? "Test " : base::str("Test ", name, " "), done, set.batches(), "");
+      });
+  if (test.stopped) return std::nullopt;
+  console_.line(base::str("Epoch ", shown_epoch(), " test ", name, name.empty() ? "" : " ", "end ",
+                          base::local_time(), ", Samples=", test.samples, line_of(test.values)));
+  return std::move(test.values);
+}
+
 bool Training::test_epoch() {
   if (test_ == nullptr) return agreed_halt() != Halt::kSignal;
   model_.eval();
-  Evaluation test = evaluate(
-      session_, steps_, test_->feed(session_, 0, 0), test_->batches(), options_.precision == Precision::kBf16,
-      // Many processes do not stop in the middle: they would have to agree on the batch.
-      [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
-      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
-  if (test.stopped) return false;
-  if (tested_.numbers.empty())
-    for (const auto& value : test.values.numbers) base::value_or_throw(check_name(value.name));
-  judge(test.values);
-  console_.line(base::str("Epoch ", shown_epoch(), " test end ", base::local_time(),
-                          ", Samples=", test.samples, line_of(test.values)));
+  call_back("before_reading", [this](Callback& callback) { callback.before_reading(*this); });
   Measurement row;
   row.split = "test";
   row.epoch = shown_epoch();
   row.step = progress_.step;
-  put_into(row, test.values);
+  std::optional<metrics::Values> values = test_on(*test_, "");
+  if (values) put_into(row, *values);
+  for (const NamedTest& more : more_tests_) {
+    const auto found = values ? test_on(more.input, more.name) : std::nullopt;
+    if (!found) values.reset();
+    if (values) put_into(row, *values, *found, more.name);
+  }
+  call_back("after_reading", [this](Callback& callback) { callback.after_reading(*this); });
+  if (!values) return false;
+  if (tested_.numbers.empty())
+    for (const auto& value : values->numbers) base::value_or_throw(check_name(value.name));
+  judge(*values);
   write(row);
-  tested_ = test.values;
+  tested_ = *values;
   call_back("after_test", [this](Callback& callback) { callback.after_test(*this, tested_); });
   if (session_.is_leader())
-    for (const auto& [name, matrix] : test.values.tensors)
+    for (const auto& [name, matrix] : values->tensors)
       base::value_or_throw(
           write_confusion(metrics_->folder(), matrix, test_->class_names(), row.epoch, row.step));
   return true;

@@ -82,9 +82,11 @@ LanguageTask::LanguageTask(const TrainOptions& options, int64_t rows) : options_
   const text::TokenSet set = text::TokenSet::open(options.train);
   find_tokenizer(set);
   make_model();
-  train_ = open(options.train, /*training=*/true, rows);
+  sets_.emplace_back("train", open(options.train, /*training=*/true, rows));
   const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : rows;
-  if (!options.test.empty()) test_ = open(options.test, /*training=*/false, test_rows);
+  if (!options.test.empty()) sets_.emplace_back("test", open(options.test, /*training=*/false, test_rows));
+  for (const auto& [name, files] : options.more_tests)
+    sets_.emplace_back(name, open(files, /*training=*/false, test_rows));
 }
 
 void LanguageTask::find_tokenizer(const text::TokenSet& set) {
@@ -210,12 +212,30 @@ text::TokenBatchOptions LanguageTask::batch_options(bool training, int64_t rows)
 }
 
 std::shared_ptr<text::TokenBatches> LanguageTask::open(const std::string& files, bool training,
-                                                       int64_t rows) {
+                                                       int64_t rows) const {
   try {
     return std::make_shared<text::TokenBatches>(text::TokenSet::open(files), batch_options(training, rows));
   } catch (const Error& error) {
     throw_error(error.code(), base::str(training ? "--train " : "--test ", files, ": ", error.what()));
   }
+}
+
+Sets LanguageTask::sets() const {
+  Sets sets(sets_.front().second);
+  for (size_t i = 1; i < sets_.size(); ++i) {
+    const auto& [name, set] = sets_[i];
+    if (i == 1)
+      sets.test = set;
+    else
+      sets.more_tests.emplace_back(name, set);
+  }
+  return sets;
+}
+
+std::vector<std::pair<std::string, text::TokenBatchFacts>> LanguageTask::facts(int64_t replicas) const {
+  std::vector<std::pair<std::string, text::TokenBatchFacts>> all;
+  for (const auto& [name, set] : sets_) all.emplace_back(name, set->facts(replicas));
+  return all;
 }
 
 Steps LanguageTask::steps() const {

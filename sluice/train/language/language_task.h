@@ -5,12 +5,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sluice/models/language/language.h"
 #include "sluice/text/token_batches.h"
 #include "sluice/text/tokenizer.h"
 #include "sluice/train/options.h"
 #include "sluice/train/steps.h"
+#include "sluice/train/trainer.h"
 
 namespace sluice::train {
 
@@ -26,12 +29,13 @@ class LanguageTask {
   LanguageTask(const TrainOptions& options, int64_t rows);
 
   const models::LanguageModelPtr& model() const { return model_; }
-  const std::shared_ptr<text::TokenBatches>& train() const { return train_; }
-  const std::shared_ptr<text::TokenBatches>& test() const { return test_; }  // or nothing
+  Sets sets() const;
   Steps steps() const;
+  // Of the first epoch of each set: "train", "test", and the names of the other tests.
+  std::vector<std::pair<std::string, text::TokenBatchFacts>> facts(int64_t replicas) const;
 
  private:
-  std::shared_ptr<text::TokenBatches> open(const std::string& files, bool training, int64_t rows);
+  std::shared_ptr<text::TokenBatches> open(const std::string& files, bool training, int64_t rows) const;
   text::TokenBatchOptions batch_options(bool training, int64_t rows) const;
   void find_tokenizer(const text::TokenSet& set);
   models::LanguageOptions model_options() const;
@@ -43,7 +47,8 @@ class LanguageTask {
   std::optional<text::Tokenizer> tokenizer_;
   int64_t vocabulary_ = 0;  // of the data; 0: not known
   models::LanguageModelPtr model_;
-  std::shared_ptr<text::TokenBatches> train_, test_;
+  // "train", then "test" if there is one, then the other tests, which need that one.
+  std::vector<std::pair<std::string, std::shared_ptr<text::TokenBatches>>> sets_;
 };
 
 }  // namespace sluice::train
