@@ -279,8 +279,6 @@ TokenBatches::TokenBatches(TokenSet set, TokenBatchOptions options) {
   state_ = std::move(state);
   if (size() == 0) refuse("the set has no document that fills a row: is it empty?");
 }
-TokenBatches::~TokenBatches() = default;
-TokenBatches::TokenBatches(TokenBatches&&) noexcept = default;
 
 std::unique_ptr<data::Stream> TokenBatches::open(const data::OpenOptions& options) const {
   return std::make_unique<TokenStream>(state_, options, order_of(*state_, options));

@@ -91,8 +91,6 @@ class TokenBatches : public data::Dataset {
  public:
   // Throws kInvalidArgument for options that contradict each other, and for a set that fills no row.
   TokenBatches(TokenSet set, TokenBatchOptions options);
-  ~TokenBatches() override;
-  TokenBatches(TokenBatches&&) noexcept;
 
   std::unique_ptr<data::Stream> open(const data::OpenOptions& options) const override;
   std::unique_ptr<data::Stream> resume(const std::string& state,

@@ -359,6 +359,25 @@ TEST_P(Language, MaskedRowsOfThreeShapesHaveThreePrograms) {
   ::unsetenv("SLUICE_CACHE_DIR");
 }
 
+TEST_P(Language, StepsOfAProgramOfOnesOwn) {
+  TrainOptions options = this->options("");
+  options.epochs = 2;
+  const std::string folder = folder_.path();
+  testing::internal::CaptureStdout();
+  // [steps]
+  const models::LanguageModelPtr model = models::language_model(models::language_preset("gpt2-tiny"));
+  const text::TokenBatches train(text::TokenSet::open(folder + "/train-*.bin"),
+                                 {.shapes = {{8, 32}}, .next_token = true});
+  const text::TokenBatches test(text::TokenSet::open(folder + "/train-*.bin"),
+                                {.shapes = {{8, 32}}, .next_token = true, .pad = true});
+  Trainer trainer(options, {train, test});
+  const TrainResult result = trainer.fit(*model, next_token_steps(model));
+  // [end]
+  testing::internal::GetCapturedStdout();
+  EXPECT_EQ(result.steps, 6);
+  EXPECT_EQ(load_pretrained(options.logdir + "/last")->options().vocabulary, 128);
+}
+
 TEST_P(Language, SaysWhatIsWrong) {
   const auto error_of = [&](const std::function<void(TrainOptions&)>& change, Task task = Task::kClm) {
     TrainOptions given = options(task == Task::kClm ? "gpt2-tiny" : "roberta-tiny", task);
