@@ -2,6 +2,7 @@
 """The training steps of `sluice bench step` in PyTorch eager, for --beside.
 
   sluice bench step --model resnet50 --batch-size 128 --no-eager --beside 'python3 bench/torch_step.py resnet50 128'
+  sluice bench step --model gpt2 --batch-size 1 --beside 'python3 bench/torch_step.py gpt2 1 --compile'
 
 The models are those of bench_model.cc: same layers, sizes, loss and optimizer. f32 products of a GPU may use TF32, as
 XLA's do; --bf16 runs the forward pass under autocast. Speaks the protocol of sluice/cli/other_side.h.
@@ -73,8 +74,24 @@ def images(side):
     return lambda batch: torch.randn(batch, 3, side, side)
 
 
-def case_of(name, side):
-    """(model, input of a batch, classes, whether it trains with Adam)"""
+class NextTokenLoss(nn.Module):
+    """GPT-2 of the package transformers: ids [batch, length + 1] to the mean loss of the next tokens."""
+
+    def __init__(self, length):
+        super().__init__()
+        import transformers
+        config = transformers.GPT2Config(resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, n_positions=max(1024, length))
+        self.model = transformers.GPT2LMHeadModel(config)
+
+    def forward(self, x):
+        logits = self.model(x[:, :-1], use_cache=False).logits
+        return F.cross_entropy(logits.flatten(0, 1).float(), x[:, 1:].flatten())
+
+
+def case_of(name, side, length):
+    """(model, input of a batch, classes, whether it trains with Adam); of classes 0 the model gives its loss"""
+    if name == "gpt2":
+        return NextTokenLoss(length), lambda batch: torch.randint(0, 50257, (batch, length + 1)), 0, True
     if name == "resnet50":
         return resnet((3, 4, 6, 3), True, False, 1000), images(side), 1000, False
     if name == "resnet18_cifar":
@@ -87,9 +104,12 @@ def case_of(name, side):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=("resnet50", "resnet18_cifar", "mlp", "transformer6"))
+    parser.add_argument("model", choices=("resnet50", "resnet18_cifar", "mlp", "transformer6", "gpt2"))
     parser.add_argument("batch", type=int)
     parser.add_argument("--image-size", type=int, default=32)
+    parser.add_argument("--length", type=int, default=256, help="tokens in a row of gpt2")
+    parser.add_argument("--compile", action="store_true", help="torch.compile the model")
+    parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--bf16", action="store_true", help="the forward pass in bf16 (autocast)")
     parser.add_argument("--channels-last", action="store_true")
@@ -97,25 +117,29 @@ def main():
     options = parser.parse_args()
 
     torch.manual_seed(1)
+    if options.threads:
+        torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
     device = torch.device(options.device)
-    model, make, classes, adam = case_of(options.model, options.image_size)
+    model, make, classes, adam = case_of(options.model, options.image_size, options.length)
     form = torch.channels_last if options.channels_last else torch.contiguous_format
     model = model.to(device=device)
-    x, y = make(options.batch).to(device), torch.randint(0, classes, (options.batch,), device=device)
+    x, y = make(options.batch).to(device), torch.randint(0, max(classes, 1), (options.batch,), device=device)
     if x.dim() == 4:
         model, x = model.to(memory_format=form), x.contiguous(memory_format=form)
     parameters = model.parameters()
     optimizer = (torch.optim.Adam(parameters, lr=1e-3) if adam else
                  torch.optim.SGD(parameters, lr=1e-2, momentum=0.9))
 
+    run = torch.compile(model) if options.compile else model
+
     def steps(count):
         begin = time.perf_counter()
         for _ in range(count):
             optimizer.zero_grad()
             with torch.autocast(device.type, torch.bfloat16, enabled=options.bf16):
-                loss = F.cross_entropy(model(x), y)
+                loss = F.cross_entropy(run(x), y) if classes else run(x)
             loss.backward()
             optimizer.step()
         if device.type == "cuda":

@@ -1,10 +1,14 @@
 #include "sluice/cli/bench_model.h"
 
+#include <algorithm>
+
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
+#include "sluice/models/language/language.h"
 #include "sluice/replica/collectives.h"
 #include "sluice/session/session.h"
+#include "sluice/train/language/token_loss.h"
 
 namespace sluice::cli {
 namespace {
@@ -62,6 +66,37 @@ BenchCase token_transformer(const char* name, int64_t layers, int64_t width, int
               }};
 }
 
+// ids [batch, length + 1] to the mean loss of the next tokens.
+class NextTokenLoss : public models::Model {
+ public:
+  explicit NextTokenLoss(const models::LanguageOptions& options)
+      : model_(register_module("model", models::language_model(options))) {}
+  torch::Tensor forward(torch::Tensor ids) override {
+    const torch::Tensor states = model_->states({.ids = ids.slice(1, 0, -1)});
+    const torch::Tensor targets = ids.slice(1, 1).flatten();
+    return train::token_loss(*model_, states.flatten(0, 1), targets).sum / targets.numel();
+  }
+
+ private:
+  models::LanguageModelPtr model_;
+};
+
+// Without dropout, so that both sides compute the same.
+BenchCase language(const std::string& name, int64_t length, bool recompute) {
+  models::LanguageOptions options = models::language_preset(name);
+  options.dropout = options.embedding_dropout = options.attention_dropout = 0;
+  options.positions = std::max(options.positions, length);
+  options.recompute = recompute;
+  return {.name = name,
+          .adam = true,
+          .model = [options] { return std::make_shared<NextTokenLoss>(options); },
+          .input =
+              [length, tokens = options.vocabulary](int64_t batch) {
+                return torch::randint(0, tokens, {batch, length + 1});
+              },
+          .gives_loss = true};
+}
+
 }  // namespace
 
 std::vector<std::string> bench_case_names() {
@@ -69,10 +104,17 @@ std::vector<std::string> bench_case_names() {
   for (const std::string& name : models::names()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
+  for (const std::string& name : models::language_presets())
+    if (models::language_preset(name).type != "roberta") names.push_back(name);
   return names;
 }
 
-BenchCase bench_case(const std::string& name, int64_t image_size, bool recompute) {
+BenchCase bench_case(const std::string& name, const BenchSizes& sizes, bool recompute) {
+  const int64_t image_size = sizes.image_size;
+  const auto presets = models::language_presets();
+  if (std::find(presets.begin(), presets.end(), name) != presets.end() &&
+      models::language_preset(name).type != "roberta")
+    return language(name, sizes.length, recompute);
   if (name == "transformer6") return token_transformer("transformer6", 6, 256, 8, recompute);
   if (name == "transformer12") return token_transformer("transformer12", 12, 768, 12, recompute);
   if (name == "mlp" && !recompute) return mlp();
@@ -86,9 +128,15 @@ BenchCase bench_case(const std::string& name, int64_t image_size, bool recompute
           .input = random_images(image_size)};
 }
 
+torch::Tensor bench_loss(const BenchCase& bench, models::Model& model, const torch::Tensor& input,
+                         const torch::Tensor& target) {
+  const torch::Tensor output = model.forward(input);
+  return bench.gives_loss ? output : torch::nn::functional::cross_entropy(output, target);
+}
+
 BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device, torch::MemoryFormat format,
                      bool bf16)
-    : bf16_(bf16) {
+    : bench_(bench), bf16_(bf16) {
   torch::manual_seed(1);
   model_ = bench.model();
   const int parts = device.type() == torch::kXLA ? replicas() : 1;
@@ -118,7 +166,7 @@ void BenchStep::record() {
   optimizer_->zero_grad();
   {
     Autocast autocast(input_.device(), bf16_);
-    loss_ = torch::nn::functional::cross_entropy(model_->forward(input_), target_);
+    loss_ = bench_loss(bench_, *model_, input_, target_);
   }
   loss_.backward();
   replica::reduce_gradients(model_->parameters());

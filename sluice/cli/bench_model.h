@@ -20,12 +20,21 @@ struct BenchCase {
   std::function<models::ModelPtr()> model;
   std::function<torch::Tensor(int64_t batch)> input;  // on the CPU
   int64_t classes = 10;
+  bool gives_loss = false;     // the model gives its loss, and needs no target
   bool only_products = false;  // next to nothing but products with the weights: they bound the step
+};
+
+struct BenchSizes {
+  int64_t image_size = 32;  // pixels
+  int64_t length = 256;     // tokens in a row, of language models
 };
 
 // By name; throws sluice::Error (kNotFound) with the nearest name.
 // `recompute`: see models::TransformerOptions; kInvalidArgument where a model has no such layers.
-BenchCase bench_case(const std::string& name, int64_t image_size, bool recompute = false);
+BenchCase bench_case(const std::string& name, const BenchSizes& sizes, bool recompute = false);
+// Of a case's model.
+torch::Tensor bench_loss(const BenchCase& bench, models::Model& model, const torch::Tensor& input,
+                         const torch::Tensor& target);
 std::vector<std::string> bench_case_names();
 
 // One training step at a time, on one device or on all replicas of xla:0.
@@ -41,6 +50,7 @@ class BenchStep {
   double loss() const;
 
  private:
+  BenchCase bench_;
   models::ModelPtr model_;
   torch::Tensor input_, target_, loss_;
   bool bf16_;

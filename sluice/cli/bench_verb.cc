@@ -26,7 +26,7 @@ struct StepFlags {
   CLI::App* app = nullptr;  // whose these are
   std::string model = "resnet50";
   int64_t batch_size = 128;
-  int64_t image_size = 32;
+  BenchSizes sizes;
   int rounds = 20;
   int steps = 1;  // of a round
   int warmup = 3;
@@ -124,7 +124,7 @@ double timed_settled(const std::function<void()>& work) {
 
 // Each round runs every side in turn, so that a slow minute of the machine hits all of them.
 nlohmann::json measure(const StepFlags& flags) {
-  const BenchCase bench = bench_case(flags.model, flags.image_size);
+  const BenchCase bench = bench_case(flags.model, flags.sizes);
   DeviceOptions device;
   device.plugin = flags.plugin;
   device.devices = flags.devices;
@@ -201,7 +201,8 @@ nlohmann::json measure(const StepFlags& flags) {
   nlohmann::json result = {
       {"model", bench.name},
       {"batch_size", flags.batch_size},
-      {"image_size", flags.image_size},
+      {"image_size", flags.sizes.image_size},
+      {"length", flags.sizes.length},
       {"device", describe_device()},
       {"devices", replicas()},
       {"precision", train::name_of(flags.precision)},
@@ -238,7 +239,8 @@ void add_step_flags(CLI::App& app, StepFlags& flags) {
   flags.app = &app;
   app.add_option("--model", flags.model, base::str("One of ", base::join(bench_case_names(), ", ")));
   app.add_option("--batch-size", flags.batch_size, "Samples a step, per replica")->check(kAboveZero);
-  app.add_option("--image-size", flags.image_size, "Side of the images, in pixels")->check(kAboveZero);
+  app.add_option("--image-size", flags.sizes.image_size, "Side of the images, in pixels")->check(kAboveZero);
+  app.add_option("--length", flags.sizes.length, "Tokens in a row, of language models")->check(kAboveZero);
   app.add_option("--rounds", flags.rounds, "Each round times every side once; medians are reported")
       ->check(kAboveZero);
   app.add_option("--steps", flags.steps,

@@ -73,10 +73,12 @@ std::string what_of(const Flags& flags) {
   if (!flags.program.empty()) return flags.program;
   if (!flags.command.empty()) return base::join(flags.command, " ");
   const int64_t side = image_size_of(flags.recipe);
-  const bool has_images = bench_case(flags.recipe.model, side).images;
-  return base::str(flags.recipe.model, has_images ? base::str(" at ", side, "×", side) : std::string(),
-                   ", batch ", flags.options.batch, " a device, ", train::name_of(flags.precision),
-                   flags.recipe.recompute ? ", recomputed" : "");
+  const BenchCase bench = bench_case(flags.recipe.model, sizes_of(flags.recipe));
+  const std::string size = bench.images       ? base::str(" at ", side, "×", side)
+                           : bench.gives_loss ? base::str(" at ", flags.recipe.length, " tokens")
+                                              : std::string();
+  return base::str(flags.recipe.model, size, ", batch ", flags.options.batch, " a device, ",
+                   train::name_of(flags.precision), flags.recipe.recompute ? ", recomputed" : "");
 }
 
 std::vector<estimate::SliceResult> compile_all(Flags& flags) {
@@ -111,6 +113,7 @@ void add_common_flags(CLI::App& app, Flags& flags, const char* slices) {
   app.add_option("--batch-size", flags.options.batch, "Samples on each device")->check(kAboveZero);
   app.add_option("--image-size", flags.recipe.image_size,
                  "Side of the images in pixels; 0: 224 for ResNets, 32 for models of small images");
+  app.add_option("--length", flags.recipe.length, "Tokens in a row, of language models")->check(kAboveZero);
   add_flags(app,
             {{"Options", "--precision", choice("--precision", flags.precision), "", "Of the forward pass"}});
   app.add_flag(

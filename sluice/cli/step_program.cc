@@ -51,7 +51,7 @@ std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf1
     torch::Tensor loss;
     {
       Autocast autocast(device, bf16);
-      loss = torch::nn::functional::cross_entropy(model->forward(input), target);
+      loss = bench_loss(bench, *model, input, target);
     }
     loss.backward();
     session.step(*optimizer);
@@ -60,6 +60,10 @@ std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf1
 }
 
 }  // namespace
+
+BenchSizes sizes_of(const StepRecipe& recipe) {
+  return {.image_size = image_size_of(recipe), .length = recipe.length};
+}
 
 int64_t image_size_of(const StepRecipe& recipe) {
   if (recipe.image_size > 0) return recipe.image_size;
@@ -89,7 +93,7 @@ std::string record_command(const std::vector<std::string>& command, int replicas
 
 estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
   init(for_recording().xla);
-  const BenchCase bench = bench_case(recipe.model, image_size_of(recipe), recipe.recompute);
+  const BenchCase bench = bench_case(recipe.model, sizes_of(recipe), recipe.recompute);
   return averaged_or_not(record(bench, batch, replicas, recipe.bf16), replicas);
 }
 

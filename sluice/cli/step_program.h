@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/cli/bench_model.h"
 #include "sluice/estimate/slice_report.h"
 
 namespace sluice::cli {
@@ -12,6 +13,7 @@ namespace sluice::cli {
 struct StepRecipe {
   std::string model = "resnet50";
   int64_t image_size = 0;  // pixels; 0: 224 for ResNets, 32 for models of small images
+  int64_t length = 256;    // tokens in a row, of language models
   bool bf16 = false;       // the forward pass under autocast
   bool recompute = false;  // layers are computed again in the backward pass
 };
@@ -24,6 +26,7 @@ estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int rep
 // words when it ends before.
 estimate::StepText step_of_command(const std::vector<std::string>& command, int replicas,
                                    double deadline_seconds);
+BenchSizes sizes_of(const StepRecipe& recipe);
 // The recipe's images, with 0 replaced by the model's own size.
 int64_t image_size_of(const StepRecipe& recipe);
 

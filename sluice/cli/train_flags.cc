@@ -16,9 +16,9 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
   train::TrainOptions& o = flags.options;
   return {
       // group, flag, value, unit, help
-      {"Recipe", "--task", choice("--task", o.task), "", "images to classes; clm, mlm: language models that predict the next token, or hidden ones"},
-      {"Recipe", "--model", &o.model, "", "resnet18, resnet50, cifar_resnet20, mlp, lenet, transformer, …; gpt2, llama-mini, … or a config.json for --task clm and mlm"},
-      {"Recipe", "--weights", &o.weights, "", "Start from these: a folder of transformers (clm, mlm), safetensors, a state dict of Python's torch.save, or a checkpoint; also gs://…, s3://…, az://…, hf://… and https://…"},
+      {"Recipe", "--task", choice("--task", o.task), "", "images to classes; clm, mlm, classify: language models that predict the next token, hidden ones, or the class of a text"},
+      {"Recipe", "--model", &o.model, "", "resnet18, resnet50, cifar_resnet20, mlp, lenet, transformer, …; gpt2, llama-mini, … or a config.json for the tasks of language"},
+      {"Recipe", "--weights", &o.weights, "", "Start from these: a folder of transformers (clm, mlm, classify), safetensors, a state dict of Python's torch.save, or a checkpoint; also gs://…, s3://…, az://…, hf://… and https://…"},
       {"Recipe", "--batch-size", &o.batch_size, "samples", "Per replica"},
       {"Recipe", "--global-batch-size", &o.global_batch_size, "samples", "All replicas and accumulated batches together, 0: not used"},
       {"Recipe", "--test-batch-size", &o.test_batch_size, "samples", "Per replica, 0: as --batch-size"},
@@ -107,7 +107,8 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--train-size", &o.train_size, "samples", "Of fake data"},
       {"Data", "--test-size", &o.test_size, "samples", "Of fake data"},
 
-      {"Text", "--tokenizer", &o.tokenizer, "", "A tokenizer.json or its folder; empty: the one beside the token files of --train"},
+      {"Text", "--tokenizer", &o.tokenizer, "", "A tokenizer.json or its folder; empty: the one beside the token files of --train, else that of --weights"},
+      {"Text", "--texts", &o.texts, "", "classify: extensions of the text in a sample"},
       {"Text", "--length", &o.length, "tokens", "Of a row; 0: as many as the model has positions, but at most 1024"},
       {"Text", "--shapes", &o.shapes, "", "Each document in a row of its own: batches have these shapes, such as 16x512,32x256; empty: rows of running text"},
       {"Text", "--pack", &o.pack, "", "Fill rows with whole documents, which do not see each other"},

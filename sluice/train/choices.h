@@ -21,8 +21,8 @@ using data::OnError;
 using data::Remainder;  // but for kKeep: a smaller last batch would be a program of its own
 enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp, kAdagrad };
 // What is trained: images to classes; language models that predict the next token (causal), or hidden ones
-// (masked).
-enum class Task { kImages, kClm, kMlm };
+// (masked), or the classes of texts.
+enum class Task { kImages, kClm, kMlm, kClassify };
 using text::LongDocument;
 // What train/schedule.h computes.
 enum class LrSchedule {
@@ -63,8 +63,8 @@ inline constexpr auto kChoices<MixBy> = std::to_array<NamedChoice<MixBy>>({{MixB
                                                                            {MixBy::kRepeat, "repeat"},
                                                                            {MixBy::kChoose, "choose"}});
 template <>
-inline constexpr auto kChoices<Task> =
-    std::to_array<NamedChoice<Task>>({{Task::kImages, "images"}, {Task::kClm, "clm"}, {Task::kMlm, "mlm"}});
+inline constexpr auto kChoices<Task> = std::to_array<NamedChoice<Task>>(
+    {{Task::kImages, "images"}, {Task::kClm, "clm"}, {Task::kMlm, "mlm"}, {Task::kClassify, "classify"}});
 template <>
 inline constexpr auto kChoices<LongDocument> = std::to_array<NamedChoice<LongDocument>>(
     {{LongDocument::kError, "error"}, {LongDocument::kCut, "cut"}, {LongDocument::kSplit, "split"}});

@@ -88,13 +88,27 @@ double max_bad_of(const std::string& text) {
   return percent ? std::min(value / 100, 0.999) : value;
 }
 
+}  // namespace input_detail
+
+void set_reading(const TrainOptions& options, bool training, data::WebDataset& dataset) {
+  for (const std::string& condition : training ? options.where : options.test_where) dataset.where(condition);
+  if (options.classes > 0) dataset.classes(options.classes);
+  dataset.seed(options.seed);
+  if (options.workers > 0) dataset.workers(options.workers);
+  dataset.prefetch(64).prefetch_memory(options.prefetch << 20);
+  if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
+  dataset.on_error(options.on_error).max_bad(input_detail::max_bad_of(options.max_bad));
+  if (options.allow_unknown_loss) dataset.allow_unknown_loss();
+  if (training && options.shard_size > 0) dataset.shard_size(options.shard_size);
+}
+
+namespace input_detail {
+
 data::WebDataset describe(const TrainOptions& options, const std::string& shards, bool training,
                           int64_t rows) {
   data::WebDataset dataset(shards);
   dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
-  for (const std::string& condition : training ? options.where : options.test_where) dataset.where(condition);
-  if (options.classes > 0) dataset.classes(options.classes);
-  dataset.seed(options.seed);
+  set_reading(options, training, dataset);
   if (options.exif_rotation) dataset.exif_rotation();
   if (options.resize > 0) dataset.resize(options.resize);
   if (options.crop > 0 && training) dataset.crop(options.crop, options.crop_padding);
@@ -114,14 +128,7 @@ data::WebDataset describe(const TrainOptions& options, const std::string& shards
                     options.deviation.empty() ? std::vector<float>(channels, 0.25F) : options.deviation);
   if (options.mixup > 0 && training) dataset.mixup(options.mixup);
   if (options.cutmix > 0 && training) dataset.cutmix(options.cutmix);
-  dataset.batch(rows);
-  if (options.workers > 0) dataset.workers(options.workers);
-  dataset.prefetch(64).prefetch_memory(options.prefetch << 20);
-  if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
-  dataset.on_error(options.on_error).max_bad(max_bad_of(options.max_bad));
-  if (options.allow_unknown_loss) dataset.allow_unknown_loss();
-  if (training && options.shard_size > 0) dataset.shard_size(options.shard_size);
-  return dataset;
+  return dataset.batch(rows);
 }
 
 // The order of the training set and what becomes of its remainder.

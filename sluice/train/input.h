@@ -13,6 +13,9 @@
 
 namespace sluice::train {
 
+// What the options say of reading shards, whatever is in them: which samples, errors, threads, memory.
+void set_reading(const TrainOptions& options, bool training, data::WebDataset& dataset);
+
 class Input {
  public:
   // `rows`: of one replica's batch; `replicas`: of all processes. Counts the samples of the shards; a missing

@@ -10,6 +10,7 @@
 #include "sluice/session/weights.h"
 #include "sluice/text/set_facts.h"
 #include "sluice/train/language/language_steps.h"
+#include "sluice/train/language/text_classes.h"
 
 namespace sluice::train {
 namespace language_task_detail {
@@ -42,24 +43,29 @@ int64_t positions_of(const models::LanguageOptions& options) {
 }  // namespace language_task_detail
 
 void set_language_recipe(TrainOptions& options) {
+  const bool classify = options.task == Task::kClassify;
   options.optimizer = OptimizerKind::kAdamW;
-  options.betas = {0.9, options.task == Task::kMlm ? 0.98 : 0.95};
-  options.lr = 5e-4;
+  options.betas = {0.9, classify ? 0.999 : options.task == Task::kMlm ? 0.98 : 0.95};
+  options.lr = classify ? 5e-5 : 5e-4;
   options.weight_decay = 0.1;
   options.no_decay = true;
   options.clip_norm = 1;
   options.warmup_epochs = 0.1;
-  options.batch_size = 8;
-  options.epochs = 1;
+  options.batch_size = classify ? 32 : 8;
+  options.epochs = classify ? 3 : 1;
 }
 
 void check_language(const TrainOptions& options) {
   using language_task_detail::refuse;
   const std::string task = base::str("--task ", name_of(options.task));
+  const bool classify = options.task == Task::kClassify;
+  const char* const data = classify ? "shards with texts" : "token files";
   if (options.fake_data || !options.mix.empty())
-    refuse(base::str(task, " trains on token files: give them with --train, not with --fake-data or --mix"));
+    refuse(base::str(task, " trains on ", data, ": give them with --train, not with --fake-data or --mix"));
   if (options.train.empty())
-    refuse("no training data: give token files, as 'sluice text pack' writes them, with --train");
+    refuse(classify ? "no training data: give shards with texts and their classes with --train"
+                    : "no training data: give token files, as 'sluice text pack' writes them, with --train");
+  if (classify && options.classes < 1) refuse("the number of classes is missing: give it with --classes");
   if (options.model.empty() && options.weights.empty())
     refuse(base::str("the model is missing: give it with --model (",
                      base::join(models::language_presets(), ", "),
@@ -67,6 +73,10 @@ void check_language(const TrainOptions& options) {
   if (!options.model.empty() && !language_task_detail::is_path(options.model))
     models::language_preset(options.model);
   if (options.length < 0) refuse(base::str("--length must be at least 0, not ", options.length));
+  if (classify && options.pack)
+    refuse("--pack puts several texts into a row, of which --task classify has one");
+  if (classify && options.long_documents == LongDocument::kSplit)
+    refuse("--long-documents split makes several texts of one, whose class is that of the whole: take cut");
   if (!options.shapes.empty()) {
     data::parse_shapes(options.shapes);
     if (options.pack || options.length > 0)
@@ -79,25 +89,48 @@ void check_language(const TrainOptions& options) {
 }
 
 LanguageTask::LanguageTask(const TrainOptions& options, int64_t rows) : options_(options) {
-  const text::TokenSet set = text::TokenSet::open(options.train);
-  find_tokenizer(set);
+  const bool classify = options.task == Task::kClassify;
+  find_tokenizer();
+  if (!classify) learn_vocabulary(text::TokenSet::open(options.train));
   make_model();
-  sets_.emplace_back("train", open(options.train, /*training=*/true, rows));
+  const auto add = [&](const std::string& name, const std::string& files, int64_t of_batch) {
+    try {
+      classify ? open_classes(name, files, of_batch) : open_tokens(name, files, of_batch);
+    } catch (const Error& error) {
+      throw_error(error.code(), base::str(sets_.empty() ? "--train " : "--test ", files, ": ", error.what()));
+    }
+  };
+  add("train", options.train, rows);
   const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : rows;
-  if (!options.test.empty()) sets_.emplace_back("test", open(options.test, /*training=*/false, test_rows));
-  for (const auto& [name, files] : options.more_tests)
-    sets_.emplace_back(name, open(files, /*training=*/false, test_rows));
+  if (!options.test.empty()) add("test", options.test, test_rows);
+  for (const auto& [name, files] : options.more_tests) add(name, files, test_rows);
 }
 
-void LanguageTask::find_tokenizer(const text::TokenSet& set) {
-  tokenizer_path_ =
-      options_.tokenizer.empty() ? text::tokenizer_beside(set) : text::tokenizer_file(options_.tokenizer);
+// What --tokenizer names, else the one that lies beside the weights.
+void LanguageTask::find_tokenizer() {
+  tokenizer_path_ = options_.tokenizer.empty() ? "" : text::tokenizer_file(options_.tokenizer);
+  if (tokenizer_path_.empty() && !options_.weights.empty() && base::is_directory(options_.weights)) {
+    const std::string beside = text::tokenizer_file(options_.weights);
+    if (base::path_exists(beside)) tokenizer_path_ = beside;
+  }
+  if (options_.task == Task::kClassify && tokenizer_path_.empty())
+    language_task_detail::refuse("--task classify needs the tokenizer: give it with --tokenizer");
   if (!tokenizer_path_.empty()) tokenizer_ = text::Tokenizer::load(tokenizer_path_);
+  if (tokenizer_) vocabulary_ = static_cast<int64_t>(tokenizer_->vocabulary_size());
+}
+
+// The files' own tokenizer comes before that of the weights.
+void LanguageTask::learn_vocabulary(const text::TokenSet& set) {
+  if (options_.tokenizer.empty())
+    if (const std::string beside = text::tokenizer_beside(set); !beside.empty()) {
+      tokenizer_path_ = beside;
+      tokenizer_ = text::Tokenizer::load(beside);
+      vocabulary_ = static_cast<int64_t>(tokenizer_->vocabulary_size());
+    }
   const auto facts = base::value_or_throw(text::set_facts(set));
   if (facts && tokenizer_ && !facts->tokenizer.empty() && facts->tokenizer != tokenizer_->fingerprint())
     language_task_detail::refuse(base::str("the token files ", set.files().front().name(),
                                            ".bin … were made with another tokenizer than ", tokenizer_path_));
-  if (tokenizer_) vocabulary_ = static_cast<int64_t>(tokenizer_->vocabulary_size());
   if (facts) vocabulary_ = std::max(vocabulary_, static_cast<int64_t>(facts->vocabulary_size));
 }
 
@@ -107,9 +140,13 @@ models::LanguageOptions LanguageTask::model_options() const {
   namespace detail = language_task_detail;
   if (detail::is_path(options_.model)) {
     const std::string path = detail::config_path(options_.model);
-    return models::parse_language_config(base::value_or_throw(base::read_file(path)), path);
+    models::LanguageOptions model =
+        models::parse_language_config(base::value_or_throw(base::read_file(path)), path);
+    model.classes = options_.task == Task::kClassify ? options_.classes : 0;
+    return model;
   }
   models::LanguageOptions model = models::language_preset(options_.model);
+  if (options_.task == Task::kClassify) model.classes = options_.classes;
   if (vocabulary_ > 0) {
     if (vocabulary_ != model.vocabulary || tokenizer_) {
       model.begin = model.padding = -1;
@@ -136,6 +173,14 @@ models::LanguageOptions LanguageTask::model_options() const {
   return model;
 }
 
+// Classes of a head that is made afresh on the weights' body; 0: the folder's own head is the one.
+int64_t LanguageTask::fresh_classes() const {
+  if (options_.task != Task::kClassify) return 0;
+  const std::string path = language_task_detail::config_path(options_.weights);
+  const auto own = models::parse_language_config(base::value_or_throw(base::read_file(path)), path);
+  return own.classes == options_.classes ? 0 : options_.classes;
+}
+
 void LanguageTask::make_model() {
   namespace detail = language_task_detail;
   const bool is_folder = !options_.weights.empty() && base::is_directory(options_.weights) &&
@@ -143,7 +188,8 @@ void LanguageTask::make_model() {
   if (is_folder) {
     if (!options_.model.empty())
       detail::refuse(base::str(options_.weights, " says itself what the model is: leave --model out"));
-    model_ = load_pretrained(options_.weights);
+    torch::manual_seed(options_.seed);
+    model_ = load_pretrained(options_.weights, {.new_classes = fresh_classes()});
   } else {
     if (options_.model.empty())
       detail::refuse(base::str("--weights ", options_.weights,
@@ -179,23 +225,27 @@ void LanguageTask::add_masking(text::TokenBatchOptions& batches) const {
   batches.masking = std::move(masking);
 }
 
-text::TokenBatchOptions LanguageTask::batch_options(bool training, int64_t rows) const {
+// Of a replica's batches.
+std::vector<data::LengthShape> LanguageTask::shapes(int64_t rows) const {
   namespace detail = language_task_detail;
-  const auto& model = model_->options();
-  text::TokenBatchOptions batches;
-  const int64_t positions = detail::positions_of(model);
+  const int64_t positions = detail::positions_of(model_->options());
   const int64_t length = options_.length > 0 ? options_.length
                          : positions > 0     ? std::min(positions, detail::kLongestRow)
                                              : detail::kLongestRow;
-  batches.shapes = {{rows, length}};
-  if (options_.pack) batches.kind = text::RowKind::kPacked;
-  if (!options_.shapes.empty()) {
-    batches.kind = text::RowKind::kDocuments;
-    batches.shapes = data::parse_shapes(options_.shapes);
-  }
-  for (const auto& shape : batches.shapes)
+  std::vector<data::LengthShape> shapes = {{rows, length}};
+  if (!options_.shapes.empty()) shapes = data::parse_shapes(options_.shapes);
+  for (const auto& shape : shapes)
     if (positions > 0 && shape.length > positions)
       detail::refuse(base::str("rows of ", shape.length, " tokens: the model has positions for ", positions));
+  return shapes;
+}
+
+text::TokenBatchOptions LanguageTask::batch_options(bool training, int64_t rows) const {
+  const auto& model = model_->options();
+  text::TokenBatchOptions batches;
+  batches.shapes = shapes(rows);
+  if (options_.pack) batches.kind = text::RowKind::kPacked;
+  if (!options_.shapes.empty()) batches.kind = text::RowKind::kDocuments;
   batches.long_document = options_.long_documents;
   batches.next_token = options_.task == Task::kClm;
   batches.padding = static_cast<std::uint32_t>(std::max<int64_t>(model.padding, 0));
@@ -211,13 +261,21 @@ text::TokenBatchOptions LanguageTask::batch_options(bool training, int64_t rows)
   return batches;
 }
 
-std::shared_ptr<text::TokenBatches> LanguageTask::open(const std::string& files, bool training,
-                                                       int64_t rows) const {
-  try {
-    return std::make_shared<text::TokenBatches>(text::TokenSet::open(files), batch_options(training, rows));
-  } catch (const Error& error) {
-    throw_error(error.code(), base::str(training ? "--train " : "--test ", files, ": ", error.what()));
-  }
+void LanguageTask::open_tokens(const std::string& name, const std::string& files, int64_t rows) {
+  const bool training = sets_.empty();
+  auto set = std::make_shared<text::TokenBatches>(text::TokenSet::open(files), batch_options(training, rows));
+  token_sets_.emplace_back(name, set);
+  sets_.emplace_back(name, std::move(set));
+}
+
+void LanguageTask::open_classes(const std::string& name, const std::string& shards, int64_t rows) {
+  const std::vector<data::LengthShape> all = shapes(rows);
+  int64_t longest = 0;
+  for (const auto& shape : all) longest = std::max(longest, shape.length);
+  const models::LanguageOptions& model = model_->options();
+  const TextEncoder encoder(*tokenizer_, model, longest, options_.long_documents == LongDocument::kCut);
+  sets_.emplace_back(name, text_classes(options_, shards, /*training=*/sets_.empty(), encoder, all,
+                                        std::max<int64_t>(model.padding, 0)));
 }
 
 Sets LanguageTask::sets() const {
@@ -234,12 +292,15 @@ Sets LanguageTask::sets() const {
 
 std::vector<std::pair<std::string, text::TokenBatchFacts>> LanguageTask::facts(int64_t replicas) const {
   std::vector<std::pair<std::string, text::TokenBatchFacts>> all;
-  for (const auto& [name, set] : sets_) all.emplace_back(name, set->facts(replicas));
+  for (const auto& [name, set] : token_sets_) all.emplace_back(name, set->facts(replicas));
   return all;
 }
 
 Steps LanguageTask::steps() const {
-  Steps steps = options_.task == Task::kMlm ? masked_steps(model_) : next_token_steps(model_);
+  Steps steps = options_.task == Task::kClassify ? text_classification(options_, model_)
+                : options_.task == Task::kMlm    ? masked_steps(model_)
+                                                 : next_token_steps(model_);
+  steps.files = {{"config.json", models::language_config(model_->options())}};
   if (!tokenizer_path_.empty())
     steps.files.emplace_back("tokenizer.json", base::value_or_throw(base::read_file(tokenizer_path_)));
   return steps;

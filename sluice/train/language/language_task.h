@@ -25,20 +25,24 @@ void check_language(const TrainOptions& options);
 // The model with its data and steps. Throws sluice::Error.
 class LanguageTask {
  public:
-  // Opens the token files and makes the model, on the CPU. `rows`: of one replica's batch.
+  // Opens the data and makes the model, on the CPU. `rows`: of one replica's batch.
   LanguageTask(const TrainOptions& options, int64_t rows);
 
   const models::LanguageModelPtr& model() const { return model_; }
   Sets sets() const;
   Steps steps() const;
-  // Of the first epoch of each set: "train", "test", and the names of the other tests.
+  // Of the first epoch of each set of tokens: "train", "test", and the names of the other tests.
   std::vector<std::pair<std::string, text::TokenBatchFacts>> facts(int64_t replicas) const;
 
  private:
-  std::shared_ptr<text::TokenBatches> open(const std::string& files, bool training, int64_t rows) const;
+  void open_tokens(const std::string& name, const std::string& files, int64_t rows);
+  void open_classes(const std::string& name, const std::string& shards, int64_t rows);
+  std::vector<data::LengthShape> shapes(int64_t rows) const;
   text::TokenBatchOptions batch_options(bool training, int64_t rows) const;
-  void find_tokenizer(const text::TokenSet& set);
+  void find_tokenizer();
+  void learn_vocabulary(const text::TokenSet& set);
   models::LanguageOptions model_options() const;
+  int64_t fresh_classes() const;
   void make_model();
   void add_masking(text::TokenBatchOptions& batches) const;
 
@@ -48,7 +52,8 @@ class LanguageTask {
   int64_t vocabulary_ = 0;  // of the data; 0: not known
   models::LanguageModelPtr model_;
   // "train", then "test" if there is one, then the other tests, which need that one.
-  std::vector<std::pair<std::string, std::shared_ptr<text::TokenBatches>>> sets_;
+  std::vector<std::pair<std::string, std::shared_ptr<const data::Dataset>>> sets_;
+  std::vector<std::pair<std::string, std::shared_ptr<const text::TokenBatches>>> token_sets_;  // the same
 };
 
 }  // namespace sluice::train

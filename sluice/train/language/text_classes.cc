@@ -1,0 +1,102 @@
+#include "sluice/train/language/text_classes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sluice/base/strings.h"
+#include "sluice/metrics/names.h"
+#include "sluice/train/input.h"
+
+namespace sluice::train {
+
+TextEncoder::TextEncoder(const text::Tokenizer& tokenizer, const models::LanguageOptions& options,
+                         int64_t longest, bool cut)
+    : tokenizer_(tokenizer), longest_(longest), cut_(cut) {
+  const auto frame = tokenizer.encode("", {.limits = false}).ids;
+  if (frame.empty() && options.type == "roberta") {
+    if (options.begin >= 0) begin_ = {options.begin};
+    if (!options.end.empty()) end_ = {options.end.front()};
+    return;
+  }
+  // Where in the template a text stands.
+  constexpr char kWord[] = "a";
+  const auto alone = tokenizer.encode(kWord, {.special_tokens = false, .limits = false}).ids;
+  const auto framed = tokenizer.encode(kWord, {.limits = false}).ids;
+  const auto at = std::search(framed.begin(), framed.end(), alone.begin(), alone.end());
+  begin_.assign(framed.begin(), at);
+  if (at != framed.end()) end_.assign(at + static_cast<std::ptrdiff_t>(alone.size()), framed.end());
+}
+
+std::vector<int64_t> TextEncoder::operator()(std::string_view text) const {
+  std::vector<std::uint32_t> inside;
+  tokenizer_.append_ids(text, inside);
+  const auto room = longest_ - static_cast<int64_t>(begin_.size() + end_.size());
+  if (static_cast<int64_t>(inside.size()) > room) {
+    if (!cut_)
+      throw_error(Code::kInvalidArgument,
+                  base::str("a text of ", inside.size(), " tokens: expected at most ", room,
+                            " for a row; choose a longer --length or --shapes, or --long-documents cut"));
+    inside.resize(static_cast<size_t>(std::max<int64_t>(room, 0)));
+  }
+  std::vector<int64_t> ids = begin_;
+  ids.insert(ids.end(), inside.begin(), inside.end());
+  ids.insert(ids.end(), end_.begin(), end_.end());
+  return ids;
+}
+
+std::unique_ptr<data::WebDataset> text_classes(const TrainOptions& options, const std::string& shards,
+                                               bool training, const TextEncoder& encoder,
+                                               const std::vector<data::LengthShape>& shapes,
+                                               int64_t padding) {
+  auto set = std::make_unique<data::WebDataset>(shards);
+  for (const std::string& extension : base::split(options.texts, ';'))
+    set->decoder(extension, [encoder](std::string_view text) -> data::Value {
+      const std::vector<int64_t> ids = encoder(text);
+      data::Array array(data::ElementType::kInt64, {static_cast<int64_t>(ids.size())});
+      std::copy(ids.begin(), ids.end(), array.data<int64_t>());
+      return array;
+    });
+  set->to_tuple(options.texts, options.labels);
+  set_reading(options, training, *set);
+  data::LengthOptions lengths;
+  lengths.length = [encoder](std::string_view text) { return static_cast<int64_t>(encoder(text).size()); };
+  lengths.padding = {static_cast<double>(padding), 0};
+  set->bucket_by_length(options.texts, shapes, lengths);
+  if (training)
+    set->shuffle(options.shuffle).interleave(options.streams).drop_last();
+  else
+    set->pad();
+  return set;
+}
+
+Steps text_classification(const TrainOptions& options, models::LanguageModelPtr model) {
+  const auto logits = [model](const Batch& batch) {
+    const torch::Tensor &ids = batch.columns[0], &lengths = batch.columns.back();
+    const torch::Tensor places = torch::arange(ids.size(1), lengths.options());
+    return model->classify({.ids = ids, .mask = places.unsqueeze(0).lt(lengths.unsqueeze(1))});
+  };
+  using torch::nn::functional::cross_entropy;
+  using torch::nn::functional::CrossEntropyFuncOptions;
+  Steps steps;
+  steps.training_step = [&options, logits](Batch& batch) -> StepOutput {
+    const torch::Tensor output = logits(batch);
+    const torch::Tensor right = output.detach().argmax(1).eq(batch.label).to(torch::kFloat);
+    return {.loss = cross_entropy(
+                output, batch.label,
+                CrossEntropyFuncOptions().label_smoothing(options.label_smoothing).reduction(torch::kNone)),
+            .epoch_logs = {{"accuracy", right}}};
+  };
+  steps.validation_step = [logits](Batch& batch) -> StepOutput {
+    const torch::Tensor output = logits(batch);
+    return {.loss = cross_entropy(output, batch.label, CrossEntropyFuncOptions().reduction(torch::kNone)),
+            .output = output,
+            .target = batch.label};
+  };
+  steps.metrics = {metrics::TopK(1).named("accuracy")};
+  for (metrics::Metric& metric : metrics::parse("--metrics", options.metrics, options.classes))
+    steps.metrics.push_back(std::move(metric));
+  steps.monitor = {.name = "accuracy", .higher_is_better = true};
+  return steps;
+}
+
+}  // namespace sluice::train
