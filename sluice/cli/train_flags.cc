@@ -28,6 +28,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Recipe", "--max-steps", &o.max_steps, "", "Updates of the run, 0: as many as --epochs have; schedules end there, too"},
       {"Recipe", "--max-time", &flags.max_time, "", "End the run after this time, 8h or 1h30m, tested and saved; what came before --resume counts; empty: never"},
       {"Recipe", "--test-every-epochs", &o.test_every_epochs, "epochs", "How often a test, and at the end of the run"},
+      {"Recipe", "--test-every-steps", &o.test_every_steps, "", "A test, and a checkpoint, after so many updates too; 0: not within epochs"},
       {"Recipe", "--patience", &o.patience, "tests", "End the run after so many tests in a row without a better one, 0: never"},
       {"Recipe", "--min-delta", &o.min_delta, "", "By how much a test must be better for --patience, accuracy as a share of 1"},
       {"Recipe", "--save-top-k", &o.save_top_k, "checkpoints", "Keep those of the so many best tests, as top-STEP in the log folder; 0: best alone"},

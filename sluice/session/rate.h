@@ -32,6 +32,11 @@ class RateTracker {
   double process_rate(double now) const {
     return now > start_ ? static_cast<double>(examples_) / (now - start_) : 0;
   }
+  // Time in which nothing was trained, such as a test's, since `begin`.
+  void leave_out(double begin, double now) {
+    start_ += now - begin;
+    last_ += now - begin;
+  }
   int64_t examples() const { return examples_; }
   double start() const { return start_; }
 

@@ -293,6 +293,26 @@ TEST_P(Fit, TestsOnSeveralSets) {
   EXPECT_THAT(run("loss", "a/b", &result), HasSubstr("expected a name of letters, digits, _ and -"));
 }
 
+TEST_P(Fit, TestsWithinEpochsChangeNothingElse) {
+  std::vector<sessions::NamedTensors> weights;
+  for (const int64_t every : {0, 4}) {
+    torch::manual_seed(4);
+    model_ = torch::nn::Linear(torch::nn::LinearOptions(3, 1));
+    options_.test_every_steps = every;
+    options_.epochs = 2;  // of six steps
+    fit(regression());
+    std::vector<int64_t> tested;
+    for (const auto& row : rows("test")) tested.push_back(row["step"].get<int64_t>());
+    if (every == 0) EXPECT_THAT(tested, testing::ElementsAre(6, 12));
+    if (every == 4) EXPECT_THAT(tested, testing::ElementsAre(4, 6, 8, 12));
+    weights.push_back(base::value_or_throw(sessions::read_checkpoint(folder_.path("run/last"))).model);
+    std::filesystem::remove_all(folder_.path("run"));
+    if (is_initialized()) shutdown();
+  }
+  for (size_t i = 0; i < weights[0].size(); ++i)
+    EXPECT_TRUE(torch::equal(weights[0][i].second, weights[1][i].second)) << weights[0][i].first;
+}
+
 TEST_P(Fit, ValidatesAndPredicts) {
   Steps steps = regression();
   steps.predict_step = [&](Batch& batch) {

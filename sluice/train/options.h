@@ -110,10 +110,11 @@ struct TrainOptions {
   int64_t max_steps = 0;        // updates of the run; 0: as many as its epochs have
   double max_seconds = 0;       // of the run, what came before a resume included; 0: no end
   int64_t test_every_epochs = 1;
-  int64_t patience = 0;    // tests without a better value after which the run ends; 0: it does not
-  double min_delta = 0;    // by so much at least a value must be better for that
-  int64_t save_top_k = 0;  // so many checkpoints of the best tests, in top-STEP beside last and best
-  double ema = 0;          // decay of an average of the weights, which tests measure; 0: none (WeightAverage)
+  int64_t test_every_steps = 0;  // updates of the run, beside those; 0: not within epochs
+  int64_t patience = 0;          // tests without a better value after which the run ends; 0: it does not
+  double min_delta = 0;          // by so much at least a value must be better for that
+  int64_t save_top_k = 0;        // so many checkpoints of the best tests, in top-STEP beside last and best
+  double ema = 0;  // decay of an average of the weights, which tests measure; 0: none (WeightAverage)
   bool ema_warmup = false;
   int64_t swa_start = 0;  // the epoch, from 1, with which their mean over the epochs begins; 0: none
   // Parameters that are not trained, by their names or those of their modules, with * for any letters.

@@ -124,6 +124,7 @@ void check_length(const TrainOptions& options) {
   at_least("--max-steps", options.max_steps, 0);
   at_least("--warmup-steps", options.warmup_steps, 0);
   at_least("--test-every-epochs", options.test_every_epochs, 1);
+  at_least("--test-every-steps", options.test_every_steps, 0);
   at_least("--patience", options.patience, 0);
   at_least("--save-top-k", options.save_top_k, 0);
   if (options.save_top_k > 0 && RemoteFolder::is_remote(options.logdir))
@@ -152,7 +153,7 @@ TrainOptions settled(TrainOptions options) {
     options.epochs = 1;
     options.steps_per_epoch = options.limit_test_batches = options.fast_dev_run;
     options.test_every_epochs = options.log_steps = 1;
-    options.max_steps = options.save_steps = 0;
+    options.max_steps = options.save_steps = options.test_every_steps = 0;
     options.save_minutes = 0;
     options.target_accuracy = 0;
     options.patience = options.save_top_k = 0;

@@ -70,6 +70,7 @@ class Training final : private Run {
   void check_finite(const sessions::LogLine& line, int64_t step, double lr) const;
   Measurement measurement(const sessions::LogLine& line, int64_t step, double lr) const;
   void end_of_epoch(bool whole);
+  bool test_within_epoch();
   bool test_epoch();  // false: a signal came
   std::optional<metrics::Values> test_on(const Input& set,
                                          const std::string& name);  // nothing: a signal came

@@ -90,10 +90,30 @@ Training::Halt Training::train_epoch() {
     halt = agreed_halt();
     after_update(values, steps, halt != Halt::kNone);
     call_back("after_step", [this](Callback& callback) { callback.after_step(*this); });
+    const bool tests = options_.test_every_steps > 0 && progress_.step % options_.test_every_steps == 0;
+    if (tests && halt == Halt::kNone && progress_.batch < steps && !test_within_epoch()) halt = Halt::kSignal;
     if (halt == Halt::kNone && !stop_reason_.empty()) halt = Halt::kCallback;
   }
   fed_ = feed.statistics();
   return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
+}
+
+// Its time is none of the epoch's.
+bool Training::test_within_epoch() {
+  session_.finish();  // the losses are checked before their weights replace a good checkpoint
+  session_.sync_buffers(model_);
+  const double begin = base::monotonic_seconds();
+  const sessions::DeviceTimes before = session_.backend().times();
+  const std::optional<double> best = progress_.best;
+  if (!test_epoch()) return false;
+  save(progress_.best != best);
+  model_.train();
+  const sessions::DeviceTimes now = session_.backend().times();
+  epoch_began_.busy += now.busy - before.busy;
+  epoch_began_.compiling += now.compiling - before.compiling;
+  epoch_began_.compiling_idle += now.compiling_idle - before.compiling_idle;
+  rate_->leave_out(begin, base::monotonic_seconds());
+  return true;
 }
 
 void Training::end_step() {
