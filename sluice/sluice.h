@@ -9,6 +9,8 @@
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/device/recompute.h"
+#include "sluice/generate/generate.h"
+#include "sluice/generate/score.h"
 #include "sluice/metrics/metrics.h"
 #include "sluice/models/language/language.h"
 #include "sluice/models/models.h"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
 ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
-         "replica", "data", "text", "models", "monitor", "session", "metrics", "train", "pod", "provision", "cli"]
+         "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train", "pod", "provision", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
@@ -25,10 +25,11 @@ HIDDEN_ROOMS = {
     "models": ["profile", "google", "cloud", "stablehlo", "pjrt", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "text"],
     "monitor": ["profile", "google", "stablehlo", "estimate", "collectives", "kernels", "patterns", "ops", "device", "replica", "data", "text", "models"],
     "session": ["google", "collectives", "kernels", "patterns", "ops"],
-    "metrics": ["google", "cloud", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "text", "models", "monitor"],
+    "generate": ["google", "cloud", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "replica", "data", "text", "monitor", "session"],
+    "metrics": ["google", "cloud", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "text", "models", "monitor", "generate"],
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
-    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "metrics", "train"],
-    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "metrics", "train"],
+    "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train"],
+    "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train"],
 }
 # Headers of hidden rooms that a room may see nevertheless.
 SEEN = {"models": ["sluice/device/recompute.h"]}

@@ -106,13 +106,15 @@ class Gpt2Body : public torch::nn::Module {
     register_module("h", list);
     norm_ = register_module("ln_f", layer_norm(options.width, options.norm_epsilon));
   }
-  torch::Tensor forward(const LanguageInput& input) {
+  torch::Tensor forward(const LanguageInput& input, Seen visible, LanguageCache* cache) {
     torch::Tensor x = words_(input.ids);
     x = x + (input.positions.defined() ? positions_(input.positions)
                                        : positions_->weight.narrow(0, 0, input.ids.size(1)));
     x = torch::dropout(x, dropout_, is_training());
-    const Seen visible = seen(input, /*causal=*/true);
-    for (const auto& layer : layers_) x = layer->forward(x, visible);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (cache != nullptr) visible.memory = &cache->layers[i];
+      x = layers_[i]->forward(x, visible);
+    }
     return norm_(x);
   }
   const torch::Tensor& words() const { return words_->weight; }
@@ -134,7 +136,13 @@ class Gpt2 : public LanguageModel {
   }
   torch::Tensor states(const LanguageInput& input) override {
     check_input(options(), input, options().positions);
-    return body_->forward(input);
+    return body_->forward(input, seen(input, /*causal=*/true), nullptr);
+  }
+  torch::Tensor states(const LanguageInput& input, LanguageCache& cache) override {
+    const LanguageInput placed = input_behind(options(), input, cache);
+    const torch::Tensor states = body_->forward(placed, seen_behind(placed, cache), &cache);
+    cache.next.add_(input.ids.size(1));
+    return states;
   }
   Head head() const override { return {head_ ? head_->weight : body_->words(), {}}; }
 

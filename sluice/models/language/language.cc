@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/models/language/makers.h"
 
@@ -25,6 +26,29 @@ bool is_copy(const LanguageOptions& options, const std::string& name) {
 
 }  // namespace
 }  // namespace language_detail
+
+LanguageCache LanguageModel::make_cache(int64_t batch, int64_t capacity) const {
+  const int64_t heads =
+      options_.key_value_heads > 0 && options_.type == "llama" ? options_.key_value_heads : options_.heads;
+  const int64_t width = options_.head_width > 0 && options_.type == "llama" ? options_.head_width
+                                                                            : options_.width / options_.heads;
+  const torch::TensorOptions like = head().weight.options().requires_grad(false);
+  LanguageCache cache;
+  cache.capacity = capacity;
+  for (int64_t layer = 0; layer < options_.layers; ++layer)
+    cache.layers.push_back({torch::zeros({batch, heads, capacity, width}, like),
+                            torch::zeros({batch, heads, capacity, width}, like)});
+  cache.visible = torch::zeros({batch, capacity}, like.dtype(torch::kBool));
+  cache.next = torch::zeros({1}, like.dtype(torch::kLong));
+  cache.positions = torch::zeros({batch, 1}, like.dtype(torch::kLong));
+  return cache;
+}
+
+torch::Tensor LanguageModel::states(const LanguageInput&, LanguageCache&) {
+  throw_error(Code::kUnimplemented,
+              base::str("model ", options_.type,
+                        " sees what comes later, so it cannot read token by token; gpt2 and llama can"));
+}
 
 torch::Tensor LanguageModel::logits(const torch::Tensor& states) {
   const Head last = head();

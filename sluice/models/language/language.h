@@ -31,6 +31,20 @@ struct LanguageInput {
   torch::Tensor positions = {};  // places in their document, from 0, below `length`
 };
 
+// The keys and values of what a model has read, so that a further token costs one step. Every step has the
+// same shapes, and what changes from one to the next is on the device: all steps are one program.
+struct LanguageCache {
+  struct Layer {
+    torch::Tensor keys, values;  // [batch, key-value heads, capacity, head width]
+  };
+  std::vector<Layer> layers;
+  torch::Tensor visible;           // bool [batch, capacity]: the slots that hold a token
+  torch::Tensor next;              // int64 [1]: the slot of the next token
+  torch::Tensor positions;         // int64 [batch, 1]: its position in each sequence
+  torch::Tensor cosine, sine;      // llama: the angles of all positions
+  int64_t capacity = 0, used = 0;  // slots
+};
+
 class LanguageModel : public torch::nn::Module {
  public:
   explicit LanguageModel(LanguageOptions options) : options_(std::move(options)) {}
@@ -42,6 +56,13 @@ class LanguageModel : public torch::nn::Module {
   // the padding token. llama's rope_type "dynamic" takes its theta from `length`. Throws sluice::Error for
   // other shapes and types, and for sequences that are too long.
   virtual torch::Tensor states(const LanguageInput& input) = 0;
+  // A cache without tokens, in the weights' element type and on their device.
+  LanguageCache make_cache(int64_t batch, int64_t capacity) const;
+  // The same states, of tokens that come behind those in the cache. At first any number of them, at most
+  // `capacity`, with a mask where the sequences differ in length (filled up in front, so that all end alike);
+  // then one at a time, without a mask. Positions are counted from each sequence's first token. Throws
+  // sluice::Error where the cache has no room, and for models that see what comes later (roberta).
+  virtual torch::Tensor states(const LanguageInput& input, LanguageCache& cache);
   // What the head's linear layer is given, [..., width] of states [..., width]: roberta's go through a dense
   // layer, its activation and a norm; the others' are the same.
   virtual torch::Tensor before_head(const torch::Tensor& states) { return states; }

@@ -17,6 +17,21 @@ torch::Tensor relu(const torch::Tensor& x) { return torch::relu(x); }
 torch::Tensor silu(const torch::Tensor& x) { return torch::silu(x); }
 torch::Tensor tanh(const torch::Tensor& x) { return torch::tanh(x); }
 
+// Of one query to all that the memory holds, its own key included. Heads that share keys stand beside each
+// other as if they were several queries, so nothing is repeated for them.
+torch::Tensor of_memory(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
+                        const Seen& seen, std::optional<double> scale) {
+  const torch::Tensor& keys =
+      seen.memory->keys.index_copy_(2, seen.slot, key.to(seen.memory->keys.scalar_type()));
+  const torch::Tensor& values =
+      seen.memory->values.index_copy_(2, seen.slot, value.to(seen.memory->values.scalar_type()));
+  const int64_t batch = key.size(0), heads = key.size(1), width = key.size(3);
+  const torch::Tensor together = at::scaled_dot_product_attention(
+      query.reshape({batch, heads, query.size(1) / heads, width}), keys.to(query.scalar_type()),
+      values.to(query.scalar_type()), seen.mask, 0, false, scale);
+  return together.reshape({batch, 1, query.size(1) * width});
+}
+
 }  // namespace
 
 Activation activation(const std::string& name) {
@@ -88,17 +103,73 @@ Seen seen(const LanguageInput& input, bool causal) {
   return {visible.logical_or(key.eq(query)), false};
 }
 
+LanguageInput input_behind(const LanguageOptions& options, const LanguageInput& input, LanguageCache& cache) {
+  check_input(options, input, /*longest=*/0);
+  const int64_t batch = input.ids.size(0), length = input.ids.size(1), held = cache.visible.size(0);
+  const auto refuse = [&](const auto&... what) {
+    throw_error(Code::kInvalidArgument, base::str("model ", options.type, ": ", what...));
+  };
+  if (batch != held) refuse("the cache is for ", held, " sequences, the ids have ", batch);
+  if (input.documents.defined()) refuse("a cache is for one document a sequence");
+  if (cache.used > 0 && (length != 1 || input.mask.defined()))
+    refuse("behind the first tokens a cache takes one at a time, without a mask; found ", length);
+  if (cache.used + length > cache.capacity)
+    refuse("the cache has room for ", cache.capacity, " tokens and holds ", cache.used, "; found ", length,
+           " more");
+  LanguageInput placed = {input.ids, input.mask};
+  if (cache.used > 0) {
+    placed.positions = cache.positions.clone();
+    cache.visible.index_fill_(1, cache.next, true);
+    cache.positions.add_(1);
+  } else {
+    const torch::Tensor real = input.mask.defined() ? input.mask : torch::ones_like(input.ids, torch::kBool);
+    const torch::Tensor count = real.to(torch::kLong).cumsum(1);
+    placed.positions = (count - 1).clamp_min(0);
+    cache.visible.slice(1, 0, length).copy_(real);
+    cache.positions.copy_(count.slice(1, length - 1, length));
+  }
+  cache.used += length;
+  return placed;
+}
+
+Seen seen_behind(const LanguageInput& input, const LanguageCache& cache) {
+  if (cache.used == input.ids.size(1)) return seen({input.ids, input.mask}, /*causal=*/true);
+  Seen all;
+  all.mask = cache.visible.unsqueeze(1).unsqueeze(1);
+  all.slot = cache.next;
+  return all;
+}
+
 torch::Tensor split_heads(const torch::Tensor& x, int64_t heads) {
   return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
 }
 
 torch::Tensor attention(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
                         const Seen& seen, double dropout, std::optional<double> scale) {
+  if (seen.slot.defined()) return of_memory(query, key, value, seen, scale);
+  if (seen.memory != nullptr) {
+    seen.memory->keys.slice(2, 0, key.size(2)).copy_(key);
+    seen.memory->values.slice(2, 0, value.size(2)).copy_(value);
+  }
   const torch::Tensor together =
       at::scaled_dot_product_attention(query, key, value, seen.mask, dropout, seen.causal, scale,
                                        /*enable_gqa=*/query.size(1) != key.size(1));
   return together.transpose(1, 2).flatten(2);
 }
+
+namespace {
+
+// The rows of the places: [batch, 1, length, head width]. Without positions the table as it is.
+Rope::Angles at_positions(const Rope::Angles& table, const torch::Tensor& positions) {
+  if (!positions.defined()) return table;
+  const auto rows = [&positions](const torch::Tensor& all) {
+    return all.index_select(0, positions.flatten())
+        .view({positions.size(0), 1, positions.size(1), all.size(1)});
+  };
+  return {rows(table.cosine), rows(table.sine)};
+}
+
+}  // namespace
 
 Rope::Rope(const LanguageOptions& options)
     : options_(options.rope),
@@ -124,23 +195,29 @@ torch::Tensor Rope::frequencies(int64_t length) const {
   return (1 - kept) * (plain / options_.factor) + kept * plain;
 }
 
+Rope::Angles Rope::table(int64_t length, int64_t stretch) const {
+  const torch::Tensor half = torch::arange(length, torch::kFloat).unsqueeze(1) * frequencies(stretch);
+  const torch::Tensor angles = torch::cat({half, half}, 1);
+  return {angles.cos(), angles.sin()};
+}
+
 Rope::Angles Rope::angles(const LanguageInput& input) {
   torch::NoGradGuard no_grad;
   const int64_t length = input.ids.size(1);
-  if (!last_.cosine.defined() || last_.cosine.size(0) != length) {
-    const torch::Tensor half = torch::arange(length, torch::kFloat).unsqueeze(1) * frequencies(length);
-    const torch::Tensor angles = torch::cat({half, half}, 1);
-    last_ = {angles.cos(), angles.sin()};
-  }
+  if (!last_.cosine.defined() || last_.cosine.size(0) != length) last_ = table(length, length);
   // Made on the CPU and copied at every call: all steps then have the same program, and no device is held on
   // to that was closed since.
-  const auto at_places = [&input](const torch::Tensor& table) {
-    const torch::Tensor there = table.to(input.ids.device());
-    if (!input.positions.defined()) return there;
-    return there.index_select(0, input.positions.flatten())
-        .view({input.positions.size(0), 1, input.positions.size(1), there.size(1)});
-  };
-  return {at_places(last_.cosine), at_places(last_.sine)};
+  const torch::Device device = input.ids.device();
+  return at_positions({last_.cosine.to(device), last_.sine.to(device)}, input.positions);
+}
+
+Rope::Angles Rope::angles(const LanguageInput& input, LanguageCache& cache) const {
+  if (!cache.cosine.defined()) {
+    const Angles all = table(cache.capacity, std::min(cache.capacity, positions_));
+    cache.cosine = all.cosine.to(input.ids.device());
+    cache.sine = all.sine.to(input.ids.device());
+  }
+  return at_positions({cache.cosine, cache.sine}, input.positions);
 }
 
 torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles) {

@@ -25,11 +25,18 @@ void check_input(const LanguageOptions& options, const LanguageInput& input, int
 
 // Which keys a query sees.
 struct Seen {
-  std::optional<torch::Tensor> mask;  // bool [batch, 1, length, length]
-  bool causal = false;                // without a mask: what is before it, and itself
+  std::optional<torch::Tensor> mask;       // bool [batch, 1, queries, keys]
+  bool causal = false;                     // without a mask: what is before it, and itself
+  LanguageCache::Layer* memory = nullptr;  // where keys and values are written, in front without a slot
+  torch::Tensor slot = {};  // int64 [1]: where the one key goes; the queries then see all of the memory
 };
 // A place that is filled up sees itself: it then has a softmax, and still nobody looks at it.
 Seen seen(const LanguageInput& input, bool causal);
+
+// Of a model that reads on from a cache: checks the input, moves the cache on, and gives it positions.
+LanguageInput input_behind(const LanguageOptions& options, const LanguageInput& input, LanguageCache& cache);
+// What its queries see; the layer's memory is yet to be set. `input` is input_behind's.
+Seen seen_behind(const LanguageInput& input, const LanguageCache& cache);
 
 // [batch, heads, length, head width] of [batch, length, width].
 torch::Tensor split_heads(const torch::Tensor& x, int64_t heads);
@@ -47,9 +54,12 @@ class Rope {
   };
   // On the device of the ids.
   Angles angles(const LanguageInput& input);
+  Angles angles(const LanguageInput& input, LanguageCache& cache) const;
 
  private:
   torch::Tensor frequencies(int64_t length) const;
+  // [length, head width], on the CPU; the frequencies are those of a sequence of `stretch`.
+  Angles table(int64_t length, int64_t stretch) const;
 
   RopeOptions options_;
   int64_t width_, positions_;

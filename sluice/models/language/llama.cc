@@ -104,11 +104,13 @@ class LlamaBody : public torch::nn::Module {
     register_module("layers", list);
     norm_ = register_module("norm", std::make_shared<RmsNorm>(options.width, options.norm_epsilon));
   }
-  torch::Tensor forward(const LanguageInput& input) {
+  torch::Tensor forward(const LanguageInput& input, Seen visible, LanguageCache* cache) {
     torch::Tensor x = words_(input.ids);
-    const Rope::Angles angles = rope_.angles(input);
-    const Seen visible = seen(input, /*causal=*/true);
-    for (const auto& layer : layers_) x = layer->forward(x, angles, visible);
+    const Rope::Angles angles = cache != nullptr ? rope_.angles(input, *cache) : rope_.angles(input);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (cache != nullptr) visible.memory = &cache->layers[i];
+      x = layers_[i]->forward(x, angles, visible);
+    }
     return norm_->forward(x);
   }
   const torch::Tensor& words() const { return words_->weight; }
@@ -130,7 +132,13 @@ class Llama : public LanguageModel {
   }
   torch::Tensor states(const LanguageInput& input) override {
     check_input(options(), input, /*longest=*/0);
-    return body_->forward(input);
+    return body_->forward(input, seen(input, /*causal=*/true), nullptr);
+  }
+  torch::Tensor states(const LanguageInput& input, LanguageCache& cache) override {
+    const LanguageInput placed = input_behind(options(), input, cache);
+    const torch::Tensor states = body_->forward(placed, seen_behind(placed, cache), &cache);
+    cache.next.add_(input.ids.size(1));
+    return states;
   }
   Head head() const override { return {head_ ? head_->weight : body_->words(), {}}; }
 

@@ -58,6 +58,9 @@ std::string language_config(const LanguageOptions& options);
 // Throws sluice::Error, with `where` in front, for options that make no model.
 void check(const LanguageOptions& options, const std::string& where = "language model");
 
+// Whether the model sees only what is before a place: it then says what comes next.
+inline bool is_decoder(const LanguageOptions& options) { return options.type != "roberta"; }
+
 // "gpt2" and its larger kin, "roberta-base", "llama-3.2-1b", …; "gpt2-mini" and "llama-mini" to be trained
 // from nothing on a small machine; and for tests "gpt2-tiny", "llama-tiny", "roberta-tiny". Throws
 // sluice::Error (kNotFound) that proposes the nearest known name.
