@@ -121,7 +121,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Machine", "--devices", &flags.devices, "", "Number of devices, all, or a list of them: [5] or 5,; empty: all of a TPU or GPU, 1 of a CPU"},
       {"Machine", "--device-ids", &flags.device_ids, "", "These devices: 5 or 0,1,4"},
       {"Machine", "--precision", choice("--precision", o.precision), "", "Of products in the forward and backward pass (weights stay f32)"},
-      {"Machine", "--recompute", &o.recompute, "", "Compute the layers of a transformer again in the backward pass: less memory, a third more work"},
+      {"Machine", "--recompute", &o.recompute, "", "Compute the layers of a transformer or a language model again in the backward pass: less memory, a third more work"},
       {"Machine", "--sync-batch-norm", &o.sync_batch_norm, "", "BatchNorm's statistics over the batches of all replicas"},
       {"Machine", "--check-replicas", &o.check_replicas, "steps", "Compare the weights on all replicas so often (slow), 0: never"},
       {"Machine", "--cpu-kernels", OnOffValue{&flags.cpu_kernels}, "", "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN"},

@@ -3,6 +3,7 @@
 
 #include "sluice/models/language/layers.h"
 #include "sluice/models/language/makers.h"
+#include "sluice/models/layer.h"
 
 namespace sluice::models::language_detail {
 namespace {
@@ -94,7 +95,8 @@ class Gpt2Layer : public torch::nn::Module {
 // Everything below the head.
 class Gpt2Body : public torch::nn::Module {
  public:
-  explicit Gpt2Body(const LanguageOptions& options) : dropout_(options.embedding_dropout) {
+  explicit Gpt2Body(const LanguageOptions& options)
+      : dropout_(options.embedding_dropout), recompute_(options.recompute) {
     const double deviation = options.initial_deviation;
     words_ = register_module("wte", table(options.vocabulary, options.width, -1, deviation));
     positions_ = register_module("wpe", table(options.positions, options.width, -1, deviation));
@@ -113,7 +115,10 @@ class Gpt2Body : public torch::nn::Module {
     x = torch::dropout(x, dropout_, is_training());
     for (size_t i = 0; i < layers_.size(); ++i) {
       if (cache != nullptr) visible.memory = &cache->layers[i];
-      x = layers_[i]->forward(x, visible);
+      const auto one = [block = layers_[i], visible](const torch::Tensor& h) {
+        return block->forward(h, visible);
+      };
+      x = layer(recompute_ && cache == nullptr, one, x);
     }
     return norm_(x);
   }
@@ -121,6 +126,7 @@ class Gpt2Body : public torch::nn::Module {
 
  private:
   double dropout_;
+  bool recompute_;
   torch::nn::Embedding words_{nullptr}, positions_{nullptr};
   std::vector<std::shared_ptr<Gpt2Layer>> layers_;
   torch::nn::LayerNorm norm_{nullptr};

@@ -3,6 +3,7 @@
 #include "sluice/models/language/layers.h"
 #include "sluice/models/language/makers.h"
 #include "sluice/models/language/rope.h"
+#include "sluice/models/layer.h"
 
 namespace sluice::models::language_detail {
 namespace {
@@ -94,7 +95,7 @@ class LlamaLayer : public torch::nn::Module {
 // Everything below the head.
 class LlamaBody : public torch::nn::Module {
  public:
-  explicit LlamaBody(const LanguageOptions& options) : rope_(options) {
+  explicit LlamaBody(const LanguageOptions& options) : rope_(options), recompute_(options.recompute) {
     words_ = register_module(
         "embed_tokens", table(options.vocabulary, options.width, options.padding, options.initial_deviation));
     torch::nn::ModuleList list;
@@ -110,7 +111,10 @@ class LlamaBody : public torch::nn::Module {
     const Rope::Angles angles = cache != nullptr ? rope_.angles(input, *cache) : rope_.angles(input);
     for (size_t i = 0; i < layers_.size(); ++i) {
       if (cache != nullptr) visible.memory = &cache->layers[i];
-      x = layers_[i]->forward(x, angles, visible);
+      const auto one = [block = layers_[i], angles, visible](const torch::Tensor& h) {
+        return block->forward(h, angles, visible);
+      };
+      x = layer(recompute_ && cache == nullptr, one, x);
     }
     return norm_->forward(x);
   }
@@ -118,6 +122,7 @@ class LlamaBody : public torch::nn::Module {
 
  private:
   Rope rope_;
+  bool recompute_;
   torch::nn::Embedding words_{nullptr};
   std::vector<std::shared_ptr<LlamaLayer>> layers_;
   std::shared_ptr<RmsNorm> norm_;

@@ -56,6 +56,7 @@ struct LanguageOptions {
   double dropout = 0;               // of what is added to the residual stream
   double embedding_dropout = 0;
   double attention_dropout = 0;
+  bool recompute = false;           // layers are computed again in the backward pass (device/recompute.h)
   double initial_deviation = 0.02;  // of fresh weights
   int64_t padding = -1;             // token ids; -1: none. roberta counts positions from padding + 1.
   int64_t begin = -1;

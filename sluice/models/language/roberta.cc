@@ -2,6 +2,7 @@
 // are counted from the padding token + 1.
 #include "sluice/models/language/layers.h"
 #include "sluice/models/language/makers.h"
+#include "sluice/models/layer.h"
 
 namespace sluice::models::language_detail {
 namespace {
@@ -126,7 +127,7 @@ class RobertaEmbeddings : public torch::nn::Module {
 
 class RobertaEncoder : public torch::nn::Module {
  public:
-  explicit RobertaEncoder(const LanguageOptions& options) {
+  explicit RobertaEncoder(const LanguageOptions& options) : recompute_(options.recompute) {
     torch::nn::ModuleList list;
     for (int64_t i = 0; i < options.layers; ++i) {
       layers_.push_back(std::make_shared<RobertaLayer>(options));
@@ -135,11 +136,14 @@ class RobertaEncoder : public torch::nn::Module {
     register_module("layer", list);
   }
   torch::Tensor forward(torch::Tensor x, const Seen& seen) {
-    for (const auto& layer : layers_) x = layer->forward(x, seen);
+    for (const auto& block : layers_)
+      x = layer(
+          recompute_, [block, seen](const torch::Tensor& h) { return block->forward(h, seen); }, x);
     return x;
   }
 
  private:
+  bool recompute_;
   std::vector<std::shared_ptr<RobertaLayer>> layers_;
 };
 

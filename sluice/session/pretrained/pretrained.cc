@@ -30,6 +30,7 @@ models::LanguageModelPtr load_pretrained(const std::string& folder, const Pretra
     if (options.classes != how.new_classes) options.labels.clear();
     options.classes = how.new_classes;
   }
+  options.recompute = how.recompute;
   models::LanguageModelPtr model = models::language_model(options);
   if (how.new_classes > 0) pretrained_detail::replace_head(*model, tensors);
   base::value_or_throw(sessions::load_module(*model, tensors, folder));

@@ -15,8 +15,10 @@ namespace sluice {
 //
 // new_classes: above 0, a classifier of so many classes whose head is fresh (drawn from LibTorch's CPU
 // generator) on the folder's body; the head that the folder has, of words or of classes, is left out.
+// recompute: see LanguageOptions.
 struct PretrainedOptions {
   int64_t new_classes = 0;
+  bool recompute = false;
 };
 models::LanguageModelPtr load_pretrained(const std::string& folder, const PretrainedOptions& options = {});
 
