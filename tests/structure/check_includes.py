@@ -40,7 +40,7 @@ ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
 FOLDERS = {"data": ["shards", "images", "augment", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
            "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"],
-           "models": ["language"], "train": ["callbacks", "language"], "text": ["characters", "models", "steps", "tools"]}
+           "models": ["language"], "text": ["characters", "models", "steps", "tools"]}
 FACADES = {"data": ["dataset.h", "dataset_settings.h", "mixture.h"]}
 # The one place where the data room meets LibTorch.
 ADAPTERS = re.compile(r"^sluice/data/(torch_\w+|\w+_torch|adapter)(_test)?\.(h|cc)$")
