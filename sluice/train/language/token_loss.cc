@@ -10,7 +10,7 @@ namespace token_loss_detail {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kMostLogits = int64_t{1} << 25;
+constexpr int64_t kMaxLogits = int64_t{1} << 25;
 
 // Places of so many rows each.
 struct Parts {
@@ -77,12 +77,12 @@ class LossInParts : public torch::autograd::Function<LossInParts> {
 }  // namespace token_loss_detail
 
 TokenLoss token_loss(models::LanguageModel& model, const torch::Tensor& states, const torch::Tensor& targets,
-                     int64_t most_logits) {
+                     int64_t max_logits) {
   namespace detail = token_loss_detail;
   const models::LanguageModel::Head head = model.head();
   const torch::Tensor input = model.before_head(states);
-  const auto parts = detail::parts_of(states.size(0), head.weight.size(0),
-                                      most_logits > 0 ? most_logits : detail::kMostLogits);
+  const auto parts =
+      detail::parts_of(states.size(0), head.weight.size(0), max_logits > 0 ? max_logits : detail::kMaxLogits);
   TokenLoss result;
   result.count = targets.ne(kNoTarget).sum();
   if (parts.count > 1) {

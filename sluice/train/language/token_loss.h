@@ -22,10 +22,10 @@ struct TokenLoss {
 };
 
 // states: [T, width], of places; targets: int64 [T], the tokens to predict there, or kNoTarget. With more
-// than `most_logits` logits (T × vocabulary) they are made for some places at a time, and with them at once
+// than `max_logits` logits (T × vocabulary) they are made for some places at a time, and with them at once
 // their gradients: then no [T, vocabulary] tensor is ever there. 0: for as many as 2^25 logits, 128 MiB, are.
 TokenLoss token_loss(models::LanguageModel& model, const torch::Tensor& states, const torch::Tensor& targets,
-                     int64_t most_logits = 0);
+                     int64_t max_logits = 0);
 
 }  // namespace sluice::train
 
