@@ -378,6 +378,21 @@ TEST_P(Language, StepsOfAProgramOfOnesOwn) {
   EXPECT_EQ(load_pretrained(options.logdir + "/last")->options().vocabulary, 128);
 }
 
+TEST_P(Language, RecomputedLayersTrainAlike) {
+  std::vector<sessions::NamedTensors> found;
+  for (const bool recompute : {false, true}) {
+    TrainOptions given = options("gpt2-tiny");
+    given.length = 16;
+    given.max_steps = 3;
+    given.recompute = recompute;
+    given.logdir = folder_.path(recompute ? "again" : "kept");
+    if (is_initialized()) shutdown();
+    quietly([&] { return train(given); });
+    found.push_back(weights(given.logdir + "/last"));
+  }
+  EXPECT_LT(difference(found[0], found[1]), 1e-5);
+}
+
 TEST_P(Language, SaysWhatIsWrong) {
   const auto error_of = [&](const std::function<void(TrainOptions&)>& change, Task task = Task::kClm) {
     TrainOptions given = options(task == Task::kClm ? "gpt2-tiny" : "roberta-tiny", task);
