@@ -29,6 +29,31 @@ void append(std::string& out, Word value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+// tensorflow.Summary.Value: tag = 1, metadata = 9, tensor = 8. SummaryMetadata: plugin_data = 1 (plugin_name
+// = 1, content = 2), data_class = 4 (DATA_CLASS_TENSOR = 2).
+std::string plugin_value(std::string_view tag, std::string_view plugin, std::string_view content,
+                         std::string_view tensor) {
+  base::ProtoWriter data;
+  data.bytes(1, plugin);
+  if (!content.empty()) data.bytes(2, content);
+  const std::string metadata = base::ProtoWriter().bytes(1, data.bytes()).number(4, 2).bytes();
+  return base::ProtoWriter().bytes(1, tag).bytes(8, tensor).bytes(9, metadata).bytes();
+}
+
+// tensorflow.TensorProto: dtype = 1, tensor_shape = 2 (dim = 2: size = 1), string_val = 8.
+constexpr int kFloat = 1, kString = 7;
+std::string shape_of_one() {
+  return base::ProtoWriter().bytes(2, base::ProtoWriter().number(1, 1).bytes()).bytes();
+}
+
+// tensorboard.hparams.HParamsPluginData: version = 1 (0, so it is left out), session_start_info = 3,
+// session_end_info = 4. The value's tensor is empty.
+std::string hparams_value(std::string_view tag, unsigned field, std::string_view info) {
+  const std::string empty = base::ProtoWriter().bytes(2, "").bytes();
+  const std::string none = base::ProtoWriter().number(1, kFloat).bytes(2, empty).bytes();
+  return plugin_value(tag, "hparams", base::ProtoWriter().bytes(field, info).bytes(), none);
+}
+
 }  // namespace event_writer_detail
 
 uint32_t crc32c(std::string_view bytes) { return base::crc32c(bytes.data(), bytes.size()); }
@@ -64,7 +89,43 @@ EventWriter::~EventWriter() {
 base::Status EventWriter::scalar(std::string_view tag, double value, int64_t step, double wall) {
   // Summary: value = 1; Summary.Value: tag = 1, simple_value = 2.
   const std::string point = base::ProtoWriter().bytes(1, tag).real32(2, static_cast<float>(value)).bytes();
-  return record(event_writer_detail::event(wall, step, 5, base::ProtoWriter().bytes(1, point).bytes()));
+  return summary(point, step, wall);
+}
+
+base::Status EventWriter::summary(std::string_view value, int64_t step, double wall) {
+  return record(event_writer_detail::event(wall, step, 5, base::ProtoWriter().bytes(1, value).bytes()));
+}
+
+base::Status EventWriter::text(std::string_view tag, std::string_view markdown, int64_t step, double wall) {
+  namespace detail = event_writer_detail;
+  const std::string tensor = base::ProtoWriter()
+                                 .number(1, detail::kString)
+                                 .bytes(2, detail::shape_of_one())
+                                 .bytes(8, markdown)
+                                 .bytes();
+  return summary(detail::plugin_value(tag, "text", "", tensor), step, wall);
+}
+
+base::Status EventWriter::hyper_parameters(const std::vector<HyperParameter>& parameters, double wall) {
+  // SessionStartInfo: hparams = 1 (a map to google.protobuf.Value: number = 2, string = 3, bool = 4),
+  // start_time_secs = 5.
+  base::ProtoWriter start;
+  for (const auto& [name, value] : parameters) {
+    base::ProtoWriter one;
+    if (const auto* number = std::get_if<double>(&value)) one.real(2, *number);
+    if (const auto* text = std::get_if<std::string>(&value)) one.bytes(3, *text);
+    if (const auto* flag = std::get_if<bool>(&value)) one.number(4, *flag ? 1 : 0);
+    start.bytes(1, base::ProtoWriter().bytes(1, name).bytes(2, one.bytes()).bytes());
+  }
+  start.real(5, wall);
+  return summary(event_writer_detail::hparams_value("_hparams_/session_start_info", 3, start.bytes()), 0,
+                 wall);
+}
+
+base::Status EventWriter::ended(double wall) {
+  // SessionEndInfo: status = 1 (STATUS_SUCCESS = 1), end_time_secs = 2.
+  const std::string end = base::ProtoWriter().number(1, 1).real(2, wall).bytes();
+  return summary(event_writer_detail::hparams_value("_hparams_/session_end_info", 4, end), 0, wall);
 }
 
 // A record: length, its checksum, the bytes, their checksum.

@@ -1,12 +1,14 @@
-// TensorBoard's event files: scalars over steps. Written without protobuf: the two messages that scalars need
-// are a handful of fields.
+// TensorBoard's event files: scalars over steps, texts, and a run's hyper-parameters. Written without
+// protobuf: the messages that these need are a handful of fields.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/train/hyper_parameters.h"
 
 namespace sluice::train {
 
@@ -22,11 +24,17 @@ class EventWriter {
 
   // One point of the curve `tag`. `wall` is in seconds since 1970.
   base::Status scalar(std::string_view tag, double value, int64_t step, double wall);
+  // A text of TensorBoard's page TEXT, in Markdown.
+  base::Status text(std::string_view tag, std::string_view markdown, int64_t step, double wall);
+  // What the page HPARAMS has of this run: its parameters when it begins, and that it has ended well.
+  base::Status hyper_parameters(const std::vector<HyperParameter>& parameters, double wall);
+  base::Status ended(double wall);
   const std::string& path() const { return path_; }
 
  private:
   EventWriter() = default;
   base::Status record(std::string_view event);
+  base::Status summary(std::string_view value, int64_t step, double wall);
   std::string path_;
   int descriptor_ = -1;
 };

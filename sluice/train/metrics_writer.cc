@@ -183,6 +183,15 @@ base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int
   return MetricsWriter(folder, std::move(columns), std::move(events));
 }
 
+base::Status MetricsWriter::begin(const std::vector<HyperParameter>& parameters, const std::string& config) {
+  const double wall = base::wall_seconds();
+  SLUICE_OK(events_.hyper_parameters(parameters, wall));
+  if (config.empty()) return {};
+  return events_.text("options", base::str("```\n", config, "```\n"), 0, wall);
+}
+
+base::Status MetricsWriter::end() { return events_.ended(base::wall_seconds()); }
+
 base::Status MetricsWriter::write(const Measurement& row) {
   const double wall = base::wall_seconds();
   const std::string csv = base::join_path(folder_, "metrics.csv");

@@ -46,6 +46,9 @@ class MetricsWriter {
   // Where the time of an epoch went: a line of metrics.jsonl and three curves of shares, from 0 to 1. The
   // table in metrics.csv has no columns for it.
   base::Status write(const EpochTimes& times, int64_t epoch, int64_t step);
+  // For TensorBoard's pages HPARAMS and TEXT: the run's parameters when it begins, and all of its options.
+  base::Status begin(const std::vector<HyperParameter>& parameters, const std::string& config);
+  base::Status end();  // of a run that ended well
   const std::string& folder() const { return folder_; }
 
  private:

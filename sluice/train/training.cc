@@ -13,6 +13,7 @@
 #include "sluice/session/log_line.h"
 #include "sluice/session/remote_checkpoint.h"
 #include "sluice/session/weights.h"
+#include "sluice/train/hyper_parameters.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/value_text.h"
 
@@ -218,6 +219,10 @@ void Training::open_metrics() {
   if (session_.is_leader())
     metrics_ = base::value_or_throw(
         MetricsWriter::create(remote_ ? remote_->local() : options_.logdir, progress_.step));
+  if (metrics_) {
+    const int64_t batch = train_.rows() * session_.replicas() * options_.accumulate;
+    base::value_or_throw(metrics_->begin(hyper_parameters(options_, batch), options_.config));
+  }
 }
 
 void Training::announce() {
@@ -392,6 +397,7 @@ TrainResult Training::stopped() {
 }
 
 TrainResult Training::end() {
+  if (metrics_) base::value_or_throw(metrics_->end());
   base::value_or_throw(writer_.wait());
   if (top_) base::value_or_throw(top_->remove_displaced());
   if (remote_) base::value_or_throw(remote_->finish());

@@ -29,6 +29,7 @@ def read(work):
     check(resnet["layer2.0.downsample.0.weight"].shape == (128, 64, 1, 1), "the export's shapes")
     check(resnet["bn1.num_batches_tracked"].item() == 1, "the export's integers")
     events(os.path.join(work, "mlp"))
+    hyper_parameters(os.path.join(work, "mlp"))
     weights = torch.load(os.path.join(work, "mlp.pt"), weights_only=True)
     weights = {name: torch.randn_like(t) for name, t in weights.items()}
 
@@ -61,6 +62,33 @@ def events(folder):
         check(len(curve) == len(table) > 1, f"{tag}: {len(curve)} points, {len(table)} rows")
         for (step, value), (row_step, row_value) in zip(curve, table):
             check(step == row_step and abs(value - row_value) <= 1e-6 * max(1, abs(row_value)), f"{tag} at {step}")
+
+
+def hyper_parameters(folder):
+    """What TensorBoard's HPARAMS and TEXT pages have of the run."""
+    from tensorboard.compat.proto import event_pb2
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
+    from tensorboard.plugins.hparams import metadata
+
+    infos, texts = {}, {}
+    reader = PyRecordReader_New(glob.glob(os.path.join(folder, "events.out.tfevents.*"))[0])
+    while True:
+        try:
+            reader.GetNext()
+        except Exception:  # its way of saying that the file has ended
+            break
+        for value in event_pb2.Event.FromString(reader.record()).summary.value:
+            plugin = value.metadata.plugin_data
+            if plugin.plugin_name == "hparams":
+                infos[value.tag] = plugin.content
+            elif plugin.plugin_name == "text":
+                texts[value.tag] = value.tensor.string_val[0].decode()
+    start = metadata.parse_session_start_info_plugin_data(infos[metadata.SESSION_START_INFO_TAG])
+    end = metadata.parse_session_end_info_plugin_data(infos[metadata.SESSION_END_INFO_TAG])
+    check(start.hparams["model"].string_value == "mlp", f"the model of the parameters: {start}")
+    check(start.hparams["lr"].number_value > 0 and start.start_time_secs > 1e9, f"numbers of the parameters: {start}")
+    check(end.status == 1 and end.end_time_secs >= start.start_time_secs, f"the end of the run: {end}")
+    check("model" in texts["options"], f"the options: {texts}")
 
 
 if sys.argv[1] == "read":
