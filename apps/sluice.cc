@@ -11,11 +11,28 @@
 
 #include "sluice/cli/program.h"
 
+namespace {
+
+using sluice::cli::Verb;
+
+const Verb* find(const std::vector<Verb>& verbs, const char* name) {
+  const auto found =
+      std::find_if(verbs.begin(), verbs.end(), [name](const Verb& verb) { return verb.name == name; });
+  return found == verbs.end() ? nullptr : &*found;
+}
+
+// Whether the command line is for a verb among these. The help of a noun with more verbs is not.
+bool is_plain(const std::vector<Verb>& verbs, int argc, char** argv) {
+  const Verb* const verb = argc > 1 ? find(verbs, argv[1]) : nullptr;
+  if (verb == nullptr || !verb->more_with_torch) return verb != nullptr;
+  return argc > 2 && find(verb->verbs, argv[2]) != nullptr;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  const std::vector<sluice::cli::Verb> verbs = sluice::cli::plain_verbs();
-  const bool is_plain = argc > 1 && std::any_of(verbs.begin(), verbs.end(),
-                                                [&](const auto& verb) { return verb.name == argv[1]; });
-  if (is_plain) return sluice::cli::run_program(verbs, argc, argv);
+  const std::vector<Verb> verbs = sluice::cli::plain_verbs();
+  if (is_plain(verbs, argc, argv)) return sluice::cli::run_program(verbs, argc, argv);
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string other = (own.parent_path() / "sluice-torch").string();

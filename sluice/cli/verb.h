@@ -27,6 +27,8 @@ struct Verb {
   std::function<int()> run = {};
   std::vector<Verb> verbs = {};
   bool hidden = false;  // not for people
+  // A noun of which sluice-torch has more verbs: `sluice` knows only those that it does itself.
+  bool more_with_torch = false;
 };
 
 // What the chosen verb does; empty until one was parsed.

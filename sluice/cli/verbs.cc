@@ -61,7 +61,13 @@ std::vector<Verb> all_verbs(std::vector<std::string> command) {
   std::vector<Verb> verbs = {
       train_verb(),          export_verb(), bench_verb(), compile_verb(), estimate_verb(std::move(command)),
       compile_worker_verb(), devices_verb()};
-  for (const Verb& verb : plain_verbs()) verbs.push_back(verb);
+  for (Verb& verb : plain_verbs()) {
+    if (verb.name == "text") {
+      verb.verbs.push_back(text_sample_verb());
+      verb.verbs.push_back(text_score_verb());
+    }
+    verbs.push_back(std::move(verb));
+  }
   verbs.push_back(completion_verb());
   verbs.push_back(flags_page_verb());
   return verbs;

@@ -26,6 +26,9 @@ Verb cost_verb();
 Verb sweep_verb();
 Verb data_verb();
 Verb text_verb();
+// Of `sluice text`, with LibTorch.
+Verb text_sample_verb();
+Verb text_score_verb();
 Verb top_verb();
 Verb profile_verb();
 Verb doctor_verb();

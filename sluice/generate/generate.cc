@@ -56,7 +56,7 @@ class Generation {
         prompts_(prompts),
         options_(options),
         batch_(static_cast<int64_t>(prompts.size())),
-        device_(model.head().weight.device()),
+        device_(model.device()),
         generator_(at::detail::createCPUGenerator(options.seed)),
         said_(prompts.size()),
         ended_(prompts.size(), false) {
@@ -100,6 +100,7 @@ class Generation {
     }
     if (seen_.defined()) seen_ = seen_.to(device_);
     cache_ = model_.make_cache(batch_, rounded(length + options_.tokens, kRoom));
+    cache_->longest = static_cast<int64_t>(longest) + options_.tokens;
     return model_.states({ids.to(device_), mask.to(device_)}, *cache_).select(1, length - 1);
   }
 
@@ -162,6 +163,10 @@ std::vector<uint32_t> checked_prompt(const models::LanguageOptions& model, std::
   const auto refuse = [&model](const auto&... what) {
     throw_error(Code::kInvalidArgument, base::str("model ", model.type, ": ", what...));
   };
+  if (!models::is_decoder(model))
+    throw_error(Code::kUnimplemented,
+                base::str("model ", model.type,
+                          " sees the whole text, so it cannot say what comes next; gpt2 and llama can"));
   if (prompt.empty()) {
     if (model.begin < 0) refuse("the prompt is empty, and the model has no begin token (bos_token_id)");
     prompt.push_back(static_cast<uint32_t>(model.begin));
@@ -184,10 +189,6 @@ std::vector<std::vector<uint32_t>> generate(models::LanguageModel& model,
                                             const std::vector<std::vector<uint32_t>>& prompts,
                                             const GenerateOptions& options) {
   check(options.sampling);
-  if (!models::is_decoder(model.options()))
-    throw_error(Code::kUnimplemented,
-                base::str("model ", model.options().type,
-                          " sees the whole text, so it cannot say what comes next; gpt2 and llama can"));
   if (options.tokens < 0)
     throw_error(Code::kInvalidArgument,
                 base::str("expected a number of tokens of at least 0, found ", options.tokens));

@@ -29,6 +29,13 @@ torch::Tensor target_log_likelihoods(models::LanguageModel& model, const models:
   return torch::cat(parts).view(targets.sizes());
 }
 
+void check_scores(const models::LanguageOptions& options) {
+  if (!models::is_decoder(options))
+    throw_error(Code::kUnimplemented, base::str("model ", options.type,
+                                                " sees the whole text, so it does not say how likely each "
+                                                "token is given those before it; gpt2 and llama do"));
+}
+
 std::vector<Passage> passages_of(const std::vector<uint32_t>& document, int64_t length, int64_t stride) {
   if (length < 1 || stride < 1 || stride > length)
     throw_error(Code::kInvalidArgument,
@@ -47,10 +54,7 @@ std::vector<Passage> passages_of(const std::vector<uint32_t>& document, int64_t 
 }
 
 PassageScorer::PassageScorer(models::LanguageModel& model, int64_t batch) : model_(model), batch_(batch) {
-  if (!models::is_decoder(model.options()))
-    throw_error(Code::kUnimplemented, base::str("model ", model.options().type,
-                                                " sees the whole text, so it does not say how likely each "
-                                                "token is given those before it; gpt2 and llama do"));
+  check_scores(model.options());
   if (batch < 1)
     throw_error(Code::kInvalidArgument, base::str("expected a batch of at least 1 passage, found ", batch));
   model_.eval();
@@ -100,7 +104,7 @@ void PassageScorer::run(int64_t length, const std::vector<Waiting>& rows) {
     targets[at].slice(0, 0, read).copy_(own.slice(0, 1));
     mask[at].slice(0, 0, read).fill_(true);
   }
-  const torch::Device device = model_.head().weight.device();
+  const torch::Device device = model_.device();
   torch::Tensor likelihoods =
       target_log_likelihoods(model_, {ids.to(device), mask.to(device)}, targets.to(device));
   likelihoods = (device.is_cpu() ? likelihoods : local(likelihoods)).to(torch::kDouble);

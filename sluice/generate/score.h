@@ -19,6 +19,10 @@ namespace sluice {
 torch::Tensor target_log_likelihoods(models::LanguageModel& model, const models::LanguageInput& input,
                                      const torch::Tensor& targets);
 
+// Throws sluice::Error (kUnimplemented) for a model that sees the whole text (roberta): it does not say how
+// likely a token is given those before it.
+void check_scores(const models::LanguageOptions& options);
+
 // Tokens of which those from `first` on are scored, each given all before it.
 struct Passage {
   std::vector<uint32_t> ids;

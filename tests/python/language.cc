@@ -1,7 +1,7 @@
 // Language models for language_oracle.py. For each folder with config.json, weights and input.safetensors
 // (ids and mask):
-//   sluice_logits FOLDER…   writes FOLDER/output.safetensors (logits) and FOLDER/again, the model's own
-//   folder.
+//   sluice_logits FOLDER…   writes FOLDER/output.safetensors (logits, of words or of classes), FOLDER/again,
+//   the model's own folder, and FOLDER/fresh, a classifier of 5 classes on its body.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -21,10 +21,15 @@ void run(const std::string& folder) {
   for (const auto& [name, tensor] :
        sluice::base::value_or_throw(sessions::read_safetensors(folder + "/input.safetensors")))
     (name == "ids" ? ids : mask) = tensor;
+  const bool classifier = model->options().classes > 0;
+  const auto answer = [&](const torch::Tensor& of_mask) {
+    return classifier ? model->classify({ids, of_mask}) : model->forward(ids, of_mask);
+  };
   sluice::base::value_or_throw(sessions::write_safetensors(
-      folder + "/output.safetensors",
-      {{"logits", model->forward(ids, mask)}, {"unmasked", model->forward(ids)}}));
+      folder + "/output.safetensors", {{"logits", answer(mask)}, {"unmasked", answer({})}}));
   sluice::save_pretrained(*model, folder + "/again");
+  // A fresh head on the same body.
+  sluice::save_pretrained(*sluice::load_pretrained(folder, {.new_classes = 5}), folder + "/fresh");
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ GPT2 = {"vocab_size": 101, "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions
 ROBERTA = SIZES | {"intermediate_size": 48, "max_position_embeddings": LENGTH + 2, "type_vocab_size": 1}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 100.0}
+LONGROPE = {"rope_type": "longrope", "short_factor": [1.0, 1.1, 1.2, 1.3], "long_factor": [1.5, 2.0, 3.0, 4.0],
+            "original_max_position_embeddings": 16, "rope_theta": 1000.0}
 
 CASES = {
     "llama": LLAMA,
@@ -39,6 +42,12 @@ CASES = {
     "llama_llama3": LLAMA | {"rope_parameters": LLAMA3, "num_key_value_heads": 2},
     "llama_dynamic": LLAMA | {"max_position_embeddings": 16,
                               "rope_parameters": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}},
+    "llama_yarn": LLAMA | {"rope_parameters": YARN},
+    "llama_yarn_scales": LLAMA | {"rope_parameters": YARN | {"mscale": 1.5, "mscale_all_dim": 0.7, "beta_fast": 4, "beta_slow": 2,
+                                                             "truncate": False}},
+    "llama_yarn_factor": LLAMA | {"rope_parameters": YARN | {"attention_factor": 1.3}, "head_dim": 12},
+    "llama_longrope": LLAMA | {"rope_parameters": LONGROPE},
+    "llama_longrope_short": LLAMA | {"rope_parameters": LONGROPE | {"original_max_position_embeddings": 32, "factor": 3.0}},
     "gpt2": GPT2,
     "gpt2_untied": GPT2 | {"tie_word_embeddings": False, "n_inner": 40, "activation_function": "gelu"},
     "gpt2_scales": GPT2 | {"scale_attn_by_inverse_layer_idx": True, "activation_function": "quick_gelu"},
@@ -47,15 +56,21 @@ CASES = {
     "roberta_padding": ROBERTA | {"pad_token_id": 3, "max_position_embeddings": LENGTH + 4, "layer_norm_eps": 1e-5},
     "roberta_untied": ROBERTA | {"tie_word_embeddings": False, "type_vocab_size": 2, "hidden_act": "gelu_new"},
 }
-CLASSES = {"llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
-           "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
-           "roberta": (transformers.RobertaConfig, transformers.RobertaForMaskedLM)}
+# Three labels, two without names in the file, and names of one's own.
+CLASSIFIERS = {
+    "llama_classes": LLAMA | {"num_labels": 3, "pad_token_id": 0, "num_key_value_heads": 2},
+    "gpt2_classes": GPT2 | {"num_labels": 2, "pad_token_id": 1},
+    "roberta_classes": ROBERTA | {"id2label": {0: "no", 1: "yes", 2: "maybe", 3: "both"}, "classifier_dropout": 0.3},
+}
+CLASSES = {"llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM, transformers.LlamaForSequenceClassification),
+           "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel, transformers.GPT2ForSequenceClassification),
+           "roberta": (transformers.RobertaConfig, transformers.RobertaForMaskedLM, transformers.RobertaForSequenceClassification)}
 
 
 def make(name, settings):
     """A model whose biases and norms are random too."""
-    config_class, model_class = CLASSES[name.split("_")[0]]
-    model = model_class(config_class(**settings)).eval()
+    config_class, *model_classes = CLASSES[name.split("_")[0]]
+    model = model_classes[name in CLASSIFIERS](config_class(**settings)).eval()
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             if parameter.dim() == 1:
@@ -101,19 +116,41 @@ def largest(found, wanted, where):
     return (found - wanted)[where].abs().max().item()
 
 
+def reported(name, report):
+    return [f"{name}: from_pretrained of Sluice's folder reports {key}: {report[key]}"
+            for key in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs") if report.get(key)]
+
+
+def check_fresh(name, folder, model):
+    """What is wrong with the classifier on the model's body."""
+    classifier, report = CLASSES[name.split("_")[0]][2].from_pretrained(folder / "fresh", output_loading_info=True)
+    failures = reported(f"{name}, fresh", report)
+    body, wanted = classifier.base_model.state_dict(), model.base_model.state_dict()
+    if body.keys() != wanted.keys() or not all(torch.equal(body[key], wanted[key]) for key in body):
+        failures.append(f"{name}: the fresh classifier has another body")
+    if classifier.config.num_labels != 5:
+        failures.append(f"{name}: the fresh classifier has {classifier.config.num_labels} labels")
+    return failures
+
+
 def check_case(name, folder, model, ids, mask):
     """What is wrong, and the largest difference."""
     output = load_file(folder / "output.safetensors")
     wanted = logits(model, ids, mask)
-    everywhere = torch.ones_like(mask)
-    differences = {"with padding": largest(output["logits"], wanted, mask),
+    where, everywhere = mask, torch.ones_like(mask)
+    if name in CLASSIFIERS:
+        everywhere = everywhere[:, 0]
+        # RoBERTa's look at the first token, which says nothing where it is filled up.
+        where = mask[:, 0] if name.startswith("roberta") else everywhere
+    differences = {"with padding": largest(output["logits"], wanted, where),
                    "without a mask": largest(output["unmasked"], logits(model, ids, None), everywhere)}
     again, report = type(model).from_pretrained(folder / "again", output_loading_info=True)
-    differences["loaded again"] = largest(logits(again.eval(), ids, mask), wanted, mask)
+    differences["loaded again"] = largest(logits(again.eval(), ids, mask), wanted, where)
     failures = [f"{name}: {what}, the logits differ by {value}" for what, value in differences.items() if not value <= TOLERANCE]
-    for key in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"):
-        if report.get(key):
-            failures.append(f"{name}: from_pretrained of Sluice's folder reports {key}: {report[key]}")
+    failures += reported(name, report)
+    if name in CLASSIFIERS and again.config.id2label != model.config.id2label:
+        failures.append(f"{name}: the labels became {again.config.id2label}")
+    failures += check_fresh(name, folder, model)
     if wanted.abs().max() < 0.5:
         failures.append(f"{name}: logits up to {wanted.abs().max()} show little")
     return failures, max(differences.values())
@@ -137,8 +174,8 @@ def check_errors(program, folder):
     expect(f"the tensor {name} is missing in it; the nearest name is {name}s", without | {name + "s": tensors[name]})
     expect("it has no tensor called model.other", tensors | {"model.other": torch.ones(1)})
     expect("has shape [48, 31] there, [48, 32] in the model", without | {name: torch.ones(48, 31)})
-    expect('the rope_type "yarn" is not known; known are default', tensors,
-           settings | {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}})
+    expect('the rope_type "spiral" is not known; known are default', tensors,
+           settings | {"rope_parameters": {"rope_type": "spiral", "factor": 2.0}})
     expect('the model_type "qwen9" is not known; known are gpt2, llama, roberta', tensors, settings | {"model_type": "qwen9"})
     return failures
 
@@ -149,7 +186,7 @@ def main(program):
     transformers.logging.disable_progress_bar()
     with tempfile.TemporaryDirectory() as parent:
         made = {}
-        for seed, (name, settings) in enumerate(CASES.items()):
+        for seed, (name, settings) in enumerate((CASES | CLASSIFIERS).items()):
             torch.manual_seed(seed)
             model, folder = make(name, settings), Path(parent, name)
             # Cut into files with an index where the limit is small.

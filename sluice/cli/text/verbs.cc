@@ -1,5 +1,6 @@
 #include "sluice/cli/verbs.h"
 
+#include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
 
@@ -27,8 +28,9 @@ void add_input_flags(CLI::App& app, text::InputOptions& input, bool sample_by) {
          [&input](const std::string& name) {
            input.sample_by = base::value_or_throw(text::sample_by_of(name));
          },
-         "What a document of a text file is; paragraphs end with an empty line, a document is a file "
-         "(default: line)")
+         base::str("What a document of a text file is; paragraphs end with an empty line, a document is a "
+                   "file (default: ",
+                   input.sample_by == text::SampleBy::kLine ? "line" : "document", ")"))
       ->type_name("line|paragraph|document")
       ->check(CLI::IsMember({"line", "paragraph", "document"}).description(""));
 }
@@ -41,7 +43,8 @@ Verb text_verb() {
   return {.name = "text",
           .help = "Make and use tokenizers, and files of tokens",
           .verbs = {tokenizer_verb(), encode_verb(), decode_verb(), text_pack_verb(), text_verify_verb(),
-                    text_import_verb(), text_export_verb()}};
+                    text_import_verb(), text_export_verb()},
+          .more_with_torch = true};
 }
 
 }  // namespace sluice::cli

@@ -40,6 +40,16 @@ class Fields {
     }
     return value.get<T>();
   }
+  std::vector<double> numbers(const char* key) const {
+    if (!has(key))
+      throw_error(Code::kInvalidArgument, base::str(source_, ": the key \"", key, "\" is missing"));
+    std::vector<double> all;
+    for (const Json& number : object_[key]) {
+      if (!object_[key].is_array() || !number.is_number()) wrong(key, "numbers");
+      all.push_back(number.get<double>());
+    }
+    return all;
+  }
   // A token id, or a list of them, or none.
   std::vector<int64_t> ids(const char* key, std::vector<int64_t> otherwise) const {
     if (!object_.contains(key)) return otherwise;
@@ -75,7 +85,7 @@ class Fields {
   std::string source_;
 };
 
-RopeOptions read_rope(const Fields& config) {
+RopeOptions read_rope(const Fields& config, int64_t positions) {
   RopeOptions rope;
   rope.theta = config.get<double>("rope_theta", rope.theta);
   const char* key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
@@ -91,7 +101,62 @@ RopeOptions read_rope(const Fields& config) {
     rope.high_frequency_factor = fields.need<double>("high_freq_factor");
     rope.original_positions = fields.need<int64_t>("original_max_position_embeddings");
   }
+  if (rope.type == "yarn" || rope.type == "longrope") {
+    rope.original_positions =
+        fields.get<int64_t>("original_max_position_embeddings",
+                            config.get<int64_t>("original_max_position_embeddings", positions));
+    const auto original = static_cast<double>(std::max<int64_t>(1, rope.original_positions));
+    rope.factor = fields.get<double>("factor", static_cast<double>(positions) / original);
+    rope.attention_factor = fields.get<double>("attention_factor", 0.0);
+  }
+  if (rope.type == "yarn") {
+    rope.fast_turns = fields.get<double>("beta_fast", rope.fast_turns);
+    rope.slow_turns = fields.get<double>("beta_slow", rope.slow_turns);
+    rope.whole_turns = fields.get<bool>("truncate", rope.whole_turns);
+    rope.scale = fields.get<double>("mscale", 0.0);
+    rope.scale_all = fields.get<double>("mscale_all_dim", 0.0);
+  }
+  if (rope.type == "longrope") {
+    rope.short_factors = fields.numbers("short_factor");
+    rope.long_factors = fields.numbers("long_factor");
+  }
   return rope;
+}
+
+// The classes of a classifier: its labels by number, or how many there are.
+void read_classes(const Json& json, const Fields& config, const std::string& source,
+                  LanguageOptions& options) {
+  if (!json.contains("architectures") || !json["architectures"].is_array()) return;
+  const Json& names = json["architectures"];
+  if (std::none_of(names.begin(), names.end(), [](const Json& name) {
+        return name.is_string() && base::ends_with(name.get<std::string>(), "ForSequenceClassification");
+      }))
+    return;
+  options.classes = config.get<int64_t>("num_labels", 2);
+  options.classifier_dropout = config.get<double>("classifier_dropout", -1.0);
+  if (!config.has("id2label")) return;
+  const Json& labels = json["id2label"];
+  if (!labels.is_object())
+    throw_error(Code::kInvalidArgument, base::str(source, ": \"id2label\" must be an object"));
+  options.classes = static_cast<int64_t>(labels.size());
+  for (int64_t i = 0; i < options.classes; ++i) {
+    const std::string key = base::str(i);
+    if (!labels.contains(key) || !labels[key].is_string())
+      throw_error(Code::kInvalidArgument, base::str(source, ": \"id2label\" has ", options.classes,
+                                                    " labels; expected one called \"", key, "\""));
+    options.labels.push_back(labels[key].get<std::string>());
+  }
+}
+
+void write_classes(const LanguageOptions& options, const char* architecture, Json& json) {
+  json["architectures"] = {architecture};
+  if (options.classifier_dropout >= 0) json["classifier_dropout"] = options.classifier_dropout;
+  for (int64_t i = 0; i < options.classes; ++i) {
+    const std::string label =
+        options.labels.empty() ? base::str("LABEL_", i) : options.labels[static_cast<size_t>(i)];
+    json["id2label"][base::str(i)] = label;
+    json["label2id"][label] = i;
+  }
 }
 
 // Where a key is missing, transformers' own default stands.
@@ -110,7 +175,7 @@ void read_llama(const Fields& config, LanguageOptions& options) {
   options.attention_bias = config.get<bool>("attention_bias", false);
   options.feedforward_bias = config.get<bool>("mlp_bias", false);
   options.attention_dropout = config.get<double>("attention_dropout", 0.0);
-  options.rope = read_rope(config);
+  options.rope = read_rope(config, options.positions);
   options.padding = config.id("pad_token_id", -1);
   options.begin = config.id("bos_token_id", 1);
   options.end = config.ids("eos_token_id", {2});
@@ -166,6 +231,22 @@ Json ids_or_null(const std::vector<int64_t>& ids) {
   return ids.size() == 1 ? Json(ids[0]) : Json(ids);
 }
 
+void write_stretched_rope(const RopeOptions& options, Json& rope) {
+  if (options.type != "yarn" && options.type != "longrope") return;
+  rope["original_max_position_embeddings"] = options.original_positions;
+  if (options.attention_factor > 0) rope["attention_factor"] = options.attention_factor;
+  if (options.type == "longrope") {
+    rope["short_factor"] = options.short_factors;
+    rope["long_factor"] = options.long_factors;
+    return;
+  }
+  rope["beta_fast"] = options.fast_turns;
+  rope["beta_slow"] = options.slow_turns;
+  rope["truncate"] = options.whole_turns;
+  if (options.scale > 0) rope["mscale"] = options.scale;
+  if (options.scale_all > 0) rope["mscale_all_dim"] = options.scale_all;
+}
+
 void write_llama(const LanguageOptions& options, Json& json) {
   Json rope = {{"rope_type", options.rope.type}, {"rope_theta", options.rope.theta}};
   if (options.rope.type != "default") rope["factor"] = options.rope.factor;
@@ -174,6 +255,7 @@ void write_llama(const LanguageOptions& options, Json& json) {
     rope["high_freq_factor"] = options.rope.high_frequency_factor;
     rope["original_max_position_embeddings"] = options.rope.original_positions;
   }
+  write_stretched_rope(options.rope, rope);
   json.update({{"architectures", Json::array({"LlamaForCausalLM"})},
                {"hidden_size", options.width},
                {"num_hidden_layers", options.layers},
@@ -223,13 +305,14 @@ void write_roberta(const LanguageOptions& options, Json& json) {
 }
 
 struct Kind {
+  const char* classifier;  // its architecture
   void (*read)(const Fields&, LanguageOptions&);
   void (*write)(const LanguageOptions&, Json&);
 };
 Kind kind_of(const std::string& type) {
-  if (type == "gpt2") return {read_gpt2, write_gpt2};
-  if (type == "roberta") return {read_roberta, write_roberta};
-  return {read_llama, write_llama};
+  if (type == "gpt2") return {"GPT2ForSequenceClassification", read_gpt2, write_gpt2};
+  if (type == "roberta") return {"RobertaForSequenceClassification", read_roberta, write_roberta};
+  return {"LlamaForSequenceClassification", read_llama, write_llama};
 }
 
 }  // namespace
@@ -249,6 +332,7 @@ LanguageOptions parse_language_config(const std::string& text, const std::string
                                                 "\" is not known; known are ", base::join(types, ", ")));
   detail::kind_of(options.type).read(config, options);
   options.initial_deviation = config.get<double>("initializer_range", 0.02);
+  detail::read_classes(json, config, source, options);
   check(options, source);
   return options;
 }
@@ -263,7 +347,9 @@ std::string language_config(const LanguageOptions& options) {
                          {"bos_token_id", language_detail::id_or_null(options.begin)},
                          {"eos_token_id", language_detail::ids_or_null(options.end)},
                          {"torch_dtype", "float32"}};
-  language_detail::kind_of(options.type).write(options, json);
+  const language_detail::Kind kind = language_detail::kind_of(options.type);
+  kind.write(options, json);
+  if (options.classes > 0) language_detail::write_classes(options, kind.classifier, json);
   return json.dump(2) + "\n";
 }
 

@@ -130,7 +130,10 @@ class Gpt2 : public LanguageModel {
  public:
   explicit Gpt2(const LanguageOptions& options) : LanguageModel(options) {
     body_ = register_module("transformer", std::make_shared<Gpt2Body>(options));
-    if (!options.tied)
+    if (options.classes > 0)
+      score_ =
+          register_module("score", linear(options.width, options.classes, false, options.initial_deviation));
+    else if (!options.tied)
       head_ = register_module("lm_head",
                               linear(options.width, options.vocabulary, false, options.initial_deviation));
   }
@@ -144,11 +147,19 @@ class Gpt2 : public LanguageModel {
     cache.next.add_(input.ids.size(1));
     return states;
   }
-  Head head() const override { return {head_ ? head_->weight : body_->words(), {}}; }
+  torch::Tensor classify(const LanguageInput& input) override {
+    if (!score_) return LanguageModel::classify(input);
+    check_classified(options(), input);
+    return score_(last_states(options(), input, states(input))).to(torch::kFloat);
+  }
+  Head head() const override {
+    if (score_) refuse_head(options());
+    return {head_ ? head_->weight : body_->words(), {}};
+  }
 
  private:
   std::shared_ptr<Gpt2Body> body_;
-  torch::nn::Linear head_{nullptr};
+  torch::nn::Linear head_{nullptr}, score_{nullptr};
 };
 
 }  // namespace

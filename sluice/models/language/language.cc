@@ -32,7 +32,7 @@ LanguageCache LanguageModel::make_cache(int64_t batch, int64_t capacity) const {
       options_.key_value_heads > 0 && options_.type == "llama" ? options_.key_value_heads : options_.heads;
   const int64_t width = options_.head_width > 0 && options_.type == "llama" ? options_.head_width
                                                                             : options_.width / options_.heads;
-  const torch::TensorOptions like = head().weight.options().requires_grad(false);
+  const torch::TensorOptions like = parameters().front().options().requires_grad(false);
   LanguageCache cache;
   cache.capacity = capacity;
   for (int64_t layer = 0; layer < options_.layers; ++layer)
@@ -44,6 +44,14 @@ LanguageCache LanguageModel::make_cache(int64_t batch, int64_t capacity) const {
   return cache;
 }
 
+torch::Device LanguageModel::device() const { return parameters().front().device(); }
+
+torch::Tensor LanguageModel::classify(const LanguageInput&) {
+  throw_error(
+      Code::kFailedPrecondition,
+      base::str("model ", options_.type, " is no classifier: it was made with LanguageOptions::classes = 0"));
+}
+
 torch::Tensor LanguageModel::states(const LanguageInput&, LanguageCache&) {
   throw_error(Code::kUnimplemented,
               base::str("model ", options_.type,
@@ -53,6 +61,11 @@ torch::Tensor LanguageModel::states(const LanguageInput&, LanguageCache&) {
 torch::Tensor LanguageModel::logits(const torch::Tensor& states) {
   const Head last = head();
   return torch::nn::functional::linear(before_head(states), last.weight, last.bias).to(torch::kFloat);
+}
+
+bool is_of_head(const std::string& name) {
+  return base::starts_with(name, "lm_head.") || base::starts_with(name, "score.") ||
+         base::starts_with(name, "classifier.");
 }
 
 LanguageModelPtr language_model(const LanguageOptions& options) {
@@ -72,7 +85,7 @@ std::vector<std::pair<std::string, torch::Tensor>> with_own_names(
                                     [&](const auto& item) { return base::starts_with(item.first, prefix); });
   std::vector<std::pair<std::string, torch::Tensor>> result;
   for (auto& [name, tensor] : tensors) {
-    if (!complete && !base::starts_with(name, "lm_head.")) name = prefix + name;
+    if (!complete && !is_of_head(name)) name = prefix + name;
     if (!detail::is_no_parameter(options, name) && !detail::is_copy(options, name))
       result.emplace_back(std::move(name), std::move(tensor));
   }

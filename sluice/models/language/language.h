@@ -43,6 +43,9 @@ struct LanguageCache {
   torch::Tensor positions;         // int64 [batch, 1]: its position in each sequence
   torch::Tensor cosine, sine;      // llama: the angles of all positions
   int64_t capacity = 0, used = 0;  // slots
+  // The most positions that are to come, for rope types that depend on it; 0: `capacity`. Set it before
+  // reading.
+  int64_t longest = 0;
 };
 
 class LanguageModel : public torch::nn::Module {
@@ -53,8 +56,8 @@ class LanguageModel : public torch::nn::Module {
   // What the layers make of the tokens: [batch, length, width]. gpt2 and llama see what is before a place and
   // itself, roberta the whole sequence; with `documents` only what is of the same one. Without `positions`
   // they are counted from the sequence's first place, filled up or not, as transformers do; roberta's skip
-  // the padding token. llama's rope_type "dynamic" takes its theta from `length`. Throws sluice::Error for
-  // other shapes and types, and for sequences that are too long.
+  // the padding token. llama's rope types "dynamic" and "longrope" take their frequencies from `length`.
+  // Throws sluice::Error for other shapes and types, and for sequences that are too long.
   virtual torch::Tensor states(const LanguageInput& input) = 0;
   // A cache without tokens, in the weights' element type and on their device.
   LanguageCache make_cache(int64_t batch, int64_t capacity) const;
@@ -71,7 +74,14 @@ class LanguageModel : public torch::nn::Module {
     torch::Tensor weight;  // [vocabulary, width]; the table of words where the head is tied
     torch::Tensor bias;    // [vocabulary], or undefined
   };
+  // Throws sluice::Error (kFailedPrecondition) for a classifier, which has none.
   virtual Head head() const = 0;
+  torch::Device device() const;  // where the weights are
+
+  // Of a classifier (LanguageOptions::classes), which has no head of words: f32 [batch, classes], from the
+  // first token (roberta) or the last one that is not filled up: of the mask, else the last that is not the
+  // padding token. Throws sluice::Error for other models, and for several documents in a sequence.
+  virtual torch::Tensor classify(const LanguageInput& input);
 
   // f32 [..., vocabulary] of states [..., width].
   torch::Tensor logits(const torch::Tensor& states);
@@ -89,6 +99,9 @@ using LanguageModelPtr = std::shared_ptr<LanguageModel>;
 // On the CPU, in f32, with fresh weights (drawn from LibTorch's CPU generator). Throws sluice::Error for
 // options that make no model.
 LanguageModelPtr language_model(const LanguageOptions& options);
+
+// Whether a tensor of this name belongs to a model's head: of words, or of classes.
+bool is_of_head(const std::string& name);
 
 // Tensors of a file by the model's names: adds a prefix that the file leaves out (GPT-2's files on the hub),
 // and leaves out what is no parameter (tables of masks and positions, a pooler) or a copy of another tensor

@@ -159,6 +159,56 @@ TEST(Language, TheHeadsLayerMakesTheLogits) {
   }
 }
 
+LanguageOptions classifier(const char* name) {
+  LanguageOptions options = language_preset(name);
+  options.classes = 3;
+  if (options.padding < 0) options.padding = 2;
+  return options;
+}
+
+TEST(Language, AClassifierLooksAtOneToken) {
+  torch::NoGradGuard no_grad;
+  for (const char* name : kTiny) {
+    const LanguageModelPtr model = lively(classifier(name));
+    const int64_t padding = model->options().padding;
+    const torch::Tensor tokens = ids(2, 6), filler = torch::full({2, 3}, padding, torch::kLong);
+    const torch::Tensor classes = model->classify({tokens}), filled = torch::cat({tokens, filler}, 1);
+    EXPECT_EQ(classes.sizes(), (std::vector<int64_t>{2, 3})) << name;
+    EXPECT_EQ(classes.scalar_type(), torch::kFloat) << name;
+    EXPECT_LT(apart(model->classify({filled, torch::cat({tokens, filler}, 1).ne(padding)}), classes), 1e-5)
+        << name;
+    // Decoders find their last token without a mask too.
+    if (is_decoder(model->options())) EXPECT_LT(apart(model->classify({filled}), classes), 1e-5) << name;
+    torch::Tensor other = tokens.clone();
+    other.select(1, 0) -= 1;
+    EXPECT_GT(apart(model->classify({other}), classes), 1e-3) << name;
+  }
+}
+
+TEST(Language, HeadsAreNotTakenForEachOther) {
+  for (const char* name : kTiny) {
+    const LanguageModelPtr words = language_model(language_preset(name)),
+                           classes = language_model(classifier(name));
+    EXPECT_THAT(thrown([&] { words->classify({ids(1, 3)}); }), HasSubstr("is no classifier")) << name;
+    EXPECT_THAT(thrown([&] { classes->forward(ids(1, 3)); }),
+                HasSubstr("is a classifier of 3 classes: it has no head of words; call classify"))
+        << name;
+    EXPECT_THAT(thrown([&] {
+                  classes->classify({ids(1, 3), {}, ids(1, 3), ids(1, 3)});
+                }),
+                HasSubstr("a sequence with several documents has no one class"))
+        << name;
+    LanguageOptions named = classifier(name);
+    named.labels = {"a", "b", "c"};
+    const LanguageOptions again = parse_language_config(language_config(named));
+    EXPECT_EQ(again.classes, 3) << name;
+    EXPECT_EQ(again.labels, named.labels) << name;
+    named.labels.pop_back();
+    EXPECT_THAT(thrown([&] { check(named); }),
+                HasSubstr("expected a label for each of the 3 classes, found 2"));
+  }
+}
+
 TEST(Language, ASequenceOfNothingButPaddingHasNumbersAndGradients) {
   for (const char* name : kTiny) {
     const LanguageModelPtr model = lively(language_preset(name));
@@ -203,8 +253,13 @@ TEST(Language, UnknownThingsInAConfigAreNamed) {
   const auto error = [](const char* text) { return thrown([&] { parse_language_config(text, "c.json"); }); };
   EXPECT_THAT(error(R"({"model_type": "mamba"})"),
               HasSubstr("c.json: the model_type \"mamba\" is not known; known are gpt2, llama, roberta"));
-  EXPECT_THAT(error(R"({"model_type": "llama", "rope_scaling": {"rope_type": "yarn", "factor": 4}})"),
-              HasSubstr("c.json: the rope_type \"yarn\" is not known; known are default, dynamic, linear"));
+  EXPECT_THAT(error(R"({"model_type": "llama", "rope_scaling": {"rope_type": "spiral", "factor": 4}})"),
+              HasSubstr("c.json: the rope_type \"spiral\" is not known; known are default, dynamic, linear"));
+  EXPECT_THAT(
+      error(R"({"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4,
+                        "rope_scaling": {"rope_type": "longrope", "short_factor": [1, 2, 3, 4], "long_factor": [1]}})"),
+      HasSubstr("c.json: the rope_type longrope needs a long_factor of 4 numbers, half the width of a "
+                "head; found 1"));
   EXPECT_THAT(error(R"({"model_type": "llama", "rope_scaling": {"rope_type": "linear"}})"),
               HasSubstr("c.json: rope_scaling: the key \"factor\" is missing"));
   EXPECT_THAT(error(R"({"model_type": "gpt2", "activation_function": "xielu"})"),

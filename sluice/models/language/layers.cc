@@ -1,9 +1,5 @@
 #include "sluice/models/language/layers.h"
 
-#include <algorithm>
-#include <cmath>
-#include <numbers>
-
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 
@@ -86,6 +82,29 @@ void check_input(const LanguageOptions& options, const LanguageInput& input, int
              tensor.sizes());
 }
 
+torch::Tensor last_states(const LanguageOptions& options, const LanguageInput& input,
+                          const torch::Tensor& states) {
+  const int64_t length = states.size(1);
+  torch::Tensor real = input.mask;
+  if (!real.defined() && options.padding >= 0) real = input.ids.ne(options.padding);
+  if (!real.defined()) return states.select(1, length - 1);
+  const torch::Tensor place = torch::arange(length, input.ids.options());
+  const torch::Tensor last = (place * real).amax(1).view({-1, 1, 1}).expand({-1, 1, states.size(2)});
+  return states.gather(1, last).squeeze(1);
+}
+
+void check_classified(const LanguageOptions& options, const LanguageInput& input) {
+  if (input.documents.defined())
+    throw_error(Code::kInvalidArgument,
+                base::str("model ", options.type, ": a sequence with several documents has no one class"));
+}
+
+void refuse_head(const LanguageOptions& options) {
+  throw_error(Code::kFailedPrecondition,
+              base::str("model ", options.type, " is a classifier of ", options.classes,
+                        " classes: it has no head of words; call classify"));
+}
+
 Seen seen(const LanguageInput& input, bool causal) {
   if (!input.mask.defined() && !input.documents.defined()) return {std::nullopt, causal};
   const torch::Tensor place = torch::arange(input.ids.size(1), input.ids.options());
@@ -155,75 +174,6 @@ torch::Tensor attention(const torch::Tensor& query, const torch::Tensor& key, co
       at::scaled_dot_product_attention(query, key, value, seen.mask, dropout, seen.causal, scale,
                                        /*enable_gqa=*/query.size(1) != key.size(1));
   return together.transpose(1, 2).flatten(2);
-}
-
-namespace {
-
-// The rows of the places: [batch, 1, length, head width]. Without positions the table as it is.
-Rope::Angles at_positions(const Rope::Angles& table, const torch::Tensor& positions) {
-  if (!positions.defined()) return table;
-  const auto rows = [&positions](const torch::Tensor& all) {
-    return all.index_select(0, positions.flatten())
-        .view({positions.size(0), 1, positions.size(1), all.size(1)});
-  };
-  return {rows(table.cosine), rows(table.sine)};
-}
-
-}  // namespace
-
-Rope::Rope(const LanguageOptions& options)
-    : options_(options.rope),
-      width_(options.head_width > 0 ? options.head_width : options.width / options.heads),
-      positions_(options.positions) {}
-
-torch::Tensor Rope::frequencies(int64_t length) const {
-  double theta = options_.theta;
-  const auto width = static_cast<double>(width_);
-  if (options_.type == "dynamic") {
-    const auto known = static_cast<double>(positions_);
-    const double stretch = std::max(static_cast<double>(length), known) / known;
-    theta *= std::pow(options_.factor * stretch - (options_.factor - 1), width / (width - 2));
-  }
-  const torch::Tensor plain = 1.0 / torch::pow(theta, torch::arange(0, width_, 2, torch::kFloat) / width);
-  if (options_.type == "linear") return plain / options_.factor;
-  if (options_.type != "llama3") return plain;
-  const double low = options_.low_frequency_factor, high = options_.high_frequency_factor;
-  // In the length of the first training.
-  const torch::Tensor turns =
-      plain * (static_cast<double>(options_.original_positions) / (2 * std::numbers::pi));
-  const torch::Tensor kept = ((turns - low) / (high - low)).clamp(0, 1);
-  return (1 - kept) * (plain / options_.factor) + kept * plain;
-}
-
-Rope::Angles Rope::table(int64_t length, int64_t stretch) const {
-  const torch::Tensor half = torch::arange(length, torch::kFloat).unsqueeze(1) * frequencies(stretch);
-  const torch::Tensor angles = torch::cat({half, half}, 1);
-  return {angles.cos(), angles.sin()};
-}
-
-Rope::Angles Rope::angles(const LanguageInput& input) {
-  torch::NoGradGuard no_grad;
-  const int64_t length = input.ids.size(1);
-  if (!last_.cosine.defined() || last_.cosine.size(0) != length) last_ = table(length, length);
-  // Made on the CPU and copied at every call: all steps then have the same program, and no device is held on
-  // to that was closed since.
-  const torch::Device device = input.ids.device();
-  return at_positions({last_.cosine.to(device), last_.sine.to(device)}, input.positions);
-}
-
-Rope::Angles Rope::angles(const LanguageInput& input, LanguageCache& cache) const {
-  if (!cache.cosine.defined()) {
-    const Angles all = table(cache.capacity, std::min(cache.capacity, positions_));
-    cache.cosine = all.cosine.to(input.ids.device());
-    cache.sine = all.sine.to(input.ids.device());
-  }
-  return at_positions({cache.cosine, cache.sine}, input.positions);
-}
-
-torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles) {
-  const std::vector<torch::Tensor> halves = x.chunk(2, -1);
-  const torch::Tensor rotated = torch::cat({-halves[1], halves[0]}, -1);
-  return x * angles.cosine.to(x.scalar_type()) + rotated * angles.sine.to(x.scalar_type());
 }
 
 }  // namespace sluice::models::language_detail

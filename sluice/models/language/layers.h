@@ -23,6 +23,14 @@ torch::nn::LayerNorm layer_norm(int64_t width, double epsilon);
 // Throws sluice::Error unless the input is as LanguageInput says. longest: 0 for any length.
 void check_input(const LanguageOptions& options, const LanguageInput& input, int64_t longest);
 
+// `states` [batch, length, width] → [batch, width], of the last token that is not filled up.
+torch::Tensor last_states(const LanguageOptions& options, const LanguageInput& input,
+                          const torch::Tensor& states);
+// Throws for several documents in a sequence.
+void check_classified(const LanguageOptions& options, const LanguageInput& input);
+// Throws kFailedPrecondition: a classifier has no head of words.
+[[noreturn]] void refuse_head(const LanguageOptions& options);
+
 // Which keys a query sees.
 struct Seen {
   std::optional<torch::Tensor> mask;       // bool [batch, 1, queries, keys]
@@ -44,27 +52,5 @@ torch::Tensor split_heads(const torch::Tensor& x, int64_t heads);
 // than of queries, each serves several. scale: 1 / √ head width unless it is given.
 torch::Tensor attention(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
                         const Seen& seen, double dropout, std::optional<double> scale = {});
-
-// Rotary positions, for queries and keys [batch, heads, length, head width].
-class Rope {
- public:
-  explicit Rope(const LanguageOptions& options);
-  struct Angles {
-    torch::Tensor cosine, sine;  // f32, [length, head width] or [batch, 1, length, head width]
-  };
-  // On the device of the ids.
-  Angles angles(const LanguageInput& input);
-  Angles angles(const LanguageInput& input, LanguageCache& cache) const;
-
- private:
-  torch::Tensor frequencies(int64_t length) const;
-  // [length, head width], on the CPU; the frequencies are those of a sequence of `stretch`.
-  Angles table(int64_t length, int64_t stretch) const;
-
-  RopeOptions options_;
-  int64_t width_, positions_;
-  Angles last_;  // those of the last length, on the CPU
-};
-torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles);
 
 }  // namespace sluice::models::language_detail

@@ -2,6 +2,7 @@
 // with a gate.
 #include "sluice/models/language/layers.h"
 #include "sluice/models/language/makers.h"
+#include "sluice/models/language/rope.h"
 
 namespace sluice::models::language_detail {
 namespace {
@@ -126,7 +127,10 @@ class Llama : public LanguageModel {
  public:
   explicit Llama(const LanguageOptions& options) : LanguageModel(options) {
     body_ = register_module("model", std::make_shared<LlamaBody>(options));
-    if (!options.tied)
+    if (options.classes > 0)
+      score_ =
+          register_module("score", linear(options.width, options.classes, false, options.initial_deviation));
+    else if (!options.tied)
       head_ = register_module("lm_head",
                               linear(options.width, options.vocabulary, false, options.initial_deviation));
   }
@@ -140,11 +144,19 @@ class Llama : public LanguageModel {
     cache.next.add_(input.ids.size(1));
     return states;
   }
-  Head head() const override { return {head_ ? head_->weight : body_->words(), {}}; }
+  torch::Tensor classify(const LanguageInput& input) override {
+    if (!score_) return LanguageModel::classify(input);
+    check_classified(options(), input);
+    return score_(last_states(options(), input, states(input))).to(torch::kFloat);
+  }
+  Head head() const override {
+    if (score_) refuse_head(options());
+    return {head_ ? head_->weight : body_->words(), {}};
+  }
 
  private:
   std::shared_ptr<LlamaBody> body_;
-  torch::nn::Linear head_{nullptr};
+  torch::nn::Linear head_{nullptr}, score_{nullptr};
 };
 
 }  // namespace

@@ -15,7 +15,8 @@ const std::vector<std::string>& known_types() {
   return names;
 }
 const std::vector<std::string>& known_rope_types() {
-  static const std::vector<std::string> names = {"default", "dynamic", "linear", "llama3"};
+  static const std::vector<std::string> names = {"default", "dynamic",  "linear",
+                                                 "llama3",  "longrope", "yarn"};
   return names;
 }
 const std::vector<std::string>& known_activations() {
@@ -47,6 +48,18 @@ void check_rope(const LanguageOptions& options, const std::string& where) {
   if (!(rope.factor > 0)) refuse(where, base::str("rope's factor must be above 0, not ", rope.factor));
   if (rope.type == "dynamic" && head < 4)
     refuse(where, "the rope_type dynamic needs heads of width 4 or more");
+  if ((rope.type == "yarn" || rope.type == "longrope") && rope.original_positions < 1)
+    refuse(where, base::str("the rope_type ", rope.type,
+                            " needs original_max_position_embeddings of at least 1, found ",
+                            rope.original_positions));
+  if (rope.type == "yarn" && !(rope.fast_turns > rope.slow_turns && rope.slow_turns > 0))
+    refuse(where, base::str("the rope_type yarn needs a beta_fast (", rope.fast_turns, ") above beta_slow (",
+                            rope.slow_turns, ")"));
+  for (const auto& [name, factors] :
+       {std::pair("short_factor", rope.short_factors), std::pair("long_factor", rope.long_factors)})
+    if (rope.type == "longrope" && static_cast<int64_t>(factors.size()) != head / 2)
+      refuse(where, base::str("the rope_type longrope needs a ", name, " of ", head / 2,
+                              " numbers, half the width of a head; found ", factors.size()));
   if (rope.type == "llama3" &&
       (rope.original_positions < 1 || !(rope.high_frequency_factor > rope.low_frequency_factor)))
     refuse(where, base::str("the rope_type llama3 needs original_max_position_embeddings (found ",
@@ -177,6 +190,13 @@ void check(const LanguageOptions& options, const std::string& where) {
     refuse(where, base::str("positions are counted from the padding token + 1: expected a pad_token_id "
                             "from 0 to ",
                             options.positions - 2, ", found ", options.padding));
+  if (options.classes < 0)
+    refuse(where, base::str("expected a number of classes of at least 0, found ", options.classes));
+  if (!options.labels.empty() && static_cast<int64_t>(options.labels.size()) != options.classes)
+    refuse(where, base::str("expected a label for each of the ", options.classes, " classes, found ",
+                            options.labels.size()));
+  if (!(options.classifier_dropout < 1))
+    refuse(where, base::str("the classifier's dropout must be below 1, not ", options.classifier_dropout));
   for (const double p : {options.dropout, options.embedding_dropout, options.attention_dropout})
     if (!(p >= 0 && p < 1)) refuse(where, base::str("dropout must be from 0 to below 1, not ", p));
   language_detail::check_known(where, "activation", options.activation, language_detail::known_activations());

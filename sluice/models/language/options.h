@@ -10,15 +10,23 @@
 SLUICE_API_BEGIN
 namespace sluice::models {
 
-// Rotary positions. `type`: "default", "linear" (angles divided by `factor`), "llama3" (low frequencies
-// divided by it, those between blended), "dynamic" (a larger theta for sequences above `positions`).
+// Rotary positions. `type`: "default", "linear" (angles divided by `factor`), "llama3" and "yarn" (low
+// frequencies divided by it, those between blended), "dynamic" (a larger theta for sequences above
+// `positions`), "longrope" (each frequency divided by a factor of its own, another one for sequences above
+// `original_positions`).
 struct RopeOptions {
   std::string type = "default";
   double theta = 10000;
   double factor = 1;
   double low_frequency_factor = 1;   // llama3
   double high_frequency_factor = 4;  // llama3
-  int64_t original_positions = 0;    // llama3: the length of the first training
+  int64_t original_positions = 0;    // llama3, yarn, longrope: the length of the first training
+  // yarn, longrope: what sines and cosines are multiplied with; 0: what `factor` gives
+  double attention_factor = 0;
+  double fast_turns = 32, slow_turns = 1;  // yarn: frequencies with more turns stay, with fewer are divided
+  bool whole_turns = true;                 // yarn: the borders between them are rounded
+  double scale = 0, scale_all = 0;         // yarn: mscale and mscale_all_dim
+  std::vector<double> short_factors = {}, long_factors = {};  // longrope: one for each half of a head's width
 };
 
 struct LanguageOptions {
@@ -34,13 +42,18 @@ struct LanguageOptions {
   int64_t token_types = 1;      // roberta: all tokens have the first one
   std::string activation = "silu";
   double norm_epsilon = 1e-5;
-  bool tied = false;              // the head is the table of words
-  bool attention_bias = false;    // llama
-  bool feedforward_bias = false;  // llama
-  bool scaled_attention = true;   // gpt2: scores divided by the root of the head's width
-  bool scaled_by_layer = false;   // gpt2: and by the layer's number, from 1
-  RopeOptions rope;               // llama
-  double dropout = 0;             // of what is added to the residual stream
+  bool tied = false;  // the head is the table of words
+  // Above 0: a classifier of so many classes (transformers' …ForSequenceClassification), without a head of
+  // words.
+  int64_t classes = 0;
+  std::vector<std::string> labels;  // their names; empty: LABEL_0, LABEL_1, …
+  double classifier_dropout = -1;   // roberta's; below 0: `dropout`
+  bool attention_bias = false;      // llama
+  bool feedforward_bias = false;    // llama
+  bool scaled_attention = true;     // gpt2: scores divided by the root of the head's width
+  bool scaled_by_layer = false;     // gpt2: and by the layer's number, from 1
+  RopeOptions rope;                 // llama
+  double dropout = 0;               // of what is added to the residual stream
   double embedding_dropout = 0;
   double attention_dropout = 0;
   double initial_deviation = 0.02;  // of fresh weights

@@ -185,22 +185,56 @@ class RobertaHead : public torch::nn::Module {
   torch::Tensor bias_;
 };
 
+// Of the first token.
+class RobertaClassifier : public torch::nn::Module {
+ public:
+  explicit RobertaClassifier(const LanguageOptions& options)
+      : dropout_(options.classifier_dropout < 0 ? options.dropout : options.classifier_dropout) {
+    dense_ = register_module("dense", linear(options.width, options.width, true, options.initial_deviation));
+    out_ =
+        register_module("out_proj", linear(options.width, options.classes, true, options.initial_deviation));
+  }
+  torch::Tensor forward(const torch::Tensor& states) {
+    const torch::Tensor first = torch::dropout(states.select(1, 0), dropout_, is_training());
+    return out_(torch::dropout(torch::tanh(dense_(first)), dropout_, is_training()));
+  }
+
+ private:
+  double dropout_;
+  torch::nn::Linear dense_{nullptr}, out_{nullptr};
+};
+
 class Roberta : public LanguageModel {
  public:
   explicit Roberta(const LanguageOptions& options) : LanguageModel(options) {
     body_ = register_module("roberta", std::make_shared<RobertaBody>(options));
-    head_ = register_module("lm_head", std::make_shared<RobertaHead>(options));
+    if (options.classes > 0)
+      classifier_ = register_module("classifier", std::make_shared<RobertaClassifier>(options));
+    else
+      head_ = register_module("lm_head", std::make_shared<RobertaHead>(options));
   }
   torch::Tensor states(const LanguageInput& input) override {
     check_input(options(), input, options().positions - options().padding - 1);
     return body_->forward(input);
   }
-  torch::Tensor before_head(const torch::Tensor& states) override { return head_->before(states); }
-  Head head() const override { return head_->last(body_->words()); }
+  torch::Tensor classify(const LanguageInput& input) override {
+    if (!classifier_) return LanguageModel::classify(input);
+    check_classified(options(), input);
+    return classifier_->forward(states(input)).to(torch::kFloat);
+  }
+  torch::Tensor before_head(const torch::Tensor& states) override {
+    if (!head_) refuse_head(options());
+    return head_->before(states);
+  }
+  Head head() const override {
+    if (!head_) refuse_head(options());
+    return head_->last(body_->words());
+  }
 
  private:
   std::shared_ptr<RobertaBody> body_;
   std::shared_ptr<RobertaHead> head_;
+  std::shared_ptr<RobertaClassifier> classifier_;
 };
 
 }  // namespace

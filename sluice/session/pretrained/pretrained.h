@@ -12,7 +12,13 @@ namespace sluice {
 // A folder with config.json and weights (model.safetensors, or the files of model.safetensors.index.json), as
 // save_pretrained and the hub have it. The model is on the CPU, in f32. Throws sluice::Error for a model that
 // Sluice does not know, and for a tensor that is missing, too many or of another shape.
-models::LanguageModelPtr load_pretrained(const std::string& folder);
+//
+// new_classes: above 0, a classifier of so many classes whose head is fresh (drawn from LibTorch's CPU
+// generator) on the folder's body; the head that the folder has, of words or of classes, is left out.
+struct PretrainedOptions {
+  int64_t new_classes = 0;
+};
+models::LanguageModelPtr load_pretrained(const std::string& folder, const PretrainedOptions& options = {});
 
 // What transformers' from_pretrained(folder) loads without a missing key: config.json and model.safetensors.
 // The folder is made; other files in it (a tokenizer.json) stay. Waits for the device. Throws sluice::Error.

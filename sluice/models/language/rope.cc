@@ -1,0 +1,118 @@
+#include "sluice/models/language/rope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace sluice::models::language_detail {
+namespace {
+
+// The rows of the places: [batch, 1, length, head width]. Without positions the table as it is.
+Rope::Angles at_positions(const Rope::Angles& table, const torch::Tensor& positions) {
+  if (!positions.defined()) return table;
+  const auto rows = [&positions](const torch::Tensor& all) {
+    return all.index_select(0, positions.flatten())
+        .view({positions.size(0), 1, positions.size(1), all.size(1)});
+  };
+  return {rows(table.cosine), rows(table.sine)};
+}
+
+}  // namespace
+
+Rope::Rope(const LanguageOptions& options)
+    : options_(options.rope),
+      width_(options.head_width > 0 ? options.head_width : options.width / options.heads),
+      positions_(options.positions) {}
+
+// From the whole frequency (1) to the divided one (0), between the places in a head where a sequence of the
+// first training makes `fast_turns` and `slow_turns`.
+torch::Tensor Rope::yarn(const torch::Tensor& plain) const {
+  const auto width = static_cast<double>(width_);
+  const auto place_of = [&](double turns) {
+    return width *
+           std::log(static_cast<double>(options_.original_positions) / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(options_.theta));
+  };
+  double first = place_of(options_.fast_turns), last = place_of(options_.slow_turns);
+  if (options_.whole_turns) {
+    first = std::floor(first);
+    last = std::ceil(last);
+  }
+  first = std::max(first, 0.0);
+  last = std::min(last, width - 1);
+  if (first == last) last += 0.001;
+  const torch::Tensor divided =
+      ((torch::arange(width_ / 2, torch::kFloat) - first) / (last - first)).clamp(0, 1);
+  return plain / options_.factor * divided + plain * (1 - divided);
+}
+
+double Rope::attention_factor() const {
+  if (options_.type != "yarn" && options_.type != "longrope") return 1;
+  if (options_.attention_factor > 0) return options_.attention_factor;
+  const double factor = options_.factor;
+  if (factor <= 1) return 1;
+  if (options_.type == "longrope")
+    return std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(options_.original_positions)));
+  const auto of_scale = [factor](double scale) { return 0.1 * scale * std::log(factor) + 1; };
+  if (options_.scale > 0 && options_.scale_all > 0)
+    return of_scale(options_.scale) / of_scale(options_.scale_all);
+  return of_scale(1);
+}
+
+torch::Tensor Rope::frequencies(int64_t length) const {
+  double theta = options_.theta;
+  const auto width = static_cast<double>(width_);
+  if (options_.type == "dynamic") {
+    const auto known = static_cast<double>(positions_);
+    const double stretch = std::max(static_cast<double>(length), known) / known;
+    theta *= std::pow(options_.factor * stretch - (options_.factor - 1), width / (width - 2));
+  }
+  const torch::Tensor plain = 1.0 / torch::pow(theta, torch::arange(0, width_, 2, torch::kFloat) / width);
+  if (options_.type == "linear") return plain / options_.factor;
+  if (options_.type == "yarn") return yarn(plain);
+  if (options_.type == "longrope")
+    return plain / torch::tensor(
+                       length > options_.original_positions ? options_.long_factors : options_.short_factors,
+                       torch::kFloat);
+  if (options_.type != "llama3") return plain;
+  const double low = options_.low_frequency_factor, high = options_.high_frequency_factor;
+  // In the length of the first training.
+  const torch::Tensor turns =
+      plain * (static_cast<double>(options_.original_positions) / (2 * std::numbers::pi));
+  const torch::Tensor kept = ((turns - low) / (high - low)).clamp(0, 1);
+  return (1 - kept) * (plain / options_.factor) + kept * plain;
+}
+
+Rope::Angles Rope::table(int64_t length, int64_t stretch) const {
+  const torch::Tensor half = torch::arange(length, torch::kFloat).unsqueeze(1) * frequencies(stretch);
+  const torch::Tensor angles = torch::cat({half, half}, 1);
+  return {angles.cos() * attention_factor(), angles.sin() * attention_factor()};
+}
+
+Rope::Angles Rope::angles(const LanguageInput& input) {
+  torch::NoGradGuard no_grad;
+  const int64_t length = input.ids.size(1);
+  if (!last_.cosine.defined() || last_.cosine.size(0) != length) last_ = table(length, length);
+  // Made on the CPU and copied at every call: all steps then have the same program, and no device is held on
+  // to that was closed since.
+  const torch::Device device = input.ids.device();
+  return at_positions({last_.cosine.to(device), last_.sine.to(device)}, input.positions);
+}
+
+Rope::Angles Rope::angles(const LanguageInput& input, LanguageCache& cache) const {
+  if (!cache.cosine.defined()) {
+    const Angles all =
+        table(cache.capacity, std::min(cache.longest > 0 ? cache.longest : cache.capacity, positions_));
+    cache.cosine = all.cosine.to(input.ids.device());
+    cache.sine = all.sine.to(input.ids.device());
+  }
+  return at_positions({cache.cosine, cache.sine}, input.positions);
+}
+
+torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles) {
+  const std::vector<torch::Tensor> halves = x.chunk(2, -1);
+  const torch::Tensor rotated = torch::cat({-halves[1], halves[0]}, -1);
+  return x * angles.cosine.to(x.scalar_type()) + rotated * angles.sine.to(x.scalar_type());
+}
+
+}  // namespace sluice::models::language_detail
