@@ -190,8 +190,8 @@ base::Result<std::vector<std::string>> choices_of(const text::JsonObject& line) 
 Passage passage_of(const text::Tokenizer& tokenizer, const models::LanguageOptions& options,
                    const std::string& prompt, const std::string& choice) {
   const std::size_t end = prompt.find_last_not_of(' ') + 1;
-  Ids before = beginning(tokenizer, prompt.substr(0, end)), all = beginning(tokenizer, prompt + choice);
-  Passage passage = {std::move(all), std::min(before.size(), all.size())};
+  const std::size_t before = beginning(tokenizer, prompt.substr(0, end)).size();
+  Passage passage = {beginning(tokenizer, prompt + choice), before};
   if (passage.first == 0 && options.begin >= 0) {
     passage.ids.insert(passage.ids.begin(), static_cast<std::uint32_t>(options.begin));
     passage.first = 1;
