@@ -175,10 +175,11 @@ TEST(Language, AClassifierLooksAtOneToken) {
     const torch::Tensor classes = model->classify({tokens}), filled = torch::cat({tokens, filler}, 1);
     EXPECT_EQ(classes.sizes(), (std::vector<int64_t>{2, 3})) << name;
     EXPECT_EQ(classes.scalar_type(), torch::kFloat) << name;
-    EXPECT_LT(apart(model->classify({filled, torch::cat({tokens, filler}, 1).ne(padding)}), classes), 1e-5)
-        << name;
+    EXPECT_LT(apart(model->classify({filled, filled.ne(padding)}), classes), 1e-5) << name;
     // Decoders find their last token without a mask too.
-    if (is_decoder(model->options())) EXPECT_LT(apart(model->classify({filled}), classes), 1e-5) << name;
+    if (is_decoder(model->options())) {
+      EXPECT_LT(apart(model->classify({filled}), classes), 1e-5) << name;
+    }
     torch::Tensor other = tokens.clone();
     other.select(1, 0) -= 1;
     EXPECT_GT(apart(model->classify({other}), classes), 1e-3) << name;
