@@ -24,8 +24,8 @@ KEPT = 3
 
 
 def command(folder, *more):
-    return [program, "train", "--model", "mlp", "--fake-data", "--classes", "4", "--image-size", "8", "--train-size", "96",
-            "--test-size", "40", "--batch-size", "16", "--device", "cpu", "--lr", "0.02", "--lr-schedule", "constant",
+    return [program, "train", "--model", "mlp", "--fake-data", "--classes", "24", "--image-size", "8", "--train-size", "96",
+            "--test-size", "40", "--batch-size", "16", "--device", "cpu", "--lr", "0.002", "--lr-schedule", "constant",
             "--epochs", "16", "--save-steps", "4", "--ema", "0.7", "--save-top-k", str(KEPT), "--logdir", str(folder),
             *more]
 
