@@ -127,6 +127,7 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
        o.global_batch_size > 0,
        {"--global-batch-size"},
        "--global-batch-size decides: give one of them"},
+      {{"--ema-warmup"}, o.ema == 0, {"--ema"}, "it is that of --ema, which is not given"},
       {{"--min-delta"}, o.patience == 0, {"--patience"}, "without --patience no run ends by its tests"},
       {{"--test-batch-size", "--target-accuracy", "--test-every-epochs", "--limit-test-batches", "--patience",
         "--save-top-k"},

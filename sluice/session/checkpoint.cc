@@ -159,7 +159,8 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
 }
 
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
-                       const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress) {
+                       const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
+                       const NamedTensors& more) {
   const base::Span span("snapshot");
   Snapshot snapshot;
   snapshot.progress = progress;
@@ -168,6 +169,7 @@ Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
   for (auto* optimizer : optimizers)
     for (const auto& [name, tensor] : optimizer_tensors(*optimizer, model))
       snapshot.state.emplace_back(name, backend.fetch(tensor));
+  for (const auto& [name, tensor] : more) snapshot.state.emplace_back(name, backend.fetch(tensor));
   snapshot.state.emplace_back("random.cpu", backend.fetch(at::detail::getDefaultCPUGenerator().get_state()));
   return snapshot;
 }

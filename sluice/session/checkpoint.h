@@ -53,14 +53,16 @@ base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn:
 // See sluice::create_state; returns what was created, PARAMETER in its names being a number.
 NamedTensors create_missing_state(torch::optim::Optimizer& optimizer);
 
-// The values of a run at one moment. Taking it does not wait for the device.
+// The values of a run at one moment; `more` stands beside the optimizers' state. Taking it does not wait for
+// the device.
 struct Snapshot {
   std::vector<std::pair<std::string, Pending>> model;
   std::vector<std::pair<std::string, Pending>> state;
   Progress progress;
 };
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
-                       const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress);
+                       const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
+                       const NamedTensors& more = {});
 
 // Writes to `folder` (its parents are made). An existing checkpoint there is replaced at the end, or stays as
 // it was.

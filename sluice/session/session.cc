@@ -309,6 +309,7 @@ void Session::step(const std::vector<torch::optim::Optimizer*>& optimizers, cons
   if (state_->accumulating > 0) return sync("accumulate");
   before_update(optimizers, options);
   state_->update(optimizers, options.keep_gradients);
+  if (options.behind_update) options.behind_update();
   ++state_->steps;
   sync("step");
   state_->end_step();
@@ -469,6 +470,8 @@ void Session::prepare(const torch::nn::Module& model, const std::vector<torch::o
     state_->backend->label(sessions::optimizer_tensors(*optimizer, model));
   }
 }
+
+void Session::release(const torch::optim::Optimizer& optimizer) { state_->prepared.erase(&optimizer); }
 
 std::vector<std::string> Session::gather_on_host(const std::string& name, const std::string& bytes) {
   if (state_->processes == nullptr) return {bytes};

@@ -62,6 +62,8 @@ struct StepOptions {
   double clip_norm = 0;   // above 0: the averaged gradients' norm is cut to this
   double clip_value = 0;  // above 0: each element of the averaged gradients is cut to ± this, before the norm
   bool keep_gradients = false;  // keep .grad after the step: each one then costs a copy in memory
+  // Called behind the update: what it records is part of the step's program.
+  std::function<void()> behind_update = {};
 };
 
 // A number to log: a tensor of one element, or a host number.
@@ -174,6 +176,9 @@ class Session {
                const PrepareOptions& options = {});
   void prepare(const torch::nn::Module& model, const std::vector<torch::optim::Optimizer*>& optimizers,
                const PrepareOptions& options = {});
+
+  // Before an optimizer ends while the session goes on: another one may get its address.
+  void release(const torch::optim::Optimizer& optimizer);
 
   // What each process gives, in their order; the same list everywhere. All processes call it with the same
   // `name`.

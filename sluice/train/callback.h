@@ -47,16 +47,32 @@ class Callback {
   virtual ~Callback() = default;
   // Unlike those of the run's other callbacks.
   virtual std::string name() const = 0;
-  // Before the first step, after load().
+  // With the module on its device, before its optimizers are made.
+  virtual void before_optimizers(Run&) {}
+  // Before the first step, after load() and load_tensors().
   virtual void begin(Run&) {}
+  // Before the steps of an epoch, the rest of one after a resume; and after the last one, before the test.
+  virtual void before_epoch(Run&) {}
+  virtual void after_epoch(Run&) {}
+  // Within each update, behind the optimizers: what is recorded here is part of the step's program.
+  virtual void within_step(Run&) {}
   // After each update, which may still be running on the device: what is read here makes it wait.
   virtual void after_step(Run&) {}
+  // Around whatever reads the weights, a test or a checkpoint: in between they may be others than those that
+  // are trained, if all of the latter are back behind it.
+  virtual void before_reading(Run&) {}
+  virtual void after_reading(Run&) {}
   // With the values over the whole test set, shares from 0 to 1.
   virtual void after_test(Run&, const metrics::Values&) {}
-  // What a resumed run must know; checkpoints hold it.
+  // After the last checkpoint: the module is what fit() leaves behind.
+  virtual void end(Run&) {}
+  // What a resumed run must know; checkpoints hold it, the tensors as they are between before_reading() and
+  // after_reading().
   virtual std::string state() const { return ""; }
-  // What state() gave, before begin(). Throws for what it cannot read.
+  virtual NamedValues tensors() const { return {}; }
+  // What state() and tensors() gave, the latter on the host, before begin(). Throw for what they cannot read.
   virtual void load(const std::string& /*state*/) {}
+  virtual void load_tensors(const NamedValues& /*tensors*/) {}
 };
 
 struct EarlyStoppingOptions {

@@ -94,6 +94,9 @@ struct TrainOptions {
   int64_t patience = 0;            // tests without a better value after which the run ends; 0: it does not
   double min_delta = 0;            // by so much at least a value must be better for that
   int64_t save_top_k = 0;          // so many checkpoints of the best tests, in top-STEP beside last and best
+  double ema = 0;         // decay of an average of the weights, which tests measure; 0: none (WeightAverage)
+  bool ema_warmup = false;
+  int64_t swa_start = 0;  // the epoch, from 1, with which their mean over the epochs begins; 0: none
   int64_t limit_test_batches = 0;  // of each replica; 0: the whole test set
   int64_t overfit_batches = 0;     // above 0: every epoch is these batches, the first ones of epoch 0
   // Above 0: a trial of one epoch of so many batches with a test of as many, in a log folder that is deleted.

@@ -74,6 +74,19 @@ void check_recipe(const TrainOptions& options) {
                 "--warmup-epochs and --warmup-steps both say how long the warm-up is: give one of them");
 }
 
+void check_averages(const TrainOptions& options) {
+  if (!(options.ema >= 0 && options.ema < 1))
+    throw_error(Code::kInvalidArgument,
+                base::str("--ema takes a decay of 0 or more and below 1, such as 0.999, not ", options.ema));
+  at_least("--swa-start", options.swa_start, 0);
+  if (options.swa_start > options.epochs && options.fast_dev_run == 0)
+    throw_error(Code::kInvalidArgument, base::str("--swa-start ", options.swa_start,
+                                                  " has no effect: the run ends after epoch ", options.epochs));
+  if (options.ema > 0 && options.swa_start > 0)
+    throw_error(Code::kInvalidArgument,
+                "--ema and --swa-start both say which average tests measure: give one of them");
+}
+
 // Of what a run is, and where it ends.
 void check_length(const TrainOptions& options) {
   at_least("--epochs", options.epochs, 0);
@@ -86,6 +99,7 @@ void check_length(const TrainOptions& options) {
   if (options.save_top_k > 0 && RemoteFolder::is_remote(options.logdir))
     throw_error(Code::kInvalidArgument,
                 base::str("--save-top-k needs a log folder of this machine, not ", options.logdir));
+  check_averages(options);
   if (!(options.min_delta >= 0))
     throw_error(Code::kInvalidArgument, base::str("--min-delta must be 0 or more, not ", options.min_delta));
   at_least("--limit-test-batches", options.limit_test_batches, 0);
@@ -290,15 +304,21 @@ struct Trainer::State {
 Trainer::Trainer(const TrainOptions& options) {
   trainer_detail::check_options(options, /*named=*/false);
   state_ = std::make_unique<State>(options);
-  add_early_stopping();
+  add_callbacks();
 }
 Trainer::Trainer(const TrainOptions& options, Sets sets) {
   trainer_detail::check_options(options, /*named=*/false, /*own_sets=*/true);
   state_ = std::make_unique<State>(options, sets);
-  add_early_stopping();
+  add_callbacks();
 }
-void Trainer::add_early_stopping() {
+void Trainer::add_callbacks() {
   const TrainOptions& options = state_->options;
+  if (options.ema > 0)
+    add(std::make_shared<WeightAverage>(
+        WeightAverageOptions{.decay = options.ema, .warm_up = options.ema_warmup}));
+  if (options.swa_start > 0)
+    add(std::make_shared<WeightAverage>(WeightAverageOptions{
+        .every_steps = 0, .from_epoch = static_cast<double>(options.swa_start - 1)}));
   if (options.patience == 0) return;
   if (!state_->test)
     throw_error(Code::kInvalidArgument,

@@ -26,6 +26,7 @@
 #include "sluice/data/dataset.h"
 #include "sluice/session/session.h"
 #include "sluice/train/callback.h"
+#include "sluice/train/callbacks/weight_average.h"
 #include "sluice/train/options.h"
 #include "sluice/train/steps.h"
 
@@ -103,7 +104,7 @@ class Trainer {
 
  private:
   TrainResult train(torch::nn::Module& model, const Forward& forward);
-  void add_early_stopping();
+  void add_callbacks();  // of the options
   std::unique_ptr<State> state_;
 };
 

@@ -19,6 +19,10 @@
 namespace sluice::train {
 namespace training_detail {
 
+constexpr const char* kCallback = "callback.";
+
+std::string prefix_of(const Callback& callback) { return base::str(kCallback, callback.name(), "."); }
+
 // That the optimizers are over parameters of the model, each over its own.
 void check_setups(const std::vector<OptimizerSetup>& setups, const torch::nn::Module& model) {
   if (setups.empty()) throw_error(Code::kInvalidArgument, "configure_optimizers returned no optimizer");
@@ -104,6 +108,10 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
   }
 }
 
+Training::~Training() {
+  for (const auto* optimizer : optimizers()) session_.release(*optimizer);
+}
+
 std::string Training::folder(const char* name) const {
   return base::join_path(remote_ ? remote_->local() : options_.logdir, name);
 }
@@ -182,6 +190,7 @@ void Training::restore() {
 
 void Training::prepare() {
   model_.to(session_.device());
+  call_back("before_optimizers", [this](Callback& callback) { callback.before_optimizers(*this); });
   std::vector<OptimizerSetup> setups;
   if (steps_.configure_optimizers) setups = steps_.configure_optimizers();
   if (!steps_.configure_optimizers) setups.push_back({make_optimizer(options_, model_.parameters()), {}});
@@ -195,6 +204,8 @@ void Training::prepare() {
     for (auto* optimizer : optimizers())
       base::value_or_throw(sessions::load_optimizer(*optimizer, model_, restored_->state, options_.resume));
     sessions::restore_random(*restored_);
+    for (auto& [name, tensor] : restored_->state)
+      if (base::starts_with(name, training_detail::kCallback)) restored_tensors_.emplace_back(name, tensor);
     restored_.reset();
     fetched_.reset();
   }
@@ -248,10 +259,7 @@ TrainResult Training::operator()() {
   if (options_.save_top_k > 0 && session_.is_leader())
     top_ = std::make_unique<TopCheckpoints>(base::value_or_throw(
         TopCheckpoints::open(options_.logdir, options_.save_top_k, steps_.monitor, progress_.step)));
-  call_back("load", [this](Callback& callback) {
-    const auto state = progress_.callbacks.find(callback.name());
-    if (state != progress_.callbacks.end()) callback.load(state->second);
-  });
+  load_callbacks();
   call_back("begin", [this](Callback& callback) { callback.begin(*this); });
   if (const ProfileSteps steps = profile_steps(options_.profile); steps.end > 0)
     session_.profile(steps.first, steps.end, options_.logdir);
@@ -259,7 +267,9 @@ TrainResult Training::operator()() {
   while (progress_.epoch < options_.epochs && halt == Halt::kNone && stop_reason_.empty()) {
     halt = train_epoch();
     if (halt == Halt::kSignal) return stopped();
-    end_of_epoch(/*whole=*/progress_.batch == epoch_steps());
+    const bool whole = progress_.batch == epoch_steps();
+    end_of_epoch(whole);
+    if (whole) call_back("after_epoch", [this](Callback& callback) { callback.after_epoch(*this); });
     session_.sync_buffers(model_);
     const std::optional<double> before = progress_.best;
     const bool last = halt != Halt::kNone || progress_.epoch == options_.epochs;
@@ -276,15 +286,56 @@ TrainResult Training::operator()() {
   return end();
 }
 
+// What a callback is given back has its own names.
+void Training::load_callbacks() {
+  call_back("load", [this](Callback& callback) {
+    const auto state = progress_.callbacks.find(callback.name());
+    if (state != progress_.callbacks.end()) callback.load(state->second);
+  });
+  progress_.callbacks.clear();
+  std::set<std::string> strangers;
+  for (const auto& [name, tensor] : restored_tensors_) strangers.insert(name);
+  call_back("load_tensors", [&](Callback& callback) {
+    const std::string prefix = training_detail::prefix_of(callback);
+    NamedValues own;
+    for (const auto& [name, tensor] : restored_tensors_) {
+      if (!base::starts_with(name, prefix)) continue;
+      own.emplace_back(name.substr(prefix.size()), tensor);
+      strangers.erase(name);
+    }
+    if (!own.empty()) callback.load_tensors(own);
+  });
+  if (!strangers.empty())
+    base::warn("the checkpoint has tensors of callbacks that this run is without, such as ",
+               *strangers.begin(), ": it goes on without them, from the weights in model.safetensors");
+  restored_tensors_.clear();
+}
+
+NamedValues Training::callback_tensors() const {
+  NamedValues tensors;
+  for (const auto& callback : callbacks_)
+    for (const auto& [name, tensor] : callback->tensors())
+      tensors.emplace_back(training_detail::prefix_of(*callback) + name, tensor);
+  return tensors;
+}
+
 void Training::save(bool best) {
+  call_back("before_reading", [this](Callback& callback) { callback.before_reading(*this); });
+  write_checkpoints(best);
+  call_back("after_reading", [this](Callback& callback) { callback.after_reading(*this); });
+}
+
+void Training::write_checkpoints(bool best) {
   if (!session_.is_leader()) return;
   progress_.seconds = run_seconds();
   for (const auto& callback : callbacks_)
     if (std::string state = callback->state(); !state.empty())
       progress_.callbacks[callback->name()] = std::move(state);
   progress_.input = train_.state(session_, data_epoch(), progress_.batch * options_.accumulate);
-  sessions::Snapshot snapshot = sessions::take_snapshot(session_.backend(), model_, optimizers(), progress_);
-  std::vector<std::string> folders = {folder("last")};
+  sessions::Snapshot snapshot =
+      sessions::take_snapshot(session_.backend(), model_, optimizers(), progress_, callback_tensors());
+  // `last` comes behind the others: a run that goes on from it has them all.
+  std::vector<std::string> folders;
   if (best) folders.push_back(folder("best"));
   if (top_ && progress_.value) {
     // What a better one has displaced goes when that is on the disk.
@@ -292,6 +343,7 @@ void Training::save(bool best) {
     base::value_or_throw(top_->remove_displaced());
     if (const auto top = top_->add(*progress_.value, progress_.step)) folders.push_back(*top);
   }
+  folders.push_back(folder("last"));
   progress_.value.reset();
   base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
 }
@@ -334,6 +386,7 @@ TrainResult Training::end() {
   if (top_) base::value_or_throw(top_->remove_displaced());
   if (remote_) base::value_or_throw(remote_->finish());
   session_.barrier();  // the checkpoint is complete before any process ends
+  call_back("end", [this](Callback& callback) { callback.end(*this); });
   TrainResult result = result_so_far();
   if (progress_.rated_epochs > 0)
     result.examples_per_second = progress_.global_rates / static_cast<double>(progress_.rated_epochs);

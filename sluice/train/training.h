@@ -32,6 +32,7 @@ class Training final : private Run {
  public:
   Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
            torch::nn::Module& model, const Steps& steps, std::vector<std::shared_ptr<Callback>> callbacks);
+  ~Training();
   // Trains to the end, or to a signal.
   TrainResult operator()();
 
@@ -53,6 +54,7 @@ class Training final : private Run {
   // The gradients of a batch, or with updating_step all of its updates; gives what there is to log, the loss
   // first, each of one element.
   NamedValues train_batch(Batch& batch);
+  void end_step();  // updates, unless gradients are accumulated
   void after_update(const NamedValues& values, int64_t steps, bool stop);
   // A line whose values come later.
   void report(sessions::LogLine line, int64_t step, double lr, bool log);
@@ -82,6 +84,9 @@ class Training final : private Run {
   double run_seconds() const;  // of the whole run, earlier parts included
 
   void save(bool best);
+  void write_checkpoints(bool best);
+  NamedValues callback_tensors() const;
+  void load_callbacks();
   std::unique_ptr<TopCheckpoints> top_;  // of --save-top-k, on the leader
   TrainResult end();
   TrainResult stopped();
@@ -128,6 +133,7 @@ class Training final : private Run {
   sessions::CheckpointWriter writer_;
   SignalGuard signals_;
   std::optional<sessions::Checkpoint> restored_;
+  NamedValues restored_tensors_;  // of callbacks
   sessions::Progress progress_;
   std::optional<sessions::RateTracker> rate_;  // of this epoch
   sessions::DeviceTimes epoch_began_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/thread.h"
@@ -52,6 +53,7 @@ int64_t Training::epoch_steps() const {
 
 Training::Halt Training::train_epoch() {
   model_.train();
+  call_back("before_epoch", [this](Callback& callback) { callback.before_epoch(*this); });
   rate_.emplace(base::monotonic_seconds(), session_.local_replicas());
   epoch_means_.emplace(session_);
   epoch_began_ = session_.backend().times();
@@ -76,10 +78,7 @@ Training::Halt Training::train_epoch() {
       if (i + 1 < options_.accumulate) more.emplace(session_);
       values = train_batch(*batch);
       rate_->add(batch->count);
-      if (steps_.updating_step)
-        session_.step({});
-      else
-        session_.step(optimizers(), clip());
+      end_step();
     }
     halt = agreed_halt();
     after_update(values, steps, halt != Halt::kNone);
@@ -88,6 +87,14 @@ Training::Halt Training::train_epoch() {
   }
   fed_ = feed.statistics();
   return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
+}
+
+void Training::end_step() {
+  StepOptions options = clip();
+  options.behind_update = [this] {
+    call_back("within_step", [this](Callback& callback) { callback.within_step(*this); });
+  };
+  session_.step(steps_.updating_step ? std::vector<torch::optim::Optimizer*>() : optimizers(), options);
 }
 
 // The sources of a mixture in this epoch.
@@ -339,11 +346,13 @@ void Training::judge(const metrics::Values& values) {
 bool Training::test_epoch() {
   if (test_ == nullptr) return agreed_halt() != Halt::kSignal;
   model_.eval();
+  call_back("before_reading", [this](Callback& callback) { callback.before_reading(*this); });
   Evaluation test = evaluate(
       session_, steps_, test_->feed(session_, 0, 0), test_->batches(), options_.precision == Precision::kBf16,
       // Many processes do not stop in the middle: they would have to agree on the batch.
       [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
       [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
+  call_back("after_reading", [this](Callback& callback) { callback.after_reading(*this); });
   if (test.stopped) return false;
   if (tested_.numbers.empty())
     for (const auto& value : test.values.numbers) base::value_or_throw(check_name(value.name));

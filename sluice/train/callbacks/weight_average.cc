@@ -1,0 +1,147 @@
+#include "sluice/train/callbacks/weight_average.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sluice/base/error.h"
+#include "sluice/base/number.h"
+#include "sluice/base/strings.h"
+#include "sluice/replica/collectives.h"
+
+namespace sluice::train {
+namespace {
+
+// What can be averaged.
+NamedValues averaged_parameters(const torch::nn::Module& module) {
+  NamedValues result;
+  for (const auto& item : module.named_parameters())
+    if (item.value().is_floating_point()) result.emplace_back(item.key(), item.value());
+  return result;
+}
+
+}  // namespace
+
+WeightAverage::WeightAverage(WeightAverageOptions options) : options_(options) {
+  if (!(options.decay >= 0 && options.decay < 1))
+    throw_error(Code::kInvalidArgument, base::str("an average of weights needs a decay of 0 or more and "
+                                                  "below 1, such as 0.999, not ",
+                                                  options.decay));
+  if (options.warm_up && options.decay == 0)
+    throw_error(Code::kInvalidArgument,
+                "the warm-up is that of a decay, which is 0: an equal mean has neither");
+  if (options.every_steps < 0 || options.from_step < 0 || !(options.from_epoch >= 0))
+    throw_error(Code::kInvalidArgument,
+                base::str("an average of weights begins after 0 or more steps and epochs and is updated "
+                          "every so many steps (0: each epoch), not ",
+                          options.from_step, ", ", options.from_epoch, " and ", options.every_steps));
+}
+
+bool WeightAverage::is_within_step() const {
+  return options_.every_steps == 1 && options_.from_step == 0 && options_.from_epoch == 0;
+}
+
+bool WeightAverage::has_begun(const RunPlace& place, int64_t steps) const {
+  return steps > options_.from_step && place.epoch > options_.from_epoch;
+}
+
+void WeightAverage::begin(Run& run) {
+  torch::NoGradGuard no_grad;
+  names_.clear();
+  averages_.clear();
+  // Zeros of the device are known to be equal on all replicas, and the first update overwrites them.
+  for (const auto& [name, parameter] : averaged_parameters(run.module())) {
+    names_.push_back(name);
+    averages_.push_back(torch::zeros_like(parameter).requires_grad_(false));
+  }
+  take_loaded(run);
+  run.session().sync("weight average");
+}
+
+void WeightAverage::take_loaded(Run& run) {
+  if (loaded_.empty() && updates_ > 0)
+    throw_error(Code::kDataLoss, base::str("the checkpoint counts ", updates_,
+                                           " updates of averages, but has no weights beside them"));
+  if (loaded_.empty()) return;
+  const std::map<std::string, torch::Tensor> given(loaded_.begin(), loaded_.end());
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const auto found = given.find(names_[i]);
+    if (found == given.end() || found->second.sizes() != averages_[i].sizes())
+      throw_error(Code::kDataLoss,
+                  base::str("the checkpoint has no trained weights of shape ", averages_[i].sizes(), " for ",
+                            names_[i], " beside its averages"));
+    const torch::Tensor value = found->second.to(averages_[i].device());
+    // What comes from the host may be another value in each process.
+    averages_[i].copy_(run.session().processes() > 1 ? sluice::broadcast(value) : value);
+  }
+  loaded_.clear();
+  exchange(run);  // the module has the averages, from model.safetensors
+}
+
+double WeightAverage::share_of_new() const {
+  const auto n = static_cast<double>(updates_);
+  if (updates_ == 0) return 1;
+  if (options_.decay == 0) return 1 / (n + 1);
+  return 1 - (options_.warm_up ? std::min(options_.decay, (1 + n) / (10 + n)) : options_.decay);
+}
+
+void WeightAverage::update(Run& run) {
+  torch::NoGradGuard no_grad;
+  const NamedValues parameters = averaged_parameters(run.module());
+  const double share = share_of_new();
+  for (size_t i = 0; i < averages_.size(); ++i) averages_[i].lerp_(parameters[i].second, share);
+  ++updates_;
+}
+
+void WeightAverage::within_step(Run& run) {
+  if (is_within_step()) update(run);
+}
+
+void WeightAverage::after_step(Run& run) {
+  if (options_.every_steps == 0 || is_within_step()) return;
+  const RunPlace place = run.place();
+  if (!has_begun(place, place.step) || (place.step - options_.from_step) % options_.every_steps != 0) return;
+  update(run);
+  run.session().sync("weight average");
+}
+
+void WeightAverage::after_epoch(Run& run) {
+  const RunPlace place = run.place();
+  if (options_.every_steps > 0 || !has_begun(place, place.step)) return;
+  update(run);
+  run.session().sync("weight average");
+}
+
+void WeightAverage::exchange(Run& run) {
+  if (updates_ == 0) return;
+  torch::NoGradGuard no_grad;
+  const NamedValues parameters = averaged_parameters(run.module());
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    const torch::Tensor average = averages_[i].clone();  // on the device the same buffer
+    averages_[i].copy_(parameters[i].second);
+    parameters[i].second.copy_(average);
+  }
+}
+
+void WeightAverage::end(Run& run) {
+  exchange(run);
+  averages_.clear();
+  updates_ = 0;
+}
+
+std::string WeightAverage::state() const { return std::to_string(updates_); }
+
+NamedValues WeightAverage::tensors() const {
+  NamedValues result;
+  if (updates_ == 0) return result;
+  for (size_t i = 0; i < averages_.size(); ++i) result.emplace_back(names_[i], averages_[i]);
+  return result;
+}
+
+void WeightAverage::load(const std::string& state) {
+  const auto number = base::number_of<int64_t>(state);
+  if (!number || *number < 0)
+    throw_error(Code::kDataLoss, base::str("expected a number of updates, found '", state, "'"));
+  updates_ = *number;
+}
+
+}  // namespace sluice::train
