@@ -478,15 +478,17 @@ std::vector<std::string> Session::gather_on_host(const std::string& name, const 
   return base::value_or_throw(state_->processes->gather("gather " + name, bytes));
 }
 
-bool Session::agree_to_stop(bool wish) {
+bool Session::agree_to_stop(bool wish) { return agree_to("stop", wish); }
+
+bool Session::agree_to(const std::string& what, bool wish) {
   if (state_->processes == nullptr) return wish;
   // The processes are a few steps apart at most, so this call is still before all of them.
   constexpr int64_t kAhead = 8;
-  constexpr const char* kKey = "stop at call";
-  const int64_t call = ++state_->stop_calls;
-  auto agreed = base::value_or_throw(state_->processes->try_get(kKey));
+  const std::string key = what + " at call";
+  const int64_t call = ++state_->agreement_calls[what];
+  auto agreed = base::value_or_throw(state_->processes->try_get(key));
   if (!agreed && wish)
-    agreed = base::value_or_throw(state_->processes->put_first(kKey, std::to_string(call + kAhead)));
+    agreed = base::value_or_throw(state_->processes->put_first(key, std::to_string(call + kAhead)));
   return agreed && call >= std::stoll(*agreed);
 }
 

@@ -186,6 +186,8 @@ class Session {
   // True on all processes at the same call once one of them has said true: to stop together after a signal.
   // All processes call it equally often; the answer comes some calls later than the wish.
   bool agree_to_stop(bool wish);
+  // The same for anything else, once for each `what`, which all processes name alike.
+  bool agree_to(const std::string& what, bool wish);
 
   // The parts that feed, upload and read are made of: a source of host batches; one host tensor a replica as
   // one tensor on the device; a device tensor's value on each local replica (waits).

@@ -48,7 +48,7 @@ struct Session::State {
   std::shared_ptr<const sessions::Backend> backend;
   sessions::Deliveries deliveries;
   sessions::Heartbeat heartbeat;
-  int64_t stop_calls = 0;
+  std::map<std::string, int64_t> agreement_calls;
   const int exceptions = std::uncaught_exceptions();  // when the session began
   int64_t steps = 0;
   int accumulating = 0, accumulating_inside = 0;  // of them made in a captured function that is recorded

@@ -1,5 +1,6 @@
 #include "sluice/train/evaluate.h"
 
+#include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::train {

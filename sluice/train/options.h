@@ -91,18 +91,22 @@ struct TrainOptions {
   int64_t max_steps = 0;        // updates of the run; 0: as many as its epochs have
   double max_seconds = 0;       // of the run, what came before a resume included; 0: no end
   int64_t test_every_epochs = 1;
-  int64_t patience = 0;            // tests without a better value after which the run ends; 0: it does not
-  double min_delta = 0;            // by so much at least a value must be better for that
-  int64_t save_top_k = 0;          // so many checkpoints of the best tests, in top-STEP beside last and best
-  double ema = 0;         // decay of an average of the weights, which tests measure; 0: none (WeightAverage)
+  int64_t patience = 0;    // tests without a better value after which the run ends; 0: it does not
+  double min_delta = 0;    // by so much at least a value must be better for that
+  int64_t save_top_k = 0;  // so many checkpoints of the best tests, in top-STEP beside last and best
+  double ema = 0;          // decay of an average of the weights, which tests measure; 0: none (WeightAverage)
   bool ema_warmup = false;
   int64_t swa_start = 0;  // the epoch, from 1, with which their mean over the epochs begins; 0: none
+  // Parameters that are not trained, by their names or those of their modules, with * for any letters.
+  std::vector<std::string> freeze;
+  int64_t unfreeze_epoch = 0;      // the epoch, from 1, with which they are trained; 0: never
   int64_t limit_test_batches = 0;  // of each replica; 0: the whole test set
   int64_t overfit_batches = 0;     // above 0: every epoch is these batches, the first ones of epoch 0
   // Above 0: a trial of one epoch of so many batches with a test of as many, in a log folder that is deleted.
   int64_t fast_dev_run = 0;
   OptimizerKind optimizer = OptimizerKind::kSgd;
   double lr = 0.1;
+  bool find_lr = false;       // instead of a training: a sweep that suggests one (learning_rate_finder.h)
   double momentum = 0.9;      // of SGD and RMSprop
   bool nesterov = false;      // of SGD
   std::vector<double> betas;  // of Adam and AdamW; empty: 0.9, 0.999
@@ -110,8 +114,9 @@ struct TrainOptions {
   double weight_decay = 1e-4;
   bool no_decay = false;  // of parameters with fewer than two dimensions: biases and those of norms
   double label_smoothing = 0;
-  double clip_norm = 0;   // of all gradients together; 0: no limit
-  double clip_value = 0;  // of each element of a gradient; 0: no limit
+  bool recompute = false;  // layers are computed again in the backward pass (models::TransformerOptions)
+  double clip_norm = 0;    // of all gradients together; 0: no limit
+  double clip_value = 0;   // of each element of a gradient; 0: no limit
   LrSchedule lr_schedule = LrSchedule::kCosine;
   double warmup_epochs = -1;  // -1: the schedule's own
   int64_t warmup_steps = 0;   // instead of it
@@ -137,7 +142,8 @@ struct TrainOptions {
   int64_t log_steps = 20;                        // a line every so many steps of an epoch
   LogWorkers log_workers = LogWorkers::kLeader;  // whose
   std::string metrics;  // of each test besides loss and accuracy: names with commas between (metrics/names.h)
-  int64_t save_steps = 0;  // a checkpoint every so many steps of an epoch, and at its end
+  int64_t save_steps = 0;   // a checkpoint every so many steps of an epoch, and at its end
+  double save_minutes = 0;  // one after so many minutes without any; 0: only these
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
   std::string profile;  // "10:13": the steps 10 to 12 of this start; empty: none

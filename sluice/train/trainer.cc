@@ -74,14 +74,25 @@ void check_recipe(const TrainOptions& options) {
                 "--warmup-epochs and --warmup-steps both say how long the warm-up is: give one of them");
 }
 
+void check_frozen(const TrainOptions& options) {
+  at_least("--unfreeze-epoch", options.unfreeze_epoch, 0);
+  if (options.unfreeze_epoch == 1)
+    throw_error(Code::kInvalidArgument, "--unfreeze-epoch 1 is the first one: leave out --freeze");
+  if (options.unfreeze_epoch > options.epochs && options.fast_dev_run == 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("--unfreeze-epoch ", options.unfreeze_epoch,
+                          " has no effect: the run ends after epoch ", options.epochs));
+}
+
 void check_averages(const TrainOptions& options) {
   if (!(options.ema >= 0 && options.ema < 1))
     throw_error(Code::kInvalidArgument,
                 base::str("--ema takes a decay of 0 or more and below 1, such as 0.999, not ", options.ema));
   at_least("--swa-start", options.swa_start, 0);
   if (options.swa_start > options.epochs && options.fast_dev_run == 0)
-    throw_error(Code::kInvalidArgument, base::str("--swa-start ", options.swa_start,
-                                                  " has no effect: the run ends after epoch ", options.epochs));
+    throw_error(Code::kInvalidArgument,
+                base::str("--swa-start ", options.swa_start, " has no effect: the run ends after epoch ",
+                          options.epochs));
   if (options.ema > 0 && options.swa_start > 0)
     throw_error(Code::kInvalidArgument,
                 "--ema and --swa-start both say which average tests measure: give one of them");
@@ -100,6 +111,7 @@ void check_length(const TrainOptions& options) {
     throw_error(Code::kInvalidArgument,
                 base::str("--save-top-k needs a log folder of this machine, not ", options.logdir));
   check_averages(options);
+  check_frozen(options);
   if (!(options.min_delta >= 0))
     throw_error(Code::kInvalidArgument, base::str("--min-delta must be 0 or more, not ", options.min_delta));
   at_least("--limit-test-batches", options.limit_test_batches, 0);
@@ -122,6 +134,7 @@ TrainOptions settled(TrainOptions options) {
     options.steps_per_epoch = options.limit_test_batches = options.fast_dev_run;
     options.test_every_epochs = options.log_steps = 1;
     options.max_steps = options.save_steps = 0;
+    options.save_minutes = 0;
     options.target_accuracy = 0;
     options.patience = options.save_top_k = 0;
   }
@@ -138,6 +151,8 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   // create() has the message.
   if (named && std::find(known.begin(), known.end(), options.model) == known.end())
     models::create(options.model, {});
+  if (named && options.recompute && options.model != "transformer")
+    models::create(options.model, {.recompute = true});  // has the message
   if (!own_sets && !options.fake_data && options.train.empty() && options.mix.empty())
     throw_error(Code::kInvalidArgument,
                 "no training data: give shards with --train, a mixture with --mix, or --fake-data");
@@ -165,6 +180,9 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   check_recipe(options);
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
+  if (!(options.save_minutes >= 0))
+    throw_error(Code::kInvalidArgument,
+                base::str("--save-minutes must be 0 or more, not ", options.save_minutes));
   at_least("--devices", options.devices, 0);
   at_least("--check-replicas", options.check_replicas, 0);
   for (const auto& [port, what] : {std::pair(&options.status_port, "--status-port"),
@@ -317,8 +335,11 @@ void Trainer::add_callbacks() {
     add(std::make_shared<WeightAverage>(
         WeightAverageOptions{.decay = options.ema, .warm_up = options.ema_warmup}));
   if (options.swa_start > 0)
-    add(std::make_shared<WeightAverage>(WeightAverageOptions{
-        .every_steps = 0, .from_epoch = static_cast<double>(options.swa_start - 1)}));
+    add(std::make_shared<WeightAverage>(
+        WeightAverageOptions{.every_steps = 0, .from_epoch = static_cast<double>(options.swa_start - 1)}));
+  if (!options.freeze.empty())
+    add(std::make_shared<Freeze>(
+        FreezeOptions{.names = options.freeze, .epochs = std::max<int64_t>(options.unfreeze_epoch - 1, 0)}));
   if (options.patience == 0) return;
   if (!state_->test)
     throw_error(Code::kInvalidArgument,
@@ -339,6 +360,18 @@ TrainResult Trainer::fit(torch::nn::Module& module, const Steps& steps) {
   trainer_detail::check_steps(steps, state_->options, state_->test.has_value());
   return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
                   module, steps, state_->callbacks)();
+}
+
+LearningRates Trainer::find_learning_rate(torch::nn::Module& module, const Steps& steps,
+                                          const LearningRateSweep& sweep) {
+  trainer_detail::check_steps(steps, state_->options, /*has_test=*/false);
+  return Training(state_->options, state_->session, state_->train, nullptr, module, steps, state_->callbacks)
+      .sweep_learning_rates(sweep);
+}
+
+LearningRates Trainer::find_for(torch::nn::Module& model, const Forward& forward,
+                                const LearningRateSweep& sweep) {
+  return find_learning_rate(model, classification(state_->options, forward), sweep);
 }
 
 void Trainer::add(std::shared_ptr<Callback> callback) {
@@ -395,7 +428,12 @@ TrainResult train(const TrainOptions& options) {
   check(options);
   Trainer trainer(options);
   torch::manual_seed(options.seed);
-  auto model = models::create(options.model, {options.classes, trainer.channels(), trainer.image_size()});
+  auto model = models::create(options.model,
+                              {options.classes, trainer.channels(), trainer.image_size(), options.recompute});
+  if (options.find_lr) {
+    trainer.find_learning_rate(model);
+    return {};
+  }
   TrainResult result = trainer.fit(model);
   if (options.report && options.device == DeviceKind::kXla) std::printf("%s\n", metrics_report().c_str());
   return result;

@@ -26,7 +26,9 @@
 #include "sluice/data/dataset.h"
 #include "sluice/session/session.h"
 #include "sluice/train/callback.h"
+#include "sluice/train/callbacks/freeze.h"
 #include "sluice/train/callbacks/weight_average.h"
+#include "sluice/train/learning_rate_finder.h"
 #include "sluice/train/options.h"
 #include "sluice/train/steps.h"
 
@@ -89,6 +91,18 @@ class Trainer {
     return fit(*model.ptr(), steps);
   }
 
+  // Trains for some steps with learning rates that rise from step to step, and puts the weights and buffers
+  // back. The groups of all optimizers keep their proportions. Writes logdir/learning_rates.csv and one line
+  // with the suggestion. Waits for each step. Of callbacks before_optimizers() and end() alone are called.
+  // Throws kInvalidArgument for a sweep that makes no sense, and without a training_step.
+  LearningRates find_learning_rate(torch::nn::Module& module, const Steps& steps,
+                                   const LearningRateSweep& sweep = {});
+  template <typename Model>
+  LearningRates find_learning_rate(const std::shared_ptr<Model>& model, const LearningRateSweep& sweep = {}) {
+    return find_for(
+        *model, [model](torch::Tensor x) { return model->forward(x); }, sweep);
+  }
+
   // The means of steps.validation_step and steps.metrics over a padded set, with the module as it is: moved
   // to the device, in eval mode. Without a set: over that of the test.
   metrics::Values validate(torch::nn::Module& module, const Steps& steps);
@@ -104,6 +118,7 @@ class Trainer {
 
  private:
   TrainResult train(torch::nn::Module& model, const Forward& forward);
+  LearningRates find_for(torch::nn::Module& model, const Forward& forward, const LearningRateSweep& sweep);
   void add_callbacks();  // of the options
   std::unique_ptr<State> state_;
 };

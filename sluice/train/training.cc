@@ -74,7 +74,8 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                : options.json       ? ConsoleMode::kJson
                                     : ConsoleMode::kText),
       steps_per_epoch_(train.batches() / options.accumulate),
-      started_(base::monotonic_seconds()) {
+      started_(base::monotonic_seconds()),
+      saved_(started_) {
   if (options.steps_per_epoch > 0) steps_per_epoch_ = std::min(steps_per_epoch_, options.steps_per_epoch);
   if (steps_per_epoch_ == 0)
     throw_error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
@@ -210,6 +211,9 @@ void Training::prepare() {
     fetched_.reset();
   }
   session_.prepare(model_, optimizers());
+}
+
+void Training::open_metrics() {
   if (session_.is_leader())
     metrics_ = base::value_or_throw(
         MetricsWriter::create(remote_ ? remote_->local() : options_.logdir, progress_.step));
@@ -254,7 +258,9 @@ void Training::announce_filters() {
 TrainResult Training::operator()() {
   restore();
   prepare();
+  open_metrics();
   first_step_ = progress_.step;
+  saved_at_ = session_.steps();
   announce();
   if (options_.save_top_k > 0 && session_.is_leader())
     top_ = std::make_unique<TopCheckpoints>(base::value_or_throw(
@@ -320,6 +326,8 @@ NamedValues Training::callback_tensors() const {
 }
 
 void Training::save(bool best) {
+  saved_ = base::monotonic_seconds();
+  saved_at_ = session_.steps();
   call_back("before_reading", [this](Callback& callback) { callback.before_reading(*this); });
   write_checkpoints(best);
   call_back("after_reading", [this](Callback& callback) { callback.after_reading(*this); });

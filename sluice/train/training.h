@@ -15,6 +15,7 @@
 #include "sluice/train/epoch_times.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/input.h"
+#include "sluice/train/learning_rate_finder.h"
 #include "sluice/train/metrics_writer.h"
 #include "sluice/train/remote_folder.h"
 #include "sluice/train/schedule.h"
@@ -35,11 +36,14 @@ class Training final : private Run {
   ~Training();
   // Trains to the end, or to a signal.
   TrainResult operator()();
+  // Instead of that: trains with rising rates, and puts the weights back. learning_rate_finder.cc
+  LearningRates sweep_learning_rates(const LearningRateSweep& sweep);
 
  private:
   // Where the run starts: fresh, or as a checkpoint left it. Before and after the model moves to the device.
   void restore();
   void prepare();
+  void open_metrics();
   void announce();
   void announce_filters();
 
@@ -66,6 +70,9 @@ class Training final : private Run {
   void write(const Measurement& row);
   double learning_rate_now() const;  // of the first group of the first optimizer
   void set_learning_rates();
+  void set_learning_rates(double first);  // of the first group; the others in their proportion to it
+  double sweep_step(const std::function<std::shared_ptr<Batch>()>& next_batch);
+  void report(const LearningRates& found);
   Session& session() override { return session_; }
   torch::nn::Module& module() override { return model_; }
   RunPlace place() const override;
@@ -96,6 +103,7 @@ class Training final : private Run {
   Halt limit_reached() const;  // kMaxSteps, kMaxTime or kNone
   // A signal came, or the time is over; with several processes, and all of them stop here.
   Halt agreed_halt();
+  bool agreed_save();  // --save-minutes are over
   bool all_workers_log() const { return options_.log_workers == LogWorkers::kAll; }
   // Where this process prints what each worker has to say.
   Console& worker_console() { return own_console_ ? *own_console_ : console_; }
@@ -145,6 +153,8 @@ class Training final : private Run {
   int64_t steps_per_epoch_;
   int64_t first_step_ = 0;      // that this part of the run does
   double started_;              // monotonic seconds
+  double saved_;                // the same of the last checkpoint
+  int64_t saved_at_ = 0;        // and the session's step then
   double earlier_seconds_ = 0;  // of the run before it was resumed
   // What the session still holds for later must not outlive the run.
   std::shared_ptr<char> alive_ = std::make_shared<char>();

@@ -37,6 +37,12 @@ Training::Halt Training::limit_reached() const {
   return late ? Halt::kMaxTime : Halt::kNone;
 }
 
+bool Training::agreed_save() {
+  if (options_.save_minutes == 0) return false;
+  const bool late = base::monotonic_seconds() - saved_ >= 60 * options_.save_minutes;
+  return session_.agree_to(base::str("save after step ", saved_at_), late);
+}
+
 Training::Halt Training::agreed_halt() {
   const bool late = limit_reached() == Halt::kMaxTime;
   const bool signal = SignalGuard::pending() != 0;
@@ -179,7 +185,8 @@ void Training::after_update(const NamedValues& values, int64_t steps, bool stop)
   const bool last = progress_.batch == steps;
   // Counted within the epoch: the lines and checkpoints of all epochs are at the same places.
   const bool log = progress_.batch % options_.log_steps == 0 || (last && steps < options_.log_steps);
-  const bool save_now = options_.save_steps > 0 && progress_.batch % options_.save_steps == 0 && !last;
+  const bool save_steps = options_.save_steps > 0 && progress_.batch % options_.save_steps == 0;
+  const bool save_now = (agreed_save() || save_steps) && !last;
   console_.progress(base::str("Epoch ", progress_.epoch + 1), progress_.batch, steps_per_epoch_,
                     base::str("Loss=", sessions::fixed(last_loss_, 5)));
   if (options_.check_replicas > 0 && progress_.step % options_.check_replicas == 0)

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -36,6 +37,13 @@ struct Recorder : Callback {
   void end(Run&) override { programs.push_back(is_initialized() ? counters().programs : 0); }
   std::vector<Weights> steps;
   std::vector<int64_t> programs;
+};
+
+// The steps after which the weights were read.
+struct Readings : Callback {
+  std::string name() const override { return "readings"; }
+  void after_reading(Run& run) override { saved.push_back(run.place().step); }
+  std::vector<int64_t> saved;
 };
 
 struct NetImpl : torch::nn::Module {
@@ -219,7 +227,8 @@ TEST_P(Callbacks, AveragesComeAndGoBetweenTheRunsParts) {
   options_.ema = 0;
   testing::internal::CaptureStderr();
   fit({});
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("tensors of callbacks that this run is without"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("tensors of callbacks that this run is without"));
 }
 
 TEST_P(Callbacks, RefusesAveragesThatMakeNoSense) {
@@ -234,6 +243,136 @@ TEST_P(Callbacks, RefusesAveragesThatMakeNoSense) {
   options_.ema = 0;
   options_.swa_start = 9;
   EXPECT_THAT(error_of({}), HasSubstr("the run ends after epoch 3"));
+}
+
+TEST_P(Callbacks, FrozenParametersStayAsTheyAre) {
+  options_.freeze = {"conv.*", "norm"};
+  options_.optimizer = OptimizerKind::kAdam;
+  options_.lr = 1e-2;
+  auto recorder = std::make_shared<Recorder>();
+  fit({recorder});
+  torch::manual_seed(5);
+  const Weights start = host_weights(*Net());
+  for (const auto& [name, value] : recorder->steps.back())
+    EXPECT_EQ(at::equal(value, start.at(name)), !base::starts_with(name, "fc.")) << name;
+  // No state of theirs, and they are the user's again.
+  for (const auto& [name, value] : checkpoint("run/last").state)
+    EXPECT_FALSE(base::starts_with(name, "optimizer.conv.")) << name;
+  EXPECT_TRUE(net_->conv->weight.requires_grad());
+}
+
+TEST_P(Callbacks, FrozenParametersAreTrainedFromAnEpochOn) {
+  options_.freeze = {"conv"};
+  options_.unfreeze_epoch = 3;
+  options_.epochs = 4;
+  options_.optimizer = OptimizerKind::kAdam;
+  options_.lr = 1e-2;
+  auto recorder = std::make_shared<Recorder>();
+  fit({recorder});
+  ASSERT_EQ(recorder->steps.size(), 20U);
+  const auto weight = [&](size_t step) { return recorder->steps[step].at("conv.weight"); };
+  EXPECT_TRUE(at::equal(weight(0), weight(9)));
+  EXPECT_FALSE(at::equal(weight(9), weight(10)));
+  // One new program, in the first step of epoch 3.
+  const auto& programs = recorder->programs;
+  if (GetParam() == DeviceKind::kXla) {
+    EXPECT_EQ(programs[10] - programs[9], 1);
+  }
+  EXPECT_EQ(programs.back(), programs[10]);
+  // The same in two parts, of which the second begins in epoch 3.
+  options_.logdir = folder_.path("parts");
+  options_.max_steps = 12;
+  fit({});
+  options_.max_steps = 0;
+  options_.resume = "auto";
+  fit({});
+  expect_same("run/last", "parts/last");
+}
+
+TEST_P(Callbacks, RefusesToFreezeWhatIsNotThere) {
+  options_.freeze = {"fc", "nrom.*"};
+  EXPECT_THAT(error_of({}),
+              HasSubstr("to freeze 'nrom.*': no parameter has such a name; the nearest is norm; "
+                        "the model is made of conv, fc, norm"));
+  options_.freeze = {"*"};
+  EXPECT_THAT(error_of({}), HasSubstr("leaves no parameter that would be trained"));
+  options_.freeze = {"fc"};
+  options_.unfreeze_epoch = 1;
+  EXPECT_THAT(error_of({}), HasSubstr("--unfreeze-epoch 1 is the first one"));
+  EXPECT_THROW(Freeze({}), Error);
+}
+
+TEST_P(Callbacks, SavesAfterSoManyMinutes) {
+  options_.epochs = 1;
+  options_.save_minutes = 1e-9;  // at each step
+  auto steps = std::make_shared<Readings>();
+  fit({steps});
+  EXPECT_EQ(steps->saved, (std::vector<int64_t>{1, 2, 3, 4, 5, 5}));  // the test, and the epoch's end
+  EXPECT_EQ(checkpoint("run/last").progress.step, 5);
+  options_.save_minutes = 60;
+  steps->saved.clear();
+  fit({steps});
+  EXPECT_EQ(steps->saved, (std::vector<int64_t>{5, 5}));
+}
+
+TEST_P(Callbacks, ASweepOfLearningRatesPutsTheWeightsBack) {
+  options_.optimizer = OptimizerKind::kSgd;
+  options_.accumulate = 2;
+  torch::manual_seed(5);
+  net_ = Net();
+  const Weights before = host_weights(*net_);
+  const torch::Tensor variance = net_->norm->running_var.clone();
+  const torch::Tensor random = at::detail::getDefaultCPUGenerator().get_state();
+  testing::internal::CaptureStdout();
+  Trainer trainer(options_);
+  // [sweep]
+  const LearningRates found = trainer.find_learning_rate(net_.ptr(), {.min = 1e-5, .max = 10, .steps = 40});
+  // [end]
+  const std::string out = testing::internal::GetCapturedStdout();
+  const Weights after = host_weights(*net_);
+  for (const auto& [name, value] : before) EXPECT_TRUE(at::equal(value, after.at(name))) << name;
+  EXPECT_TRUE(at::equal(variance, net_->norm->running_var.cpu()));
+  EXPECT_TRUE(at::equal(random, at::detail::getDefaultCPUGenerator().get_state()));
+  ASSERT_GT(found.rates.size(), 20U);
+  EXPECT_NEAR(found.rates[0], 1e-5, 1e-12);
+  EXPECT_NEAR(found.rates[13], 1e-5 * std::pow(1e6, 13.0 / 39), 1e-10);
+  // The mean of all losses so far, of which the older count less.
+  double sum = 0, weights = 0;
+  for (size_t i = 0; i < 5; ++i) {
+    sum += std::pow(0.98, 4 - static_cast<double>(i)) * found.losses[i];
+    weights += std::pow(0.98, 4 - static_cast<double>(i));
+  }
+  EXPECT_NEAR(found.smoothed[4], sum / weights, 1e-9);
+  ASSERT_TRUE(found.suggestion.has_value());
+  EXPECT_GT(*found.suggestion, 1e-5);
+  EXPECT_LT(*found.suggestion, 10);
+  EXPECT_THAT(out, HasSubstr("the loss falls fastest at "));
+  const std::string table = base::value_or_throw(base::read_file(folder_.path("run/learning_rates.csv")));
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), static_cast<long>(found.losses.size()) + 1);
+  // A training is as it would have been without the sweep.
+  testing::internal::CaptureStdout();
+  trainer.fit(net_);
+  testing::internal::GetCapturedStdout();
+  options_.logdir = folder_.path("other");
+  fit({});
+  expect_same("run/last", "other/last");
+  EXPECT_THROW(trainer.find_learning_rate(net_.ptr(), {.min = 1, .max = 0.1}), Error);
+}
+
+// Against LibTorch's own gradient, as other trainers use it.
+TEST(LearningRateFinder, SuggestsTheSteepestFall) {
+  torch::manual_seed(3);
+  for (int trial = 0; trial < 20; ++trial) {
+    const torch::Tensor losses = torch::rand({30}, torch::kDouble).cumsum(0).neg().add(torch::rand({30}));
+    const std::vector<double> values(losses.data_ptr<double>(), losses.data_ptr<double>() + 30);
+    const int64_t expected = torch::gradient(losses.slice(0, 10, 29)).front().argmin().item<int64_t>() + 10;
+    EXPECT_EQ(steepest_fall(values), static_cast<size_t>(expected));
+  }
+  EXPECT_EQ(steepest_fall(std::vector<double>(12, 1.0)), std::nullopt);
+  std::vector<double> diverged(20, 1.0);
+  diverged[12] = 0.5;
+  diverged[18] = INFINITY;
+  EXPECT_EQ(steepest_fall(diverged), 11U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Callbacks, testing::Values(DeviceKind::kCpu, DeviceKind::kXla),

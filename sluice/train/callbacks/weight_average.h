@@ -20,9 +20,9 @@ struct WeightAverageOptions {
   // Of an EMA: after n updates of the average at most the share (1 + n) / (10 + n), so that a short run's
   // average is not that of its beginning.
   bool warm_up = false;
-  int64_t every_steps = 1;   // how often the average is updated; 0: at the end of each epoch
-  int64_t from_step = 0;     // not before so many steps,
-  double from_epoch = 0;     // nor so many epochs, are over
+  int64_t every_steps = 1;  // how often the average is updated; 0: at the end of each epoch
+  int64_t from_step = 0;    // not before so many steps,
+  double from_epoch = 0;    // nor so many epochs, are over
 };
 
 // Holds averages of the module's parameters on its device, by torch.optim.swa_utils' formulas: the first

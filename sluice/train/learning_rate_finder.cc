@@ -1,0 +1,175 @@
+#include "sluice/train/learning_rate_finder.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/file.h"
+#include "sluice/base/quantity.h"
+#include "sluice/base/random.h"
+#include "sluice/session/log_line.h"
+#include "sluice/train/training.h"
+#include "sluice/train/value_text.h"
+
+namespace sluice::train {
+namespace learning_rate_finder_detail {
+
+constexpr double kKept = 0.98;  // of the mean of the losses in each step
+constexpr size_t kSkippedFirst = 10, kSkippedLast = 1;
+
+// The losses as they come, and whether they go on.
+class Losses {
+ public:
+  explicit Losses(double diverged) : diverged_(diverged) {}
+  // False: the loss has diverged, or is no number.
+  bool add(LearningRates& into, double loss) {
+    mean_ = kKept * mean_ + (1 - kKept) * loss;
+    const auto count = static_cast<double>(into.smoothed.size() + 1);
+    const double now = mean_ / (1 - std::pow(kKept, count));
+    into.losses.push_back(loss);
+    into.smoothed.push_back(now);
+    if (!std::isfinite(now) || (into.smoothed.size() > 1 && now > diverged_ * least_)) return false;
+    if (into.smoothed.size() == 1 || now < least_) least_ = now;
+    return true;
+  }
+
+ private:
+  double diverged_, mean_ = 0, least_ = 0;
+};
+
+std::string three_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::string table(const LearningRates& found) {
+  std::string text = "learning_rate,loss,smoothed_loss\n";
+  for (size_t i = 0; i < found.losses.size(); ++i)
+    text += base::str(number_text(found.rates[i]), ",", number_text(found.losses[i]), ",",
+                      number_text(found.smoothed[i]), "\n");
+  return text;
+}
+
+}  // namespace learning_rate_finder_detail
+
+std::optional<size_t> steepest_fall(const std::vector<double>& smoothed) {
+  namespace detail = learning_rate_finder_detail;
+  std::vector<size_t> places;  // of finite losses
+  for (size_t i = detail::kSkippedFirst; i + detail::kSkippedLast < smoothed.size(); ++i)
+    if (std::isfinite(smoothed[i])) places.push_back(i);
+  if (places.size() < 2) return std::nullopt;
+  // Half the difference of both neighbours; at the ends the difference to the only one.
+  std::optional<size_t> best;
+  double steepest = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const size_t before = i == 0 ? 0 : i - 1, behind = std::min(i + 1, places.size() - 1);
+    const double slope =
+        (smoothed[places[behind]] - smoothed[places[before]]) / static_cast<double>(behind - before);
+    if (best && slope >= steepest) continue;
+    best = places[i];
+    steepest = slope;
+  }
+  return best;
+}
+
+LearningRates Training::sweep_learning_rates(const LearningRateSweep& sweep) {
+  if (!(sweep.min > 0 && sweep.max > sweep.min && sweep.steps > 1 && sweep.diverged > 1))
+    throw_error(Code::kInvalidArgument,
+                base::str("a sweep of learning rates needs 0 < min < max, 2 steps or more and a factor above "
+                          "1 at which it has diverged, not ",
+                          sweep.min, ", ", sweep.max, ", ", sweep.steps, " and ", sweep.diverged));
+  if (!steps_.training_step)
+    throw_error(Code::kInvalidArgument,
+                "a sweep of learning rates needs a training_step: an updating_step has several losses");
+  restore();
+  prepare();
+  torch::Generator generator = at::detail::getDefaultCPUGenerator();
+  const torch::Tensor random = generator.get_state();
+  sessions::NamedTensors before;
+  for (const auto& [name, tensor] : sessions::module_tensors(model_))
+    before.emplace_back(name, tensor.detach().clone());
+  model_.train();
+  epoch_means_.emplace(session_);
+  LearningRates found;
+  learning_rate_finder_detail::Losses losses(sweep.diverged);
+  int64_t epoch = 0;
+  std::optional<Feed> feed(train_.feed(session_, epoch, 0));
+  const auto next_batch = [&] {
+    auto batch = feed->next();
+    if (batch) return batch;
+    feed.emplace(train_.feed(session_, ++epoch, 0));
+    return feed->next();
+  };
+  bool goes_on = true, stopped = false;
+  for (int64_t step = 0; step < sweep.steps && goes_on && !stopped; ++step) {
+    const double place = static_cast<double>(step) / static_cast<double>(sweep.steps - 1);
+    found.rates.push_back(sweep.min * std::pow(sweep.max / sweep.min, place));
+    set_learning_rates(found.rates.back());
+    torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(step)}));
+    goes_on = losses.add(found, sweep_step(next_batch));
+    stopped = agreed_halt() == Halt::kSignal;
+    console_.progress("Learning rates", step + 1, sweep.steps,
+                      base::str("Loss=", sessions::fixed(found.losses.back(), 5)));
+  }
+  {
+    torch::NoGradGuard no_grad;
+    const auto own = sessions::module_tensors(model_);
+    for (size_t i = 0; i < own.size(); ++i) own[i].second.copy_(before[i].second);
+  }
+  generator.set_state(random);
+  session_.finish();
+  call_back("end", [this](Callback& callback) { callback.end(*this); });
+  if (stopped) throw_error(Code::kCancelled, "the sweep of learning rates was interrupted");
+  if (const auto place = steepest_fall(found.smoothed)) found.suggestion = found.rates[*place];
+  report(found);
+  return found;
+}
+
+// The loss before the update.
+double Training::sweep_step(const std::function<std::shared_ptr<Batch>()>& next_batch) {
+  NamedValues values;
+  for (int64_t i = 0; i < options_.accumulate; ++i) {
+    auto batch = next_batch();
+    if (!batch) throw_error(Code::kInvalidArgument, "the training set has no batch");
+    std::optional<Accumulate> more;
+    if (i + 1 < options_.accumulate) more.emplace(session_);
+    values = train_batch(*batch);
+    session_.step(optimizers(), clip());
+  }
+  // All processes must see the loss at the same step, so each one is waited for.
+  double loss = 0;
+  session_.after_step({values.front().second}, [&](const std::vector<torch::Tensor>& host) {
+    loss = host.front().to(torch::kDouble).mean().item<double>();
+  });
+  session_.finish();
+  return loss;
+}
+
+void Training::set_learning_rates(double first) {
+  const double factor = first / optimizers_.front().rates.front();
+  for (const auto& [setup, rates] : optimizers_) {
+    auto& groups = setup.optimizer->param_groups();
+    for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates.at(i) * factor);
+  }
+}
+
+void Training::report(const LearningRates& found) {
+  const std::string file = folder("learning_rates.csv");
+  if (session_.is_leader()) {
+    base::value_or_throw(base::make_directories(base::parent_path(file)));
+    base::value_or_throw(base::write_file_atomically(file, learning_rate_finder_detail::table(found)));
+  }
+  if (remote_) base::value_or_throw(remote_->finish());
+  const auto steps = static_cast<int64_t>(found.losses.size());
+  const std::string range = base::str("Learning rates from ", number_text(found.rates.front()), " to ",
+                                      number_text(found.rates.back()), " in ", base::counted(steps, "step"));
+  const std::string rate =
+      found.suggestion ? learning_rate_finder_detail::three_digits(*found.suggestion) : "";
+  console_.line(found.suggestion
+                    ? base::str(range, ": the loss falls fastest at ", rate, ", so try --lr ", rate, " (",
+                                shown("learning_rates.csv"), ").")
+                    : base::str(range, " are too few to suggest one (", shown("learning_rates.csv"), ")."));
+}
+
+}  // namespace sluice::train
