@@ -8,6 +8,7 @@
 #include "sluice/data/mixture.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
+#include "sluice/device/recompute.h"
 #include "sluice/metrics/metrics.h"
 #include "sluice/models/language/language.h"
 #include "sluice/models/models.h"

@@ -42,21 +42,20 @@ BenchCase mlp() {
           .only_products = true};
 }
 
-// Six layers of width 256 over 128 tokens, without dropout, so that both sides compute the same.
-BenchCase transformer6() {
-  return {.name = "transformer6",
+// Layers over 128 tokens, without dropout, so that both sides compute the same.
+BenchCase token_transformer(const char* name, int64_t layers, int64_t width, int64_t heads, bool recompute) {
+  const models::TransformerOptions options = {.classes = 10,
+                                              .layers = layers,
+                                              .width = width,
+                                              .heads = heads,
+                                              .feedforward = 4 * width,
+                                              .dropout = 0,
+                                              .vocabulary = 1000,
+                                              .max_length = 128,
+                                              .recompute = recompute};
+  return {.name = name,
           .adam = true,
-          .model =
-              [] {
-                return models::transformer({.classes = 10,
-                                            .layers = 6,
-                                            .width = 256,
-                                            .heads = 8,
-                                            .feedforward = 1024,
-                                            .dropout = 0,
-                                            .vocabulary = 1000,
-                                            .max_length = 128});
-              },
+          .model = [options] { return models::transformer(options); },
           .input =
               [](int64_t batch) {
                 return torch::randint(0, 1000, {batch, 128});
@@ -66,19 +65,20 @@ BenchCase transformer6() {
 }  // namespace
 
 std::vector<std::string> bench_case_names() {
-  std::vector<std::string> names = {"mlp", "resnet50", "resnet18_cifar", "transformer6"};
+  std::vector<std::string> names = {"mlp", "resnet50", "resnet18_cifar", "transformer6", "transformer12"};
   for (const std::string& name : models::names()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }
 
-BenchCase bench_case(const std::string& name, int64_t image_size) {
-  if (name == "mlp") return mlp();
-  if (name == "resnet50") return resnet50(image_size);
-  if (name == "resnet18_cifar") return resnet18_cifar(image_size);
-  if (name == "transformer6") return transformer6();
-  const models::Shape shape{10, 3, image_size};
+BenchCase bench_case(const std::string& name, int64_t image_size, bool recompute) {
+  if (name == "transformer6") return token_transformer("transformer6", 6, 256, 8, recompute);
+  if (name == "transformer12") return token_transformer("transformer12", 12, 768, 12, recompute);
+  if (name == "mlp" && !recompute) return mlp();
+  if (name == "resnet50" && !recompute) return resnet50(image_size);
+  if (name == "resnet18_cifar" && !recompute) return resnet18_cifar(image_size);
+  const models::Shape shape{10, 3, image_size, recompute};
   models::create(name, shape);  // an unknown name is refused here
   return {.name = name,
           .images = true,

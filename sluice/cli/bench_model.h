@@ -24,7 +24,8 @@ struct BenchCase {
 };
 
 // By name; throws sluice::Error (kNotFound) with the nearest name.
-BenchCase bench_case(const std::string& name, int64_t image_size);
+// `recompute`: see models::TransformerOptions; kInvalidArgument where a model has no such layers.
+BenchCase bench_case(const std::string& name, int64_t image_size, bool recompute = false);
 std::vector<std::string> bench_case_names();
 
 // One training step at a time, on one device or on all replicas of xla:0.

@@ -75,7 +75,8 @@ std::string what_of(const Flags& flags) {
   const int64_t side = image_size_of(flags.recipe);
   const bool has_images = bench_case(flags.recipe.model, side).images;
   return base::str(flags.recipe.model, has_images ? base::str(" at ", side, "×", side) : std::string(),
-                   ", batch ", flags.options.batch, " a device, ", train::name_of(flags.precision));
+                   ", batch ", flags.options.batch, " a device, ", train::name_of(flags.precision),
+                   flags.recipe.recompute ? ", recomputed" : "");
 }
 
 std::vector<estimate::SliceResult> compile_all(Flags& flags) {
@@ -112,6 +113,9 @@ void add_common_flags(CLI::App& app, Flags& flags, const char* slices) {
                  "Side of the images in pixels; 0: 224 for ResNets, 32 for models of small images");
   add_flags(app,
             {{"Options", "--precision", choice("--precision", flags.precision), "", "Of the forward pass"}});
+  app.add_flag(
+      "--recompute", flags.recipe.recompute,
+      "Compute the layers of a transformer again in the backward pass instead of keeping their values");
   app.add_option("--batch-multiple", flags.options.multiple, "The largest batch is a multiple of this")
       ->check(kAboveZero);
   app.add_option("--deadline", flags.options.deadline_seconds, "Seconds after which one compile is given up")

@@ -89,7 +89,7 @@ std::string record_command(const std::vector<std::string>& command, int replicas
 
 estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, int replicas) {
   init(for_recording().xla);
-  const BenchCase bench = bench_case(recipe.model, image_size_of(recipe));
+  const BenchCase bench = bench_case(recipe.model, image_size_of(recipe), recipe.recompute);
   return averaged_or_not(record(bench, batch, replicas, recipe.bf16), replicas);
 }
 

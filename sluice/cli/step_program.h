@@ -13,6 +13,7 @@ struct StepRecipe {
   std::string model = "resnet50";
   int64_t image_size = 0;  // pixels; 0: 224 for ResNets, 32 for models of small images
   bool bf16 = false;       // the forward pass under autocast
+  bool recompute = false;  // layers are computed again in the backward pass
 };
 
 // The program of one training step of a model: forward, cross-entropy, backward, the mean of the gradients

@@ -29,6 +29,7 @@ struct Shape {
   int64_t classes = 10;
   int64_t channels = 3;
   int64_t image_size = 32;
+  bool recompute = false;  // see TransformerOptions
 };
 
 struct ResNetOptions {
@@ -74,12 +75,17 @@ struct TransformerOptions {
   int64_t channels = 3;
   int64_t image_size = 32;
   int64_t patch = 4;
+  // Keeps the input of each layer alone for the backward pass, which computes the layer again
+  // (sluice::checkpoint): less memory, a third more work.
+  bool recompute = false;
 };
 // A Transformer encoder; the mean over the positions goes through one linear layer.
 ModelPtr transformer(const TransformerOptions& options = {});
 
 // A model by its name ("resnet50", "cifar_resnet20", "mlp", "lenet", "transformer", …), fitted to the data's
-// shape. Throws sluice::Error (kNotFound) that proposes the nearest known name.
+// shape. Throws sluice::Error (kNotFound) that proposes the nearest known name; kInvalidArgument when
+// `recompute` is asked of a model other than the transformer: BatchNorm's statistics would be updated twice,
+// and small models have nothing to save.
 ModelPtr create(const std::string& name, const Shape& shape);
 // All names that create() takes, sorted.
 std::vector<std::string> names();

@@ -140,6 +140,27 @@ TEST(Models, EveryNameMakesAModelThatTrains) {
   }
 }
 
+// With dropout, and positions that are masked.
+TEST(Models, ATransformerThatIsComputedAgainHasTheSameGradients) {
+  TransformerOptions options;
+  options.vocabulary = 20;
+  options.padding = 0;
+  options.layers = 3;
+  std::vector<torch::Tensor> results[2];
+  for (const bool recompute : {false, true}) {
+    options.recompute = recompute;
+    torch::manual_seed(3);
+    const ModelPtr model = transformer(options);
+    const torch::Tensor loss = model->forward(torch::arange(24).remainder(5).view({2, 12})).square().sum();
+    loss.backward();
+    results[recompute].push_back(loss.detach());
+    for (const auto& parameter : model->parameters()) results[recompute].push_back(parameter.grad());
+  }
+  for (size_t i = 0; i < results[0].size(); ++i) EXPECT_TRUE(torch::equal(results[0][i], results[1][i])) << i;
+  EXPECT_NO_THROW(create("transformer", {.recompute = true}));
+  EXPECT_THROW(create("resnet18", {.recompute = true}), Error);
+}
+
 TEST(Models, TransformerLayersStartDifferent) {
   auto tensors = state(*create("transformer", {10, 3, 32}));
   EXPECT_FALSE(

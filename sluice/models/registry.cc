@@ -16,6 +16,7 @@ ModelPtr image_transformer(const Shape& shape) {
   options.classes = shape.classes;
   options.channels = shape.channels;
   options.image_size = shape.image_size;
+  options.recompute = shape.recompute;
   for (int64_t patch : {4, 7, 2, 5, 3, 1}) {
     options.patch = patch;
     if (shape.image_size % patch == 0) break;
@@ -64,7 +65,14 @@ ModelPtr create(const std::string& name, const Shape& shape) {
     throw_error(Code::kInvalidArgument,
                 base::str("model ", name, ": classes, channels and image size must be at least 1,", " not ",
                           shape.classes, ", ", shape.channels, ", ", shape.image_size));
-  if (auto found = table.find(name); found != table.end()) return found->second(shape);
+  if (auto found = table.find(name); found != table.end()) {
+    if (shape.recompute && name != "transformer")
+      throw_error(
+          Code::kInvalidArgument,
+          base::str("model ", name, " has no layers that could be computed again (recompute): it is ",
+                    "small, or has BatchNorm, whose statistics would be updated twice; transformer ", "has"));
+    return found->second(shape);
+  }
   std::string near = base::nearest(name, names());
   throw_error(Code::kNotFound,
               base::str("there is no model \"", name, "\"",

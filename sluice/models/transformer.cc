@@ -1,6 +1,7 @@
 // A Transformer encoder for classes of token sequences, or of images cut into patches.
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/models/layer.h"
 #include "sluice/models/models.h"
 
 namespace sluice::models {
@@ -49,11 +50,18 @@ class Transformer : public Model {
   torch::Tensor encode(const torch::Tensor& words, const std::optional<torch::Tensor>& mask) {
     torch::Tensor h = words + position_.narrow(0, 0, words.size(1)).transpose(0, 1);
     for (const auto& module : *encoder_->layers) {
-      auto& layer = *module->as<torch::nn::TransformerEncoderLayer>();
-      h = layer.norm1(h + layer.dropout1(attention(*layer.self_attn, h, mask)));
-      h = layer.norm2(h + layer.dropout2(layer.linear2(layer.dropout(torch::gelu(layer.linear1(h))))));
+      auto& part = *module->as<torch::nn::TransformerEncoderLayer>();
+      h = layer(
+          options_.recompute, [this, &part, mask](const torch::Tensor& x) { return encode(part, x, mask); },
+          h);
     }
     return h;
+  }
+
+  torch::Tensor encode(torch::nn::TransformerEncoderLayerImpl& part, torch::Tensor h,
+                       const std::optional<torch::Tensor>& mask) const {
+    h = part.norm1(h + part.dropout1(attention(*part.self_attn, h, mask)));
+    return part.norm2(h + part.dropout2(part.linear2(part.dropout(torch::gelu(part.linear1(h))))));
   }
 
   // What torch::nn::MultiheadAttention computes of three equal inputs, but as one operation.

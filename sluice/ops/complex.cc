@@ -159,6 +159,7 @@ constexpr std::array kTakeComplex = std::to_array<std::string_view>({
     "sluice::conjugate",
     "sluice::convert",
     "sluice::grow",
+    "sluice::hold",
     "sluice::negate",
     "sluice::view",
     "sluice::view_write",

@@ -69,8 +69,8 @@ constexpr std::array kTakeFloat8 = std::to_array<std::string_view>({
     "aten::where.self",    "aten::zero",
     "sluice::as_type",     "sluice::broadcast",
     "sluice::convert",     "sluice::grow",
-    "sluice::view",        "sluice::view_write",
-    "sluice::zeros",
+    "sluice::hold",        "sluice::view",
+    "sluice::view_write",  "sluice::zeros",
 });
 static_assert(std::is_sorted(kTakeFloat8.begin(), kTakeFloat8.end()));
 

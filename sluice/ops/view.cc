@@ -270,7 +270,11 @@ Values emit_negate(Emit& e) { return {e.b.negate(e.tensor("self"))}; }
 // The elements of a storage that has grown: zeros after the old ones.
 Values emit_grow(Emit& e) { return {pad_to(e.b, flatten(e.b, e.tensor("self"), {}), e.ints("ints")[0])}; }
 
+// The values as they are, but none before all are there, and not taken for the same as what they were.
+Values emit_hold(Emit& e) { return e.b.optimization_barrier(e.tensors("tensors")); }
+
 constexpr Row kRows[] = {
+    {.name = "sluice::hold", .emit = emit_hold},
     {.name = "sluice::view", .emit = emit_read},
     {.name = "sluice::view_write", .emit = emit_write},
     {.name = "sluice::zeros", .emit = emit_zeros},

@@ -318,6 +318,8 @@ class Builder {
   std::pair<Value, Value> rng_bits(Value state,
                                    const Type& type);  // (new state, bits); THREE_FRY, state tensor<2xui64>
   Value optimization_barrier(Value x);
+  // None of the results is there before all of these are; one of each at least.
+  Values optimization_barrier(std::span<const Value> values);
 
   // Ends the program: main returns these (none is fine). donations: one entry a parameter, or empty.
   // Returns the module's text in the quoted generic form of version 1.0.

@@ -71,4 +71,15 @@ Value Builder::optimization_barrier(Value x) {
   return impl_->unary("stablehlo.optimization_barrier", x, kAnything);
 }
 
+Values Builder::optimization_barrier(std::span<const Value> values) {
+  constexpr std::string_view kOp = "stablehlo.optimization_barrier";
+  if (values.empty()) reject(kOp, "there must be a value");
+  std::vector<const TypeEntry*> results;
+  for (const Value& value : values) {
+    impl_->use(kOp, value);
+    results.push_back(impl_->entry(value));
+  }
+  return impl_->add(kOp, values, {}, kNone, results);
+}
+
 }  // namespace sluice::stablehlo

@@ -57,6 +57,13 @@ TEST(Control, RandomBits) {
               HasSubstr("must be tensor<2xui64>"));
   EXPECT_NE(rejection([&] { (void)b.rng_bits(state, f32({3})); }), "");
   EXPECT_EQ(b.optimization_barrier(bits).type(), bits.type());
+  const Value both[] = {bits, state};
+  const Values held = b.optimization_barrier(both);
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0].type(), bits.type());
+  EXPECT_EQ(held[1].type(), state.type());
+  EXPECT_THAT(rejection([&] { (void)b.optimization_barrier(std::span<const Value>()); }),
+              HasSubstr("there must be a value"));
 }
 
 TEST(Collectives, ShapesAndText) {

@@ -152,7 +152,7 @@ class Counter {
   // Gives equal numbers to the results of operations that make equal values. Whether there was none before.
   bool number(const Operation& op) {
     if (op.is("stablehlo.optimization_barrier")) {
-      numbers_[op.results[0].id()] = number_of(op.operands[0]);
+      for (size_t i = 0; i < op.results.size(); ++i) numbers_[op.results[i].id()] = number_of(op.operands[i]);
       return false;
     }
     const uint64_t own = op.removable ? hash(op) : base::mix_word(++effects_, 0x9E3779B97F4A7C15u);

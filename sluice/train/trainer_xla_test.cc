@@ -46,6 +46,36 @@ TEST(TrainerOnXla, AgreesWithTheCpuAndCompilesTwoPrograms) {
   EXPECT_EQ(counters().fallbacks - fallbacks, 0);
 }
 
+// Layers that are computed again give the same weights, in as many programs.
+TEST(TrainerOnXla, RecomputesLayers) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  TrainOptions options = small_training_on_xla("");
+  options.model = "transformer";
+  options.optimizer = OptimizerKind::kAdam;
+  options.lr = 1e-3;
+  options.train_size = 64;
+  options.accumulate = 2;
+  std::vector<TrainResult> results;
+  for (const bool recompute : {false, true}) {
+    options.recompute = recompute;
+    options.logdir = folder.path(recompute ? "recomputed" : "kept");
+    if (is_initialized()) shutdown();
+    testing::internal::CaptureStdout();
+    results.push_back(train(options));
+    testing::internal::GetCapturedStdout();
+    EXPECT_EQ(counters().fallbacks, 0);
+  }
+  EXPECT_NEAR(results[0].loss, results[1].loss, 1e-6);
+  const auto kept = base::value_or_throw(sessions::read_checkpoint(folder.path("kept/last")));
+  const auto recomputed = base::value_or_throw(sessions::read_checkpoint(folder.path("recomputed/last")));
+  for (size_t i = 0; i < kept.model.size(); ++i)
+    EXPECT_TRUE(torch::allclose(kept.model[i].second, recomputed.model[i].second, 1e-4, 1e-5))
+        << kept.model[i].first;
+  options.model = "mlp";
+  EXPECT_THROW(train(options), Error);
+  shutdown();
+}
+
 // Products in bf16, everything that is kept in f32.
 TEST(TrainerOnXla, Bf16IsOfTheProductsAlone) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());

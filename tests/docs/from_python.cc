@@ -43,6 +43,14 @@ void loop(sluice::Session session, Model model, Dataset train) {
   // [end]
 }
 
+torch::Tensor recompute(std::vector<torch::nn::Linear> blocks, torch::Tensor x) {
+  // [recompute]
+  for (auto& block : blocks)
+    x = sluice::checkpoint([block](const torch::Tensor& in) mutable { return block->forward(in); }, x);
+  // [end]
+  return x;
+}
+
 Dataset shards(const std::string& urls) {
   // [shards]
   auto train = sluice::data::WebDataset(urls)  // "train-{0000..0639}.tar"
@@ -227,7 +235,8 @@ void run(int argc, char** argv) {
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   torch::Tensor loss;
   for (auto& batch : session.feed(train)) {
-    clip(session, optimizer, F::cross_entropy(model->forward(batch.image), batch.label));
+    const auto logits = recompute({model->hidden, model->head}, batch.image.flatten(1));
+    clip(session, optimizer, F::cross_entropy(logits, batch.label));
     bf16(session, model, optimizer, batch);
     loss = F::cross_entropy(model->forward(batch.image), batch.label);
     loss.backward();

@@ -104,6 +104,16 @@ check(status == 0 and "Going on from" in output and "Epoch 3 test end" in output
 status, output = run(whole, 4, 1, "--epochs", "4")
 check(status == 0 and "Going on from" in output and "Epoch 4 test end" in output, "4 processes of 1 go on", output)
 
+# Averages of the weights go on with them, and the minutes of a checkpoint are over on all processes at the same step.
+averaged, parts = Path(work.name) / "averaged", Path(work.name) / "parts"
+flags = ["--lr-schedule", "constant", "--ema", "0.9", "--save-minutes", "0.001"]
+for logdir, epochs in (averaged, "2"), (parts, "1"), (parts, "2"):
+    status, output = run(logdir, 2, 2, *flags, "--epochs", epochs)
+    check(status == 0, f"with averages, to the end of epoch {epochs}", output)
+check(weights(averaged) == weights(parts), "averages of a resumed run are those of one that was not stopped")
+status, output = run(Path(work.name) / "rates", 2, 2, "--find-lr")
+check(status == 0 and "the loss falls fastest at" in output, "a sweep of learning rates", output)
+
 # Ctrl-C: all stop behind the same step, the leader saves.
 logdir = Path(work.name) / "interrupted"
 process = subprocess.Popen(command(logdir, 2, 2, "--epochs", "200"), env=environment, stdin=subprocess.DEVNULL,

@@ -1,0 +1,19 @@
+// One layer of a model of many.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <utility>
+
+#include "sluice/device/recompute.h"
+
+namespace sluice::models {
+
+// function(x); with `recompute` its values are not kept, but computed again in the backward pass. What the
+// function refers to must live until then, so it takes tensors that are not the module's by value.
+template <typename Function>
+at::Tensor layer(bool recompute, Function function, const at::Tensor& x) {
+  return recompute ? checkpoint(std::move(function), x) : function(x);
+}
+
+}  // namespace sluice::models
