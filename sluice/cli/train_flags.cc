@@ -65,7 +65,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--mix-by", choice("--mix-by", o.mix_by), "", "What the numbers of --mix are: shares of the samples, how often each sample comes in an epoch, or samples in an epoch"},
       {"Data", "--mix-from", RepeatedText{&flags.mix_from}, "", "Other shares from a step on: STEP=SHARE,SHARE…, such as 10000=0.5,0.5; once for each change"},
       {"Data", "--epoch-samples", &o.epoch_samples, "samples", "In an epoch of a mixture by shares, 0: as many as the sets have together"},
-      {"Data", "--test", &o.test, "", "Test shards; without them nothing is evaluated"},
+      {"Data", "--test", RepeatedText{&flags.test}, "", "Test shards; without them nothing is evaluated. NAME=SHARDS for each set besides the first, whose values are called NAME/loss and so on"},
       {"Data", "--where", RepeatedText{&o.where}, "", "Only training samples for which this holds, such as 'cls in 0,3', 'json:split = train' or '__key__ like n01*'; several must all hold"},
       {"Data", "--test-where", RepeatedText{&o.test_where}, "", "The same for the test set"},
       {"Data", "--classes", &o.classes, "", "Number of classes"},

@@ -59,6 +59,18 @@ void choose_mixture(const TrainFlags& flags, TrainOptions& options) {
   }
 }
 
+// --test SHARDS and --test NAME=SHARDS
+void choose_tests(const TrainFlags& flags, TrainOptions& options) {
+  for (const std::string& text : flags.test) {
+    const std::size_t equals = text.find('=');
+    const bool named = equals != std::string::npos && text.find_first_of("/.:{*@") > equals;
+    if (named)
+      options.more_tests.push_back({text.substr(0, equals), text.substr(equals + 1)});
+    else
+      options.test = text;  // the last one, as with other flags
+  }
+}
+
 // --devices and --device-ids: a number of devices, or which.
 void choose_devices(const TrainFlags& flags, TrainOptions& options) {
   try {
@@ -91,6 +103,7 @@ void finish(CLI::App& app, TrainFlags& flags) {
   }
   choose_devices(flags, options);
   choose_mixture(flags, options);
+  choose_tests(flags, options);
   if (app.count("--cpu-kernels") > 0) options.cpu_kernels = flags.cpu_kernels;
   if (app.count("--strict") > 0) options.strict = flags.strict;
   if (app.count("--detect-anomaly") > 0) options.detect_anomaly = flags.detect_anomaly;

@@ -254,6 +254,45 @@ TEST_P(Fit, OptimizersTakeTurnsInAStep) {
   EXPECT_TRUE(torch::allclose(model_->bias, other->bias, 1e-5, 1e-6));
 }
 
+TEST_P(Fit, TestsOnSeveralSets) {
+  Steps steps = regression();
+  const auto run = [&](const std::string& monitor, const std::string& name, TrainResult* result) {
+    steps.monitor.name = monitor;
+    testing::internal::CaptureStdout();
+    const std::string error = message([&] {
+      auto other = *set_;
+      // [sets]
+      Sets all = sets();
+      all.also(name, other.where("__key__ like s1*").pad());
+      // [end]
+      *result = Trainer(options_, all).fit(model_, steps);
+    });
+    return error + testing::internal::GetCapturedStdout();
+  };
+  TrainResult result;
+  const std::string out = run("ones/loss", "ones", &result);
+  EXPECT_THAT(out, testing::ContainsRegex("Epoch 3 test ones end [0-9:]+, Samples=11, Loss="));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : result.values) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"loss", "mae", "mse", "ones/loss", "ones/mae", "ones/mse"}));
+  // The oracle: LibTorch over the eleven rows, s1 and s10 to s19.
+  model_->to(torch::kCPU);
+  double sum = 0;
+  for (const int i : {1, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}) {
+    const torch::Tensor error = model_->forward(torch::tensor(input_of(i))) - target_of(i);
+    sum += error.square().sum().item<double>();
+  }
+  EXPECT_NEAR(result.values[3].second, sum / 11, 1e-6);
+  const auto tests = rows("test");
+  ASSERT_EQ(tests.size(), 3U);
+  EXPECT_EQ(tests[2]["ones/loss"].get<double>(), result.values[3].second);
+  double least = 1e9;
+  for (const auto& row : tests) least = std::min(least, row["ones/loss"].get<double>());
+  EXPECT_EQ(result.best, least);
+  EXPECT_THAT(run("ones/los", "ones", &result), HasSubstr("ones/loss"));
+  EXPECT_THAT(run("loss", "a/b", &result), HasSubstr("expected a name of letters, digits, _ and -"));
+}
+
 TEST_P(Fit, ValidatesAndPredicts) {
   Steps steps = regression();
   steps.predict_step = [&](Batch& batch) {

@@ -55,4 +55,11 @@ class Input {
   const data::Mix* mixture_ = nullptr;            // the same, when it is one
 };
 
+// A test set beside the first one.
+struct NamedTest {
+  std::string name;
+  std::unique_ptr<const TrainOptions> options;  // the input's
+  Input input;
+};
+
 }  // namespace sluice::train

@@ -38,6 +38,11 @@ struct TrainOptions {
   };
   std::vector<MixChange> mix_from;
   std::string test;
+  // More test sets, whose values are called NAME/loss and so on.
+  struct NamedShards {
+    std::string name, shards;
+  };
+  std::vector<NamedShards> more_tests;
   // Conditions on samples of the training and of the test set, all of which must hold (WebDataset::where()).
   std::vector<std::string> where, test_where;
   std::string images = data::kImageExtensions;

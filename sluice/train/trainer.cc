@@ -1,7 +1,9 @@
 #include "sluice/train/trainer.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <set>
 
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
@@ -22,6 +24,22 @@ namespace trainer_detail {
 void at_least(const char* flag, int64_t value, int64_t least) {
   if (value < least)
     throw_error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
+}
+
+// Of test sets beside the first one: pairs of a name and anything.
+template <typename Named>
+void check_names(const Named& sets, bool has_first) {
+  std::set<std::string> seen;
+  for (const auto& [name, set] : sets) {
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+    if (name.empty() || !std::all_of(name.begin(), name.end(), is_plain) || !seen.insert(name).second)
+      throw_error(Code::kInvalidArgument,
+                  base::str("the test set '", name,
+                            "': expected a name of letters, digits, _ and -, another ", "one for each set"));
+    if (!has_first)
+      throw_error(Code::kInvalidArgument, base::str("the test set '", name, "' stands beside a first one, ",
+                                                    "which has no name and is missing"));
+  }
 }
 
 // Of images at random.
@@ -160,6 +178,7 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
     throw_error(Code::kInvalidArgument, "--train and --mix both say what to train on: give one of them");
   if (!options.mix.empty() && options.original_workers > 0)
     throw_error(Code::kInvalidArgument, "--original-workers knows no mixture: leave it or --mix out");
+  check_names(options.more_tests, !options.test.empty());
   if (!own_sets && options.classes < 1)
     throw_error(Code::kInvalidArgument, "the number of classes is missing: give it with --classes");
   at_least("--batch-size", options.batch_size, 1);
@@ -297,6 +316,12 @@ struct Trainer::State {
     choose_folder();
     if (options.fake_data || !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
+    for (const auto& [name, shards] : options.more_tests) {
+      auto own = std::make_unique<TrainOptions>(options);
+      own->test = shards;
+      Input input(*own, /*training=*/false, test_rows, session.replicas());
+      more_tests.push_back({name, std::move(own), std::move(input)});
+    }
   }
   State(const TrainOptions& given, const Sets& sets)
       : options(trainer_detail::settled(given)),
@@ -304,6 +329,12 @@ struct Trainer::State {
         train(options, /*training=*/true, sets.train, session.replicas()) {
     choose_folder();
     if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.replicas());
+    trainer_detail::check_names(sets.more_tests, sets.test != nullptr);
+    for (const auto& [name, set] : sets.more_tests) {
+      auto own = std::make_unique<TrainOptions>(options);
+      Input input(*own, /*training=*/false, set, session.replicas());
+      more_tests.push_back({name, std::move(own), std::move(input)});
+    }
   }
   void choose_folder() {
     if (options.fast_dev_run == 0) return;
@@ -315,6 +346,7 @@ struct Trainer::State {
   Session session;
   Input train;
   std::optional<Input> test;
+  std::vector<NamedTest> more_tests;
   std::vector<std::shared_ptr<Callback>> callbacks;
   std::optional<base::TemporaryDirectory> trial;  // the log folder of --fast-dev-run
 };
@@ -359,13 +391,14 @@ TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
 TrainResult Trainer::fit(torch::nn::Module& module, const Steps& steps) {
   trainer_detail::check_steps(steps, state_->options, state_->test.has_value());
   return Training(state_->options, state_->session, state_->train, state_->test ? &*state_->test : nullptr,
-                  module, steps, state_->callbacks)();
+                  state_->more_tests, module, steps, state_->callbacks)();
 }
 
 LearningRates Trainer::find_learning_rate(torch::nn::Module& module, const Steps& steps,
                                           const LearningRateSweep& sweep) {
   trainer_detail::check_steps(steps, state_->options, /*has_test=*/false);
-  return Training(state_->options, state_->session, state_->train, nullptr, module, steps, state_->callbacks)
+  return Training(state_->options, state_->session, state_->train, nullptr, state_->more_tests, module, steps,
+                  state_->callbacks)
       .sweep_learning_rates(sweep);
 }
 

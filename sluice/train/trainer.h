@@ -21,6 +21,8 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "sluice/base/export.h"
 #include "sluice/data/dataset.h"
@@ -47,7 +49,16 @@ struct Sets {
       : Sets(std::forward<Train>(of_training)) {
     test = std::make_shared<std::decay_t<Test>>(std::forward<Test>(of_test));
   }
+  // One more test set. Its values are called NAME/loss and so on, in tables and curves, by callbacks and by
+  // Steps::monitor; the first one's have no name before them.
+  template <typename Test>
+  requires std::derived_from<std::decay_t<Test>, data::Dataset> Sets& also(std::string name, Test&& of_test) {
+    more_tests.emplace_back(std::move(name),
+                            std::make_shared<std::decay_t<Test>>(std::forward<Test>(of_test)));
+    return *this;
+  }
   std::shared_ptr<const data::Dataset> train, test;  // test: may be nothing
+  std::vector<std::pair<std::string, std::shared_ptr<const data::Dataset>>> more_tests;
 };
 
 class Trainer {

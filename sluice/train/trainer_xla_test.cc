@@ -51,10 +51,8 @@ TEST(TrainerOnXla, RecomputesLayers) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   TrainOptions options = small_training_on_xla("");
   options.model = "transformer";
-  options.optimizer = OptimizerKind::kAdam;
-  options.lr = 1e-3;
   options.train_size = 64;
-  options.accumulate = 2;
+  options.epochs = 1;
   std::vector<TrainResult> results;
   for (const bool recompute : {false, true}) {
     options.recompute = recompute;

@@ -61,12 +61,13 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas) {
 }
 
 Training::Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-                   torch::nn::Module& model, const Steps& steps,
+                   const std::vector<NamedTest>& more_tests, torch::nn::Module& model, const Steps& steps,
                    std::vector<std::shared_ptr<Callback>> callbacks)
     : options_(options),
       session_(session),
       train_(train),
       test_(test),
+      more_tests_(more_tests),
       model_(model),
       steps_(steps),
       callbacks_(std::move(callbacks)),

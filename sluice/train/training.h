@@ -32,7 +32,8 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas);
 class Training final : private Run {
  public:
   Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
-           torch::nn::Module& model, const Steps& steps, std::vector<std::shared_ptr<Callback>> callbacks);
+           const std::vector<NamedTest>& more_tests, torch::nn::Module& model, const Steps& steps,
+           std::vector<std::shared_ptr<Callback>> callbacks);
   ~Training();
   // Trains to the end, or to a signal.
   TrainResult operator()();
@@ -67,6 +68,8 @@ class Training final : private Run {
   Measurement measurement(const sessions::LogLine& line, int64_t step, double lr) const;
   void end_of_epoch(bool whole);
   bool test_epoch();  // false: a signal came
+  std::optional<metrics::Values> test_on(const Input& set,
+                                         const std::string& name);  // nothing: a signal came
   void write(const Measurement& row);
   double learning_rate_now() const;  // of the first group of the first optimizer
   void set_learning_rates();
@@ -123,6 +126,7 @@ class Training final : private Run {
   Session& session_;
   const Input& train_;
   const Input* test_;
+  const std::vector<NamedTest>& more_tests_;
   torch::nn::Module& model_;
   const Steps& steps_;
   const std::vector<std::shared_ptr<Callback>> callbacks_;

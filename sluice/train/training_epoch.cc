@@ -350,32 +350,45 @@ void Training::judge(const metrics::Values& values) {
   if (!progress_.best || monitor.is_better(now, *progress_.best)) progress_.best = now;
 }
 
+std::optional<metrics::Values> Training::test_on(const Input& set, const std::string& name) {
+  Evaluation test = evaluate(
+      session_, steps_, set.feed(session_, 0, 0), set.batches(), options_.precision == Precision::kBf16,
+      // Many processes do not stop in the middle: they would have to agree on the batch.
+      [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
+      [&](int64_t done) {
+        console_.progress(name.empty() ? "Test " : base::str("Test ", name, " "), done, set.batches(), "");
+      });
+  if (test.stopped) return std::nullopt;
+  console_.line(base::str("Epoch ", shown_epoch(), " test ", name, name.empty() ? "" : " ", "end ",
+                          base::local_time(), ", Samples=", test.samples, line_of(test.values)));
+  return std::move(test.values);
+}
+
 bool Training::test_epoch() {
   if (test_ == nullptr) return agreed_halt() != Halt::kSignal;
   model_.eval();
   call_back("before_reading", [this](Callback& callback) { callback.before_reading(*this); });
-  Evaluation test = evaluate(
-      session_, steps_, test_->feed(session_, 0, 0), test_->batches(), options_.precision == Precision::kBf16,
-      // Many processes do not stop in the middle: they would have to agree on the batch.
-      [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
-      [this](int64_t done) { console_.progress("Test ", done, test_->batches(), ""); });
-  call_back("after_reading", [this](Callback& callback) { callback.after_reading(*this); });
-  if (test.stopped) return false;
-  if (tested_.numbers.empty())
-    for (const auto& value : test.values.numbers) base::value_or_throw(check_name(value.name));
-  judge(test.values);
-  console_.line(base::str("Epoch ", shown_epoch(), " test end ", base::local_time(),
-                          ", Samples=", test.samples, line_of(test.values)));
   Measurement row;
   row.split = "test";
   row.epoch = shown_epoch();
   row.step = progress_.step;
-  put_into(row, test.values);
+  std::optional<metrics::Values> values = test_on(*test_, "");
+  if (values) put_into(row, *values);
+  for (const NamedTest& more : more_tests_) {
+    const auto found = values ? test_on(more.input, more.name) : std::nullopt;
+    if (!found) values.reset();
+    if (values) put_into(row, *values, *found, more.name);
+  }
+  call_back("after_reading", [this](Callback& callback) { callback.after_reading(*this); });
+  if (!values) return false;
+  if (tested_.numbers.empty())
+    for (const auto& value : values->numbers) base::value_or_throw(check_name(value.name));
+  judge(*values);
   write(row);
-  tested_ = test.values;
+  tested_ = *values;
   call_back("after_test", [this](Callback& callback) { callback.after_test(*this, tested_); });
   if (session_.is_leader())
-    for (const auto& [name, matrix] : test.values.tensors)
+    for (const auto& [name, matrix] : values->tensors)
       base::value_or_throw(
           write_confusion(metrics_->folder(), matrix, test_->class_names(), row.epoch, row.step));
   return true;

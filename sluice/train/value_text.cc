@@ -6,12 +6,19 @@
 
 namespace sluice::train {
 
+namespace {
+
+// Without the name of a test set before it.
+std::string own_name(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+}  // namespace
+
 double shown(const metrics::Value& value) {
-  return metrics::is_accuracy(value.name) ? metrics::percent(value) : value.number;
+  return metrics::is_accuracy(own_name(value.name)) ? metrics::percent(value) : value.number;
 }
 
 std::string text_of(const std::string& name, double value, const char* separator) {
-  const bool percent = metrics::is_accuracy(name);
+  const bool percent = metrics::is_accuracy(own_name(name));
   return base::str(metrics::label(name), separator, sessions::fixed(value, percent ? 2 : 5),
                    percent ? "%" : "");
 }
@@ -31,6 +38,15 @@ void put_into(Measurement& row, const metrics::Values& values) {
       row.accuracy = shown(value);
     else
       row.others.push_back({value.name, metrics::label(value.name) + "/" + row.split, shown(value)});
+  }
+}
+
+void put_into(Measurement& row, metrics::Values& all, const metrics::Values& more, const std::string& set) {
+  for (const metrics::Value& value : more.numbers) {
+    row.others.push_back({base::str(set, "/", value.name),
+                          base::str(set, "/", metrics::label(value.name), "/", row.split), shown(value)});
+    all.numbers.push_back(value);
+    all.numbers.back().name = row.others.back().column;
   }
 }
 

@@ -17,5 +17,7 @@ std::string text_of(const std::string& name, double value, const char* separator
 std::string line_of(const metrics::Values& values);
 // The columns of a row of these: the loss and the accuracy have their own.
 void put_into(Measurement& row, const metrics::Values& values);
+// Those of another test set, into both, with its name before theirs.
+void put_into(Measurement& row, metrics::Values& all, const metrics::Values& more, const std::string& set);
 
 }  // namespace sluice::train

@@ -191,7 +191,7 @@ TEST(Recompute, IsNotReplayedWithRandomNumbers) {
     });
     const torch::Tensor x = ramp({4}).to(test_device());
     for (int i = 0; i < 6; ++i) step(x);
-    EXPECT_EQ(step.replays() > 0, !random) << step.reason();
+    EXPECT_EQ(step.captured().replays() > 0, !random) << step.captured().reason();
   }
 }
 

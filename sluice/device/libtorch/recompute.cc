@@ -4,6 +4,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ using torch::autograd::variable_list;
 using Function = std::function<variable_list(const variable_list&)>;
 
 at::Tensor random_state() {
-  const at::Generator generator = at::detail::getDefaultCPUGenerator();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
 }
