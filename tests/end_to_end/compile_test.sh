@@ -39,6 +39,19 @@ equal "$(field "$work/json" 'j["slices"][0]["compiled"]["device_kind"]')" 'TPU v
 equal "$(field "$work/json" '0.99 < j["slices"][0]["compiled"]["flops"] / (2 * 128 * (2 * 784 * 1024 + 3 * 1024 * 1024 + 3 * 10240)) < 1.05')" True
 grep -q 'stablehlo.dot_general' "$work/step.mlir" || fail 'the dumped program multiplies nothing'
 
+# Layers that are computed again: at most 0.6 of the memory, for at most a third more FLOPs than the step has.
+for kind in kept recomputed; do
+  more=()
+  [[ $kind == kept ]] || more=(--recompute)
+  "$program" compile --topology v3-8 --model transformer6 --batch-size 64 "${more[@]}" --json >"$work/$kind.json" 2>/dev/null
+done
+compiled='j["slices"][0]["compiled"]'
+kept=$(field "$work/kept.json" "$compiled['memory']") again=$(field "$work/recomputed.json" "$compiled['memory']")
+((10 * again <= 6 * kept)) || fail "computed again, a step takes $again bytes of memory, else $kept"
+flops=$(field "$work/kept.json" "$compiled['flops']")
+equal "$(field "$work/recomputed.json" "1.2 < $compiled['flops'] / $flops < 1.36")" True
+expect 1 'has no layers that could be computed again' "$program" compile --topology v3-8 --model mlp --recompute
+
 # A program from a file is the same program.
 "$program" compile --topology v6e-8 --program "$work/step.mlir" --json >"$work/file.json" 2>/dev/null
 equal "$(field "$work/file.json" 'j["slices"][0]["compiled"]["flops"]')" "$(field "$work/json" 'j["slices"][1]["compiled"]["flops"]')"
