@@ -62,7 +62,7 @@ struct StepOptions {
   double clip_norm = 0;   // above 0: the averaged gradients' norm is cut to this
   double clip_value = 0;  // above 0: each element of the averaged gradients is cut to ± this, before the norm
   bool keep_gradients = false;  // keep .grad after the step: each one then costs a copy in memory
-  // Called behind the update: what it records is part of the step's program.
+  // Called by step() behind the update: what it records is part of the step's program.
   std::function<void()> behind_update = {};
 };
 

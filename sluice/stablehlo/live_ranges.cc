@@ -156,13 +156,14 @@ class Reader {
     const size_t arrow = text.rfind(" -> ");
     if (arrow == std::string_view::npos) return;
     const auto types = types_in(text.substr(arrow));
+    std::vector<std::string_view> same;  // memory under another name
+    if (operation_ == "stablehlo.reshape" || operation_ == "stablehlo.optimization_barrier")
+      each_name(operands_, [&](std::string_view name) { same.push_back(name); });
     for (size_t i = 0; i < results_.size() && i < types.size(); ++i) {
-      if (operation_ == "stablehlo.reshape") {  // the same memory under another name
-        if (const auto found = numbers_.find(operands_.substr(1, operands_.find(')') - 1));
-            found != numbers_.end()) {
-          numbers_[results_[i]] = found->second;
-          continue;
-        }
+      if (const auto found = i < same.size() ? numbers_.find(same[i]) : numbers_.end();
+          found != numbers_.end()) {
+        numbers_[results_[i]] = found->second;
+        continue;
       }
       add(results_[i], operation_, location, types[i], is_free(operation_));
     }

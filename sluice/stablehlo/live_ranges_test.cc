@@ -65,6 +65,14 @@ TEST(LiveRanges, BroadcastsAndReshapesAreNotStored) {
   EXPECT_EQ(estimate(b, {back}).peak_bytes, 3 * 1024);  // x, the product, its tanh
 }
 
+TEST(LiveRanges, WhatABarrierHoldsIsTheSameMemory) {
+  Builder b;
+  const Value x = b.parameter(kVector);
+  const Value both[] = {b.tanh(x), b.negate(x)};
+  const Values held = b.optimization_barrier(both);
+  EXPECT_EQ(estimate(b, {b.add(held[0], held[1])}).peak_bytes, 4 * 1024);  // x, both, their sum
+}
+
 TEST(LiveRanges, RegionsAndTheirResults) {
   Builder b;
   const Value x = b.parameter({DType::kF32, {8, 256}});
