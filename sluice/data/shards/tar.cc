@@ -369,7 +369,7 @@ base::Result<bool> TarReader::next(Member& member) {
   Header header;
   std::optional<std::string> long_name, long_link;
   const std::uint64_t start = offset_;
-  local_ = Records{};
+  local_.clear();
   while (true) {
     SLUICE_TRY(const bool found, read_header(header));
     if (!found && header.offset != start)
