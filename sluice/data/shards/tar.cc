@@ -15,9 +15,9 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kBufferBytes = 1 << 16;
+constexpr std::size_t kBufferBytes = 1 << 17;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
-constexpr std::size_t kSmallPayload = kBufferBytes / 4;
+constexpr std::size_t kSmallPayload = 1 << 14;
 constexpr std::uint64_t kPayloadStep = 1 << 24;  // a damaged size must not take all memory at once
 
 #ifdef __SSE2__
