@@ -243,8 +243,7 @@ std::optional<Batch> PipelineStream::take_bytes(RawBatch& raw) const {
 void PipelineStream::number(Batch& batch, const RawBatch& raw) const {
   batch.index = raw.index;
   batch.global_count = raw.global_count;
-  batch.weight =
-      static_cast<float>(batch.count * options_.part.parts) / static_cast<float>(raw.global_count);
+  batch.weight = static_cast<float>(batch.count * options_.part.parts) / static_cast<float>(raw.global_count);
 }
 
 base::Result<Sample> PipelineStream::decode_one(RawSample& raw, std::int64_t length) const {
