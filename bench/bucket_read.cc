@@ -138,10 +138,9 @@ double read_ours(const sluice::cloud::Store& store, const sluice::cloud::ReadOpt
   const sluice::base::Stopwatch clock;
   auto remote = sluice::base::value_or_throw(store.find({"b", "x"}));
   const auto reader = sluice::base::value_or_throw(sluice::cloud::open_reader(std::move(remote), options));
-  std::vector<char> piece(256 << 10);
-  std::size_t bytes = 0;
-  while (const std::size_t got = sluice::base::value_or_throw(reader->read(piece.data(), piece.size())))
-    bytes += got;
+  // As curl hands its bytes on to /dev/null: from where they are.
+  std::size_t bytes = 0, got = 0;
+  while ((got = sluice::base::value_or_throw(reader->next(256 << 10)).size()) > 0) bytes += got;
   if (bytes != expected) std::abort();
   return static_cast<double>(bytes) / clock.seconds() / 1e9;
 }

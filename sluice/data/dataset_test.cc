@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "sluice/data/mixture.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_dataset.h"
 
@@ -294,6 +295,38 @@ TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {
   EXPECT_EQ(batches[0].columns[2].array.describe(), "float64 [7]");
   const auto bytes = WebDataset(urls).to_tuple("cls").batched(7).open()->next();
   EXPECT_THAT(bytes->columns[0].text, ElementsAre("0", "1", "2", "3", "4", "5", "5"));
+}
+
+// Bytes are handed on without becoming samples; a map function has them take the way of what is decoded.
+TEST_F(DatasetTest, BytesAreThoseOfSamples) {
+  const std::string urls = shards(2, 10, {{"x.png", "no label"}, {"y.cls", "7"}, {"y.png", ""}});
+  const auto told = [](Stream& stream) {
+    std::string text;
+    for (const Batch& batch : all(stream)) {
+      text += base::str(batch.index, " ", batch.count, " ", batch.global_count, " ", batch.weight, " ",
+                        batch.image.defined(), batch.label.defined(), base::join(batch.keys, ","), " ",
+                        base::join(batch.sources, ","), "\n");
+      for (std::int64_t i = 0; i < batch.size(); ++i) {
+        text += base::str(batch.mask.data<bool>()[i]);
+        for (const Column& column : batch.columns) text += "|" + column.text[static_cast<std::size_t>(i)];
+      }
+    }
+    return text;
+  };
+  const auto bytes = WebDataset(urls).batch(8).on_error(OnError::kSkip).max_bad(1);
+  for (const auto& data :
+       {WebDataset(bytes).to_tuple("png", "cls").pad(), WebDataset(bytes).to_tuple("png", "cls").keep(),
+        WebDataset(bytes).to_tuple("jpg;png", "png").shuffle(9).keep(),
+        WebDataset(bytes).to_tuple("cls;png")}) {
+    const auto decoded = WebDataset(data).map([](Sample&) {});
+    for (const std::int64_t part : {0, 1})
+      EXPECT_EQ(told(*data.open(1, part, 2)), told(*decoded.open(1, part, 2)));
+  }
+  const auto mixed = [&](const WebDataset& data) {
+    return told(*Mix({{data, 0.5}, {WebDataset(data).seed(3), 0.5}}).open({}));
+  };
+  const auto png = WebDataset(bytes).to_tuple("png").shuffle(10).interleave(4);
+  EXPECT_EQ(mixed(png), mixed(WebDataset(png).map([](Sample&) {})));
 }
 
 TEST_F(DatasetTest, ErrorsComeInOrderAndStay) {

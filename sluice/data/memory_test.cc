@@ -210,6 +210,16 @@ TEST_F(MemoryTest, WhatTheShuffleBufferCannotHoldIsABadSample) {
   EXPECT_EQ(batches, 40);
 }
 
+TEST_F(MemoryTest, ASampleByItsNumberSaysThatItIsTooLarge) {
+  const test::Folder folder;
+  const auto set =
+      WebDataset(folder.write("s.tar", test::archive({{"a.bin", std::string(2 << 20, 'x')}, {"b.bin", "b"}})))
+          .to_tuple("bin");
+  EXPECT_THAT(test::thrown([&] { static_cast<void>(set[0]); }),
+              HasSubstr("member a.bin (header at byte 0) has 2097152 bytes: expected at most 1048576"));
+  EXPECT_EQ(std::get<std::string>(set[1].fields[0]), "b");
+}
+
 // As that of one set: the samples of a batch before they are decoded.
 TEST_F(MemoryTest, ABatchOfAMixtureIsBounded) {
   const test::Folder folder;

@@ -23,6 +23,7 @@ Sample WebDataset::operator[](std::int64_t index) const {
   source.read->on_error = OnError::kStop;
   RawSample raw;
   base::value_or_throw(RangeReader(*source.read, std::move(range)).next(raw));
+  if (raw.failed) throw_error(*raw.failed);
   return base::value_or_throw(decode_and_map(raw, source));
 }
 

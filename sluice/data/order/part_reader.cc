@@ -145,25 +145,29 @@ class SingleReader : public PartReader {
 
  private:
   base::Result<std::int64_t> gather(RawBatch& batch) {
-    std::vector<RawSample> samples;
-    RawSample sample;
     batch_memory_.clear();
-    while (static_cast<std::int64_t>(samples.size()) < options_.global_rows()) {
-      SLUICE_TRY(const bool found, range_->next(sample));
-      if (!found) break;
-      hold_sample(sample, batch_memory_);
-      samples.push_back(std::move(sample));
-    }
-    const auto count = static_cast<std::int64_t>(samples.size());
-    const bool compact = options_.remainder == Remainder::kKeep && count < options_.global_rows();
     batch.rows.clear();
-    batch.rows.resize(static_cast<std::size_t>(compact ? count : options_.global_rows()));
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t replica = i % options_.local_replicas, row = i / options_.local_replicas;
-      batch.rows[static_cast<std::size_t>(compact ? i : replica * options_.rows + row)] =
-          std::move(samples[static_cast<std::size_t>(i)]);
+    batch.rows.resize(static_cast<std::size_t>(options_.global_rows()));
+    std::int64_t count = 0;
+    for (; count < options_.global_rows(); ++count) {
+      auto& row = batch.rows[row_of(count)];
+      SLUICE_TRY(const bool found, range_->next(row.emplace()));
+      if (found) hold_sample(*row, batch_memory_);
+      if (found) continue;
+      row.reset();
+      break;
     }
+    if (options_.remainder != Remainder::kKeep || count == options_.global_rows()) return count;
+    std::vector<std::optional<RawSample>> kept;
+    for (std::int64_t i = 0; i < count; ++i) kept.push_back(std::move(batch.rows[row_of(i)]));
+    batch.rows = std::move(kept);
     return count;
+  }
+
+  // Of the sample of this number in the batch: samples go to the replicas in turns.
+  std::size_t row_of(std::int64_t number) const {
+    return static_cast<std::size_t>(number % options_.local_replicas * options_.rows +
+                                    number / options_.local_replicas);
   }
 
   const ReadSettings& settings_;

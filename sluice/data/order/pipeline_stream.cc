@@ -1,7 +1,6 @@
 #include "sluice/data/order/pipeline_stream.h"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 
 #include "sluice/base/log.h"
@@ -51,7 +50,15 @@ base::Result<bool> read_batch(PartReader& reader, RawBatch& raw) {
 }
 
 bool hands_on_bytes(const StreamSource& source) {
-  return !source.decode.spec && source.decode.decoders.empty() && source.maps.empty();
+  return !source.decode.spec && source.decode.decoders.empty() && source.maps.empty() &&
+         !source.decode.mix.wanted();
+}
+
+Field* find_field(RawSample& raw, const FieldPlan& plan) {
+  for (const std::string& extension : plan.extensions)
+    for (Field& field : raw.fields)
+      if (field.extension == extension) return &field;
+  return nullptr;
 }
 
 }  // namespace
@@ -78,6 +85,7 @@ PipelineStream::PipelineStream(StreamOptions options)
   if (options_.mixture) statistics_.sources.resize(options_.sources.size());
   statistics_.decoders = options_.workers;
   threads_.emplace_back([this] { read(); });
+  if (hands_on_bytes_) return;
   for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { decode(); });
 }
 
@@ -131,13 +139,17 @@ base::Status PipelineStream::read_epoch() {
 bool PipelineStream::dispatch(RawBatch raw) {
   auto work = std::make_shared<Work>();
   work->bytes = bytes_of(raw);
-  work->raw = std::move(raw);
-  const std::size_t count = work->raw.rows.size();
-  work->samples.resize(count);
+  const std::size_t count = raw.rows.size();
+  if (auto taken = hands_on_bytes_ ? take_bytes(raw) : std::nullopt) {
+    work->result = std::move(*taken);
+    work->finished = true;
+  } else {
+    work->raw = std::move(raw);
+    work->samples.resize(count);
+  }
   const std::size_t share = count / (2 * static_cast<std::size_t>(options_.workers)) + 1;
   // Where there is nothing to decode, a batch is one piece of work, and the reader does it itself.
-  const bool inline_work = hands_on_bytes_;
-  const std::size_t step = inline_work ? count + 1 : std::min(kMaxChunk, share);
+  const std::size_t step = hands_on_bytes_ ? count + 1 : std::min(kMaxChunk, share);
   work->chunks_left = std::max<std::size_t>(1, (count + step - 1) / step);
 
   std::unique_lock lock(mutex_);
@@ -151,9 +163,13 @@ bool PipelineStream::dispatch(RawBatch raw) {
   if (stopped_) return false;
   pending_bytes_ += work->bytes;
   pending_.push_back(work);
-  if (inline_work) {
+  if (hands_on_bytes_) {
+    if (work->finished) statistics_.samples += static_cast<std::int64_t>(count);
     lock.unlock();
-    decode_chunk({work, 0, count});
+    if (work->finished)
+      batch_ready_.notify_one();
+    else
+      decode_chunk({work, 0, count});
     return true;
   }
   for (std::size_t i = 0; i < work->chunks_left; ++i)
@@ -186,36 +202,53 @@ void PipelineStream::decode() {
   }
 }
 
-// The members' bytes as they are, without a copy; nothing for what decode_sample() does better: a member that
-// is missing, or wanted twice. All such samples are alike, so nobody asks for their shard.
-std::optional<Sample> PipelineStream::take_bytes(RawSample& raw, const DecodePlan& decode) {
-  Sample sample;
-  sample.fields.reserve(decode.fields.size());
-  std::array<Field*, 8> taken{};
-  std::size_t count = 0;
-  if (decode.fields.size() > taken.size()) return std::nullopt;
-  for (const FieldPlan& plan : decode.fields) {
-    Field* found = nullptr;
-    for (auto extension = plan.extensions.begin(); found == nullptr && extension != plan.extensions.end();
-         ++extension)
-      for (Field& field : raw.fields)
-        if (field.extension == *extension) found = &field;
-    const auto end = taken.begin() + static_cast<std::ptrdiff_t>(count);
-    if (found == nullptr || std::find(taken.begin(), end, found) != end) return std::nullopt;
-    taken[count++] = found;
+// A batch of the members' bytes as they are, without a copy; nothing where samples are to be decoded one by
+// one: there is padding, a sample that could not be read, a member that is missing or wanted twice.
+std::optional<Batch> PipelineStream::take_bytes(RawBatch& raw) const {
+  const std::size_t rows = raw.rows.size(), fields = options_.sources.front().decode.fields.size();
+  std::vector<Field*> taken;
+  taken.reserve(rows * fields);
+  for (auto& row : raw.rows) {
+    if (!row || row->failed) return std::nullopt;
+    const auto& plans = source_of(*row).decode.fields;
+    if (plans.size() != fields) return std::nullopt;
+    for (const FieldPlan& plan : plans) {
+      Field* field = find_field(*row, plan);
+      const auto own = taken.end() - (&plan - plans.data());
+      if (field == nullptr || std::find(own, taken.end(), field) != taken.end()) return std::nullopt;
+      taken.push_back(field);
+    }
   }
-  for (std::size_t i = 0; i < count; ++i) sample.fields.emplace_back(std::move(taken[i]->bytes));
-  sample.key = std::move(raw.key);
-  sample.source = raw.source;
-  return sample;
+  if (rows == 0) return std::nullopt;
+  Batch batch;
+  batch.columns.resize(fields);
+  for (std::size_t i = 0; i < fields; ++i) {
+    batch.columns[i].text.reserve(rows);
+    for (std::size_t row = 0; row < rows; ++row)
+      batch.columns[i].text.push_back(std::move(taken[row * fields + i]->bytes));
+  }
+  batch.keys.reserve(rows);
+  for (auto& row : raw.rows) {
+    batch.keys.push_back(std::move(row->key));
+    if (options_.mixture) batch.sources.push_back(row->source);
+  }
+  batch.mask = Array(ElementType::kBool, {static_cast<std::int64_t>(rows)});
+  std::fill_n(batch.mask.data<bool>(), rows, true);
+  batch.count = static_cast<std::int64_t>(rows);
+  number(batch, raw);
+  return batch;
+}
+
+// Its place in the epoch and its weight.
+void PipelineStream::number(Batch& batch, const RawBatch& raw) const {
+  batch.index = raw.index;
+  batch.global_count = raw.global_count;
+  batch.weight = static_cast<float>(batch.count * options_.part.parts) / static_cast<float>(raw.global_count);
 }
 
 base::Result<Sample> PipelineStream::decode_one(RawSample& raw, std::int64_t length) const {
   if (raw.failed) return tl::unexpected<Error>(*raw.failed);
-  const StreamSource& source = source_of(raw);
-  if (hands_on_bytes_)
-    if (auto sample = take_bytes(raw, source.decode)) return std::move(*sample);
-  SLUICE_TRY(Sample sample, decode_and_map(raw, source));
+  SLUICE_TRY(Sample sample, decode_and_map(raw, source_of(raw)));
   if (length == 0) return sample;
   const auto fitted = fit_length(sample, raw.length, length, options_.padding);
   if (!fitted) return base::fail_at(fitted, raw.where());
@@ -359,10 +392,7 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
   if (lengths.defined()) batch.columns.push_back({lengths, {}});
   batch.lengths = std::move(lengths);
   work.samples.clear();
-  batch.index = work.raw.index;
-  batch.global_count = work.raw.global_count;
-  batch.weight =
-      static_cast<float>(batch.count * options_.part.parts) / static_cast<float>(work.raw.global_count);
+  number(batch, work.raw);
   return batch;
 }
 

@@ -86,7 +86,8 @@ class PipelineStream : public Stream {
     return options_.sources[static_cast<std::size_t>(raw.source)];
   }
   OnError on_error() const { return options_.sources.front().read->on_error; }
-  static std::optional<Sample> take_bytes(RawSample& raw, const DecodePlan& plan);
+  std::optional<Batch> take_bytes(RawBatch& raw) const;
+  void number(Batch& batch, const RawBatch& raw) const;
   // `length`: of the batch, where there is one.
   base::Result<Sample> decode_one(RawSample& raw, std::int64_t length) const;
   void decode_chunk(const Chunk& chunk);

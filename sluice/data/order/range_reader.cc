@@ -59,21 +59,27 @@ std::size_t RangeReader::wanted_slots() const {
   return static_cast<std::size_t>(std::max(grown, std::min(options_.initial, options_.capacity)));
 }
 
+// The range's next sample, read only where it has to be; false at its end.
+base::Result<bool> RangeReader::enter(bool read, RawSample& sample) {
+  if (exhausted_ || entered_ == length_) return false;
+  if (!length_) {
+    SLUICE_TRY(const bool found, read_next(sample));
+    exhausted_ = !found;
+    if (!found) return false;
+  } else if (read) {
+    SLUICE_OK(read_at(entered_, sample));
+  }
+  ++entered_;
+  return true;
+}
+
 base::Status RangeReader::fill(bool read) {
   const std::size_t wanted = wanted_slots();
-  while (!exhausted_ && buffer_.size() < wanted) {
+  while (buffer_.size() < wanted) {
     if (options_.max_bytes > 0 && buffered_bytes_ >= options_.max_bytes && !buffer_.empty()) break;
-    exhausted_ = length_ && entered_ == *length_;
-    if (exhausted_) break;
     Slot slot{entered_, {}};
-    if (length_) {
-      if (read) SLUICE_OK(read_at(slot.number, slot.sample));
-    } else {
-      SLUICE_TRY(const bool found, read_next(slot.sample));
-      exhausted_ = !found;
-      if (!found) break;
-    }
-    ++entered_;
+    SLUICE_TRY(const bool found, enter(read, slot.sample));
+    if (!found) break;
     if (read || !length_) hold_sample(slot.sample, memory_);
     if (options_.max_bytes > 0) buffered_bytes_ += static_cast<std::int64_t>(slot.sample.bytes());
     buffer_.push_back(std::move(slot));
@@ -116,6 +122,7 @@ base::Status RangeReader::begin() {
 
 base::Result<bool> RangeReader::next(RawSample& sample) {
   if (!begun_) SLUICE_OK(begin());
+  if (options_.capacity == 1) return enter(true, sample);
   SLUICE_OK(fill(true));
   if (buffer_.empty()) return false;
   sample = draw().sample;

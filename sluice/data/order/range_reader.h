@@ -65,6 +65,7 @@ class RangeReader {
   };
 
   std::size_t wanted_slots() const;
+  base::Result<bool> enter(bool read, RawSample& sample);
   base::Status fill(bool read);
   Slot draw();
   base::Status begin();

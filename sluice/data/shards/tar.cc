@@ -15,9 +15,9 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kBufferBytes = 1 << 16;
+constexpr std::size_t kBufferBytes = 1 << 17;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
-constexpr std::size_t kSmallPayload = kBufferBytes / 4;
+constexpr std::size_t kSmallPayload = 1 << 14;
 constexpr std::uint64_t kPayloadStep = 1 << 24;  // a damaged size must not take all memory at once
 
 #ifdef __SSE2__
@@ -369,7 +369,7 @@ base::Result<bool> TarReader::next(Member& member) {
   Header header;
   std::optional<std::string> long_name, long_link;
   const std::uint64_t start = offset_;
-  local_ = Records{};
+  local_.clear();
   while (true) {
     SLUICE_TRY(const bool found, read_header(header));
     if (!found && header.offset != start)

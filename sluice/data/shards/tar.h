@@ -67,6 +67,10 @@ class TarReader {
   struct Records {
     std::optional<std::string> path, link, size;
     bool is_sparse = false;
+    void clear() {
+      for (auto* record : {&path, &link, &size}) record->reset();
+      is_sparse = false;
+    }
   };
 
   base::Result<std::string_view> view(std::size_t size);
