@@ -19,6 +19,13 @@ void check_columns(const Batch& batch) {
                 "the set decodes them (.decode(\"rgb8\"), or .images() and .labels())");
 }
 
+std::string ShapeNames::name(const std::string& what, const Batch& batch) {
+  if (batch.columns.empty()) return what;
+  const std::vector<int64_t> sizes = batch.columns[0].sizes().vec();
+  if (first_.empty()) first_ = sizes;
+  return sizes == first_ ? what : base::str(what, " [", base::join(sizes, ", "), "]");
+}
+
 namespace evaluate_detail {
 
 // One number for each row, or undefined for a value of one element.
@@ -125,6 +132,7 @@ Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t mos
   torch::NoGradGuard no_grad;
   BatchMeans means(session, steps.metrics);
   Evaluation result;
+  ShapeNames names;
   int64_t done = 0, samples = 0;
   bool weighted = false;
   for (auto& batch : feed) {
@@ -139,7 +147,7 @@ Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t mos
     means.add(values, batch, step.weight, step.output, step.target);
     weighted |= step.weight.defined();
     samples += batch.count;
-    session.sync("evaluate");
+    session.sync(names.name("evaluate", batch).c_str());
     on_batch(++done);
     if (done == most) break;
     if (stop()) {

@@ -19,6 +19,16 @@ namespace sluice::train {
 int64_t rows_of(const Batch& batch);
 // Throws for a batch of texts alone, with which no step can do anything.
 void check_columns(const Batch& batch);
+// Names for the ends of graphs of batches that come in several shapes, each with a program of its own: with
+// one name for all, reports would take the third program for a recompiling.
+class ShapeNames {
+ public:
+  // `what` for the shape of the first batch, else with the shape behind it: "step [8, 128]".
+  std::string name(const std::string& what, const Batch& batch);
+
+ private:
+  std::vector<int64_t> first_;
+};
 // A value of a step (StepOutput) as one element whose mean over the replicas is that over all samples of the
 // batch. `what` names it in errors.
 torch::Tensor mean_of(const std::string& what, const torch::Tensor& value, const Batch& batch);

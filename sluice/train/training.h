@@ -62,7 +62,7 @@ class Training final : private Run {
   void add_gradients(const torch::Tensor& mean, const torch::Tensor& loss,
                      const std::optional<RowWeights>& weights);
   void scale_gradients();
-  void end_step();  // updates, unless gradients are accumulated
+  void end_step(const Batch& batch);  // updates, unless gradients are accumulated
   void after_update(const NamedValues& values, int64_t steps, bool stop);
   // A line whose values come later.
   void report(sessions::LogLine line, int64_t step, double lr, bool log);
@@ -156,6 +156,7 @@ class Training final : private Run {
   FeedStatistics fed_;        // of this epoch's training batches
   double opening_input_ = 0;  // seconds until the epoch's feed was there
   std::optional<BatchMeans> epoch_means_;
+  ShapeNames step_names_;
   torch::Tensor accumulated_weight_;  // of an update's batches so far, over all replicas
   double last_loss_ = 0;
   metrics::Values tested_;  // of the last test

@@ -85,7 +85,7 @@ Training::Halt Training::train_epoch() {
       values = train_batch(*batch);
       rate_->add(batch->count);
       if (i + 1 == options_.accumulate) scale_gradients();
-      end_step();
+      end_step(*batch);
     }
     halt = agreed_halt();
     after_update(values, steps, halt != Halt::kNone);
@@ -116,10 +116,12 @@ bool Training::test_within_epoch() {
   return true;
 }
 
-void Training::end_step() {
+void Training::end_step(const Batch& batch) {
   StepOptions options = clip();
-  options.behind_update = [this] {
+  const std::string boundary = step_names_.name("step", batch);
+  options.behind_update = [&] {
     call_back("within_step", [this](Callback& callback) { callback.within_step(*this); });
+    if (boundary != "step") session_.sync(boundary.c_str());
   };
   session_.step(steps_.updating_step ? std::vector<torch::optim::Optimizer*>() : optimizers(), options);
 }

@@ -69,7 +69,7 @@ check((tokens / "train.json").exists(), "the set says what it is")
 def train(logdir, task, model, shapes, processes, devices, *more):
     command = ["train", "--task", task, *model, "--train", tokens / "train-*.bin", "--test", tokens / "test-*.bin",
                "--shapes", shapes, "--lr", "0.01", "--log-steps", "1", "--plugin", "cpu", "--devices", devices,
-               "--logdir", logdir, "--strict", "on", *more]
+               "--logdir", logdir, "--strict", *more]
     if processes > 1:
         command = ["run", "--processes", processes, "--", PROGRAM, *command]
     return run(*command)

@@ -139,7 +139,7 @@ def main(program):
             folder = root / kind
             model.save_pretrained(folder)
             expected = losses_of_pytorch(model, ids, seed=0)
-            for device, flags in (("cpu", []), ("xla", ["--plugin", "cpu", "--strict", "on"])):
+            for device, flags in (("cpu", []), ("xla", ["--plugin", "cpu", "--strict"])):
                 logdir = root / f"{kind}-{device}"
                 found = losses_of_sluice(program, folder, logdir, device, *flags)
                 assert len(found) == STEPS, len(found)
