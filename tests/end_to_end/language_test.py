@@ -89,6 +89,11 @@ for task, model in (("clm", "llama-tiny"), ("mlm", "roberta-tiny")):
     check(apart < 1e-3, f"{task}: 1 × 4 and 2 × 2 replicas agree", (one, two))
     check(float(one[-1]["loss"]) < float(one[0]["loss"]) < 5.7, f"{task}: it learns", one)
 
+# Each shape is one program in the training and one in its test, of which a second start compiles none.
+again = train(root / "again", "mlm", ["--model", "roberta-tiny"], "2x48,4x24", 1, 4, "--epochs", "2", "--report")
+check("4 distinct: 0 compiled, 4 from the disk cache" in again, "a second start compiles nothing", again)
+check("recompiles after" not in again, "and nothing is compiled again", again)
+
 # The model says something, and finds its test as likely as its training did.
 model = root / "clm-1" / "last"
 said = run("text", "sample", "--model", model, "--prompt", "the cat", "--tokens", 24, "--greedy", "--plugin", "cpu")
