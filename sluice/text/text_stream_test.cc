@@ -83,8 +83,6 @@ TEST(TextStream, PiecesAreTheTextAndWhole) {
       tokenizer.append_ids(text, ids);
     }
     std::string found;
-    const std::size_t context = random() % 10;
-    const std::vector<std::uint32_t> before(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(context));
     for (const std::string& piece : pieces_of(TextStream(tokenizer), ids)) {
       EXPECT_EQ(piece.find("\uFFFD"), std::string::npos);
       found += piece;
