@@ -118,7 +118,7 @@ def losses_of_pytorch(model, ids, seed):
 def losses_of_sluice(program, folder, logdir, device, *flags):
     command = [program, "train", "--task", "clm", "--weights", str(folder), "--train", str(folder.parent / "train-*.bin"),
                "--length", str(LENGTH), "--batch-size", str(ROWS), "--epochs", "100", "--max-steps", str(STEPS), "--lr", str(LR),
-               "--warmup-steps", str(WARMUP), "--weight-decay", str(DECAY), "--log-steps", "1", "--device", device,
+               "--warmup-steps", str(WARMUP), "--weight-decay", str(DECAY), "--log-steps", "1", "--seed", "0", "--device", device,
                "--logdir", str(logdir), *flags]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
