@@ -55,7 +55,7 @@ def tests_of(logdir):
         return [row for row in csv.DictReader(file) if row["split"] == "test"]
 
 
-for name, count in (("train", 400), ("test", 60)):
+for name, count in (("train", 240), ("test", 40)):
     (root / f"{name}.txt").write_text("".join(line + "\n" for line in sentences(count, name)))
 special = [flag for token in SPECIAL for flag in ("--special-token", token)]
 tokens = root / "tokens"
@@ -81,7 +81,7 @@ for task, model in (("clm", "llama-tiny"), ("mlm", "roberta-tiny")):
     for processes, devices in ((1, 4), (2, 2)):
         logdir = root / f"{task}-{processes}"
         output = train(logdir, task, ["--model", model], "2x48,4x24", processes, devices, "--epochs", "2")
-        check("train: 400 documents with" in output, "the data is told", output)
+        check("train: 240 documents with" in output, "the data is told", output)
         found[task, processes] = tests_of(logdir)
     one, two = found[task, 1], found[task, 2]
     check(len(one) == len(two) == 2, f"{task}: two tests", one)
@@ -109,7 +109,7 @@ if measured is None:
 check(abs(perplexity / measured - 1) < 2e-3, "the score is the test's", (scored, measured))
 
 # Texts of two classes, on the body that has learnt the language.
-for name, count in (("train", 96), ("test", 32)):
+for name, count in (("train", 256), ("test", 64)):
     with tarfile.open(root / f"{name}.tar", "w") as archive:
         for i, line in enumerate(sentences(count, name + "s")):
             for extension, content in (("txt", line), ("cls", str(int("ox" in line)))):
@@ -117,8 +117,8 @@ for name, count in (("train", 96), ("test", 32)):
                 member.size = len(content)
                 archive.addfile(member, io.BytesIO(content.encode()))
 output = run("train", "--task", "classify", "--weights", root / "mlm-1" / "last", "--classes", 2, "--train",
-             root / "train.tar", "--test", root / "test.tar", "--shapes", "8x48,16x24", "--long-documents", "cut", "--lr", "0.005",
-             "--epochs", 8, "--plugin", "cpu", "--logdir", root / "classes")
+             root / "train.tar", "--test", root / "test.tar", "--shapes", "32x48", "--long-documents", "cut", "--lr", "0.002",
+             "--epochs", 12, "--plugin", "cpu", "--strict", "--logdir", root / "classes")
 accuracy = [float(row["accuracy"]) for row in tests_of(root / "classes")]
 check(max(accuracy) >= 90, "a classifier learns", accuracy)
 check(json.loads((root / "classes/last/config.json").read_text())["architectures"] == ["RobertaForSequenceClassification"],
