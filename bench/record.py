@@ -30,6 +30,8 @@ def short(value):
 
 def of_step(found):
     size = f" at {found['image_size']}×{found['image_size']}" if "image_size" in found else ""
+    if found.get("model", "").startswith(("gpt2", "llama")):
+        size = f", {found['length']} tokens"
     what = f"{found['model']}{size}, batch {found['batch_size']}"
     if found["precision"] != "f32":
         what += f", {found['precision']}"
