@@ -109,7 +109,7 @@ Steps steps_of(const LanguageModelPtr& model, StepOutput (*step)(models::Languag
 
 Steps next_token_steps(models::LanguageModelPtr model) {
   namespace detail = language_steps_detail;
-  if (model->options().type == "roberta")
+  if (!models::is_decoder(model->options()))
     throw_error(Code::kInvalidArgument,
                 "roberta sees the token that it would have to predict: train it with masked_steps, or take "
                 "gpt2 or llama");
@@ -118,7 +118,7 @@ Steps next_token_steps(models::LanguageModelPtr model) {
 
 Steps masked_steps(models::LanguageModelPtr model) {
   namespace detail = language_steps_detail;
-  if (model->options().type != "roberta")
+  if (models::is_decoder(model->options()))
     throw_error(
         Code::kInvalidArgument,
         base::str(model->options().type,
