@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sluice/base/block.h"
 #include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
@@ -28,7 +29,7 @@ std::atomic<std::uint64_t> open_readers{0};
 struct Slot {
   std::uint64_t begin = 0;
   std::size_t size = 0;
-  std::unique_ptr<char[]> buffer;
+  base::Block buffer;
   std::size_t room = 0;                // of the buffer
   std::atomic<std::size_t> filled{0};  // bytes that are there; written by the thread
   std::atomic<bool> stop{false};       // nobody waits for it any longer
@@ -239,8 +240,8 @@ class RangeReader : public ObjectReader {
     slot.room = spare_room_;
     slot.buffer = std::move(spare_);
     if (slot.buffer == nullptr || slot.room < slot.size) {
-      slot.buffer.reset(new char[slot.size]);
       slot.room = slot.size;
+      slot.buffer = base::make_block(slot.room);
     }
     spare_room_ = 0;
   }
@@ -401,7 +402,7 @@ class RangeReader : public ObjectReader {
   std::uint32_t crc_ = 0;           // of the slots before it
   std::unique_ptr<Digest> digest_;  // of the same, when there is no crc32c
   bool compared_ = false;
-  std::unique_ptr<char[]> spare_;
+  base::Block spare_;
   std::size_t spare_room_ = 0;
   std::optional<Error> failed_;
 };

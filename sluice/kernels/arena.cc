@@ -1,45 +1,29 @@
 #include "sluice/kernels/arena.h"
 
-#include <sys/mman.h>
-
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "sluice/base/block.h"
 #include "sluice/base/check.h"
 
 namespace sluice::kernels {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kAlignment = 64;
-
 // One block for each depth of nesting; a block only grows.
-struct Block {
-  void* data = nullptr;
+struct Room {
+  base::Block data;
   size_t bytes = 0;
-
-  Block() = default;
-  Block(Block&& other) noexcept : data(other.data), bytes(other.bytes) { other.data = nullptr; }
-  ~Block() { std::free(data); }
 
   void grow(size_t wanted) {
     if (wanted <= bytes) return;
-    std::free(data);
-    const bool huge = wanted >= kHugePage;
-    const size_t alignment = huge ? kHugePage : kAlignment;
-    bytes = (wanted + alignment - 1) / alignment * alignment;
-    data = std::aligned_alloc(alignment, bytes);
-    if (data == nullptr) {
-      bytes = 0;
-      throw std::bad_alloc();
-    }
-    if (huge) ::madvise(data, bytes, MADV_HUGEPAGE);
+    data.reset();
+    bytes = 0;
+    data = base::make_block(wanted);
+    bytes = wanted;
   }
 };
 
 struct Arena {
-  std::vector<Block> blocks;
+  std::vector<Room> rooms;
   size_t used = 0;
 };
 thread_local Arena arena;
@@ -47,9 +31,9 @@ thread_local Arena arena;
 }  // namespace
 
 Scratch::Scratch(size_t bytes) : depth_(arena.used) {
-  if (depth_ == arena.blocks.size()) arena.blocks.emplace_back();
-  arena.blocks[depth_].grow(bytes);
-  data_ = arena.blocks[depth_].data;
+  if (depth_ == arena.rooms.size()) arena.rooms.emplace_back();
+  arena.rooms[depth_].grow(bytes);
+  data_ = arena.rooms[depth_].data.get();
   ++arena.used;
 }
 
