@@ -34,6 +34,10 @@ struct Lines {
 // Images of so many pixels are done one at a time: their y is a matrix as it lies.
 constexpr size_t kMinPixels = 64;
 
+// A piece that is made for the threads' sake has so many rows at least: products of fewer waste the
+// processor.
+constexpr size_t kRowsOfPiece = 32;
+
 class Planes : public ConvolutionKernel {
  public:
   explicit Planes(const Convolution& c)
@@ -55,6 +59,9 @@ class Planes : public ConvolutionKernel {
     if (x_is_matrix_) lines_at_once_ = of_image;
     if (!x_is_matrix_ && plane_of_y() < kMinPixels)
       images_at_once_ = std::clamp(lines / of_image, size_t{1}, images_);
+    all_sets_ = (images_ + images_at_once_ - 1) / images_at_once_;
+    sets_ = kind_ == Kind::kWeights ? std::min(all_sets_, sets_of_sum()) : all_sets_;
+    one_thread_each_ = sets_ * groups_ * pieces_ >= parts_of_threads();
     full_ = find_gemm(product(pixels_of({0, images_at_once_, 0, lines_at_once_})));
     last_ = find_gemm(product(pixels_of(lines_at_once_ < of_image
                                             ? Lines{0, 1, 0, (of_image - 1) % lines_at_once_ + 1}
@@ -72,13 +79,11 @@ class Planes : public ConvolutionKernel {
     const bool packs = pieces_ > 1 || of_piece != filters_ * rows_;
     // A weight's gradient is a sum over all images: each set makes one of its own.
     const bool sums_up = kind_ == Kind::kWeights;
-    const size_t all_sets = (images_ + images_at_once_ - 1) / images_at_once_;
-    const size_t sets = sums_up ? std::min(all_sets, sets_of_sum()) : all_sets;
-    const size_t images = (all_sets + sets - 1) / sets * images_at_once_;
-    const size_t scratch = (sums_up ? sets : 1) * pieces * of_piece;
-    const Scratch packed(packs || (sums_up && sets > 1) ? scratch * sizeof(float) : 0);
+    const size_t images = (all_sets_ + sets_ - 1) / sets_ * images_at_once_;
+    const size_t scratch = (sums_up ? sets_ : 1) * pieces * of_piece;
+    const Scratch packed(packs || (sums_up && sets_ > 1) ? scratch * sizeof(float) : 0);
     const std::vector<float*> weights =
-        sum_buffers(sums_up ? sets : 1, pieces * of_piece, packs ? nullptr : w, packed.floats());
+        sum_buffers(sums_up ? sets_ : 1, pieces * of_piece, packs ? nullptr : w, packed.floats());
     if (!sums_up && packs) pack(w, weights[0], /*back=*/false);
     const auto run_set = [&](size_t i) -> base::Status {
       const size_t set = i / pieces, first = std::min(images_, set * images), piece = i % pieces;
@@ -86,11 +91,10 @@ class Planes : public ConvolutionKernel {
       if (sums_up) fill_zeros(of_set, of_piece);
       return run_images(first, std::min(images_, first + images), piece, x, of_set, y, bias_of(at, piece));
     };
-    // By one thread each, where there are enough of them.
-    if (sets * pieces >= static_cast<size_t>(2 * threads_of_a_call())) {
-      SLUICE_OK(parallel_for_status(sets * pieces, run_set));
+    if (one_thread_each_) {
+      SLUICE_OK(parallel_for_status(sets_ * pieces, run_set));
     } else {
-      for (size_t i = 0; i < sets * pieces; ++i) SLUICE_OK(run_set(i));
+      for (size_t i = 0; i < sets_ * pieces; ++i) SLUICE_OK(run_set(i));
     }
     if (!sums_up) return {};
     add_partial_sums(weights, pieces * of_piece);
@@ -111,26 +115,37 @@ class Planes : public ConvolutionKernel {
   }
 
   // Into how many sets of images a weight's gradient is divided: with the pieces, enough of them for all
-  // threads, but not so many that their sums are as large as the activations.
+  // threads, but not so many that their sums are as large as the activations and the matrix.
   size_t sets_of_sum() const {
-    const size_t pieces = groups_ * pieces_, wanted = static_cast<size_t>(2 * threads_of_a_call());
-    const size_t activations =
-        images_ * (pieces * channels_ * plane_of_x() + groups_ * filters_ * plane_of_y());
-    const size_t max_sets = activations / (8 * pieces * padded_filters_ * padded_rows_);
+    const size_t pieces = groups_ * pieces_, wanted = parts_of_threads();
+    const size_t of_image = pieces * channels_ * plane_of_x() + groups_ * filters_ * plane_of_y() +
+                            (x_is_matrix_ ? 0 : pieces * rows_ * plane_of_y());
+    const size_t max_sets = images_ * of_image / (8 * pieces * padded_filters_ * padded_rows_);
     return std::max(size_t{1}, std::min(max_sets, (wanted + pieces - 1) / pieces));
   }
 
+  // Of so many parts none waits long for another.
+  static size_t parts_of_threads() { return static_cast<size_t>(2 * threads_of_a_call()); }
+
   // Into how many equal pieces a group's channels are divided, as if each were a group that has the same y:
-  // where the matrix of a line would not stay in the cache. (The forward pass would have to add them up.)
+  // where the matrix of a line would not stay in the cache. (The forward pass would have to add them up.) A
+  // weight's gradient also where there are too few images and groups for all threads, which else meet several
+  // times for each image (measured: 1.4 to 2.7 times as long).
   static size_t pieces_of(const Convolution& c) {
-    const auto channels = static_cast<size_t>(c.w[1]);
-    const size_t of_image = spatial_size(c.w) * spatial_size(c.y),
+    const auto channels = static_cast<size_t>(c.w[1]), others = static_cast<size_t>(c.x[0] * c.groups);
+    const size_t taps = spatial_size(c.w), of_image = taps * spatial_size(c.y),
                  lines = c.y.size() > 3 ? static_cast<size_t>(c.y[2]) : 1;
-    if (c.kind == Kind::kForward || channels * of_image / lines <= kFloatsAtOnce) return 1;
-    size_t pieces = 1;
-    while (pieces < channels && (channels % pieces != 0 || channels / pieces * of_image > kFloatsAtOnce))
-      ++pieces;
-    return pieces;
+    const auto first = [&](const auto& is_small_enough) {
+      size_t pieces = 1;
+      while (pieces < channels && (channels % pieces != 0 || !is_small_enough(pieces))) ++pieces;
+      return pieces;
+    };
+    if (c.kind == Kind::kForward) return 1;
+    if (channels * of_image / lines > kFloatsAtOnce)
+      return first([&](size_t pieces) { return channels / pieces * of_image <= kFloatsAtOnce; });
+    if (c.kind == Kind::kData || taps == 1 || threads_of_a_call() == 1) return 1;
+    const size_t pieces = first([&](size_t pieces) { return others * pieces >= parts_of_threads(); });
+    return others * pieces >= parts_of_threads() && channels / pieces * taps >= kRowsOfPiece ? pieces : 1;
   }
 
   // Whether each image of x, or its gradient, is the matrix itself: one tap that sees every pixel, of which
@@ -366,7 +381,9 @@ class Planes : public ConvolutionKernel {
   size_t taps_, rows_, line_;
   size_t padded_rows_, padded_filters_;
   size_t images_at_once_ = 1, lines_at_once_ = 1;
+  size_t all_sets_ = 1, sets_ = 1;  // of images: those that are done at once, and those that are summed up
   bool x_is_matrix_ = false;
+  bool one_thread_each_ = false;  // for each set and piece, of which there are enough
   const Gemm *full_ = nullptr, *last_ = nullptr;
   std::array<std::vector<Seen>, 3> seen_;  // [axis][tap]
   Sources sources_;
