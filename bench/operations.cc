@@ -22,17 +22,32 @@ namespace {
 
 namespace functional = torch::nn::functional;
 
+enum class Mask { kNone, kCausal, kFilledUp, kDocuments };
+
+// [batch or 1, 1, positions or 1, positions]: a quarter of each row is filled up, or four documents stand
+// beside each other.
+Tensor mask_of(Mask kind, int64_t positions) {
+  const Tensor place = torch::arange(positions), document = (place * 4).floor_divide(positions);
+  if (kind == Mask::kFilledUp) return (place < positions * 3 / 4).view({1, 1, 1, positions});
+  return document.view({1, 1, positions, 1}).eq(document.view({1, 1, 1, positions}));
+}
+
 // From [batch, positions, heads * size], as models make queries, keys and values.
-MakeCase attention(int64_t batch, int64_t heads, int64_t positions, int64_t size, bool causal) {
+MakeCase attention(int64_t batch, int64_t heads, int64_t positions, int64_t size, Mask kind = Mask::kNone,
+                   int64_t heads_of_keys = 0) {
   return [=](torch::Device device) {
+    const int64_t of_keys = heads_of_keys > 0 ? heads_of_keys : heads;
     Case made;
-    for (int i = 0; i < 3; ++i)
-      made.parameters.push_back(random_parameter({batch, positions, heads * size}, device));
+    for (const int64_t some : {heads, of_keys, of_keys})
+      made.parameters.push_back(random_parameter({batch, positions, some * size}, device));
+    std::optional<Tensor> mask;
+    if (kind == Mask::kFilledUp || kind == Mask::kDocuments) mask = mask_of(kind, positions).to(device);
     made.operation = [=, parameters = made.parameters] {
       std::vector<Tensor> split;
       for (const Tensor& x : parameters)
-        split.push_back(x.view({batch, positions, heads, size}).transpose(1, 2));
-      return at::scaled_dot_product_attention(split[0], split[1], split[2], {}, 0, causal)
+        split.push_back(x.view({batch, positions, -1, size}).transpose(1, 2));
+      return at::scaled_dot_product_attention(split[0], split[1], split[2], mask, 0, kind == Mask::kCausal,
+                                              {}, of_keys != heads)
           .transpose(1, 2)
           .reshape({batch, positions, heads * size});
     };
@@ -113,10 +128,13 @@ MakeCase plain_rnn(int64_t features, int64_t hidden, int64_t layers, int64_t ste
 int run(int argc, char** argv) {
   const std::map<std::string, std::map<std::string, MakeCase>> all = {
       {"attention",
-       {{"16 x 8 heads, 128 x 32", attention(16, 8, 128, 32, false)},
-        {"4 x 12 heads, 512 x 64", attention(4, 12, 512, 64, false)},
-        {"1 x 12 heads, 2048 x 64, causal", attention(1, 12, 2048, 64, true)},
-        {"8 x 12 heads, 197 x 64", attention(8, 12, 197, 64, false)}}},
+       {{"16 x 8 heads, 128 x 32", attention(16, 8, 128, 32)},
+        {"4 x 12 heads, 512 x 64", attention(4, 12, 512, 64)},
+        {"1 x 12 heads, 2048 x 64, causal", attention(1, 12, 2048, 64, Mask::kCausal)},
+        {"8 x 12 heads, 197 x 64", attention(8, 12, 197, 64)},
+        {"16 x 12 heads, 128 x 64, filled up", attention(16, 12, 128, 64, Mask::kFilledUp)},
+        {"4 x 12 heads, 512 x 64, documents", attention(4, 12, 512, 64, Mask::kDocuments)},
+        {"4 x 12 heads, 512 x 64, causal, keys of 4", attention(4, 12, 512, 64, Mask::kCausal, 4)}}},
       {"layer_norm",
        {{"2048 x 256", layer_norm(2048, 256)},
         {"4096 x 768", layer_norm(4096, 768)},

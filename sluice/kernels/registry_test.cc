@@ -76,7 +76,8 @@ std::vector<Example> examples() {
   const Dims activation = {3, 4, 5}, channels = {4}, scalar = {};
   const Dims gates = {3, 2, 20}, weight = {20, 5}, steps = {3, 2, 5}, state = {2, 5};
   const Dims three_gates = {3, 2, 15}, of_three = {15, 5}, of_one = {5, 5};
-  const Dims q = {2, 5, 3, 8}, k = {2, 6, 3, 8}, lse = {2, 3, 5}, packed = {2, 5, 72};
+  const Dims q = {2, 5, 3, 8}, k = {2, 6, 3, 8}, lse = {2, 3, 5}, packed = {2, 5, 72}, mask = {2, 1, 5, 6},
+             own_mask = {2, 3, 5, 5};
   TestCall rectified = product({{6, 8}, {6, 12}, {12}}, {8, 12});
   rectified.attributes.insert({{"rectified", int64_t{1}}, {"gated", int64_t{0}}});
   TestCall biased = convolution(0, {x, w, {32}}, {y}), biased_data = convolution(1, {y, w, {16}}, {x});
@@ -160,6 +161,18 @@ std::vector<Example> examples() {
         tensors({{3, 5}, {5}, {5}})},
        {"last operand"}},
       {"attention", {"sluice_attention", tensors({q, k, k}), tensors({q, lse}), kCausal}},
+      {"masked_attention",
+       {"sluice_attention", tensors({q, k, k, mask}), tensors({q, lse}), kCausal},
+       {"last operand"}},
+      {"masked_packed_attention",
+       {"sluice_attention", tensors({packed, own_mask}), tensors({q, lse}), kCausal},
+       {"last operand"}},
+      {"masked_attention_gradient",
+       {"sluice_attention_gradient", tensors({q, q, k, k, q, lse, mask}), tensors({q, k, k}), kCausal},
+       {"last operand"}},
+      {"masked_packed_attention_gradient",
+       {"sluice_attention_gradient", tensors({q, packed, q, lse, own_mask}), tensors({packed}), kCausal},
+       {"last operand"}},
       {"packed_attention", {"sluice_attention", tensors({packed}), tensors({q, lse}), kCausal}},
       {"attention_gradient",
        {"sluice_attention_gradient", tensors({q, q, k, k, q, lse}), tensors({q, k, k}), kCausal}},
@@ -323,6 +336,9 @@ TEST(Registry, AnErrorSaysWhatWasFoundAndExpected) {
   call = example("attention");
   call.operands[2].dims[1] = 5;
   EXPECT_THAT(refusal(call), HasSubstr("operand 2 (q, k, v) is f32[2,5,3,8], expected f32[2,6,3,8]"));
+  call = example("masked_attention");
+  call.operands[1].dims[2] = call.operands[2].dims[2] = 2;
+  EXPECT_THAT(refusal(call), HasSubstr("k has 2 heads, expected 3 or a divisor of it"));
 }
 
 TEST(Update, PositionsLieInTheNumbers) {

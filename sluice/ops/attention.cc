@@ -1,6 +1,6 @@
-// Attention as one operation: softmax(scale q k^T) v, and its gradient, which makes the probabilities again
-// from the logarithms of their sums. bf16 and f16 are multiplied as they are; scores, sums and what is added
-// up are f32.
+// Attention as one operation: softmax(scale q k^T + mask) v, and its gradient, which makes the probabilities
+// again from the logarithms of their sums. bf16 and f16 are multiplied as they are; scores, sums and what is
+// added up are f32.
 #include <cmath>
 #include <limits>
 
@@ -18,24 +18,61 @@ const stablehlo::DotDims kKeys = {{0, 1}, {0, 1}, {3}, {2}};
 const stablehlo::DotDims kQueries = {{0, 1}, {0, 1}, {2}, {2}};
 
 struct Operands {
-  Value q, k, v;  // [batch, heads, positions, size]
+  Value q;          // [batch, heads, queries, size]
+  Value k, v;       // [batch, heads of keys, keys, size]: each serves as many heads that follow each other
+  Value mask = {};  // if any: bool or float, [batch or 1, heads or 1, queries or 1, keys or 1]
   bool causal = false;
   double scale = 1;
 
   stablehlo::CallAttributes attributes() const { return {{"causal", int64_t{causal}}, {"scale", scale}}; }
+  // Those of the composites, `more` behind q, k and v.
+  Values values(const Values& before = {}, const Values& more = {}) const {
+    Values all = before;
+    all.insert(all.end(), {q, k, v});
+    all.insert(all.end(), more.begin(), more.end());
+    if (mask) all.push_back(mask);
+    return all;
+  }
+  Dims dims_of_scores() const { return {q.dim(0), q.dim(1), q.dim(2), k.dim(2)}; }
+  // [batch, heads, queries, …] ↔ [batch, heads of keys, heads that share them × queries, …]
+  Value grouped(Builder& b, Value x) const {
+    return b.reshape(x, {q.dim(0), k.dim(1), q.dim(1) / k.dim(1) * q.dim(2), x.dim(3)});
+  }
+  Value by_head(Builder& b, Value x) const { return b.reshape(x, {q.dim(0), q.dim(1), q.dim(2), x.dim(3)}); }
 };
 
+bool broadcasts(const Dims& from, const Dims& to) {
+  if (from.size() > to.size()) return false;
+  const size_t missing = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i] != 1 && from[i] != to[missing + i]) return false;
+  return true;
+}
+
+Value read_mask(Emit& e, const Operands& in) {
+  const Value mask = e.tensor("attn_mask");
+  const Dims scores = in.dims_of_scores();
+  e.check(
+      (mask.dtype() == DType::kPred || stablehlo::is_float(mask.dtype())) && broadcasts(mask.dims(), scores),
+      base::str("expected a mask of bool or float that fits [batch, heads, queries, keys] ",
+                in_words(Type{DType::kPred, scores}), ", found ", in_words(mask)));
+  Dims dims(scores.size() - mask.dims().size(), 1);
+  dims.insert(dims.end(), mask.dims().begin(), mask.dims().end());
+  return e.b.reshape(mask, dims);
+}
+
 Operands read(Emit& e) {
-  Operands in{e.tensor("query"), e.tensor("key"), e.tensor("value"), e.boolean("is_causal")};
+  Operands in{
+      .q = e.tensor("query"), .k = e.tensor("key"), .v = e.tensor("value"), .causal = e.boolean("is_causal")};
   const Dims &q = in.q.dims(), &k = in.k.dims();
-  const bool fit =
-      q.size() == 4 && k.size() == 4 && in.v.dims() == k && q[0] == k[0] && q[1] == k[1] && q[3] == k[3];
+  const bool fit = q.size() == 4 && k.size() == 4 && in.v.dims() == k && q[0] == k[0] && k[1] > 0 &&
+                   q[1] % k[1] == 0 && q[3] == k[3];
   const bool one_type = in.q.dtype() == in.k.dtype() && in.q.dtype() == in.v.dtype();
   e.check(fit && one_type && stablehlo::is_float(in.q.dtype()),
           base::str("expected float tensors [batch, heads, positions, size] of one type, found ",
                     in_words(in.q), ", ", in_words(in.k), " and ", in_words(in.v)));
-  if (e.has("attn_mask") || e.number("dropout_p") != 0)
-    throw_error(Code::kUnimplemented, base::str(e.op(), ": a mask or dropout"));
+  if (e.number("dropout_p") != 0) throw_error(Code::kUnimplemented, base::str(e.op(), ": dropout"));
+  if (e.has("attn_mask")) in.mask = read_mask(e, in);
   in.scale = e.has("scale") ? e.number("scale") : 1 / std::sqrt(static_cast<double>(q[3]));
   return in;
 }
@@ -43,32 +80,56 @@ Operands read(Emit& e) {
 // [batch, heads, queries] for each key or place.
 Value spread(Builder& b, Value rows, const Dims& dims) { return b.broadcast_in_dim(rows, dims, {0, 1, 2}); }
 
-// scale q k^T in the compute type; keys that a query does not see count -inf.
+// scale q k^T in the compute type, with what the mask adds; keys that a query does not see count -inf.
 Value scores_of(Emit& e, const Operands& in) {
   Builder& b = e.b;
-  const Value products = b.dot_general(in.q, in.k, kSizes, compute_type(in.q.dtype()));
-  const Value scores = b.multiply(products, number_like(b, in.scale, products));
-  if (!in.causal) return scores;
-  const Type positions{DType::kS32, scores.dims()};
-  const Value seen = b.compare(b.iota(positions, 3), b.iota(positions, 2), Compare::kLe);
-  return b.select(seen, scores, number_like(b, -std::numeric_limits<double>::infinity(), scores));
+  const Value products =
+      in.by_head(b, b.dot_general(in.grouped(b, in.q), in.k, kSizes, compute_type(in.q.dtype())));
+  Value scores = b.multiply(products, number_like(b, in.scale, products));
+  const auto hide_all_but = [&](Value seen) {
+    scores = b.select(seen, scores, number_like(b, -std::numeric_limits<double>::infinity(), scores));
+  };
+  if (in.causal) {
+    const Type positions{DType::kS32, scores.dims()};
+    hide_all_but(b.compare(b.iota(positions, 3), b.iota(positions, 2), Compare::kLe));
+  }
+  if (!in.mask) return scores;
+  const Value mask = b.broadcast(in.mask, scores.dims());
+  if (mask.dtype() == DType::kPred) {
+    hide_all_but(mask);
+    return scores;
+  }
+  return b.add(scores, to(b, mask, scores.dtype()));
+}
+
+double lowest_of(DType type) {
+  return type == DType::kF64 ? std::numeric_limits<double>::lowest()
+                             : double{std::numeric_limits<float>::lowest()};
 }
 
 Values attention(Emit& e, const Operands& in) {
   Builder& b = e.b;
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(e, in);
-  const Value largest = b.reduce_max(scores, {3}, /*nan_wins=*/false);
+  Value largest = b.reduce_max(scores, {3}, /*nan_wins=*/false);
+  // A query that sees no key has results of 0: its largest score is a number, and it is divided by no 0.
+  if (in.mask) largest = b.maximum(largest, number_like(b, lowest_of(compute), largest));
   const Value exp = b.exp(b.subtract(scores, spread(b, largest, scores.dims())));
   const Value sum = b.reduce_sum(exp, {3});
+  const Value none = in.mask ? b.compare(sum, number_like(b, 0, sum), Compare::kEq) : Value();
+  const auto unless_none = [&](Value x, double otherwise) {
+    return none ? b.select(none, number_like(b, otherwise, x), x) : x;
+  };
   // Divided after the product, where there is less to divide.
-  const Value output = b.dot_general(to(b, exp, dtype), in.v, kKeys, compute);
-  return {to(b, b.divide(output, spread(b, sum, output.dims())), dtype), b.add(largest, b.log(sum))};
+  const Value output = in.by_head(b, b.dot_general(in.grouped(b, to(b, exp, dtype)), in.v, kKeys, compute));
+  const Value divisor = spread(b, unless_none(sum, 1), output.dims());
+  return {to(b, b.divide(output, divisor), dtype),
+          unless_none(b.add(largest, b.log(sum)), std::numeric_limits<double>::infinity())};
 }
 
 Values attention(Emit& e) {
   const Operands in = read(e);
-  return e.b.composite(stablehlo::composites::kAttention, {in.q, in.k, in.v}, in.attributes(),
+  return e.b.composite(stablehlo::composites::kAttention, in.values(), in.attributes(),
                        [&] { return attention(e, in); });
 }
 
@@ -77,22 +138,22 @@ Values attention_gradient(Emit& e, const Operands& in, Value grad, Value output,
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(e, in);
   const Value p = b.exp(b.subtract(scores, spread(b, to(b, logsumexp, compute), scores.dims())));
-  const Value of_p = b.dot_general(to(b, grad, dtype), in.v, kSizes, compute);
+  const Value of_p = in.by_head(b, b.dot_general(in.grouped(b, to(b, grad, dtype)), in.v, kSizes, compute));
   const Value delta = b.reduce_sum(b.multiply(to(b, grad, compute), to(b, output, compute)), {3});
   const Value of_products =
       b.multiply(b.multiply(p, b.subtract(of_p, spread(b, delta, p.dims()))), number_like(b, in.scale, p));
-  const Value of_scores = to(b, of_products, dtype);
+  const Value of_scores = in.grouped(b, to(b, of_products, dtype));
   const auto product = [&](Value left, Value right, const stablehlo::DotDims& dims) {
     return to(b, b.dot_general(left, right, dims, compute), dtype);
   };
-  return {product(of_scores, in.k, kKeys), product(of_scores, in.q, kQueries),
-          product(to(b, p, dtype), to(b, grad, dtype), kQueries)};
+  return {in.by_head(b, product(of_scores, in.k, kKeys)), product(of_scores, in.grouped(b, in.q), kQueries),
+          product(in.grouped(b, to(b, p, dtype)), in.grouped(b, to(b, grad, dtype)), kQueries)};
 }
 
 Values attention_backward(Emit& e) {
   const Operands in = read(e);
   const Value grad = e.tensor("grad_out"), output = e.tensor("out"), logsumexp = e.tensor("logsumexp");
-  return e.b.composite(stablehlo::composites::kAttentionGradient, {grad, in.q, in.k, in.v, output, logsumexp},
+  return e.b.composite(stablehlo::composites::kAttentionGradient, in.values({grad}, {output, logsumexp}),
                        in.attributes(), [&] { return attention_gradient(e, in, grad, output, logsumexp); });
 }
 

@@ -3,6 +3,7 @@
 // parts of one tensor, as one linear layer makes them (packed QKV), the calls read that tensor and write its
 // gradient as a whole. Their operands have positions before heads, as models make them, so that XLA drops
 // both transposes, theirs and this one. (A layout that says the same leaves copies behind.)
+#include <limits>
 #include <utility>
 
 #include "sluice/patterns/calls.h"
@@ -23,6 +24,7 @@ Value positions_first(Builder& b, Value x) { return x.rank() == 4 ? b.transpose(
 
 // The tensor [batch, positions, 3 heads size] whose parts q, k and v are. Else empty.
 Value packed_qkv(Rewriter& r, Value q, Value k, Value v) {
+  if (q.dims() != k.dims()) return {};
   const int64_t heads = q.dim(1), positions = q.dim(2), size = q.dim(3);
   const Dims all = {q.dim(0), positions, 3 * heads, size};
   Value whole;
@@ -43,9 +45,22 @@ Value packed_qkv(Rewriter& r, Value q, Value k, Value v) {
   return r.b.reshape(whole, {all[0], positions, 3 * heads * size});
 }
 
+// The mask as what is added to the scores: f32, with all keys. Empty where there is none.
+Value added_mask(Builder& b, Value mask, int64_t keys) {
+  if (!mask) return {};
+  Dims dims = mask.dims();
+  dims[3] = keys;
+  const Value whole = b.broadcast(mask, dims);
+  if (mask.dtype() != DType::kPred) return whole;
+  const Type type{DType::kF32, dims};
+  return b.select(whole, b.splat(0, type), b.splat(-std::numeric_limits<double>::infinity(), type));
+}
+
+// `mask`: the operation's, if any.
 Values call(Rewriter& r, std::string_view target, Values operands, std::vector<Type> results,
-            const Operation& op) {
+            const Operation& op, Value mask) {
   for (Value& operand : operands) operand = positions_first(r.b, operand);
+  if (mask) operands.push_back(mask);
   for (Type& result : results) result.dims = positions_first(result.dims);
   Values made = call_on_rows(r.b, target, operands, results,
                              {{"causal", op.number("causal")}, {"scale", op.real("scale")}});
@@ -53,29 +68,33 @@ Values call(Rewriter& r, std::string_view target, Values operands, std::vector<T
   return made;
 }
 
-bool takes(const KernelLibrary& kernels, Value q, Value k, Value v) {
-  return all_f32({q, k, v}) && !is_small(q) &&
+bool takes(const KernelLibrary& kernels, Value q, Value k, Value v, Value mask) {
+  const bool fits_mask = !mask || mask.dtype() == DType::kPred || mask.dtype() == DType::kF32;
+  return all_f32({q, k, v}) && fits_mask && !is_small(q) &&
          kernels.has(
              {.batch = q.dim(0), .heads = q.dim(1), .queries = q.dim(2), .keys = k.dim(2), .size = q.dim(3)});
 }
 
 Values forward(Rewriter& r, const KernelLibrary& kernels, const Operation& op) {
   const Value q = op.operands[0], k = op.operands[1], v = op.operands[2];
-  if (!takes(kernels, q, k, v)) return {};
+  const Value mask = op.operands.size() > 3 ? op.operands[3] : Value();
+  if (!takes(kernels, q, k, v, mask)) return {};
   const Value whole = packed_qkv(r, q, k, v);
   const Dims rows(q.dims().begin(), q.dims().begin() + 3);
   return call(r, AttentionCall::kTarget, whole ? Values{whole} : Values{q, k, v},
-              {q.type(), {DType::kF32, rows}}, op);
+              {q.type(), {DType::kF32, rows}}, op, added_mask(r.b, mask, k.dim(2)));
 }
 
 Values gradient(Rewriter& r, const KernelLibrary& kernels, const Operation& op) {
   const Value grad = op.operands[0], q = op.operands[1], k = op.operands[2], v = op.operands[3];
   const Value output = op.operands[4], logsumexp = op.operands[5];
-  if (!takes(kernels, q, k, v) || !all_f32({grad, output, logsumexp})) return {};
+  const Value mask = op.operands.size() > 6 ? op.operands[6] : Value();
+  if (!takes(kernels, q, k, v, mask) || !all_f32({grad, output, logsumexp})) return {};
   constexpr std::string_view kTarget = AttentionCall::kGradientTarget;
-  const Value whole = packed_qkv(r, q, k, v);
-  if (!whole) return call(r, kTarget, {grad, q, k, v, output, logsumexp}, {q.type(), k.type(), v.type()}, op);
-  const Value grad_qkv = call(r, kTarget, {grad, whole, output, logsumexp}, {whole.type()}, op)[0];
+  const Value added = added_mask(r.b, mask, k.dim(2)), whole = packed_qkv(r, q, k, v);
+  if (!whole)
+    return call(r, kTarget, {grad, q, k, v, output, logsumexp}, {q.type(), k.type(), v.type()}, op, added);
+  const Value grad_qkv = call(r, kTarget, {grad, whole, output, logsumexp}, {whole.type()}, op, added)[0];
   const int64_t columns = whole.dim(2) / 3;
   Values parts;
   for (int64_t first = 0; first < whole.dim(2); first += columns) {

@@ -166,14 +166,36 @@ TEST(Calls, SumsOverTheFirstDimensionsAreAKernels) {
 }
 
 // A call of attention or, with `backward`, of its gradient.
-std::string attention_text(const TestLibrary& library, Type q, Type k, bool backward) {
+std::string attention_text(const TestLibrary& library, Type q, Type k, bool backward,
+                           std::optional<Type> mask = {}) {
   const std::string name = "aten::_scaled_dot_product_flash_attention_for_cpu";
   TestCall call(backward ? name + "_backward" : name);
   if (backward) call.tensor("grad_out", q);
   call.tensor("query", q).tensor("key", k).tensor("value", k);
   if (backward) call.tensor("out", q).tensor("logsumexp", {kF32, {q.dims[0], q.dims[1], q.dims[2]}});
-  call.number("dropout_p", 0, true).flag("is_causal", true).none("attn_mask").none("scale");
-  return text_of(call, library);
+  call.number("dropout_p", 0, true).flag("is_causal", !mask);
+  if (mask) {
+    call.tensor("attn_mask", *mask);
+  } else {
+    call.none("attn_mask");
+  }
+  return text_of(call.none("scale"), library);
+}
+
+TEST(Calls, AttentionTakesMasksAndSharedHeadsOfKeys) {
+  const TestLibrary all(true);
+  const Type q{kF32, {2, 4, 64, 64}}, k{kF32, {2, 2, 96, 64}};
+  for (const Type& mask : {Type{DType::kPred, {2, 1, 1, 96}}, Type{kF32, {64, 1}}}) {
+    const std::string text = attention_text(all, q, k, false, mask),
+                      backward = attention_text(all, q, k, true, mask);
+    const std::string added = mask.dims.size() == 4 ? "tensor<2x1x1x96xf32>" : "tensor<1x1x64x96xf32>";
+    EXPECT_THAT(text, HasSubstr("(tensor<2x64x4x64xf32>, tensor<2x96x2x64xf32>, tensor<2x96x2x64xf32>, " +
+                                added + ") -> (tensor<2x64x4x64xf32>, tensor<2x4x64xf32>)"));
+    EXPECT_THAT(backward, HasSubstr(added + ") -> (tensor<2x64x4x64xf32>, tensor<2x96x2x64xf32>, "
+                                            "tensor<2x96x2x64xf32>)"));
+  }
+  EXPECT_THROW((void)attention_text(all, q, k, false, Type{kF32, {3, 96}}), Error) << "does not fit";
+  EXPECT_THROW((void)attention_text(all, q, k, false, Type{DType::kS32, {64, 96}}), Error) << "of integers";
 }
 
 TEST(Calls, AttentionIsAKernelsOnTensorsAsModelsMakeThem) {
@@ -229,7 +251,7 @@ TEST(Calls, AttentionReadsWhatOneLayerMadeAsItLies) {
 
 TEST(Calls, AttentionRefusesWhatDoesNotFit) {
   const TestLibrary none(false);
-  const Type q{kF32, {2, 4, 5, 8}}, other_heads{kF32, {2, 2, 5, 8}}, flat{kF32, {8, 5, 8}};
+  const Type q{kF32, {2, 4, 5, 8}}, other_heads{kF32, {2, 3, 5, 8}}, flat{kF32, {8, 5, 8}};
   EXPECT_THROW((void)attention_text(none, q, other_heads, false), Error);
   EXPECT_THROW((void)attention_text(none, flat, flat, false), Error);
 }

@@ -87,12 +87,14 @@ inline constexpr std::string_view kSoftmaxGradientTarget = "sluice_softmax_gradi
 inline constexpr std::string_view kLayerNormTarget = "sluice_layer_norm";
 inline constexpr std::string_view kLayerNormGradientTarget = "sluice_layer_norm_gradient";
 
-// "sluice_attention": q [batch, queries, heads, size], k, v [batch, keys, heads, size] → softmax(scale q k^T)
-// v [batch, queries, heads, size], and the logarithm of the softmax's sums [batch, heads, queries]. Causal:
-// query i sees keys 0 to i. "sluice_attention_gradient": the gradient of the first result, q, k, v, both
-// results → q's, k's, v's gradients. Where a linear layer made q, k and v at once, [batch, positions, 3 heads
-// size], this one operand takes their place, and one result like it that of their gradients. Row-major.
-// Attributes: causal (0 or 1), scale.
+// "sluice_attention": q [batch, queries, heads, size], k, v [batch, keys, heads of keys, size], of which each
+// serves as many heads of q that follow each other → softmax(scale q k^T + mask) v [batch, queries, heads,
+// size], and the logarithm of the softmax's sums [batch, heads, queries]. Causal: query i sees keys 0 to i. A
+// query that sees no key has a result of 0 and an infinite logarithm. "sluice_attention_gradient": the
+// gradient of the first result, q, k, v, both results → q's, k's, v's gradients. Where a linear layer made q,
+// k and v at once, [batch, positions, 3 heads size], this one operand takes their place, and one result like
+// it that of their gradients. One more operand of both, the last: a mask [batch or 1, heads or 1, queries or
+// 1, keys] that is added to the scores. Row-major. Attributes: causal (0 or 1), scale.
 struct AttentionCall {
   static constexpr std::string_view kTarget = "sluice_attention";
   static constexpr std::string_view kGradientTarget = "sluice_attention_gradient";

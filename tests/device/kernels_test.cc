@@ -262,6 +262,42 @@ TEST(CpuKernels, AttentionIsOneCallAndItsGradientAnother) {
   restart();
 }
 
+// The same with a mask and two heads of queries for each head of keys.
+std::vector<torch::Tensor> masked_attention(torch::Device device, const torch::Tensor& mask) {
+  torch::manual_seed(4);
+  std::vector<torch::Tensor> leaves;
+  for (const int64_t heads : {4, 2, 2})
+    leaves.push_back(torch::randn({4, heads, 100, 32}).to(device).requires_grad_());
+  const torch::Tensor weights = torch::randn({4, 4, 100, 32}).to(device);
+  const torch::Tensor output = at::scaled_dot_product_attention(
+      leaves[0], leaves[1], leaves[2], mask.to(device), 0, false, {}, /*enable_gqa=*/true);
+  (output * weights).sum().backward();
+  return {output, leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
+}
+
+TEST(CpuKernels, AttentionWithAMaskAndSharedKeysIsOneCallToo) {
+  const torch::Tensor filled_up = (torch::arange(100) < 60).view({1, 1, 1, 100});
+  const torch::Tensor document = torch::arange(100) / 30;
+  const torch::Tensor documents = document.view({100, 1}).eq(document.view({1, 100}));
+  const torch::Tensor numbers = torch::randn({4, 1, 100, 100});
+  for (const torch::Tensor& mask : {filled_up, documents, numbers}) {
+    const std::vector<torch::Tensor> wanted = masked_attention(torch::kCPU, mask);
+    for (const bool kernels : {true, false}) {
+      DeviceOptions options;
+      options.cpu_kernels = kernels;
+      const DumpedPrograms programs(options);
+      const std::vector<torch::Tensor> made = masked_attention(test_device(), mask);
+      cut();
+      for (size_t i = 0; i < made.size(); ++i)
+        expect_same(made[i].cpu(), wanted[i], 1e-5,
+                    c10::str("mask ", mask.sizes(), ", kernels ", kernels, ", tensor ", i));
+      if (on_cpu()) continue;
+      EXPECT_EQ(programs.calls("\"sluice_attention\""), kernels ? 1 : 0);
+      EXPECT_EQ(programs.calls("\"sluice_attention_gradient\""), kernels ? 1 : 0);
+    }
+  }
+}
+
 using torch::optim::Optimizer;
 
 struct OptimizerCase {

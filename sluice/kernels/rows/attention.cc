@@ -20,6 +20,8 @@ constexpr size_t kKeysOfBlock = 128;
 constexpr size_t kPrefetchRows = 16;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Where the largest score begins: a number, so that the distance of -inf from it is one, too.
+constexpr float kLowest = std::numeric_limits<float>::lowest();
 
 template <typename L>
 SLUICE_INLINE void scale_floats_by(float* x, size_t floats, float factor) {
@@ -28,6 +30,30 @@ SLUICE_INLINE void scale_floats_by(float* x, size_t floats, float factor) {
     load(x + i, value);
     store(value * factor, x + i);
   }
+}
+
+// x [rows, a panel] += addends [rows, a panel].
+template <typename L>
+SLUICE_INLINE void add_floats_by(const float* addends, size_t floats, float* x) {
+  L value, addend;
+  for (size_t i = 0; i < floats; i += kFloatsOf<L>) {
+    load(x + i, value);
+    load(addends + i, addend);
+    store(value + addend, x + i);
+  }
+}
+
+// x [rows, a panel], to each row of which its number is added.
+template <typename L>
+SLUICE_INLINE void add_to_rows_by(const float* addends, size_t rows, float* x) {
+  constexpr size_t kVectors = kTileVectors<L>, kWidth = kTileColumns<L>;
+  L value;
+  for (size_t row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      load(x + row * kWidth + j * kFloatsOf<L>, value);
+      store(value + addends[row], x + row * kWidth + j * kFloatsOf<L>);
+    }
 }
 
 // Scores [keys, a panel] become exponentials of their distances from the largest score so far. `max` and
@@ -75,7 +101,7 @@ SLUICE_INLINE void take_exponentials_by(float* scores, size_t keys, float* max, 
   for (size_t j = 0; j < kVectors; ++j) store(sums[j], sum + j * kFloatsOf<L>);
 }
 
-// x [rows, a panel], each column divided by its number.
+// x [rows, a panel], each column divided by its number, or 0 where that is 0.
 template <typename L>
 SLUICE_INLINE void divide_columns_by(float* x, size_t rows, const float* divisors) {
   constexpr size_t kVectors = kTileVectors<L>, kWidth = kTileColumns<L>;
@@ -83,7 +109,7 @@ SLUICE_INLINE void divide_columns_by(float* x, size_t rows, const float* divisor
 #pragma GCC unroll 4
   for (size_t j = 0; j < kVectors; ++j) {
     load(divisors + j * kFloatsOf<L>, value);
-    factors[j] = 1.f / value;
+    factors[j] = value == 0.f ? value : 1.f / value;
   }
   for (size_t row = 0; row < rows; ++row)
 #pragma GCC unroll 4
@@ -134,6 +160,8 @@ SLUICE_INLINE void take_gradients_by(float* scores, float* gradients, size_t key
 }
 
 SLUICE_BY_LANES(scale_floats, (float* x, size_t floats, float factor), (x, floats, factor))
+SLUICE_BY_LANES(add_floats, (const float* addends, size_t floats, float* x), (addends, floats, x))
+SLUICE_BY_LANES(add_to_rows, (const float* addends, size_t rows, float* x), (addends, rows, x))
 SLUICE_BY_LANES(take_exponentials,
                 (float* scores, size_t keys, float* max, float* sum, float* output, size_t size),
                 (scores, keys, max, sum, output, size))
@@ -147,13 +175,18 @@ SLUICE_BY_LANES(take_gradients,
 struct Head {
   size_t first, step;
 };
-Head head_of(const Attention& of, size_t positions, size_t number, size_t parts = 1) {
-  const size_t batch = number / of.heads, head = number % of.heads;
-  return {(batch * positions * parts * of.heads + head) * of.size, parts * of.heads * of.size};
+Head head_of(const Attention& of, size_t positions, size_t heads, size_t number, size_t parts = 1) {
+  const size_t batch = number / heads, head = number % heads;
+  return {(batch * positions * parts * heads + head) * of.size, parts * heads * of.size};
 }
-// The same of queries, keys, values and their gradients.
-Head part_of(const Attention& of, size_t positions, size_t number) {
-  return head_of(of, positions, number, of.packed_qkv ? 3 : 1);
+size_t parts_of(const Attention& of) { return of.packed_qkv ? 3 : 1; }
+Head output_of(const Attention& of, size_t head) { return head_of(of, of.queries, of.heads, head); }
+Head queries_of(const Attention& of, size_t head) {
+  return head_of(of, of.queries, of.heads, head, parts_of(of));
+}
+// Those of keys, of values and of their gradients, by the number of a head of keys.
+Head keys_of(const Attention& of, size_t head) {
+  return head_of(of, of.keys, of.heads / of.sharing(), head, parts_of(of));
 }
 
 // A panel of queries.
@@ -166,6 +199,43 @@ Panel panel_of(const Attention& of, size_t number) {
   const size_t first = number * tile_columns(), count = std::min(tile_columns(), of.queries - first);
   return {first, count, of.causal ? std::min(of.keys, first + count) : of.keys};
 }
+
+// The part of a mask for a block of keys and a panel of queries.
+class MaskBlock {
+ public:
+  MaskBlock(const Attention& of, size_t head, float* room) : of_(of.mask), room_(room) {
+    if (of_.data != nullptr) of_.data += head / of.heads * of_.batch_step + head % of.heads * of_.head_step;
+  }
+  static size_t floats(const Attention& of) {
+    return of.mask.data == nullptr ? 0 : kKeysOfBlock * tile_columns();
+  }
+
+  // False: no query of the panel sees a key of the block.
+  bool read(const Panel& panel, size_t first_key, size_t keys) {
+    if (of_.data == nullptr) return true;
+    const float* const from = of_.data + panel.first * of_.query_step + first_key;
+    const auto is_seen = [](float value) { return value != -kInfinity; };
+    bool seen = false;
+    for (size_t i = 0; i < (of_.query_step == 0 ? 1 : panel.count) && !seen; ++i)
+      seen = std::any_of(from + i * of_.query_step, from + i * of_.query_step + keys, is_seen);
+    if (seen && of_.query_step == 0) std::copy_n(from, keys, room_);
+    if (seen && of_.query_step != 0) pack_panel({from, of_.query_step, true}, keys, panel.count, 0, room_);
+    return seen;
+  }
+  // Of what was read.
+  void add(size_t keys, float* scores) const {
+    if (of_.data == nullptr) return;
+    if (of_.query_step == 0) {
+      add_to_rows(room_, keys, scores);
+    } else {
+      add_floats(room_, keys * tile_columns(), scores);
+    }
+  }
+
+ private:
+  Mask of_;
+  float* room_;
+};
 
 // Hides from each query the keys behind it.
 void hide(const Panel& panel, size_t first_key, size_t keys, float* scores) {
@@ -215,26 +285,30 @@ class HeadAttention {
                   {values_, transposed_floats(of.keys, of.size)},
                   {queries_, of.size * width_},
                   {sums_, of.size * width_},
-                  {scores_, kKeysOfBlock * width_}}) {
-    const Head k_head = part_of(of, of.keys, head);
-    pack_head(k_head, k, of.keys, of.size, keys_);
-    pack_transposed(k_head, v, of.keys, of.size, values_);
+                  {scores_, kKeysOfBlock * width_},
+                  {room_of_mask_, MaskBlock::floats(of)}}),
+        mask_(of, head, room_of_mask_) {
+    const Head keys = keys_of(of, head / of.sharing());
+    pack_head(keys, k, of.keys, of.size, keys_);
+    pack_transposed(keys, v, of.keys, of.size, values_);
   }
 
   void run_panel(const Panel& panel, const float* q, float* output, float* logsumexp) {
-    const Head q_head = part_of(of_, of_.queries, head_), output_head = head_of(of_, of_.queries, head_);
+    const Head q_head = queries_of(of_, head_), output_head = output_of(of_, head_);
     float* const to = output + output_head.first + panel.first * output_head.step;
     const size_t floats = of_.size * width_;
     for (size_t i = 0; i < panel.count; ++i) prefetch<true>(to + i * output_head.step, of_.size);
     alignas(64) float max[kMaxTileColumns], sum[kMaxTileColumns] = {};
-    std::fill_n(max, width_, -kInfinity);
+    std::fill_n(max, width_, kLowest);
     std::fill_n(sums_, floats, 0.f);
     pack_panel({q + q_head.first + panel.first * q_head.step, q_head.step, true}, of_.size, panel.count, 0,
                queries_);
     scale_floats(queries_, floats, of_.scale);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
       const size_t keys = std::min(kKeysOfBlock, panel.keys - key);
+      if (!mask_.read(panel, key, keys)) continue;
       multiply_keys(keys_ + key * of_.size, keys, queries_, of_.size, panel.count, scores_);
+      mask_.add(keys, scores_);
       if (of_.causal) hide(panel, key, keys, scores_);
       take_exponentials(scores_, keys, max, sum, sums_, of_.size);
       multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, panel.count, sums_);
@@ -242,14 +316,15 @@ class HeadAttention {
     divide_columns(sums_, of_.size, sum);
     transpose(sums_, tile_columns(), of_.size, panel.count, to, output_head.step);
     for (size_t i = 0; i < panel.count; ++i)
-      logsumexp[head_ * of_.queries + panel.first + i] = max[i] + std::log(sum[i]);
+      logsumexp[head_ * of_.queries + panel.first + i] = sum[i] == 0 ? kInfinity : max[i] + std::log(sum[i]);
   }
 
  private:
   const Attention& of_;
   const size_t head_, width_ = tile_columns();
-  float *keys_, *values_, *queries_, *sums_, *scores_;
+  float *keys_, *values_, *queries_, *sums_, *scores_, *room_of_mask_;
   const ScratchArrays scratch_;
+  MaskBlock mask_;
 };
 
 // The rows of some queries, packed as b of a product: panels of `size`. What lies behind their
@@ -261,16 +336,15 @@ void pack_query_rows(const float* rows, size_t step, size_t queries, size_t size
       std::copy_n(rows + row * step + column, std::min(width, size - column), to);
 }
 
-// One head's gradients. The sums of keys and values lie in panels of `size`.
+// The gradients of one head of keys, and of the heads of queries that it serves. The sums of keys and values
+// lie in panels of `size`.
 class HeadGradient {
  public:
   HeadGradient(const Attention& of, const AttentionGradient& tensors, size_t head)
       : of_(of),
         t_(tensors),
-        head_(head),
-        q_head_(part_of(of, of.queries, head)),
-        k_head_(part_of(of, of.keys, head)),
-        output_head_(head_of(of, of.queries, head)),
+        head_of_keys_(head),
+        k_head_(keys_of(of, head)),
         scratch_({{queries_, packed()},
                   {grad_, packed()},
                   {sums_of_queries_, packed()},
@@ -282,7 +356,8 @@ class HeadGradient {
                   {sums_of_values_, sums()},
                   {keys_, of.keys * of.size},
                   {values_, of.keys * of.size},
-                  {transposed_keys_, transposed_floats(of.keys, of.size)}}) {
+                  {transposed_keys_, transposed_floats(of.keys, of.size)},
+                  {room_of_mask_, MaskBlock::floats(of)}}) {
     pack_head(k_head_, tensors.k, of.keys, of.size, keys_);
     pack_head(k_head_, tensors.v, of.keys, of.size, values_);
     pack_transposed(k_head_, tensors.k, of.keys, of.size, transposed_keys_);
@@ -291,7 +366,10 @@ class HeadGradient {
   void run() {
     std::fill_n(sums_of_keys_, sums(), 0.f);
     std::fill_n(sums_of_values_, sums(), 0.f);
-    for (size_t i = 0; i < panels_of_queries(of_); ++i) run_panel(panel_of(of_, i));
+    for (size_t i = 0; i < of_.sharing(); ++i) {
+      OfQueries one{of_, head_of_keys_ * of_.sharing() + i, room_of_mask_};
+      for (size_t panel = 0; panel < panels_of_queries(of_); ++panel) run_panel(one, panel_of(of_, panel));
+    }
     scale_floats(sums_of_keys_, sums(), of_.scale);
     write_sums(sums_of_keys_, t_.grad_k);
     write_sums(sums_of_values_, t_.grad_v);
@@ -302,31 +380,47 @@ class HeadGradient {
   size_t rows() const { return panels_of(of_.size) * width_ * width_; }         // [panels, queries, size]
   size_t sums() const { return panels_of(of_.size) * panel_floats(of_.keys); }  // [panels, keys, size]
 
-  void run_panel(const Panel& panel) {
-    const size_t q_offset = q_head_.first + panel.first * q_head_.step;
-    const size_t output_offset = output_head_.first + panel.first * output_head_.step;
+  // A head of queries.
+  struct OfQueries {
+    OfQueries(const Attention& of, size_t number, float* room_of_mask)
+        : number(number),
+          queries(queries_of(of, number)),
+          output(output_of(of, number)),
+          mask(of, number, room_of_mask) {}
+    size_t number;
+    Head queries, output;
+    MaskBlock mask;
+  };
+
+  void run_panel(OfQueries& head, const Panel& panel) {
+    const size_t q_offset = head.queries.first + panel.first * head.queries.step;
+    const size_t output_offset = head.output.first + panel.first * head.output.step;
     const auto pack = [&](const float* from, size_t step, float* to) {
       pack_panel({from, step, true}, of_.size, panel.count, 0, to);
     };
     alignas(64) float delta[kMaxTileColumns], logsumexp[kMaxTileColumns] = {};
-    std::copy_n(t_.logsumexp + head_ * of_.queries + panel.first, panel.count, logsumexp);
-    pack(t_.grad_output + output_offset, output_head_.step, grad_);
-    pack(t_.output + output_offset, output_head_.step, sums_of_queries_);
+    std::copy_n(t_.logsumexp + head.number * of_.queries + panel.first, panel.count, logsumexp);
+    pack(t_.grad_output + output_offset, head.output.step, grad_);
+    pack(t_.output + output_offset, head.output.step, sums_of_queries_);
     multiply_columns(grad_, sums_of_queries_, of_.size, delta);
-    pack(t_.q + q_offset, q_head_.step, queries_);
+    pack(t_.q + q_offset, head.queries.step, queries_);
     scale_floats(queries_, packed(), of_.scale);
-    pack_query_rows(t_.q + q_offset, q_head_.step, panel.count, of_.size, query_rows_);
-    pack_query_rows(t_.grad_output + output_offset, output_head_.step, panel.count, of_.size, grad_rows_);
+    pack_query_rows(t_.q + q_offset, head.queries.step, panel.count, of_.size, query_rows_);
+    pack_query_rows(t_.grad_output + output_offset, head.output.step, panel.count, of_.size, grad_rows_);
     std::fill_n(sums_of_queries_, packed(), 0.f);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
-      run_block(panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
+      run_block(head, panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
     scale_floats(sums_of_queries_, packed(), of_.scale);
-    transpose(sums_of_queries_, tile_columns(), of_.size, panel.count, t_.grad_q + q_offset, q_head_.step);
+    transpose(sums_of_queries_, tile_columns(), of_.size, panel.count, t_.grad_q + q_offset,
+              head.queries.step);
   }
 
-  void run_block(const Panel& panel, size_t key, size_t keys, const float* logsumexp, const float* delta) {
+  void run_block(OfQueries& head, const Panel& panel, size_t key, size_t keys, const float* logsumexp,
+                 const float* delta) {
+    if (!head.mask.read(panel, key, keys)) return;
     const size_t at = key * of_.size;
     multiply_keys(keys_ + at, keys, queries_, of_.size, panel.count, scores_);
+    head.mask.add(keys, scores_);
     if (of_.causal) hide(panel, key, keys, scores_);
     multiply_keys(values_ + at, keys, grad_, of_.size, panel.count, gradients_);
     take_gradients(scores_, gradients_, keys, logsumexp, delta);
@@ -356,10 +450,10 @@ class HeadGradient {
 
   const Attention& of_;
   const AttentionGradient& t_;
-  const size_t head_, width_ = tile_columns();
-  const Head q_head_, k_head_, output_head_;
+  const size_t head_of_keys_, width_ = tile_columns();
+  const Head k_head_;
   float *queries_, *grad_, *sums_of_queries_, *query_rows_, *grad_rows_, *scores_, *gradients_,
-      *sums_of_keys_, *sums_of_values_, *keys_, *values_, *transposed_keys_;
+      *sums_of_keys_, *sums_of_values_, *keys_, *values_, *transposed_keys_, *room_of_mask_;
   const ScratchArrays scratch_;
 };
 
@@ -380,7 +474,7 @@ void attend(const Attention& attention, const float* q, const float* k, const fl
 }
 
 void attend_gradient(const Attention& attention, const AttentionGradient& tensors) {
-  parallel_for(attention.batch * attention.heads,
+  parallel_for(attention.batch * attention.heads / attention.sharing(),
                [&](size_t head) { HeadGradient(attention, tensors, head).run(); });
 }
 
@@ -393,25 +487,48 @@ bool has_attention(const stablehlo::AttentionCall& call) {
 
 namespace {
 
-// `like_output`: a tensor [batch, queries, heads, size]. q is the operand `first`, with k and v behind it if
-// they are not packed in one tensor.
-base::Result<Attention> attention_of(const Call& call, const Tensor& like_output, size_t first,
-                                     bool packed_qkv) {
+// A call's tensors: q is the operand `first`, with k and v behind it if they are not packed in one tensor;
+// the mask is the last one, if any.
+struct Operands {
+  size_t first;
+  bool packed_qkv, masked;
+};
+
+// `like_output`: a tensor [batch, queries, heads, size].
+base::Result<Attention> attention_of(const Call& call, const Tensor& like_output, const Operands& operands) {
   if (!has_lanes8()) return tl::unexpected<Error>(no_kernel("attention").error());
   SLUICE_TRY(const bool causal, call.flag("causal"));
   SLUICE_TRY(const double scale, call.real("scale"));
-  Tensor keys = like_output;
-  if (!packed_qkv) {
-    SLUICE_TRY(keys, call.filled_operand(first + 1, "k", 4, 4));
+  Attention made{.batch = like_output.dim(0),
+                 .heads = like_output.dim(2),
+                 .heads_of_keys = like_output.dim(2),
+                 .queries = like_output.dim(1),
+                 .keys = like_output.dim(1),
+                 .size = like_output.dim(3),
+                 .causal = causal,
+                 .scale = static_cast<float>(scale),
+                 .packed_qkv = operands.packed_qkv};
+  if (!operands.packed_qkv) {
+    SLUICE_TRY(const Tensor keys, call.filled_operand(operands.first + 1, "k", 4, 4));
+    made.keys = keys.dim(1);
+    made.heads_of_keys = keys.dim(2);
+    if (made.heads % made.heads_of_keys != 0)
+      return call.refuse("k has ", made.heads_of_keys, " heads, expected ", made.heads,
+                         " or a divisor of it");
   }
-  return Attention{.batch = like_output.dim(0),
-                   .heads = like_output.dim(2),
-                   .queries = like_output.dim(1),
-                   .keys = keys.dim(1),
-                   .size = like_output.dim(3),
-                   .causal = causal,
-                   .scale = static_cast<float>(scale),
-                   .packed_qkv = packed_qkv};
+  if (!operands.masked) return made;
+  SLUICE_TRY(const Tensor mask, call.filled_operand(call.num_operands() - 1, "mask", 4, 4));
+  const size_t extents[] = {made.batch, made.heads, made.queries};
+  size_t steps[3], step = made.keys;
+  for (size_t i = 3; i-- > 0; step *= mask.dim(i)) {
+    if (mask.dim(i) != 1 && mask.dim(i) != extents[i])
+      return call.refuse("dimension ", i, " of the mask is ", mask.dim(i), ", expected 1 or ", extents[i]);
+    steps[i] = mask.dim(i) == 1 ? 0 : step;
+  }
+  if (mask.dim(3) != made.keys)
+    return call.refuse("the mask has ", mask.dim(3), " keys, expected ", made.keys);
+  made.mask = {mask.data, steps[0], steps[1], steps[2]};
+  return made;
 }
 
 stablehlo::Dims dims_of(std::initializer_list<size_t> extents) {
@@ -432,7 +549,7 @@ base::Result<Parts> parts_from(const Attention& a, const Read& read) {
     SLUICE_TRY(const Tensor all, read(0, dims_of({a.batch, a.queries, 3 * part})));
     return Parts{all.data, all.data + part, all.data + 2 * part};
   }
-  const stablehlo::Dims dims_of_keys = dims_of({a.batch, a.keys, a.heads, a.size});
+  const stablehlo::Dims dims_of_keys = dims_of({a.batch, a.keys, a.heads / a.sharing(), a.size});
   SLUICE_TRY(const Tensor q, read(0, dims_of_output(a)));
   SLUICE_TRY(const Tensor k, read(1, dims_of_keys));
   SLUICE_TRY(const Tensor v, read(2, dims_of_keys));
@@ -442,9 +559,10 @@ base::Result<Parts> parts_from(const Attention& a, const Read& read) {
 }  // namespace
 
 base::Status call_attention(const Call& call) {
-  SLUICE_OK(call.takes({{3, 2}, {1, 2}}));
+  SLUICE_OK(call.takes({{3, 2}, {1, 2}, {4, 2}, {2, 2}}));
   SLUICE_TRY(const Tensor output, call.filled_result(0, "output", 4, 4));
-  SLUICE_TRY(const Attention attention, attention_of(call, output, 0, call.num_operands() == 1));
+  const size_t operands = call.num_operands();
+  SLUICE_TRY(const Attention attention, attention_of(call, output, {0, operands < 3, operands % 2 == 0}));
   SLUICE_TRY(const Tensor logsumexp, call.result(1, "logsumexp", dims_of_logsumexp(attention)));
   SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
                return call.operand(i, "q, k, v", dims);
@@ -454,16 +572,17 @@ base::Status call_attention(const Call& call) {
 }
 
 base::Status call_attention_gradient(const Call& call) {
-  SLUICE_OK(call.takes({{6, 3}, {4, 1}}));
+  SLUICE_OK(call.takes({{6, 3}, {4, 1}, {7, 3}, {5, 1}}));
   SLUICE_TRY(const Tensor grad, call.filled_operand(0, "grad_output", 4, 4));
-  SLUICE_TRY(const Attention attention, attention_of(call, grad, 1, call.num_results() == 1));
+  const bool masked = call.num_operands() % 2 == 1;
+  SLUICE_TRY(const Attention attention, attention_of(call, grad, {1, call.num_results() == 1, masked}));
   SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
                return call.operand(1 + i, "q, k, v", dims);
              }));
   SLUICE_TRY(const Parts made, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
                return call.result(i, "grad_q, grad_k, grad_v", dims);
              }));
-  const size_t behind = call.num_operands() - 2;
+  const size_t behind = call.num_operands() - (masked ? 3 : 2);
   SLUICE_TRY(const Tensor output, call.operand(behind, "output", grad.dims));
   SLUICE_TRY(const Tensor logsumexp, call.operand(behind + 1, "logsumexp", dims_of_logsumexp(attention)));
   attend_gradient(attention,

@@ -1,5 +1,5 @@
-// Attention: softmax(scale q k^T) v for each head, without the matrix of all scores in memory. Internal to
-// this room.
+// Attention: softmax(scale q k^T + mask) v for each head, without the matrix of all scores in memory.
+// Internal to this room.
 //
 // Blocks of queries are the columns of what is worked on: the scores of a block of keys are a product, [keys,
 // queries], whose softmax runs down the columns, all of a register's lanes side by side, and which is then
@@ -14,17 +14,29 @@
 
 namespace sluice::kernels {
 
+// What is added to the scores: [batch or 1, heads or 1, queries or 1, keys]. A step of 0: the same for all.
+struct Mask {
+  const float* data = nullptr;  // none
+  size_t batch_step = 0, head_step = 0, query_step = 0;
+};
+
 // Tensors lie as [batch, positions, heads, size], logarithms of sums as [batch, heads, queries].
 struct Attention {
-  size_t batch = 1, heads = 1, queries = 0, keys = 0, size = 0;
+  size_t batch = 1, heads = 1;
+  size_t heads_of_keys = 0;  // each serves as many heads that follow each other; 0: as many as heads
+  size_t queries = 0, keys = 0, size = 0;
   bool causal = false;  // query i sees keys 0 to i
   float scale = 1;
+  Mask mask = {};
   // Queries, keys and values lie as the parts of one tensor [batch, positions, 3, heads, size], and so do
   // their gradients.
   bool packed_qkv = false;
+
+  size_t sharing() const { return heads_of_keys == 0 ? 1 : heads / heads_of_keys; }  // a head of keys
 };
 
-// Where has_lanes8(), with one key or more.
+// Where has_lanes8(), with one key or more. A query that sees no key has an output of 0 and an infinite
+// logarithm.
 void attend(const Attention& attention, const float* q, const float* k, const float* v, float* output,
             float* logsumexp);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "sluice/kernels/lanes.h"
@@ -19,7 +20,8 @@ struct Tensors {
 };
 
 Tensors operands_of(const Attention& a, float width) {
-  const size_t queries = a.batch * a.queries * a.heads * a.size, keys = a.batch * a.keys * a.heads * a.size;
+  const size_t queries = a.batch * a.queries * a.heads * a.size,
+               keys = a.batch * a.keys * a.heads / a.sharing() * a.size;
   Tensors t{noise(queries, 1, width), noise(keys, 2), noise(keys, 3), noise(queries, 4)};
   t.output = t.grad_q = std::vector<float>(queries, NAN);
   t.grad_k = t.grad_v = std::vector<float>(keys, NAN);
@@ -81,42 +83,60 @@ void expect_near(const std::vector<float>& found, size_t at, const std::vector<d
 }
 
 void expect_definition(const Attention& a, const Tensors& t) {
-  const size_t step = a.heads * a.size;
-  for (size_t head = 0; head < a.batch * a.heads; ++head) {
-    const auto first = [&](size_t positions) {
-      return (head / a.heads * positions * a.heads + head % a.heads) * a.size;
-    };
-    const size_t of_q = first(a.queries), of_k = first(a.keys);
-    std::vector<double> output(a.queries * a.size), logsumexp(a.queries), q(output), k(a.keys * a.size), v(k);
-    for (size_t i = 0; i < a.queries; ++i) {
-      const size_t row = of_q + i * step, seen = a.causal ? std::min(a.keys, i + 1) : a.keys;
-      std::vector<double> p(seen), of_p(seen);
-      double largest = -INFINITY, sum = 0, delta = 0;
-      for (size_t j = 0; j < seen; ++j)
-        largest = std::max(largest, p[j] = a.scale * product(t.q, row, t.k, of_k + j * step, a.size));
-      for (double& value : p) sum += value = std::exp(value - largest);
-      logsumexp[i] = largest + std::log(sum);
-      for (size_t j = 0; j < seen; ++j) {
-        p[j] /= sum;
-        of_p[j] = product(t.grad_output, row, t.v, of_k + j * step, a.size);
-        delta += p[j] * of_p[j];
+  const size_t heads_of_keys = a.heads / a.sharing(), step = a.heads * a.size,
+               step_of_keys = heads_of_keys * a.size;
+  for (size_t group = 0; group < a.batch * heads_of_keys; ++group) {
+    const size_t batch = group / heads_of_keys, head_of_keys = group % heads_of_keys;
+    const size_t of_k = batch * a.keys * step_of_keys + head_of_keys * a.size;
+    std::vector<double> k(a.keys * a.size), v(k);
+    for (size_t member = 0; member < a.sharing(); ++member) {
+      const size_t head = head_of_keys * a.sharing() + member;
+      const size_t of_q = batch * a.queries * step + head * a.size;
+      std::vector<double> output(a.queries * a.size), logsumexp(a.queries), q(output);
+      for (size_t i = 0; i < a.queries; ++i) {
+        const size_t row = of_q + i * step, seen = a.causal ? std::min(a.keys, i + 1) : a.keys;
+        std::vector<double> p(seen), of_p(seen);
+        double largest = -INFINITY, sum = 0, delta = 0;
+        for (size_t j = 0; j < seen; ++j) {
+          p[j] = a.scale * product(t.q, row, t.k, of_k + j * step_of_keys, a.size);
+          if (a.mask.data != nullptr)
+            p[j] +=
+                a.mask.data[batch * a.mask.batch_step + head * a.mask.head_step + i * a.mask.query_step + j];
+          largest = std::max(largest, p[j]);
+        }
+        logsumexp[i] = INFINITY;
+        if (largest == -INFINITY) continue;  // sees nothing
+        for (double& value : p) sum += value = std::exp(value - largest);
+        logsumexp[i] = largest + std::log(sum);
+        for (size_t j = 0; j < seen; ++j) {
+          p[j] /= sum;
+          of_p[j] = product(t.grad_output, row, t.v, of_k + j * step_of_keys, a.size);
+          delta += p[j] * of_p[j];
+        }
+        for (size_t j = 0; j < seen; ++j) {
+          const double of_score = a.scale * p[j] * (of_p[j] - delta);
+          for (size_t d = 0; d < a.size; ++d) {
+            const size_t key = of_k + j * step_of_keys + d;
+            output[i * a.size + d] += p[j] * t.v[key];
+            q[i * a.size + d] += of_score * t.k[key];
+            k[j * a.size + d] += of_score * t.q[row + d];
+            v[j * a.size + d] += p[j] * t.grad_output[row + d];
+          }
+        }
       }
-      for (size_t j = 0; j < seen; ++j) {
-        const double of_score = a.scale * p[j] * (of_p[j] - delta);
-        for (size_t d = 0; d < a.size; ++d) {
-          const size_t key = of_k + j * step + d;
-          output[i * a.size + d] += p[j] * t.v[key];
-          q[i * a.size + d] += of_score * t.k[key];
-          k[j * a.size + d] += of_score * t.q[row + d];
-          v[j * a.size + d] += p[j] * t.grad_output[row + d];
+      expect_near(t.output, of_q, output, a.queries, step, "output");
+      expect_near(t.grad_q, of_q, q, a.queries, step, "gradient of q");
+      for (size_t i = 0; i < a.queries; ++i) {
+        const float found = t.logsumexp[(batch * a.heads + head) * a.queries + i];
+        if (std::isinf(logsumexp[i])) {
+          ASSERT_EQ(found, INFINITY) << "logarithm " << i;
+        } else {
+          ASSERT_NEAR(found, logsumexp[i], 1e-5 * std::max(1.0, std::abs(logsumexp[i]))) << "logarithm " << i;
         }
       }
     }
-    expect_near(t.output, of_q, output, a.queries, step, "output");
-    expect_near(t.logsumexp, head * a.queries, logsumexp, a.queries, 1, "logarithm");
-    expect_near(t.grad_q, of_q, q, a.queries, step, "gradient of q");
-    expect_near(t.grad_k, of_k, k, a.keys, step, "gradient of k");
-    expect_near(t.grad_v, of_k, v, a.keys, step, "gradient of v");
+    expect_near(t.grad_k, of_k, k, a.keys, step_of_keys, "gradient of k");
+    expect_near(t.grad_v, of_k, v, a.keys, step_of_keys, "gradient of v");
   }
 }
 
@@ -132,11 +152,11 @@ TEST_P(EveryAttention, IsItsDefinition) {
       const TestThreads threads;
       run(a, t);
     }
-    expect_definition(a, t);
+    ASSERT_NO_FATAL_FAILURE(expect_definition(a, t));
     run(a, alone);
     EXPECT_EQ(alone.output, t.output) << "one thread";
     EXPECT_EQ(alone.grad_k, t.grad_k) << "one thread";
-    if (a.queries != a.keys) continue;
+    if (a.queries != a.keys || a.sharing() > 1) continue;
     run_packed(a, packed);
     EXPECT_EQ(packed.output, t.output) << "in one tensor";
     EXPECT_EQ(packed.grad_q, t.grad_q) << "in one tensor";
@@ -157,7 +177,51 @@ INSTANTIATE_TEST_SUITE_P(
                       Attention{.heads = 2, .queries = 1, .keys = 300, .size = 33},
                       Attention{.queries = 300, .keys = 1, .size = 64},
                       Attention{.heads = 3, .queries = 128, .keys = 128, .size = 256, .scale = 0.06f},
-                      Attention{.queries = 70, .keys = 20, .size = 1}));
+                      Attention{.queries = 70, .keys = 20, .size = 1},
+                      Attention{.batch = 2,
+                                .heads = 6,
+                                .heads_of_keys = 2,
+                                .queries = 65,
+                                .keys = 150,
+                                .size = 32,
+                                .scale = 0.18f},
+                      Attention{.heads = 4, .heads_of_keys = 1, .queries = 70, .keys = 70, .size = 24}));
+
+// Masks of all kinds: places that are filled up, documents beside each other, and any numbers.
+TEST(AttentionOf, MasksIsItsDefinition) {
+  if (!has_lanes8()) GTEST_SKIP() << "no registers for it";
+  Attention a{
+      .batch = 2, .heads = 4, .heads_of_keys = 2, .queries = 150, .keys = 300, .size = 40, .scale = 0.2f};
+  const auto expect_right = [&](const Mask& mask, const char* what) {
+    SCOPED_TRACE(what);
+    a.mask = mask;
+    Tensors t = operands_of(a, 1);
+    {
+      const TestThreads threads;
+      run(a, t);
+    }
+    expect_definition(a, t);
+  };
+  std::vector<float> filled_up(a.batch * a.keys), documents(a.batch * a.queries * a.keys, -INFINITY);
+  for (size_t key = 100; key < a.keys; ++key) filled_up[key] = -INFINITY;
+  for (size_t key = 0; key < 130; ++key) filled_up[a.keys + key] = -INFINITY;  // a block and more
+  expect_right({filled_up.data(), a.keys, 0, 0}, "filled up");
+  // Documents of 60, of which the second batch's last queries belong to none.
+  for (size_t i = 0; i < a.batch * a.queries; ++i)
+    for (size_t key = 0; key < a.keys && i < a.batch * a.queries - 20; ++key)
+      if (key / 60 == i % a.queries / 60) documents[i * a.keys + key] = 0;
+  expect_right({documents.data(), a.queries * a.keys, 0, a.keys}, "documents");
+  const std::vector<float> numbers = noise(a.heads * a.queries * a.keys, 7, 3);
+  expect_right({numbers.data(), 0, a.queries * a.keys, a.keys}, "numbers of each head");
+  // All that is seen is as far away as numbers go: the softmax of equal ones.
+  const std::vector<float> lowest(a.keys, std::numeric_limits<float>::lowest());
+  a.mask = {lowest.data()};
+  Tensors t = operands_of(a, 0.01f);
+  run(a, t);
+  for (const auto* all : {&t.output, &t.grad_q, &t.grad_k, &t.grad_v})
+    for (const float value : *all) ASSERT_TRUE(std::isfinite(value));
+  EXPECT_NE(t.output[0], 0);
+}
 
 TEST(AttentionOf, FewQueriesIsLeftToTheCompiler) {
   EXPECT_EQ(has_attention({.batch = 8, .heads = 8, .queries = 64, .keys = 1, .size = 32}), has_lanes8());
