@@ -42,6 +42,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Recipe", "--fast-dev-run", &o.fast_dev_run, "steps", "Try everything with so many steps and as many batches of a test, and keep nothing; 0: off"},
       {"Recipe", "--optimizer", choice("--optimizer", o.optimizer), "", "What updates the weights"},
       {"Recipe", "--lr", &o.lr, "", "Learning rate; never scaled by the number of replicas"},
+      {"Recipe", "--find-batch-size", &o.find_batch_size, "", "Instead of a training: trials of twelve steps with --batch-size, twice, four times … as many samples, until they do not fit or are no faster, and the smallest size that is nearly as fast as the fastest"},
       {"Recipe", "--find-lr", &o.find_lr, "", "Instead of a training: 100 steps with rates from 1e-8 to 1, a table in the log folder and the rate at which the loss falls fastest"},
       {"Recipe", "--momentum", &o.momentum, "", "Of sgd and rmsprop"},
       {"Recipe", "--nesterov", &o.nesterov, "", "Nesterov's momentum of sgd"},

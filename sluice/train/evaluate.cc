@@ -23,7 +23,7 @@ std::string ShapeNames::name(const std::string& what, const Batch& batch) {
   if (batch.columns.empty()) return what;
   const std::vector<int64_t> sizes = batch.columns[0].sizes().vec();
   if (first_.empty()) first_ = sizes;
-  return sizes == first_ ? what : base::str(what, " [", base::join(sizes, ", "), "]");
+  return sizes == first_ && !all_ ? what : base::str(what, " [", base::join(sizes, ", "), "]");
 }
 
 namespace evaluate_detail {

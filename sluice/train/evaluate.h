@@ -23,10 +23,13 @@ void check_columns(const Batch& batch);
 // one name for all, reports would take the third program for a recompiling.
 class ShapeNames {
  public:
+  // `all`: also for the first shape.
+  explicit ShapeNames(bool all = false) : all_(all) {}
   // `what` for the shape of the first batch, else with the shape behind it: "step [8, 128]".
   std::string name(const std::string& what, const Batch& batch);
 
  private:
+  bool all_;
   std::vector<int64_t> first_;
 };
 // A value of a step (StepOutput) as one element whose mean over the replicas is that over all samples of the

@@ -126,11 +126,12 @@ struct TrainOptions {
   int64_t fast_dev_run = 0;
   OptimizerKind optimizer = OptimizerKind::kSgd;
   double lr = 0.1;
-  bool find_lr = false;       // instead of a training: a sweep that suggests one (learning_rate_finder.h)
-  double momentum = 0.9;      // of SGD and RMSprop
-  bool nesterov = false;      // of SGD
-  std::vector<double> betas;  // of Adam and AdamW; empty: 0.9, 0.999
-  double eps = 0;             // of all but SGD; 0: the optimizer's own
+  bool find_batch_size = false;  // instead of a training: trials that suggest one (batch_size_finder.h)
+  bool find_lr = false;          // instead of a training: a sweep that suggests one (learning_rate_finder.h)
+  double momentum = 0.9;         // of SGD and RMSprop
+  bool nesterov = false;         // of SGD
+  std::vector<double> betas;     // of Adam and AdamW; empty: 0.9, 0.999
+  double eps = 0;                // of all but SGD; 0: the optimizer's own
   double weight_decay = 1e-4;
   bool no_decay = false;  // of parameters with fewer than two dimensions: biases and those of norms
   double label_smoothing = 0;
@@ -171,6 +172,7 @@ struct TrainOptions {
   std::string profiler_port;  // of each process: 9012, or 0.0.0.0:9012; empty: none (see Options)
   std::string status_port;    // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
   bool json = false;
+  bool quiet = false;  // nothing is said
   std::string config;  // all options as text, kept in checkpoints
 };
 

@@ -474,12 +474,22 @@ ProfileSteps profile_steps(const std::string& text) {
   return steps;
 }
 
-void check(const TrainOptions& options) { trainer_detail::check_options(options, /*named=*/true); }
+void check(const TrainOptions& options) {
+  trainer_detail::check_options(options, /*named=*/true);
+  if (options.find_batch_size && (options.find_lr || options.fast_dev_run > 0))
+    throw_error(Code::kInvalidArgument,
+                "--find-batch-size, --find-lr and --fast-dev-run are runs of their own: one at a time");
+  if (options.find_batch_size && (options.global_batch_size > 0 || !options.shapes.empty()))
+    throw_error(Code::kInvalidArgument, base::str("--find-batch-size tries sizes of --batch-size, which ",
+                                                  options.shapes.empty() ? "--global-batch-size" : "--shapes",
+                                                  " decides: leave it out"));
+}
 
 namespace trainer_detail {
 
-TrainResult train_images(const TrainOptions& options) {
+TrainResult train_images(const TrainOptions& options, const Callbacks& callbacks) {
   Trainer trainer(options);
+  for (const auto& callback : callbacks) trainer.add(callback);
   torch::manual_seed(options.seed);
   auto model = models::create(options.model,
                               {options.classes, trainer.channels(), trainer.image_size(), options.recompute});
@@ -488,7 +498,7 @@ TrainResult train_images(const TrainOptions& options) {
   return {};
 }
 
-TrainResult train_language(const TrainOptions& options) {
+TrainResult train_language(const TrainOptions& options, const Callbacks& callbacks) {
   // How many replicas there are, which the rows of a batch depend on, is known with the device.
   std::optional<LanguageTask> task;
   TrainOptions own = options;
@@ -497,7 +507,8 @@ TrainResult train_language(const TrainOptions& options) {
     task.emplace(options, rows_per_replica(options, replicas));
     return task->sets();
   });
-  if (!options.json)
+  for (const auto& callback : callbacks) trainer.add(callback);
+  if (!options.json && !options.quiet)
     for (const auto& [name, facts] : task->facts(trainer.session().replicas()))
       trainer.session().print(name, ": ", text::text_of(facts));
   if (!options.find_lr) return trainer.fit(task->model(), task->steps());
@@ -507,10 +518,14 @@ TrainResult train_language(const TrainOptions& options) {
 
 }  // namespace trainer_detail
 
+TrainResult train_task(const TrainOptions& options, const Callbacks& callbacks) {
+  return is_language(options.task) ? trainer_detail::train_language(options, callbacks)
+                                   : trainer_detail::train_images(options, callbacks);
+}
+
 TrainResult train(const TrainOptions& options) {
   check(options);
-  const TrainResult result = is_language(options.task) ? trainer_detail::train_language(options)
-                                                       : trainer_detail::train_images(options);
+  const TrainResult result = options.find_batch_size ? sweep_batch_sizes(options) : train_task(options, {});
   if (options.report && options.device == DeviceKind::kXla) std::printf("%s\n", metrics_report().c_str());
   return result;
 }

@@ -443,6 +443,33 @@ TEST(Trainer, ATrialKeepsNothing) {
   EXPECT_THROW(check(options), Error);
 }
 
+TEST(Trainer, ASweepOfBatchSizesEndsWithTheDataAndKeepsNothing) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.batch_size = 4;
+  options.find_batch_size = true;
+  TrainResult result;
+  const std::string out = capture(options, &result);
+  EXPECT_EQ(result.exit_status, kDone);
+  EXPECT_THAT(out,
+              testing::ContainsRegex("^BatchSize=4, GlobalRate=[0-9.]+, Memory=[0-9.]+ [MG]iB of [0-9.]+ "
+                                     "GiB\nBatchSize=8, "));
+  EXPECT_THAT(out, testing::ContainsRegex("The sweep ended: .*\\. Suggestion: --batch-size [0-9]+\n$"));
+  EXPECT_FALSE(base::path_exists(folder.path("run")));
+  options.batch_size = 1000;
+  try {
+    train(options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("batch"));
+  }
+  options.find_lr = true;
+  EXPECT_THROW(check(options), Error);
+  options.find_lr = false;
+  options.global_batch_size = 64;
+  EXPECT_THROW(check(options), Error);
+}
+
 // One step by hand: the groups, and what the flags change in them.
 TEST(Optimizers, AreWhatTheOptionsSay) {
   TrainOptions options = small_training("unused");

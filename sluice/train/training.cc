@@ -72,9 +72,10 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
       model_(model),
       steps_(steps),
       callbacks_(std::move(callbacks)),
-      console_(!session.is_leader() ? ConsoleMode::kSilent
-               : options.json       ? ConsoleMode::kJson
-                                    : ConsoleMode::kText),
+      console_(!session.is_leader() || options.quiet ? ConsoleMode::kSilent
+               : options.json                        ? ConsoleMode::kJson
+                                                     : ConsoleMode::kText),
+      step_names_(/*all=*/options.find_batch_size),
       steps_per_epoch_(train.batches() / options.accumulate),
       started_(base::monotonic_seconds()),
       saved_(started_) {
@@ -99,7 +100,7 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                .epochs = static_cast<double>(options.max_steps > 0 ? options.max_steps : all) / epoch,
                .steps_per_epoch = epoch};
   base::value_or_throw(check(schedule_));
-  if (all_workers_log() && !session.is_leader())
+  if (all_workers_log() && !session.is_leader() && !options.quiet)
     own_console_.emplace(options.json ? ConsoleMode::kJson : ConsoleMode::kText);
   progress_.model = options.model;
   progress_.monitor = steps.monitor.name;

@@ -29,6 +29,12 @@ namespace sluice::train {
 // The batch of one replica that the options ask for. Throws when a global batch size does not divide.
 int64_t rows_per_replica(const TrainOptions& options, int replicas);
 
+using Callbacks = std::vector<std::shared_ptr<Callback>>;
+// Trains the task of checked options, beside their own callbacks with these.
+TrainResult train_task(const TrainOptions& options, const Callbacks& callbacks);
+// Instead of that: tries batch sizes, and says what it finds. batch_size_finder.cc
+TrainResult sweep_batch_sizes(const TrainOptions& options);
+
 class Training final : private Run {
  public:
   Training(const TrainOptions& options, Session& session, const Input& train, const Input* test,
