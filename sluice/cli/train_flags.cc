@@ -137,6 +137,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Output", "--save-minutes", &o.save_minutes, "minutes", "A checkpoint at the end of the step in which so much time has gone since the one before; 0: no"},
       {"Output", "--resume", OptionalText{&o.resume}, "", "Go on from a checkpoint folder, gs://…, s3://… or az://…; without a value: from LOGDIR/last, if there"},
       {"Output", "--profile", &o.profile, "steps", "Profile these steps of this start: 10:13 for 10, 11 and 12; into the log folder"},
+      {"Output", "--summary", &o.summary, "levels", "A table of the model's modules down to so many levels, with their parameters; 0: none"},
       {"Output", "--report", &o.report, "", "Print what the device did at the end"},
       {"Output", "--profiler-port", &o.profiler_port, "", "Take profiles for TensorBoard's capture button and sluice profile on this port of each process: 9012 of the loopback interface, 0.0.0.0:9012 of all; the second process of a host has the port behind it; empty: none"},
       {"Output", "--status-port", &o.status_port, "", "Answer /status (JSON) and /metrics (Prometheus) on this port of the leader: 9100 of the loopback interface, 0.0.0.0:9100 of all; empty: none"},

@@ -168,6 +168,7 @@ struct TrainOptions {
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
   std::string profile;  // "10:13": the steps 10 to 12 of this start; empty: none
+  int64_t summary = 0;  // levels of modules in a table of the model's parameters; 0: none
   bool report = false;
   std::string profiler_port;  // of each process: 9012, or 0.0.0.0:9012; empty: none (see Options)
   std::string status_port;    // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)

@@ -137,6 +137,7 @@ void check_length(const TrainOptions& options) {
   at_least("--limit-test-batches", options.limit_test_batches, 0);
   at_least("--overfit-batches", options.overfit_batches, 0);
   at_least("--fast-dev-run", options.fast_dev_run, 0);
+  at_least("--summary", options.summary, 0);
   if (options.fast_dev_run > 0 && !options.resume.empty())
     throw_error(Code::kInvalidArgument, "--fast-dev-run is a run of its own, which resumes nothing");
   const int64_t whole = options.overfit_batches;

@@ -14,6 +14,7 @@
 #include "sluice/session/remote_checkpoint.h"
 #include "sluice/session/weights.h"
 #include "sluice/train/hyper_parameters.h"
+#include "sluice/train/model_summary.h"
 #include "sluice/train/optimizers.h"
 #include "sluice/train/value_text.h"
 
@@ -243,6 +244,7 @@ void Training::announce() {
       test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ", options_.epochs, " epochs",
       options_.max_steps > 0 ? base::str(", but ", options_.max_steps, " steps at most") : "", "; ",
       train_.describe_remainder()));
+  if (options_.summary > 0) console_.line(model_summary(model_, options_.summary));
   if (!options_.where.empty() || !options_.test_where.empty()) announce_filters();
 }
 
