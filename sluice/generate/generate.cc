@@ -7,6 +7,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
+#include "sluice/models/eval_mode.h"
 
 namespace sluice {
 namespace generate_detail {
@@ -15,22 +16,6 @@ namespace generate_detail {
 constexpr int64_t kRoom = 64;
 
 int64_t rounded(int64_t count, int64_t multiple) { return (count + multiple - 1) / multiple * multiple; }
-
-class EvaluationMode {
- public:
-  explicit EvaluationMode(torch::nn::Module& module) : module_(module), training_(module.is_training()) {
-    module_.eval();
-  }
-  ~EvaluationMode() {
-    if (training_) module_.train();
-  }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  torch::nn::Module& module_;
-  const bool training_;
-};
 
 // Tokens on their way to the host.
 class Coming {
@@ -198,7 +183,7 @@ std::vector<std::vector<uint32_t>> generate(models::LanguageModel& model,
   if (prompts.empty() || options.tokens == 0) return std::vector<std::vector<uint32_t>>(prompts.size());
   const torch::NoGradGuard no_grad;
   const SharedRandom same_on_all_replicas;
-  const generate_detail::EvaluationMode evaluation(model);
+  const models::EvalMode evaluation(model);
   return generate_detail::Generation(model, checked, options).run();
 }
 

@@ -27,14 +27,14 @@ NamedValues right(const torch::Tensor& output, const Batch& batch, bool mixed) {
 
 }  // namespace classification_detail
 
-Steps classification(const TrainOptions& options, std::function<torch::Tensor(torch::Tensor)> forward) {
+Steps classification(const TrainOptions& options, std::function<torch::Tensor(const Batch&)> logits) {
   namespace detail = classification_detail;
   Steps steps;
   const bool mixed = options.mixup > 0 || options.cutmix > 0;
-  steps.training_step = [&options, forward, mixed](Batch& batch) -> StepOutput {
+  steps.training_step = [&options, logits, mixed](Batch& batch) -> StepOutput {
     auto settings = detail::CrossEntropyFuncOptions().label_smoothing(options.label_smoothing);
     if (mixed || batch.mask.defined()) settings.reduction(torch::kNone);
-    const torch::Tensor output = forward(batch.image);
+    const torch::Tensor output = logits(batch);
     torch::Tensor loss = detail::cross_entropy(output, batch.label, settings);
     if (mixed) {
       const auto [other, own] = detail::mixed_in(batch);
@@ -42,8 +42,8 @@ Steps classification(const TrainOptions& options, std::function<torch::Tensor(to
     }
     return {.loss = loss, .epoch_logs = detail::right(output, batch, mixed)};
   };
-  steps.validation_step = [forward](Batch& batch) -> StepOutput {
-    const torch::Tensor output = forward(batch.image).to(torch::kFloat);
+  steps.validation_step = [logits](Batch& batch) -> StepOutput {
+    const torch::Tensor output = logits(batch).to(torch::kFloat);
     return {.loss = detail::cross_entropy(output, batch.label,
                                           detail::CrossEntropyFuncOptions().reduction(torch::kNone)),
             .output = output,
@@ -54,6 +54,10 @@ Steps classification(const TrainOptions& options, std::function<torch::Tensor(to
     steps.metrics.push_back(std::move(metric));
   steps.monitor = {.name = "accuracy", .higher_is_better = true};
   return steps;
+}
+
+Steps image_classification(const TrainOptions& options, std::function<torch::Tensor(torch::Tensor)> forward) {
+  return classification(options, [forward](const Batch& batch) { return forward(batch.image); });
 }
 
 }  // namespace sluice::train

@@ -1,4 +1,4 @@
-// The steps of a classification of images: cross-entropy, accuracy, and the metrics that the options name.
+// The steps of a classification: cross-entropy, accuracy, and the metrics that the options name.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,10 @@
 
 namespace sluice::train {
 
-// `forward`: images to logits, [N, classes]. `options` must outlive the steps. The monitored value is
-// "accuracy".
-Steps classification(const TrainOptions& options, std::function<torch::Tensor(torch::Tensor)> forward);
+// `logits`: of a batch with a label for each row, [N, classes]. `options` must outlive the steps. The
+// monitored value is "accuracy".
+Steps classification(const TrainOptions& options, std::function<torch::Tensor(const Batch&)> logits);
+// Of images, which `forward` makes logits of.
+Steps image_classification(const TrainOptions& options, std::function<torch::Tensor(torch::Tensor)> forward);
 
 }  // namespace sluice::train

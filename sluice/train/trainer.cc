@@ -11,6 +11,7 @@
 #include "sluice/cloud/listen.h"
 #include "sluice/data/memory.h"
 #include "sluice/metrics/names.h"
+#include "sluice/models/eval_mode.h"
 #include "sluice/models/models.h"
 #include "sluice/train/classification.h"
 #include "sluice/train/evaluate.h"
@@ -284,34 +285,12 @@ void check_steps(const Steps& steps, const TrainOptions& options, bool has_test)
                 "is measured");
 }
 
-// Eval mode, until its end; then each module has the mode that it had.
-class EvalMode {
- public:
-  explicit EvalMode(torch::nn::Module& module) : module_(module), training_(module.is_training()) {
-    for (const auto& part : module.modules(/*include_self=*/false))
-      parts_.emplace_back(part, part->is_training());
-    module.eval();
-  }
-  ~EvalMode() {
-    module_.train(training_);
-    // A module sets those below it, which come behind it.
-    for (const auto& [part, training] : parts_) part->train(training);
-  }
-  EvalMode(const EvalMode&) = delete;
-  EvalMode& operator=(const EvalMode&) = delete;
-
- private:
-  torch::nn::Module& module_;
-  bool training_;
-  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> parts_;
-};
-
 metrics::Values validated(Session& session, torch::nn::Module& module, const Steps& steps, Feed feed,
                           int64_t most, const TrainOptions& options) {
   if (!steps.validation_step)
     throw_error(Code::kInvalidArgument, "validate: the steps have no validation_step");
   module.to(session.device());
-  const EvalMode eval(module);
+  const models::EvalMode eval(module);
   session.sync_buffers(module);
   return evaluate(
              session, steps, std::move(feed), most, options.precision == Precision::kBf16,
@@ -405,7 +384,7 @@ int64_t Trainer::channels() const { return state_->train.channels(); }
 int64_t Trainer::image_size() const { return state_->train.image_size(); }
 
 TrainResult Trainer::train(torch::nn::Module& model, const Forward& forward) {
-  return fit(model, classification(state_->options, forward));
+  return fit(model, image_classification(state_->options, forward));
 }
 
 TrainResult Trainer::fit(torch::nn::Module& module, const Steps& steps) {
@@ -424,7 +403,7 @@ LearningRates Trainer::find_learning_rate(torch::nn::Module& module, const Steps
 
 LearningRates Trainer::find_for(torch::nn::Module& model, const Forward& forward,
                                 const LearningRateSweep& sweep) {
-  return find_learning_rate(model, classification(state_->options, forward), sweep);
+  return find_learning_rate(model, image_classification(state_->options, forward), sweep);
 }
 
 void Trainer::add(std::shared_ptr<Callback> callback) {
@@ -453,7 +432,7 @@ int64_t Trainer::predict(torch::nn::Module& module, const Steps& steps, const da
   if (!steps.predict_step) throw_error(Code::kInvalidArgument, "predict: the steps have no predict_step");
   Session& session = state_->session;
   module.to(session.device());
-  const trainer_detail::EvalMode eval(module);
+  const models::EvalMode eval(module);
   session.sync_buffers(module);
   return base::value_or_throw(write_predictions(session, steps, session.feed(set, {.epoch = 0}),
                                                 state_->options.precision == Precision::kBf16, path));

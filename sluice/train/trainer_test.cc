@@ -655,7 +655,7 @@ TEST(Evaluate, CountsRealRowsOnly) {
     return {batches[next++]};
   };
   const TrainOptions options_of_steps;
-  const Steps steps = classification(options_of_steps, [](torch::Tensor x) { return x; });
+  const Steps steps = image_classification(options_of_steps, [](torch::Tensor x) { return x; });
   Evaluation result = evaluate(
       session, steps, session.feed_source(source, {}), 2, /*autocast=*/false, [] { return false; },
       [](int64_t) {});

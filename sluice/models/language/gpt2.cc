@@ -1,7 +1,7 @@
 // GPT-2: LayerNorm before each part, a table of positions, one projection for queries, keys and values.
 #include <cmath>
 
-#include "sluice/models/language/layers.h"
+#include "sluice/models/language/decoder.h"
 #include "sluice/models/language/makers.h"
 #include "sluice/models/layer.h"
 
@@ -132,44 +132,10 @@ class Gpt2Body : public torch::nn::Module {
   torch::nn::LayerNorm norm_{nullptr};
 };
 
-class Gpt2 : public LanguageModel {
- public:
-  explicit Gpt2(const LanguageOptions& options) : LanguageModel(options) {
-    body_ = register_module("transformer", std::make_shared<Gpt2Body>(options));
-    if (options.classes > 0)
-      score_ =
-          register_module("score", linear(options.width, options.classes, false, options.initial_deviation));
-    else if (!options.tied)
-      head_ = register_module("lm_head",
-                              linear(options.width, options.vocabulary, false, options.initial_deviation));
-  }
-  torch::Tensor states(const LanguageInput& input) override {
-    check_input(options(), input, options().positions);
-    return body_->forward(input, seen(input, /*causal=*/true), nullptr);
-  }
-  torch::Tensor states(const LanguageInput& input, LanguageCache& cache) override {
-    const LanguageInput placed = input_behind(options(), input, cache);
-    const torch::Tensor states = body_->forward(placed, seen_behind(placed, cache), &cache);
-    cache.next.add_(input.ids.size(1));
-    return states;
-  }
-  torch::Tensor classify(const LanguageInput& input) override {
-    if (!score_) return LanguageModel::classify(input);
-    check_classified(options(), input);
-    return score_(last_states(options(), input, states(input))).to(torch::kFloat);
-  }
-  Head head() const override {
-    if (score_) refuse_head(options());
-    return {head_ ? head_->weight : body_->words(), {}};
-  }
-
- private:
-  std::shared_ptr<Gpt2Body> body_;
-  torch::nn::Linear head_{nullptr}, score_{nullptr};
-};
-
 }  // namespace
 
-LanguageModelPtr make_gpt2(const LanguageOptions& options) { return std::make_shared<Gpt2>(options); }
+LanguageModelPtr make_gpt2(const LanguageOptions& options) {
+  return std::make_shared<Decoder<Gpt2Body>>(options, "transformer", options.positions);
+}
 
 }  // namespace sluice::models::language_detail

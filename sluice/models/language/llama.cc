@@ -1,6 +1,6 @@
 // Llama: RMSNorm before each part, rotary positions, keys and values that serve several heads, a feedforward
 // with a gate.
-#include "sluice/models/language/layers.h"
+#include "sluice/models/language/decoder.h"
 #include "sluice/models/language/makers.h"
 #include "sluice/models/language/rope.h"
 #include "sluice/models/layer.h"
@@ -128,44 +128,10 @@ class LlamaBody : public torch::nn::Module {
   std::shared_ptr<RmsNorm> norm_;
 };
 
-class Llama : public LanguageModel {
- public:
-  explicit Llama(const LanguageOptions& options) : LanguageModel(options) {
-    body_ = register_module("model", std::make_shared<LlamaBody>(options));
-    if (options.classes > 0)
-      score_ =
-          register_module("score", linear(options.width, options.classes, false, options.initial_deviation));
-    else if (!options.tied)
-      head_ = register_module("lm_head",
-                              linear(options.width, options.vocabulary, false, options.initial_deviation));
-  }
-  torch::Tensor states(const LanguageInput& input) override {
-    check_input(options(), input, /*longest=*/0);
-    return body_->forward(input, seen(input, /*causal=*/true), nullptr);
-  }
-  torch::Tensor states(const LanguageInput& input, LanguageCache& cache) override {
-    const LanguageInput placed = input_behind(options(), input, cache);
-    const torch::Tensor states = body_->forward(placed, seen_behind(placed, cache), &cache);
-    cache.next.add_(input.ids.size(1));
-    return states;
-  }
-  torch::Tensor classify(const LanguageInput& input) override {
-    if (!score_) return LanguageModel::classify(input);
-    check_classified(options(), input);
-    return score_(last_states(options(), input, states(input))).to(torch::kFloat);
-  }
-  Head head() const override {
-    if (score_) refuse_head(options());
-    return {head_ ? head_->weight : body_->words(), {}};
-  }
-
- private:
-  std::shared_ptr<LlamaBody> body_;
-  torch::nn::Linear head_{nullptr}, score_{nullptr};
-};
-
 }  // namespace
 
-LanguageModelPtr make_llama(const LanguageOptions& options) { return std::make_shared<Llama>(options); }
+LanguageModelPtr make_llama(const LanguageOptions& options) {
+  return std::make_shared<Decoder<LlamaBody>>(options, "model", /*longest=*/0);
+}
 
 }  // namespace sluice::models::language_detail

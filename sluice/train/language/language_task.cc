@@ -303,7 +303,6 @@ Steps LanguageTask::steps() const {
   Steps steps = options_.task == Task::kClassify ? text_classification(options_, model_)
                 : options_.task == Task::kMlm    ? masked_steps(model_)
                                                  : next_token_steps(model_);
-  steps.files = {{"config.json", models::language_config(model_->options())}};
   if (!tokenizer_path_.empty())
     steps.files.emplace_back("tokenizer.json", base::value_or_throw(base::read_file(tokenizer_path_)));
   return steps;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sluice/base/strings.h"
-#include "sluice/metrics/names.h"
+#include "sluice/train/classification.h"
 #include "sluice/train/input.h"
 
 namespace sluice::train {
@@ -70,32 +70,12 @@ std::unique_ptr<data::WebDataset> text_classes(const TrainOptions& options, cons
 }
 
 Steps text_classification(const TrainOptions& options, models::LanguageModelPtr model) {
-  const auto logits = [model](const Batch& batch) {
+  Steps steps = classification(options, [model](const Batch& batch) {
     const torch::Tensor &ids = batch.columns[0], &lengths = batch.columns.back();
     const torch::Tensor places = torch::arange(ids.size(1), lengths.options());
     return model->classify({.ids = ids, .mask = places.unsqueeze(0).lt(lengths.unsqueeze(1))});
-  };
-  using torch::nn::functional::cross_entropy;
-  using torch::nn::functional::CrossEntropyFuncOptions;
-  Steps steps;
-  steps.training_step = [&options, logits](Batch& batch) -> StepOutput {
-    const torch::Tensor output = logits(batch);
-    const torch::Tensor right = output.detach().argmax(1).eq(batch.label).to(torch::kFloat);
-    return {.loss = cross_entropy(
-                output, batch.label,
-                CrossEntropyFuncOptions().label_smoothing(options.label_smoothing).reduction(torch::kNone)),
-            .epoch_logs = {{"accuracy", right}}};
-  };
-  steps.validation_step = [logits](Batch& batch) -> StepOutput {
-    const torch::Tensor output = logits(batch);
-    return {.loss = cross_entropy(output, batch.label, CrossEntropyFuncOptions().reduction(torch::kNone)),
-            .output = output,
-            .target = batch.label};
-  };
-  steps.metrics = {metrics::TopK(1).named("accuracy")};
-  for (metrics::Metric& metric : metrics::parse("--metrics", options.metrics, options.classes))
-    steps.metrics.push_back(std::move(metric));
-  steps.monitor = {.name = "accuracy", .higher_is_better = true};
+  });
+  steps.files = {{"config.json", models::language_config(model->options())}};
   return steps;
 }
 
