@@ -448,14 +448,15 @@ metrics::Values Trainer::validate(torch::nn::Module& module, const Steps& steps,
 }
 
 int64_t Trainer::predict(torch::nn::Module& module, const Steps& steps, const data::Dataset& set,
-                         const std::string& path) {
+                         const std::string& path, int64_t shard_size) {
   if (!steps.predict_step) throw_error(Code::kInvalidArgument, "predict: the steps have no predict_step");
   Session& session = state_->session;
   module.to(session.device());
   const trainer_detail::EvalMode eval(module);
   session.sync_buffers(module);
   return base::value_or_throw(write_predictions(session, steps, session.feed(set, {.epoch = 0}),
-                                                state_->options.precision == Precision::kBf16, path));
+                                                state_->options.precision == Precision::kBf16, path,
+                                                shard_size));
 }
 
 ProfileSteps profile_steps(const std::string& text) {
