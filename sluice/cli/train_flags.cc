@@ -26,6 +26,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Recipe", "--epochs", &o.epochs, "", "Passes over the training set"},
       {"Recipe", "--steps-per-epoch", &o.steps_per_epoch, "", "Updates in an epoch, 0: the whole training set"},
       {"Recipe", "--max-steps", &o.max_steps, "", "Updates of the run, 0: as many as --epochs have; schedules end there, too"},
+      {"Recipe", "--max-tokens", &flags.max_tokens, "tokens", "clm, mlm: end the run with the update that reaches so many of the token files, such as 2e9, and schedules too; 0: no end"},
       {"Recipe", "--max-time", &flags.max_time, "", "End the run after this time, 8h or 1h30m, tested and saved; what came before --resume counts; empty: never"},
       {"Recipe", "--test-every-epochs", &o.test_every_epochs, "epochs", "How often a test, and at the end of the run"},
       {"Recipe", "--test-every-steps", &o.test_every_steps, "", "A test, and a checkpoint, after so many updates too; 0: not within epochs"},

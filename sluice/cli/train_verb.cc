@@ -1,5 +1,6 @@
 // sluice train
 #include <charconv>
+#include <cmath>
 #include <memory>
 
 #include "sluice/base/clock.h"
@@ -124,6 +125,11 @@ void finish(CLI::App& app, TrainFlags& flags) {
     if (!span) throw Usage(span.error().what());
     options.max_seconds = *span;
   }
+  constexpr double kMaxTokens = 1LL << 53;  // whole numbers that a double has
+  if (!(flags.max_tokens >= 0 && flags.max_tokens <= kMaxTokens) ||
+      flags.max_tokens != std::floor(flags.max_tokens))
+    throw Usage(base::str("--max-tokens takes a whole number, such as 2e9, not ", flags.max_tokens));
+  options.max_tokens = static_cast<std::int64_t>(flags.max_tokens);
   choose_devices(flags, options);
   choose_mixture(flags, options);
   choose_tests(flags, options);

@@ -25,6 +25,12 @@ struct Fetch::State {
   std::vector<pjrt::Event> copied;
   bool counted = false;  // as delivered
 
+  // A copy that nobody waited for still writes: its memory lives until then.
+  ~State() {
+    for (size_t i = 0; i < copied.size(); ++i)
+      if (!copied[i].ready()) copied[i].on_ready([host = hosts[i]](const base::Status&) {});
+  }
+
   // Starts the copies if the value is on the device by now. The caller holds `mutex`.
   bool start() {
     if (!copied.empty()) return true;

@@ -303,6 +303,24 @@ TokenBatchFacts TokenBatches::facts(std::int64_t replicas, std::int64_t epoch) c
   return plan.facts();
 }
 
+std::vector<std::uint64_t> TokenBatches::tokens_of_batches(std::int64_t replicas, std::int64_t epoch) const {
+  std::vector<std::uint64_t> tokens;
+  if (state_->options.kind == RowKind::kRunning) {
+    const data::LengthShape& shape = state_->options.shapes.front();
+    const std::uint64_t length = static_cast<std::uint64_t>(shape.length) - frame_of(state_->options);
+    const auto together = static_cast<std::uint64_t>(shape.rows * replicas);
+    std::uint64_t rows = running_rows(state_->set, state_->options);
+    for (std::int64_t left = batches(replicas, epoch); left > 0; --left, rows -= std::min(rows, together))
+      tokens.push_back(std::min(rows, together) * length);
+    return tokens;
+  }
+  RowPlan plan(state_->set, state_->options, epoch, replicas);
+  RowBatch batch;
+  for (std::uint64_t before = 0; plan.next(batch); before = plan.facts().tokens)
+    tokens.push_back(plan.facts().tokens - before);
+  return tokens;
+}
+
 std::int64_t TokenBatches::size() const {
   if (state_->options.kind == RowKind::kRunning)
     return static_cast<std::int64_t>(running_rows(state_->set, state_->options));

@@ -105,6 +105,8 @@ class TokenBatches : public data::Dataset {
 
   // Plays the epoch: some 100 ns a document.
   TokenBatchFacts facts(std::int64_t replicas, std::int64_t epoch = 0) const;
+  // Of each batch of the epoch, on all replicas: tokens of the set, as facts() counts them. Plays the epoch.
+  std::vector<std::uint64_t> tokens_of_batches(std::int64_t replicas, std::int64_t epoch) const;
   // To predict in each row of this length.
   std::int64_t predictions(std::int64_t length) const;
 

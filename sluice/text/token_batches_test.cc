@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "sluice/base/file.h"
@@ -184,6 +185,30 @@ class EachKind : public Batches, public ::testing::WithParamInterface<RowKind> {
     return TokenBatches(random_set(*this, 200, 30), options);
   }
 };
+
+// Counted in the batches: without padding and what is put around documents and rows.
+TEST_P(EachKind, TheTokensOfBatchesAreKnownBefore) {
+  for (const bool pad : {false, true}) {
+    const TokenBatches batches = make(pad);
+    for (const std::int64_t replicas : {1, 2}) {
+      std::vector<std::uint64_t> found;
+      for (const data::Batch& batch : all(batches, {.epoch = 1, .replicas = replicas})) {
+        std::int64_t tokens = GetParam() == RowKind::kRunning ? batch.count * 30 : 0;
+        if (GetParam() == RowKind::kDocuments)
+          for (std::int64_t i = 0; i < batch.size(); ++i)
+            tokens += std::max<std::int64_t>(batch.lengths.data<std::int64_t>()[i] - 2, 0);
+        if (GetParam() == RowKind::kPacked)
+          for (const auto& row : rows_of<std::int32_t>(batch.columns[1]))
+            tokens += std::count_if(row.begin(), row.end(), [](auto document) { return document > 0; }) -
+                      2 * *std::max_element(row.begin(), row.end());
+        found.push_back(static_cast<std::uint64_t>(tokens));
+      }
+      EXPECT_EQ(batches.tokens_of_batches(replicas, 1), found);
+      EXPECT_EQ(std::accumulate(found.begin(), found.end(), std::uint64_t{0}),
+                batches.facts(replicas, 1).tokens);
+    }
+  }
+}
 
 TEST_P(EachKind, GoesOnAtAnyBatch) {
   const TokenBatches batches = make();

@@ -160,6 +160,60 @@ TEST_F(Exchange, ThereAndBackAgain) {
   EXPECT_THAT(set.document(2), ElementsAre(50256, 9));
 }
 
+// A shard of MDS whose samples are int64 ids in bytes.
+std::string mds_shard(const std::vector<std::vector<std::int64_t>>& samples) {
+  const auto number = [](std::size_t value) {
+    const auto small = static_cast<std::uint32_t>(value);
+    return std::string(reinterpret_cast<const char*>(&small), sizeof small);
+  };
+  std::size_t at = 8 + 4 * samples.size();
+  std::string head = number(samples.size()) + number(at), body;
+  for (const auto& ids : samples) {
+    body += number(8 * ids.size());
+    body.append(reinterpret_cast<const char*>(ids.data()), 8 * ids.size());
+    head += number(at += 4 + 8 * ids.size());
+  }
+  return head + body;
+}
+
+TEST_F(Exchange, ASetOfStreamingGoesOnBehindABadShard) {
+  const std::vector<std::string> shards = {mds_shard({{1, 2, 9, 3}, {4, 9, 5, 6}}),
+                                           mds_shard({{7, 8, 9, 1}, {2, 3, 9, 9}})};
+  std::vector<std::string> entries;
+  for (std::size_t i = 0; i < shards.size(); ++i)
+    entries.push_back(base::str(
+        R"({"column_names": ["tokens"], "column_encodings": ["bytes"], "column_sizes": [null], "compression": null, )",
+        R"("format": "mds", "hashes": [], "samples": 2, "size_limit": null, "version": 2, "zip_data": null, )",
+        R"("raw_data": {"basename": "shard.)", i, R"(.mds", "bytes": )", shards[i].size(),
+        R"(, "hashes": {}}})"));
+  base::value_or_throw(base::write_file_atomically(
+      folder_.path("index.json"),
+      base::str("{\"version\": 2, \"shards\": [", base::join(entries, ", "), "]}")));
+  auto wanted = options(TokenFormat::kMds, folder_.path());
+  wanted.set.shard_tokens = 3;
+  const auto message = [&] {
+    const auto report = import_tokens(wanted);
+    return report ? std::string("no error") : std::string(report.error().what());
+  };
+  base::value_or_throw(base::write_file_atomically(folder_.path("shard.0.mds"), shards[0]));
+  EXPECT_THAT(message(), HasSubstr("its bytes do not say what numbers they are: expected --id-type"));
+  wanted.id_type = "int64";
+  wanted.ends_with = 9;
+  EXPECT_THAT(message(), HasSubstr("shard.1.mds"));  // is not there
+  base::value_or_throw(base::write_file_atomically(folder_.path("shard.1.mds"), shards[1]));
+  const auto report = base::value_or_throw(import_tokens(wanted));
+  EXPECT_EQ(report.continued, 2u);
+  const auto set = TokenSet::open(folder_.path("out/train-*.bin"));
+  ASSERT_EQ(set.documents(), 5u);
+  EXPECT_THAT(set.document(0), ElementsAre(1, 2, 9));
+  EXPECT_THAT(set.document(1), ElementsAre(3, 4, 9));
+  EXPECT_THAT(set.document(2), ElementsAre(5, 6, 7, 8, 9));
+  EXPECT_THAT(set.document(3), ElementsAre(1, 2, 3, 9));
+  EXPECT_THAT(set.document(4), ElementsAre(9));
+  wanted.column = "ids";
+  EXPECT_THAT(message(), HasSubstr("has no column 'ids': expected --column with one of tokens"));
+}
+
 TEST_F(Exchange, SaysWhatIsWrongWithAFile) {
   const auto message = [&](TokenFormat format, std::string_view bytes, std::size_t vocabulary = 65'536) {
     const std::string file = folder_.path("foreign.bin");

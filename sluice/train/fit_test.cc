@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/data/decode/npy.h"
 #include "sluice/data/shards/tar_writer.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/train/testing/small_training.h"
@@ -19,15 +20,8 @@ using testing::HasSubstr;
 
 // An npy file of one row of f32.
 std::string npy(const std::vector<float>& row) {
-  std::string header = base::str("{'descr': '<f4', 'fortran_order': False, 'shape': (", row.size(), ",), }");
-  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
-  header += '\n';
-  std::string bytes = "\x93NUMPY";
-  bytes += '\x01';
-  bytes += '\0';
-  bytes += static_cast<char>(header.size() & 255);
-  bytes += static_cast<char>(header.size() >> 8);
-  return bytes + header + std::string(reinterpret_cast<const char*>(row.data()), row.size() * 4);
+  return data::npy_file("<f4", {static_cast<int64_t>(row.size())},
+                        {reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float)});
 }
 
 std::vector<float> input_of(int i) {
@@ -354,6 +348,63 @@ TEST_P(Fit, ValidatesAndPredicts) {
   };
   EXPECT_THROW(trainer.predict(*model_, steps, set, folder_.path("none.jsonl")), Error);
   EXPECT_FALSE(base::path_exists(folder_.path("none.jsonl")));
+}
+
+// The same values as lines, as one shard and as several, which their index files and readers find complete.
+TEST_P(Fit, PredictionsAreShards) {
+  Steps steps = regression();
+  steps.predict_step = [&](Batch& batch) {
+    const torch::Tensor output = model_->forward(batch.columns[0]);
+    return NamedValues{{"y", output.squeeze(1)}, {"Pair", torch::cat({output, -output}, 1)}};
+  };
+  testing::internal::CaptureStdout();
+  Trainer trainer(options_, sets());
+  auto set = *set_;
+  set.pad();
+  base::value_or_throw(base::make_directories(folder_.path("out")));
+  for (const char* const name : {"lines.jsonl", "one.tar", "many-%03d.tar", "dotted.many-%d.tar"})
+    EXPECT_EQ(trainer.predict(*model_, steps, set, folder_.path(base::str("out/", name)), 20), 50);
+  const auto error_of = [&](const std::string& path) -> std::string {
+    try {
+      trainer.predict(*model_, steps, set, path);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error_of(folder_.path("out/many-%04d.tar")), HasSubstr("many-000.tar is there already"));
+  EXPECT_THAT(error_of(folder_.path("out/%d-%d.tar")), HasSubstr("such as codes-%04d.tar"));
+  EXPECT_THAT(error_of("gs://bucket/one.tar"), HasSubstr("sluice data cp"));
+  EXPECT_EQ(error_of(folder_.path("out/one.tar")), "");  // takes the old one's place
+  steps.predict_step = [&](Batch& batch) { return NamedValues{{"a/b", batch.columns[0]}}; };
+  EXPECT_THAT(error_of(folder_.path("out/one.tar")), HasSubstr("a name without slashes"));
+  testing::internal::GetCapturedStdout();
+  EXPECT_EQ(base::value_or_throw(base::list_directory(folder_.path("out"))),
+            (std::vector<std::string>{"dotted.many-0.tar", "dotted.many-1.tar", "dotted.many-2.tar",
+                                      "lines.jsonl", "many-000.idx", "many-000.tar", "many-001.idx",
+                                      "many-001.tar", "many-002.idx", "many-002.tar", "one.idx", "one.tar"}));
+  for (const char* const name : {"one.tar", "many-{000..002}.tar", "dotted.many-{0..2}.tar"}) {
+    std::ifstream in(folder_.path("out/lines.jsonl"));
+    const auto stream = data::WebDataset(folder_.path(base::str("out/", name)))
+                            .decode("l")
+                            .to_tuple("json", "pair.npy", "__key__")
+                            .batch(1)
+                            .keep()
+                            .open();
+    int rows = 0;
+    for (std::string line; std::getline(in, line); ++rows) {
+      const auto expected = nlohmann::json::parse(line);
+      const auto batch = stream->next();
+      ASSERT_TRUE(batch.has_value());
+      EXPECT_EQ(batch->columns[2].text[0], expected["key"]);
+      EXPECT_EQ(nlohmann::json::parse(batch->columns[0].text[0]), nlohmann::json({{"y", expected["y"]}}));
+      ASSERT_EQ(batch->columns[1].array.describe(), "float32 [1, 2]");
+      for (int i = 0; i < 2; ++i)
+        EXPECT_EQ(batch->columns[1].array.data<float>()[i], expected["Pair"][i].get<float>());
+    }
+    EXPECT_EQ(rows, 50);
+    EXPECT_FALSE(stream->next().has_value());
+  }
 }
 
 // Tells a story of tests: its "loss" comes from a list.

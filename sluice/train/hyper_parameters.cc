@@ -15,6 +15,7 @@ std::vector<HyperParameter> hyper_parameters(const TrainOptions& options, int64_
   number("global_batch_size", static_cast<double>(global_batch));
   number("epochs", static_cast<double>(options.epochs));
   above_zero("max_steps", static_cast<double>(options.max_steps));
+  above_zero("max_tokens", static_cast<double>(options.max_tokens));
   text("optimizer", name_of(options.optimizer));
   number("lr", options.lr);
   const bool has_momentum =

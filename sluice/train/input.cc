@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
@@ -12,6 +13,7 @@
 #include "sluice/data/shards/urls.h"
 #include "sluice/data/stream_state.h"
 #include "sluice/session/session.h"
+#include "sluice/text/token_batches.h"
 
 namespace sluice::train {
 namespace input_detail {
@@ -255,6 +257,19 @@ int64_t Input::batches(int64_t epoch) const {
                       : training_ ? samples_ / together
                                   : (samples_ + together - 1) / together;
   return !training_ && options_.limit_test_batches > 0 ? std::min(all, options_.limit_test_batches) : all;
+}
+
+std::vector<std::uint64_t> Input::tokens(int64_t epoch) const {
+  const auto* set = dynamic_cast<const text::TokenBatches*>(dataset_.get());
+  std::vector<std::uint64_t> updates;
+  if (set == nullptr) return updates;
+  const std::vector<std::uint64_t> batches = set->tokens_of_batches(replicas_, epoch);
+  const auto together = static_cast<size_t>(options_.accumulate);
+  auto steps = static_cast<int64_t>(batches.size() / together);
+  if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);
+  for (auto begin = batches.begin(); steps > 0; --steps, begin += options_.accumulate)
+    updates.push_back(std::accumulate(begin, begin + options_.accumulate, std::uint64_t{0}));
+  return updates;
 }
 
 std::string Input::describe_remainder() const {

@@ -30,6 +30,8 @@ class Input {
   // In epoch 0; the last test batch is filled up, and a test ends after --limit-test-batches.
   int64_t batches() const { return batches_; }
   int64_t batches(int64_t epoch) const;  // with a carried-over remainder, epochs may differ by one
+  // Tokens of each update of the epoch, on all replicas; nothing where the set has no token files.
+  std::vector<std::uint64_t> tokens(int64_t epoch) const;
   // Of the first image, as the model gets it.
   int64_t channels() const { return channels_; }
   int64_t image_size() const { return image_size_; }

@@ -108,7 +108,8 @@ struct TrainOptions {
   int64_t epochs = 18;
   int64_t steps_per_epoch = 0;  // 0: the whole training set
   int64_t max_steps = 0;        // updates of the run; 0: as many as its epochs have
-  double max_seconds = 0;       // of the run, what came before a resume included; 0: no end
+  int64_t max_tokens = 0;  // of token files: the update with which so many have been trained on is the last
+  double max_seconds = 0;  // of the run, what came before a resume included; 0: no end
   int64_t test_every_epochs = 1;
   int64_t test_every_steps = 0;  // updates of the run, beside those; 0: not within epochs
   int64_t patience = 0;          // tests without a better value after which the run ends; 0: it does not

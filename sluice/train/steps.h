@@ -98,7 +98,7 @@ struct Steps {
   std::vector<metrics::Metric> metrics;  // of `output` and `target` of the validation
   // Adds to the values of a test what is computed from them, such as a perplexity.
   std::function<void(metrics::Values&)> derive;
-  // What Trainer::predict writes for each row: tensors of [N, …] by their names.
+  // What Trainer::predict writes of each row: tensors of [N, …] by their names.
   std::function<NamedValues(Batch&)> predict_step;
   // Called once the module is on its device. None: the optimizer that the options name, over all parameters.
   std::function<std::vector<OptimizerSetup>()> configure_optimizers;

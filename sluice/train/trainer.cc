@@ -123,6 +123,7 @@ void check_length(const TrainOptions& options) {
   at_least("--epochs", options.epochs, 0);
   at_least("--steps-per-epoch", options.steps_per_epoch, 0);
   at_least("--max-steps", options.max_steps, 0);
+  at_least("--max-tokens", options.max_tokens, 0);
   at_least("--warmup-steps", options.warmup_steps, 0);
   at_least("--test-every-epochs", options.test_every_epochs, 1);
   at_least("--test-every-steps", options.test_every_steps, 0);
@@ -155,7 +156,7 @@ TrainOptions settled(TrainOptions options) {
     options.epochs = 1;
     options.steps_per_epoch = options.limit_test_batches = options.fast_dev_run;
     options.test_every_epochs = options.log_steps = 1;
-    options.max_steps = options.save_steps = options.test_every_steps = 0;
+    options.max_steps = options.max_tokens = options.save_steps = options.test_every_steps = 0;
     options.save_minutes = 0;
     options.target_accuracy = 0;
     options.patience = options.save_top_k = 0;
@@ -298,6 +299,33 @@ metrics::Values validated(Session& session, torch::nn::Module& module, const Ste
       .values;
 }
 
+// The tokens of all updates are known before the run: it ends with the one that reaches max_tokens.
+void end_with_tokens(const Input& train, TrainOptions& options) {
+  if (options.max_tokens == 0) return;
+  const auto wanted = static_cast<std::uint64_t>(options.max_tokens);
+  std::uint64_t seen = 0;
+  int64_t steps = 0;
+  for (int64_t epoch = 0; epoch < options.epochs; ++epoch) {
+    const std::vector<std::uint64_t> updates = train.tokens(options.overfit_batches > 0 ? 0 : epoch);
+    if (updates.empty())
+      throw_error(Code::kInvalidArgument,
+                  base::str("--max-tokens ", options.max_tokens,
+                            ": the training set has no token files, whose tokens are known before the run; "
+                            "end it with --max-steps or --max-time"));
+    for (const std::uint64_t tokens : updates) {
+      seen += tokens;
+      ++steps;
+      if (seen < wanted) continue;
+      options.max_steps = options.max_steps > 0 ? std::min(options.max_steps, steps) : steps;
+      return;
+    }
+  }
+  throw_error(
+      Code::kInvalidArgument,
+      base::str("--max-tokens ", options.max_tokens, " has no effect: the run of ",
+                base::counted(options.epochs, "epoch"), " ends after ", seen, "; choose more --epochs"));
+}
+
 }  // namespace trainer_detail
 
 struct Trainer::State {
@@ -306,6 +334,7 @@ struct Trainer::State {
         session(trainer_detail::start_session(options)),
         train(options, /*training=*/true, rows_per_replica(options, session.replicas()), session.replicas()) {
     const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : train.rows();
+    trainer_detail::end_with_tokens(train, options);
     choose_folder();
     if (options.fake_data || !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
@@ -324,6 +353,7 @@ struct Trainer::State {
       : options(trainer_detail::settled(given)),
         session(started),
         train(options, /*training=*/true, sets.train, session.replicas()) {
+    trainer_detail::end_with_tokens(train, options);
     choose_folder();
     if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.replicas());
     trainer_detail::check_names(sets.more_tests, sets.test != nullptr);
@@ -428,14 +458,15 @@ metrics::Values Trainer::validate(torch::nn::Module& module, const Steps& steps,
 }
 
 int64_t Trainer::predict(torch::nn::Module& module, const Steps& steps, const data::Dataset& set,
-                         const std::string& path) {
+                         const std::string& path, int64_t shard_size) {
   if (!steps.predict_step) throw_error(Code::kInvalidArgument, "predict: the steps have no predict_step");
   Session& session = state_->session;
   module.to(session.device());
   const models::EvalMode eval(module);
   session.sync_buffers(module);
   return base::value_or_throw(write_predictions(session, steps, session.feed(set, {.epoch = 0}),
-                                                state_->options.precision == Precision::kBf16, path));
+                                                state_->options.precision == Precision::kBf16, path,
+                                                shard_size));
 }
 
 ProfileSteps profile_steps(const std::string& text) {

@@ -124,11 +124,14 @@ class Trainer {
   metrics::Values validate(torch::nn::Module& module, const Steps& steps);
   metrics::Values validate(torch::nn::Module& module, const Steps& steps, const data::Dataset& set);
   // Writes what steps.predict_step gives to a file of JSON lines, one for each sample: {"key": …, NAME:
-  // number or nested lists, …}. Each process writes the samples of its replicas: to `path`, or with several
-  // processes to PATH with .0, .1, … before its last ending. The file takes its place when it is complete.
-  // Returns the samples of this process.
+  // number or nested lists, …}. A path that ends in .tar is a shard instead: of each sample KEY.NAME.npy for
+  // each tensor (what NumPy has no type for as float32), and KEY.json with all numbers. With the place of a
+  // number in its name, codes-%04d.tar, it is as many shards as there are `shard_size` samples, none of which
+  // may be there already. Each process writes the samples of its replicas: to `path`, or with several
+  // processes to PATH with .0, .1, … (of shards -0, -1, …) before its last ending. Files take their places
+  // when all is written. Returns the samples of this process.
   int64_t predict(torch::nn::Module& module, const Steps& steps, const data::Dataset& set,
-                  const std::string& path);
+                  const std::string& path, int64_t shard_size = 10'000);
 
   struct State;
 

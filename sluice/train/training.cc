@@ -86,7 +86,8 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                                                   " batches, less than --accumulate ", options.accumulate));
   const auto epoch = static_cast<double>(steps_per_epoch_);
   const int64_t all = options.epochs * steps_per_epoch_;
-  if (options.max_steps > all)
+  // From max_tokens it is known exactly: other epochs may have another number of steps than the first.
+  if (options.max_steps > all && options.max_tokens == 0)
     throw_error(Code::kInvalidArgument,
                 base::str("--max-steps ", options.max_steps, " has no effect: ", options.epochs,
                           " epochs of ", steps_per_epoch_, " steps end before it; choose more --epochs"));
@@ -242,7 +243,8 @@ void Training::announce() {
       "model ", options_.model.empty() ? model_.name() : options_.model, ": ", weights, " weights on ",
       session_.device(), ", ", name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
       test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ", options_.epochs, " epochs",
-      options_.max_steps > 0 ? base::str(", but ", options_.max_steps, " steps at most") : "", "; ",
+      options_.max_steps > 0 ? base::str(", but ", options_.max_steps, " steps at most") : "",
+      options_.max_tokens > 0 ? base::str(" (", base::grouped(options_.max_tokens), " tokens)") : "", "; ",
       train_.describe_remainder()));
   if (options_.summary > 0) console_.line(model_summary(model_, options_.summary));
   if (!options_.where.empty() || !options_.test_where.empty()) announce_filters();
@@ -269,6 +271,8 @@ TrainResult Training::operator()() {
   prepare();
   open_metrics();
   first_step_ = progress_.step;
+  if (session_.is_leader())
+    for (int64_t epoch = 0; epoch < progress_.epoch; ++epoch) tokens_before_ += tokens_of(epoch);
   saved_at_ = session_.steps();
   announce();
   if (options_.save_top_k > 0 && session_.is_leader())

@@ -62,6 +62,9 @@ class Training final : private Run {
   // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
   void report_times(double wall);
   void report_mixture();
+  // Tokens of the set in the first updates of an epoch, or in all of them; 0: there are no token files.
+  std::uint64_t tokens_of(int64_t epoch, int64_t updates = -1) const;
+  void report_tokens(bool whole, Measurement& row);
   // The gradients of a batch, or with updating_step all of its updates; gives what there is to log, the loss
   // first, each of one element.
   NamedValues train_batch(Batch& batch);
@@ -98,7 +101,8 @@ class Training final : private Run {
   void judge(const metrics::Values& values);
   StepOptions clip() const { return {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value}; }
   // Which data an epoch has.
-  int64_t data_epoch() const { return options_.overfit_batches > 0 ? 0 : progress_.epoch; }
+  int64_t data_epoch(int64_t epoch) const { return options_.overfit_batches > 0 ? 0 : epoch; }
+  int64_t data_epoch() const { return data_epoch(progress_.epoch); }
   // The number, from 1, of the epoch that the last step was in.
   int64_t shown_epoch() const { return progress_.epoch + (progress_.batch > 0 ? 1 : 0); }
   double run_seconds() const;  // of the whole run, earlier parts included
@@ -167,11 +171,12 @@ class Training final : private Run {
   double last_loss_ = 0;
   metrics::Values tested_;  // of the last test
   int64_t steps_per_epoch_;
-  int64_t first_step_ = 0;      // that this part of the run does
-  double started_;              // monotonic seconds
-  double saved_;                // the same of the last checkpoint
-  int64_t saved_at_ = 0;        // and the session's step then
-  double earlier_seconds_ = 0;  // of the run before it was resumed
+  int64_t first_step_ = 0;           // that this part of the run does
+  std::uint64_t tokens_before_ = 0;  // of the epochs before this one; the leader's
+  double started_;                   // monotonic seconds
+  double saved_;                     // the same of the last checkpoint
+  int64_t saved_at_ = 0;             // and the session's step then
+  double earlier_seconds_ = 0;       // of the run before it was resumed
   // What the session still holds for later must not outlive the run.
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };

@@ -1,6 +1,9 @@
 // One epoch of a training: its steps, its lines and rows, its test.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -144,6 +147,24 @@ void Training::report_mixture() {
   console_.line(base::str("Epoch ", progress_.epoch + 1, " took ", base::join(texts, ", "), "."));
   const nlohmann::json event = {{"event", "mixture"}, {"epoch", progress_.epoch + 1}, {"sources", entries}};
   console_.json(event.dump());
+}
+
+std::uint64_t Training::tokens_of(int64_t epoch, int64_t updates) const {
+  const std::vector<std::uint64_t> tokens = train_.tokens(data_epoch(epoch));
+  const auto end = updates < 0 ? tokens.end() : tokens.begin() + std::min(updates, std::ssize(tokens));
+  return std::accumulate(tokens.begin(), end, std::uint64_t{0});
+}
+
+// At the end of an epoch, before the next one is begun.
+void Training::report_tokens(bool whole, Measurement& row) {
+  if (!session_.is_leader()) return;
+  const std::uint64_t own = tokens_of(progress_.epoch, progress_.batch), all = tokens_before_ + own;
+  if (all == 0) return;
+  if (whole) tokens_before_ = all;
+  console_.line(base::str("Epoch ", progress_.epoch + 1, " took ",
+                          base::counted(static_cast<int64_t>(own), "token"), ", the run ",
+                          base::grouped(static_cast<int64_t>(all)), " so far."));
+  row.others.push_back({"tokens_seen", "Tokens seen", static_cast<double>(all)});
 }
 
 void Training::report_times(double wall) {
@@ -370,6 +391,8 @@ void Training::end_of_epoch(bool whole) {
                                   ", Reduced GlobalRate=", sessions::fixed(all.rate, 2)));
   report_times(now - rate_->start());
   report_mixture();
+  Measurement row;
+  report_tokens(whole, row);
   progress_.global_rates += all.rate;
   ++progress_.rated_epochs;
   if (whole) {
@@ -377,7 +400,6 @@ void Training::end_of_epoch(bool whole) {
     progress_.batch = 0;
   }
   progress_.seconds = earlier_seconds_ + now - started_;
-  Measurement row;
   row.split = "train";
   row.epoch = shown_epoch();
   row.step = progress_.step;

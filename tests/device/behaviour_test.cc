@@ -261,6 +261,18 @@ TEST(Fetch, DoesNotWaitAndKeepsTheValueOfItsMoment) {
   expect_same(y, ramp({3}) * 2 + 200, 0);
 }
 
+// AddressSanitizer sees a copy to memory that is free.
+TEST(Fetch, MayBeDroppedBeforeItHasArrived) {
+  if (on_cpu()) GTEST_SKIP();
+  torch::Tensor x = torch::full({128, 128}, 0.01, test_device());
+  for (int i = 0; i < 50; ++i) {
+    x = x.mm(x).clamp(0.001, 0.1);
+    sync();
+    (void)fetch(x);
+  }
+  EXPECT_EQ(x.cpu().numel(), 128 * 128);
+}
+
 TEST(Graph, ALongChainWithoutACutIsCutByForce) {
   if (on_cpu()) GTEST_SKIP();
   restart();

@@ -35,6 +35,7 @@ for idle in '--image-size 12' '--crop-padding 2' '--cache-size 3' '--original-sa
   expect 2 'has no effect' "${train[@]}" "${data[@]}" $idle
 done
 expect 2 'has no effect' "${train[@]}" --train x.tar --classes 3 --target-accuracy 9
+expect 2 '--max-tokens has no effect: it counts the tokens of token files' "${train[@]}" "${data[@]}" --max-tokens 1e6
 expect 2 '--flip has no effect' "$program" train --model mlp --classes 3 --fake-data --flip
 # What a file says may be idle because of the command line.
 printf 'flip = true\ncrop = 12\nmomentum = 0.5\n' >"$work/recipe.toml"

@@ -1,8 +1,9 @@
-"""language_test.py PROGRAM: from a text to a model that goes on with it, on one process and on several.
+"""language_test.py PROGRAM POD_PLUGIN: from a text to a model that goes on with it, on one process and on several.
 
 A text becomes a tokenizer, files of tokens and a trained model; the model says something and is scored, with the
-perplexity that its training has measured. Two processes of two replicas learn what one of four learns. A classifier
-is put on the model that was trained.
+perplexity that its training has measured. Two processes of two replicas learn what one of four learns, and so do two
+hosts of an emulated pod (tests/pjrt), also where a run is stopped and goes on there. A classifier is put on the model
+that was trained.
 """
 
 import csv
@@ -17,7 +18,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-PROGRAM = sys.argv[1]
+PROGRAM, POD_PLUGIN = sys.argv[1], sys.argv[2]
 work = tempfile.TemporaryDirectory()
 root = Path(work.name)
 environment = dict(os.environ, OMP_NUM_THREADS="1", XDG_STATE_HOME=work.name, XDG_CACHE_HOME=work.name)
@@ -25,6 +26,9 @@ failures = []
 
 ANIMALS, VERBS, PLACES = ["cat", "dog", "hen", "ox"], ["sees", "seeks", "fears"], ["hill", "well", "barn", "wood", "road"]
 SPECIAL = ["<s>", "<pad>", "</s>", "<mask>"]
+# All replicas share this machine's cores: tests/pjrt/README.md.
+POD_FLAGS = ("--xla_cpu_use_xnnpack=false --xla_cpu_collective_call_warn_stuck_timeout_seconds=3600 "
+             "--xla_cpu_collective_call_terminate_timeout_seconds=3600")
 
 
 def check(condition, what, output=""):
@@ -34,8 +38,8 @@ def check(condition, what, output=""):
         print(str(output)[-3000:])
 
 
-def run(*command):
-    done = subprocess.run([PROGRAM, *map(str, command)], env=environment, stdin=subprocess.DEVNULL,
+def run(*command, **variables):
+    done = subprocess.run([PROGRAM, *map(str, command)], env=dict(environment, **variables), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=400)
     check(done.returncode == 0, " ".join(map(str, command[:3])), done.stdout + done.stderr)
     return done.stdout
@@ -66,13 +70,17 @@ for name in ("train", "test"):
 check((tokens / "train.json").exists(), "the set says what it is")
 
 
-def train(logdir, task, model, shapes, processes, devices, *more):
+def train(logdir, task, model, shapes, processes, devices, *more, pod=False):
     command = ["train", "--task", task, *model, "--train", tokens / "train-*.bin", "--test", tokens / "test-*.bin",
-               "--shapes", shapes, "--lr", "0.01", "--log-steps", "1", "--plugin", "cpu", "--devices", devices,
-               "--logdir", logdir, "--strict", *more]
-    if processes > 1:
-        command = ["run", "--processes", processes, "--", PROGRAM, *command]
-    return run(*command)
+               "--shapes", shapes, "--lr", "0.01", "--log-steps", "1", "--plugin", POD_PLUGIN if pod else "cpu",
+               "--devices", devices, "--logdir", logdir, "--strict", *more]
+    if not pod:
+        return run(*(["run", "--processes", processes, "--", PROGRAM] if processes > 1 else []), *command)
+    # The hosts of a slice know their number from the machine, and meet in a folder.
+    meeting = Path(tempfile.mkdtemp(dir=root))
+    return run("run", "--processes", processes, "--env", "TPU_WORKER_ID={worker}", "--", PROGRAM, *command,
+               TPU_WORKER_HOSTNAMES=",".join(["127.0.0.1"] * processes), EMULATED_POD_DIR=str(meeting),
+               EMULATED_POD_DEVICES=str(devices), XLA_FLAGS=POD_FLAGS)
 
 
 # One process of four replicas, two of two: the same rows in a step, so the same losses.
@@ -88,6 +96,22 @@ for task, model in (("clm", "llama-tiny"), ("mlm", "roberta-tiny")):
     apart = max(abs(float(a["loss"]) - float(b["loss"])) for a, b in zip(one, two))
     check(apart < 1e-3, f"{task}: 1 × 4 and 2 × 2 replicas agree", (one, two))
     check(float(one[-1]["loss"]) < float(one[0]["loss"]) < 5.7, f"{task}: it learns", one)
+
+# A slice of two hosts: one program for the replicas of both. The run ends within its second epoch, by its tokens, and
+# goes on to its end there.
+output = train(root / "pod", "clm", ["--model", "llama-tiny"], "2x48,4x24", 2, 2, "--epochs", "2", pod=True)
+check("4 replicas in 2 processes" in output, "a pod of two hosts", output)
+apart = max(abs(float(a["loss"]) - float(b["loss"])) for a, b in zip(found["clm", 1], tests_of(root / "pod")))
+check(apart < 1e-3, "the pod learns what one process learns", (found["clm", 1], tests_of(root / "pod")))
+epoch_tokens = int(re.search(r"Epoch 1 took ([0-9,]+) tokens", output)[1].replace(",", ""))
+parts = ["--lr-schedule", "constant", "--warmup-steps", "4", "--epochs", "2"]
+train(root / "whole", "clm", ["--model", "llama-tiny"], "2x48,4x24", 1, 4, *parts)
+for more in (["--max-tokens", epoch_tokens + 100], ["--resume"]):
+    output = train(root / "parts", "clm", ["--model", "llama-tiny"], "2x48,4x24", 2, 2, *parts, *more, pod=True)
+check("Going on from" in output, "the pod goes on", output)
+one, two = tests_of(root / "whole"), tests_of(root / "parts")
+check(len(two) == 3, "tested where it was stopped, too", two)
+check(abs(float(one[-1]["loss"]) - float(two[-1]["loss"])) < 1e-3, "a stopped run ends as a whole one", (one, two))
 
 # Each shape is one program in the training and one in its test, of which a second start compiles none.
 again = train(root / "again", "mlm", ["--model", "roberta-tiny"], "2x48,4x24", 1, 4, "--epochs", "2", "--report")

@@ -57,6 +57,7 @@ Verb append_verb();
 Verb digits_verb();
 Verb cifar10_verb();
 Verb idx_verb();
+Verb mds_verb();
 // data_list_verbs.cc
 Verb ls_verb();
 Verb verify_verb();

@@ -1,4 +1,4 @@
-// sluice data pack, digits, cifar10, idx
+// sluice data pack, digits, cifar10, idx, mds
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -9,6 +9,7 @@
 #include "sluice/data/tools/cifar10.h"
 #include "sluice/data/tools/digits.h"
 #include "sluice/data/tools/idx.h"
+#include "sluice/data/tools/mds_import.h"
 #include "sluice/data/tools/pack.h"
 
 namespace sluice::cli {
@@ -253,6 +254,54 @@ Verb idx_verb() {
         SLUICE_TRY(const auto report, data::pack_idx(*options));
         progress.clear();
         print_set(report);
+        return {};
+      })};
+}
+
+Verb mds_verb() {
+  auto options = std::make_shared<data::MdsOptions>();
+  return {
+      .name = "mds",
+      .help = "Make shards of a set in MDS, the format of MosaicML's Streaming",
+      .footer =
+          "SET is the folder with index.json, on a disk or in a bucket; its shards may be packed (zstd, "
+          "gz).\n"
+          "A column is a member NAME.ENDING: txt for str, cls for whole numbers, npy for real numbers and "
+          "arrays,\n"
+          "json, jpg and png as they are, png for pil, bin for bytes. The order stays, and a key is the "
+          "sample's\n"
+          "place. A run that was stopped goes on when it is started again.\n"
+          "Examples: sluice data mds mds/train shards --column image=jpg --column label=cls\n"
+          "          sluice data mds s3://bucket/c4/train texts --column text=txt",
+      .add_flags =
+          [options](CLI::App& app) {
+            app.add_option("SET", options->input, "Folder of the set")->required();
+            add_set_options(app, options->shards);
+            app.add_option(
+                   "--column", options->columns,
+                   "A column to take, NAME or NAME=EXTENSION of its member; once for each (default: all)")
+                ->type_name("NAME[=EXTENSION]")
+                ->allow_extra_args(false);
+            app.add_option("--workers", options->shards.workers,
+                           "Shards written at a time (0: one for each core)")
+                ->check(kZeroOrMore)
+                ->capture_default_str();
+            app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
+            add_memory_flags(app);
+          },
+      .run = guarded("mds", [options]() -> base::Status {
+        Progress progress;
+        options->shards.progress = count_packed(progress);
+        SLUICE_TRY(const auto report, data::pack_mds(*options));
+        progress.clear();
+        print_set(report.shards);
+        std::vector<std::string> members;
+        for (const auto& [member, encoding] : report.members)
+          members.push_back(member + " (" + encoding + ")");
+        std::printf("members: %s\n", base::join(members, ", ").c_str());
+        if (!report.unknown_hashes.empty())
+          std::printf("not compared, as this program does not compute them: sums of %s\n",
+                      base::join(report.unknown_hashes, ", ").c_str());
         return {};
       })};
 }

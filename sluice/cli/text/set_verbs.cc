@@ -114,18 +114,24 @@ struct ExchangeFlags {
   text::TokenImportOptions options;
 };
 
-void add_format(CLI::App& app, ExchangeFlags& flags) {
+void add_format(CLI::App& app, ExchangeFlags& flags, bool imports) {
+  std::vector<std::string> formats = {"nanogpt", "llmc", "megatron"};
+  if (imports) formats.emplace_back("mds");
   app.add_option("--format", flags.format,
-                 "Whose files: nanogpt (uint16, no header), llmc (a header) or megatron")
+                 base::str("Whose files: nanogpt (uint16, no header), llmc (a header) or megatron",
+                           imports ? "; mds: a folder of MosaicML's Streaming" : ""))
       ->required()
-      ->type_name("nanogpt|llmc|megatron")
-      ->check(CLI::IsMember({"nanogpt", "llmc", "megatron"}).description(""));
+      ->type_name(base::join(formats, "|"))
+      ->check(CLI::IsMember(formats).description(""));
 }
 
 base::Status import_files(ExchangeFlags& flags) {
   auto& options = flags.options;
   SLUICE_TRY(options.format, text::token_format_of(flags.format));
-  SLUICE_TRY(options.files, expand_arguments({flags.input}));
+  options.files = {flags.input};
+  if (options.format != text::TokenFormat::kMds) {
+    SLUICE_TRY(options.files, expand_arguments({flags.input}));
+  }
   options.begins_with = flags.begins_with;
   options.ends_with = flags.ends_with;
   SLUICE_TRY(const auto report, text::import_tokens(options));
@@ -181,23 +187,31 @@ Verb text_verify_verb() {
 Verb text_import_verb() {
   auto flags = std::make_shared<ExchangeFlags>();
   return {.name = "import",
-          .help = "Make a set of token files of nanoGPT, llm.c or Megatron-LM",
+          .help = "Make a set of token files of nanoGPT, llm.c, Megatron-LM or MosaicML's Streaming",
           .footer =
-              "Example: sluice text import train.bin tokens --format nanogpt --vocab-size 50257 --ends-with "
-              "50256",
+              "Examples: sluice text import train.bin tokens --format nanogpt --vocab-size 50257 --ends-with "
+              "50256\n"
+              "          sluice text import mds/train tokens --format mds --id-type int64 --vocab-size 50368 "
+              "--ends-with 0",
           .add_flags =
               [flags](CLI::App& app) {
                 auto& options = flags->options;
-                app.add_option("INPUT", flags->input, kTokensHelp)->required();
+                app.add_option("INPUT", flags->input, base::str(kTokensHelp, "; of mds the set's folder"))
+                    ->required();
                 add_set_flags(app, options.set);
-                add_format(app, *flags);
+                add_format(app, *flags, /*imports=*/true);
                 app.add_option("--vocab-size", options.vocabulary, "What all ids must be below")
                     ->check(kAboveZero)
                     ->capture_default_str();
                 app.add_option("--begins-with", flags->begins_with,
-                               "The id that each document begins with (llm.c: 50256); not for megatron");
+                               "The id that each document begins with (llm.c: 50256); not for megatron. "
+                               "Without it and --ends-with each sample of mds is a document");
                 app.add_option("--ends-with", flags->ends_with,
                                "The id that each document ends with (nanoGPT: 50256); not for megatron");
+                app.add_option("--column", options.column, "mds: the column of the tokens")
+                    ->capture_default_str();
+                app.add_option("--id-type", options.id_type,
+                               "mds: the type of ids in a column of bytes, such as int64 (LLM Foundry's)");
               },
           .run = guarded_text("import", [flags] { return import_files(*flags); })};
 }
@@ -212,7 +226,7 @@ Verb text_export_verb() {
                 app.add_option("TOKENS", flags->input, kTokensHelp)->required();
                 app.add_option("OUT", flags->out, "The file; of megatron NAME.bin and NAME.idx are written")
                     ->required();
-                add_format(app, *flags);
+                add_format(app, *flags, /*imports=*/false);
                 app.add_flag("--overwrite", flags->overwrite, "Replace the file if it is there");
               },
           .run = guarded_text("export", [flags]() -> base::Status {

@@ -101,4 +101,21 @@ base::Result<Array> parse_npy(std::string_view bytes) {
   return array;
 }
 
+std::string npy_file(std::string_view type, const std::vector<std::int64_t>& shape,
+                     std::string_view elements) {
+  constexpr std::size_t kBefore = 10, kAlignment = 64;  // NumPy maps elements that begin at a multiple of it
+  std::string header = base::str("{'descr': '", type, "', 'fortran_order': False, 'shape': (",
+                                 base::join(shape, ", "), shape.size() == 1 ? ",), }" : "), }");
+  header.append(kAlignment - 1 - (kBefore + header.size()) % kAlignment, ' ');
+  header += '\n';
+  std::string file = "\x93NUMPY";
+  file += '\1';
+  file += '\0';
+  file += static_cast<char>(header.size() & 255);
+  file += static_cast<char>(header.size() >> 8);
+  file += header;
+  file += elements;
+  return file;
+}
+
 }  // namespace sluice::data

@@ -1,4 +1,4 @@
-// Token files of nanoGPT, llm.c and Megatron-LM.
+// Token files of nanoGPT, llm.c and Megatron-LM, and sets of Streaming.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -6,8 +6,10 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/sha256.h"
+#include "sluice/data/tools/mds.h"
 #include "sluice/text/token_file.h"
 #include "sluice/text/tools/mapped_file.h"
+#include "sluice/text/tools/mds_tokens.h"
 #include "sluice/text/tools/set_writer.h"
 
 namespace sluice::text {
@@ -146,11 +148,18 @@ class Importer {
   SetWriter& writer_;
 };
 
-std::string made_of(const TokenImportOptions& options) {
+base::Result<std::string> made_of(const TokenImportOptions& options) {
   json facts = {static_cast<int>(options.format), options.vocabulary, options.set.shard_tokens,
                 options.begins_with ? json(*options.begins_with) : json(),
                 options.ends_with ? json(*options.ends_with) : json()};
-  for (const std::string& file : options.files) facts.push_back({file, base::file_size(file).value_or(0)});
+  for (const std::string& file : options.files) {
+    if (options.format != TokenFormat::kMds) {
+      facts.push_back({file, base::file_size(file).value_or(0)});
+      continue;
+    }
+    SLUICE_TRY(const data::MdsSet set, data::MdsSet::open(file));
+    facts.push_back({file, set.index(), options.column, options.id_type});
+  }
   return base::hexadecimal(base::sha256(facts.dump()));
 }
 
@@ -208,15 +217,18 @@ base::Result<TokenFormat> token_format_of(const std::string& name) {
   if (name == "nanogpt") return TokenFormat::kNanoGpt;
   if (name == "llmc") return TokenFormat::kLlmC;
   if (name == "megatron") return TokenFormat::kMegatron;
-  return base::fail(Code::kInvalidArgument, "expected one of nanogpt, llmc, megatron as format, found '",
+  if (name == "mds") return TokenFormat::kMds;
+  return base::fail(Code::kInvalidArgument, "expected one of nanogpt, llmc, megatron, mds as format, found '",
                     name, "'");
 }
 
 base::Result<TokenSetReport> import_tokens(const TokenImportOptions& options) {
   const json about = {{"vocabulary_size", options.vocabulary}};
-  SLUICE_TRY(SetWriter writer,
-             SetWriter::open(options.set, token_width(options.vocabulary), made_of(options), about));
-  if (!writer.complete()) SLUICE_OK(Importer(options, writer).run());
+  SLUICE_TRY(const std::string facts, made_of(options));
+  SLUICE_TRY(SetWriter writer, SetWriter::open(options.set, token_width(options.vocabulary), facts, about));
+  if (!writer.complete())
+    SLUICE_OK(options.format == TokenFormat::kMds ? import_mds(options, writer)
+                                                  : Importer(options, writer).run());
   return writer.finish();
 }
 
@@ -227,6 +239,9 @@ base::Status export_tokens(const std::string& files, TokenFormat format, const s
   const std::string first = format == TokenFormat::kMegatron ? name + ".bin" : name;
   if (!overwrite && base::path_exists(first))
     return base::fail(Code::kAlreadyExists, first, " is there: another name, or --overwrite to replace it");
+  if (format == TokenFormat::kMds)
+    return base::fail(Code::kInvalidArgument,
+                      "sets of Streaming are only imported: export as nanogpt, llmc or megatron");
   const TokenSet set = TokenSet::open(files);
   return format == TokenFormat::kMegatron ? export_indexed(set, name) : export_plain(set, format, name);
 }

@@ -49,16 +49,20 @@ enum class TokenFormat {
   kNanoGpt,   // uint16 without a header
   kLlmC,      // 256 × int32 (20240520, 1, tokens: uint16; or 20240801, 7, tokens: uint32), then the ids
   kMegatron,  // NAME.bin and NAME.idx
+  kMds,       // a set of MosaicML's Streaming (data/tools/mds.h): only to be imported
 };
-base::Result<TokenFormat> token_format_of(const std::string& name);  // nanogpt, llmc, megatron
+base::Result<TokenFormat> token_format_of(const std::string& name);  // nanogpt, llmc, megatron, mds
 
 struct TokenImportOptions {
   TokenFormat format = TokenFormat::kNanoGpt;
-  std::vector<std::string> files;
+  std::vector<std::string> files;  // of kMds folders
   TokenSetOptions set;
   std::size_t vocabulary = 65'536;  // ids must be below
   // How documents are told apart, of files that do not say it: by an id that each begins with, or ends with.
+  // Without them each sample of kMds is a document; with them its samples are read as one text.
   std::optional<std::uint32_t> begins_with, ends_with;
+  std::string column = "tokens";  // of kMds
+  std::string id_type = "";       // of kMds: of ids in bytes, "uint16", "int64", …
 };
 base::Result<TokenSetReport> import_tokens(const TokenImportOptions& options);
 

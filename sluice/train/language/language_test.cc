@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 
 #include "sluice/base/file.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
+#include "sluice/data/order/length_buckets.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/pretrained/pretrained.h"
 #include "sluice/text/test_tokens.h"
@@ -333,6 +338,73 @@ TEST_P(Language, AResumedRunGoesOnBitForBit) {
     EXPECT_EQ(difference(weights(given.logdir + "/last"), weights(parts.logdir + "/last")), 0)
         << name_of(task);
   }
+}
+
+// Counted in the batches themselves, in which epochs have other numbers of tokens.
+TEST_P(Language, EndsWithTheUpdateThatReachesItsTokens) {
+  TrainOptions given = options("gpt2-tiny");
+  given.shapes = GetParam() == DeviceKind::kXla ? "8x16" : "4x16,8x9";
+  given.accumulate = 2;
+  given.epochs = 4;
+  given.log_steps = 100;
+  text::TokenBatchOptions rows{.kind = RowKind::kDocuments,
+                               .shapes = data::parse_shapes(given.shapes),
+                               .next_token = true,
+                               .seed = given.seed};
+  std::vector<std::uint64_t> updates, epochs;  // tokens so far, behind each
+  std::uint64_t seen = 0;
+  for (int64_t epoch = 0; epoch < given.epochs; ++epoch) {
+    const auto stream = text::TokenBatches(set(), rows).open({.epoch = epoch});
+    std::uint64_t batch_tokens = 0;
+    for (int64_t i = 1; const auto batch = stream->next(); ++i) {
+      const data::Array& lengths = batch->columns[1].array;
+      batch_tokens += std::accumulate(lengths.data<int64_t>(), lengths.data<int64_t>() + lengths.elements(),
+                                      std::uint64_t{0});
+      if (i % given.accumulate != 0) continue;
+      updates.push_back(seen += std::exchange(batch_tokens, 0));
+    }
+    epochs.push_back(seen);
+  }
+  const auto stop =
+      static_cast<size_t>(std::find(updates.begin(), updates.end(), epochs[1]) - updates.begin()) + 3;
+  given.max_tokens = static_cast<int64_t>(updates[stop]);
+  given.logdir = folder_.path("tokens");
+  std::string printed;
+  EXPECT_EQ(quietly([&] { return train(given); }, &printed).steps, static_cast<int64_t>(stop) + 1);
+  EXPECT_THAT(printed, HasSubstr(base::str("Epoch 1 took ", base::grouped(static_cast<int64_t>(epochs[0])),
+                                           " tokens")));
+  for (const std::uint64_t all : {epochs[0], epochs[1], updates[stop]})
+    EXPECT_THAT(printed,
+                HasSubstr(base::str("the run ", base::grouped(static_cast<int64_t>(all)), " so far.")));
+  const std::string table = base::value_or_throw(base::read_file(given.logdir + "/metrics.csv"));
+  EXPECT_THAT(table, HasSubstr(",tokens_seen"));
+  EXPECT_THAT(table, HasSubstr(base::str(",", epochs[1], ",")));
+
+  // As one that is told its updates, by which its schedule ends, and as one that is stopped in between.
+  TrainOptions steps = given;
+  steps.max_tokens = 0;
+  steps.max_steps = static_cast<int64_t>(stop) + 1;
+  steps.logdir = folder_.path("steps");
+  if (is_initialized()) shutdown();
+  quietly([&] { return train(steps); });
+  EXPECT_EQ(difference(weights(given.logdir + "/last"), weights(steps.logdir + "/last")), 0);
+  TrainOptions parts = given;
+  parts.logdir = folder_.path("parts");
+  parts.lr_schedule = given.lr_schedule = LrSchedule::kConstant;
+  parts.max_tokens = static_cast<int64_t>(updates[stop - 4]) - 1;
+  if (is_initialized()) shutdown();
+  EXPECT_EQ(quietly([&] { return train(parts); }).steps, static_cast<int64_t>(stop) - 3);
+  parts.max_tokens = given.max_tokens;
+  parts.resume = "auto";
+  if (is_initialized()) shutdown();
+  EXPECT_EQ(quietly([&] { return train(parts); }, &printed).steps, static_cast<int64_t>(stop) + 1);
+  EXPECT_THAT(printed, HasSubstr(base::str("the run ", base::grouped(static_cast<int64_t>(updates[stop])),
+                                           " so far.")));
+
+  given.max_tokens = static_cast<int64_t>(seen) + 1;
+  if (is_initialized()) shutdown();
+  EXPECT_THAT(message([&] { quietly([&] { return train(given); }); }),
+              HasSubstr(base::str("the run of 4 epochs ends after ", seen, "; choose more --epochs")));
 }
 
 TEST_P(Language, MaskedRowsOfThreeShapesHaveThreePrograms) {
