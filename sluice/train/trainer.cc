@@ -8,6 +8,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/base/quantity.h"
 #include "sluice/cloud/listen.h"
 #include "sluice/data/memory.h"
 #include "sluice/metrics/names.h"
