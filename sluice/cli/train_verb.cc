@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/config.h"
@@ -114,6 +115,15 @@ void finish(CLI::App& app, TrainFlags& flags) {
   TrainOptions& options = flags.options;
   if (app.count("--resume") > 0 && (options.resume.empty() || options.resume == "true"))
     options.resume = "auto";
+  if (app.count("--mlflow") > 0 && (options.mlflow.empty() || options.mlflow == "true")) {
+    const auto uri = base::environment("MLFLOW_TRACKING_URI");
+    if (!uri)
+      throw Usage("--mlflow without a value needs MLFLOW_TRACKING_URI; or give the server: --mlflow URI");
+    options.mlflow = *uri;
+  }
+  if (!options.mlflow.empty() && app.count("--mlflow-experiment") == 0)
+    options.mlflow_experiment =
+        base::environment("MLFLOW_EXPERIMENT_NAME").value_or(options.mlflow_experiment);
   options.mean = numbers<float>("--mean", flags.mean);
   options.deviation = numbers<float>("--std", flags.deviation);
   options.color_jitter = numbers<double>("--color-jitter", flags.color_jitter);

@@ -59,8 +59,8 @@ Verb flags_page_verb() {
 
 std::vector<Verb> all_verbs(std::vector<std::string> command) {
   std::vector<Verb> verbs = {
-      train_verb(),          export_verb(), bench_verb(), compile_verb(), estimate_verb(std::move(command)),
-      compile_worker_verb(), devices_verb()};
+      train_verb(),          export_verb(),  bench_verb(), compile_verb(), estimate_verb(std::move(command)),
+      compile_worker_verb(), devices_verb(), mlflow_verb()};
   for (Verb& verb : plain_verbs()) {
     if (verb.name == "text") {
       verb.verbs.push_back(text_sample_verb());

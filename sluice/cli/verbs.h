@@ -10,6 +10,7 @@ namespace sluice::cli {
 
 Verb train_verb();
 Verb export_verb();
+Verb mlflow_verb();
 Verb bench_verb();
 Verb compile_verb();
 // `command`: what stood behind --.

@@ -37,6 +37,14 @@ class Run {
   // Ends the run after this step, tested and saved. All processes must ask for it at the same step: decide by
   // what is equal on all of them, such as the values of a test. `reason` is a sentence for the log.
   virtual void stop(const std::string& reason) = 0;
+  // For TensorBoard, at this step. The values are copied while the device goes on, and written a little
+  // later. All processes call it alike; where replicas differ, it is what those of process 0 have: the image
+  // of the first one, the values of all. `image`: [height, width] or [channels, height, width] with 1, 3 or 4
+  // channels; uint8, or floating-point numbers from 0 to 1. `values`: real numbers of any shape. Throws
+  // kInvalidArgument for others.
+  virtual void log_image(const std::string& tag, const torch::Tensor& image) = 0;
+  virtual void log_histogram(const std::string& tag, const torch::Tensor& values) = 0;
+  virtual void log_text(const std::string& tag, const std::string& markdown) = 0;
 
  protected:
   ~Run() = default;

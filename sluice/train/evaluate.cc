@@ -128,7 +128,8 @@ void BatchMeans::add(const NamedValues& values, const Batch& batch, const torch:
 metrics::Values BatchMeans::compute() { return sums_ ? sums_->compute() : metrics::Values(); }
 
 Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t most, bool autocast,
-                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch) {
+                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch,
+                    const std::function<void(const Batch&, const StepOutput&)>& look) {
   torch::NoGradGuard no_grad;
   BatchMeans means(session, steps.metrics);
   Evaluation result;
@@ -147,6 +148,7 @@ Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t mos
     means.add(values, batch, step.weight, step.output, step.target);
     weighted |= step.weight.defined();
     samples += batch.count;
+    if (look) look(batch, step);
     session.sync(names.name("evaluate", batch).c_str());
     on_batch(++done);
     if (done == most) break;

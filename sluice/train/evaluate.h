@@ -83,7 +83,9 @@ struct Evaluation {
 // Counts on the device and reads once at the end, over the whole feed or its first `most` batches. `stop` is
 // asked after each batch; `on_batch` hears how many are done. The model must be in eval mode. `autocast`: the
 // steps run in bf16 where LibTorch's autocast says so.
+// `look`, if any, sees what the steps gave of each batch before it is computed.
 Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t most, bool autocast,
-                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch);
+                    const std::function<bool()>& stop, const std::function<void(int64_t)>& on_batch,
+                    const std::function<void(const Batch&, const StepOutput&)>& look = {});
 
 }  // namespace sluice::train

@@ -30,20 +30,24 @@ void append(std::string& out, Word value) {
 }
 
 // tensorflow.Summary.Value: tag = 1, metadata = 9, tensor = 8. SummaryMetadata: plugin_data = 1 (plugin_name
-// = 1, content = 2), data_class = 4 (DATA_CLASS_TENSOR = 2).
+// = 1, content = 2), data_class = 4.
+constexpr int kTensorClass = 2, kBlobSequenceClass = 3;
 std::string plugin_value(std::string_view tag, std::string_view plugin, std::string_view content,
-                         std::string_view tensor) {
+                         std::string_view tensor, int data_class = kTensorClass) {
   base::ProtoWriter data;
   data.bytes(1, plugin);
   if (!content.empty()) data.bytes(2, content);
-  const std::string metadata = base::ProtoWriter().bytes(1, data.bytes()).number(4, 2).bytes();
+  const std::string metadata = base::ProtoWriter().bytes(1, data.bytes()).number(4, data_class).bytes();
   return base::ProtoWriter().bytes(1, tag).bytes(8, tensor).bytes(9, metadata).bytes();
 }
 
-// tensorflow.TensorProto: dtype = 1, tensor_shape = 2 (dim = 2: size = 1), string_val = 8.
-constexpr int kFloat = 1, kString = 7;
-std::string shape_of_one() {
-  return base::ProtoWriter().bytes(2, base::ProtoWriter().number(1, 1).bytes()).bytes();
+// tensorflow.TensorProto: dtype = 1, tensor_shape = 2 (dim = 2: size = 1), tensor_content = 4, string_val
+// = 8.
+constexpr int kFloat = 1, kDouble = 2, kString = 7;
+std::string shape_of(const std::vector<int64_t>& sizes) {
+  base::ProtoWriter shape;
+  for (const int64_t size : sizes) shape.bytes(2, base::ProtoWriter().number(1, size).bytes());
+  return shape.bytes();
 }
 
 // tensorboard.hparams.HParamsPluginData: version = 1 (0, so it is left out), session_start_info = 3,
@@ -100,10 +104,37 @@ base::Status EventWriter::text(std::string_view tag, std::string_view markdown, 
   namespace detail = event_writer_detail;
   const std::string tensor = base::ProtoWriter()
                                  .number(1, detail::kString)
-                                 .bytes(2, detail::shape_of_one())
+                                 .bytes(2, detail::shape_of({1}))
                                  .bytes(8, markdown)
                                  .bytes();
   return summary(detail::plugin_value(tag, "text", "", tensor), step, wall);
+}
+
+base::Status EventWriter::image(std::string_view tag, std::string_view png, int64_t height, int64_t width,
+                                int64_t step, double wall) {
+  namespace detail = event_writer_detail;
+  const std::string tensor = base::ProtoWriter()
+                                 .number(1, detail::kString)
+                                 .bytes(2, detail::shape_of({3}))
+                                 .bytes(8, std::to_string(width))
+                                 .bytes(8, std::to_string(height))
+                                 .bytes(8, png)
+                                 .bytes();
+  return summary(detail::plugin_value(tag, "images", "", tensor, detail::kBlobSequenceClass), step, wall);
+}
+
+base::Status EventWriter::histogram(std::string_view tag, const std::vector<HistogramBucket>& buckets,
+                                    int64_t step, double wall) {
+  namespace detail = event_writer_detail;
+  std::string content;
+  for (const HistogramBucket& bucket : buckets)
+    for (const double number : {bucket.left, bucket.right, bucket.count}) detail::append(content, number);
+  const std::string tensor = base::ProtoWriter()
+                                 .number(1, detail::kDouble)
+                                 .bytes(2, detail::shape_of({static_cast<int64_t>(buckets.size()), 3}))
+                                 .bytes(4, content)
+                                 .bytes();
+  return summary(detail::plugin_value(tag, "histograms", "", tensor), step, wall);
 }
 
 base::Status EventWriter::hyper_parameters(const std::vector<HyperParameter>& parameters, double wall) {

@@ -1,5 +1,5 @@
-// TensorBoard's event files: scalars over steps, texts, and a run's hyper-parameters. Written without
-// protobuf: the messages that these need are a handful of fields.
+// TensorBoard's event files: scalars, images and histograms over steps, texts, and a run's hyper-parameters.
+// Written without protobuf: the messages that these need are a handful of fields.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/train/histogram.h"
 #include "sluice/train/hyper_parameters.h"
 
 namespace sluice::train {
@@ -26,6 +27,12 @@ class EventWriter {
   base::Status scalar(std::string_view tag, double value, int64_t step, double wall);
   // A text of TensorBoard's page TEXT, in Markdown.
   base::Status text(std::string_view tag, std::string_view markdown, int64_t step, double wall);
+  // An image of the page IMAGES: `png` is the file, its sides in pixels.
+  base::Status image(std::string_view tag, std::string_view png, int64_t height, int64_t width, int64_t step,
+                     double wall);
+  // Of the pages HISTOGRAMS and DISTRIBUTIONS.
+  base::Status histogram(std::string_view tag, const std::vector<HistogramBucket>& buckets, int64_t step,
+                         double wall);
   // What the page HPARAMS has of this run: its parameters when it begins, and that it has ended well.
   base::Status hyper_parameters(const std::vector<HyperParameter>& parameters, double wall);
   base::Status ended(double wall);

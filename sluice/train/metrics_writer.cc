@@ -200,11 +200,13 @@ base::Status MetricsWriter::write(const Measurement& row) {
                                               {"epoch", std::to_string(row.epoch)},
                                               {"step", std::to_string(row.step)}};
   std::vector<std::string> named;
+  std::vector<std::pair<std::string, double>> values;
   for (const auto& field : metrics_detail::all_fields(row)) {
     named.push_back(field.column);
     if (!field.value) continue;
     cells[field.column] = number_text(*field.value);
     SLUICE_OK(events_.scalar(field.curve, *field.value, row.step, wall));
+    values.emplace_back(row.split + "/" + field.column, *field.value);
   }
   const auto is_column = [this](const std::string& name) {
     return std::find(columns_.begin(), columns_.end(), name) != columns_.end();
@@ -215,6 +217,7 @@ base::Status MetricsWriter::write(const Measurement& row) {
   std::vector<std::string> line;
   for (const std::string& column : columns_) line.push_back(cells[column]);
   SLUICE_OK(metrics_detail::append(csv, base::join(line, ",") + "\n"));
+  if (sink_ && !values.empty()) SLUICE_OK(sink_(values, row.step, wall));
   return metrics_detail::append(base::join_path(folder_, "metrics.jsonl"), json_text(row, wall) + "\n");
 }
 
@@ -223,6 +226,11 @@ base::Status MetricsWriter::write(const EpochTimes& times, int64_t epoch, int64_
   SLUICE_OK(events_.scalar("Share/input", times.input / whole, step, wall));
   SLUICE_OK(events_.scalar("Share/tracing", times.trace / whole, step, wall));
   SLUICE_OK(events_.scalar("Share/device", times.device / whole, step, wall));
+  if (sink_)
+    SLUICE_OK(sink_({{"epoch/input_share", times.input / whole},
+                     {"epoch/trace_share", times.trace / whole},
+                     {"epoch/device_share", times.device / whole}},
+                    step, wall));
   return metrics_detail::append(base::join_path(folder_, "metrics.jsonl"),
                                 json_text(times, epoch, step, wall) + "\n");
 }

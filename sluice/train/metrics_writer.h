@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,6 +36,10 @@ struct Measurement {
   std::vector<Named> others;
 };
 
+// Where else a row's numbers go. Names are SPLIT/COLUMN, such as test/loss. `wall`: seconds since 1970.
+using ValueSink = std::function<base::Status(const std::vector<std::pair<std::string, double>>& values,
+                                             int64_t step, double wall)>;
+
 // Every row is complete on the disk when write() returns. Threads: one at a time.
 class MetricsWriter {
  public:
@@ -49,6 +54,8 @@ class MetricsWriter {
   // For TensorBoard's pages HPARAMS and TEXT: the run's parameters when it begins, and all of its options.
   base::Status begin(const std::vector<HyperParameter>& parameters, const std::string& config);
   base::Status end();  // of a run that ended well
+  void also_to(ValueSink sink) { sink_ = std::move(sink); }
+  EventWriter& events() { return events_; }
   const std::string& folder() const { return folder_; }
 
  private:
@@ -57,6 +64,7 @@ class MetricsWriter {
   std::string folder_;
   std::vector<std::string> columns_;  // of metrics.csv
   EventWriter events_;
+  ValueSink sink_;
 };
 
 // Whether a run's own value may have this name: letters, digits, _ - . and /, and no name of a column that

@@ -164,6 +164,11 @@ struct TrainOptions {
   int64_t log_steps = 20;                        // a line every so many steps of an epoch
   LogWorkers log_workers = LogWorkers::kLeader;  // whose
   std::string metrics;  // of each test besides loss and accuracy: names with commas between (metrics/names.h)
+  // A tracking server of MLflow, http(s)://host[:port]; empty: none. And the experiment there.
+  std::string mlflow;
+  std::string mlflow_experiment = "Default";
+  bool histograms = false;  // of the weights, for TensorBoard (Histograms)
+  int64_t log_images = 0;   // so many images of each test, for TensorBoard
   int64_t save_steps = 0;   // a checkpoint every so many steps of an epoch, and at its end
   double save_minutes = 0;  // one after so many minutes without any; 0: only these
   std::string

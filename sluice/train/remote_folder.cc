@@ -40,7 +40,8 @@ base::Result<std::unique_ptr<RemoteFolder>> RemoteFolder::open(const std::string
   SLUICE_TRY(auto local, base::TemporaryDirectory::create("sluice-run"));
   std::unique_ptr<RemoteFolder> folder(new RemoteFolder(sessions::without_slash(url), std::move(local)));
   if (!leader) return folder;
-  for (const char* file : {"metrics.csv", "metrics.jsonl"}) {
+  for (const char* file :
+       {"metrics.csv", "metrics.jsonl", "mlflow.json", "mlflow.jsonl", "mlflow-refused.jsonl"}) {
     const auto status = cloud::download(folder->url_ + "/" + file, base::join_path(folder->local(), file));
     if (!status && status.error().code() != Code::kNotFound) return tl::unexpected<Error>(status.error());
   }

@@ -161,6 +161,7 @@ TrainOptions settled(TrainOptions options) {
     options.save_minutes = 0;
     options.target_accuracy = 0;
     options.patience = options.save_top_k = 0;
+    options.mlflow.clear();
   }
   return options;
 }
@@ -216,6 +217,10 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   check_recipe(options);
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
+  at_least("--log-images", options.log_images, 0);
+  if (!options.mlflow.empty()) base::value_or_throw(check_mlflow_uri(options.mlflow));
+  if (!options.mlflow.empty() && options.mlflow_experiment.empty())
+    throw_error(Code::kInvalidArgument, "--mlflow-experiment is empty: expected the name of an experiment");
   if (!(options.save_minutes >= 0))
     throw_error(Code::kInvalidArgument,
                 base::str("--save-minutes must be 0 or more, not ", options.save_minutes));
@@ -402,6 +407,7 @@ void Trainer::add_callbacks() {
   if (!options.freeze.empty())
     add(std::make_shared<Freeze>(
         FreezeOptions{.names = options.freeze, .epochs = std::max<int64_t>(options.unfreeze_epoch - 1, 0)}));
+  if (options.histograms) add(std::make_shared<Histograms>());
   if (options.patience == 0) return;
   if (!state_->test)
     throw_error(Code::kInvalidArgument,

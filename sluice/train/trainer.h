@@ -29,6 +29,7 @@
 #include "sluice/session/session.h"
 #include "sluice/train/callback.h"
 #include "sluice/train/callbacks/freeze.h"
+#include "sluice/train/callbacks/histograms.h"
 #include "sluice/train/callbacks/weight_average.h"
 #include "sluice/train/learning_rate_finder.h"
 #include "sluice/train/options.h"

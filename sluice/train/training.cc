@@ -7,8 +7,10 @@
 #include <set>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/process.h"
 #include "sluice/base/quantity.h"
 #include "sluice/session/log_line.h"
 #include "sluice/session/remote_checkpoint.h"
@@ -224,8 +226,50 @@ void Training::open_metrics() {
         MetricsWriter::create(remote_ ? remote_->local() : options_.logdir, progress_.step));
   if (metrics_) {
     const int64_t batch = train_.rows() * session_.replicas() * options_.accumulate;
-    base::value_or_throw(metrics_->begin(hyper_parameters(options_, batch), options_.config));
+    const auto parameters = hyper_parameters(options_, batch);
+    base::value_or_throw(metrics_->begin(parameters, options_.config));
+    // `sluice estimate` only looks at the first steps.
+    if (!options_.mlflow.empty() && !base::environment("SLUICE_AHEAD")) open_mlflow(parameters);
   }
+}
+
+void Training::open_mlflow(const std::vector<HyperParameter>& parameters) {
+  const std::string logdir = sessions::without_slash(options_.logdir);
+  const MlflowOptions mlflow{.uri = options_.mlflow,
+                             .experiment = options_.mlflow_experiment,
+                             .run_name = logdir.substr(logdir.rfind('/') + 1),
+                             .authorization = mlflow_authorization(),
+                             .shown_folder = options_.logdir};
+  const std::optional<int64_t> last = options_.resume.empty() ? std::nullopt : std::optional(progress_.step);
+  mlflow_ = base::value_or_throw(MlflowRun::open(mlflow, metrics_->folder(), last));
+  MlflowTexts tags = {{"mlflow.source.name", "sluice train"},
+                      {"sluice.version", SLUICE_VERSION},
+                      {"sluice.logdir", options_.logdir},
+                      {"sluice.host", base::host_name()}};
+  if (const auto user = base::environment("USER")) tags.emplace_back("mlflow.user", *user);
+  base::value_or_throw(mlflow_->begin(parameters, tags));
+  metrics_->also_to(
+      [this](const auto& values, int64_t step, double wall) { return mlflow_->metrics(values, step, wall); });
+}
+
+void Training::end_mlflow(const char* status, double seconds) {
+  if (!mlflow_) return;
+  base::value_or_throw(mlflow_->end(status, seconds));
+  mlflow_.reset();
+  metrics_->also_to({});
+}
+
+void Training::log_image(const std::string& tag, const torch::Tensor& image) {
+  tensor_logs_.image(session_.backend(), tag, image, progress_.step);
+}
+
+void Training::log_histogram(const std::string& tag, const torch::Tensor& values) {
+  tensor_logs_.histogram(session_.backend(), tag, values, progress_.step);
+}
+
+void Training::log_text(const std::string& tag, const std::string& markdown) {
+  if (metrics_)
+    base::value_or_throw(metrics_->events().text(tag, markdown, progress_.step, base::wall_seconds()));
 }
 
 void Training::announce() {
@@ -393,6 +437,8 @@ TrainResult Training::stopped() {
   session_.finish();
   save(false);
   base::value_or_throw(writer_.wait());
+  deliver_logs(/*wait=*/true);
+  end_mlflow("KILLED", 5);
   if (remote_) base::value_or_throw(remote_->finish());
   session_.barrier();
   console_.line(base::str(signal == SIGINT ? "Interrupted" : "Terminated", ": saved ", shown("last"),
@@ -404,9 +450,11 @@ TrainResult Training::stopped() {
 }
 
 TrainResult Training::end() {
+  deliver_logs(/*wait=*/true);
   if (metrics_) base::value_or_throw(metrics_->end());
   base::value_or_throw(writer_.wait());
   if (top_) base::value_or_throw(top_->remove_displaced());
+  end_mlflow("FINISHED", 10);
   if (remote_) base::value_or_throw(remote_->finish());
   session_.barrier();  // the checkpoint is complete before any process ends
   call_back("end", [this](Callback& callback) { callback.end(*this); });

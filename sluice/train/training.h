@@ -21,7 +21,9 @@
 #include "sluice/train/schedule.h"
 #include "sluice/train/signals.h"
 #include "sluice/train/steps.h"
+#include "sluice/train/tensor_logs.h"
 #include "sluice/train/top_checkpoints.h"
+#include "sluice/train/tracking/mlflow_run.h"
 #include "sluice/train/trainer.h"
 
 namespace sluice::train {
@@ -51,6 +53,8 @@ class Training final : private Run {
   void restore();
   void prepare();
   void open_metrics();
+  void open_mlflow(const std::vector<HyperParameter>& parameters);
+  void end_mlflow(const char* status, double seconds);
   void announce();
   void announce_filters();
 
@@ -94,6 +98,10 @@ class Training final : private Run {
   RunPlace place() const override;
   const Monitor& monitor() const override { return steps_.monitor; }
   void stop(const std::string& reason) override;
+  void log_image(const std::string& tag, const torch::Tensor& image) override;
+  void log_histogram(const std::string& tag, const torch::Tensor& values) override;
+  void log_text(const std::string& tag, const std::string& markdown) override;
+  void deliver_logs(bool wait) { tensor_logs_.deliver(metrics_ ? &metrics_->events() : nullptr, wait); }
   // Calls a hook of each callback; an error names them.
   template <typename Hook>
   void call_back(const char* hook_name, const Hook& hook);
@@ -154,7 +162,9 @@ class Training final : private Run {
   Console console_;                     // the leader's
   std::optional<Console> own_console_;  // of another process with --log-workers all
   std::optional<MetricsWriter> metrics_;
-  std::unique_ptr<RemoteFolder> remote_;             // of --logdir gs://…
+  std::unique_ptr<RemoteFolder> remote_;  // of --logdir gs://…
+  std::unique_ptr<MlflowRun> mlflow_;     // of --mlflow, on the leader
+  TensorLogs tensor_logs_;
   std::optional<base::TemporaryDirectory> fetched_;  // the checkpoint of --resume gs://…
   sessions::CheckpointWriter writer_;
   SignalGuard signals_;

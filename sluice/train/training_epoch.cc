@@ -15,6 +15,7 @@
 #include "sluice/metrics/names.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/confusion.h"
+#include "sluice/train/test_images.h"
 #include "sluice/train/training.h"
 #include "sluice/train/value_text.h"
 
@@ -259,6 +260,7 @@ void Training::after_update(const NamedValues& values, int64_t steps, bool stop)
   const bool save_now = (agreed_save() || save_steps) && !last;
   console_.progress(base::str("Epoch ", progress_.epoch + 1), progress_.batch, steps_per_epoch_,
                     base::str("Loss=", sessions::fixed(last_loss_, 5)));
+  deliver_logs(/*wait=*/false);
   if (options_.check_replicas > 0 && progress_.step % options_.check_replicas == 0)
     session_.check_replicas(model_);
   if (!log && !last && !save_now && !stop) return;
@@ -422,14 +424,20 @@ void Training::judge(const metrics::Values& values) {
 }
 
 std::optional<metrics::Values> Training::test_on(const Input& set, const std::string& name) {
+  TestImages images(options_.log_images, options_.mean, options_.deviation);
+  std::function<void(const Batch&, const StepOutput&)> look;
+  if (options_.log_images > 0 && name.empty())
+    look = [&](const Batch& batch, const StepOutput& step) { images.look(session_, batch, step); };
   Evaluation test = evaluate(
       session_, steps_, set.feed(session_, 0, 0), set.batches(), options_.precision == Precision::kBf16,
       // Many processes do not stop in the middle: they would have to agree on the batch.
       [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
       [&](int64_t done) {
         console_.progress(name.empty() ? "Test " : base::str("Test ", name, " "), done, set.batches(), "");
-      });
+      },
+      look);
   if (test.stopped) return std::nullopt;
+  if (look && session_.is_leader()) images.write(metrics_->events(), set.class_names(), progress_.step);
   console_.line(base::str("Epoch ", shown_epoch(), " test ", name, name.empty() ? "" : " ", "end ",
                           base::local_time(), ", Samples=", test.samples, line_of(test.values)));
   return std::move(test.values);

@@ -1,9 +1,12 @@
 """Reads with Python's packages what the program wrote. See readers_test.sh."""
 import csv
 import glob
+import io
 import os
 import sys
+import urllib.parse
 
+import PIL.Image
 import safetensors.torch
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -30,6 +33,7 @@ def read(work):
     check(resnet["bn1.num_batches_tracked"].item() == 1, "the export's integers")
     events(os.path.join(work, "mlp"))
     hyper_parameters(os.path.join(work, "mlp"))
+    pages(os.path.join(work, "mlp"))
     weights = torch.load(os.path.join(work, "mlp.pt"), weights_only=True)
     weights = {name: torch.randn_like(t) for name, t in weights.items()}
 
@@ -89,6 +93,55 @@ def hyper_parameters(folder):
     check(start.hparams["lr"].number_value > 0 and start.start_time_secs > 1e9, f"numbers of the parameters: {start}")
     check(end.status == 1 and end.end_time_secs >= start.start_time_secs, f"the end of the run: {end}")
     check("model" in texts["options"], f"the options: {texts}")
+
+
+def pages(folder):
+    """What TensorBoard's own plugins show on the pages IMAGES, HISTOGRAMS and TEXT."""
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.context import RequestContext
+    from tensorboard.plugins import base_plugin
+    from tensorboard.plugins.histogram.histograms_plugin import HistogramsPlugin
+    from tensorboard.plugins.histogram.summary_v2 import histogram_pb
+    from tensorboard.plugins.image.images_plugin import ImagesPlugin
+    from tensorboard.util import tensor_util
+
+    multiplexer = plugin_event_multiplexer.EventMultiplexer(tensor_size_guidance={"images": 0, "histograms": 0, "text": 0})
+    multiplexer.AddRun(folder, "run")
+    multiplexer.Reload()
+    context = base_plugin.TBContext(logdir=folder, multiplexer=multiplexer,
+                                    data_provider=data_provider.MultiplexerDataProvider(multiplexer, folder))
+    ask = RequestContext()
+
+    plugin = HistogramsPlugin(context)
+    weights = safetensors.torch.load_file(os.path.join(folder, "last", "model.safetensors"))
+    shown = plugin.index_impl(ask, experiment="")["run"]
+    check(set(shown) == {"weights/" + name for name in weights}, f"histograms: {set(shown)}")
+    for name, weight in weights.items():
+        series, _ = plugin.histograms_impl(ask, "weights/" + name, "run", experiment="", downsample_to=100)
+        check([point[1] for point in series] == [0, 6, 12, 18], f"steps of the histograms: {[p[1] for p in series]}")
+        wanted = tensor_util.make_ndarray(histogram_pb("", weight.numpy()).value[0].tensor)
+        got = torch.tensor(series[-1][2], dtype=torch.float64)
+        check(got.shape == wanted.shape and (got - torch.from_numpy(wanted)).abs().max() < 1e-9, f"the buckets of {name}")
+
+    plugin = ImagesPlugin(context)
+    images = plugin._index_impl(ask, experiment="")["run"]
+    check(set(images) == {f"test/{i}" for i in range(5)}, f"images: {set(images)}")
+    answers = {}
+    for event in multiplexer.Tensors("run", "test/answers"):
+        answers[event.step] = [[cell.strip() for cell in line.split("|")[1:-1]]
+                               for line in event.tensor_proto.string_val[0].decode().splitlines()[2:]]
+    check(sorted(answers) == [6, 12, 18] and all(len(rows) == 5 for rows in answers.values()), f"answers: {answers}")
+    for i in range(5):
+        entries = plugin._image_response_for_run(ask, "", "run", f"test/{i}", 0)
+        check([entry["step"] for entry in entries] == [6, 12, 18], f"steps of the images: {entries}")
+        for entry in entries:
+            data = plugin._get_generic_data_individual_image(ask, urllib.parse.parse_qs(entry["query"])["blob_key"][0])
+            with PIL.Image.open(io.BytesIO(data)) as image:
+                check(image.mode == "RGB" and image.size == (36, 36), f"{image.mode} {image.size}")
+                red, green, blue = image.getpixel((0, 0))
+                check(image.getpixel((35, 35)) == (red, green, blue) != image.getpixel((18, 18)), "the frame")
+            _, label, answer, share = answers[entry["step"]][i]
+            check((green > red) == (label == answer) and 1 / 3 <= float(share) <= 1, f"image {i}: {label} {answer} {share}")
 
 
 if sys.argv[1] == "read":

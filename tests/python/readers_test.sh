@@ -14,7 +14,7 @@ python=$("$here/venv.sh") || {
 }
 run() { "$program" train --device cpu --classes 3 --fake-data --train-size 96 --test-size 40 --batch-size 16 "$@"; }
 run --model resnet18 --epochs 1 --steps-per-epoch 1 --logdir "$work/resnet" >/dev/null
-run --model mlp --epochs 3 --log-steps 2 --logdir "$work/mlp" >/dev/null
+run --model mlp --epochs 3 --log-steps 2 --histograms --log-images 5 --logdir "$work/mlp" >/dev/null
 "$program" export "$work/resnet/last" "$work/resnet.pt"
 "$program" export "$work/mlp/best" "$work/mlp.pt"
 "$python" "$here/readers.py" read "$work"

@@ -1,0 +1,50 @@
+// Images and histograms of tensors, on their way from the device to TensorBoard.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "sluice/data/images/image.h"
+#include "sluice/session/backend.h"
+#include "sluice/train/event_writer.h"
+
+namespace sluice::train {
+
+// 8-bit pixels of [height, width] or [channels, height, width] on the host, 1, 3 or 4 channels: uint8, or
+// floating-point numbers from 0 to 1, cut to these. Throws kInvalidArgument for another tensor.
+data::Pixels pixels_of(const torch::Tensor& image);
+
+// Until a copy to the host is over: the plugin writes into the memory of one that is let go before.
+void settle(const sessions::Pending& value) noexcept;
+
+// Threads: the session's. Errors are thrown.
+class TensorLogs {
+ public:
+  TensorLogs() = default;
+  ~TensorLogs();
+  TensorLogs(const TensorLogs&) = delete;
+  TensorLogs& operator=(const TensorLogs&) = delete;
+  // What a tensor has now, at this step; later writes do not change it. Throws kInvalidArgument for what is
+  // no image (see pixels_of), and for values that are no real numbers.
+  void image(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& image,
+             int64_t step);
+  void histogram(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& values,
+                 int64_t step);
+  // Writes what has arrived, in order; with `wait` all of it. `events` is null where nothing is written.
+  void deliver(EventWriter* events, bool wait);
+
+ private:
+  struct Log {
+    std::string tag;
+    bool is_image;
+    int64_t step;
+    double wall;
+    sessions::Pending value;
+  };
+  std::deque<Log> logs_;
+};
+
+}  // namespace sluice::train
