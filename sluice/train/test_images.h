@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/session/backend.h"
 #include "sluice/session/session.h"
 #include "sluice/train/event_writer.h"
 #include "sluice/train/steps.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/train/classification.h"
 #include "sluice/train/input.h"
