@@ -59,16 +59,13 @@ class Measure : public Callback {
     trial_.memory = rates.memory_peak;
     trial_.memory_limit = rates.memory_limit;
     if (!trial_.memory) add_host_memory(trial_);
-    leads_ = session.is_leader();
   }
-  bool leads() const { return leads_; }
 
  private:
   BatchSizeTrial& trial_;
   const TrainOptions& options_;
   int64_t steps_ = 0;
   base::Stopwatch clock_;
-  bool leads_ = false;
 };
 
 std::string in_words(int64_t bytes) { return base::memory_text(static_cast<uint64_t>(bytes)); }
@@ -124,7 +121,7 @@ struct Stopped {
   int exit_status;
 };
 
-BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size, bool& leads) {
+BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size) {
   TrainOptions of_trial = options;
   of_trial.batch_size = batch_size;
   of_trial.quiet = true;
@@ -135,14 +132,12 @@ BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size, bool& 
   of_trial.metrics.clear();
   BatchSizeTrial trial;
   trial.batch_size = batch_size;
-  const auto measure = std::make_shared<Measure>(trial, options);
-  const TrainResult result = train_task(of_trial, {measure});
+  const TrainResult result = train_task(of_trial, {std::make_shared<Measure>(trial, options)});
   if (result.exit_status != kDone) throw Stopped{result.exit_status};
   if (trial.examples_per_second == 0)
     throw_error(Code::kOutOfRange, base::str("the training data has fewer than ", kSteps, " batches of ",
                                              batch_size, " for each replica"));
-  leads = measure->leads();
-  if (leads) print(trial, options.json);
+  print(trial, options.json);
   return trial;
 }
 
@@ -189,12 +184,11 @@ BatchSizes find_batch_sizes(const BatchSizeSweep& sweep,
 
 TrainResult sweep_batch_sizes(const TrainOptions& options) {
   namespace detail = batch_size_finder_detail;
-  bool leads = false;
   try {
     const BatchSizes found = find_batch_sizes({.first = options.batch_size}, [&](int64_t batch_size) {
-      return detail::run_trial(options, batch_size, leads);
+      return detail::run_trial(options, batch_size);
     });
-    if (leads) detail::print(found, options.json);
+    detail::print(found, options.json);
     return {};
   } catch (const detail::Stopped& stopped) {
     TrainResult result;

@@ -50,17 +50,6 @@ data::Pixels pixels_of(const torch::Tensor& image) {
   return pixels;
 }
 
-void settle(const sessions::Pending& value) noexcept {
-  try {
-    static_cast<void>(value.get());
-  } catch (const std::exception&) {  // the program has failed: whoever reads its results says so
-  }
-}
-
-TensorLogs::~TensorLogs() {
-  for (const Log& log : logs_) settle(log.value);
-}
-
 void TensorLogs::image(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& image,
                        int64_t step) {
   tensor_logs_detail::check_tag(tag);
@@ -79,11 +68,8 @@ void TensorLogs::histogram(const sessions::Backend& backend, const std::string& 
 
 void TensorLogs::deliver(EventWriter* events, bool wait) {
   for (; !logs_.empty() && (wait || logs_.front().value.ready()); logs_.pop_front()) {
+    if (events == nullptr) continue;
     const Log& log = logs_.front();
-    if (events == nullptr) {
-      settle(log.value);
-      continue;
-    }
     if (log.is_image) {
       const data::Pixels pixels = pixels_of(log.value.get().front());
       const std::string png = base::value_or_throw(data::encode_png(pixels));

@@ -17,16 +17,9 @@ namespace sluice::train {
 // floating-point numbers from 0 to 1, cut to these. Throws kInvalidArgument for another tensor.
 data::Pixels pixels_of(const torch::Tensor& image);
 
-// Until a copy to the host is over: the plugin writes into the memory of one that is let go before.
-void settle(const sessions::Pending& value) noexcept;
-
 // Threads: the session's. Errors are thrown.
 class TensorLogs {
  public:
-  TensorLogs() = default;
-  ~TensorLogs();
-  TensorLogs(const TensorLogs&) = delete;
-  TensorLogs& operator=(const TensorLogs&) = delete;
   // What a tensor has now, at this step; later writes do not change it. Throws kInvalidArgument for what is
   // no image (see pixels_of), and for values that are no real numbers.
   void image(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& image,

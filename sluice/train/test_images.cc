@@ -41,12 +41,6 @@ std::string cell(const std::vector<std::string>& classes, int64_t number) {
 
 }  // namespace test_images_detail
 
-TestImages::~TestImages() {
-  if (!looked_) return;
-  for (const auto* value : {&images_, &shares_, &answers_, &labels_}) settle(*value);
-  if (masked_) settle(masks_);
-}
-
 void TestImages::look(Session& session, const Batch& batch, const StepOutput& step) {
   if (looked_) return;
   const bool fits = batch.image.defined() && batch.image.dim() == 4 && step.output.defined() &&
@@ -64,8 +58,7 @@ void TestImages::look(Session& session, const Batch& batch, const StepOutput& st
   shares_ = first(shares);
   answers_ = first(answers);
   labels_ = first(step.target);
-  masked_ = batch.mask.defined();
-  if (masked_) masks_ = first(batch.mask);
+  if (batch.mask.defined()) masks_ = first(batch.mask);
   looked_ = true;
 }
 
@@ -75,7 +68,7 @@ void TestImages::write(EventWriter& events, const std::vector<std::string>& clas
   const double wall = base::wall_seconds();
   const torch::Tensor images = images_.get().front(), shares = shares_.get().front();
   const torch::Tensor answers = answers_.get().front(), labels = labels_.get().front();
-  const torch::Tensor mask = masked_ ? masks_.get().front() : torch::ones({images.size(0)}, torch::kBool);
+  const torch::Tensor mask = masks_ ? masks_->get().front() : torch::ones({images.size(0)}, torch::kBool);
   std::string table = "| image | label | answer | share |\n| --- | --- | --- | --- |\n";
   for (int64_t i = 0; i < images.size(0); ++i) {
     if (!mask[i].item<bool>()) continue;

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,6 @@ class TestImages {
   // `mean` and `deviation`: what the images were normalised with, of each channel, in 0…1; empty: 0.5, 0.25.
   TestImages(int64_t most, std::vector<float> mean, std::vector<float> deviation)
       : most_(most), mean_(std::move(mean)), deviation_(std::move(deviation)) {}
-  ~TestImages();
-  TestImages(const TestImages&) = delete;
-  TestImages& operator=(const TestImages&) = delete;
   // Takes the first batch, before its values are computed. kInvalidArgument for steps that give no output
   // [N, classes] and target [N] for images.
   void look(Session& session, const Batch& batch, const StepOutput& step);
@@ -34,8 +32,8 @@ class TestImages {
   const int64_t most_;
   const std::vector<float> mean_, deviation_;
   bool looked_ = false;
-  sessions::Pending images_, shares_, answers_, labels_, masks_;
-  bool masked_ = false;
+  sessions::Pending images_, shares_, answers_, labels_;
+  std::optional<sessions::Pending> masks_;
 };
 
 }  // namespace sluice::train

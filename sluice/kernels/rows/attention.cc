@@ -207,7 +207,7 @@ class MaskBlock {
     if (of_.data != nullptr) of_.data += head / of.heads * of_.batch_step + head % of.heads * of_.head_step;
   }
   static size_t floats(const Attention& of) {
-    return of.mask.data == nullptr ? 0 : kKeysOfBlock * tile_columns();
+    return of.mask.query_step == 0 ? 0 : kKeysOfBlock * tile_columns();
   }
 
   // False: no query of the panel sees a key of the block.
@@ -218,15 +218,15 @@ class MaskBlock {
     bool seen = false;
     for (size_t i = 0; i < (of_.query_step == 0 ? 1 : panel.count) && !seen; ++i)
       seen = std::any_of(from + i * of_.query_step, from + i * of_.query_step + keys, is_seen);
-    if (seen && of_.query_step == 0) std::copy_n(from, keys, room_);
     if (seen && of_.query_step != 0) pack_panel({from, of_.query_step, true}, keys, panel.count, 0, room_);
+    of_keys_ = from;
     return seen;
   }
   // Of what was read.
   void add(size_t keys, float* scores) const {
     if (of_.data == nullptr) return;
     if (of_.query_step == 0) {
-      add_to_rows(room_, keys, scores);
+      add_to_rows(of_keys_, keys, scores);
     } else {
       add_floats(room_, keys * tile_columns(), scores);
     }
@@ -234,7 +234,8 @@ class MaskBlock {
 
  private:
   Mask of_;
-  float* room_;
+  float* room_;                     // the block as a panel, where queries differ
+  const float* of_keys_ = nullptr;  // where they are all alike
 };
 
 // Hides from each query the keys behind it.
