@@ -17,7 +17,7 @@ struct TrainFlags {
   std::string mean, deviation;
   std::string color_jitter, rand_augment;
   std::string betas, max_time;
-  double max_tokens = 0;
+  double max_tokens = 0, warmup_tokens = 0, decay_tokens = 0;
   std::vector<std::string> mix, mix_from, test;
   bool cpu_kernels = true, strict = false, detect_anomaly = false;
 };

@@ -103,9 +103,18 @@ void choose_recipe(const CLI::App& app, TrainOptions& options) {
   take("--weight-decay", &TrainOptions::weight_decay);
   take("--no-decay", &TrainOptions::no_decay);
   if (app.count("--clip-value") == 0) take("--clip-norm", &TrainOptions::clip_norm);
-  if (app.count("--warmup-steps") == 0) take("--warmup-epochs", &TrainOptions::warmup_epochs);
+  if (app.count("--warmup-steps") + app.count("--warmup-tokens") == 0)
+    take("--warmup-epochs", &TrainOptions::warmup_epochs);
   take("--batch-size", &TrainOptions::batch_size);
   take("--epochs", &TrainOptions::epochs);
+}
+
+// Of a flag that also takes 2e9.
+std::int64_t whole_number(const char* flag, double number) {
+  constexpr double kMost = 1LL << 53;  // whole numbers that a double has
+  if (!(number >= 0 && number <= kMost) || number != std::floor(number))
+    throw Usage(base::str(flag, " takes a whole number, such as 2e9, not ", number));
+  return static_cast<std::int64_t>(number);
 }
 
 void finish(CLI::App& app, TrainFlags& flags) {
@@ -135,11 +144,9 @@ void finish(CLI::App& app, TrainFlags& flags) {
     if (!span) throw Usage(span.error().what());
     options.max_seconds = *span;
   }
-  constexpr double kMaxTokens = 1LL << 53;  // whole numbers that a double has
-  if (!(flags.max_tokens >= 0 && flags.max_tokens <= kMaxTokens) ||
-      flags.max_tokens != std::floor(flags.max_tokens))
-    throw Usage(base::str("--max-tokens takes a whole number, such as 2e9, not ", flags.max_tokens));
-  options.max_tokens = static_cast<std::int64_t>(flags.max_tokens);
+  options.max_tokens = whole_number("--max-tokens", flags.max_tokens);
+  options.warmup_tokens = whole_number("--warmup-tokens", flags.warmup_tokens);
+  options.decay_tokens = whole_number("--decay-tokens", flags.decay_tokens);
   choose_devices(flags, options);
   choose_mixture(flags, options);
   choose_tests(flags, options);

@@ -274,11 +274,11 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
     b.set_location("checks of values");
     outputs.push_back(emit_value_checks(b, slots.expectations));
   }
-  stablehlo::Flops flops;
+  stablehlo::ProgramFlops flops;
   outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops);
   return {
       b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice"),
-      std::move(slots.checks), flops};
+      std::move(slots.checks), flops.all, stablehlo::layer_works(b, flops)};
 }
 
 uint64_t canonical_hash(const Trace& trace, const Plan& plan) {

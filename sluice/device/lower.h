@@ -8,7 +8,7 @@
 #include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
 #include "sluice/device/value_checks.h"
-#include "sluice/stablehlo/flops.h"
+#include "sluice/stablehlo/layer_work.h"
 
 namespace sluice::device {
 
@@ -31,6 +31,7 @@ struct Lowered {
   std::string text;
   std::vector<ValueCheck> checks;  // where there are any, the program's last result is what they found
   stablehlo::Flops flops;          // of one replica
+  stablehlo::LayerWorks layers;    // without their bytes
 };
 
 // The program's text. Its parameters: the leaves, then for each scalar class in use one vector.

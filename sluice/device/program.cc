@@ -116,6 +116,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   program.canonical = canonical_hash(trace, plan);
   program.checks = std::move(made.checks);
   program.flops = made.flops;
+  program.layers = std::move(made.layers);
   if (auto estimate = stablehlo::estimate_memory(text)) program.estimate = std::move(*estimate);
   auto executable = rt.client->compile(text, options);
   if (!executable)
@@ -158,5 +159,33 @@ const Program& find_program(const Trace& trace, const Plan& plan, std::string_vi
 }
 
 void forget_programs() { programs() = Programs(); }
+
+LaunchCounts launch_counts() {
+  LaunchCounts counts;
+  for (const auto& [hash, entry] : programs().by_hash) counts[&entry->program] = entry->program.launches;
+  return counts;
+}
+
+stablehlo::Work work_since(const LaunchCounts& before) {
+  stablehlo::Work work;
+  const Program* largest = nullptr;
+  for (const auto& [hash, entry] : programs().by_hash) {
+    const Program& program = entry->program;
+    const auto found = before.find(&program);
+    const int64_t times = program.launches - (found == before.end() ? 0 : found->second);
+    if (times == 0) continue;
+    for (const auto& [layer, own] : program.layers) {
+      stablehlo::LayerWork& sum = work.layers[layer];
+      sum.forward += own.forward.times(static_cast<double>(times));
+      sum.backward += own.backward.times(static_cast<double>(times));
+    }
+    if (largest == nullptr || program.estimate.peak_bytes > largest->estimate.peak_bytes) largest = &program;
+  }
+  if (largest == nullptr) return work;
+  for (const auto& [layer, bytes] : largest->estimate.by_layer) work.layers[layer].bytes = bytes;
+  work.peak_bytes = largest->estimate.peak_bytes;
+  work.argument_bytes = largest->estimate.argument_bytes;
+  return work;
+}
 
 }  // namespace sluice::device

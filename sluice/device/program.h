@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sluice/device/lower.h"
@@ -25,6 +26,7 @@ struct Program {
   std::vector<ValueCheck> checks;      // where there are any, its last result is what they found
   stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
   stablehlo::Flops flops;              // of one launch on one replica
+  stablehlo::LayerWorks layers;        // likewise, without bytes
   mutable int64_t launches = 0;        // so far
   mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
 };
@@ -33,5 +35,11 @@ struct Program {
 // program.
 const Program& find_program(const Trace& trace, const Plan& plan, std::string_view what);
 void forget_programs();
+
+// How often each program was launched. The caller holds the lock, here and below.
+using LaunchCounts = std::unordered_map<const Program*, int64_t>;
+LaunchCounts launch_counts();
+// What was launched since: the FLOPs of all launches, the bytes of the program that needs most.
+stablehlo::Work work_since(const LaunchCounts& before);
 
 }  // namespace sluice::device

@@ -5,6 +5,7 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/table.h"
 #include "sluice/stablehlo/location.h"
 
 namespace sluice::estimate {
@@ -72,29 +73,7 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
 
 namespace {
 
-using Row = std::vector<std::string>;
-
-// Letters on the screen: UTF-8's continuation bytes do not count.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-void print_table(const std::vector<Row>& rows) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  }
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - width_of(row[i]) + 2, ' ');
-    }
-    std::printf("%s\n", line.c_str());
-  }
-}
+using Row = base::TableRow;
 
 std::string collectives_text(const SliceResult& result) {
   std::vector<std::string> parts;
@@ -139,7 +118,7 @@ void print_details(const std::vector<SliceResult>& results) {
       rows.push_back({"", in_gib(static_cast<double>(value.bytes)), value.type, value.operation,
                       stablehlo::layer_text(value.location)});
     }
-    print_table(rows);
+    base::print_table(rows, "l");
   }
 }
 
@@ -190,7 +169,7 @@ void print_compiled(const std::string& what, const std::vector<SliceResult>& res
     if (searched) row.push_back(max_batch_text(result));
     rows.push_back(row);
   }
-  print_table(rows);
+  base::print_table(rows, "l");
   print_details(results);
   print_sources(results, /*bounds=*/false);
 }
@@ -289,7 +268,7 @@ void print_estimate(const std::string& what, const std::vector<SliceResult>& res
     }
     rows.push_back(row);
   }
-  print_table(rows);
+  base::print_table(rows, "l");
   print_details(results);
   print_sources(results, /*bounds=*/true);
 }

@@ -15,6 +15,6 @@ namespace sluice::patterns {
 // Builder::finish(). Threads: the builder's.
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations,
-                          const stablehlo::KernelLibrary* kernels, stablehlo::Flops* flops = nullptr);
+                          const stablehlo::KernelLibrary* kernels, stablehlo::ProgramFlops* flops = nullptr);
 
 }  // namespace sluice::patterns

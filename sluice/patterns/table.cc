@@ -35,7 +35,7 @@ std::span<const Pattern> kernel_patterns() { return kPatterns; }
 
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels,
-                          stablehlo::Flops* flops) {
+                          stablehlo::ProgramFlops* flops) {
   Rewriter r(b, std::move(results), donations);
   if (flops != nullptr) *flops = stablehlo::count_flops(r.operations(), r.results());
   cross_entropy_gradient(r);

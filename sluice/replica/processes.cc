@@ -14,6 +14,7 @@
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/loss.h"
+#include "sluice/replica/meeting.h"
 #include "sluice/replica/store_client.h"
 
 namespace sluice::replica {
@@ -128,13 +129,8 @@ base::Status Processes::compare_programs() {
 }
 
 base::Status Processes::connect(const std::string& host, uint16_t port) {
-  c10d::TCPStoreOptions options;
-  options.port = port;
-  options.isServer = index() == 0;
-  options.waitWorkers = false;
-  options.timeout = timeouts_.join;
   try {
-    const auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
+    const auto store = meet(host, port, index(), timeouts_.join);
     const auto client = [&](const c10::intrusive_ptr<c10d::Store>& connection) {
       return std::make_unique<StoreClient>(connection, placement_.coordinator, count(), timeouts_.lost);
     };
@@ -143,7 +139,7 @@ base::Status Processes::connect(const std::string& host, uint16_t port) {
     return {};
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    if (options.isServer)
+    if (index() == 0)
       return base::fail(Code::kUnavailable, "process 0 cannot listen on port ", port, " (", placement_.source,
                         "): ", text.substr(0, text.find('\n')), ". Is another run using it?");
     return base::fail(Code::kUnavailable, "process ", index(), " cannot reach process 0 at ",

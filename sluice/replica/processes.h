@@ -1,9 +1,9 @@
 // The processes of a run: who they are, and small messages between their hosts.
 //
-// They meet at a store that process 0 keeps (LibTorch's TCPStore). Every call that takes a name must be made
-// by all processes, in the same order for one name. Threads: any; a second call that waits waits for the
-// first. The waiting calls end early when a process says by fail() that it goes on no more, or is lost: it
-// was killed or stopped, or its machine is gone (pulse.h).
+// They meet at a store that process 0 keeps (LibTorch's TCPStore), as often as they want (meeting.h). Every
+// call that takes a name must be made by all processes, in the same order for one name. Threads: any; a
+// second call that waits waits for the first. The waiting calls end early when a process says by fail() that
+// it goes on no more, or is lost: it was killed or stopped, or its machine is gone (pulse.h).
 #pragma once
 
 #include <chrono>

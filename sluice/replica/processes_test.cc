@@ -45,6 +45,45 @@ TEST(Processes, Meet) {
   run_part("Meet", 4);
 }
 
+// The same programs, one training behind the other: with process 0 early and late, and with values of the
+// meeting before, which are not seen.
+SLUICE_PART(MeetAgain) {
+  for (int meeting = 0; meeting < 3; ++meeting) {
+    const auto joined = Processes::join(my_placement());
+    ASSERT_TRUE(joined) << joined.error().what();
+    Processes& all = **joined;
+    EXPECT_EQ(*all.try_get("word"), std::nullopt);
+    const auto texts = all.gather("round", base::str(meeting, " of ", all.index()));
+    ASSERT_TRUE(texts) << texts.error().what();
+    for (int p = 0; p < all.count(); ++p)
+      EXPECT_EQ((*texts)[static_cast<size_t>(p)], base::str(meeting, " of ", p));
+    EXPECT_EQ(*all.put_first("word", base::str(meeting)), base::str(meeting));
+    EXPECT_TRUE(all.barrier("end"));
+    const bool late = (meeting == 0) == (all.index() == 0);
+    if (late) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+}
+
+TEST(Processes, MeetAgain) {
+  run_part("MeetAgain", 1);
+  run_part("MeetAgain", 3);
+}
+
+// Process 0 meets once, the other wants to again.
+SLUICE_PART(MeetOnce) {
+  {
+    const auto joined = Processes::join(my_placement());
+    ASSERT_TRUE(joined) << joined.error().what();
+    EXPECT_TRUE((*joined)->barrier("end"));
+  }
+  if (my_placement().process_id == 0) return std::this_thread::sleep_for(seconds(3));
+  const auto again = Processes::join(my_placement(), {.join = seconds(1)});
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().what(), HasSubstr("cannot reach process 0"));
+}
+
+TEST(Processes, OneThatDoesNotComeAgainIsAnError) { run_part("MeetOnce", 2); }
+
 // Process 1 gives its bytes only after process 0 has looked for them and has gone on.
 SLUICE_PART(Offers) {
   const auto joined = Processes::join(my_placement());

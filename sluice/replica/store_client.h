@@ -1,7 +1,7 @@
 // One connection to the store that process 0 keeps. Internal to this room.
 #pragma once
 
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <chrono>
 #include <future>
@@ -14,7 +14,7 @@
 
 namespace sluice::replica {
 
-// Calls of a TCPStore, none of which waits for another process, so that one that does not return means that
+// Calls of a store, none of which waits for another process, so that one that does not return means that
 // process 0 is stopped or cut off: it fails after `patience` (0: never). Threads: any; calls wait for each
 // other.
 class StoreClient {

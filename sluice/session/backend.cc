@@ -7,6 +7,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/capture/capture.h"
+#include "sluice/device/program.h"
 #include "sluice/device/runtime.h"
 
 namespace sluice::sessions {
@@ -88,6 +89,15 @@ DeviceTimes Backend::times() const {
 
 std::optional<stablehlo::Flops> Backend::flops() const {
   return is_xla() ? std::optional(device::launched_flops()) : std::nullopt;
+}
+
+std::function<std::optional<stablehlo::Work>()> Backend::watch_work() const {
+  if (!is_xla()) return [] { return std::nullopt; };
+  const device::TraceLock lock = device::lock_trace();
+  return [before = device::launch_counts()] {
+    const device::TraceLock now = device::lock_trace();
+    return std::optional(device::work_since(before));
+  };
 }
 
 void Backend::at_end(std::function<void(double)> call) const {

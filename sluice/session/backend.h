@@ -15,6 +15,7 @@
 #include "sluice/device/device.h"
 #include "sluice/pjrt/device.h"
 #include "sluice/stablehlo/flops.h"
+#include "sluice/stablehlo/layer_work.h"
 
 namespace sluice::pjrt {
 class Plugin;
@@ -80,6 +81,9 @@ class Backend {
   DeviceTimes times() const;
   // What all programs launched so far computed, on one replica. Nothing on the device "cpu".
   std::optional<stablehlo::Flops> flops() const;
+  // Gives what all programs that are launched behind this call compute and hold, by layer. Nothing on the
+  // device "cpu".
+  std::function<std::optional<stablehlo::Work>()> watch_work() const;
   // Calls once, with the moment on monotonic_seconds(), when all that has been launched is over; from any
   // thread.
   void at_end(std::function<void(double)> call) const;

@@ -66,8 +66,12 @@ const Type& Builder::type_of(int32_t id) const {
 size_t Builder::operations() const { return impl_->operations; }
 
 void Builder::set_location(std::string_view name, int64_t id) {
-  Impl::Location location{name.empty() ? std::string() : " loc(" + quoted(name) + ")", id};
+  Impl::Location location{std::string(name), id};
   if (impl_->locations.back() != location) impl_->locations.push_back(std::move(location));
+}
+
+std::string_view Builder::location(int number) const {
+  return impl_->locations.at(static_cast<size_t>(number)).name;
 }
 
 void Builder::set_precision(Precision precision) { impl_->precision = precision; }

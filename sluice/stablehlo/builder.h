@@ -149,6 +149,8 @@ class Builder {
   // reductions); "" for none. `id`: the number of what was recorded, which pure custom calls carry as their
   // attribute "recorded" (i64); 0: none.
   void set_location(std::string_view name, int64_t id = 0);
+  // The name of Operation::location. It is the builder's.
+  std::string_view location(int number) const;
   // The precision that products added from now on ask for; kDefault at first.
   void set_precision(Precision precision);
   Precision precision() const;

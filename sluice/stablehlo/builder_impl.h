@@ -160,6 +160,7 @@ struct Builder::Impl {
   void append_name(std::string& text, Value v) const;
   void append_names(std::string& text, std::span<const Value> list) const;
   void append_types(std::string& text, std::span<const TypeEntry* const> types) const;
+  void append_location(std::string& text, int number) const;
   void append_signature(std::string& text, std::span<const Value> operands,
                         std::span<const Value> results) const;
   Value new_value(const TypeEntry* type, char kind, int32_t number);
@@ -173,7 +174,7 @@ struct Builder::Impl {
   int32_t next_scope = 0, next_result = 0, next_argument = 0;
   size_t operations = 0;
   struct Location {
-    std::string text;  // ` loc("name")`, or empty
+    std::string name;  // "": none
     int64_t id = 0;
     bool operator==(const Location&) const = default;
   };

@@ -98,14 +98,17 @@ uint64_t with_text(uint64_t hash, std::string_view text) {
 
 class Counter {
  public:
-  Flops count(const Operations& main, std::span<const Value> results) {
+  ProgramFlops count(const Operations& main, std::span<const Value> results) {
     spread(main);
     mark_live(results);
-    Flops sum;
+    ProgramFlops sum;
     for (const Operation* op : operations_) {
       if (!live_.contains(op)) continue;
       const bool fresh = number(*op);
-      if (fresh) sum += cost(*op);
+      const Flops own = fresh ? cost(*op) : Flops();
+      if (own == Flops()) continue;
+      sum.all += own;
+      sum.by_location[op->location] += own;
     }
     return sum;
   }
@@ -264,7 +267,7 @@ class Counter {
 
 }  // namespace
 
-Flops count_flops(const Operations& main, std::span<const Value> results) {
+ProgramFlops count_flops(const Operations& main, std::span<const Value> results) {
   return Counter().count(main, results);
 }
 

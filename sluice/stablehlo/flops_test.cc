@@ -1,5 +1,6 @@
 #include "sluice/stablehlo/flops.h"
 
+#include "sluice/stablehlo/layer_work.h"
 #include "sluice/stablehlo/rewriter.h"
 #include "sluice/stablehlo/test_support.h"
 
@@ -9,7 +10,7 @@ namespace {
 // Of what follows from the program so far. What nobody reads is gone from it behind that.
 Flops flops_of(Builder& b, const Values& results) {
   Rewriter program(b, results, {});
-  const Flops flops = count_flops(program.operations(), program.results());
+  const Flops flops = count_flops(program.operations(), program.results()).all;
   (void)program.finish();
   return flops;
 }
@@ -36,6 +37,27 @@ TEST(Flops, StandByTheTypeThatIsMultiplied) {
   }
   constexpr double kOne = 2.0 * 2 * 3 * 5;
   EXPECT_EQ(flops_of(b, results), (Flops{.f64 = kOne, .f32 = kOne + 4 * kOne, .f16 = 2 * kOne, .f8 = kOne}));
+}
+
+TEST(Flops, StandByLayersAndPasses) {
+  Builder b;
+  const Value x = b.parameter(f32({4, 4}));
+  b.set_location("layer1.conv.weight/aten::mm");
+  Value y = b.dot_general(x, b.add(x, x), kMatrices);
+  b.set_location("layer1.conv.weight/backward/aten::mm");
+  for (int i = 0; i < 2; ++i) y = b.dot_general(y, x, kMatrices);
+  b.set_location("aten::mm");
+  y = b.dot_general(y, x, kMatrices);
+  Rewriter program(b, {y}, {});
+  const ProgramFlops flops = count_flops(program.operations(), program.results());
+  const LayerWorks works = layer_works(b, flops);
+  (void)program.finish();
+  constexpr double kOne = 2.0 * 4 * 4 * 4;
+  EXPECT_EQ(flops.all, (Flops{.f32 = 4 * kOne}));
+  ASSERT_EQ(works.size(), 2u);
+  EXPECT_EQ(works.at("layer1.conv").forward, (Flops{.f32 = kOne}));
+  EXPECT_EQ(works.at("layer1.conv").backward, (Flops{.f32 = 2 * kOne}));
+  EXPECT_EQ(works.at("").forward, (Flops{.f32 = kOne}));
 }
 
 TEST(Flops, OfWhatNobodyReadsAreNone) {

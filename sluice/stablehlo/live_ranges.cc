@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "sluice/base/strings.h"
+#include "sluice/stablehlo/location.h"
 
 namespace sluice::stablehlo {
 namespace {
@@ -224,9 +225,13 @@ class Reader {
       }
     }
     if (peak < locations_.size()) estimate.peak_location = locations_[peak];
-    for (const Tracked& tracked : values_) {
-      if (tracked.first <= peak && peak <= tracked.last && tracked.value.bytes > 0)
-        estimate.largest.push_back(tracked.value);
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const Tracked& tracked = values_[i];
+      if (tracked.first > peak || peak > tracked.last || tracked.value.bytes == 0) continue;
+      estimate.largest.push_back(tracked.value);
+      int64_t& sum = i < arguments_ ? estimate.argument_bytes
+                                    : estimate.by_layer[parse_location(tracked.value.location).layer];
+      sum += tracked.value.bytes;
     }
     std::stable_sort(estimate.largest.begin(), estimate.largest.end(),
                      [](const LiveValue& a, const LiveValue& b) { return a.bytes > b.bytes; });

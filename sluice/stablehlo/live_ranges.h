@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ struct MemoryEstimate {
   int64_t peak_bytes = 0;
   std::string peak_location;       // of the operation during which the peak is reached
   std::vector<LiveValue> largest;  // of the values that live then, the largest first
+  int64_t argument_bytes = 0;
+  std::map<std::string, int64_t> by_layer;  // [Location::layer]: of the other values that live then
 };
 
 // Reads text in the form that Builder::finish writes and follows each value from the operation that makes it

@@ -43,6 +43,9 @@ TEST(LiveRanges, WhatIsUsedLaterLivesUntilThen) {
   EXPECT_EQ(found.peak_bytes, 1024 + 512 + 1024 + 1024 + 1024);  // x, y, kept, converted, sum
   EXPECT_EQ(found.peak_location, "other");
   EXPECT_EQ(found.largest[1].location, "conv1.weight/aten::tanh");
+  // The arguments apart, by the layer that made it.
+  EXPECT_EQ(found.argument_bytes, 1024 + 512);
+  EXPECT_EQ(found.by_layer, (std::map<std::string, int64_t>{{"conv1", 1024}, {"", 2 * 1024}}));
 }
 
 TEST(LiveRanges, DonatedMemoryIsCountedOnce) {

@@ -33,6 +33,14 @@ void Builder::Impl::append_name(std::string& text, Value v) const {
   append_number(text, found.number);
 }
 
+void Builder::Impl::append_location(std::string& text, int number) const {
+  const std::string& name = locations[static_cast<size_t>(number)].name;
+  if (name.empty()) return;
+  text += " loc(";
+  text += quoted(name);
+  text += ')';
+}
+
 void Builder::Impl::append_names(std::string& text, std::span<const Value> list) const {
   for (size_t i = 0; i < list.size(); ++i) {
     if (i > 0) text += ", ";
@@ -85,7 +93,7 @@ void Builder::Impl::append_operation(std::string& text, const Operation& op, siz
   if (!op.bodies.empty()) text += "})";
   text += op.attributes.text();
   append_signature(text, op.operands, op.results);
-  if (op.named) text += locations[static_cast<size_t>(op.location)].text;
+  if (op.named) append_location(text, op.location);
   text += '\n';
 }
 
@@ -108,7 +116,7 @@ void Builder::Impl::append_block(std::string& text, const Block& block, size_t d
   append_names(text, block.results);
   text += ')';
   append_signature(text, block.results, {});
-  if (block.named) text += locations[static_cast<size_t>(block.location)].text;
+  if (block.named) append_location(text, block.location);
   text += '\n';
 }
 

@@ -32,18 +32,29 @@ void add_host_memory(BatchSizeTrial& trial) {
   trial.memory_limit = static_cast<int64_t>(machine.totalram) * static_cast<int64_t>(machine.mem_unit);
 }
 
+// All processes decide by the same numbers: process 0's rate, and the memory of the fullest.
+void share(Session& session, BatchSizeTrial& trial) {
+  const nlohmann::json own = {trial.examples_per_second, trial.memory.value_or(0),
+                              trial.memory_limit.value_or(0)};
+  const auto all = session.gather_on_host("trial of a batch size", own.dump());
+  double fullest = -1;
+  for (const std::string& text : all) {
+    const auto numbers = nlohmann::json::parse(text);
+    const auto memory = numbers[1].get<int64_t>(), limit = numbers[2].get<int64_t>();
+    if (&text == &all.front()) trial.examples_per_second = numbers[0].get<double>();
+    const double part = limit > 0 ? static_cast<double>(memory) / static_cast<double>(limit) : 0;
+    if (part <= fullest) continue;
+    fullest = part;
+    trial.memory = memory > 0 ? std::optional(memory) : std::nullopt;
+    trial.memory_limit = limit > 0 ? std::optional(limit) : std::nullopt;
+  }
+}
+
 // Measures the steps of a trial.
 class Measure : public Callback {
  public:
   Measure(BatchSizeTrial& trial, const TrainOptions& options) : trial_(trial), options_(options) {}
   std::string name() const override { return "trial of a batch size"; }
-  void begin(Run& run) override {
-    if (run.session().processes() > 1)
-      throw_error(
-          Code::kFailedPrecondition,
-          "--find-batch-size needs one process: run it on one host, whose replicas have as much memory as "
-          "those of all hosts; `sluice compile --max-batch` finds what fits on a whole slice");
-  }
   void after_step(Run& run) override {
     ++steps_;
     if (steps_ != kFirstSteps && steps_ != kSteps) return;
@@ -59,11 +70,16 @@ class Measure : public Callback {
     trial_.memory = rates.memory_peak;
     trial_.memory_limit = rates.memory_limit;
     if (!trial_.memory) add_host_memory(trial_);
+    share(session, trial_);
+    leads_ = session.is_leader();
   }
+
+  bool leads() const { return leads_; }
 
  private:
   BatchSizeTrial& trial_;
   const TrainOptions& options_;
+  bool leads_ = false;
   int64_t steps_ = 0;
   base::Stopwatch clock_;
 };
@@ -121,7 +137,8 @@ struct Stopped {
   int exit_status;
 };
 
-BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size) {
+// `leads`: whether this process is the one that says what it finds; known behind a trial.
+BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size, bool& leads) {
   TrainOptions of_trial = options;
   of_trial.batch_size = batch_size;
   of_trial.quiet = true;
@@ -132,12 +149,14 @@ BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size) {
   of_trial.metrics.clear();
   BatchSizeTrial trial;
   trial.batch_size = batch_size;
-  const TrainResult result = train_task(of_trial, {std::make_shared<Measure>(trial, options)});
+  const auto measure = std::make_shared<Measure>(trial, options);
+  const TrainResult result = train_task(of_trial, {measure});
   if (result.exit_status != kDone) throw Stopped{result.exit_status};
   if (trial.examples_per_second == 0)
     throw_error(Code::kOutOfRange, base::str("the training data has fewer than ", kSteps, " batches of ",
                                              batch_size, " for each replica"));
-  print(trial, options.json);
+  leads = measure->leads();
+  if (leads) print(trial, options.json);
   return trial;
 }
 
@@ -184,11 +203,12 @@ BatchSizes find_batch_sizes(const BatchSizeSweep& sweep,
 
 TrainResult sweep_batch_sizes(const TrainOptions& options) {
   namespace detail = batch_size_finder_detail;
+  bool leads = false;
   try {
     const BatchSizes found = find_batch_sizes({.first = options.batch_size}, [&](int64_t batch_size) {
-      return detail::run_trial(options, batch_size);
+      return detail::run_trial(options, batch_size, leads);
     });
-    detail::print(found, options.json);
+    if (leads) detail::print(found, options.json);
     return {};
   } catch (const detail::Stopped& stopped) {
     TrainResult result;

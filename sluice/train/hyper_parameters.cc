@@ -32,6 +32,10 @@ std::vector<HyperParameter> hyper_parameters(const TrainOptions& options, int64_
   text("lr_schedule", name_of(options.lr_schedule));
   if (options.warmup_epochs >= 0) number("warmup_epochs", options.warmup_epochs);
   above_zero("warmup_steps", static_cast<double>(options.warmup_steps));
+  above_zero("warmup_tokens", static_cast<double>(options.warmup_tokens));
+  if (options.decay_epochs >= 0) number("decay_epochs", options.decay_epochs);
+  above_zero("decay_steps", static_cast<double>(options.decay_steps));
+  above_zero("decay_tokens", static_cast<double>(options.decay_tokens));
   above_zero("clip_norm", options.clip_norm);
   above_zero("clip_value", options.clip_value);
   above_zero("label_smoothing", options.label_smoothing);

@@ -1,12 +1,13 @@
 #include "sluice/train/model_summary.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 #include <vector>
 
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/table.h"
+#include "sluice/estimate/slice_figures.h"
 
 namespace sluice::train {
 namespace model_summary_detail {
@@ -15,8 +16,18 @@ struct Counts {
   int64_t all = 0, trained = 0, bytes = 0;
 };
 
-constexpr size_t kColumns = 5;
-using Row = std::array<std::string, kColumns>;
+stablehlo::LayerWork& operator+=(stablehlo::LayerWork& sum, const stablehlo::LayerWork& work) {
+  sum.forward += work.forward;
+  sum.backward += work.backward;
+  sum.bytes += work.bytes;
+  return sum;
+}
+
+std::string flops_text(const stablehlo::Flops& flops) {
+  const std::string text = estimate::in_units(flops.sum(), "FLOP");
+  return flops.complete() ? text : "> " + text;  // loops of unknown length
+}
+std::string bytes_text(int64_t bytes) { return base::memory_text(static_cast<uint64_t>(bytes)); }
 
 // "Conv2d" of "torch::nn::Conv2dImpl"; a demangled name in namespaces of its own loses these.
 std::string type_of(const torch::nn::Module& module) {
@@ -29,25 +40,16 @@ std::string type_of(const torch::nn::Module& module) {
 
 class Summary {
  public:
-  explicit Summary(int64_t levels) : levels_(levels) {}
+  // `work` may be null.
+  Summary(int64_t levels, const stablehlo::Work* work) : levels_(levels), work_(work) {}
 
   std::string text(const torch::nn::Module& model) {
     rows_.push_back({"layer", "type", "parameters", "trained", "memory"});
+    if (work_ != nullptr) rows_.back().insert(rows_.back().end(), {"forward", "backward", "values"});
     const Counts all = add(model, "", 0);
-    add_row("total", "", all);
-    std::array<size_t, kColumns> widths{};
-    for (const Row& row : rows_)
-      for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
-    std::string table;
-    for (const Row& row : rows_) {
-      std::string line;
-      for (size_t i = 0; i < kColumns; ++i) {
-        const std::string blanks(widths[i] - row[i].size(), ' ');
-        line += (i > 0 ? "  " : "") + (i < 2 ? row[i] + blanks : blanks + row[i]);
-      }
-      table += line + "\n";
-    }
-    return table;
+    if (work_ != nullptr) add_others(model);
+    rows_.push_back(row_of("total", "", all, [](const std::string&) { return true; }));
+    return base::join(base::table_lines(rows_, "llr"), "\n") + "\n";
   }
 
  private:
@@ -70,10 +72,26 @@ class Summary {
       sum.trained += below.trained;
       sum.bytes += below.bytes;
     }
-    if (level > 0) rows_[at] = row_of(name, type_of(module), sum);
+    if (level > 0)
+      rows_[at] = row_of(name, type_of(module), sum, [&](const std::string& layer) {
+        return layer == name || layer.starts_with(name + ".");
+      });
     if (own.all > 0 && own.all < sum.all && level < levels_)
-      add_row(name.empty() ? "(the model's own)" : name + " (its own)", "", own);
+      rows_.push_back(row_of(name.empty() ? "(the model's own)" : name + " (its own)", "", own,
+                             [&](const std::string& layer) { return !name.empty() && layer == name; }));
     return sum;
+  }
+
+  // What belongs to no module of the first level: losses, metrics, input, the model's own parameters.
+  void add_others(const torch::nn::Module& model) {
+    const auto names = model.named_children().keys();
+    base::TableRow row = row_of("(no layer)", "", {}, [&](const std::string& layer) {
+      return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
+        return layer == name || layer.starts_with(name + ".");
+      });
+    });
+    for (size_t i = 2; i < 5; ++i) row[i].clear();
+    rows_.push_back(std::move(row));
   }
 
   void count(const torch::Tensor& parameter, Counts& into) {
@@ -83,23 +101,34 @@ class Summary {
     into.bytes += parameter.numel() * static_cast<int64_t>(parameter.element_size());
   }
 
-  static Row row_of(const std::string& name, const std::string& type, const Counts& counts) {
-    return {name, type, base::grouped(counts.all), base::grouped(counts.trained),
-            base::memory_text(static_cast<uint64_t>(counts.bytes))};
-  }
-  void add_row(const std::string& name, const std::string& type, const Counts& counts) {
-    rows_.push_back(row_of(name, type, counts));
+  // The work is that of the layers that belong to the row.
+  template <typename Belongs>
+  base::TableRow row_of(const std::string& name, const std::string& type, const Counts& counts,
+                        const Belongs& belongs) const {
+    base::TableRow row{name, type, base::grouped(counts.all), base::grouped(counts.trained),
+                       bytes_text(counts.bytes)};
+    if (work_ == nullptr) return row;
+    stablehlo::LayerWork sum;
+    for (const auto& [layer, work] : work_->layers)
+      if (belongs(layer)) sum += work;
+    row.insert(row.end(), {flops_text(sum.forward), flops_text(sum.backward), bytes_text(sum.bytes)});
+    return row;
   }
 
   const int64_t levels_;
-  std::vector<Row> rows_;
+  const stablehlo::Work* const work_;
+  std::vector<base::TableRow> rows_;
   std::unordered_set<const c10::TensorImpl*> counted_;
 };
 
 }  // namespace model_summary_detail
 
 std::string model_summary(const torch::nn::Module& model, int64_t levels) {
-  return model_summary_detail::Summary(levels).text(model);
+  return model_summary_detail::Summary(levels, nullptr).text(model);
+}
+
+std::string model_summary(const torch::nn::Module& model, int64_t levels, const stablehlo::Work& work) {
+  return model_summary_detail::Summary(levels, &work).text(model);
 }
 
 }  // namespace sluice::train

@@ -53,6 +53,33 @@ TEST(ModelSummary, CountsWhatEachModuleHas) {
   EXPECT_EQ(row(model_summary(net, 0), "total"), row(one, "total"));
 }
 
+// Work stands by the longest name that fits; what belongs to no module, in a row of its own.
+TEST(ModelSummary, SaysWhatEachModuleComputes) {
+  const auto work = [](double forward, double backward, int64_t bytes) {
+    return stablehlo::LayerWork{{.f32 = forward}, {.f32 = backward}, bytes};
+  };
+  stablehlo::Work all;
+  all.layers = {{"block.conv", work(2e6, 4e6, 2048)},
+                {"block.norm", work(0, 0, 1024)},
+                {"blocks", work(1, 0, 0)},
+                {"table", work(3e3, 6e3, 512)},
+                {"", work(0, 0, 256)}};
+  const std::string one = model_summary(Summarized(), 1, all), two = model_summary(Summarized(), 2, all);
+  EXPECT_EQ(row(one, "layer"),
+            (Words{"type", "parameters", "trained", "memory", "forward", "backward", "values"}));
+  EXPECT_EQ(row(one, "block"),
+            (Words{"SummarizedBlock", "240", "240", "960", "B", "2", "MFLOP", "4", "MFLOP", "3", "KiB"}));
+  EXPECT_EQ(row(two, "block.norm"),
+            (Words{"BatchNorm2d", "16", "16", "64", "B", "0", "FLOP", "0", "FLOP", "1", "KiB"}));
+  EXPECT_EQ(row(one, "table"),
+            (Words{"Linear", "90", "90", "360", "B", "3", "kFLOP", "6", "kFLOP", "512", "B"}));
+  EXPECT_EQ(row(one, "(no layer)"), (Words{"1", "FLOP", "0", "FLOP", "256", "B"}));
+  EXPECT_EQ(row(one, "total"),
+            (Words{"335", "330", "1.31", "KiB", "2", "MFLOP", "4.01", "MFLOP", "3.75", "KiB"}));
+  all.layers["table"].forward.loops = 1;
+  EXPECT_EQ(row(model_summary(Summarized(), 1, all), "table")[5], ">");
+}
+
 // A head that is tied to a table counts once.
 TEST(ModelSummary, CountsSharedParametersOnce) {
   struct Tied : torch::nn::Module {

@@ -142,7 +142,10 @@ struct TrainOptions {
   LrSchedule lr_schedule = LrSchedule::kCosine;
   double warmup_epochs = -1;  // -1: the schedule's own
   int64_t warmup_steps = 0;   // instead of it
+  int64_t warmup_tokens = 0;  // likewise, of token files: the update that reaches them ends it
   double decay_epochs = -1;   // of kWsd; -1: a tenth of the run
+  int64_t decay_steps = 0;    // instead of it
+  int64_t decay_tokens = 0;   // likewise, of token files: the last ones of the run
   double lr_every_epochs = 20;
   double lr_divisor = 5;
   double min_lr = 0;

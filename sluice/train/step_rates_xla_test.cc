@@ -173,5 +173,23 @@ TEST(StepRates, OfATrainingAreTheSameWithAnyLogSteps) {
   for (const double flops : found) EXPECT_NEAR(flops / expected, 1, 1e-6);
 }
 
+// `--summary` says of each layer what the step of all parts needs on one replica.
+TEST(StepRates, OfLayersStandInTheSummary) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  if (is_initialized()) shutdown();
+  TrainOptions options = small_training_on_xla(folder.path("log"));
+  options.summary = 1;
+  options.accumulate = 2;
+  testing::internal::CaptureStdout();
+  train(options);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(out, testing::ContainsRegex("\nlayer +type +parameters +trained +memory +forward +backward"));
+  // 64 → 1024 → 1024 → 4 on two batches of 16; the first layer needs no gradient of what goes in.
+  for (const std::string line : {"fc1 .* 4.19 MFLOP +4.19 MFLOP", "fc2 .* 67.1 MFLOP +134 MFLOP",
+                                 "fc .* 262 kFLOP +524 kFLOP", "total .* 71.6 MFLOP +139 MFLOP"})
+    EXPECT_THAT(out, testing::ContainsRegex("\n" + line + " +[0-9.]+ [KM]?i?B\n"));
+  EXPECT_THAT(out, testing::ContainsRegex("The first step needs about [0-9.]+ MiB on a replica: "));
+}
+
 }  // namespace
 }  // namespace sluice::train

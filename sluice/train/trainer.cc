@@ -19,6 +19,7 @@
 #include "sluice/train/language/language_task.h"
 #include "sluice/train/predictions.h"
 #include "sluice/train/remote_folder.h"
+#include "sluice/train/token_counts.h"
 #include "sluice/train/training.h"
 
 namespace sluice::train {
@@ -90,9 +91,15 @@ void check_recipe(const TrainOptions& options) {
   if (options.clip_norm > 0 && options.clip_value > 0)
     throw_error(Code::kInvalidArgument,
                 "--clip-norm and --clip-value both cut the gradients: give one of them");
-  if (options.warmup_epochs >= 0 && options.warmup_steps > 0)
-    throw_error(Code::kInvalidArgument,
-                "--warmup-epochs and --warmup-steps both say how long the warm-up is: give one of them");
+  const auto check_one = [](const char* flag, const char* what, double epochs, int64_t steps,
+                            int64_t tokens) {
+    if ((epochs >= 0) + (steps > 0) + (tokens > 0) > 1)
+      throw_error(Code::kInvalidArgument,
+                  base::str(flag, "-epochs, ", flag, "-steps and ", flag, "-tokens say how long the ", what,
+                            " is: give one of them"));
+  };
+  check_one("--warmup", "warm-up", options.warmup_epochs, options.warmup_steps, options.warmup_tokens);
+  check_one("--decay", "decay", options.decay_epochs, options.decay_steps, options.decay_tokens);
 }
 
 void check_frozen(const TrainOptions& options) {
@@ -126,6 +133,9 @@ void check_length(const TrainOptions& options) {
   at_least("--max-steps", options.max_steps, 0);
   at_least("--max-tokens", options.max_tokens, 0);
   at_least("--warmup-steps", options.warmup_steps, 0);
+  at_least("--warmup-tokens", options.warmup_tokens, 0);
+  at_least("--decay-steps", options.decay_steps, 0);
+  at_least("--decay-tokens", options.decay_tokens, 0);
   at_least("--test-every-epochs", options.test_every_epochs, 1);
   at_least("--test-every-steps", options.test_every_steps, 0);
   at_least("--patience", options.patience, 0);
@@ -158,6 +168,7 @@ TrainOptions settled(TrainOptions options) {
     options.steps_per_epoch = options.limit_test_batches = options.fast_dev_run;
     options.test_every_epochs = options.log_steps = 1;
     options.max_steps = options.max_tokens = options.save_steps = options.test_every_steps = 0;
+    options.warmup_tokens = options.decay_tokens = 0;
     options.save_minutes = 0;
     options.target_accuracy = 0;
     options.patience = options.save_top_k = 0;
@@ -305,33 +316,6 @@ metrics::Values validated(Session& session, torch::nn::Module& module, const Ste
       .values;
 }
 
-// The tokens of all updates are known before the run: it ends with the one that reaches max_tokens.
-void end_with_tokens(const Input& train, TrainOptions& options) {
-  if (options.max_tokens == 0) return;
-  const auto wanted = static_cast<std::uint64_t>(options.max_tokens);
-  std::uint64_t seen = 0;
-  int64_t steps = 0;
-  for (int64_t epoch = 0; epoch < options.epochs; ++epoch) {
-    const std::vector<std::uint64_t> updates = train.tokens(options.overfit_batches > 0 ? 0 : epoch);
-    if (updates.empty())
-      throw_error(Code::kInvalidArgument,
-                  base::str("--max-tokens ", options.max_tokens,
-                            ": the training set has no token files, whose tokens are known before the run; "
-                            "end it with --max-steps or --max-time"));
-    for (const std::uint64_t tokens : updates) {
-      seen += tokens;
-      ++steps;
-      if (seen < wanted) continue;
-      options.max_steps = options.max_steps > 0 ? std::min(options.max_steps, steps) : steps;
-      return;
-    }
-  }
-  throw_error(
-      Code::kInvalidArgument,
-      base::str("--max-tokens ", options.max_tokens, " has no effect: the run of ",
-                base::counted(options.epochs, "epoch"), " ends after ", seen, "; choose more --epochs"));
-}
-
 }  // namespace trainer_detail
 
 struct Trainer::State {
@@ -340,7 +324,7 @@ struct Trainer::State {
         session(trainer_detail::start_session(options)),
         train(options, /*training=*/true, rows_per_replica(options, session.replicas()), session.replicas()) {
     const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : train.rows();
-    trainer_detail::end_with_tokens(train, options);
+    settle_tokens(train, options);
     choose_folder();
     if (options.fake_data || !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
@@ -359,7 +343,7 @@ struct Trainer::State {
       : options(trainer_detail::settled(given)),
         session(started),
         train(options, /*training=*/true, sets.train, session.replicas()) {
-    trainer_detail::end_with_tokens(train, options);
+    settle_tokens(train, options);
     choose_folder();
     if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.replicas());
     trainer_detail::check_names(sets.more_tests, sets.test != nullptr);

@@ -100,7 +100,8 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                .every_epochs = options.lr_every_epochs,
                .divisor = options.lr_divisor,
                .min_lr = options.min_lr,
-               .decay_epochs = options.decay_epochs,
+               .decay_epochs = options.decay_steps > 0 ? static_cast<double>(options.decay_steps) / epoch
+                                                       : options.decay_epochs,
                .epochs = static_cast<double>(options.max_steps > 0 ? options.max_steps : all) / epoch,
                .steps_per_epoch = epoch};
   base::value_or_throw(check(schedule_));
@@ -286,12 +287,25 @@ void Training::announce() {
   console_.line(base::str(
       "model ", options_.model.empty() ? model_.name() : options_.model, ": ", weights, " weights on ",
       session_.device(), ", ", name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
-      test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ", options_.epochs, " epochs",
-      options_.max_steps > 0 ? base::str(", but ", options_.max_steps, " steps at most") : "",
+      test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ",
+      base::counted(options_.epochs, "epoch"),
+      options_.max_steps > 0 ? base::str(", but ", base::counted(options_.max_steps, "step"), " at most")
+                             : "",
       options_.max_tokens > 0 ? base::str(" (", base::grouped(options_.max_tokens), " tokens)") : "", "; ",
       train_.describe_remainder()));
-  if (options_.summary > 0) console_.line(model_summary(model_, options_.summary));
+  if (options_.summary > 0 && !session_.backend().is_xla())
+    console_.line(model_summary(model_, options_.summary));
   if (!options_.where.empty() || !options_.test_where.empty()) announce_filters();
+}
+
+// Of the step that `work` is of.
+void Training::announce_layers(const stablehlo::Work& work) {
+  console_.line(model_summary(model_, options_.summary, work));
+  console_.line(base::str("The first step needs about ",
+                          base::memory_text(static_cast<uint64_t>(work.peak_bytes)),
+                          " on a replica: ", base::memory_text(static_cast<uint64_t>(work.argument_bytes)),
+                          " for weights, the optimizer's states and the batch, the rest for values that ",
+                          "its layers make. An estimate without what the compiler fuses or computes again."));
 }
 
 void Training::announce_filters() {

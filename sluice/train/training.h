@@ -56,6 +56,7 @@ class Training final : private Run {
   void open_mlflow(const std::vector<HyperParameter>& parameters);
   void end_mlflow(const char* status, double seconds);
   void announce();
+  void announce_layers(const stablehlo::Work& work);
   void announce_filters();
 
   // training_epoch.cc

@@ -74,6 +74,8 @@ Training::Halt Training::train_epoch() {
   int64_t steps = epoch_steps();
   if (options_.max_steps > 0)
     steps = std::min(steps, progress_.batch + std::max<int64_t>(options_.max_steps - progress_.step, 0));
+  std::function<std::optional<stablehlo::Work>()> work;
+  if (options_.summary > 0 && progress_.step == first_step_) work = session_.backend().watch_work();
   Halt halt = Halt::kNone;
   while (progress_.batch < steps && halt == Halt::kNone) {
     set_learning_rates();
@@ -91,6 +93,8 @@ Training::Halt Training::train_epoch() {
       if (i + 1 == options_.accumulate) scale_gradients();
       end_step(*batch);
     }
+    if (const auto first = work ? work() : std::nullopt) announce_layers(*first);
+    work = nullptr;
     halt = agreed_halt();
     after_update(values, steps, halt != Halt::kNone);
     call_back("after_step", [this](Callback& callback) { callback.after_step(*this); });

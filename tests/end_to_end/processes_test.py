@@ -113,6 +113,16 @@ for logdir, epochs in (averaged, "2"), (parts, "1"), (parts, "2"):
 check(weights(averaged) == weights(parts), "averages of a resumed run are those of one that was not stopped")
 status, output = run(Path(work.name) / "rates", 2, 2, "--find-lr")
 check(status == 0 and "the loss falls fastest at" in output, "a sweep of learning rates", output)
+# Trainings one behind the other in the same processes; 256 samples have no 12 batches of 8 × 4.
+sweep = command(Path(work.name) / "sizes", 2, 2, "--find-batch-size")
+at = sweep.index("--global-batch-size")
+sweep[at:at + 2] = ["--batch-size", "2"]
+sweep.remove("--resume")
+done = subprocess.run(sweep, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                      text=True, timeout=240)
+sizes = re.findall(r"BatchSize=(\d+), GlobalRate=", done.stdout)
+check(done.returncode == 0 and sizes == ["2", "4"] and done.stdout.count("The sweep ended: 8 do not go") == 1,
+      f"a sweep of batch sizes (status {done.returncode}, {sizes})", done.stdout)
 
 # Ctrl-C: all stop behind the same step, the leader saves.
 logdir = Path(work.name) / "interrupted"

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "sluice/base/strings.h"
-#include "sluice/cli/cloud/table.h"
+#include "sluice/base/table.h"
 #include "sluice/cli/verb.h"
 #include "sluice/provision/price.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "sluice/base/strings.h"
+#include "sluice/base/table.h"
 #include "sluice/cli/cloud/common.h"
-#include "sluice/cli/cloud/table.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/provision/price.h"
 
@@ -40,7 +40,7 @@ void print_sums(const provision::Inventory& all, const std::string& by) {
   }
   rows.push_back({"all", base::str(sum.things), provision::dollars(sum.hourly), provision::dollars(sum.spent),
                   base::str(sum.without_price)});
-  print_table(rows);
+  base::print_table(rows);
 }
 
 int cost(const CostFlags& flags) {
@@ -65,7 +65,7 @@ int cost(const CostFlags& flags) {
     std::vector<provision::Thing> costly;
     for (const auto& thing : all.things)
       if (thing.hourly.value_or(1) > 0 || thing.spent.value_or(0) > 0) costly.push_back(thing);
-    print_table(rows_of(costly, true));
+    base::print_table(rows_of(costly, true));
     std::printf("\n");
   }
   print_sums(all, flags.by);

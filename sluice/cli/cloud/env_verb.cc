@@ -4,8 +4,8 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/table.h"
 #include "sluice/cli/cloud/common.h"
-#include "sluice/cli/cloud/table.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/provision/environment/checks.h"
 #include "sluice/provision/environment/execute.h"
@@ -102,7 +102,7 @@ void print_plan(const Plan& plan) {
     rows.push_back({provision::act_name(step.act), provision::part_name(step.part), step.name,
                     step.zone.empty() ? "-" : step.zone, provision::dollars(step.hourly),
                     step.why.empty() ? "-" : step.why});
-  print_table(rows);
+  base::print_table(rows);
 }
 
 void print_costs(const Plan& plan) {
@@ -276,7 +276,7 @@ int show(EnvFlags& flags) {
     std::printf("There is nothing of an environment %s in %s.\n", settings.name.c_str(),
                 settings.project.c_str());
   } else {
-    print_table(rows);
+    base::print_table(rows);
     std::printf("$%s an hour. ", provision::dollars(hourly).c_str());
     say_price_note();
   }
@@ -319,7 +319,7 @@ int list(EnvFlags& flags) {
     }
   }
   document["unreachable"] = unreachable;
-  flags.cloud.json ? print_document(document) : print_table(rows);
+  flags.cloud.json ? print_document(document) : base::print_table(rows);
   std::fflush(stdout);
   return say_unreachable(unreachable);
 }

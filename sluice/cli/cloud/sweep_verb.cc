@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "sluice/cli/cloud/common.h"
-#include "sluice/cli/cloud/table.h"
 #include "sluice/cli/verbs.h"
 
 namespace sluice::cli {
@@ -62,7 +61,7 @@ int sweep(const CloudFlags& flags) {
   } else if (count == 0) {
     std::printf("Nothing is left over.\n");
   } else {
-    print_table(rows);
+    base::print_table(rows);
     if (!flags.yes) std::printf("Nothing was deleted: sluice sweep --yes deletes these.\n");
   }
   std::fflush(stdout);

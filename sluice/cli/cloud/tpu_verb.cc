@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "sluice/base/strings.h"
+#include "sluice/base/table.h"
 #include "sluice/cli/cloud/common.h"
-#include "sluice/cli/cloud/table.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
 #include "sluice/cli/cloud/tpu_verbs.h"
 #include "sluice/cli/verbs.h"
@@ -40,7 +40,7 @@ int show_one(CloudSession& session, const provision::Slice& slice, bool json) {
     print_document(document);
     return 0;
   }
-  print_table(rows_of({thing}, false));
+  base::print_table(rows_of({thing}, false));
   for (const google::Node& node : slice.nodes) {
     std::printf("%s: %s, %s%s%s\n", node.id.c_str(), node.state.c_str(), node.runtime.c_str(),
                 node.health.empty() ? "" : ", ", node.health.c_str());
@@ -94,7 +94,7 @@ Verb list_verb() {
     if (all.things.empty()) {
       std::printf("No TPU slices.\n");
     } else {
-      print_table(rows_of(all.things, false));
+      base::print_table(rows_of(all.things, false));
       say_price_note();
     }
     std::fflush(stdout);
@@ -234,7 +234,7 @@ void print_types(const std::vector<google::Json>& types) {
                     base::str(type["memory_gib"].get<double>()), dollars(type["on_demand"]),
                     dollars(type["spot"]),
                     google::text(type, "runtime").empty() ? "(an image)" : google::text(type, "runtime")});
-  print_table(rows);
+  base::print_table(rows);
   say_price_note();
 }
 
@@ -302,7 +302,7 @@ int quotas(const OneFlags& flags) {
   if (flags.cloud.json) {
     print_document(document);
   } else {
-    print_table(rows);
+    base::print_table(rows);
   }
   return say_unreachable(unreachable);
 }

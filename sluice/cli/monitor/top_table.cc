@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "sluice/base/strings.h"
-#include "sluice/cli/cloud/table.h"
+#include "sluice/base/table.h"
 #include "sluice/pod/terminal.h"
 
 namespace sluice::cli {
@@ -109,7 +109,7 @@ void add_table(std::vector<std::string>& lines, const Rows& rows, const char* no
     if (none[0] != '\0') lines.push_back(none);
     return;
   }
-  for (std::string& line : table_lines(rows)) lines.push_back(plain(line));
+  for (std::string& line : base::table_lines(rows)) lines.push_back(plain(line));
   lines[lines.size() - rows.size()].insert(0, 1, kHeading);
 }
 

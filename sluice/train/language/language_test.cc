@@ -405,6 +405,34 @@ TEST_P(Language, EndsWithTheUpdateThatReachesItsTokens) {
   if (is_initialized()) shutdown();
   EXPECT_THAT(message([&] { quietly([&] { return train(given); }); }),
               HasSubstr(base::str("the run of 4 epochs ends after ", seen, "; choose more --epochs")));
+
+  // Warm-up and decay by tokens are those by the updates that reach them.
+  TrainOptions counted = steps;
+  counted.lr_schedule = LrSchedule::kWsd;
+  counted.warmup_epochs = -1;
+  counted.warmup_steps = 3;
+  counted.decay_steps = 2;
+  counted.logdir = folder_.path("counted");
+  if (is_initialized()) shutdown();
+  quietly([&] { return train(counted); });
+  TrainOptions weighed = counted;
+  weighed.warmup_steps = weighed.decay_steps = 0;
+  weighed.warmup_tokens = static_cast<int64_t>(updates[1]) + 1;
+  weighed.decay_tokens = static_cast<int64_t>(updates[stop] - updates[stop - 2]);
+  weighed.logdir = folder_.path("weighed");
+  if (is_initialized()) shutdown();
+  quietly([&] { return train(weighed); });
+  EXPECT_EQ(difference(weights(counted.logdir + "/last"), weights(weighed.logdir + "/last")), 0);
+  EXPECT_NE(difference(weights(counted.logdir + "/last"), weights(steps.logdir + "/last")), 0);
+
+  weighed.warmup_tokens = static_cast<int64_t>(updates[stop]) + 1;
+  if (is_initialized()) shutdown();
+  EXPECT_THAT(message([&] { quietly([&] { return train(weighed); }); }),
+              HasSubstr(base::str("--warmup-tokens ", weighed.warmup_tokens, " is more than the ",
+                                  updates[stop], " tokens of the whole run")));
+  weighed.warmup_steps = 3;
+  EXPECT_THAT(message([&] { train(weighed); }),
+              HasSubstr("--warmup-epochs, --warmup-steps and --warmup-tokens say how long the warm-up is"));
 }
 
 TEST_P(Language, MaskedRowsOfThreeShapesHaveThreePrograms) {

@@ -1,10 +1,10 @@
-#include "sluice/cli/cloud/table.h"
+#include "sluice/base/table.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 
-namespace sluice::cli {
+namespace sluice::base {
 namespace {
 
 bool numeric(const std::string& text) {
@@ -21,18 +21,19 @@ std::size_t width(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> table_lines(const std::vector<std::vector<std::string>>& rows) {
+std::vector<std::string> table_lines(const std::vector<TableRow>& rows, std::string_view sides) {
   std::vector<std::size_t> widths;
   std::vector<std::string> lines;
-  for (const auto& row : rows) {
+  for (const TableRow& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
   }
-  for (const auto& row : rows) {
+  for (const TableRow& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool right = sides.empty() ? numeric(row[i]) : sides[std::min(i, sides.size() - 1)] == 'r';
       const std::string space(widths[i] - width(row[i]), ' ');
-      line += numeric(row[i]) ? space + row[i] : row[i] + space;
+      line += right ? space + row[i] : row[i] + space;
       line += "  ";
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -41,8 +42,8 @@ std::vector<std::string> table_lines(const std::vector<std::vector<std::string>>
   return lines;
 }
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  for (const std::string& line : table_lines(rows)) std::printf("%s\n", line.c_str());
+void print_table(const std::vector<TableRow>& rows, std::string_view sides) {
+  for (const std::string& line : table_lines(rows, sides)) std::printf("%s\n", line.c_str());
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::base
