@@ -9,16 +9,16 @@
 namespace sluice::base {
 namespace {
 
-using Units = std::array<const char*, 6>;
+using Prefixes = std::array<const char*, 6>;
 
-std::string in_units(std::uint64_t bytes, double step, const Units& units) {
+std::string scaled(double number, double step, const Prefixes& prefixes, std::string_view unit) {
   constexpr double kFourDigits = 999.5;  // as three digits are rounded
-  auto number = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; number >= kFourDigits && unit + 1 < units.size(); ++unit) number /= step;
+  std::size_t place = 0;
+  for (; number >= kFourDigits && place + 1 < prefixes.size(); ++place) number /= step;
   std::array<char, 40> text;
-  std::snprintf(text.data(), text.size(), number < kFourDigits ? "%.3g %s" : "%.0f %s", number, units[unit]);
-  return text.data();
+  std::snprintf(text.data(), text.size(), number < kFourDigits ? "%.3g %s" : "%.0f %s", number,
+                prefixes[place]);
+  return text.data() + std::string(unit);
 }
 
 }  // namespace
@@ -46,12 +46,14 @@ std::string counted(std::int64_t number, std::string_view noun) {
   return grouped(number) + " " + plural(number, noun);
 }
 
-std::string size_text(std::uint64_t bytes) {
-  return in_units(bytes, 1000, {"B", "kB", "MB", "GB", "TB", "PB"});
+std::string unit_text(double number, std::string_view unit) {
+  return scaled(number, 1000, {"", "k", "M", "G", "T", "P"}, unit);
 }
 
+std::string size_text(std::uint64_t bytes) { return unit_text(static_cast<double>(bytes), "B"); }
+
 std::string memory_text(std::uint64_t bytes) {
-  return in_units(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"});
+  return scaled(static_cast<double>(bytes), 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi"}, "B");
 }
 
 }  // namespace sluice::base

@@ -14,8 +14,9 @@ std::string grouped(std::int64_t number);  // "12,345"
 std::string plural(std::int64_t number, std::string_view noun);
 std::string counted(std::int64_t number, std::string_view noun);  // "1 sample", "12,345 samples"
 
-// Three digits that count, and a unit. Files and what is sent are in thousands ("1.53 GB", "64 MB", "768 B"),
-// memory in steps of 1024 ("1.53 GiB").
+// Three digits that count, and a unit with its prefix: unit_text(4.165e9, "FLOP") is "4.17 GFLOP". Files and
+// what is sent are in thousands ("1.53 GB", "64 MB", "768 B"), memory in steps of 1024 ("1.53 GiB").
+std::string unit_text(double number, std::string_view unit);
 std::string size_text(std::uint64_t bytes);
 std::string memory_text(std::uint64_t bytes);
 

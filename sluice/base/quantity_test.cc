@@ -37,6 +37,9 @@ TEST(Quantity, SizesHaveThreeDigits) {
   EXPECT_EQ(size_text(1'500'000'000), "1.5 GB");
   EXPECT_EQ(size_text(std::numeric_limits<std::uint64_t>::max()), "18447 PB");
   EXPECT_EQ(memory_text(1023), "0.999 KiB");
+  EXPECT_EQ(unit_text(4.165e9, "FLOP"), "4.17 GFLOP");
+  EXPECT_EQ(unit_text(999.6e9, "B"), "1 TB");
+  EXPECT_EQ(unit_text(0, "FLOP"), "0 FLOP");
   EXPECT_EQ(memory_text(64 << 20), "64 MiB");
   EXPECT_EQ(memory_text(1'638'000'000), "1.53 GiB");
 }

@@ -7,13 +7,28 @@
 namespace sluice::cli {
 namespace {
 
+using FlagNames = std::vector<std::string>;
+
 // Flags that are idle while `idle` holds. `cause`: the flags that make it hold, as far as they were given.
 struct Rule {
-  std::vector<std::string> flags;
+  FlagNames flags;
   bool idle;
-  std::vector<std::string> causes;
+  FlagNames causes;
   std::string why;
 };
+
+// What is done with images that come from shards.
+const FlagNames kOfImagesInShards = {
+    "--images",       "--original-workers", "--original-samples",    "--max-sample",
+    "--max-buffered", "--max-pixels",       "--exif-rotation",       "--resize",
+    "--crop",         "--crop-padding",     "--random-resized-crop", "--flip",
+    "--color-jitter", "--rand-augment",     "--auto-contrast",       "--mean",
+    "--std",          "--remainder"};
+
+FlagNames joined(FlagNames names, const FlagNames& more) {
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
 
 std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::string>& given) {
   const bool schedule_divides = o.lr_schedule == train::LrSchedule::kStep ||
@@ -21,31 +36,8 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
   using Kind = train::OptimizerKind;
   using train::Task;
   return {
-      {{"--images",
-        "--channels",
-        "--original-workers",
-        "--original-samples",
-        "--max-sample",
-        "--max-buffered",
-        "--max-pixels",
-        "--exif-rotation",
-        "--resize",
-        "--crop",
-        "--crop-padding",
-        "--random-resized-crop",
-        "--flip",
-        "--color-jitter",
-        "--rand-augment",
-        "--auto-contrast",
-        "--mean",
-        "--std",
-        "--mixup",
-        "--cutmix",
-        "--train-size",
-        "--test-size",
-        "--image-size",
-        "--log-images",
-        "--remainder"},
+      {joined(kOfImagesInShards, {"--channels", "--mixup", "--cutmix", "--train-size", "--test-size",
+                                  "--image-size", "--log-images"}),
        o.task != Task::kImages,
        {"--task"},
        base::str("--task ", train::name_of(o.task), " has no images")},
@@ -78,40 +70,10 @@ std::vector<Rule> rules_for(const train::TrainOptions& o, const std::set<std::st
        o.task == Task::kImages && !o.fake_data,
        {"--train", "--test"},
        "it describes the images of --fake-data; shards say themselves what they hold"},
-      {{"--train",
-        "--mix",
-        "--test",
-        "--where",
-        "--test-where",
-        "--images",
-        "--labels",
-        "--shuffle",
-        "--streams",
-        "--remainder",
-        "--shard-size",
-        "--original-workers",
-        "--original-samples",
-        "--on-error",
-        "--max-bad",
-        "--allow-unknown-loss",
-        "--max-sample",
-        "--max-buffered",
-        "--max-pixels",
-        "--exif-rotation",
-        "--resize",
-        "--crop",
-        "--crop-padding",
-        "--random-resized-crop",
-        "--flip",
-        "--color-jitter",
-        "--rand-augment",
-        "--auto-contrast",
-        "--mean",
-        "--std",
-        "--workers",
-        "--prefetch",
-        "--cache",
-        "--cache-size"},
+      {joined(kOfImagesInShards,
+              {"--train", "--mix", "--test", "--where", "--test-where", "--labels", "--shuffle", "--streams",
+               "--shard-size", "--on-error", "--max-bad", "--allow-unknown-loss", "--workers", "--prefetch",
+               "--cache", "--cache-size"}),
        o.fake_data,
        {"--fake-data"},
        "--fake-data reads no shards"},

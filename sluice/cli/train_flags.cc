@@ -111,7 +111,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--fake-data", &o.fake_data, "", "Random images instead of shards"},
       {"Data", "--image-size", &o.image_size, "pixels", "Of fake data"},
       {"Data", "--train-size", &o.train_size, "samples", "Of fake data"},
-      {"Data", "--test-size", &o.test_size, "samples", "Of fake data"},
+      {"Data", "--test-size", &o.test_size, "samples", "Of fake data; 0: no test"},
 
       {"Text", "--tokenizer", &o.tokenizer, "", "A tokenizer.json or its folder; empty: the one beside the token files of --train, else that of --weights"},
       {"Text", "--texts", &o.texts, "", "classify: extensions of the text in a sample"},

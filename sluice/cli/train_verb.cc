@@ -111,8 +111,8 @@ void choose_recipe(const CLI::App& app, TrainOptions& options) {
 
 // Of a flag that also takes 2e9.
 std::int64_t whole_number(const char* flag, double number) {
-  constexpr double kMost = 1LL << 53;  // whole numbers that a double has
-  if (!(number >= 0 && number <= kMost) || number != std::floor(number))
+  constexpr double kMaxNumber = 1LL << 53;  // whole numbers that a double has
+  if (!(number >= 0 && number <= kMaxNumber) || number != std::floor(number))
     throw Usage(base::str(flag, " takes a whole number, such as 2e9, not ", number));
   return static_cast<std::int64_t>(number);
 }

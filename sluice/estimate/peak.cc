@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
-#include "sluice/estimate/slice_figures.h"
 
 namespace sluice::estimate {
 namespace {
@@ -56,7 +56,8 @@ Peak Peak::shared_by(int count) const {
 }
 
 std::string Peak::text() const {
-  return base::str(f16 > 0 ? in_units(f16, "FLOP/s bf16") : in_units(f32, "FLOP/s f32"), " (", source, ")");
+  return base::str(f16 > 0 ? base::unit_text(f16, "FLOP/s bf16") : base::unit_text(f32, "FLOP/s f32"), " (",
+                   source, ")");
 }
 
 Peak peak_of(const TpuGeneration& generation) {

@@ -168,14 +168,6 @@ std::string printed(const char* format, double number, const char* unit) {
 
 std::string in_gib(double bytes) { return printed("%.2f %s", bytes / (1 << 30), "GiB"); }
 
-std::string in_units(double number, const char* unit) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
-  size_t prefix = 0;
-  for (; number >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) number /= 1000;
-  const std::string whole = base::str(kPrefixes[prefix], unit);
-  return printed("%.3g %s", number, whole.c_str());
-}
-
 std::string in_time(double seconds) {
   if (seconds < 1) return printed("%.3g %s", seconds * 1e3, "ms");
   if (seconds < 120) return printed("%.3g %s", seconds, "s");

@@ -61,9 +61,8 @@ struct BatchFit {
 base::Result<int64_t> largest_batch(const std::function<base::Result<BatchFit>(int64_t)>& try_batch,
                                     int64_t start, int64_t multiple, int64_t limit);
 
-// "12.3 GiB", "4.06 TFLOP", "1.20 ms"
+// "12.3 GiB", "1.20 ms"
 std::string in_gib(double bytes);
-std::string in_units(double number, const char* unit);
 std::string in_time(double seconds);
 
 }  // namespace sluice::estimate

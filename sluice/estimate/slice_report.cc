@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
 #include "sluice/stablehlo/location.h"
@@ -78,7 +79,8 @@ using Row = base::TableRow;
 std::string collectives_text(const SliceResult& result) {
   std::vector<std::string> parts;
   for (const pjrt::Collective& c : result.report.program.collectives)
-    parts.push_back(base::str(c.count, " ", c.kind, ", ", in_units(static_cast<double>(c.bytes), "B")));
+    parts.push_back(
+        base::str(c.count, " ", c.kind, ", ", base::unit_text(static_cast<double>(c.bytes), "B")));
   return parts.empty() ? "none" : base::join(parts, "; ");
 }
 
@@ -161,8 +163,9 @@ void print_compiled(const std::string& what, const std::vector<SliceResult>& res
     }
     row.push_back(memory_text(result));
     if (result.report.fits) {
-      row.insert(row.end(), {in_units(program.cost.flops, "FLOP"), in_units(program.cost.bytes_accessed, "B"),
-                             collectives_text(result), in_time(program.seconds)});
+      row.insert(row.end(), {base::unit_text(program.cost.flops, "FLOP"),
+                             base::unit_text(program.cost.bytes_accessed, "B"), collectives_text(result),
+                             in_time(program.seconds)});
     } else {
       row.insert(row.end(), 4, "");
     }

@@ -1,5 +1,6 @@
 #include "sluice/replica/meeting.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <random>
@@ -46,6 +47,12 @@ State& state() {
   return *all;
 }
 
+// Waits until there is one.
+std::string latest(c10d::Store& store) {
+  const std::vector<uint8_t> value = store.get(kKey);
+  return {value.begin(), value.end()};
+}
+
 Store named(const Store& store, const std::string& name) {
   return c10::make_intrusive<c10d::PrefixStore>(name, store);
 }
@@ -75,15 +82,13 @@ Store come_to(const std::string& host, uint16_t port, int process, std::chrono::
       const double left = std::max(deadline - base::monotonic_seconds(), 0.001);
       const auto store =
           open(host, port, /*server=*/false, std::chrono::milliseconds(static_cast<int64_t>(1000 * left)));
-      std::string name = before;
-      while (name == before) {
-        const std::vector<uint8_t> value = store->get(kKey);
-        name.assign(value.begin(), value.end());
-        if (name != before) break;
+      std::string name = latest(*store);
+      for (; name == before; name = latest(*store)) {
         if (base::monotonic_seconds() > deadline)
           throw std::runtime_error("process 0 is where it was, and has not come to meet again");
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
+      store->setTimeout(timeout);
       std::scoped_lock lock(state().mutex);
       state().been_to[address] = name;
       return named(store, name);

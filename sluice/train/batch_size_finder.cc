@@ -145,6 +145,7 @@ BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size, bool& 
   of_trial.json = false;
   of_trial.fast_dev_run = kSteps;
   of_trial.test.clear();
+  of_trial.test_size = 0;
   of_trial.resume.clear();
   of_trial.metrics.clear();
   BatchSizeTrial trial;

@@ -7,7 +7,6 @@
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
-#include "sluice/estimate/slice_figures.h"
 
 namespace sluice::train {
 namespace model_summary_detail {
@@ -24,7 +23,7 @@ stablehlo::LayerWork& operator+=(stablehlo::LayerWork& sum, const stablehlo::Lay
 }
 
 std::string flops_text(const stablehlo::Flops& flops) {
-  const std::string text = estimate::in_units(flops.sum(), "FLOP");
+  const std::string text = base::unit_text(flops.sum(), "FLOP");
   return flops.complete() ? text : "> " + text;  // loops of unknown length
 }
 std::string bytes_text(int64_t bytes) { return base::memory_text(static_cast<uint64_t>(bytes)); }

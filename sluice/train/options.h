@@ -89,7 +89,7 @@ struct TrainOptions {
   bool fake_data = false;             // random images instead of shards
   int64_t image_size = 32;            // of fake data, pixels
   int64_t train_size = 12800;         // of fake data, samples
-  int64_t test_size = 1280;
+  int64_t test_size = 1280;           // 0: no test
 
   // Of language models, whose `train` and `test` are token files (text/token_file.h), of kClassify shards.
   std::string tokenizer;  // a tokenizer.json or its folder; empty: the one beside the token files, if any

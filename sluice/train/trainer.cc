@@ -326,7 +326,7 @@ struct Trainer::State {
     const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : train.rows();
     settle_tokens(train, options);
     choose_folder();
-    if (options.fake_data || !options.test.empty())
+    if (options.fake_data ? options.test_size > 0 : !options.test.empty())
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
     for (const auto& [name, shards] : options.more_tests) {
       auto own = std::make_unique<TrainOptions>(options);

@@ -405,6 +405,7 @@ void Training::save(bool best) {
 }
 
 void Training::write_checkpoints(bool best) {
+  session_.sync("checkpoint");  // what the leader reads is launched by all
   if (!session_.is_leader()) return;
   progress_.seconds = run_seconds();
   for (const auto& callback : callbacks_)

@@ -98,6 +98,11 @@ for row in rows[:-1]:
     check(abs(float(row["examples_per_second"]) / float(row["rate"]) - 4) < 1e-6, "examples/sec is that of 4 replicas")
 check(rows[-1]["loss"] == "" and 0 <= float(rows[-1]["accuracy"]) <= 100, "the training's accuracy is there", str(rows[-1]))
 
+# Without a test, whose end all processes wait for, the checkpoint is the first to read what the epoch left.
+status, output = run(Path(work.name) / "untested", 2, 2, "--test-size", "0", "--epochs", "1")
+check(status == 0 and (Path(work.name) / "untested" / "last" / "model.safetensors").exists(), "a run without a test",
+      output)
+
 # Going on with other numbers of processes and devices.
 status, output = run(whole, 1, 4, "--epochs", "3")
 check(status == 0 and "Going on from" in output and "Epoch 3 test end" in output, "1 process of 4 goes on", output)
