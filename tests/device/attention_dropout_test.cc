@@ -104,7 +104,8 @@ TEST(AttentionDropout, IsTheFormulaWithWhatIsKept) {
         const torch::Tensor weights = torch::randn(s.of_queries(), host);
         const torch::Tensor kept = kept_after(31, s, p, one.dtype);
         std::vector<torch::Tensor> leaves;
-        for (const torch::Tensor& input : inputs) leaves.push_back(input.to(test_device()).requires_grad_());
+        for (const torch::Tensor& input : inputs)
+          leaves.push_back(input.clone().to(test_device()).requires_grad_());
         const std::optional<torch::Tensor> mask =
             one.mask.defined() ? std::optional(one.mask.to(test_device())) : std::nullopt;
         torch::manual_seed(31);
@@ -229,7 +230,7 @@ TEST(AttentionDropout, RecomputedHasTheSameGradients) {
   torch::manual_seed(1);
   const torch::Tensor x = torch::randn(s.of_queries());
   const auto gradient = [&](bool recomputed) {
-    torch::Tensor q = x.to(test_device()).requires_grad_();
+    torch::Tensor q = x.clone().to(test_device()).requires_grad_();
     torch::manual_seed(8);
     const auto part = [](const torch::Tensor& in) { return attention(in, in, in.square(), 0.4, true); };
     (recomputed ? checkpoint(part, q) : part(q)).square().sum().backward();
