@@ -34,7 +34,7 @@ Tensor mask_of(Mask kind, int64_t positions) {
 
 // From [batch, positions, heads * size], as models make queries, keys and values.
 MakeCase attention(int64_t batch, int64_t heads, int64_t positions, int64_t size, Mask kind = Mask::kNone,
-                   int64_t heads_of_keys = 0) {
+                   int64_t heads_of_keys = 0, double dropout = 0) {
   return [=](torch::Device device) {
     const int64_t of_keys = heads_of_keys > 0 ? heads_of_keys : heads;
     Case made;
@@ -46,8 +46,8 @@ MakeCase attention(int64_t batch, int64_t heads, int64_t positions, int64_t size
       std::vector<Tensor> split;
       for (const Tensor& x : parameters)
         split.push_back(x.view({batch, positions, -1, size}).transpose(1, 2));
-      return at::scaled_dot_product_attention(split[0], split[1], split[2], mask, 0, kind == Mask::kCausal,
-                                              {}, of_keys != heads)
+      return at::scaled_dot_product_attention(split[0], split[1], split[2], mask, dropout,
+                                              kind == Mask::kCausal, {}, of_keys != heads)
           .transpose(1, 2)
           .reshape({batch, positions, heads * size});
     };
@@ -134,7 +134,11 @@ int run(int argc, char** argv) {
         {"8 x 12 heads, 197 x 64", attention(8, 12, 197, 64)},
         {"16 x 12 heads, 128 x 64, filled up", attention(16, 12, 128, 64, Mask::kFilledUp)},
         {"4 x 12 heads, 512 x 64, documents", attention(4, 12, 512, 64, Mask::kDocuments)},
-        {"4 x 12 heads, 512 x 64, causal, keys of 4", attention(4, 12, 512, 64, Mask::kCausal, 4)}}},
+        {"4 x 12 heads, 512 x 64, causal, keys of 4", attention(4, 12, 512, 64, Mask::kCausal, 4)},
+        {"16 x 12 heads, 128 x 64, dropout", attention(16, 12, 128, 64, Mask::kNone, 0, 0.1)},
+        {"4 x 12 heads, 512 x 64, dropout", attention(4, 12, 512, 64, Mask::kNone, 0, 0.1)},
+        {"4 x 12 heads, 512 x 64, causal", attention(4, 12, 512, 64, Mask::kCausal)},
+        {"4 x 12 heads, 512 x 64, causal, dropout", attention(4, 12, 512, 64, Mask::kCausal, 0, 0.1)}}},
       {"layer_norm",
        {{"2048 x 256", layer_norm(2048, 256)},
         {"4096 x 768", layer_norm(4096, 768)},

@@ -309,8 +309,8 @@ void register_kernels() {
   register_hand_written_kernels();
   register_recurrent();
   register_lbfgs();
-  register_rows();
   register_attention();
+  register_rows();
   register_composites();
   register_linear_algebra();
   register_value_shapes();

@@ -19,7 +19,7 @@ void register_hand_written_kernels();
 void register_hooks();
 void register_fallback();
 void register_attention();
-// Before the rows: it defines the operations of recurrent layers that have rows.
+// Before the rows, as the one above: they define operations that have rows.
 void register_recurrent();
 // Before the rows, too: it defines an operation that has one.
 void register_lbfgs();

@@ -70,6 +70,8 @@ const std::map<std::string, TestAttribute> kLogarithm = {{"logarithm", int64_t{0
 const std::map<std::string, TestAttribute> kReverse = {{"reverse", int64_t{1}}};
 const std::map<std::string, TestAttribute> kRectified = {{"reverse", int64_t{0}}, {"relu", int64_t{1}}};
 const std::map<std::string, TestAttribute> kCausal = {{"causal", int64_t{1}}, {"scale", 0.5}};
+const std::map<std::string, TestAttribute> kDropping = {
+    {"causal", int64_t{0}}, {"scale", 0.5}, {"dropout", int64_t{1}}};
 
 std::vector<Example> examples() {
   const Dims x = {2, 16, 13, 9}, w = {32, 16, 3, 3}, y = {2, 32, 7, 5};
@@ -77,7 +79,7 @@ std::vector<Example> examples() {
   const Dims gates = {3, 2, 20}, weight = {20, 5}, steps = {3, 2, 5}, state = {2, 5};
   const Dims three_gates = {3, 2, 15}, of_three = {15, 5}, of_one = {5, 5};
   const Dims q = {2, 5, 3, 8}, k = {2, 6, 3, 8}, lse = {2, 3, 5}, packed = {2, 5, 72}, mask = {2, 1, 5, 6},
-             own_mask = {2, 3, 5, 5};
+             own_mask = {2, 3, 5, 5}, seeds = {2, 2, 3, 5};
   TestCall rectified = product({{6, 8}, {6, 12}, {12}}, {8, 12});
   rectified.attributes.insert({{"rectified", int64_t{1}}, {"gated", int64_t{0}}});
   TestCall biased = convolution(0, {x, w, {32}}, {y}), biased_data = convolution(1, {y, w, {16}}, {x});
@@ -178,6 +180,16 @@ std::vector<Example> examples() {
        {"sluice_attention_gradient", tensors({q, q, k, k, q, lse}), tensors({q, k, k}), kCausal}},
       {"packed_attention_gradient",
        {"sluice_attention_gradient", tensors({q, packed, q, lse}), tensors({packed}), kCausal}},
+      {"attention_with_dropout",
+       {"sluice_attention", tensors({q, k, k, seeds, scalar}), tensors({q, lse}), kDropping}},
+      {"masked_attention_with_dropout",
+       {"sluice_attention", tensors({q, k, k, mask, seeds, scalar}), tensors({q, lse}), kDropping}},
+      {"packed_attention_with_dropout_gradient",
+       {"sluice_attention_gradient", tensors({q, packed, q, lse, seeds, scalar}), tensors({packed}),
+        kDropping}},
+      {"masked_attention_with_dropout_gradient",
+       {"sluice_attention_gradient", tensors({q, q, k, k, q, lse, mask, seeds, scalar}), tensors({q, k, k}),
+        kDropping}},
       {"lstm",
        {"sluice_lstm", tensors({gates, weight, state, state, {3}}), tensors({gates, steps, steps}), kReverse,
         1},

@@ -1,12 +1,13 @@
 // Attention as one operation: softmax(scale q k^T + mask) v, and its gradient, which makes the probabilities
 // again from the logarithms of their sums. bf16 and f16 are multiplied as they are; scores, sums and what is
-// added up are f32.
+// added up are f32. With dropout both passes draw the same seeds from one state, and decide by them.
 #include <cmath>
 #include <limits>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
-#include "sluice/ops/common.h"
+#include "sluice/ops/random.h"
+#include "sluice/stablehlo/attention_dropout.h"
 #include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
@@ -23,14 +24,21 @@ struct Operands {
   Value mask = {};  // if any: bool or float, [batch or 1, heads or 1, queries or 1, keys or 1]
   bool causal = false;
   double scale = 1;
+  Value seeds = {};  // with dropout: u32 [2, batch, heads, queries]
+  Value p = {};      // its probability, in the compute type
 
-  stablehlo::CallAttributes attributes() const { return {{"causal", int64_t{causal}}, {"scale", scale}}; }
+  stablehlo::CallAttributes attributes() const {
+    stablehlo::CallAttributes all = {{"causal", int64_t{causal}}, {"scale", scale}};
+    if (seeds) all.emplace_back("dropout", int64_t{1});
+    return all;
+  }
   // Those of the composites, `more` behind q, k and v.
   Values values(const Values& before = {}, const Values& more = {}) const {
     Values all = before;
     all.insert(all.end(), {q, k, v});
     all.insert(all.end(), more.begin(), more.end());
-    if (mask) all.push_back(mask);
+    for (const Value last : {mask, seeds, p})
+      if (last) all.push_back(last);
     return all;
   }
   Dims dims_of_scores() const { return {q.dim(0), q.dim(1), q.dim(2), k.dim(2)}; }
@@ -71,7 +79,6 @@ Operands read(Emit& e) {
   e.check(fit && one_type && stablehlo::is_float(in.q.dtype()),
           base::str("expected float tensors [batch, heads, positions, size] of one type, found ",
                     in_words(in.q), ", ", in_words(in.k), " and ", in_words(in.v)));
-  if (e.number("dropout_p") != 0) throw_error(Code::kUnimplemented, base::str(e.op(), ": dropout"));
   if (e.has("attn_mask")) in.mask = read_mask(e, in);
   in.scale = e.has("scale") ? e.number("scale") : 1 / std::sqrt(static_cast<double>(q[3]));
   return in;
@@ -107,6 +114,39 @@ double lowest_of(DType type) {
                              : double{std::numeric_limits<float>::lowest()};
 }
 
+// Numbers without a sign as take_bits() wants them.
+struct Words {
+  Builder& b;
+  Value value;
+
+  Words operator>>(uint32_t bits) const { return {b, b.shift_right_logical(value, like(bits))}; }
+  void operator^=(const Words& other) { value = b.xor_(value, other.value); }
+  void operator+=(const Words& other) { value = b.add(value, other.value); }
+  void operator*=(uint32_t factor) { value = b.multiply(value, like(factor)); }
+  Value like(uint32_t number) const { return b.splat(int64_t{number}, value.type()); }
+};
+
+// Probabilities of the compute type, or their gradients, after dropout.
+Value dropped(Builder& b, const Operands& in, Value x) {
+  if (!in.seeds) return x;
+  const auto seeds = [&](int64_t i) {
+    const Value some = b.slice_dim(in.seeds, 0, i, i + 1);
+    return spread(b, b.reshape(some, {x.dim(0), x.dim(1), x.dim(2)}), x.dims());
+  };
+  Words bits{b, b.iota(Type{DType::kU32, x.dims()}, 3)};
+  bits *= stablehlo::kKeyFactor;
+  bits += Words{b, seeds(0)};
+  stablehlo::take_bits(bits, Words{b, seeds(1)});
+  const Value one = b.splat(1, in.p.type()), keep = b.subtract(one, in.p);
+  const Value as_float = to(b, keep, DType::kF32);
+  const Value below = b.ceil(b.multiply(as_float, number_like(b, stablehlo::kDecisions, as_float)));
+  const Value kept = b.compare((bits >> stablehlo::kLowBits).value,
+                               b.broadcast(b.convert(below, DType::kU32), x.dims()), Compare::kLt);
+  // With p of 1 nothing is kept, and the factor must not be infinite.
+  const Value factor = b.select(is_equal(b, keep, 0), number_like(b, 0, keep), b.divide(one, keep));
+  return b.select(kept, b.multiply(x, b.broadcast(factor, x.dims())), number_like(b, 0, x));
+}
+
 Values attention(Emit& e, const Operands& in) {
   Builder& b = e.b;
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
@@ -121,14 +161,14 @@ Values attention(Emit& e, const Operands& in) {
     return none ? b.select(none, number_like(b, otherwise, x), x) : x;
   };
   // Divided after the product, where there is less to divide.
-  const Value output = in.by_head(b, b.dot_general(in.grouped(b, to(b, exp, dtype)), in.v, kKeys, compute));
+  const Value output =
+      in.by_head(b, b.dot_general(in.grouped(b, to(b, dropped(b, in, exp), dtype)), in.v, kKeys, compute));
   const Value divisor = spread(b, unless_none(sum, 1), output.dims());
   return {to(b, b.divide(output, divisor), dtype),
           unless_none(b.add(largest, b.log(sum)), std::numeric_limits<double>::infinity())};
 }
 
-Values attention(Emit& e) {
-  const Operands in = read(e);
+Values marked_attention(Emit& e, const Operands& in) {
   return e.b.composite(stablehlo::composites::kAttention, in.values(), in.attributes(),
                        [&] { return attention(e, in); });
 }
@@ -138,7 +178,8 @@ Values attention_gradient(Emit& e, const Operands& in, Value grad, Value output,
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(e, in);
   const Value p = b.exp(b.subtract(scores, spread(b, to(b, logsumexp, compute), scores.dims())));
-  const Value of_p = in.by_head(b, b.dot_general(in.grouped(b, to(b, grad, dtype)), in.v, kSizes, compute));
+  const Value of_p =
+      dropped(b, in, in.by_head(b, b.dot_general(in.grouped(b, to(b, grad, dtype)), in.v, kSizes, compute)));
   const Value delta = b.reduce_sum(b.multiply(to(b, grad, compute), to(b, output, compute)), {3});
   const Value of_products =
       b.multiply(b.multiply(p, b.subtract(of_p, spread(b, delta, p.dims()))), number_like(b, in.scale, p));
@@ -146,23 +187,67 @@ Values attention_gradient(Emit& e, const Operands& in, Value grad, Value output,
   const auto product = [&](Value left, Value right, const stablehlo::DotDims& dims) {
     return to(b, b.dot_general(left, right, dims, compute), dtype);
   };
-  return {in.by_head(b, product(of_scores, in.k, kKeys)), product(of_scores, in.grouped(b, in.q), kQueries),
-          product(in.grouped(b, to(b, p, dtype)), in.grouped(b, to(b, grad, dtype)), kQueries)};
+  return {
+      in.by_head(b, product(of_scores, in.k, kKeys)), product(of_scores, in.grouped(b, in.q), kQueries),
+      product(in.grouped(b, to(b, dropped(b, in, p), dtype)), in.grouped(b, to(b, grad, dtype)), kQueries)};
 }
 
-Values attention_backward(Emit& e) {
-  const Operands in = read(e);
+Values marked_gradient(Emit& e, const Operands& in) {
   const Value grad = e.tensor("grad_out"), output = e.tensor("out"), logsumexp = e.tensor("logsumexp");
   return e.b.composite(stablehlo::composites::kAttentionGradient, in.values({grad}, {output, logsumexp}),
                        in.attributes(), [&] { return attention_gradient(e, in, grad, output, logsumexp); });
 }
 
+// ---- without dropout ----
+
+Operands read_without_dropout(Emit& e) {
+  if (e.number("dropout_p") != 0) throw_error(Code::kUnimplemented, base::str(e.op(), ": dropout"));
+  return read(e);
+}
+
+Values attention(Emit& e) { return marked_attention(e, read_without_dropout(e)); }
+Values attention_backward(Emit& e) { return marked_gradient(e, read_without_dropout(e)); }
+
+// ---- with it ----
+
+Operands read_with_dropout(Emit& e, Value state) {
+  Operands in = read(e);
+  in.seeds = Source(e.b, state).bits(DType::kU32, {2, in.q.dim(0), in.q.dim(1), in.q.dim(2)});
+  in.p = e.scalar("dropout_p", compute_type(in.q.dtype()));
+  return in;
+}
+
+// The state from which the seeds are drawn is one more result.
+Values attention_with_dropout(Emit& e) {
+  const Value state = e.random_state();
+  Values made = marked_attention(e, read_with_dropout(e, state));
+  made.push_back(state);
+  return made;
+}
+
+Values attention_with_dropout_backward(Emit& e) {
+  return marked_gradient(e, read_with_dropout(e, e.tensor("state")));
+}
+
+std::string probability(const NumberOf& number) {
+  const double p = number("dropout_p");
+  return p >= 0 && p <= 1 ? "" : base::str("expected a probability dropout_p in [0, 1], found ", p);
+}
+
 constexpr std::string_view kConstants = "dropout_p scale";
-constexpr Row kRows[] = {
+const Row kRows[] = {
     {.name = "aten::_scaled_dot_product_flash_attention_for_cpu", .emit = attention, .constants = kConstants},
     {.name = "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
      .emit = attention_backward,
      .constants = kConstants},
+    {.name = "sluice::attention_with_dropout",
+     .emit = attention_with_dropout,
+     .constants = "scale",
+     .random = true,
+     .numbers = probability},
+    {.name = "sluice::attention_with_dropout_backward",
+     .emit = attention_with_dropout_backward,
+     .constants = "scale"},
 };
 
 }  // namespace

@@ -56,14 +56,33 @@ Value added_mask(Builder& b, Value mask, int64_t keys) {
   return b.select(whole, b.splat(0, type), b.splat(-std::numeric_limits<double>::infinity(), type));
 }
 
-// `mask`: the operation's, if any.
+// What an operation has behind its tensors; empty where it has none.
+struct Last {
+  Value mask, seeds, p;
+};
+Last last_of(const Operation& op, size_t tensors) {
+  Last last;
+  size_t end = op.operands.size();
+  if (op.number("dropout") != 0) {
+    last.p = op.operands[--end];
+    last.seeds = op.operands[--end];
+  }
+  if (end > tensors) last.mask = op.operands[tensors];
+  return last;
+}
+
 Values call(Rewriter& r, std::string_view target, Values operands, std::vector<Type> results,
-            const Operation& op, Value mask) {
+            const Operation& op, const Last& last) {
   for (Value& operand : operands) operand = positions_first(r.b, operand);
-  if (mask) operands.push_back(mask);
+  if (last.mask) operands.push_back(last.mask);
+  CallAttributes attributes = {{"causal", op.number("causal")}, {"scale", op.real("scale")}};
+  if (last.seeds) {
+    // Kernels have tensors of f32, and read these as the bits that they are.
+    operands.insert(operands.end(), {r.b.bitcast_convert(last.seeds, DType::kF32), last.p});
+    attributes.emplace_back("dropout", int64_t{1});
+  }
   for (Type& result : results) result.dims = positions_first(result.dims);
-  Values made = call_on_rows(r.b, target, operands, results,
-                             {{"causal", op.number("causal")}, {"scale", op.real("scale")}});
+  Values made = call_on_rows(r.b, target, operands, results, attributes);
   for (Value& value : made) value = positions_first(r.b, value);
   return made;
 }
@@ -77,24 +96,26 @@ bool takes(const KernelLibrary& kernels, Value q, Value k, Value v, Value mask) 
 
 Values forward(Rewriter& r, const KernelLibrary& kernels, const Operation& op) {
   const Value q = op.operands[0], k = op.operands[1], v = op.operands[2];
-  const Value mask = op.operands.size() > 3 ? op.operands[3] : Value();
-  if (!takes(kernels, q, k, v, mask)) return {};
+  Last last = last_of(op, 3);
+  if (!takes(kernels, q, k, v, last.mask)) return {};
   const Value whole = packed_qkv(r, q, k, v);
+  last.mask = added_mask(r.b, last.mask, k.dim(2));
   const Dims rows(q.dims().begin(), q.dims().begin() + 3);
   return call(r, AttentionCall::kTarget, whole ? Values{whole} : Values{q, k, v},
-              {q.type(), {DType::kF32, rows}}, op, added_mask(r.b, mask, k.dim(2)));
+              {q.type(), {DType::kF32, rows}}, op, last);
 }
 
 Values gradient(Rewriter& r, const KernelLibrary& kernels, const Operation& op) {
   const Value grad = op.operands[0], q = op.operands[1], k = op.operands[2], v = op.operands[3];
   const Value output = op.operands[4], logsumexp = op.operands[5];
-  const Value mask = op.operands.size() > 6 ? op.operands[6] : Value();
-  if (!takes(kernels, q, k, v, mask) || !all_f32({grad, output, logsumexp})) return {};
+  Last last = last_of(op, 6);
+  if (!takes(kernels, q, k, v, last.mask) || !all_f32({grad, output, logsumexp})) return {};
   constexpr std::string_view kTarget = AttentionCall::kGradientTarget;
-  const Value added = added_mask(r.b, mask, k.dim(2)), whole = packed_qkv(r, q, k, v);
+  last.mask = added_mask(r.b, last.mask, k.dim(2));
+  const Value whole = packed_qkv(r, q, k, v);
   if (!whole)
-    return call(r, kTarget, {grad, q, k, v, output, logsumexp}, {q.type(), k.type(), v.type()}, op, added);
-  const Value grad_qkv = call(r, kTarget, {grad, whole, output, logsumexp}, {whole.type()}, op, added)[0];
+    return call(r, kTarget, {grad, q, k, v, output, logsumexp}, {q.type(), k.type(), v.type()}, op, last);
+  const Value grad_qkv = call(r, kTarget, {grad, whole, output, logsumexp}, {whole.type()}, op, last)[0];
   const int64_t columns = whole.dim(2) / 3;
   Values parts;
   for (int64_t first = 0; first < whole.dim(2); first += columns) {

@@ -218,6 +218,30 @@ TEST(Calls, AttentionIsAKernelsOnTensorsAsModelsMakeThem) {
   EXPECT_THAT(attention_text(all, small, small, false), Not(HasSubstr("sluice_attention")));
 }
 
+TEST(Calls, AttentionTakesSeedsOfDropout) {
+  const TestLibrary all(true), none(false);
+  const Type q{kF32, {2, 4, 64, 64}}, k{kF32, {2, 2, 96, 64}}, mask{DType::kPred, {2, 1, 1, 96}};
+  const auto text = [&](const TestLibrary& library, bool backward) {
+    const std::string name = "sluice::attention_with_dropout";
+    TestCall call(backward ? name + "_backward" : name);
+    if (backward) call.tensor("grad_out", q);
+    call.tensor("query", q).tensor("key", k).tensor("value", k);
+    if (backward)
+      call.tensor("out", q).tensor("logsumexp", {kF32, {2, 4, 64}}).tensor("state", {DType::kU64, {2}});
+    call.tensor("attn_mask", mask).number("dropout_p", 0.1).flag("is_causal", false);
+    return text_of(call.none("scale"), library);
+  };
+  // The mask, the seeds' bits and the probability, behind what there is without dropout.
+  const std::string last = ", tensor<2x1x1x96xf32>, tensor<2x2x4x64xf32>, tensor<f32>) -> ";
+  for (const bool backward : {false, true}) {
+    const std::string made = text(all, backward);
+    EXPECT_THAT(made, HasSubstr(backward ? "\"sluice_attention_gradient\"" : "\"sluice_attention\""));
+    EXPECT_THAT(made, HasSubstr("dropout = 1"));
+    EXPECT_THAT(made, HasSubstr(last));
+    EXPECT_THAT(text(none, backward), Not(HasSubstr("sluice_attention")));
+  }
+}
+
 TEST(Calls, AttentionReadsWhatOneLayerMadeAsItLies) {
   const TestLibrary all(true);
   // q, k and v: these heads of a tensor [2, 64, 12 × 64], or of another one for each.

@@ -22,7 +22,12 @@ Values program_of(const std::string& pattern, Rows& r) {
     return r.add(r.mm(p[0], p[1]), p[2]);
   };
   const auto two = [&](const Dims& x, const Dims& y) { return r.parameters({x, y}); };
-  if (pattern == "attention") return r.attention(r.parameter({2, 4, 64, 64}));
+  if (pattern == "attention") {
+    const Value x = r.parameter({2, 4, 64, 64});
+    Values all = r.attention(x);
+    for (const Value more : r.attention_with_dropout(x)) all.push_back(more);
+    return all;
+  }
   if (pattern == "convolution") {
     const Values p = two(kImages, {8, 4, 3, 3});
     return {r.convolution(p[0], p[1])};

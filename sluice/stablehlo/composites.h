@@ -40,10 +40,10 @@ inline constexpr std::string_view kLayerNormGradient = "layer_norm_gradient";
 
 // q [batch, heads, positions, size], k, v [batch, heads of keys, positions, size], of which each serves as
 // many heads of q that follow each other → softmax(scale q k^T) v, and the logarithms of the softmax's sums.
-// causal, scale. The first result's gradient, q, k, v, both results → the gradients of q, k and v. One more
-// operand of both: a mask that broadcasts to [batch, heads, queries, keys], of bool (false: the query does
-// not see the key) or float (added to the scores). A query that sees no key has a result of 0 and an infinite
-// logarithm.
+// causal, scale, dropout (0 or 1; see attention_dropout.h). The first result's gradient, q, k, v, both
+// results → the gradients of q, k and v. One more operand of both: a mask that broadcasts to [batch, heads,
+// queries, keys], of bool (false: the query does not see the key) or float (added to the scores). A query
+// that sees no key has a result of 0 and an infinite logarithm.
 inline constexpr std::string_view kAttention = "attention", kAttentionGradient = "attention_gradient";
 
 // Of an LSTM's steps: what the input adds to the gates [steps, batch, 4 hidden], weight [4 hidden, hidden],

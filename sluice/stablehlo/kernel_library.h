@@ -93,8 +93,8 @@ inline constexpr std::string_view kLayerNormGradientTarget = "sluice_layer_norm_
 // query that sees no key has a result of 0 and an infinite logarithm. "sluice_attention_gradient": the
 // gradient of the first result, q, k, v, both results → q's, k's, v's gradients. Where a linear layer made q,
 // k and v at once, [batch, positions, 3 heads size], this one operand takes their place, and one result like
-// it that of their gradients. One more operand of both, the last: a mask [batch or 1, heads or 1, queries or
-// 1, keys] that is added to the scores. Row-major. Attributes: causal (0 or 1), scale.
+// it that of their gradients. One more operand of both: a mask [batch or 1, heads or 1, queries or 1, keys],
+// added to the scores. Attributes: causal, dropout (0 or 1; see attention_dropout.h), scale. Row-major.
 struct AttentionCall {
   static constexpr std::string_view kTarget = "sluice_attention";
   static constexpr std::string_view kGradientTarget = "sluice_attention_gradient";

@@ -1,7 +1,5 @@
 // The CPU's kernels inside a program, against LibTorch's CPU: one network that calls each of them.
-#include <filesystem>
-
-#include "sluice/base/file.h"
+#include "tests/device/dumped_programs.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -58,36 +56,6 @@ struct Network {
 
   torch::nn::Sequential layers;
   torch::Tensor input, target;
-};
-
-// How often a program's text names this kernel.
-int64_t calls_of(const std::string& target, const std::filesystem::path& program) {
-  return static_cast<int64_t>(count_of(target, base::value_or_throw(base::read_file(program))));
-}
-
-// A fresh device, which writes its programs to a folder that is there as long as this.
-class DumpedPrograms {
- public:
-  explicit DumpedPrograms(DeviceOptions options = {}) {
-    options.dump = folder_.path();
-    restart(options);
-  }
-
-  // In the order in which they were made.
-  std::vector<std::filesystem::path> all() const {
-    std::vector<std::filesystem::path> found;
-    for (const auto& file : std::filesystem::directory_iterator(folder_.path())) found.push_back(file.path());
-    std::sort(found.begin(), found.end());
-    return found;
-  }
-  int64_t calls(const std::string& target) const {
-    int64_t calls = 0;
-    for (const auto& program : all()) calls += calls_of(target, program);
-    return calls;
-  }
-
- private:
-  base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
 };
 
 TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {

@@ -1,6 +1,7 @@
 // Language models on the device: equal to LibTorch's CPU, without fallbacks and without recompiling.
 #include "sluice/models/language/language.h"
 
+#include "tests/device/dumped_programs.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -110,6 +111,28 @@ INSTANTIATE_TEST_SUITE_P(Models, Language, testing::Values("llama-tiny", "gpt2-t
                            std::string name = info.param;
                            return name.substr(0, name.find('-'));
                          });
+
+// In training each layer's attention is one call with its dropout, and so is its gradient.
+TEST(LanguageModels, DropoutIsPartOfAttention) {
+  if (on_cpu()) GTEST_SKIP() << "it has no calls";
+  for (const char* type : {"gpt2", "llama", "roberta"}) {
+    const DumpedPrograms programs;
+    models::LanguageOptions options = models::language_preset(std::string(type) + "-tiny");
+    options.attention_dropout = 0.1;
+    const models::LanguageModelPtr model = models::language_model(options);
+    model->to(test_device());
+    const torch::Tensor ids = torch::randint(3, 20, {12, 48}, torch::kLong).to(test_device());
+    model->eval();
+    model->forward({ids}).sum().backward();
+    cut();
+    EXPECT_EQ(programs.calls("dropout = 1"), 0) << type;
+    model->train();
+    model->forward({ids}).sum().backward();
+    cut();
+    EXPECT_EQ(programs.calls("dropout = 1"), 2 * options.layers) << type;
+  }
+  restart();
+}
 
 }  // namespace
 }  // namespace sluice::tests

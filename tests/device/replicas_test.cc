@@ -230,7 +230,14 @@ TEST_F(Replicas, ModelsOfTheHostAreGlobalAndOfTheDeviceStayEqual) {
   // Dropout differs on each replica; inside the scope it does not.
   const auto different = on_all(torch::rand({64}, test_device()));
   EXPECT_NE(differs(different[1], different[0], 1e-6), "");
+  const auto attend = [x = torch::ones({1, 2, 32, 16}, test_device())] {
+    return at::scaled_dot_product_attention(x, x, x, /*attn_mask=*/{}, /*dropout_p=*/0.5);
+  };
+  const auto attended = on_all(attend());
+  EXPECT_NE(differs(attended[1], attended[0], 1e-6), "");
   const SharedRandom scope;
+  const auto alike = on_all(attend());
+  expect_same(alike[1], alike[0], 0);
   const torch::Tensor shared = torch::rand({64}, test_device());
   expect_same(on_all(shared)[3], shared.cpu(), 0);
 }

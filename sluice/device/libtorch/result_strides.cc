@@ -55,7 +55,9 @@ constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
                                           "aten::channel_shuffle",
                                           "aten::multilabel_margin_loss_forward",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu",
-                                          "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
+                                          "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+                                          "sluice::attention_with_dropout",
+                                          "sluice::attention_with_dropout_backward"};
 // The same of complex numbers alone.
 constexpr std::string_view kRowMajorOfComplex[] = {"aten::angle"};
 // Made by LAPACK: matrices whose columns lie together, and the first result alone is one.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "sluice/kernels/arena.h"
@@ -9,6 +10,7 @@
 #include "sluice/kernels/gemm/micro_kernel.h"
 #include "sluice/kernels/rows/exponential.h"
 #include "sluice/kernels/threads.h"
+#include "sluice/stablehlo/attention_dropout.h"
 
 namespace sluice::kernels {
 namespace {
@@ -159,6 +161,43 @@ SLUICE_INLINE void take_gradients_by(float* scores, float* gradients, size_t key
     }
 }
 
+// What decides for a panel of queries which keys they keep.
+struct Decisions {
+  alignas(64) uint32_t first_seeds[kMaxTileColumns] = {}, second_seeds[kMaxTileColumns] = {};
+  uint32_t kept_below = 0;
+  float factor = 0;  // of what is kept
+};
+
+// x [keys, a panel], from `first_key` on: what is kept is multiplied, the rest becomes 0.
+template <typename L>
+SLUICE_INLINE void drop_by(const Decisions& decisions, size_t first_key, size_t keys, float* x) {
+  typedef uint32_t Words __attribute__((vector_size(sizeof(L))));
+  typedef int32_t Integers __attribute__((vector_size(sizeof(L))));
+  constexpr size_t kVectors = kTileVectors<L>, kWidth = kTileColumns<L>;
+  Words first_seeds[kVectors], second_seeds[kVectors];
+  L value;
+#pragma GCC unroll 4
+  for (size_t j = 0; j < kVectors; ++j) {
+    load(reinterpret_cast<const float*>(decisions.first_seeds) + j * kFloatsOf<L>, value);
+    first_seeds[j] = reinterpret_cast<Words>(value);
+    load(reinterpret_cast<const float*>(decisions.second_seeds) + j * kFloatsOf<L>, value);
+    second_seeds[j] = reinterpret_cast<Words>(value);
+  }
+  const auto kept_below = static_cast<int32_t>(decisions.kept_below);
+  auto of_key = static_cast<uint32_t>(first_key) * stablehlo::kKeyFactor;
+  for (size_t row = 0; row < keys; ++row, of_key += stablehlo::kKeyFactor)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kVectors; ++j) {
+      Words bits = first_seeds[j] + of_key;
+      stablehlo::take_bits(bits, second_seeds[j]);
+      const Integers kept = reinterpret_cast<Integers>(bits >> stablehlo::kLowBits) < kept_below;
+      load(x + row * kWidth + j * kFloatsOf<L>, value);
+      value *= decisions.factor;
+      store(reinterpret_cast<L>(reinterpret_cast<Integers>(value) & kept),
+            x + row * kWidth + j * kFloatsOf<L>);
+    }
+}
+
 SLUICE_BY_LANES(scale_floats, (float* x, size_t floats, float factor), (x, floats, factor))
 SLUICE_BY_LANES(add_floats, (const float* addends, size_t floats, float* x), (addends, floats, x))
 SLUICE_BY_LANES(add_to_rows, (const float* addends, size_t rows, float* x), (addends, rows, x))
@@ -170,6 +209,8 @@ SLUICE_BY_LANES(multiply_columns, (const float* a, const float* b, size_t rows, 
 SLUICE_BY_LANES(take_gradients,
                 (float* scores, float* gradients, size_t keys, const float* logsumexp, const float* delta),
                 (scores, gradients, keys, logsumexp, delta))
+SLUICE_BY_LANES(drop, (const Decisions& decisions, size_t first_key, size_t keys, float* x),
+                (decisions, first_key, keys, x))
 
 // One head's matrix in a tensor of so many positions: [positions, size], whose rows lie `step` floats apart.
 struct Head {
@@ -238,6 +279,20 @@ class MaskBlock {
   const float* of_keys_ = nullptr;  // where they are all alike
 };
 
+// The decisions for a panel of one head. Without dropout nothing reads them.
+Decisions decisions_of(const Attention& of, size_t head, const Panel& panel) {
+  Decisions made;
+  const Dropout& dropout = of.dropout;
+  if (dropout.seeds == nullptr) return made;
+  const size_t rows = of.batch * of.heads * of.queries, first = head * of.queries + panel.first;
+  const size_t bytes = panel.count * sizeof(uint32_t);
+  std::memcpy(made.first_seeds, dropout.seeds + first, bytes);
+  std::memcpy(made.second_seeds, dropout.seeds + rows + first, bytes);
+  made.kept_below = stablehlo::kept_below(dropout.p);
+  made.factor = dropout.p < 1 ? 1 / (1 - dropout.p) : 0;
+  return made;
+}
+
 // Hides from each query the keys behind it.
 void hide(const Panel& panel, size_t first_key, size_t keys, float* scores) {
   const size_t width = tile_columns();
@@ -305,6 +360,7 @@ class HeadAttention {
     pack_panel({q + q_head.first + panel.first * q_head.step, q_head.step, true}, of_.size, panel.count, 0,
                queries_);
     scale_floats(queries_, floats, of_.scale);
+    const Decisions decisions = decisions_of(of_, head_, panel);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock) {
       const size_t keys = std::min(kKeysOfBlock, panel.keys - key);
       if (!mask_.read(panel, key, keys)) continue;
@@ -312,6 +368,7 @@ class HeadAttention {
       mask_.add(keys, scores_);
       if (of_.causal) hide(panel, key, keys, scores_);
       take_exponentials(scores_, keys, max, sum, sums_, of_.size);
+      if (of_.dropout.seeds != nullptr) drop(decisions, key, keys, scores_);
       multiply_sizes(values_ + key * kTileRows, of_.keys, keys, scores_, of_.size, panel.count, sums_);
     }
     divide_columns(sums_, of_.size, sum);
@@ -393,38 +450,46 @@ class HeadGradient {
     MaskBlock mask;
   };
 
+  // What each query of a panel has.
+  struct PanelNumbers {
+    alignas(64) float delta[kMaxTileColumns] = {}, logsumexp[kMaxTileColumns] = {};
+    Decisions decisions;
+  };
+
   void run_panel(OfQueries& head, const Panel& panel) {
     const size_t q_offset = head.queries.first + panel.first * head.queries.step;
     const size_t output_offset = head.output.first + panel.first * head.output.step;
     const auto pack = [&](const float* from, size_t step, float* to) {
       pack_panel({from, step, true}, of_.size, panel.count, 0, to);
     };
-    alignas(64) float delta[kMaxTileColumns], logsumexp[kMaxTileColumns] = {};
-    std::copy_n(t_.logsumexp + head.number * of_.queries + panel.first, panel.count, logsumexp);
+    PanelNumbers numbers{.decisions = decisions_of(of_, head.number, panel)};
+    std::copy_n(t_.logsumexp + head.number * of_.queries + panel.first, panel.count, numbers.logsumexp);
     pack(t_.grad_output + output_offset, head.output.step, grad_);
     pack(t_.output + output_offset, head.output.step, sums_of_queries_);
-    multiply_columns(grad_, sums_of_queries_, of_.size, delta);
+    multiply_columns(grad_, sums_of_queries_, of_.size, numbers.delta);
     pack(t_.q + q_offset, head.queries.step, queries_);
     scale_floats(queries_, packed(), of_.scale);
     pack_query_rows(t_.q + q_offset, head.queries.step, panel.count, of_.size, query_rows_);
     pack_query_rows(t_.grad_output + output_offset, head.output.step, panel.count, of_.size, grad_rows_);
     std::fill_n(sums_of_queries_, packed(), 0.f);
     for (size_t key = 0; key < panel.keys; key += kKeysOfBlock)
-      run_block(head, panel, key, std::min(kKeysOfBlock, panel.keys - key), logsumexp, delta);
+      run_block(head, panel, key, std::min(kKeysOfBlock, panel.keys - key), numbers);
     scale_floats(sums_of_queries_, packed(), of_.scale);
     transpose(sums_of_queries_, tile_columns(), of_.size, panel.count, t_.grad_q + q_offset,
               head.queries.step);
   }
 
-  void run_block(OfQueries& head, const Panel& panel, size_t key, size_t keys, const float* logsumexp,
-                 const float* delta) {
+  void run_block(OfQueries& head, const Panel& panel, size_t key, size_t keys, const PanelNumbers& numbers) {
     if (!head.mask.read(panel, key, keys)) return;
     const size_t at = key * of_.size;
     multiply_keys(keys_ + at, keys, queries_, of_.size, panel.count, scores_);
     head.mask.add(keys, scores_);
     if (of_.causal) hide(panel, key, keys, scores_);
     multiply_keys(values_ + at, keys, grad_, of_.size, panel.count, gradients_);
-    take_gradients(scores_, gradients_, keys, logsumexp, delta);
+    const bool drops = of_.dropout.seeds != nullptr;
+    if (drops) drop(numbers.decisions, key, keys, gradients_);
+    take_gradients(scores_, gradients_, keys, numbers.logsumexp, numbers.delta);
+    if (drops) drop(numbers.decisions, key, keys, scores_);
     multiply_sizes(transposed_keys_ + key * kTileRows, of_.keys, keys, gradients_, of_.size, panel.count,
                    sums_of_queries_);
     add_rows(gradients_, panel, key, keys, query_rows_, sums_of_keys_);
@@ -488,11 +553,12 @@ bool has_attention(const stablehlo::AttentionCall& call) {
 
 namespace {
 
-// A call's tensors: q is the operand `first`, with k and v behind it if they are not packed in one tensor;
-// the mask is the last one, if any.
+// A call's tensors: q is the operand `first`, with k and v behind it if they are not packed in one tensor; a
+// mask, seeds and the probability of dropout are the last ones, if any.
 struct Operands {
   size_t first;
   bool packed_qkv, masked;
+  size_t before_dropout;  // all operands but those two
 };
 
 // `like_output`: a tensor [batch, queries, heads, size].
@@ -517,8 +583,15 @@ base::Result<Attention> attention_of(const Call& call, const Tensor& like_output
       return call.refuse("k has ", made.heads_of_keys, " heads, expected ", made.heads,
                          " or a divisor of it");
   }
+  if (call.num_operands() > operands.before_dropout) {
+    const int64_t dims[] = {2, like_output.dims[0], like_output.dims[2], like_output.dims[1]};
+    SLUICE_TRY(const Tensor seeds, call.operand(operands.before_dropout, "seeds", dims));
+    SLUICE_TRY(const Tensor p, call.operand(operands.before_dropout + 1, "p", {}));
+    if (!(*p.data >= 0 && *p.data <= 1)) return call.refuse("p is ", *p.data, ", expected 0 to 1");
+    made.dropout = {reinterpret_cast<const uint32_t*>(seeds.data), *p.data};
+  }
   if (!operands.masked) return made;
-  SLUICE_TRY(const Tensor mask, call.filled_operand(call.num_operands() - 1, "mask", 4, 4));
+  SLUICE_TRY(const Tensor mask, call.filled_operand(operands.before_dropout - 1, "mask", 4, 4));
   const size_t extents[] = {made.batch, made.heads, made.queries};
   size_t steps[3], step = made.keys;
   for (size_t i = 3; i-- > 0; step *= mask.dim(i)) {
@@ -530,6 +603,11 @@ base::Result<Attention> attention_of(const Call& call, const Tensor& like_output
     return call.refuse("the mask has ", mask.dim(3), " keys, expected ", made.keys);
   made.mask = {mask.data, steps[0], steps[1], steps[2]};
   return made;
+}
+
+base::Result<size_t> operands_of_dropout(const Call& call) {
+  SLUICE_TRY(const bool drops, call.flag("dropout"));
+  return size_t{drops ? 2u : 0u};
 }
 
 stablehlo::Dims dims_of(std::initializer_list<size_t> extents) {
@@ -560,10 +638,12 @@ base::Result<Parts> parts_from(const Attention& a, const Read& read) {
 }  // namespace
 
 base::Status call_attention(const Call& call) {
-  SLUICE_OK(call.takes({{3, 2}, {1, 2}, {4, 2}, {2, 2}}));
+  SLUICE_TRY(const size_t of_dropout, operands_of_dropout(call));
+  SLUICE_OK(call.takes({{3 + of_dropout, 2}, {1 + of_dropout, 2}, {4 + of_dropout, 2}, {2 + of_dropout, 2}}));
   SLUICE_TRY(const Tensor output, call.filled_result(0, "output", 4, 4));
-  const size_t operands = call.num_operands();
-  SLUICE_TRY(const Attention attention, attention_of(call, output, {0, operands < 3, operands % 2 == 0}));
+  const size_t operands = call.num_operands() - of_dropout;
+  SLUICE_TRY(const Attention attention,
+             attention_of(call, output, {0, operands < 3, operands % 2 == 0, operands}));
   SLUICE_TRY(const Tensor logsumexp, call.result(1, "logsumexp", dims_of_logsumexp(attention)));
   SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
                return call.operand(i, "q, k, v", dims);
@@ -573,17 +653,20 @@ base::Status call_attention(const Call& call) {
 }
 
 base::Status call_attention_gradient(const Call& call) {
-  SLUICE_OK(call.takes({{6, 3}, {4, 1}, {7, 3}, {5, 1}}));
+  SLUICE_TRY(const size_t of_dropout, operands_of_dropout(call));
+  SLUICE_OK(call.takes({{6 + of_dropout, 3}, {4 + of_dropout, 1}, {7 + of_dropout, 3}, {5 + of_dropout, 1}}));
   SLUICE_TRY(const Tensor grad, call.filled_operand(0, "grad_output", 4, 4));
-  const bool masked = call.num_operands() % 2 == 1;
-  SLUICE_TRY(const Attention attention, attention_of(call, grad, {1, call.num_results() == 1, masked}));
+  const size_t operands = call.num_operands() - of_dropout;
+  const bool masked = operands % 2 == 1;
+  SLUICE_TRY(const Attention attention,
+             attention_of(call, grad, {1, call.num_results() == 1, masked, operands}));
   SLUICE_TRY(const Parts in, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
                return call.operand(1 + i, "q, k, v", dims);
              }));
   SLUICE_TRY(const Parts made, parts_from(attention, [&](size_t i, const stablehlo::Dims& dims) {
                return call.result(i, "grad_q, grad_k, grad_v", dims);
              }));
-  const size_t behind = call.num_operands() - (masked ? 3 : 2);
+  const size_t behind = operands - (masked ? 3 : 2);
   SLUICE_TRY(const Tensor output, call.operand(behind, "output", grad.dims));
   SLUICE_TRY(const Tensor logsumexp, call.operand(behind + 1, "logsumexp", dims_of_logsumexp(attention)));
   attend_gradient(attention,

@@ -1,5 +1,5 @@
-// Attention: softmax(scale q k^T + mask) v for each head, without the matrix of all scores in memory.
-// Internal to this room.
+// Attention: softmax(scale q k^T + mask) v for each head, with dropout between the two if wanted, without the
+// matrix of all scores in memory. Internal to this room.
 //
 // Blocks of queries are the columns of what is worked on: the scores of a block of keys are a product, [keys,
 // queries], whose softmax runs down the columns, all of a register's lanes side by side, and which is then
@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "sluice/kernels/call.h"
 #include "sluice/stablehlo/kernel_library.h"
@@ -20,6 +21,12 @@ struct Mask {
   size_t batch_step = 0, head_step = 0, query_step = 0;
 };
 
+// What is dropped of the probabilities (see stablehlo/attention_dropout.h).
+struct Dropout {
+  const uint32_t* seeds = nullptr;  // [2, batch, heads, queries]; none: nothing is dropped
+  float p = 0;                      // in [0, 1]
+};
+
 // Tensors lie as [batch, positions, heads, size], logarithms of sums as [batch, heads, queries].
 struct Attention {
   size_t batch = 1, heads = 1;
@@ -28,6 +35,7 @@ struct Attention {
   bool causal = false;  // query i sees keys 0 to i
   float scale = 1;
   Mask mask = {};
+  Dropout dropout = {};
   // Queries, keys and values lie as the parts of one tensor [batch, positions, 3, heads, size], and so do
   // their gradients.
   bool packed_qkv = false;

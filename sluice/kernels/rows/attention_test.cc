@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "sluice/kernels/lanes.h"
@@ -82,6 +83,17 @@ void expect_near(const std::vector<float>& found, size_t at, const std::vector<d
     ASSERT_NEAR(found[at + i / size * step + i % size], wanted[i], 1e-5 * largest) << what << " " << i;
 }
 
+// What the probability of a key is multiplied by.
+double factor_of(const Attention& a, size_t head, size_t query, size_t key) {
+  if (a.dropout.seeds == nullptr) return 1;
+  const size_t row = head * a.queries + query;
+  uint32_t x = a.dropout.seeds[row] + static_cast<uint32_t>(key) * 2654435769u;
+  x = (x ^ (x >> 16)) * 2146121005u;
+  x = ((x ^ (x >> 15)) ^ a.dropout.seeds[a.batch * a.heads * a.queries + row]) * 2221713035u;
+  const double p = a.dropout.p;
+  return x >> 8 < (1 - p) * (1 << 24) ? 1 / (1 - p) : 0;
+}
+
 void expect_definition(const Attention& a, const Tensors& t) {
   const size_t heads_of_keys = a.heads / a.sharing(), step = a.heads * a.size,
                step_of_keys = heads_of_keys * a.size;
@@ -110,17 +122,19 @@ void expect_definition(const Attention& a, const Tensors& t) {
         logsumexp[i] = largest + std::log(sum);
         for (size_t j = 0; j < seen; ++j) {
           p[j] /= sum;
-          of_p[j] = product(t.grad_output, row, t.v, of_k + j * step_of_keys, a.size);
+          of_p[j] = factor_of(a, batch * a.heads + head, i, j) *
+                    product(t.grad_output, row, t.v, of_k + j * step_of_keys, a.size);
           delta += p[j] * of_p[j];
         }
         for (size_t j = 0; j < seen; ++j) {
           const double of_score = a.scale * p[j] * (of_p[j] - delta);
+          const double kept = p[j] * factor_of(a, batch * a.heads + head, i, j);
           for (size_t d = 0; d < a.size; ++d) {
             const size_t key = of_k + j * step_of_keys + d;
-            output[i * a.size + d] += p[j] * t.v[key];
+            output[i * a.size + d] += kept * t.v[key];
             q[i * a.size + d] += of_score * t.k[key];
             k[j * a.size + d] += of_score * t.q[row + d];
-            v[j * a.size + d] += p[j] * t.grad_output[row + d];
+            v[j * a.size + d] += kept * t.grad_output[row + d];
           }
         }
       }
@@ -221,6 +235,59 @@ TEST(AttentionOf, MasksIsItsDefinition) {
   for (const auto* all : {&t.output, &t.grad_q, &t.grad_k, &t.grad_v})
     for (const float value : *all) ASSERT_TRUE(std::isfinite(value));
   EXPECT_NE(t.output[0], 0);
+}
+
+std::vector<uint32_t> seeds_of(const Attention& a) {
+  std::mt19937 random(11);
+  std::vector<uint32_t> seeds(2 * a.batch * a.heads * a.queries);
+  for (uint32_t& seed : seeds) seed = static_cast<uint32_t>(random());
+  return seeds;
+}
+
+// In all of its forms: of keys that heads share, in one tensor, causal, with a mask, by one thread.
+TEST(AttentionOf, DropoutIsItsDefinition) {
+  if (!has_lanes8()) GTEST_SKIP() << "no registers for it";
+  Attention shared{
+      .batch = 2, .heads = 4, .heads_of_keys = 2, .queries = 65, .keys = 150, .size = 40, .scale = 0.2f};
+  const Attention own{.batch = 2, .heads = 3, .queries = 130, .keys = 130, .size = 32, .scale = 0.18f};
+  std::vector<float> documents(shared.queries * shared.keys, -INFINITY);
+  for (size_t i = 0; i < shared.queries - 5; ++i)  // the last five see nothing
+    for (size_t key = i; key < shared.keys; key += 3) documents[i * shared.keys + key] = 0;
+  shared.mask = {documents.data(), 0, 0, shared.keys};
+  for (Attention a : {shared, own})
+    for (const float p : {0.1f, 0.5f, 1.f})
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(::testing::Message() << a.keys << " keys, p " << p << ", causal " << causal);
+        const std::vector<uint32_t> seeds = seeds_of(a);
+        a.causal = causal;
+        a.dropout = {seeds.data(), p};
+        Tensors t = operands_of(a, 1), alone = t, packed = t;
+        {
+          const TestThreads threads;
+          run(a, t);
+        }
+        ASSERT_NO_FATAL_FAILURE(expect_definition(a, t));
+        run(a, alone);
+        EXPECT_EQ(alone.output, t.output) << "one thread";
+        EXPECT_EQ(alone.grad_v, t.grad_v) << "one thread";
+        if (a.mask.data != nullptr) continue;
+        run_packed(a, packed);
+        EXPECT_EQ(packed.output, t.output) << "in one tensor";
+        EXPECT_EQ(packed.grad_k, t.grad_k) << "in one tensor";
+      }
+}
+
+TEST(AttentionOf, DropoutOfNothingChangesNothing) {
+  if (!has_lanes8()) GTEST_SKIP() << "no registers for it";
+  Attention a{.heads = 2, .queries = 70, .keys = 140, .size = 24};
+  const std::vector<uint32_t> seeds = seeds_of(a);
+  Tensors t = operands_of(a, 1), dropping = t;
+  run(a, t);
+  a.dropout = {seeds.data(), 0};
+  run(a, dropping);
+  EXPECT_EQ(dropping.output, t.output);
+  EXPECT_EQ(dropping.grad_q, t.grad_q);
+  EXPECT_EQ(dropping.grad_v, t.grad_v);
 }
 
 TEST(AttentionOf, FewQueriesIsLeftToTheCompiler) {

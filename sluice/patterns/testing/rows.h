@@ -69,6 +69,15 @@ class Rows {
                                                                       {"attn_mask", Arg{}},
                                                                       {"scale", Arg{}}});
   }
+  Values attention_with_dropout(Value x) {
+    return emit("sluice::attention_with_dropout", {{"query", tensor(x)},
+                                                   {"key", tensor(x)},
+                                                   {"value", tensor(x)},
+                                                   {"attn_mask", Arg{}},
+                                                   {"dropout_p", number(0.1)},
+                                                   {"is_causal", flag(true)},
+                                                   {"scale", Arg{}}});
+  }
   Value convolution(Value x, Value w) {
     return emit("aten::convolution_overrideable", {{"input", tensor(x)},
                                                    {"weight", tensor(w)},
