@@ -32,24 +32,25 @@ struct Slot {
 // What identifies an instance while it is looked up.
 using InstanceKey = c10::SmallVector<uint64_t, 48>;
 
+// What each call looks at lies together, in front.
 struct Instance {
-  InstanceKey key;
   const ops::Row* row = nullptr;
-  const std::vector<std::string>* names = nullptr;  // of the arguments
-  // The arguments with their constants. Values are put in at lowering: operands in order, and run-time
-  // scalars for the tensor arguments that are `from_slot`.
-  std::vector<ops::Arg> args;
-  std::vector<TypeRef> operands;
   std::vector<TypeRef> results;  // nullptr: undefined
   std::vector<Slot> slots;       // in the order in which they are first asked for
   uint32_t id = 0;
   bool shared_random = false;  // random numbers are the same on all replicas
   bool over_replicas = false;  // statistics are those of all replicas' batches
+  // A reason when the row cannot do this call (it then runs on the CPU).
+  std::string unimplemented;
+  std::vector<TypeRef> operands;
+  InstanceKey key;
+  const std::vector<std::string>* names = nullptr;  // of the arguments
+  // The arguments with their constants. Values are put in at lowering: operands in order, and run-time
+  // scalars for the tensor arguments that are `from_slot`.
+  std::vector<ops::Arg> args;
   // What identifies the instance in every process: the row, its constants and types. Ids and addresses
   // differ.
   uint64_t canonical = 0;
-  // A reason when the row cannot do this call (it then runs on the CPU).
-  std::string unimplemented;
 };
 
 // Finds the instance of a key, or makes it by `fill` (row, names and args; operands from `operands`) and

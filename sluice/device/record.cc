@@ -93,7 +93,11 @@ namespace {
 class Recorder final : public c10::OperatorKernel {
  public:
   Recorder(std::shared_ptr<const Signature> signature, Variant variant, size_t outputs)
-      : signature_(std::move(signature)), variant_(variant), outputs_(outputs) {}
+      : signature_(std::move(signature)),
+        variant_(variant),
+        random_(signature_->row->random),
+        statistics_(signature_->row->statistics),
+        outputs_(outputs) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     TraceLock lock = lock_trace();
@@ -109,8 +113,8 @@ class Recorder final : public c10::OperatorKernel {
     if (variant_ != Variant::kFunctional) check_overlap(arguments);
     Call call;
     const Instance* instance = nullptr;
-    const bool shared = signature_->row->random && draws_shared(arguments);
-    const bool synced = signature_->row->statistics && sync_batch_norm();
+    const bool shared = random_ && draws_shared(arguments);
+    const bool synced = statistics_ && sync_batch_norm();
     try {
       read_arguments(*signature_, inputs, call);
       call.key.push_back((shared ? 1u : 0u) | (synced ? 2u : 0u));
@@ -132,8 +136,7 @@ class Recorder final : public c10::OperatorKernel {
                                                        : call.numbers[slot.argument]);
     }
     const uint32_t node = trace.add(*instance, call.operands, numbers);
-    if (signature_->row->random && !shared && replicas_in_world() > 1)
-      trace.set_sameness(node, Sameness::kDifferent);
+    if (random_ && !shared && replicas_in_world() > 1) trace.set_sameness(node, Sameness::kDifferent);
     finish(op, stack, arguments, node, call.strided);
     if (runtime_options().eager) cut(signature_->row->name);
   }
@@ -212,8 +215,9 @@ class Recorder final : public c10::OperatorKernel {
   }
 
   std::shared_ptr<const Signature> signature_;
-  Variant variant_;
-  size_t outputs_;
+  const Variant variant_;
+  const bool random_, statistics_;  // of the row, which is further away
+  const size_t outputs_;
 };
 
 // The schema's arguments without `out` ones, and whether self is written. What the row names in `writes` is

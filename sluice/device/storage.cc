@@ -42,7 +42,7 @@ Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
   if (Watch* watch = Watch::current()) watch->touch(storage);
   switch (storage.state) {
     case LazyStorage::State::kPending:
-      return trace.result(storage.ref.node, storage.ref.output);
+      return {storage.ref, storage.type, trace.nodes[storage.ref.node].sameness};
     case LazyStorage::State::kData:
       return trace.leaf(storage.data);
     case LazyStorage::State::kLost:
@@ -60,7 +60,7 @@ bool same(c10::IntArrayRef a, c10::IntArrayRef b) { return a.equals(b); }
 
 // A view row of this operand, and of the operands behind it: how the value lies in the storage, and which
 // strided part of it is meant.
-Operand record_view(const char* row, c10::ArrayRef<Operand> operands, const std::vector<int64_t>& strides,
+Operand record_view(const char* row, c10::ArrayRef<Operand> operands, c10::IntArrayRef strides,
                     const c10::TensorImpl& tensor) {
   std::vector<int64_t> ints;
   ints.push_back(static_cast<int64_t>(strides.size()));
@@ -79,10 +79,10 @@ Operand record_view(const char* row, c10::ArrayRef<Operand> operands, const std:
   return record_internal(row, operands, ints, stablehlo::DType::kPred, tensor.storage_offset());
 }
 
-// The value of the whole storage, and how it lies there.
+// The value of the whole storage, and how it lies there: until the storage gets another one.
 struct Stored {
   Operand value;
-  std::vector<int64_t> strides;
+  c10::IntArrayRef strides;
 };
 
 // The storage's value with the tensor's element type, which may be another one than was written there:
@@ -177,7 +177,7 @@ void write(const at::Tensor& tensor, const Operand& seen) {
   }
   if (impl.numel() == 0) return;
   const auto [held, strides] = stored_as(impl, storage);
-  set_pending(storage, record_view("sluice::view_write", {held, value}, strides, impl), strides);
+  set_pending(storage, record_view("sluice::view_write", {held, value}, strides, impl), strides.vec());
 }
 
 void copy_value(const at::Tensor& to, const at::Tensor& from) {

@@ -15,7 +15,7 @@ namespace sluice::device {
 // A StorageImpl without memory of its own: it holds a value. All fields belong to the trace's lock.
 //
 // The value covers the whole storage; `strides` says how (empty: row-major). A storage that was never written
-// reads as zeros.
+// reads as zeros. What each read looks at lies together, in front.
 struct LazyStorage : c10::StorageImpl {
   explicit LazyStorage(size_t bytes);
   ~LazyStorage() override;
@@ -24,21 +24,21 @@ struct LazyStorage : c10::StorageImpl {
   enum class State : uint8_t { kEmpty, kPending, kData, kLost };
   State state = State::kEmpty;
   bool keep_equal = false;
+  uint32_t name = 0;  // of the parameter, in Names; 0: none
   // When pending in the current trace.
   Ref ref;
-  TypeRef type = nullptr;        // of the value, pending or data
-  std::vector<int64_t> strides;  // of the value's dims in the storage; empty: row-major
+  TypeRef type = nullptr;  // of the value, pending or data
   DataPtr data;
-  std::shared_ptr<const std::string> lost;  // why the value was lost
+  std::vector<int64_t> strides;  // of the value's dims in the storage; empty: row-major
   // The leaf that held this storage's data before the current trace replaced it: that leaf may be donated.
   static constexpr uint32_t kNoLeaf = 0xffffffff;
   uint32_t replaced_leaf = kNoLeaf;
   // The list of pending storages, in the order in which they became pending.
   LazyStorage* previous = nullptr;
   LazyStorage* next = nullptr;
-  uint64_t serial;     // storages that are made later have larger ones
-  uint32_t name = 0;   // of the parameter, in Names; 0: none
-  uint32_t label = 0;  // the same for what belongs to no layer: the optimizer's state
+  uint64_t serial;                          // storages that are made later have larger ones
+  uint32_t label = 0;                       // as `name`, for what belongs to no layer: the optimizer's state
+  std::shared_ptr<const std::string> lost;  // why the value was lost
 
   // That of the next storage. Any thread.
   static uint64_t next_serial();

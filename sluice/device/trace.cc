@@ -31,13 +31,14 @@ uint32_t Trace::add_node(const Instance& instance, const RecordedIn& place, c10:
   if (nodes.empty()) note_first_record();
   follow(instance);
   if (place.layer == 0) note_call_place(instance.id);
-  Node node{&instance,
-            static_cast<uint32_t>(inputs.size()),
-            static_cast<uint32_t>(numbers.size()),
-            place.layer,
-            Sameness::kGlobal,
-            place.pass,
-            {}};
+  // Filled where it stays: copying it would wait for what was written last.
+  Node& node = nodes.emplace_back();
+  node.instance = &instance;
+  node.first_input = static_cast<uint32_t>(inputs.size());
+  node.first_number = static_cast<uint32_t>(numbers.size());
+  node.name = place.layer;
+  node.sameness = Sameness::kGlobal;
+  node.pass = place.pass;
   for (const Operand& operand : operands) {
     inputs.push_back(operand.ref);
     if (operand.sameness <= node.sameness) continue;
@@ -46,7 +47,6 @@ uint32_t Trace::add_node(const Instance& instance, const RecordedIn& place, c10:
     if (node.origin.row == nullptr) node.origin = {instance.row, node.name};
   }
   numbers.insert(numbers.end(), scalars.begin(), scalars.end());
-  nodes.push_back(node);
   return static_cast<uint32_t>(nodes.size() - 1);
 }
 
@@ -56,8 +56,14 @@ void Trace::follow(const Instance& instance) {
   for (size_t i = next_; i < end; ++i) {
     if (before_[i] != &instance) continue;
     next_ = i + 1;
-    return;
+    return fetch_expected();
   }
+}
+
+void Trace::fetch_expected() const {
+  constexpr size_t kLine = 64, kLines = 5;  // of a cache; an instance with a key of usual length
+  const auto* const begin = reinterpret_cast<const char*>(expected());
+  for (size_t i = 0; begin != nullptr && i < kLines; ++i) __builtin_prefetch(begin + i * kLine);
 }
 
 void Trace::set_sameness(uint32_t number, Sameness sameness) {

@@ -93,6 +93,8 @@ class Trace {
                     c10::ArrayRef<Number> numbers);
   // Notes where in the trace before this one the instance was.
   void follow(const Instance& instance);
+  // Asks the processor for the expected instance, while LibTorch comes to its operation.
+  void fetch_expected() const;
 
   std::vector<const Instance*> before_;  // those of the nodes of a trace before
   size_t next_ = 0;                      // in before_

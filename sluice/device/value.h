@@ -37,10 +37,17 @@ struct ValueFacts {
   Origin made_by;  // for messages: the operation that made it; no row when it came from the host
 };
 
+// The place of a value among the current trace's leaves, when `leaf_trace` is that trace's number.
+struct LeafPlace {
+  uint64_t leaf_trace = 0;
+  uint32_t leaf = 0;
+};
+
 // One value on the device: a PJRT buffer for each local replica. Shared by every storage that holds the value
 // (clones, copies) and by traces that read it, and immutable while it is; a value that has one holder alone
-// may become the one that replaces it.
-struct Data : c10::intrusive_ptr_target, ValueFacts {
+// may become the one that replaces it. What each read looks at lies
+// together, in front: a step finds little of it in the processor's caches.
+struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   Data();
   ~Data() override;
   // Becomes the value that a launch has made; the buffers are another's to set.
@@ -55,10 +62,6 @@ struct Data : c10::intrusive_ptr_target, ValueFacts {
   std::shared_ptr<HostNumber> on_host;  // once it was read, or is on its way; that of the first replica
   bool alive = false;
   Data *previous_alive = nullptr, *next_alive = nullptr;
-
-  // The place among the current trace's leaves, when `leaf_trace` is that trace's number.
-  uint64_t leaf_trace = 0;
-  uint32_t leaf = 0;
 };
 using DataPtr = c10::intrusive_ptr<Data>;
 
