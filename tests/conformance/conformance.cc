@@ -73,10 +73,12 @@ Options parse_options(int argc, char** argv) {
 std::vector<std::string> rows_of(const Options& options) {
   std::vector<std::string> names;
 #ifdef SLUICE_HAVE_OPS
+  // The device's own rows are no operations of LibTorch; tests/device runs them.
+  const auto is_libtorchs = [](const ops::Row& row) { return row.name.rfind("aten::", 0) == 0; };
   auto take = [&](const char* file, std::span<const ops::Row> rows) {
     if (!options.takes_file(file)) return;
     for (const ops::Row& row : rows) {
-      if (options.takes_op(std::string(row.name))) names.emplace_back(row.name);
+      if (is_libtorchs(row) && options.takes_op(std::string(row.name))) names.emplace_back(row.name);
     }
   };
   take("pointwise", ops::pointwise_rows());
@@ -99,9 +101,8 @@ std::vector<std::string> rows_of(const Options& options) {
   if (options.files.empty()) {
     std::set<std::string> known(names.begin(), names.end());
     for (const ops::Row& row : ops::rows()) {
-      // The device's own rows are no operations of LibTorch; tests/device runs them.
-      if (row.name.rfind("aten::", 0) != 0) continue;
-      if (options.takes_op(std::string(row.name)) && known.insert(std::string(row.name)).second) {
+      if (is_libtorchs(row) && options.takes_op(std::string(row.name)) &&
+          known.insert(std::string(row.name)).second) {
         names.emplace_back(row.name);
       }
     }
