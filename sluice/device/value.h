@@ -45,8 +45,8 @@ struct LeafPlace {
 
 // One value on the device: a PJRT buffer for each local replica. Shared by every storage that holds the value
 // (clones, copies) and by traces that read it, and immutable while it is; a value that has one holder alone
-// may become the one that replaces it. What each read looks at lies
-// together, in front: a step finds little of it in the processor's caches.
+// may become the one that replaces it. What each read looks at lies together, in front: a step finds little
+// of it in the processor's caches.
 struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   Data();
   ~Data() override;
