@@ -23,6 +23,9 @@ class Offsets {
   // traces have brought new ones. `geometry`: everything but the offset.
   bool moves(const char* row, TypeRef type, c10::ArrayRef<int64_t> geometry);
 
+  // With the instances, from which is known which offsets there were.
+  void forget() { places_.clear(); }
+
   // A training's first steps differ, and so does its test.
   static constexpr int kConstant = 4;
 

@@ -17,6 +17,7 @@
 #include "sluice/base/span.h"
 #include "sluice/device/ahead.h"
 #include "sluice/device/capture/watch.h"
+#include "sluice/device/offsets.h"
 #include "sluice/device/open.h"
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
@@ -378,6 +379,7 @@ void shutdown() {
   device::wait_for_flights(0);
   device::forget_programs();
   device::forget_instances();
+  device::Offsets::get().forget();
   device::Trace::get().expect_nothing();
   std::scoped_lock guard(device::runtime_mutex);
   device::opened.store(nullptr, std::memory_order_release);

@@ -4,6 +4,7 @@
 #include <random>
 #include <sstream>
 
+#include "tests/device/dumped_programs.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -421,6 +422,24 @@ TEST(Programs, ReplicasHoldTheirOwnValuesAndWhatIsCalledEqualIs) {
   EXPECT_GT(plain.equal, 0);
   EXPECT_GT(plain.different, 0);
   EXPECT_GT(gradients.different, 0);
+  restart();
+}
+
+// Views begin at constant places again, however many devices there were before: else later programs would be
+// others, which no cache has, and would read twice what is one value.
+TEST(Programs, OfALaterDeviceAreThoseOfTheFirst) {
+  if (on_cpu()) GTEST_SKIP();
+  std::string first;
+  for (int device = 0; device < 7; ++device) {
+    const DumpedPrograms programs;
+    const auto x = torch::ones({3, 4}).to(test_device());
+    const auto y = x.select(0, 1) * x.select(0, 2);
+    cut();
+    ASSERT_EQ(programs.all().size(), 1u);
+    const std::string text = base::value_or_throw(base::read_file(programs.all()[0]));
+    if (device == 0) first = text;
+    EXPECT_EQ(text, first) << device;
+  }
   restart();
 }
 
