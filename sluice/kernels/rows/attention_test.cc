@@ -154,6 +154,26 @@ void expect_definition(const Attention& a, const Tensors& t) {
   }
 }
 
+// By all threads, by one, and where it can be with q, k and v in one tensor.
+void expect_definition_in_all_forms(const Attention& a) {
+  Tensors t = operands_of(a, 1), alone = t, packed = t;
+  {
+    const TestThreads threads;
+    run(a, t);
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_definition(a, t));
+  run(a, alone);
+  EXPECT_EQ(alone.output, t.output) << "one thread";
+  EXPECT_EQ(alone.grad_k, t.grad_k) << "one thread";
+  EXPECT_EQ(alone.grad_v, t.grad_v) << "one thread";
+  if (a.queries != a.keys || a.sharing() > 1) return;
+  run_packed(a, packed);
+  EXPECT_EQ(packed.output, t.output) << "in one tensor";
+  EXPECT_EQ(packed.grad_q, t.grad_q) << "in one tensor";
+  EXPECT_EQ(packed.grad_k, t.grad_k) << "in one tensor";
+  EXPECT_EQ(packed.grad_v, t.grad_v) << "in one tensor";
+}
+
 class EveryAttention : public ::testing::TestWithParam<Attention> {};
 
 TEST_P(EveryAttention, IsItsDefinition) {
@@ -161,21 +181,7 @@ TEST_P(EveryAttention, IsItsDefinition) {
   Attention a = GetParam();
   for (const bool causal : {false, true}) {
     a.causal = causal;
-    Tensors t = operands_of(a, 1), alone = t, packed = t;
-    {
-      const TestThreads threads;
-      run(a, t);
-    }
-    ASSERT_NO_FATAL_FAILURE(expect_definition(a, t));
-    run(a, alone);
-    EXPECT_EQ(alone.output, t.output) << "one thread";
-    EXPECT_EQ(alone.grad_k, t.grad_k) << "one thread";
-    if (a.queries != a.keys || a.sharing() > 1) continue;
-    run_packed(a, packed);
-    EXPECT_EQ(packed.output, t.output) << "in one tensor";
-    EXPECT_EQ(packed.grad_q, t.grad_q) << "in one tensor";
-    EXPECT_EQ(packed.grad_k, t.grad_k) << "in one tensor";
-    EXPECT_EQ(packed.grad_v, t.grad_v) << "in one tensor";
+    ASSERT_NO_FATAL_FAILURE(expect_definition_in_all_forms(a));
   }
 }
 
@@ -261,19 +267,7 @@ TEST(AttentionOf, DropoutIsItsDefinition) {
         const std::vector<uint32_t> seeds = seeds_of(a);
         a.causal = causal;
         a.dropout = {seeds.data(), p};
-        Tensors t = operands_of(a, 1), alone = t, packed = t;
-        {
-          const TestThreads threads;
-          run(a, t);
-        }
-        ASSERT_NO_FATAL_FAILURE(expect_definition(a, t));
-        run(a, alone);
-        EXPECT_EQ(alone.output, t.output) << "one thread";
-        EXPECT_EQ(alone.grad_v, t.grad_v) << "one thread";
-        if (a.mask.data != nullptr) continue;
-        run_packed(a, packed);
-        EXPECT_EQ(packed.output, t.output) << "in one tensor";
-        EXPECT_EQ(packed.grad_k, t.grad_k) << "in one tensor";
+        ASSERT_NO_FATAL_FAILURE(expect_definition_in_all_forms(a));
       }
 }
 
