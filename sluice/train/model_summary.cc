@@ -37,6 +37,11 @@ std::string type_of(const torch::nn::Module& module) {
   return name;
 }
 
+// Whether a layer is the module or a part of it.
+bool is_of(const std::string& layer, const std::string& module) {
+  return layer == module || layer.starts_with(module + ".");
+}
+
 class Summary {
  public:
   // `work` may be null.
@@ -72,9 +77,8 @@ class Summary {
       sum.bytes += below.bytes;
     }
     if (level > 0)
-      rows_[at] = row_of(name, type_of(module), sum, [&](const std::string& layer) {
-        return layer == name || layer.starts_with(name + ".");
-      });
+      rows_[at] =
+          row_of(name, type_of(module), sum, [&](const std::string& layer) { return is_of(layer, name); });
     if (own.all > 0 && own.all < sum.all && level < levels_)
       rows_.push_back(row_of(name.empty() ? "(the model's own)" : name + " (its own)", "", own,
                              [&](const std::string& layer) { return !name.empty() && layer == name; }));
@@ -85,9 +89,8 @@ class Summary {
   void add_others(const torch::nn::Module& model) {
     const auto names = model.named_children().keys();
     base::TableRow row = row_of("(no layer)", "", {}, [&](const std::string& layer) {
-      return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
-        return layer == name || layer.starts_with(name + ".");
-      });
+      return std::none_of(names.begin(), names.end(),
+                          [&](const std::string& name) { return is_of(layer, name); });
     });
     for (size_t i = 2; i < 5; ++i) row[i].clear();
     rows_.push_back(std::move(row));

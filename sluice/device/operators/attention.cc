@@ -3,14 +3,13 @@
 // dropout it is an operation of our own, whose random numbers the gradient draws again.
 #include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/device/operators/own_operation.h"
 #include "sluice/device/record.h"
 
 namespace sluice::device {
@@ -21,24 +20,15 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-constexpr const char* kForward = "attention_with_dropout";
-constexpr const char* kBackward = "attention_with_dropout_backward";
 // Results: the output, the logarithms of the softmax's sums, and the state that the random numbers are drawn
 // from; the gradients of query, key and value.
 constexpr const char* kForwardSchema =
-    "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, "
-    "float? scale) -> (Tensor, Tensor, Tensor)";
+    "attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, "
+    "bool is_causal, float? scale) -> (Tensor, Tensor, Tensor)";
 constexpr const char* kBackwardSchema =
-    "(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor state, "
-    "Tensor? attn_mask, float dropout_p, bool is_causal, float? scale) -> (Tensor, Tensor, Tensor)";
-
-template <typename... Arguments>
-Three call(const char* name, const Arguments&... arguments) {
-  return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(base::str("sluice::", name).c_str(), "")
-      .typed<Three(const Arguments&...)>()
-      .call(arguments...);
-}
+    "attention_with_dropout_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
+    "Tensor logsumexp, Tensor state, Tensor? attn_mask, float dropout_p, bool is_causal, float? scale) -> "
+    "(Tensor, Tensor, Tensor)";
 
 bool is_one_operation(const Tensor& q, const Tensor& k, const Tensor& v, bool enable_gqa) {
   if (q.dim() != 4 || k.dim() != 4 || q.numel() == 0 || k.numel() == 0 || !v.sizes().equals(k.sizes()))
@@ -61,7 +51,8 @@ class AttentionWithDropout : public torch::autograd::Function<AttentionWithDropo
   static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v,
                         const std::optional<Tensor>& mask, double p, bool causal,
                         std::optional<double> scale) {
-    const auto [output, logsumexp, state] = call(kForward, q, k, v, mask, p, causal, scale);
+    const auto [output, logsumexp, state] =
+        call_own<Three>("sluice::attention_with_dropout", q, k, v, mask, p, causal, scale);
     context->save_for_backward({q, k, v, mask.value_or(Tensor()), output, logsumexp, state});
     context->saved_data["p"] = p;
     context->saved_data["causal"] = causal;
@@ -79,9 +70,10 @@ class AttentionWithDropout : public torch::autograd::Function<AttentionWithDropo
     const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &output = saved[4], &logsumexp = saved[5],
                  &state = saved[6];
     const auto mask = saved[3].defined() ? std::optional<Tensor>(saved[3]) : std::nullopt;
-    const auto [of_q, of_k, of_v] = call(
-        kBackward, gradients[0], q, k, v, output, logsumexp, state, mask, context->saved_data["p"].toDouble(),
-        context->saved_data["causal"].toBool(), context->saved_data["scale"].toOptional<double>());
+    const auto [of_q, of_k, of_v] = call_own<Three>(
+        "sluice::attention_with_dropout_backward", gradients[0], q, k, v, output, logsumexp, state, mask,
+        context->saved_data["p"].toDouble(), context->saved_data["causal"].toBool(),
+        context->saved_data["scale"].toOptional<double>());
     return {of_q, of_k, of_v, {}, {}, {}, {}};
   }
 };
@@ -101,8 +93,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::o
 // For autograd's key too: what the operation does has its gradient, but it has none itself.
 void register_attention() {
   auto* own = new torch::Library(torch::Library::FRAGMENT, "sluice", std::nullopt, __FILE__, __LINE__);
-  own->def(base::str(kForward, kForwardSchema).c_str());
-  own->def(base::str(kBackward, kBackwardSchema).c_str());
+  own->def(kForwardSchema);
+  own->def(kBackwardSchema);
   for (const auto key : {c10::DispatchKey::XLA, c10::DispatchKey::AutogradXLA}) {
     auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
     library->impl("scaled_dot_product_attention", TORCH_FN(attention));

@@ -3,13 +3,13 @@
 // (ops/recurrent.cc), so that a program does not grow with the length of a sequence.
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/lstm_native.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/operators/own_operation.h"
 #include "sluice/device/record.h"
 #include "sluice/device/storage.h"
 
@@ -41,12 +41,6 @@ constexpr const char* kSchemas[] = {
     "Tensor? batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
 };
 
-template <typename Result, typename... Arguments>
-Result call(const char* name, const Arguments&... arguments) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Result(const Arguments&...)>().call(
-      arguments...);
-}
-
 OptionalTensor optional(const Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
@@ -76,14 +70,14 @@ Made forward_of(const Steps& s, bool for_gradient) {
   Made made;
   const OptionalTensor sizes = optional(s.batch_sizes);
   if (s.kind == Cell::kLstm) {
-    std::tie(made.output, made.hidden, made.cell, made.cells, made.activations) =
-        call<Five>("sluice::lstm_steps", s.gates, s.hidden, s.cell, s.weight, sizes, s.reverse, for_gradient);
+    std::tie(made.output, made.hidden, made.cell, made.cells, made.activations) = call_own<Five>(
+        "sluice::lstm_steps", s.gates, s.hidden, s.cell, s.weight, sizes, s.reverse, for_gradient);
   } else if (s.kind == Cell::kGru) {
-    std::tie(made.output, made.hidden, made.activations) = call<Three>(
+    std::tie(made.output, made.hidden, made.activations) = call_own<Three>(
         "sluice::gru_steps", s.gates, s.hidden, s.weight, optional(s.bias), sizes, s.reverse, for_gradient);
   } else {
-    std::tie(made.output, made.hidden) =
-        call<Two>("sluice::rnn_steps", s.gates, s.hidden, s.weight, sizes, s.reverse, s.kind == Cell::kRelu);
+    std::tie(made.output, made.hidden) = call_own<Two>("sluice::rnn_steps", s.gates, s.hidden, s.weight,
+                                                       sizes, s.reverse, s.kind == Cell::kRelu);
   }
   return made;
 }
@@ -102,17 +96,18 @@ variable_list backward_of(const Steps& s, const Made& made, const variable_list&
   Tensor of_gates, of_state, of_first, of_cell, of_bias;
   if (s.kind == Cell::kLstm) {
     std::tie(of_gates, of_first, of_cell) =
-        call<Three>("sluice::lstm_steps_backward", of_output, of_hidden, optional(gradients[2]),
-                    made.activations, made.cells, s.cell, s.weight, sizes, s.reverse);
+        call_own<Three>("sluice::lstm_steps_backward", of_output, of_hidden, optional(gradients[2]),
+                        made.activations, made.cells, s.cell, s.weight, sizes, s.reverse);
     of_state = of_gates;
   } else if (s.kind == Cell::kGru) {
     std::tie(of_gates, of_state, of_first) =
-        call<Three>("sluice::gru_steps_backward", of_output, of_hidden, made.activations, made.output,
-                    s.hidden, s.weight, sizes, s.reverse);
+        call_own<Three>("sluice::gru_steps_backward", of_output, of_hidden, made.activations, made.output,
+                        s.hidden, s.weight, sizes, s.reverse);
     if (s.bias.defined()) of_bias = of_state.flatten(0, 1).sum(0).to(s.bias.scalar_type());
   } else {
-    std::tie(of_gates, of_first) = call<Two>("sluice::rnn_steps_backward", of_output, of_hidden, made.output,
-                                             s.weight, sizes, s.reverse, s.kind == Cell::kRelu);
+    std::tie(of_gates, of_first) =
+        call_own<Two>("sluice::rnn_steps_backward", of_output, of_hidden, made.output, s.weight, sizes,
+                      s.reverse, s.kind == Cell::kRelu);
     of_state = of_gates;
   }
   const Tensor states = states_before(s, made.output).to(s.weight.scalar_type());
