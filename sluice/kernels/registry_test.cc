@@ -194,6 +194,9 @@ std::vector<Example> examples() {
        {"sluice_lstm", tensors({gates, weight, state, state, {3}}), tensors({gates, steps, steps}), kReverse,
         1},
        {"last operand"}},
+      {"lstm_of_rows",
+       {"sluice_lstm", tensors({{6, 20}, weight, state, state}), tensors({{6, 20}, steps, steps}), kReverse,
+        1}},
       {"lstm_gradient",
        {"sluice_lstm_gradient", tensors({gates, weight, state, steps, steps, state, state, {3}}),
         tensors({gates, state, state}), kReverse, 1},
@@ -380,6 +383,13 @@ TEST(Update, CodeThatReadsWhatIsNotThereIsRefused) {
     call.attributes["code"] = UpdateCode().to_words();  // of no registers
     EXPECT_THAT(refusal(call), HasSubstr(call.target));
   }
+}
+
+TEST(Lstm, HasAllSequencesRowsForEachStep) {
+  TestCall call = example("lstm_of_rows");
+  call.operands[0].dims = call.results[0].dims = {7, 20};
+  EXPECT_THAT(refusal(call), HasSubstr("operand 0 (steps) has 7 rows, expected as many for each step as "
+                                       "operand 2 (state), 2"));
 }
 
 TEST(Lstm, GatesTakeTheirMemory) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "sluice/base/environment.h"
 #include "sluice/base/thread.h"
@@ -48,36 +49,38 @@ int keep_library_to_one_thread() {
   return before;
 }
 
-// The indices of a parallel_for. A helper may come when its caller has long gone on: all of them own it, and
-// the body is looked at only for an index that is still to be done.
+// What threads divide among themselves. A helper may come when its caller has long gone on: all of them own
+// it, and the body is looked at only for a part that is still to be done.
 class Work {
  public:
-  Work(size_t count, const std::function<void(size_t)>& body) : count_(count), body_(&body) {
-    std::fegetenv(&arithmetic_);
-  }
+  Work() { std::fegetenv(&arithmetic_); }
+  virtual ~Work() = default;
 
   static void help(void* data) noexcept {
     const std::unique_ptr<std::shared_ptr<Work>> work(static_cast<std::shared_ptr<Work>*>(data));
     (*work)->help();
   }
 
-  void take_all() noexcept {
-    for (size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
-      (*body_)(i);
-      if (done_.fetch_add(1) + 1 == count_) done_.notify_all();
-    }
-  }
+  // Takes parts until none is left.
+  virtual void take_all() noexcept = 0;
 
   // Parts are short: another thread's last one is worth some waiting awake, unless it needs this core.
-  void wait() const {
+  void wait_for(size_t parts) const {
     constexpr int kLooks = 300;
-    for (int look = 0; look < kLooks && done_.load() != count_; ++look) std::this_thread::yield();
-    for (size_t done = done_.load(); done != count_; done = done_.load()) done_.wait(done);
+    for (int look = 0; look < kLooks && done_.load() < parts; ++look) std::this_thread::yield();
+    for (size_t done = done_.load(); done < parts; done = done_.load()) done_.wait(done);
+  }
+
+ protected:
+  virtual bool all_are_taken() const = 0;
+  // One more part is done; with so many of them somebody may be waiting.
+  void finish_one(size_t waited_for) {
+    if (done_.fetch_add(1) + 1 == waited_for) done_.notify_all();
   }
 
  private:
   void help() noexcept {
-    if (next_.load() >= count_) return;
+    if (all_are_taken()) return;
     std::fenv_t before;
     std::fegetenv(&before);
     std::fesetenv(&arithmetic_);
@@ -89,11 +92,84 @@ class Work {
     std::fesetenv(&before);
   }
 
+  std::fenv_t arithmetic_;
+  std::atomic<size_t> done_ = 0;
+};
+
+// The indices of a parallel_for.
+class Indices : public Work {
+ public:
+  Indices(size_t count, const std::function<void(size_t)>& body) : count_(count), body_(&body) {}
+
+  void take_all() noexcept override {
+    for (size_t i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) {
+      (*body_)(i);
+      finish_one(count_);
+    }
+  }
+
+ private:
+  bool all_are_taken() const override { return next_.load() >= count_; }
+
   const size_t count_;
   const std::function<void(size_t)>* body_;
-  std::fenv_t arithmetic_;
-  std::atomic<size_t> next_ = 0, done_ = 0;
+  std::atomic<size_t> next_ = 0;
 };
+
+// The turns of parallel_turns.
+class Turns : public Work {
+ public:
+  Turns(size_t turns, size_t count, const std::function<void(size_t, size_t)>& body)
+      : turns_(turns), count_(count), body_(&body), next_turns_(count) {}
+
+  void take_all() noexcept override {
+    size_t last = 0;  // the index that this thread has had
+    for (size_t turn = 0; turn < turns_; ++turn) {
+      const size_t first = last;
+      for (size_t j = 0; j < count_; ++j) {
+        const size_t i = (first + j) % count_;
+        size_t next = turn;
+        if (!next_turns_[i].compare_exchange_strong(next, turn + 1)) continue;
+        (*body_)(turn, i);
+        last = i;
+        finish_one((turn + 1) * count_);
+      }
+      wait_for((turn + 1) * count_);
+    }
+  }
+
+ private:
+  bool all_are_taken() const override {
+    return std::all_of(next_turns_.begin(), next_turns_.end(),
+                       [&](const std::atomic<size_t>& next) { return next.load() >= turns_; });
+  }
+
+  const size_t turns_, count_;
+  const std::function<void(size_t, size_t)>* body_;
+  std::vector<std::atomic<size_t>> next_turns_;  // of each index
+};
+
+// Calls alone() without helpers; else these do with the caller what make_work() returns, which has so many
+// parts, `at_once` of them at the same time.
+template <typename Alone, typename MakeWork>
+void share(size_t parts, size_t at_once, const Alone& alone, const MakeWork& make_work) {
+  const size_t wanted = std::min(at_once, static_cast<size_t>(threads_of_a_call()));
+  const StartHelper* const start = std::exchange(helpers, nullptr);  // the body's own loops have none
+  if (start == nullptr || wanted <= 1) {
+    alone();
+  } else {
+    const std::shared_ptr<Work> work = make_work();
+    for (size_t i = 1; i < wanted; ++i) {
+      auto* const to_help = new std::shared_ptr<Work>(work);
+      if ((*start)(Work::help, to_help)) continue;
+      delete to_help;
+      break;
+    }
+    work->take_all();
+    work->wait_for(parts);
+  }
+  helpers = start;
+}
 
 }  // namespace
 
@@ -119,22 +195,18 @@ UseThreads::~UseThreads() {
 
 void parallel_for(size_t count, const std::function<void(size_t)>& body) {
   if (count == 1) return body(0);
-  const size_t wanted = std::min(count, static_cast<size_t>(threads_of_a_call()));
-  const StartHelper* const start = std::exchange(helpers, nullptr);  // the body's own loops have none
-  if (start == nullptr || wanted <= 1) {
+  const auto alone = [&] {
     for (size_t i = 0; i < count; ++i) body(i);
-  } else {
-    const auto work = std::make_shared<Work>(count, body);
-    for (size_t i = 1; i < wanted; ++i) {
-      auto* const share = new std::shared_ptr<Work>(work);
-      if ((*start)(Work::help, share)) continue;
-      delete share;
-      break;
-    }
-    work->take_all();
-    work->wait();
-  }
-  helpers = start;
+  };
+  share(count, count, alone, [&] { return std::make_shared<Indices>(count, body); });
+}
+
+void parallel_turns(size_t turns, size_t count, const std::function<void(size_t, size_t)>& body) {
+  const auto alone = [&] {
+    for (size_t turn = 0; turn < turns; ++turn)
+      for (size_t i = 0; i < count; ++i) body(turn, i);
+  };
+  share(turns * count, count, alone, [&] { return std::make_shared<Turns>(turns, count, body); });
 }
 
 base::Status parallel_for_status(size_t count, const std::function<base::Status(size_t)>& body) {

@@ -48,6 +48,10 @@ class UseThreads {
 // for those inside a loop of one. Helpers round and treat denormal numbers as the caller does. The body must
 // not throw: what it throws ends the process.
 void parallel_for(size_t count, const std::function<void(size_t)>& body);
+// Calls body(turn, i) once for each turn in [0, turns) and i in [0, count), a turn when all of the one before
+// are done. Helpers stay from turn to turn, and a thread takes the i that it had, whose data its cache has,
+// before others. Else as parallel_for.
+void parallel_turns(size_t turns, size_t count, const std::function<void(size_t turn, size_t i)>& body);
 // body(first, count) for the pieces of [0, extent), which are so long, but for the last one.
 template <typename Body>
 void parallel_pieces(size_t extent, size_t piece, const Body& body) {

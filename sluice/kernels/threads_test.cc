@@ -97,5 +97,55 @@ TEST(ParallelFor, AnErrorReachesTheCaller) {
   EXPECT_STREQ(status.error().what(), "the fifth");
 }
 
+TEST(ParallelTurns, ATurnBeginsWhenTheOneBeforeHasEnded) {
+  const TestThreads threads;
+  constexpr size_t kTurns = 200, kCount = 5;
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<size_t> done = 0;
+    std::vector<std::atomic<int>> calls(kTurns * kCount);
+    parallel_turns(kTurns, kCount, [&](size_t turn, size_t i) {
+      EXPECT_GE(done, turn * kCount);
+      EXPECT_LT(done, (turn + 1) * kCount);
+      ++calls[turn * kCount + i];
+      ++done;
+    });
+    for (const auto& count : calls) ASSERT_EQ(count, 1);
+  }
+  parallel_turns(0, kCount, [](size_t, size_t) { ADD_FAILURE(); });
+  parallel_turns(kTurns, 0, [](size_t, size_t) { ADD_FAILURE(); });
+}
+
+TEST(ParallelTurns, AThreadKeepsItsIndex) {
+  const TestThreads threads;
+  std::vector<std::thread::id> first(3), second(3);
+  std::atomic<int> there = 0;
+  // Each turn ends only when three threads have begun it.
+  parallel_turns(2, 3, [&](size_t turn, size_t i) {
+    (turn == 0 ? first : second)[i] = std::this_thread::get_id();
+    ++there;
+    while (there < 3 * (static_cast<int>(turn) + 1)) std::this_thread::yield();
+  });
+  EXPECT_EQ(first, second);
+}
+
+TEST(ParallelTurns, TheCallerDoesWhatNoHelperBegins) {
+  std::vector<Task> late;
+  std::vector<size_t> turns;
+  const auto body = [&](size_t turn, size_t) { turns.push_back(turn); };
+  const std::vector<size_t> in_order = {0, 0, 1, 1, 2, 2};
+  parallel_turns(3, 2, body);
+  EXPECT_EQ(turns, in_order) << "without helpers";
+  turns.clear();
+  {
+    const UseThreads threads([&](void (*task)(void*), void* data) {
+      late.emplace_back(task, data);
+      return true;
+    });
+    parallel_turns(3, 2, body);
+  }
+  for (const auto& [task, data] : late) task(data);
+  EXPECT_EQ(turns, in_order);
+}
+
 }  // namespace
 }  // namespace sluice::kernels

@@ -44,6 +44,17 @@ Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
   return call(b, target, operands, results, attributes, rows_layout, in_place);
 }
 
+Values call_on_rows_in_place(const Rewriter& r, std::string_view target, Values operands,
+                             std::vector<Type> results, const CallAttributes& attributes) {
+  const Dims dims = results[0].dims;
+  const Value before = r.before_reshapes(operands[0]);
+  if (before.rank() > 0 && before.dims().back() == dims.back())
+    operands[0] = before, results[0] = before.type();
+  Values made = call_on_rows(r.b, target, operands, results, attributes, 1);
+  made[0] = r.b.reshape(made[0], dims);
+  return made;
+}
+
 Values call_on_activations(Builder& b, std::string_view target, const Values& operands,
                            const std::vector<Type>& results, const CallAttributes& attributes,
                            size_t in_place) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/stablehlo/operation.h"
+#include "sluice/stablehlo/rewriter.h"
 
 namespace sluice::patterns {
 
@@ -15,6 +16,7 @@ using stablehlo::CallAttributes;
 using stablehlo::Dims;
 using stablehlo::DType;
 using stablehlo::Operation;
+using stablehlo::Rewriter;
 using stablehlo::Type;
 using stablehlo::Value;
 using stablehlo::Values;
@@ -35,6 +37,11 @@ bool is_sum(const Operation& op);
 Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
                     const std::vector<Type>& results, const CallAttributes& attributes = {},
                     size_t in_place = 0);
+// The first result takes the memory of the first operand, and has its type. The kernel reads that operand as
+// rows, whatever dims they are counted by, and is given it as it was before reshapes: XLA copies what is
+// reshaped before it is written to.
+Values call_on_rows_in_place(const Rewriter& r, std::string_view target, Values operands,
+                             std::vector<Type> results, const CallAttributes& attributes = {});
 // On activations, which lie with the channels last, and on what has one dimension or none.
 Values call_on_activations(Builder& b, std::string_view target, const Values& operands,
                            const std::vector<Type>& results, const CallAttributes& attributes = {},

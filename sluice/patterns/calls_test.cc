@@ -293,6 +293,25 @@ TEST(Calls, SoftmaxAlongTheLastDimensionIsAKernels) {
   EXPECT_THAT(text("aten::_softmax", {128, 10}, 1), Not(HasSubstr("sluice_softmax"))) << "small";
 }
 
+// The product's result is written to as it is: of its reshape XLA would make a copy first.
+TEST(Calls, ACallInPlaceTakesItsOperandBeforeReshapes) {
+  const auto text = [](int64_t columns, const std::function<Values(Rows&, Value)>& program) {
+    Rows r;
+    const Value product = r.mm(r.parameter({80, 48}), r.parameter({48, 512}));
+    return r.finish(program(r, r.b.reshape(r.b.reshape(product, {80 * 512}), {10, 4096 / columns, columns})));
+  };
+  const auto softmax = [](Rows& r, Value x) { return Values{r.softmax(x)}; };
+  const auto lstm = [](Rows& r, Value gates) { return r.lstm(gates); };
+  const std::string of_softmax = text(512, softmax);
+  EXPECT_THAT(line_of(of_softmax, "sluice_softmax"), HasSubstr("(tensor<80x512xf32>) -> tensor<80x512xf32>"));
+  EXPECT_THAT(of_softmax, HasSubstr("-> (tensor<10x8x512xf32>)")) << "main's result is as before";
+  EXPECT_THAT(line_of(text(256, softmax), "sluice_softmax"), HasSubstr("(tensor<10x16x256xf32>)"))
+      << "other rows";
+  const std::string of_lstm = text(512, lstm);
+  for (const char* target : {"sluice_lstm", "sluice_lstm_gradient"})
+    EXPECT_THAT(line_of(of_lstm, target), HasSubstr("-> (tensor<80x512xf32>, ")) << target;
+}
+
 TEST(Calls, GeluIsAKernels) {
   const TestLibrary all(true);
   const auto text = [&](const Type& x, const char* approximate, bool backward) {

@@ -32,26 +32,28 @@ Type of_steps(Value x, Value weight, int64_t parts) {
   return {DType::kF32, {x.dim(0), x.dim(1), parts * weight.dim(1)}};
 }
 
-Values lstm(Builder& b, const Operation& op) {
-  const Values operands = operands_of(b, op);
+Values lstm(const Rewriter& r, const Operation& op) {
+  const Values operands = operands_of(r.b, op);
   if (operands.empty()) return {};
   const Type states = of_steps(operands[0], operands[1], 1);
-  const Values made = call_on_rows(b, stablehlo::kLstmTarget, operands, {operands[0].type(), states, states},
-                                   {{"reverse", op.number("reverse")}}, /*in_place=*/1);
-  Values results = {made[1], last_step(b, made[1], op), last_step(b, made[2], op)};
+  const Values made =
+      call_on_rows_in_place(r, stablehlo::kLstmTarget, operands, {operands[0].type(), states, states},
+                            {{"reverse", op.number("reverse")}});
+  Values results = {made[1], last_step(r.b, made[1], op), last_step(r.b, made[2], op)};
   if (op.results.size() > results.size()) results.insert(results.end(), {made[2], made[0]});
   return results;
 }
 
-Values lstm_gradient(Builder& b, const Operation& op) {
-  const Values operands = operands_of(b, op, 4, op.operands[3].dims());
+Values lstm_gradient(const Rewriter& r, const Operation& op) {
+  const Values operands = operands_of(r.b, op, 4, op.operands[3].dims());
   if (operands.empty()) return {};
   const Type state = operands[2].type();
-  return call_on_rows(b, stablehlo::kLstmGradientTarget, operands, {operands[0].type(), state, state},
-                      {{"reverse", op.number("reverse")}}, /*in_place=*/1);
+  return call_on_rows_in_place(r, stablehlo::kLstmGradientTarget, operands,
+                               {operands[0].type(), state, state}, {{"reverse", op.number("reverse")}});
 }
 
-Values gru(Builder& b, const Operation& op) {
+Values gru(const Rewriter& r, const Operation& op) {
+  Builder& b = r.b;
   const Values operands = operands_of(b, op, 3, {op.operands[1].dim(0)});
   if (operands.empty()) return {};
   const Value gates = operands[0], weight = operands[1];
@@ -63,7 +65,8 @@ Values gru(Builder& b, const Operation& op) {
   return results;
 }
 
-Values gru_gradient(Builder& b, const Operation& op) {
+Values gru_gradient(const Rewriter& r, const Operation& op) {
+  Builder& b = r.b;
   const Values operands = operands_of(b, op, 4, op.operands[3].dims());
   if (operands.empty()) return {};
   const Type gates = of_steps(operands[0], operands[1], 3);
@@ -75,15 +78,16 @@ CallAttributes attributes_of_rnn(const Operation& op) {
   return {{"reverse", op.number("reverse")}, {"relu", op.number("relu")}};
 }
 
-Values rnn(Builder& b, const Operation& op) {
-  const Values operands = operands_of(b, op);
+Values rnn(const Rewriter& r, const Operation& op) {
+  const Values operands = operands_of(r.b, op);
   if (operands.empty()) return {};
-  const Value output = call_on_rows(b, stablehlo::kRnnTarget, operands, {operands[0].type()},
-                                    attributes_of_rnn(op), /*in_place=*/1)[0];
-  return {output, last_step(b, output, op)};
+  const Value output = call_on_rows_in_place(r, stablehlo::kRnnTarget, operands, {operands[0].type()},
+                                             attributes_of_rnn(op))[0];
+  return {output, last_step(r.b, output, op)};
 }
 
-Values rnn_gradient(Builder& b, const Operation& op) {
+Values rnn_gradient(const Rewriter& r, const Operation& op) {
+  Builder& b = r.b;
   const Values operands = operands_of(b, op, 2, op.operands[0].dims());
   if (operands.empty()) return {};
   return call_on_rows(b, stablehlo::kRnnGradientTarget, operands, {operands[0].type(), operands[3].type()},
@@ -92,7 +96,7 @@ Values rnn_gradient(Builder& b, const Operation& op) {
 
 struct Layer {
   std::string_view composite;
-  Values (*call)(Builder& b, const Operation& op);
+  Values (*call)(const Rewriter& r, const Operation& op);
 };
 constexpr Layer kLayers[] = {
     {composites::kLstm, lstm}, {composites::kLstmGradient, lstm_gradient},
@@ -103,12 +107,12 @@ constexpr Layer kLayers[] = {
 }  // namespace
 
 void recurrent(Rewriter& r, const KernelLibrary& kernels) {
+  // A pass for each kind, so that a gradient's knows what made its operands.
   if (kernels.has_recurrent())
-    r.each([&](const Operation& op) -> Values {
-      for (const Layer& layer : kLayers)
-        if (op.is_composite(layer.composite)) return layer.call(r.b, op);
-      return {};
-    });
+    for (const Layer& layer : kLayers)
+      r.each([&](const Operation& op) {
+        return op.is_composite(layer.composite) ? layer.call(r, op) : Values();
+      });
   // The products in the loops that are left to the compiler have kernels of their own.
   for (const Layer& layer : kLayers) r.open(layer.composite);
 }

@@ -12,8 +12,8 @@ void softmax(Rewriter& r, const KernelLibrary&) {
     if (!forward && !op.is_composite(stablehlo::composites::kSoftmaxGradient)) return {};
     const Value x = op.operands[0];
     if (!all_f32(op.operands) || is_small(x) || op.number("dim") != x.rank() - 1) return {};
-    return call_on_rows(r.b, forward ? stablehlo::kSoftmaxTarget : stablehlo::kSoftmaxGradientTarget,
-                        op.operands, {x.type()}, {{"logarithm", op.number("logarithm")}}, /*in_place=*/1);
+    return call_on_rows_in_place(r, forward ? stablehlo::kSoftmaxTarget : stablehlo::kSoftmaxGradientTarget,
+                                 op.operands, {x.type()}, {{"logarithm", op.number("logarithm")}});
   });
 }
 

@@ -118,7 +118,8 @@ struct AttentionCall {
 // gradients of each step's and of the last one → the gradients of what the input adds, and of the first
 // hidden state. Attribute: relu (0 or 1), else tanh.
 // All: one more operand: how many sequences of the batch, the first ones, have each step [steps]; the others
-// keep their state in it. Row-major. Attribute: reverse (0 or 1): the last step comes first.
+// keep their state in it. The first operand may have any dims that end as said, and a result in its memory
+// has them too. Row-major. Attribute: reverse (0 or 1): the last step comes first.
 inline constexpr std::string_view kLstmTarget = "sluice_lstm";
 inline constexpr std::string_view kLstmGradientTarget = "sluice_lstm_gradient";
 inline constexpr std::string_view kGruTarget = "sluice_gru";

@@ -76,7 +76,8 @@ std::optional<double> flops_of(const KernelCall& call) {
   for (const auto& [target, operands] : kRecurrent) {
     if (call.target != target || call.operands.size() != operands) continue;
     const Dims& steps = call.operands[0];
-    return 2 * static_cast<double>(steps.at(0) * steps.at(1)) * elements(call.operands[1]);
+    const double rows = elements(steps) / static_cast<double>(steps.back());
+    return 2 * rows * elements(call.operands[1]);
   }
   return std::nullopt;
 }

@@ -79,6 +79,8 @@ TEST(Flops, OfAttentionCountWhatEachQuerySees) {
 TEST(Flops, OfARecurrentLayerAreThoseOfItsStates) {
   const Dims gates = {3, 2, 20}, weight = {20, 5}, steps = {3, 2, 5}, state = {2, 5};
   EXPECT_EQ(flops("sluice_lstm", {gates, weight, state, state}, {gates, steps, steps}), 2.0 * 3 * 2 * 20 * 5);
+  EXPECT_EQ(flops("sluice_lstm", {{6, 20}, weight, state, state}, {{6, 20}, steps, steps}),
+            2.0 * 3 * 2 * 20 * 5);
   EXPECT_EQ(flops("sluice_lstm", {gates, weight, state, state, {3}}, {gates, steps, steps}), std::nullopt)
       << "how long the sequences are is not known";
   EXPECT_EQ(flops("sluice_rnn_gradient", {steps, {5, 5}, steps, state}, {steps, state}), 2.0 * 3 * 2 * 5 * 5);

@@ -21,9 +21,6 @@ constexpr size_t kBlockK = 256, kBlockM = 24 * kTileRows;
 // The block of the loop over N, where b is packed for one thread: kBlockK rows of it are half of an L2 cache.
 constexpr size_t kBlockN = 256;
 
-// Columns of a transposed a that are prefetched: each is a short piece of a row that lies far from the next.
-constexpr size_t kPrefetchK = 8;
-
 // Rows of a piece that only its reader sees (measured): it stays in the L2 cache.
 constexpr size_t kRowsOfOwnPiece = 8 * kTileRows;
 
@@ -37,6 +34,7 @@ void multiply_edge(TileGemm tiles, size_t rows, size_t columns) {
   tiles.c = sums.floats();
   tiles.c_step = width;
   tiles.add = false;
+  tiles.columns = columns;
   multiply_tiles(tiles, rows);
   for (size_t row = 0; row < rows; ++row) {
     const float* const from = sums.floats() + row * width;
@@ -91,15 +89,16 @@ class PanelGemm : public Gemm {
         transposed_a_(p.transposed_a),
         transposed_b_(p.transposed_b) {
     const int64_t sums = (p.m + p.n) * p.k / (8 * p.m * p.n);  // each writes a c
+    const int64_t rows = p.m / static_cast<int64_t>(kBlockM);
     int64_t parts = 1;
     if (p.batch > 1)
       divided_ = Divided::kBatch, parts = p.batch;
-    else if (sums > 1 || (sums == 1 && p.transposed_a))  // whose rows are then packed by one thread each
+    else if (sums > 1)
       divided_ = Divided::kSplitK, parts = sums;
     else if (makes_transpose(p))
       divided_ = Divided::kTransposedColumns, parts = p.n / static_cast<int64_t>(kBlockM);
-    else if (p.m >= p.n)
-      divided_ = Divided::kRows, parts = p.m / static_cast<int64_t>(kBlockM);
+    else if (p.m >= p.n || (p.transposed_a && rows > 1))  // whose rows are then packed once
+      divided_ = Divided::kRows, parts = rows;
     else
       divided_ = Divided::kColumns, parts = p.n / kMaxTileColumns;
     parts_ = static_cast<size_t>(parts_of_a_call(parts));
@@ -229,15 +228,7 @@ void pack_panel(const MatrixView& matrix, size_t k, size_t columns, size_t numbe
 }
 
 TileRows pack_rows(const MatrixView& a, size_t rows, size_t k, float* to) {
-  const size_t whole = rows / kTileRows * kTileRows;
-  for (size_t p = 0; p < k; ++p) {
-    const float* const from = a.at(0, p);
-    prefetch<false>(a.at(0, p + kPrefetchK), rows);
-    float* tile = to + p * kTileRows;
-    for (size_t row = 0; row < whole; row += kTileRows, tile += kTileRows * k)
-      std::memcpy(tile, from + row, kTileRows * sizeof(float));  // of a length that the compiler knows
-    std::copy_n(from + whole, rows - whole, tile);
-  }
+  pack_tiles(a.first, a.step, rows, k, to);
   return {to, kTileRows * k, 1, kTileRows};
 }
 

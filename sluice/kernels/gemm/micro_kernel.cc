@@ -126,6 +126,33 @@ SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transp
     for (size_t column = 0; column < kWidth; ++column) to[p * kWidth + column] = matrix[column * step + p];
 }
 
+// Rows of k that are prefetched: each is a short piece of a row that lies far from the next.
+constexpr size_t kPrefetchK = 8;
+
+// A register has more floats than a tile has rows: what is written behind a tile's row is overwritten by the
+// next one, so that the last is copied alone.
+template <typename L>
+SLUICE_INLINE void pack_tiles_by(const float* matrix, size_t step, size_t rows, size_t k, float* to) {
+  static_assert(kFloatsOf<Lanes8> >= kTileRows);
+  const size_t whole = rows / kTileRows * kTileRows;
+  for (size_t p = 0; p < k; ++p) {
+    const float* const from = matrix + p * step;
+    prefetch<false>(from + kPrefetchK * step, rows);
+    float* tile = to + p * kTileRows;
+    if (p + 1 < k) {
+      for (size_t row = 0; row < whole; row += kTileRows, tile += kTileRows * k) {
+        Lanes8 some;
+        load(from + row, some);
+        store(some, tile);
+      }
+    } else {
+      for (size_t row = 0; row < whole; row += kTileRows, tile += kTileRows * k)
+        std::copy_n(from + row, kTileRows, tile);
+    }
+    std::copy_n(from + whole, rows - whole, tile);
+  }
+}
+
 // By squares of kSide×kSide.
 template <typename L>
 SLUICE_INLINE void transpose_by(const float* from, size_t from_step, size_t rows, size_t columns, float* to,
@@ -152,6 +179,9 @@ SLUICE_INLINE void transpose_by(const float* from, size_t from_step, size_t rows
 
 SLUICE_BY_LANES(pack_columns, (const float* matrix, size_t step, bool transposed, size_t k, float* to),
                 (matrix, step, transposed, k, to))
+
+SLUICE_BY_LANES(pack_tiles, (const float* matrix, size_t step, size_t rows, size_t k, float* to),
+                (matrix, step, rows, k, to))
 
 SLUICE_BY_LANES(transpose,
                 (const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step),

@@ -34,6 +34,9 @@ void multiply_tiles(const TileGemm& product, size_t rows);
 // tile_columns() columns of a matrix whose rows are `step` floats long, packed as b above; transposed: of one
 // that lies as [columns, k]. Where has_lanes8().
 void pack_columns(const float* matrix, size_t step, bool transposed, size_t k, float* to);
+// `rows` columns of a matrix [k, …] whose rows are `step` floats long, packed as a above, as tiles with their
+// own floats one after the other: [tiles, k, kTileRows]. Where has_lanes8().
+void pack_tiles(const float* matrix, size_t step, size_t rows, size_t k, float* to);
 // A matrix [rows, columns] to one [columns, rows]; from one row to the next it is so many floats. Where
 // has_lanes8().
 void transpose(const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step);

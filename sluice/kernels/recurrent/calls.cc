@@ -13,9 +13,14 @@ struct RecurrentCall {
   Dims state, states, gates;  // states: of all steps; gates: as many as the weight has
 };
 
-// What all calls begin with: operand 0 [steps, batch, parts * hidden] and operand 1, the weight of so many
-// gates; and operand `sizes`, if it is there.
-base::Result<RecurrentCall> read(const Call& call, int64_t parts, int64_t gates, size_t sizes) {
+// Where the operands are that all calls have behind the first two; sizes may be missing.
+struct Places {
+  size_t state, sizes;
+};
+
+// What all calls begin with: operand 0, a row [parts * hidden] for each step and sequence, and operand 1, the
+// weight of so many gates.
+base::Result<RecurrentCall> read(const Call& call, int64_t parts, int64_t gates, Places places) {
   if (!has_recurrent()) return tl::unexpected<Error>(no_kernel("recurrent layer").error());
   RecurrentCall found;
   Recurrent& of = found.of;
@@ -24,12 +29,21 @@ base::Result<RecurrentCall> read(const Call& call, int64_t parts, int64_t gates,
   SLUICE_TRY(const Tensor weight, call.operand(1, "weight"));
   const int64_t hidden = weight.dims[1];
   SLUICE_OK(call.operand(1, "weight", Dims{gates * hidden, hidden}));
-  SLUICE_TRY(const Tensor all, call.filled_operand(0, "steps", 3, 3));
-  const int64_t steps = all.dims[0], batch = all.dims[1];
-  SLUICE_OK(call.operand(0, "steps", Dims{steps, batch, parts * hidden}));
-  of.steps = all.dim(0), of.batch = all.dim(1), of.hidden = weight.dim(1), of.weight = weight.data;
-  if (call.num_operands() > sizes) {
-    SLUICE_TRY(const Tensor of_steps, call.operand(sizes, "batch_sizes", Dims{steps}));
+  SLUICE_OK(call.filled_operand(places.state, "state", 2, 2));
+  SLUICE_TRY(const Tensor state, call.operand(places.state, "state", Dims{kAny, hidden}));
+  SLUICE_TRY(const Tensor all, call.filled_operand(0, "steps", 2));
+  Dims dims(all.dims.begin(), all.dims.end());
+  dims.back() = parts * hidden;
+  SLUICE_OK(call.operand(0, "steps", dims));
+  const int64_t batch = state.dims[0];
+  const int64_t rows = static_cast<int64_t>(all.elements()) / dims.back(), steps = rows / batch;
+  if (steps * batch != rows)
+    return call.refuse("operand 0 (steps) has ", rows, " rows, expected as many for each step as operand ",
+                       places.state, " (state), ", batch);
+  of.steps = static_cast<size_t>(steps), of.batch = state.dim(0), of.hidden = weight.dim(1);
+  of.weight = weight.data;
+  if (call.num_operands() > places.sizes) {
+    SLUICE_TRY(const Tensor of_steps, call.operand(places.sizes, "batch_sizes", Dims{steps}));
     of.sizes = of_steps.data;
   }
   found.state = {batch, hidden};
@@ -51,7 +65,7 @@ base::Result<float*> copied(const Call& call, size_t operand, size_t result, con
 
 base::Status call_lstm(const Call& call) {
   SLUICE_OK(call.takes({{4, 3}, {5, 3}}));
-  SLUICE_TRY(const RecurrentCall c, read(call, 4, 4, 4));
+  SLUICE_TRY(const RecurrentCall c, read(call, 4, 4, {2, 4}));
   SLUICE_OK(call.in_place(0, 0));
   SLUICE_TRY(const Tensor hidden, call.operand(2, "hidden", c.state));
   SLUICE_TRY(const Tensor cell, call.operand(3, "cell", c.state));
@@ -64,7 +78,7 @@ base::Status call_lstm(const Call& call) {
 
 base::Status call_lstm_gradient(const Call& call) {
   SLUICE_OK(call.takes({{7, 3}, {8, 3}}));
-  SLUICE_TRY(const RecurrentCall c, read(call, 4, 4, 7));
+  SLUICE_TRY(const RecurrentCall c, read(call, 4, 4, {2, 7}));
   SLUICE_OK(call.in_place(0, 0));
   SLUICE_TRY(const Tensor cell, call.operand(2, "cell", c.state));
   SLUICE_TRY(const Tensor cells, call.operand(3, "cells", c.states));
@@ -78,7 +92,7 @@ base::Status call_lstm_gradient(const Call& call) {
 
 base::Status call_gru(const Call& call) {
   SLUICE_OK(call.takes({{4, 2}, {5, 2}}));
-  SLUICE_TRY(const RecurrentCall c, read(call, 3, 3, 4));
+  SLUICE_TRY(const RecurrentCall c, read(call, 3, 3, {2, 4}));
   SLUICE_TRY(const Tensor gates, call.operand(0, "gates"));
   SLUICE_TRY(const Tensor hidden, call.operand(2, "hidden", c.state));
   SLUICE_TRY(const Tensor bias, call.operand(3, "bias", Dims{3 * c.state[1]}));
@@ -91,7 +105,7 @@ base::Status call_gru(const Call& call) {
 
 base::Status call_gru_gradient(const Call& call) {
   SLUICE_OK(call.takes({{6, 3}, {7, 3}}));
-  SLUICE_TRY(const RecurrentCall c, read(call, 4, 3, 6));
+  SLUICE_TRY(const RecurrentCall c, read(call, 4, 3, {2, 6}));
   SLUICE_TRY(const Tensor activations, call.operand(0, "activations"));
   SLUICE_TRY(const Tensor hidden, call.operand(2, "hidden", c.state));
   SLUICE_TRY(const Tensor output, call.operand(3, "output", c.states));
@@ -106,7 +120,7 @@ base::Status call_gru_gradient(const Call& call) {
 
 base::Status call_rnn(const Call& call) {
   SLUICE_OK(call.takes({{3, 1}, {4, 1}}));
-  SLUICE_TRY(const RecurrentCall c, read(call, 1, 1, 3));
+  SLUICE_TRY(const RecurrentCall c, read(call, 1, 1, {2, 3}));
   SLUICE_OK(call.in_place(0, 0));
   SLUICE_TRY(const bool relu, call.flag("relu"));
   SLUICE_TRY(const Tensor hidden, call.operand(2, "hidden", c.state));
@@ -117,7 +131,7 @@ base::Status call_rnn(const Call& call) {
 
 base::Status call_rnn_gradient(const Call& call) {
   SLUICE_OK(call.takes({{4, 2}, {5, 2}}));
-  SLUICE_TRY(const RecurrentCall c, read(call, 1, 1, 4));
+  SLUICE_TRY(const RecurrentCall c, read(call, 1, 1, {3, 4}));
   SLUICE_TRY(const bool relu, call.flag("relu"));
   SLUICE_TRY(const Tensor output, call.operand(0, "output"));
   SLUICE_TRY(const Tensor grad_output, call.operand(2, "grad_output", c.states));

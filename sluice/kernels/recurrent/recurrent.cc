@@ -31,12 +31,10 @@ void in_parts(const Recurrent& of, size_t gates, size_t count, const Work& work)
   const bool large = gates * of.hidden * of.hidden > kLargeWeight;
   if (large && of.batch < threads * kMinRowsOfLargeWeight && blocks > 1) {
     const size_t parts = std::min(threads, blocks);
-    for (size_t k = 0; k < count; ++k)
-      parallel_for(parts, [&](size_t i) {
-        const size_t block = blocks * i / parts;
-        work(k, Part{0, of.batch, block, blocks * (i + 1) / parts - block});
-      });
-    return;
+    return parallel_turns(count, parts, [&](size_t k, size_t i) {
+      const size_t block = blocks * i / parts;
+      work(k, Part{0, of.batch, block, blocks * (i + 1) / parts - block});
+    });
   }
   const size_t parts = std::clamp(of.batch / kMinRows, size_t{1}, threads);
   parallel_for(parts, [&](size_t i) {

@@ -106,10 +106,10 @@ class Rows {
   }
   // The steps of layers whose hidden states are [steps, batch, hidden], and their gradients where the first
   // result alone was read.
-  Values lstm(const Dims& states) {
-    const Dims state = {states[1], states[2]};
-    const Value gates = parameter({states[0], states[1], 4 * states[2]}),
-                weight = parameter({4 * states[2], states[2]});
+  Values lstm(const Dims& states) { return lstm(parameter({states[0], states[1], 4 * states[2]})); }
+  Values lstm(Value gates) {
+    const Dims states = {gates.dim(0), gates.dim(1), gates.dim(2) / 4}, state = {states[1], states[2]};
+    const Value weight = parameter({4 * states[2], states[2]});
     const Value hidden = parameter(state), cell = parameter(state);
     Values made = emit("sluice::lstm_steps", {{"gates", tensor(gates)},
                                               {"hidden", tensor(hidden)},
@@ -175,7 +175,7 @@ class Rows {
   }
   Value softmax(Value x) {
     return emit("aten::_softmax",
-                {{"self", tensor(x)}, {"dim", integer(1)}, {"half_to_float", flag(false)}})[0];
+                {{"self", tensor(x)}, {"dim", integer(-1)}, {"half_to_float", flag(false)}})[0];
   }
 
   // Of scores [N, C] whose logarithms of the softmax are given.
