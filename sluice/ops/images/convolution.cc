@@ -160,6 +160,49 @@ Value weight_form(Emit& e, const Convolution& c, Value x, Value y, const Dims& k
 
 Dims spatial_dims(Value x) { return Dims(x.dims().begin() + 2, x.dims().end()); }
 
+// The positions of x that windows see. Where a stride and a dilation have a common factor, all of them have
+// one remainder by it: alone they are a smaller x, under a convolution with both divided by the factor.
+struct Seen {
+  Convolution by;  // of the smaller x
+  Dims first, step, count;
+};
+
+// x: its spatial size.
+Seen seen_positions(const Convolution& c, const Dims& x) {
+  Seen seen{c, {}, {}, {}};
+  for (size_t i = 0; i < x.size(); ++i) {
+    int64_t step = std::gcd(c.stride[i], c.dilation[i]), first = (step - c.padding[i] % step) % step;
+    if (first >= x[i]) step = 1, first = 0;  // none is seen
+    seen.by.stride[i] /= step, seen.by.dilation[i] /= step;
+    seen.by.padding[i] = (c.padding[i] + first) / step;
+    seen.first.push_back(first);
+    seen.step.push_back(step);
+    seen.count.push_back((x[i] - first + step - 1) / step);
+  }
+  return seen;
+}
+
+// Of x [N, C, spatial…].
+Value only_seen(Builder& b, const Seen& seen, Value x) {
+  if (seen.count == spatial_dims(x)) return x;
+  Dims first = {0, 0}, step = {1, 1};
+  first.insert(first.end(), seen.first.begin(), seen.first.end());
+  step.insert(step.end(), seen.step.begin(), seen.step.end());
+  return b.slice(x, first, x.dims(), step);
+}
+
+// The opposite: zeros where no window is, in x of this spatial size.
+Value with_unseen(Builder& b, const Seen& seen, Value x, const Dims& size) {
+  if (seen.count == size) return x;
+  Dims low = {0, 0}, high = {0, 0}, interior = {0, 0};
+  for (size_t i = 0; i < size.size(); ++i) {
+    low.push_back(seen.first[i]);
+    high.push_back(size[i] - seen.first[i] - (seen.count[i] - 1) * seen.step[i] - 1);
+    interior.push_back(seen.step[i] - 1);
+  }
+  return b.pad(x, b.splat(0, Type{x.dtype(), {}}), low, high, interior);
+}
+
 // The spatial size of the call's result.
 Dims output_size(Emit& e, const Convolution& c, Value input, Value weight) {
   Dims out;
@@ -182,8 +225,10 @@ Values convolution(Emit& e) {
   const Value input = e.tensor("input"), weight = e.tensor("weight");
   const Convolution c = read(e, input, weight);
   const Dims out = output_size(e, c, input, weight);
-  const Value product =
-      c.transposed ? spread_form(e, c, input, weight, out) : gather_form(e, c, input, weight, out);
+  const Seen seen = seen_positions(c, c.transposed ? out : spatial_dims(input));
+  const Value product = c.transposed
+                            ? with_unseen(b, seen, spread_form(e, seen.by, input, weight, seen.count), out)
+                            : gather_form(e, seen.by, only_seen(b, seen, input), weight, out);
   if (!e.has("bias")) return {product};
   const DType compute = compute_type(product.dtype());
   const Value bias = b.broadcast_in_dim(to(b, e.tensor("bias"), compute), product.dims(), {1});
@@ -195,21 +240,24 @@ Values convolution_backward(Emit& e) {
   const Value grad = e.tensor("grad_output"), input = e.tensor("input"), weight = e.tensor("weight");
   const Convolution c = read(e, input, weight);
   const Dims& mask = e.ints("output_mask");
+  // As x and y of the three forms.
+  const Value all_of_x = c.transposed ? grad : input, y = c.transposed ? input : grad;
+  const Seen seen = seen_positions(c, spatial_dims(all_of_x));
+  const Value x = only_seen(b, seen, all_of_x);
   Value grad_input, grad_weight, grad_bias;
   const auto gradients = [&] {
     Values made;
     if (mask.at(0) != 0)
-      made.push_back(grad_input = c.transposed ? gather_form(e, c, grad, weight, spatial_dims(input))
-                                               : spread_form(e, c, grad, weight, spatial_dims(input)));
-    if (mask.at(1) != 0)
-      made.push_back(grad_weight = c.transposed ? weight_form(e, c, grad, input, spatial_dims(weight))
-                                                : weight_form(e, c, input, grad, spatial_dims(weight)));
+      made.push_back(grad_input = c.transposed ? gather_form(e, seen.by, x, weight, spatial_dims(y))
+                                               : spread_form(e, seen.by, y, weight, seen.count));
+    if (mask.at(1) != 0) made.push_back(grad_weight = weight_form(e, seen.by, x, y, spatial_dims(weight)));
     return made;
   };
   if (!c.transposed && mask.at(0) != 0 && mask.at(1) != 0)
-    marked(e, stablehlo::composites::kConvolutionGradients, {input, weight, grad}, c, gradients);
+    marked(e, stablehlo::composites::kConvolutionGradients, {x, weight, y}, seen.by, gradients);
   else
     gradients();
+  if (grad_input && !c.transposed) grad_input = with_unseen(b, seen, grad_input, spatial_dims(input));
   if (mask.at(2) != 0) {
     Dims dims = range(0, grad.rank());
     dims.erase(dims.begin() + 1);
