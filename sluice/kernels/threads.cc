@@ -134,7 +134,7 @@ class Turns : public Work {
         last = i;
         finish_one((turn + 1) * count_);
       }
-      wait_for((turn + 1) * count_);
+      if (turn + 1 < turns_) wait_for((turn + 1) * count_);
     }
   }
 

@@ -24,8 +24,8 @@ int64_t parts_of_a_call(int64_t wanted);
 // Has another thread call task(data), soon or late; false when there is none.
 using StartHelper = std::function<bool(void (*task)(void*), void* data)>;
 
-// While it lives, parallel_for of the calling thread has helpers, threads_of_a_call() with the caller, and
-// oneDNN works on its caller's thread alone.
+// While it lives, the loops below have helpers on the calling thread, threads_of_a_call() with the caller,
+// and oneDNN works on its caller's thread alone.
 class UseThreads {
  public:
   // No helpers: the calling thread alone.
@@ -50,7 +50,7 @@ class UseThreads {
 void parallel_for(size_t count, const std::function<void(size_t)>& body);
 // Calls body(turn, i) once for each turn in [0, turns) and i in [0, count), a turn when all of the one before
 // are done. Helpers stay from turn to turn, and a thread takes the i that it had, whose data its cache has,
-// before others. Else as parallel_for.
+// before others. Loops inside the body never have helpers. Else as parallel_for.
 void parallel_turns(size_t turns, size_t count, const std::function<void(size_t turn, size_t i)>& body);
 // body(first, count) for the pieces of [0, extent), which are so long, but for the last one.
 template <typename Body>

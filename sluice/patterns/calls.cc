@@ -45,11 +45,16 @@ Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
 }
 
 Values call_on_rows_in_place(const Rewriter& r, std::string_view target, Values operands,
-                             std::vector<Type> results, const CallAttributes& attributes) {
-  const Dims dims = results[0].dims;
+                             const std::vector<Type>& others, const CallAttributes& attributes) {
+  const Dims dims = operands[0].dims();
   const Value before = r.before_reshapes(operands[0]);
-  if (before.rank() > 0 && before.dims().back() == dims.back())
-    operands[0] = before, results[0] = before.type();
+  if (before.rank() > 0 && before.dims().back() == dims.back()) {
+    operands[0] = before;
+    for (Value& operand : operands)
+      if (operand.dims() == dims) operand = r.b.reshape(operand, before.dims());
+  }
+  std::vector<Type> results = {operands[0].type()};
+  results.insert(results.end(), others.begin(), others.end());
   Values made = call_on_rows(r.b, target, operands, results, attributes, 1);
   made[0] = r.b.reshape(made[0], dims);
   return made;

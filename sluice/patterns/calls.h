@@ -37,11 +37,11 @@ bool is_sum(const Operation& op);
 Values call_on_rows(Builder& b, std::string_view target, const Values& operands,
                     const std::vector<Type>& results, const CallAttributes& attributes = {},
                     size_t in_place = 0);
-// The first result takes the memory of the first operand, and has its type. The kernel reads that operand as
-// rows, whatever dims they are counted by, and is given it as it was before reshapes: XLA copies what is
-// reshaped before it is written to.
+// The first result, of the first operand's type, takes its memory; `others` are the results behind it. The
+// kernel reads that operand, and those of the same dims, as rows, whatever dims they are counted by. It is
+// given them as the first one was before its reshapes: XLA copies what is reshaped before it is written to.
 Values call_on_rows_in_place(const Rewriter& r, std::string_view target, Values operands,
-                             std::vector<Type> results, const CallAttributes& attributes = {});
+                             const std::vector<Type>& others, const CallAttributes& attributes = {});
 // On activations, which lie with the channels last, and on what has one dimension or none.
 Values call_on_activations(Builder& b, std::string_view target, const Values& operands,
                            const std::vector<Type>& results, const CallAttributes& attributes = {},

@@ -307,6 +307,10 @@ TEST(Calls, ACallInPlaceTakesItsOperandBeforeReshapes) {
   EXPECT_THAT(of_softmax, HasSubstr("-> (tensor<10x8x512xf32>)")) << "main's result is as before";
   EXPECT_THAT(line_of(text(256, softmax), "sluice_softmax"), HasSubstr("(tensor<10x16x256xf32>)"))
       << "other rows";
+  const auto gradient = [](Rows& r, Value g) { return Values{r.softmax_gradient(g)}; };
+  EXPECT_THAT(line_of(text(512, gradient), "sluice_softmax_gradient"),
+              HasSubstr("(tensor<80x512xf32>, tensor<80x512xf32>) -> tensor<80x512xf32>"))
+      << "the other operand has the same rows";
   const std::string of_lstm = text(512, lstm);
   for (const char* target : {"sluice_lstm", "sluice_lstm_gradient"})
     EXPECT_THAT(line_of(of_lstm, target), HasSubstr("-> (tensor<80x512xf32>, ")) << target;

@@ -36,9 +36,8 @@ Values lstm(const Rewriter& r, const Operation& op) {
   const Values operands = operands_of(r.b, op);
   if (operands.empty()) return {};
   const Type states = of_steps(operands[0], operands[1], 1);
-  const Values made =
-      call_on_rows_in_place(r, stablehlo::kLstmTarget, operands, {operands[0].type(), states, states},
-                            {{"reverse", op.number("reverse")}});
+  const Values made = call_on_rows_in_place(r, stablehlo::kLstmTarget, operands, {states, states},
+                                            {{"reverse", op.number("reverse")}});
   Values results = {made[1], last_step(r.b, made[1], op), last_step(r.b, made[2], op)};
   if (op.results.size() > results.size()) results.insert(results.end(), {made[2], made[0]});
   return results;
@@ -48,8 +47,8 @@ Values lstm_gradient(const Rewriter& r, const Operation& op) {
   const Values operands = operands_of(r.b, op, 4, op.operands[3].dims());
   if (operands.empty()) return {};
   const Type state = operands[2].type();
-  return call_on_rows_in_place(r, stablehlo::kLstmGradientTarget, operands,
-                               {operands[0].type(), state, state}, {{"reverse", op.number("reverse")}});
+  return call_on_rows_in_place(r, stablehlo::kLstmGradientTarget, operands, {state, state},
+                               {{"reverse", op.number("reverse")}});
 }
 
 Values gru(const Rewriter& r, const Operation& op) {
@@ -81,8 +80,8 @@ CallAttributes attributes_of_rnn(const Operation& op) {
 Values rnn(const Rewriter& r, const Operation& op) {
   const Values operands = operands_of(r.b, op);
   if (operands.empty()) return {};
-  const Value output = call_on_rows_in_place(r, stablehlo::kRnnTarget, operands, {operands[0].type()},
-                                             attributes_of_rnn(op))[0];
+  const Value output =
+      call_on_rows_in_place(r, stablehlo::kRnnTarget, operands, {}, attributes_of_rnn(op))[0];
   return {output, last_step(r.b, output, op)};
 }
 
@@ -107,12 +106,12 @@ constexpr Layer kLayers[] = {
 }  // namespace
 
 void recurrent(Rewriter& r, const KernelLibrary& kernels) {
-  // A pass for each kind, so that a gradient's knows what made its operands.
   if (kernels.has_recurrent())
-    for (const Layer& layer : kLayers)
-      r.each([&](const Operation& op) {
-        return op.is_composite(layer.composite) ? layer.call(r, op) : Values();
-      });
+    r.each([&](const Operation& op) -> Values {
+      for (const Layer& layer : kLayers)
+        if (op.is_composite(layer.composite)) return layer.call(r, op);
+      return {};
+    });
   // The products in the loops that are left to the compiler have kernels of their own.
   for (const Layer& layer : kLayers) r.open(layer.composite);
 }

@@ -13,7 +13,7 @@ void softmax(Rewriter& r, const KernelLibrary&) {
     const Value x = op.operands[0];
     if (!all_f32(op.operands) || is_small(x) || op.number("dim") != x.rank() - 1) return {};
     return call_on_rows_in_place(r, forward ? stablehlo::kSoftmaxTarget : stablehlo::kSoftmaxGradientTarget,
-                                 op.operands, {x.type()}, {{"logarithm", op.number("logarithm")}});
+                                 op.operands, {}, {{"logarithm", op.number("logarithm")}});
   });
 }
 

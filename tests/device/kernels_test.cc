@@ -58,6 +58,26 @@ struct Network {
   torch::Tensor input, target;
 };
 
+// Products of a batch, whose results softmax and its gradient are given in other dims.
+TEST(CpuKernels, AttentionByHandIsLibTorchs) {
+  const torch::Device device = test_device();
+  torch::manual_seed(5);
+  torch::Tensor q = torch::randn({2, 4, 64, 32}), k = torch::randn({2, 4, 64, 32});
+  torch::Tensor v = torch::randn({2, 4, 64, 32}), g = torch::randn({2, 4, 64, 32});
+  const auto gradients = [&](torch::Device on) {
+    std::vector<torch::Tensor> inputs;
+    for (const torch::Tensor& x : {q, k, v}) inputs.push_back(x.to(on).requires_grad_());
+    const torch::Tensor scores = torch::matmul(inputs[0], inputs[1].transpose(2, 3)) / std::sqrt(32.0);
+    const torch::Tensor y = torch::matmul(torch::softmax(scores, -1), inputs[2]);
+    std::vector<torch::Tensor> made = torch::autograd::grad({y}, inputs, {g.to(on)});
+    made.push_back(y.detach());
+    return made;
+  };
+  const std::vector<torch::Tensor> wanted = gradients(torch::kCPU), made = gradients(device);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    expect_same(made[i].cpu(), wanted[i], 1e-4, c10::str("tensor ", i));
+}
+
 TEST(CpuKernels, ANetworkOfThemIsLibTorchs) {
   Network expected(torch::kCPU);
   const std::vector<torch::Tensor> wanted = expected.gradients();

@@ -1,7 +1,6 @@
 #include "sluice/kernels/gemm/gemm_panels.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "sluice/kernels/arena.h"
@@ -20,6 +19,9 @@ using Product = stablehlo::ProductCall;
 constexpr size_t kBlockK = 256, kBlockM = 24 * kTileRows;
 // The block of the loop over N, where b is packed for one thread: kBlockK rows of it are half of an L2 cache.
 constexpr size_t kBlockN = 256;
+
+// Floats of a b that is packed as a whole although it is larger than a: a thread keeps that memory.
+constexpr int64_t kMaxPackedB = 8 << 20;
 
 // Rows of a piece that only its reader sees (measured): it stays in the L2 cache.
 constexpr size_t kRowsOfOwnPiece = 8 * kTileRows;
@@ -97,7 +99,8 @@ class PanelGemm : public Gemm {
       divided_ = Divided::kSplitK, parts = sums;
     else if (makes_transpose(p))
       divided_ = Divided::kTransposedColumns, parts = p.n / static_cast<int64_t>(kBlockM);
-    else if (p.m >= p.n || (p.transposed_a && rows > 1))  // whose rows are then packed once
+    else if (p.m >= p.n ||  // or a's rows are to be packed once
+             (p.transposed_a && rows >= threads_of_a_call() && p.k * p.n <= kMaxPackedB))
       divided_ = Divided::kRows, parts = rows;
     else
       divided_ = Divided::kColumns, parts = p.n / kMaxTileColumns;

@@ -31,7 +31,7 @@ struct TileRows {
   const float* first;
   size_t tile_step, row_step, k_step;
 };
-// Of a matrix that lies transposed: [k, rows].
+// Of a matrix that lies transposed: [k, rows]. Where has_lanes8().
 TileRows pack_rows(const MatrixView& a, size_t rows, size_t k, float* to);
 
 // c [rows, columns] = a b, or c + a b. c's rows lie c_step floats apart.

@@ -130,7 +130,7 @@ SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transp
 constexpr size_t kPrefetchK = 8;
 
 // A register has more floats than a tile has rows: what is written behind a tile's row is overwritten by the
-// next one, so that the last is copied alone.
+// next one, and what is read behind a row of the matrix is of the next one. So the last row is copied alone.
 template <typename L>
 SLUICE_INLINE void pack_tiles_by(const float* matrix, size_t step, size_t rows, size_t k, float* to) {
   static_assert(kFloatsOf<Lanes8> >= kTileRows);

@@ -31,7 +31,7 @@ base::Result<RecurrentCall> read(const Call& call, int64_t parts, int64_t gates,
   SLUICE_OK(call.operand(1, "weight", Dims{gates * hidden, hidden}));
   SLUICE_OK(call.filled_operand(places.state, "state", 2, 2));
   SLUICE_TRY(const Tensor state, call.operand(places.state, "state", Dims{kAny, hidden}));
-  SLUICE_TRY(const Tensor all, call.filled_operand(0, "steps", 2));
+  SLUICE_TRY(const Tensor all, call.filled_operand(0, "steps", 1));
   Dims dims(all.dims.begin(), all.dims.end());
   dims.back() = parts * hidden;
   SLUICE_OK(call.operand(0, "steps", dims));

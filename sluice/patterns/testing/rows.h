@@ -177,6 +177,13 @@ class Rows {
     return emit("aten::_softmax",
                 {{"self", tensor(x)}, {"dim", integer(-1)}, {"half_to_float", flag(false)}})[0];
   }
+  // For a gradient of the result, which is a parameter.
+  Value softmax_gradient(Value grad) {
+    return emit("aten::_softmax_backward_data", {{"grad_output", tensor(grad)},
+                                                 {"output", tensor(parameter(grad.dims()))},
+                                                 {"dim", integer(-1)},
+                                                 {"input_dtype", Arg{}}})[0];
+  }
 
   // Of scores [N, C] whose logarithms of the softmax are given.
   Value cross_entropy_gradient(Value logarithms) {
