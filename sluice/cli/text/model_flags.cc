@@ -29,7 +29,8 @@ base::Result<models::LanguageOptions> model_options(const ModelFlags& flags) {
   if (!base::path_exists(path))
     return base::fail(Code::kNotFound, "--model ", flags.folder,
                       ": expected a folder with config.json, model.safetensors and tokenizer.json; ", path,
-                      " is not there");
+                      " is not there. A model of Hugging Face's hub is copied first: sluice data cp "
+                      "'hf://OWNER/NAME/*' FOLDER/");
   SLUICE_TRY(const std::string text, base::read_file(path));
   return models::parse_language_config(text, path);
 }

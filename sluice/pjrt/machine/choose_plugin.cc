@@ -88,8 +88,15 @@ base::Result<PluginChoice> choose_plugin(const std::string& given, const Machine
   const std::string wanted = wanted_plugin(given);
   if (wanted == "auto") return choose_by_machine(machine, folders);
   PluginChoice choice;
-  SLUICE_TRY(choice.file, find_plugin(wanted, folders));
   choice.reason = given.empty() ? "asked for by SLUICE_PLUGIN" : "asked for";
+  // libtpu would look for it for minutes, and then say less.
+  if (wanted == "tpu" && !machine.has_tpu() && !base::environment("TPU_LIBRARY_PATH"))
+    return base::fail(
+        Code::kFailedPrecondition, "the plugin tpu is ", choice.reason,
+        ", and this machine shows no TPU: no chip on its PCI bus, no /dev/accelN; run this on a "
+        "TPU (`sluice tpu create` makes one), or say --plugin cpu or SLUICE_PLUGIN=cpu. Where "
+        "chips are there and cannot be seen, give the path of libtpu.so instead of the name");
+  SLUICE_TRY(choice.file, find_plugin(wanted, folders));
   if (machine.has_tpu() && (choice.file.name == "cpu" || choice.file.name == "cuda"))
     choice.unused =
         base::str(machine.tpu_text(), ", as the ", choice.file.name, " plugin is ", choice.reason);

@@ -150,6 +150,19 @@ TEST_F(ChoosePluginTest, AnAskedForTpuThatCannotBeUsedIsAnErrorBeforeItIsLoaded)
                         "files): the chips have no device files"));
 }
 
+TEST_F(ChoosePluginTest, AnAskedForTpuThatIsNotThereIsAnErrorButForAPath) {
+  const std::string library = install("libtpu/libtpu.so");
+  const auto refused = choose_plugin("tpu", find_machine(folder_.path()), {folder_.path("packages")});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(refused.error().what(),
+              AllOf(HasSubstr("the plugin tpu is asked for, and this machine shows no TPU"),
+                    HasSubstr("--plugin cpu"), HasSubstr("path of libtpu.so")));
+  EXPECT_EQ(choose(library).file.name, "tpu");
+  const Variable variable("TPU_LIBRARY_PATH", library);
+  EXPECT_EQ(choose("tpu").file.name, "tpu");
+}
+
 TEST_F(ChoosePluginTest, OneOfSeveralProcessesDoesNotFallBack) {
   folder_.add_pci("0000:00:04.0", "0x0063", "0x120000");
   const MachineFolder::Root root(folder_.path());
