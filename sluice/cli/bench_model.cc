@@ -117,7 +117,7 @@ BenchCase bench_case(const std::string& name, const BenchSizes& sizes, bool reco
     return language(name, sizes.length, recompute);
   if (name == "transformer6") return token_transformer("transformer6", 6, 256, 8, recompute);
   if (name == "transformer12") return token_transformer("transformer12", 12, 768, 12, recompute);
-  if (name == "mlp" && !recompute) return mlp();
+  if (name == "mlp" && sizes.mlp_of_rows && !recompute) return mlp();
   if (name == "resnet50" && !recompute) return resnet50(image_size);
   if (name == "resnet18_cifar" && !recompute) return resnet18_cifar(image_size);
   const models::Shape shape{10, 3, image_size, recompute};

@@ -27,6 +27,7 @@ struct BenchCase {
 struct BenchSizes {
   int64_t image_size = 32;  // pixels
   int64_t length = 256;     // tokens in a row, of language models
+  bool mlp_of_rows = true;  // mlp is MNIST's, whatever the image size; else as `sluice train` makes it
 };
 
 // By name; throws sluice::Error (kNotFound) with the nearest name.

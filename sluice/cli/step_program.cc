@@ -62,7 +62,7 @@ std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf1
 }  // namespace
 
 BenchSizes sizes_of(const StepRecipe& recipe) {
-  return {.image_size = image_size_of(recipe), .length = recipe.length};
+  return {.image_size = image_size_of(recipe), .length = recipe.length, .mlp_of_rows = false};
 }
 
 int64_t image_size_of(const StepRecipe& recipe) {
