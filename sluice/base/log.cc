@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <optional>
 #include <string>
 
 #include "sluice/base/environment.h"
@@ -24,12 +25,13 @@ spdlog::level::level_enum spdlog_level(Level level) {
   return spdlog::level::info;
 }
 
-Level level_from_environment() {
-  const std::string name = environment("SLUICE_LOG").value_or("");
+// None where it is no level.
+std::optional<Level> level_of(const std::string& name) {
   if (name == "debug") return Level::kDebug;
+  if (name == "info" || name.empty()) return Level::kInfo;
   if (name == "warning" || name == "warn") return Level::kWarning;
   if (name == "error") return Level::kError;
-  return Level::kInfo;
+  return std::nullopt;
 }
 
 // Never destroyed: threads of plugins may still log while the process ends.
@@ -38,7 +40,10 @@ spdlog::logger& logger() {
     auto* made = new spdlog::logger("sluice", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%H:%M:%S %L %v");
     made->flush_on(spdlog::level::debug);
-    made->set_level(spdlog_level(level_from_environment()));
+    const std::string name = environment("SLUICE_LOG").value_or("");
+    made->set_level(spdlog_level(level_of(name).value_or(Level::kInfo)));
+    if (!level_of(name))
+      made->warn("SLUICE_LOG is '{}': expected debug, info, warning or error; info is taken", name);
     return made;
   }();
   return *instance;

@@ -44,11 +44,12 @@ TEST(Log, DebugIsMadeOnlyWhenItIsShown) {
 // Each in a process of its own, which reads the variable when it writes its first line.
 TEST(LogDeathTest, TheEnvironmentsLevel) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  for (const auto& [text, shown] : {std::pair("debug", "D 0(.|\n)*I 1(.|\n)*W 2(.|\n)*E 3"),
-                                    {"info", "^[^D]*I 1(.|\n)*W 2(.|\n)*E 3"},
-                                    {"warning", "^[^DI]*W 2(.|\n)*E 3"},
-                                    {"error", "^[^DIW]*E 3"},
-                                    {"loud", "^[^D]*I 1(.|\n)*W 2(.|\n)*E 3"}}) {
+  for (const auto& [text, shown] :
+       {std::pair("debug", "D 0(.|\n)*I 1(.|\n)*W 2(.|\n)*E 3"),
+        {"info", "^[^D]*I 1(.|\n)*W 2(.|\n)*E 3"},
+        {"warning", "^[^DI]*W 2(.|\n)*E 3"},
+        {"error", "^[^DIW]*E 3"},
+        {"loud", "^[^DI]*W SLUICE_LOG is 'loud': [^D]*I 1(.|\n)*W 2(.|\n)*E 3"}}) {
     ::setenv("SLUICE_LOG", text, 1);
     const auto write_and_end = [] {
       debug(0);

@@ -53,7 +53,8 @@ base::Result<ObjectName> parse_object_url(const std::string& url) {
   const Scheme* scheme = scheme_of(url);
   if (scheme == nullptr)
     return base::fail(Code::kInvalidArgument, "'", url,
-                      "' is no object: expected gs://, s3://, az:// or hf://");
+                      "' is no object: expected gs://BUCKET/NAME, s3://BUCKET/NAME, "
+                      "az://ACCOUNT/CONTAINER/NAME or hf://OWNER/NAME/FILE");
   const std::string path = url.substr(scheme->name.size() + 3);
   int parts = scheme->parts;
   for (const char* kind : {"datasets/", "spaces/", "models/"})

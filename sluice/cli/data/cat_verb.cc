@@ -84,6 +84,9 @@ class Cat {
   explicit Cat(const CatOptions& options) : options_(options), skip_(options.skip), left_(count()) {}
 
   base::Status run() {
+    if (!options_.sheet.empty() && !base::ends_with(options_.sheet, ".png"))
+      return base::fail(Code::kInvalidArgument,
+                        "--sheet writes PNG: expected a name that ends in .png, found ", options_.sheet);
     SLUICE_TRY(const auto urls, expand_arguments(options_.shards));
     SLUICE_TRY(filters_, filters_of(options_.where));
     for (const std::string& url : urls) {
