@@ -132,6 +132,8 @@ TEST_F(DataVerbs, CatIndexAndStats) {
               HasSubstr("no sample with this key"));
   EXPECT_THAT(sluice_program({"data", "cat", shards, "--skip", "6"}).err, HasSubstr("no such sample"));
   EXPECT_EQ(sluice_program({"data", "cat", shards, "--sheet", "x", "--part", "png"}).status, 2);
+  EXPECT_THAT(sluice_program({"data", "cat", shards, "--sheet", folder_.path("s.jpg")}).err,
+              HasSubstr("expected a name that ends in .png, found"));
 
   const auto indexed = sluice_program({"data", "index", shards, "--json"});
   EXPECT_EQ(indexed.status, 0) << indexed.err;
