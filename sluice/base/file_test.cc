@@ -74,6 +74,7 @@ TEST_F(FileTest, FullDiskIsAClearError) {
   EXPECT_EQ(failed.value().code(), Code::kResourceExhausted);
   EXPECT_THAT(failed.value().what(),
               HasSubstr("cannot write /x/checkpoint: No space left on device (the disk is full"));
+  EXPECT_THAT(read_file(directory_.path("nothing")).error().what(), testing::StartsWith("cannot open /"));
 }
 
 // Ends the process: 0 when a write beyond the limit on file sizes failed as it should and left nothing

@@ -125,7 +125,7 @@ base::Result<ObjectFacts> Store::upload_file(const std::string& path, const Obje
   for (int round = 0;; ++round) {
     const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
                                                                   &std::fclose);
-    if (!file) return base::fail_errno(errno, "cannot open", path);
+    if (!file) return base::fail_errno(errno, "open", path);
     SLUICE_TRY(auto upload, start_upload(name, options));
     std::vector<char> piece(1 << 20);
     base::Status status;
@@ -134,7 +134,7 @@ base::Result<ObjectFacts> Store::upload_file(const std::string& path, const Obje
       if (got == 0) break;
       status = upload->write(piece.data(), got);
     }
-    if (std::ferror(file.get()) != 0) return base::fail_errno(errno, "cannot read", path);
+    if (std::ferror(file.get()) != 0) return base::fail_errno(errno, "read", path);
     if (status) {
       auto facts = upload->finish();
       if (facts || facts.error().code() != Code::kAborted || round == 2) return facts;

@@ -72,7 +72,7 @@ base::Result<std::unique_ptr<SharedSegment>> SharedSegment::create(int processes
   std::random_device random;
   const std::string name = base::str("/sluice-", ::getpid(), "-", random(), random());
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) return base::fail_errno(errno, "cannot make shared memory", name);
+  if (descriptor < 0) return base::fail_errno(errno, "make shared memory", name);
   const size_t bytes = segment_bytes(processes);
   // Reserved now: memory that turns out to be missing later would kill the process that touches it.
   int wrong = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
@@ -94,7 +94,7 @@ base::Result<std::unique_ptr<SharedSegment>> SharedSegment::create(int processes
 
 base::Result<std::unique_ptr<SharedSegment>> SharedSegment::open(const std::string& name, int processes) {
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
-  if (descriptor < 0) return base::fail_errno(errno, "cannot open shared memory", name);
+  if (descriptor < 0) return base::fail_errno(errno, "open shared memory", name);
   const size_t bytes = segment_bytes(processes);
   struct stat facts {};
   void* memory = MAP_FAILED;

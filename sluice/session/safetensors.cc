@@ -166,7 +166,7 @@ base::Status write_tensors(const std::string& path, const NamedTensors& tensors)
 
 base::Result<NamedTensors> read_tensors(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return base::fail_errno(errno, "cannot open", path);
+  if (!in) return base::fail_errno(errno, "open", path);
   char start[4] = {};
   in.read(start, sizeof start);
   if (std::memcmp(start, "PK\3\4", 4) == 0) return read_torch_file(path);

@@ -24,6 +24,19 @@ std::string name_of(const std::string& path) {
   return path;
 }
 
+// That what stands for a token file is not something else, of which all that could be said is that
+// NAME.bin is missing.
+base::Status check_kind(const std::string& file) {
+  if (base::is_directory(file) && !base::path_exists(file + ".bin"))
+    return base::fail(Code::kInvalidArgument, "'", file, "' is a folder, expected token files: write '",
+                      base::join_path(file, "*.bin"), "'");
+  const std::string name = file.substr(file.rfind('/') + 1);
+  if (name.find(".tar") != std::string::npos && !base::path_exists(name_of(file) + ".bin"))
+    return base::fail(Code::kInvalidArgument, "'", file,
+                      "' is a shard, expected token files: 'sluice text pack' makes them of it");
+  return {};
+}
+
 }  // namespace
 
 struct TokenFile::Mapping {
@@ -182,8 +195,10 @@ void TokenFile::check(std::size_t vocabulary, std::uint64_t first, std::uint64_t
 
 TokenSet TokenSet::open(const std::string& files) {
   std::vector<TokenFile> opened;
-  for (const std::string& file : base::value_or_throw(data::expand_urls(files)))
+  for (const std::string& file : base::value_or_throw(data::expand_urls(files))) {
+    base::value_or_throw(check_kind(file));
     opened.push_back(TokenFile::open(file));
+  }
   return TokenSet(std::move(opened));
 }
 

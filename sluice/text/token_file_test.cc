@@ -91,6 +91,22 @@ TEST_F(TokenFiles, NameTheFirstIdThatIsNoToken) {
   EXPECT_THAT(status.error().what(), HasSubstr("the id 70000 at place 1 of document 0 does not fit 2 bytes"));
 }
 
+TEST_F(TokenFiles, SayWhatStandsInTheirPlace) {
+  const std::string set = folder_.path("set"), shard = folder_.path("a.tar");
+  base::value_or_throw(base::make_directories(set));
+  base::value_or_throw(base::write_file_atomically(shard, ""));
+  write("set/a", 2, {{1, 2}});
+  const auto message = [](const std::string& files) { return thrown([&] { TokenSet::open(files); }); };
+  EXPECT_EQ(message(set), "'" + set + "' is a folder, expected token files: write '" + set + "/*.bin'");
+  EXPECT_EQ(message(set + "/"),
+            "'" + set + "/' is a folder, expected token files: write '" + set + "/*.bin'");
+  EXPECT_EQ(message(folder_.path("*.tar")), "'" + shard +
+                                                "' is a shard, expected token files: "
+                                                "'sluice text pack' makes them of it");
+  base::value_or_throw(base::remove_file(set + "/a.idx"));
+  EXPECT_THAT(message(set + "/a.bin"), HasSubstr(": cannot open " + set + "/a.idx: "));
+}
+
 TEST_F(TokenFiles, SayHowAnIndexIsWrong) {
   const auto message = [&](const std::string& path) { return thrown([&] { TokenFile::open(path); }); };
   std::string path = write("cut", 2, {{1, 2}, {3}});

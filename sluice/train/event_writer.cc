@@ -72,7 +72,7 @@ base::Result<EventWriter> EventWriter::create(const std::string& folder) {
   writer.path_ = base::join_path(folder, base::str("events.out.tfevents.", static_cast<int64_t>(wall), ".",
                                                    base::host_name(), ".", getpid(), ".", number++));
   writer.descriptor_ = open(writer.path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (writer.descriptor_ < 0) return base::fail_errno(errno, "cannot create", writer.path_);
+  if (writer.descriptor_ < 0) return base::fail_errno(errno, "create", writer.path_);
   SLUICE_OK(writer.record(event_writer_detail::event(wall, 0, 3, "brain.Event:2")));
   return writer;
 }
@@ -171,7 +171,7 @@ base::Status EventWriter::record(std::string_view event) {
   while (done < out.size()) {
     ssize_t written = write(descriptor_, out.data() + done, out.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return base::fail_errno(errno, "cannot write", path_);
+    if (written < 0) return base::fail_errno(errno, "write", path_);
     done += static_cast<size_t>(written);
   }
   return {};

@@ -55,7 +55,7 @@ std::vector<Field> all_fields(const Measurement& row) {
 base::Status append(const std::string& path, const std::string& line) {
   std::ofstream out(path, std::ios::app);
   out << line << std::flush;
-  if (!out) return base::fail_errno(errno, "cannot write", path);
+  if (!out) return base::fail_errno(errno, "write", path);
   return {};
 }
 

@@ -245,7 +245,7 @@ class Shards final : public PredictionFile {
   base::Status move(const std::string& file) const {
     const std::string from = base::join_path(hidden_, file), to = base::join_path(folder_, file);
     if (std::rename(from.c_str(), to.c_str()) == 0) return {};
-    return base::fail_errno(errno, "cannot move a finished shard to", to);
+    return base::fail_errno(errno, "move a finished shard to", to);
   }
 
   std::string folder_, hidden_;

@@ -16,7 +16,7 @@ constexpr const char* kPrefix = "top-";
 base::Status remove(const std::string& folder) {
   std::error_code error;
   std::filesystem::remove_all(folder, error);
-  if (error) return base::fail_errno(error.value(), "cannot remove", folder);
+  if (error) return base::fail_errno(error.value(), "remove", folder);
   return {};
 }
 

@@ -1,8 +1,10 @@
 // sluice text pack, verify, import, export
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
+#include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
@@ -69,15 +71,23 @@ base::Status pack(PackFlags& flags) {
       return base::fail(Code::kInvalidArgument, "--end-token '", flags.end, "' is no token of ",
                         flags.tokenizer, ": expected one such as '<|endoftext|>'");
   }
+  const std::string kept = text::tokenizer_file(options.set.folder);
+  const bool had = base::path_exists(kept);
   SLUICE_OK(text::keep_tokenizer(flags.tokenizer, options.set.folder, options.set.overwrite));
   Progress progress;
   options.progress = [&](std::uint64_t documents, std::uint64_t) {
     progress.show("packed documents", static_cast<std::int64_t>(documents),
                   static_cast<std::int64_t>(documents));
   };
-  SLUICE_TRY(const auto report, text::pack_tokens(tokenizer, options));
+  const auto report = text::pack_tokens(tokenizer, options);
   progress.clear();
-  print_set(report);
+  if (!report && report.error().code() == Code::kNotFound && !had) {  // nothing to read: nothing stays
+    SLUICE_OK(base::remove_file(kept));
+    std::error_code ignored;
+    std::filesystem::remove(options.set.folder, ignored);
+  }
+  if (!report) return tl::unexpected<Error>(report.error());
+  print_set(*report);
   return {};
 }
 

@@ -79,6 +79,14 @@ TEST_F(TextVerbs, FromATextToTokensAndBack) {
 }
 
 TEST_F(TextVerbs, MistakesAreAnsweredInWords) {
+  write("empty.txt", "");
+  write("a.txt", "the cat sat\n");
+  const std::string made = path("small.json");
+  EXPECT_EQ(sluice_program({"text", "tokenizer", path("a.txt"), "--out", made, "--vocab-size", "260"}).status,
+            0);
+  EXPECT_THAT(sluice_program({"text", "pack", path("empty.txt"), path("none"), "--tokenizer", made}).err,
+              HasSubstr("empty.txt: the input has no documents"));
+  EXPECT_FALSE(base::path_exists(path("none")));
   EXPECT_THAT(sluice_program({"text", "pack", "a.txt", path("out"), "--tokenizer", "/nowhere.json"}).err,
               HasSubstr("sluice text pack: cannot open /nowhere.json"));
   const auto unknown = sluice_program({"text", "import", "a.bin", path("out"), "--format", "gpt"});

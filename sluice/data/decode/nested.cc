@@ -11,6 +11,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Without the name that the library has for the error, in brackets. Most documents are one line, which the
+// caller may have another number for.
+std::string cause_of(const Json::exception& error) {
+  std::string cause = error.what();
+  if (const std::size_t name = cause.find("] "); name != std::string::npos) cause.erase(0, name + 2);
+  for (const std::string_view start : {"parse error at line 1, ", "parse error at "})
+    if (base::starts_with(cause, start)) return base::str("at ", cause.substr(start.size()));
+  return cause;
+}
+
 // Looks at a document value by value, and stops the reader where it must not go on.
 class Inspection : public nlohmann::json_sax<Json> {
  public:
@@ -33,7 +43,7 @@ class Inspection : public nlohmann::json_sax<Json> {
   bool end_object() override { return leave(); }
   bool end_array() override { return leave(); }
   bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
-    cause_ = error.what();
+    cause_ = cause_of(error);
     return false;
   }
 
@@ -171,7 +181,7 @@ base::Result<std::string> json_of_packed(std::string_view bytes, Format format) 
   try {
     return tree.root().dump();
   } catch (const Json::exception& error) {
-    return base::fail(Code::kDataLoss, "not valid ", name, ": ", error.what());
+    return base::fail(Code::kDataLoss, "not valid ", name, ": ", cause_of(error));
   }
 }
 

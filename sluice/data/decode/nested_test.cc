@@ -72,6 +72,16 @@ TEST(Nested, TheTreeIsThatOfTheLibrary) {
 }
 
 // They became null.
+TEST(Nested, ErrorsAreWithoutTheLibrarysNames) {
+  EXPECT_EQ(std::string(check_json("{\"a\": bad").error().what()),
+            "not valid JSON: at column 7: syntax error while parsing value - invalid literal; last read: "
+            "'\"a\": b'");
+  EXPECT_THAT(check_json("[1\n,x").error().what(),
+              HasSubstr("not valid JSON: at line 2, column 2: syntax error"));
+  EXPECT_THAT(json_of_packed("\xa2\x61", Format::kCbor).error().what(),
+              HasSubstr("not valid CBOR: at byte 3: "));
+}
+
 TEST(Nested, NumbersThatJsonHasNoFormForAreRefused) {
   for (const std::string& number : {std::string("\xcb\x7f\xf8\0\0\0\0\0\0", 9),
                                     std::string("\xca\x7f\x80\0\0", 5), std::string("\xca\xff\x80\0\0", 5)})

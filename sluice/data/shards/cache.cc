@@ -96,7 +96,7 @@ base::Status CachedFile::write_at(std::uint64_t offset, std::string_view bytes) 
   while (!bytes.empty()) {
     const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", path_);
+    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "write", path_);
     offset += static_cast<std::uint64_t>(done);
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
@@ -150,7 +150,7 @@ base::Status CacheWriter::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(file_->descriptor(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "cannot write", file_->path());
+    if (done <= 0) return base::fail_errno(done < 0 ? errno : ENOSPC, "write", file_->path());
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
   return {};
@@ -163,7 +163,7 @@ base::Status CacheWriter::commit() {
   SLUICE_OK(write({reinterpret_cast<const char*>(sums_.data()), sums_.size() * sizeof sums_[0]}));
   ::flock(file_->descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
   if (::rename(file_->path().c_str(), final_path_.c_str()) != 0)
-    return base::fail_errno(errno, "cannot rename to", final_path_);
+    return base::fail_errno(errno, "rename to", final_path_);
   committed_ = true;
   return {};
 }
@@ -189,9 +189,9 @@ base::Result<std::unique_ptr<CachedParts>> Cache::parts(const std::string& url, 
     if (file == nullptr) {
       SLUICE_OK(make_room(bytes));
       file = open_locked(path, O_RDWR | O_CREAT | O_TRUNC, LOCK_SH | LOCK_NB);
-      if (file == nullptr) return base::fail_errno(errno, "cannot make", path);
+      if (file == nullptr) return base::fail_errno(errno, "make", path);
       if (::ftruncate(file->descriptor(), static_cast<off_t>(bytes)) != 0)
-        return base::fail_errno(errno, "cannot make", path);
+        return base::fail_errno(errno, "make", path);
     }
   }
   if (file == nullptr) return std::unique_ptr<CachedParts>();
@@ -227,7 +227,7 @@ base::Status Cache::make_room(std::uint64_t size) const {
 base::Result<std::unique_ptr<CachedFile>> Cache::lock_folder() const {
   SLUICE_OK(base::make_directories(folder_));
   auto lock = open_locked(base::join_path(folder_, ".lock"), O_RDWR | O_CREAT, LOCK_EX);
-  if (lock == nullptr) return base::fail_errno(errno, "cannot lock the cache", folder_);
+  if (lock == nullptr) return base::fail_errno(errno, "lock the cache", folder_);
   return lock;
 }
 
@@ -239,11 +239,11 @@ base::Result<std::unique_ptr<CacheWriter>> Cache::begin(const std::string& url, 
   const std::string path = path_of(url, version, kWhole),
                     part = base::str(path, ".", ::getpid(), "-", number++, kPart);
   auto file = open_locked(part, O_WRONLY | O_CREAT | O_EXCL, LOCK_EX | LOCK_NB);
-  if (file == nullptr) return base::fail_errno(errno, "cannot make", part);
+  if (file == nullptr) return base::fail_errno(errno, "make", part);
   const int descriptor = file->descriptor();
   auto writer = std::make_unique<CacheWriter>(std::move(file), path, size);
   if (const int status = reserve(descriptor, size + cache_sums(size)); status != 0)
-    return base::fail_errno(status, "cannot reserve the bytes of", part);
+    return base::fail_errno(status, "reserve the bytes of", part);
   return writer;
 }
 

@@ -26,7 +26,7 @@ class PipeSource : public Source {
       SLUICE_OK(wait_for_bytes());
       const ssize_t got = ::read(child_.out(), bytes, size);
       if (got > 0) return static_cast<std::size_t>(got);
-      if (got < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno(errno, "cannot read", name_);
+      if (got < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno(errno, "read", name_);
       if (got == 0) {
         SLUICE_OK(wait_for_exit());
         ended_ = true;

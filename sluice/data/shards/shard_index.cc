@@ -1,5 +1,6 @@
 #include "sluice/data/shards/shard_index.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,8 @@ namespace sluice::data {
 namespace {
 
 constexpr std::string_view kVersion = "v1.2";
-constexpr char kChecksums[] = "checksums";  // in sizes.json
+constexpr std::string_view kTokensMagic = "MMIDIDX";  // of Megatron-LM's index of token files
+constexpr char kChecksums[] = "checksums";            // in sizes.json
 
 // The next word of a line, and the line without it.
 std::string_view take_word(std::string_view& line) {
@@ -169,14 +171,24 @@ base::Result<std::string> format_index(const ShardIndex& index) {
   return text;
 }
 
+// The first words of a text that is no index: of other bytes than letters only that.
+std::string shown(std::string_view version, std::string_view count) {
+  const std::string found = base::str(version.substr(0, 40), " ", count.substr(0, 40));
+  const bool is_text = std::all_of(found.begin(), found.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  return is_text ? base::str("'", found, "'") : "other bytes than text";
+}
+
 base::Result<ShardIndex> parse_index(std::string_view text, const std::string& name) {
   std::string_view first = take_line(text);
   const std::string_view version = take_word(first), count_word = take_word(first);
   std::uint64_t count = 0;
+  if (base::starts_with(version, kTokensMagic))
+    return base::fail(Code::kInvalidArgument, name, ": expected the index of a shard (.tar), found that of ",
+                      "a token file, which is no shard");
   if (version != kVersion || !parse_number(count_word, count))
     return base::fail(Code::kDataLoss, name, ": expected an index file that begins with '", kVersion,
-                      " SAMPLES', found '", version.substr(0, 40), " ", count_word.substr(0, 40),
-                      "': make it again with 'sluice data index'");
+                      " SAMPLES', found ", shown(version, count_word),
+                      ": make it again with 'sluice data index'");
   ShardIndex index;
   for (std::uint64_t line = 2; !text.empty(); ++line) {
     SLUICE_TRY(auto members, parse_sample(take_line(text), base::str(name, ", line ", line)));

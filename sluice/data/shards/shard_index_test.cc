@@ -78,6 +78,15 @@ TEST(ShardIndex, DamageIsNamed) {
   EXPECT_THAT(format_index(nameless).error().what(), HasSubstr("a name with an extension"));
 }
 
+TEST(ShardIndex, NoBytesOfAnotherFileAreShown) {
+  const auto error = [](std::string_view text) {
+    return std::string(parse_index(text, "x.idx").error().what());
+  };
+  EXPECT_EQ(error(std::string_view("MMIDIDX\0\0\1\0\0", 12)),
+            "x.idx: expected the index of a shard (.tar), found that of a token file, which is no shard");
+  EXPECT_THAT(error("v1.2\x01 \x02\n"), testing::HasSubstr("found other bytes than text: make it again"));
+}
+
 TEST(ShardIndex, NamesMayHoldWhiteSpace) {
   const test::Folder folder;
   const std::vector<std::string> names = {"a b.left eye.txt", "100%.txt", "%20.txt", "c\td\n.txt",

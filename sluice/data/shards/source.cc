@@ -66,7 +66,7 @@ class FileSource : public Source {
         position_ += static_cast<std::uint64_t>(got);
         return static_cast<std::size_t>(got);
       }
-      if (errno != EINTR && errno != EAGAIN) return base::fail_errno(errno, "cannot read", name_);
+      if (errno != EINTR && errno != EAGAIN) return base::fail_errno(errno, "read", name_);
     }
   }
 
@@ -74,7 +74,7 @@ class FileSource : public Source {
     if (!regular_) return Source::skip(size);
     const std::uint64_t step = std::min(size, size_ > position_ ? size_ - position_ : 0);
     if (::lseek(descriptor_, static_cast<off_t>(step), SEEK_CUR) < 0)
-      return base::fail_errno(errno, "cannot seek in", name_);
+      return base::fail_errno(errno, "seek in", name_);
     position_ += step;
     return step;
   }
@@ -172,7 +172,7 @@ base::Result<int> open_file(const std::string& url) {
                       "' is a folder: expected a tar file; to read all shards in ", "it, write '", url,
                       "/*.tar'");
   const int descriptor = ::open(url.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return base::fail_errno(errno, "cannot open", url);
+  if (descriptor < 0) return base::fail_errno(errno, "open", url);
   return descriptor;
 }
 
@@ -259,7 +259,7 @@ base::Result<SourceFacts> stat_source(const std::string& url) {
     return base::fail(Code::kUnimplemented, "the size of '", url,
                       "' cannot be known: expected a local file, or a server that says it");
   struct stat facts {};
-  if (::stat(url.c_str(), &facts) != 0) return base::fail_errno(errno, "cannot look at", url);
+  if (::stat(url.c_str(), &facts) != 0) return base::fail_errno(errno, "look at", url);
   return SourceFacts{static_cast<std::uint64_t>(facts.st_size), version_of(facts)};
 }
 

@@ -58,7 +58,7 @@ base::Status add_glob(const std::string& pattern, Strings& urls) {
   const std::unique_ptr<glob_t, decltype(&::globfree)> guard(&found, ::globfree);
   if (status == GLOB_NOMATCH)
     return base::fail(Code::kNotFound, "no file matches '", pattern, "': check the folder and the pattern");
-  if (status != 0) return base::fail_errno(errno, "cannot list what matches", pattern);
+  if (status != 0) return base::fail_errno(errno, "list what matches", pattern);
   urls.insert(urls.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
   return {};
 }

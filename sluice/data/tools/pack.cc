@@ -193,7 +193,7 @@ base::Result<std::string> fingerprint_of(const std::vector<ImageFile>& images, c
   std::uint64_t hash = base::key({static_cast<std::uint64_t>(options.shards.shard_size), options.check});
   for (const ImageFile& image : images) {
     struct stat info {};
-    if (::stat(image.path.c_str(), &info) != 0) return base::fail_errno(errno, "cannot look at", image.path);
+    if (::stat(image.path.c_str(), &info) != 0) return base::fail_errno(errno, "look at", image.path);
     hash = base::key({hash, base::key(image.path), base::key(image.class_name), base::key(image.json),
                       static_cast<std::uint64_t>(image.label), static_cast<std::uint64_t>(info.st_size),
                       static_cast<std::uint64_t>(info.st_mtim.tv_sec),

@@ -191,7 +191,7 @@ class LocalStore : public ShardStore {
         const std::string from = base::join_path(hidden_, file), to = base::join_path(options_.folder, file);
         if (moving_ && !base::path_exists(from)) continue;
         if (std::rename(from.c_str(), to.c_str()) != 0)
-          return base::fail_errno(errno, "cannot move a finished shard to", to);
+          return base::fail_errno(errno, "move a finished shard to", to);
       }
     return base::sync_directory(options_.folder);
   }

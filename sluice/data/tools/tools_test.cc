@@ -147,6 +147,8 @@ TEST(Pack, ListsAsCsvAndJsonLines) {
   EXPECT_EQ((*lines)[0].json, "{\"by\":\"me\"}");
   EXPECT_EQ((*lines)[1].class_name + (*lines)[1].json, "");
   EXPECT_THAT(parse_list("[1]", "x.jsonl").error().what(), HasSubstr("line 1: expected a JSON object"));
+  EXPECT_THAT(parse_list("{\"file\": \"a.png\"}\n{bad\n", "x.jsonl").error().what(),
+              testing::StartsWith("x.jsonl, line 2: not valid JSON: at column 2: "));
   EXPECT_THAT(parse_list("{\"cls\": 1}", "x.jsonl").error().what(), HasSubstr("expected a member \"file\""));
 
   const test::Folder folder;

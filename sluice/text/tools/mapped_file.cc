@@ -14,7 +14,7 @@ namespace sluice::text {
 
 base::Result<MappedFile> MappedFile::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return base::fail_errno(errno, "cannot open", path);
+  if (descriptor < 0) return base::fail_errno(errno, "open", path);
   MappedFile file;
   struct stat facts {};
   int error = fstat(descriptor, &facts) != 0 ? errno : 0;
@@ -29,7 +29,7 @@ base::Result<MappedFile> MappedFile::open(const std::string& path) {
     }
   }
   close(descriptor);
-  if (error != 0) return base::fail_errno(error, "cannot map", path);
+  if (error != 0) return base::fail_errno(error, "map", path);
   return file;
 }
 

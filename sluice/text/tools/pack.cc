@@ -100,8 +100,12 @@ base::Result<TokenSetReport> pack_tokens(const Tokenizer& tokenizer, const Token
         workers, [&](DocumentBatch& batch) { return reader.next(batch); },
         [&](DocumentBatch& batch) { return encode(tokenizer, options, batch); }, consume)));
   }
-  SLUICE_TRY(TokenSetReport report, writer.finish());
-  report.bytes = bytes;
+  auto report = writer.finish();
+  if (!report && report.error().code() == Code::kNotFound)
+    return base::fail_at(
+        report, options.files.front(),
+        options.files.size() > 1 ? base::str(" and ", options.files.size() - 1, " more") : "");
+  if (report) report->bytes = bytes;
   return report;
 }
 

@@ -105,6 +105,22 @@ TEST_F(Pack, SaysWhereAFileIsWrong) {
   EXPECT_THAT(error_of(options({folder_.path("none.txt")})), HasSubstr("none.txt"));
 }
 
+TEST_F(Pack, WithoutDocumentsNothingIsWritten) {
+  const std::string empty = write("empty.txt", ""), blank = write("blank.txt", "\n\n"),
+                    full = write("a.txt", "one\n");
+  EXPECT_EQ(error_of(options({empty})), empty + ": the input has no documents: no token files are written");
+  EXPECT_FALSE(base::path_exists(folder_.path("out")));
+  EXPECT_THAT(error_of(options({empty, blank})),
+              HasSubstr("empty.txt and 1 more: the input has no documents"));
+  // A set that is there stays, whatever was to replace it.
+  base::value_or_throw(pack_tokens(tokenizer_, options({full})));
+  auto other = options({empty});
+  other.set.overwrite = true;
+  EXPECT_THAT(error_of(other), HasSubstr("the input has no documents"));
+  EXPECT_THAT(texts(), ElementsAre("one"));
+  EXPECT_FALSE(base::path_exists(folder_.path("out/.train.partial")));
+}
+
 TEST_F(Pack, RefusesToReplaceASet) {
   const std::string file = write("a.txt", "one\n");
   base::value_or_throw(pack_tokens(tokenizer_, options({file})));

@@ -91,7 +91,7 @@ base::Status SetWriter::read_state() {
                       "start that one again, or use --overwrite to begin this one in its place");
   std::error_code error;
   std::filesystem::remove_all(partial_, error);
-  if (error) return base::fail_errno(error.value(), "cannot remove", partial_);
+  if (error) return base::fail_errno(error.value(), "remove", partial_);
   return {};
 }
 
@@ -121,6 +121,13 @@ base::Status SetWriter::end_file(const json& at) {
 }
 
 base::Result<TokenSetReport> SetWriter::finish() {
+  if (files_.empty() && !writer_) {
+    std::error_code error;
+    std::filesystem::remove_all(partial_, error);
+    if (error) return base::fail_errno(error.value(), "remove", partial_);
+    std::filesystem::remove(options_.folder, error);  // where nothing else is in it
+    return base::fail(Code::kNotFound, "the input has no documents: no token files are written");
+  }
   if (!complete_) {
     complete_ =
         true;  // in one state with the last file: a kill behind it must not have its documents written twice
@@ -148,7 +155,7 @@ base::Status SetWriter::move() {
       const std::string from = base::join_path(partial_, name), to = base::join_path(options_.folder, name);
       if (!base::path_exists(from) && base::path_exists(to)) continue;  // moved before a kill
       if (std::rename(from.c_str(), to.c_str()) != 0)
-        return base::fail_errno(errno, "cannot move to its place", from);
+        return base::fail_errno(errno, "move to its place", from);
     }
   for (std::size_t number = files_.size();
        base::path_exists(base::join_path(options_.folder, name_of(number) + ".bin")); ++number)
@@ -161,7 +168,7 @@ base::Status SetWriter::move() {
   SLUICE_OK(base::sync_directory(options_.folder));
   std::error_code error;
   std::filesystem::remove_all(partial_, error);
-  if (error) return base::fail_errno(error.value(), "cannot remove", partial_);
+  if (error) return base::fail_errno(error.value(), "remove", partial_);
   return {};
 }
 

@@ -140,7 +140,7 @@ base::Status MlflowSpool::append(nlohmann::json line) {
   line["n"] = last_ + 1;
   std::ofstream out(lines_path(), std::ios::app);
   out << mlflow_spool_detail::text_of(line) << std::flush;
-  if (!out) return base::fail_errno(errno, "cannot write", lines_path());
+  if (!out) return base::fail_errno(errno, "write", lines_path());
   ++last_;
   ++left_;
   return {};
@@ -160,7 +160,7 @@ base::Result<const nlohmann::json*> MlflowSpool::peek(std::size_t index) {
     if (in.eof()) break;  // it is being written
     text += line + "\n";
   }
-  if (in.bad()) return base::fail_errno(errno, "cannot read", lines_path());
+  if (in.bad()) return base::fail_errno(errno, "read", lines_path());
   std::size_t bytes = 0;
   for (auto& line : mlflow_spool_detail::lines_in(text, &bytes)) ahead_.push_back(std::move(line));
   read_ += bytes;
@@ -180,7 +180,7 @@ base::Status MlflowSpool::arrived(std::size_t count) {
 base::Status MlflowSpool::refuse_first() {
   std::ofstream out(refused_path(), std::ios::app);
   out << mlflow_spool_detail::text_of(ahead_.front()) << std::flush;
-  if (!out) return base::fail_errno(errno, "cannot write", refused_path());
+  if (!out) return base::fail_errno(errno, "write", refused_path());
   return arrived(1);
 }
 
