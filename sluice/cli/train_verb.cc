@@ -74,9 +74,10 @@ void choose_tests(const TrainFlags& flags, TrainOptions& options) {
 }
 
 // --devices and --device-ids: a number of devices, or which.
-void choose_devices(const TrainFlags& flags, TrainOptions& options) {
+// `source` of them: the flag, or a variable of the environment.
+void choose_devices(const TrainFlags& flags, const char* source, TrainOptions& options) {
   try {
-    sessions::DeviceList list = sessions::parse_devices("--devices", flags.devices);
+    sessions::DeviceList list = sessions::parse_devices(source, flags.devices);
     const std::vector<int> ids = sessions::parse_device_ids("--device-ids", flags.device_ids);
     if (!ids.empty()) list = {static_cast<int>(ids.size()), ids};
     options.devices = list.count;
@@ -147,7 +148,7 @@ void finish(CLI::App& app, TrainFlags& flags) {
   options.max_tokens = whole_number("--max-tokens", flags.max_tokens);
   options.warmup_tokens = whole_number("--warmup-tokens", flags.warmup_tokens);
   options.decay_tokens = whole_number("--decay-tokens", flags.decay_tokens);
-  choose_devices(flags, options);
+  choose_devices(flags, of_environment.count("--devices") > 0 ? "SLUICE_DEVICES" : "--devices", options);
   choose_mixture(flags, options);
   choose_tests(flags, options);
   if (app.count("--cpu-kernels") > 0) options.cpu_kernels = flags.cpu_kernels;

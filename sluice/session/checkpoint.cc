@@ -18,6 +18,7 @@ namespace sluice::sessions {
 namespace checkpoint_detail {
 
 constexpr int kFormat = 1;
+constexpr const char* kFiles[] = {"model.safetensors", "state.safetensors", "state.json"};
 
 NamedTensors values(const std::vector<std::pair<std::string, Pending>>& pending) {
   NamedTensors result;
@@ -74,7 +75,9 @@ base::Result<Progress> from_json(const std::string& text, const std::string& pat
     progress.config = json.at("config");
     progress.input = json.value("input", "");
   } catch (const nlohmann::json::exception& error) {
-    return base::fail(Code::kDataLoss, path, ": ", error.what());
+    const std::string what = error.what();  // begins with the library's own name for the error, in brackets
+    return base::fail(Code::kDataLoss, path, " is not what a checkpoint has: ",
+                      what.substr(std::min(what.find("] ") + 2, what.size())));
   }
   return progress;
 }
@@ -100,8 +103,7 @@ void remove_leftovers(const std::string& folder) {
 base::Status replace(const std::string& fresh, const std::string& folder) {
   std::error_code ignored;
   if (!base::path_exists(folder)) {
-    if (rename(fresh.c_str(), folder.c_str()) != 0)
-      return base::fail_errno(errno, "cannot rename to", folder);
+    if (rename(fresh.c_str(), folder.c_str()) != 0) return base::fail_errno(errno, "rename to", folder);
     return base::sync_directory(base::parent_path(folder));
   }
   if (renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
@@ -111,8 +113,8 @@ base::Status replace(const std::string& fresh, const std::string& folder) {
   }
   const std::string old = beside(folder, ".old");
   std::filesystem::remove_all(old, ignored);
-  if (rename(folder.c_str(), old.c_str()) != 0) return base::fail_errno(errno, "cannot rename", folder);
-  if (rename(fresh.c_str(), folder.c_str()) != 0) return base::fail_errno(errno, "cannot rename to", folder);
+  if (rename(folder.c_str(), old.c_str()) != 0) return base::fail_errno(errno, "rename", folder);
+  if (rename(fresh.c_str(), folder.c_str()) != 0) return base::fail_errno(errno, "rename to", folder);
   SLUICE_OK(base::sync_directory(base::parent_path(folder)));
   std::filesystem::remove_all(old, ignored);
   return {};
@@ -197,6 +199,28 @@ std::string find_checkpoint(const std::string& folder) {
   return base::path_exists(base::join_path(old, "state.json")) ? old : "";
 }
 
+base::Status check_whole(const std::string& folder, const std::string& source) {
+  std::vector<std::string> missing, there;
+  for (const char* const file : checkpoint_detail::kFiles)
+    (base::path_exists(base::join_path(folder, file)) ? there : missing).emplace_back(file);
+  if (missing.empty()) return {};
+  const bool has_weights = !there.empty() && there.front() == checkpoint_detail::kFiles[0];
+  return base::fail(
+      Code::kDataLoss, source, " is no whole checkpoint: ", base::join(missing, " and "),
+      missing.size() == 1 ? " is missing" : " are missing",
+      there.empty() ? std::string() : base::str(" beside ", base::join(there, " and ")),
+      ": bring it back from a copy, or begin again without --resume, with another --logdir",
+      has_weights ? base::str(" and --weights ", base::join_path(source, there.front())) : std::string());
+}
+
+base::Result<std::string> find_whole_checkpoint(const std::string& folder) {
+  bool any = false;
+  for (const char* const file : checkpoint_detail::kFiles)
+    any = any || base::path_exists(base::join_path(folder, file));
+  if (any) SLUICE_OK(check_whole(folder, folder));
+  return find_checkpoint(folder);
+}
+
 base::Result<Progress> read_progress(const std::string& folder) {
   const std::string path = base::join_path(folder, "state.json");
   SLUICE_TRY(std::string text, base::read_file(path));
@@ -204,7 +228,7 @@ base::Result<Progress> read_progress(const std::string& folder) {
 }
 
 base::Result<Checkpoint> read_checkpoint(const std::string& folder) {
-  const std::string found = find_checkpoint(folder);
+  SLUICE_TRY(const std::string found, find_whole_checkpoint(folder));
   if (found.empty())
     return base::fail(Code::kNotFound, "there is no checkpoint in ", folder, " (expected model.safetensors, ",
                       "state.safetensors and state.json)");

@@ -49,6 +49,8 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
 
 // The state of SGD, Adam, AdamW, RMSprop and Adagrad as tensors called "optimizer.PARAMETER.FIELD".
 NamedTensors optimizer_tensors(torch::optim::Optimizer& optimizer, const torch::nn::Module& model);
+// Gives the optimizer that of its own parameters. `source` names the checkpoint in errors: a state of another
+// optimizer, or of another shape, or without a field that the optimizer's settings need.
 base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn::Module& model,
                             const NamedTensors& tensors, const std::string& source);
 // See sluice::create_state; returns what was created, PARAMETER in its names being a number.
@@ -79,6 +81,10 @@ base::Result<Checkpoint> read_checkpoint(const std::string& folder);
 base::Result<Progress> read_progress(const std::string& folder);
 // The folder, or the one that a crash between two renames left in its place; "" when there is none.
 std::string find_checkpoint(const std::string& folder);
+// The same; a folder with some of a checkpoint's files and without the others is an error that names them.
+base::Result<std::string> find_whole_checkpoint(const std::string& folder);
+// That all of its files are in a folder. `source` is what the error calls it; fails with kDataLoss.
+base::Status check_whole(const std::string& folder, const std::string& source);
 // Sets LibTorch's CPU generator to the checkpoint's.
 void restore_random(const Checkpoint& checkpoint);
 

@@ -5,9 +5,11 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "sluice/base/file.h"
 #include "sluice/session/save.h"
+#include "sluice/session/weights.h"
 
 namespace sluice::sessions {
 namespace {
@@ -151,6 +153,75 @@ TEST(Checkpoint, AMissingOneIsAnError) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Code::kNotFound);
   EXPECT_EQ(find_checkpoint(folder.path("nothing")), "");
+  EXPECT_EQ(base::value_or_throw(find_whole_checkpoint(folder.path("nothing"))), "");
+}
+
+TEST(Checkpoint, OneWithoutAFileIsNoFreshStart) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  const std::string last = folder.path("last");
+  for (const char* const file : {"model.safetensors", "state.safetensors", "state.json"}) {
+    ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), last));
+    EXPECT_EQ(base::value_or_throw(find_whole_checkpoint(last)), last);
+    ASSERT_TRUE(base::remove_file(base::join_path(last, file)));
+    for (const std::string& what : {std::string(find_whole_checkpoint(last).error().what()),
+                                    std::string(read_checkpoint(last).error().what())})
+      EXPECT_THAT(what, testing::AllOf(testing::HasSubstr(last + " is no whole checkpoint: "),
+                                       testing::HasSubstr(base::str(file, " is missing beside ")),
+                                       testing::HasSubstr("begin again without --resume")));
+  }
+  // What a run writes at the moment has another name, and is none yet.
+  std::filesystem::rename(last, folder.path(".last.writing-1"));
+  EXPECT_EQ(base::value_or_throw(find_whole_checkpoint(last)), "");
+}
+
+TEST(Checkpoint, TheStateOfAnotherOptimizerIsNamed) {
+  auto model = net();
+  const auto state_of = [&](auto optimizer) {
+    train_steps(*model, optimizer, 1);
+    return optimizer_tensors(optimizer, *model);
+  };
+  const auto parameters = model->parameters();
+  const NamedTensors sgd =
+                         state_of(torch::optim::SGD(parameters, torch::optim::SGDOptions(0.1).momentum(0.9))),
+                     adam = state_of(torch::optim::Adam(parameters, 0.1)),
+                     rms = state_of(torch::optim::RMSprop(parameters, 0.1)),
+                     ada = state_of(torch::optim::Adagrad(parameters, 0.1));
+  const auto error = [&](auto optimizer, const NamedTensors& state) {
+    const base::Status status = load_optimizer(optimizer, *model, state, "run/last");
+    return status ? std::string() : std::string(status.error().what());
+  };
+  EXPECT_EQ(
+      error(torch::optim::Adam(parameters, 0.1), sgd),
+      "run/last holds the state of sgd, the run has adam: give --optimizer sgd, or begin again from its "
+      "weights, without --resume: --weights run/last");
+  EXPECT_THAT(
+      error(torch::optim::SGD(parameters, 0.1), adam),
+      testing::HasSubstr("holds the state of adam or adamw, the run has sgd: give --optimizer adam or"));
+  EXPECT_THAT(error(torch::optim::RMSprop(parameters, 0.1), ada),
+              testing::HasSubstr("the state of adagrad, the run has rmsprop"));
+  EXPECT_THAT(error(torch::optim::Adagrad(parameters, 0.1), rms),
+              testing::HasSubstr("the state of rmsprop, the run has adagrad"));
+  EXPECT_THAT(error(torch::optim::RMSprop(parameters, torch::optim::RMSpropOptions(0.1).momentum(0.5)), rms),
+              testing::HasSubstr("rmsprop without momentum_buffer, which the run's rmsprop has"));
+  EXPECT_EQ(error(torch::optim::AdamW(parameters, 0.1), adam), "");  // they have the same fields
+}
+
+TEST(Weights, OfALogFolderAreInItsCheckpoints) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  const auto message = [&] { return std::string(read_weights(folder.path()).error().what()); };
+  EXPECT_THAT(message(), testing::HasSubstr("(expected model.safetensors"));
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("last")));
+  EXPECT_EQ(message(), "there is no checkpoint in " + folder.path() + " itself, but in " +
+                           folder.path("last") + ": give that");
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("best")));
+  EXPECT_THAT(message(),
+              testing::HasSubstr(folder.path("best") + " and " + folder.path("last") + ": give one of them"));
 }
 
 TEST(Checkpoint, WriterTellsTheErrorOfTheOneBefore) {

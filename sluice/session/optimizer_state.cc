@@ -1,4 +1,5 @@
 // The state of LibTorch's optimizers as named tensors.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -125,6 +126,46 @@ std::optional<std::vector<std::string>> zeros_before_the_first_step(
   return std::nullopt;  // Adagrad's constructor makes its state
 }
 
+// As --optimizer names it; "" where it is not one of LibTorch's.
+std::string name_of(const torch::optim::Optimizer& optimizer) {
+  if (dynamic_cast<const torch::optim::SGD*>(&optimizer)) return "sgd";
+  if (dynamic_cast<const torch::optim::Adam*>(&optimizer)) return "adam";
+  if (dynamic_cast<const torch::optim::AdamW*>(&optimizer)) return "adamw";
+  if (dynamic_cast<const torch::optim::RMSprop*>(&optimizer)) return "rmsprop";
+  return dynamic_cast<const torch::optim::Adagrad*>(&optimizer) ? "adagrad" : "";
+}
+
+// The optimizers whose state has such fields; empty where none has.
+std::vector<std::string> names_for(const std::map<std::string, at::Tensor>& state) {
+  if (state.count("exp_avg") > 0) return {"adam", "adamw"};
+  if (state.count("square_avg") > 0) return {"rmsprop"};
+  if (state.count("sum") > 0) return {"adagrad"};
+  if (state.count("momentum_buffer") > 0) return {"sgd"};
+  return {};
+}
+
+// That the optimizer can go on from a parameter's state in the checkpoint `source`.
+base::Status check_state(const torch::optim::Optimizer& optimizer,
+                         const torch::optim::OptimizerOptions& group,
+                         const std::map<std::string, at::Tensor>& state, const std::string& source) {
+  const std::string name = name_of(optimizer);
+  const std::vector<std::string> names = names_for(state);
+  if (name.empty() || names.empty()) return {};
+  const std::string held = base::join(names, " or ");
+  const std::string otherwise =
+      base::str("or begin again from its weights, without --resume: --weights ", source);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    return base::fail(Code::kInvalidArgument, source, " holds the state of ", held, ", the run has ", name,
+                      ": give --optimizer ", held, ", ", otherwise);
+  for (const std::string& field :
+       zeros_before_the_first_step(optimizer, group).value_or(std::vector<std::string>()))
+    if (state.count(field) == 0)
+      return base::fail(Code::kInvalidArgument, source, " holds the state of ", held, " without ", field,
+                        ", which the run's ", name, " has: give it the settings that the checkpoint was ",
+                        "trained with (--momentum), ", otherwise);
+  return {};
+}
+
 }  // namespace optimizer_detail
 
 NamedTensors optimizer_tensors(torch::optim::Optimizer& optimizer, const torch::nn::Module& model) {
@@ -146,16 +187,22 @@ base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn:
     const size_t dot = name.rfind('.');
     by_parameter[name.substr(10, dot - 10)][name.substr(dot + 1)] = tensor;
   }
-  for (const auto& item : model.named_parameters()) {
-    auto found = by_parameter.find(item.key());
-    if (found == by_parameter.end()) continue;
-    for (const auto& [field, tensor] : found->second)
-      if (tensor.dim() > 0 && tensor.sizes() != item.value().sizes())
-        return base::fail(Code::kInvalidArgument, source, ": the optimizer's ", field, " of ", item.key(),
-                          " has shape ", tensor.sizes(), ", the parameter has ", item.value().sizes());
-    optimizer_detail::Values values(found->second, item.value().device());
-    optimizer.state()[item.value().unsafeGetTensorImpl()] = optimizer_detail::make_state(optimizer, values);
-  }
+  std::map<const void*, std::string> names;
+  for (const auto& item : model.named_parameters()) names[item.value().unsafeGetTensorImpl()] = item.key();
+  // Its own parameters alone: those of another optimizer may have the state of another kind.
+  for (const auto& group : optimizer.param_groups())
+    for (const torch::Tensor& parameter : group.params()) {
+      const auto name = names.find(parameter.unsafeGetTensorImpl());
+      auto found = name == names.end() ? by_parameter.end() : by_parameter.find(name->second);
+      if (found == by_parameter.end()) continue;
+      SLUICE_OK(optimizer_detail::check_state(optimizer, group.options(), found->second, source));
+      for (const auto& [field, tensor] : found->second)
+        if (tensor.dim() > 0 && tensor.sizes() != parameter.sizes())
+          return base::fail(Code::kInvalidArgument, source, ": the optimizer's ", field, " of ", name->second,
+                            " has shape ", tensor.sizes(), ", the parameter has ", parameter.sizes());
+      optimizer_detail::Values values(found->second, parameter.device());
+      optimizer.state()[parameter.unsafeGetTensorImpl()] = optimizer_detail::make_state(optimizer, values);
+    }
   return {};
 }
 

@@ -35,6 +35,19 @@ base::Status write(const std::string& to, const NamedTensors& tensors) {
   return {};
 }
 
+// Of a run's log folder, what to give instead.
+tl::unexpected<Error> no_checkpoint(const std::string& folder) {
+  std::vector<std::string> within;
+  for (const char* const name : {"best", "last"})
+    if (const std::string path = base::join_path(folder, name); !find_checkpoint(path).empty())
+      within.push_back(path);
+  if (within.empty())
+    return base::fail(Code::kNotFound, "there is no checkpoint in ", folder,
+                      " (expected model.safetensors, or model.safetensors.index.json)");
+  return base::fail(Code::kNotFound, "there is no checkpoint in ", folder, " itself, but in ",
+                    base::join(within, " and "), ": give ", within.size() == 1 ? "that" : "one of them");
+}
+
 }  // namespace weights_detail
 
 base::Result<NamedTensors> read_weights(const std::string& from) {
@@ -42,9 +55,7 @@ base::Result<NamedTensors> read_weights(const std::string& from) {
   if (!base::is_directory(from)) return read_tensors(from);
   const std::string found = find_checkpoint(from);
   if (found.empty() && has_weight_files(from)) return read_weight_files(from);
-  if (found.empty())
-    return base::fail(Code::kNotFound, "there is no checkpoint in ", from,
-                      " (expected model.safetensors, or model.safetensors.index.json)");
+  if (found.empty()) return weights_detail::no_checkpoint(from);
   return read_tensors(base::join_path(found, "model.safetensors"));
 }
 

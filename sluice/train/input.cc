@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sluice/base/error.h"
+#include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
@@ -14,6 +15,7 @@
 #include "sluice/data/stream_state.h"
 #include "sluice/session/session.h"
 #include "sluice/text/token_batches.h"
+#include "sluice/train/option_checks.h"
 
 namespace sluice::train {
 namespace input_detail {
@@ -73,23 +75,6 @@ class FakeBatches {
   int64_t samples_, batches_, at_;
 };
 
-// "0.1%" → 0.001, "25" → 25
-double max_bad_of(const std::string& text) {
-  const bool percent = !text.empty() && text.back() == '%';
-  const std::string number = percent ? text.substr(0, text.size() - 1) : text;
-  size_t used = 0;
-  double value = -1;
-  try {
-    value = std::stod(number, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != number.size() || !(value >= 0) || (!percent && value != std::floor(value)))
-    throw_error(Code::kInvalidArgument,
-                base::str("--max-bad '", text, "': expected a share such as 0.1% or a number such as 25"));
-  return percent ? std::min(value / 100, 0.999) : value;
-}
-
 }  // namespace input_detail
 
 void set_reading(const TrainOptions& options, bool training, data::WebDataset& dataset) {
@@ -99,15 +84,26 @@ void set_reading(const TrainOptions& options, bool training, data::WebDataset& d
   if (options.workers > 0) dataset.workers(options.workers);
   dataset.prefetch(64).prefetch_memory(options.prefetch << 20);
   if (!options.cache.empty()) dataset.cache(options.cache, options.cache_size << 30);
-  dataset.on_error(options.on_error).max_bad(input_detail::max_bad_of(options.max_bad));
+  dataset.on_error(options.on_error).max_bad(max_bad_of(options.max_bad));
   if (options.allow_unknown_loss) dataset.allow_unknown_loss();
   if (training && options.shard_size > 0) dataset.shard_size(options.shard_size);
+}
+
+void refuse_token_files(Task task, const std::string& shards) {
+  const auto files = data::expand_urls(shards);
+  if (!files) return;  // whoever reads them says why
+  for (const std::string& file : *files)
+    if (base::ends_with(file, ".bin") && base::path_exists(file.substr(0, file.size() - 4) + ".idx"))
+      throw_error(Code::kInvalidArgument,
+                  base::str("--task ", name_of(task), " wants shards (.tar), found token files: ", file,
+                            "; those are for --task clm and --task mlm"));
 }
 
 namespace input_detail {
 
 data::WebDataset describe(const TrainOptions& options, const std::string& shards, bool training,
                           int64_t rows) {
+  refuse_token_files(options.task, shards);
   data::WebDataset dataset(shards);
   dataset.images(options.images, options.channels == 1 ? "l8" : "rgb8").labels(options.labels);
   set_reading(options, training, dataset);

@@ -15,6 +15,8 @@ namespace sluice::train {
 
 // What the options say of reading shards, whatever is in them: which samples, errors, threads, memory.
 void set_reading(const TrainOptions& options, bool training, data::WebDataset& dataset);
+// Throws sluice::Error where some of the shards are token files (NAME.bin beside NAME.idx).
+void refuse_token_files(Task task, const std::string& shards);
 
 class Input {
  public:

@@ -17,6 +17,7 @@
 #include "sluice/train/classification.h"
 #include "sluice/train/evaluate.h"
 #include "sluice/train/language/language_task.h"
+#include "sluice/train/option_checks.h"
 #include "sluice/train/predictions.h"
 #include "sluice/train/remote_folder.h"
 #include "sluice/train/token_counts.h"
@@ -25,9 +26,12 @@
 namespace sluice::train {
 namespace trainer_detail {
 
-void at_least(const char* flag, int64_t value, int64_t least) {
-  if (value < least)
-    throw_error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
+constexpr const char* kPatienceNeedsTest =
+    "--patience counts tests, and there is no test set: give one with --test";
+
+// Of the options' own sets.
+bool has_test(const TrainOptions& options) {
+  return options.fake_data ? options.test_size > 0 : !options.test.empty();
 }
 
 // Of test sets beside the first one: pairs of a name and anything.
@@ -73,6 +77,7 @@ void check_changes(const TrainOptions& options) {
 void check_recipe(const TrainOptions& options) {
   check_choice("--optimizer", options.optimizer);
   check_choice("--lr-schedule", options.lr_schedule);
+  check_recipe_numbers(options);
   const auto& betas = options.betas;
   const auto is_beta = [](double beta) { return beta >= 0 && beta < 1; };
   if (!betas.empty() && !(betas.size() == 2 && is_beta(betas[0]) && is_beta(betas[1])))
@@ -224,6 +229,7 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   at_least("--test-batch-size", options.test_batch_size, 0);
   at_least("--epoch-samples", options.epoch_samples, 0);
   at_least("--accumulate", options.accumulate, 1);
+  check_data_numbers(options);
   check_length(options);
   check_recipe(options);
   at_least("--log-steps", options.log_steps, 1);
@@ -255,11 +261,7 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
                                                     options.channels, " channels, not ", numbers->size()));
   profile_steps(options.profile);
   metrics::parse("--metrics", options.metrics, options.classes);
-  ScheduleOptions schedule;
-  schedule.lr = options.lr;
-  schedule.every_epochs = options.lr_every_epochs;
-  schedule.divisor = options.lr_divisor;
-  base::value_or_throw(check(schedule));
+  check_schedule(options);
 }
 
 // Of the process, before anything is read.
@@ -326,7 +328,7 @@ struct Trainer::State {
     const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : train.rows();
     settle_tokens(train, options);
     choose_folder();
-    if (options.fake_data ? options.test_size > 0 : !options.test.empty())
+    if (trainer_detail::has_test(options))
       test.emplace(options, /*training=*/false, test_rows, session.replicas());
     for (const auto& [name, shards] : options.more_tests) {
       auto own = std::make_unique<TrainOptions>(options);
@@ -393,9 +395,7 @@ void Trainer::add_callbacks() {
         FreezeOptions{.names = options.freeze, .epochs = std::max<int64_t>(options.unfreeze_epoch - 1, 0)}));
   if (options.histograms) add(std::make_shared<Histograms>());
   if (options.patience == 0) return;
-  if (!state_->test)
-    throw_error(Code::kInvalidArgument,
-                "--patience counts tests, and there is no test set: give one with --test");
+  if (!state_->test) throw_error(Code::kInvalidArgument, trainer_detail::kPatienceNeedsTest);
   add(std::make_shared<EarlyStopping>(
       EarlyStoppingOptions{.patience = options.patience, .min_delta = options.min_delta}));
 }
@@ -478,6 +478,10 @@ ProfileSteps profile_steps(const std::string& text) {
 
 void check(const TrainOptions& options) {
   trainer_detail::check_options(options, /*named=*/true);
+  check_machine(options);
+  if (!is_language(options.task)) check_classes(options);
+  if (options.patience > 0 && !trainer_detail::has_test(options))
+    throw_error(Code::kInvalidArgument, trainer_detail::kPatienceNeedsTest);
   if (options.find_batch_size && (options.find_lr || options.fast_dev_run > 0))
     throw_error(Code::kInvalidArgument,
                 "--find-batch-size, --find-lr and --fast-dev-run are runs of their own: one at a time");

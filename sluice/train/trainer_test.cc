@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -133,9 +134,10 @@ TEST(Trainer, AStopInMidEpochSavesAndGoesOn) {
 TEST(Trainer, AMissedTargetHasAStatusOfItsOwn) {
   auto folder = scratch();
   TrainOptions options = small_training(folder.path("run"));
-  options.target_accuracy = 100.5;
+  options.target_accuracy = 99;
+  options.lr = 0;
   TrainResult result;
-  EXPECT_THAT(capture(options, &result), testing::HasSubstr("The target accuracy of 100.50% was missed."));
+  EXPECT_THAT(capture(options, &result), testing::HasSubstr("The target accuracy of 99.00% was missed."));
   EXPECT_EQ(result.exit_status, kTargetMissed);
 }
 
@@ -213,6 +215,81 @@ TEST(Trainer, OtherModelsCheckpointIsAnError) {
     EXPECT_THAT(error.what(), testing::HasSubstr("is not of this model: the tensor conv1.weight is missing"));
   }
   testing::internal::GetCapturedStdout();
+}
+
+// What train() throws; "" when it goes well.
+std::string refusal(const TrainOptions& options) {
+  try {
+    TrainResult result;
+    capture(options, &result);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Trainer, ResumingWithAnotherOptimizerIsAnError) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.epochs = 1;
+  TrainResult result;
+  capture(options, &result);
+  options.epochs = 2;
+  options.resume = "auto";
+  options.optimizer = OptimizerKind::kAdam;
+  EXPECT_THAT(refusal(options),
+              testing::HasSubstr(folder.path("run/last") + " holds the state of sgd, the run has adam: give "
+                                                           "--optimizer sgd, or begin again"));
+  options.optimizer = OptimizerKind::kSgd;
+  EXPECT_EQ(refusal(options), "");
+}
+
+TEST(Trainer, AnIncompleteCheckpointIsNoFreshStart) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.epochs = 1;
+  TrainResult result;
+  capture(options, &result);
+  base::value_or_throw(base::remove_file(folder.path("run/last/state.json")));
+  const auto weights = [&] { return *base::read_file(folder.path("run/last/model.safetensors")); };
+  const std::string before = weights();
+  options.epochs = 2;
+  options.resume = "auto";
+  EXPECT_THAT(refusal(options),
+              testing::AllOf(testing::HasSubstr("run/last is no whole checkpoint: state.json "),
+                             testing::HasSubstr("--weights")));
+  EXPECT_TRUE(weights() == before);
+}
+
+TEST(Trainer, NamesTheCheckpointsThatThereAre) {
+  auto folder = scratch();
+  TrainOptions options = small_training(folder.path("run"));
+  options.epochs = 0;
+  TrainResult result;
+  EXPECT_THAT(capture(options, &result),
+              testing::HasSubstr("\nCheckpoints: none, no step was done; metrics: "));
+  options.epochs = 1;
+  options.test_size = 0;
+  EXPECT_THAT(capture(options, &result),
+              testing::HasSubstr("\nCheckpoints: " + folder.path("run/last") + "; metrics: "));
+  options.test_size = 50;
+  EXPECT_THAT(capture(options, &result),
+              testing::HasSubstr("\nCheckpoints: " + folder.path("run/last") + " and " +
+                                 folder.path("run/best") + "; metrics: "));
+  // More steps than are counted: the end is not near, and --max-steps is before it.
+  options.epochs = int64_t{1} << 53;
+  options.max_steps = 2;
+  capture(options, &result);
+  EXPECT_EQ(result.steps, 2);
+}
+
+TEST(Trainer, TokenFilesAreNoShards) {
+  auto folder = scratch();
+  for (const char* const name : {"a.bin", "a.idx"})
+    base::value_or_throw(base::write_file_atomically(folder.path(name), "x"));
+  EXPECT_THAT(
+      refusal(small_training_on(folder.path("*.bin"), folder.path("run"))),
+      testing::HasSubstr("--task images wants shards (.tar), found token files: " + folder.path("a.bin")));
 }
 
 TEST(Trainer, JsonGoesToStandardOutputAlone) {
@@ -630,6 +707,48 @@ TEST(Trainer, SenselessOptionsAreErrors) {
               testing::HasSubstr("no multiple of --accumulate 2"));
   EXPECT_THAT(message([](TrainOptions& o) { o.test_every_epochs = 0; }),
               testing::HasSubstr("--test-every-epochs must be at least 1"));
+  const auto expect = [&](auto change, const char* said) {
+    EXPECT_THAT(message(change), testing::HasSubstr(said));
+  };
+  using Options = TrainOptions;
+  expect([](Options& o) { o.epochs = INT64_MAX; },
+         "--epochs must be at most 9007199254740992, not 9223372036854775807 or");
+  expect([](Options& o) { o.label_smoothing = 3; },
+         "--label-smoothing takes a share of 0 or more and below 1, not 3");
+  expect([](Options& o) { o.weight_decay = -1; }, "--weight-decay takes a number of 0 or more, not -1");
+  expect([](Options& o) { o.momentum = -1; }, "--momentum takes a number of 0 or more and below 1, not -1");
+  expect([](Options& o) { o.momentum = 1; }, "--momentum takes");
+  expect([](Options& o) { o.lr = INFINITY; }, "--lr takes a number of 0 or more, not inf");
+  expect([](Options& o) { o.lr = NAN; }, "--lr takes");
+  expect([](Options& o) { o.min_lr = 1, o.lr_schedule = LrSchedule::kCosine; },
+         "--min-lr 1 is above --lr 0.05");
+  expect([](Options& o) { o.target_accuracy = 101; }, "--target-accuracy takes per cent, 0 to 100, not 101");
+  expect([](Options& o) { o.max_bad = "lots"; }, "--max-bad takes a share of at most 100%, such as 0.1%");
+  expect([](Options& o) { o.max_bad = "101%"; }, "--max-bad");
+  expect([](Options& o) { o.max_bad = "nan"; }, "--max-bad");
+  expect([](Options& o) { o.image_size = 0; }, "--image-size must be at least 1, not 0");
+  expect([](Options& o) { o.test_size = -1; }, "--test-size must be at least 0, not -1");
+  expect([](Options& o) { o.streams = 0; }, "--streams takes a number of 1 to 65536, not 0");
+  expect([](Options& o) { o.shuffle = -1; }, "--shuffle must be at least 0, not -1");
+  expect([](Options& o) { o.deviation = {0}; },
+         "--std takes numbers above 0 and up to 1, of pixels in 0…1, not 0");
+  expect([](Options& o) { o.mean = {127}; }, "--mean takes numbers of 0 to 1, of pixels in 0…1, not 127");
+  expect([](Options& o) { o.lr_schedule = LrSchedule::kInverseSqrt; }, "give --warmup-steps");
+  expect([](Options& o) { o.patience = 2, o.test_size = 0; }, "--patience counts tests");
+  expect([](Options& o) { o.devices = 2; }, "--device cpu is LibTorch's own and has one replica");
+  expect([](Options& o) { o.device = DeviceKind::kXla, o.plugin = "cdua"; }, "unknown plugin 'cdua'");
+  expect([](Options& o) { o.classes = 1'000'000'000'000; }, "the last layer of mlp takes ");
+  const auto mixed = [](Options& o, double a, double b) {
+    o.fake_data = false;
+    o.mix = {{"a.tar", a}, {"b.tar", b}};
+  };
+  expect([&](Options& o) { mixed(o, -1, 2); }, "--mix a.tar=-1 takes a share of 0 or more, not -1");
+  expect([&](Options& o) { mixed(o, 0, 0); }, "--mix: all shares are 0");
+  expect([&](Options& o) { mixed(o, 1, 0), o.mix_by = MixBy::kRepeat; },
+         "--mix b.tar=0 takes a number above 0");
+  expect([&](Options& o) { mixed(o, 1, 0), o.mix_from = {{5, {1}}}; }, "--mix-from 5=1: expected 2 shares");
+  EXPECT_EQ(message([&](Options& o) { mixed(o, 1, 0), o.mix_from = {{5, {0.5, 0.5}}}; }), "");
+  EXPECT_EQ(message([](Options& o) { o.plugin = "cpu", o.device = DeviceKind::kXla; }), "");
   TrainOptions options = small_training("unused");
   options.global_batch_size = 100;
   EXPECT_THROW(rows_per_replica(options, 3), Error);

@@ -25,6 +25,13 @@ namespace training_detail {
 
 constexpr const char* kCallback = "callback.";
 
+// Far from what no int64_t holds, so that schedules can count on.
+int64_t saturated_product(int64_t a, int64_t b) {
+  constexpr int64_t kMaxSteps = int64_t{1} << 60;
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMaxSteps : std::min(product, kMaxSteps);
+}
+
 std::string prefix_of(const Callback& callback) { return base::str(kCallback, callback.name(), "."); }
 
 // That the optimizers are over parameters of the model, each over its own.
@@ -87,7 +94,7 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
     throw_error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
                                                   " batches, less than --accumulate ", options.accumulate));
   const auto epoch = static_cast<double>(steps_per_epoch_);
-  const int64_t all = options.epochs * steps_per_epoch_;
+  const int64_t all = training_detail::saturated_product(options.epochs, steps_per_epoch_);
   // From max_tokens it is known exactly: other epochs may have another number of steps than the first.
   if (options.max_steps > all && options.max_tokens == 0)
     throw_error(Code::kInvalidArgument,
@@ -130,11 +137,12 @@ std::string Training::find_start() {
   if (from == "auto" && remote_) {
     from = base::value_or_throw(remote_->has_checkpoint()) ? options_.logdir : "";
   } else if (from == "auto") {
-    from = sessions::find_checkpoint(folder("last"));
+    from = base::value_or_throw(sessions::find_whole_checkpoint(folder("last")));
   }
   if (!RemoteFolder::is_remote(from)) return from;
   fetched_ = base::value_or_throw(base::TemporaryDirectory::create("sluice-resume"));
   base::value_or_throw(sessions::fetch_checkpoint(from, fetched_->path()));
+  base::value_or_throw(sessions::check_whole(fetched_->path(), from));
   return fetched_->path();
 }
 double Training::run_seconds() const { return earlier_seconds_ + base::monotonic_seconds() - started_; }
@@ -173,7 +181,8 @@ void Training::restore() {
   const std::string from = find_start();
   if (!from.empty()) {
     restored_ = base::value_or_throw(sessions::read_checkpoint(from));
-    base::value_or_throw(sessions::load_module(model_, restored_->model, from));
+    restored_from_ = !fetched_ ? from : options_.resume == "auto" ? options_.logdir : options_.resume;
+    base::value_or_throw(sessions::load_module(model_, restored_->model, restored_from_));
     sessions::Progress own = std::move(progress_);
     progress_ = restored_->progress;
     progress_.model = std::move(own.model);
@@ -182,9 +191,8 @@ void Training::restore() {
     progress_.monitor = std::move(own.monitor);
     progress_.value.reset();  // of a test before this part of the run
     earlier_seconds_ = progress_.seconds;
-    console_.line(base::str("Going on from ",
-                            fetched_ ? options_.resume == "auto" ? options_.logdir : options_.resume : from,
-                            ": epoch ", progress_.epoch + 1, ", step ", progress_.step));
+    console_.line(base::str("Going on from ", restored_from_, ": epoch ", progress_.epoch + 1, ", step ",
+                            progress_.step));
     return;
   }
   if (remote_ ? base::value_or_throw(remote_->has_checkpoint())
@@ -211,7 +219,7 @@ void Training::prepare() {
   }
   if (restored_) {
     for (auto* optimizer : optimizers())
-      base::value_or_throw(sessions::load_optimizer(*optimizer, model_, restored_->state, options_.resume));
+      base::value_or_throw(sessions::load_optimizer(*optimizer, model_, restored_->state, restored_from_));
     sessions::restore_random(*restored_);
     for (auto& [name, tensor] : restored_->state)
       if (base::starts_with(name, training_detail::kCallback)) restored_tensors_.emplace_back(name, tensor);
@@ -425,6 +433,7 @@ void Training::write_checkpoints(bool best) {
     if (const auto top = top_->add(*progress_.value, progress_.step)) folders.push_back(*top);
   }
   folders.push_back(folder("last"));
+  saved_folders_.insert(folders.begin(), folders.end());
   progress_.value.reset();
   base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
 }
@@ -464,6 +473,20 @@ TrainResult Training::stopped() {
   return result;
 }
 
+bool Training::has_checkpoint(const char* name) const {
+  if (saved_folders_.count(folder(name)) > 0) return true;
+  if (!remote_) return !sessions::find_checkpoint(folder(name)).empty();
+  return restored_from_ == options_.logdir && std::string_view(name) == "last";
+}
+
+std::string Training::shown_checkpoints() const {
+  std::vector<std::string> all;
+  for (const char* const name : {"last", "best"})
+    if (has_checkpoint(name)) all.push_back(shown(name));
+  if (all.empty()) return "Checkpoints: none, no step was done";
+  return base::str("Checkpoints: ", base::join(all, " and "));
+}
+
 TrainResult Training::end() {
   deliver_logs(/*wait=*/true);
   if (metrics_) base::value_or_throw(metrics_->end());
@@ -487,22 +510,22 @@ TrainResult Training::end() {
     console_.line(base::str("The trial of ", result.steps, " steps", test_ ? " and their test" : "",
                             " went well; nothing of it is kept."));
   else
-    console_.line(
-        base::str("Checkpoints: ", shown("last"), test_ ? base::str(" and ", shown("best")) : std::string(),
-                  "; metrics: ", shown("metrics.csv"), "; curves: tensorboard --logdir ", options_.logdir));
+    console_.line(base::str(shown_checkpoints(), "; metrics: ", shown("metrics.csv"),
+                            "; curves: tensorboard --logdir ", options_.logdir));
   if (test_ != nullptr && options_.target_accuracy > 0 && result.best_accuracy < options_.target_accuracy) {
     console_.line(
         base::str("The target accuracy of ", sessions::fixed(options_.target_accuracy, 2), "% was missed."));
     result.exit_status = kTargetMissed;
   }
-  nlohmann::json summary = {{"event", "end"},
-                            {"steps", result.steps},
-                            {"seconds", seconds},
-                            {"monitor", steps_.monitor.name},
-                            {"best", progress_.best ? nlohmann::json(*progress_.best) : nlohmann::json()},
-                            {"examples_per_second", result.examples_per_second},
-                            {"checkpoint", shown("last")},
-                            {"exit_status", result.exit_status}};
+  nlohmann::json summary = {
+      {"event", "end"},
+      {"steps", result.steps},
+      {"seconds", seconds},
+      {"monitor", steps_.monitor.name},
+      {"best", progress_.best ? nlohmann::json(*progress_.best) : nlohmann::json()},
+      {"examples_per_second", result.examples_per_second},
+      {"checkpoint", has_checkpoint("last") ? nlohmann::json(shown("last")) : nlohmann::json()},
+      {"exit_status", result.exit_status}};
   console_.json(summary.dump());
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "sluice/base/file.h"
@@ -118,6 +119,9 @@ class Training final : private Run {
 
   void save(bool best);
   void write_checkpoints(bool best);
+  // Whether the run's log folder has it. In a bucket: whether this part of the run has written or read it.
+  bool has_checkpoint(const char* name) const;
+  std::string shown_checkpoints() const;
   NamedValues callback_tensors() const;
   void load_callbacks();
   std::unique_ptr<TopCheckpoints> top_;  // of --save-top-k, on the leader
@@ -170,7 +174,9 @@ class Training final : private Run {
   sessions::CheckpointWriter writer_;
   SignalGuard signals_;
   std::optional<sessions::Checkpoint> restored_;
-  NamedValues restored_tensors_;  // of callbacks
+  std::string restored_from_;            // as messages name it
+  std::set<std::string> saved_folders_;  // of this machine, by this part of the run
+  NamedValues restored_tensors_;         // of callbacks
   sessions::Progress progress_;
   std::optional<sessions::RateTracker> rate_;  // of this epoch
   sessions::DeviceTimes epoch_began_;

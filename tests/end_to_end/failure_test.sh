@@ -22,6 +22,21 @@ printf 'epochs = 0\nbatch_size = 16\nflip = true\nmean = [0.5, 0.4, 0.3]\n[train
 expect 0 '' "$program" train --device cpu --model mlp "${data[@]}" --config "$work/good.toml" --logdir "$work/toml"
 expect 2 'gpu' "${train[@]}" "${data[@]}" --device gpu
 
+# Flags that are wrong whatever the data is: a run that is started again would not do better.
+fake=("$program" train --model mlp --classes 3 --fake-data --logdir "$work/wrong")
+for wrong in '--lr-schedule inverse-sqrt' '--plugin quantum' '--image-size 0' '--weight-decay -1' '--momentum -1' \
+  '--label-smoothing 3' '--devices 2 --device cpu' '--test-size 0 --patience 2' '--epochs 99999999999999999999'; do
+  # shellcheck disable=SC2086
+  expect 2 '' "${fake[@]}" $wrong
+done
+for wrong in '--streams 0' '--shuffle -1' '--std 0,0,0' '--max-bad lots'; do
+  # shellcheck disable=SC2086
+  expect 2 "${wrong%% *} " "${train[@]}" "${data[@]}" $wrong
+done
+expect 2 '--mix x=-1 takes' "${train[@]}" --classes 3 --mix x=-1
+expect 2 'SLUICE_DEVICES: expected' env SLUICE_DEVICES=0 "${fake[@]}"
+expect 2 'process 5 of 2 cannot be' env SLUICE_PROCESS_ID=5 SLUICE_PROCESS_COUNT=2 SLUICE_COORDINATOR_ADDRESS=x:1 "${fake[@]}"
+
 # Flags of the job that this one succeeds, and flags that change nothing.
 expect 2 "sluice train --train '$work/train/*.tar' --epochs 3 --fake-data" \
   "$program" train --wds_traindir "$work/train/*.tar" --num_epochs=3 --fake_data --async_closures
@@ -80,6 +95,14 @@ unchanged 'NaN loss'
 expect 1 'is not of this model' "${train[@]}" "${data[@]}" --epochs 4 --resume --model lenet
 unchanged 'another model'
 expect 1 'there is no checkpoint' "${train[@]}" "${data[@]}" --resume "$work/nowhere"
+expect 1 "$work/run/last holds the state of sgd, the run has adam" \
+  "${train[@]}" "${data[@]}" --epochs 4 --resume --optimizer adam
+unchanged 'another optimizer'
+mv "$work/run/last/state.json" "$work/state.json"
+expect 1 'state.json is missing' "${train[@]}" "${data[@]}" --epochs 4 --resume
+mv "$work/state.json" "$work/run/last/state.json"
+unchanged 'an incomplete checkpoint'
+expect 1 "$work/run/best and $work/run/last: give one of them" "$program" export "$work/run" "$work/weights.pt"
 full_disk() {
   # A limit on the size of files: write() fails as on a full disk.
   (
@@ -97,6 +120,6 @@ xla=("${train[@]}" --device xla --logdir "$work/xla")
 expect 1 'the loss is' "${xla[@]}" "${data[@]}" --lr 1e30
 expect 1 "$work/cut/cut.tar" "${xla[@]}" --train "$work/cut/cut.tar" --classes 3
 expect 1 "$work/no_plugin.so" "${train[@]}" "${data[@]}" --device xla --plugin "$work/no_plugin.so"
-expect 21 '' "${train[@]}" "${data[@]}" --target-accuracy 100.5
+expect 21 '' "${train[@]}" "${data[@]}" --lr 0 --target-accuracy 90
 expect 1 'no safetensors file' "${train[@]}" "${data[@]}" --weights "$shard"
 finish

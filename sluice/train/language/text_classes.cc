@@ -49,6 +49,7 @@ std::unique_ptr<data::WebDataset> text_classes(const TrainOptions& options, cons
                                                bool training, const TextEncoder& encoder,
                                                const std::vector<data::LengthShape>& shapes,
                                                int64_t padding) {
+  refuse_token_files(options.task, shards);
   auto set = std::make_unique<data::WebDataset>(shards);
   for (const std::string& extension : base::split(options.texts, ';'))
     set->decoder(extension, [encoder](std::string_view text) -> data::Value {
