@@ -71,7 +71,7 @@ base::Status pack(PackFlags& flags) {
       return base::fail(Code::kInvalidArgument, "--end-token '", flags.end, "' is no token of ",
                         flags.tokenizer, ": expected one such as '<|endoftext|>'");
   }
-  const std::string kept = text::tokenizer_file(options.set.folder);
+  const std::string kept = base::join_path(options.set.folder, "tokenizer.json");
   const bool had = base::path_exists(kept);
   SLUICE_OK(text::keep_tokenizer(flags.tokenizer, options.set.folder, options.set.overwrite));
   Progress progress;
