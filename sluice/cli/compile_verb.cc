@@ -1,4 +1,5 @@
 // sluice compile, sluice estimate, and the worker behind both
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -25,6 +26,7 @@ struct Flags {
   bool json = false;
   std::string prices;
   int64_t samples = 1281167;
+  const CLI::App* given = nullptr;  // what the line has
 };
 
 // What is priced when the samples of a step are not known.
@@ -50,11 +52,42 @@ std::vector<estimate::TpuSlice> slices_of(const Flags& flags) {
   return slices;
 }
 
+// Throws Usage for two programs, and for none that could be compiled.
+void check_program(const Flags& flags) {
+  const char* other = !flags.program.empty()   ? "--program"
+                      : !flags.command.empty() ? "a command behind --"
+                                               : nullptr;
+  if (other == nullptr) {
+    const auto names = bench_case_names();
+    if (std::find(names.begin(), names.end(), flags.recipe.model) == names.end()) {
+      const std::string near = base::nearest(flags.recipe.model, names);
+      throw Usage(base::str("there is no model '", flags.recipe.model, "'",
+                            near.empty() ? "" : base::str("; did you mean ", near, "?"),
+                            " Known: ", base::join(names, ", ")));
+    }
+    return;
+  }
+  for (const char* flag : {"--model", "--image-size", "--length", "--precision", "--recompute"})
+    if (const auto* option = flags.given->get_option_no_throw(flag); option != nullptr && option->count() > 0)
+      throw Usage(base::str(flag, " is for the models that sluice has; ", other,
+                            " is a program of its own: give one"));
+}
+
+// A file of StableHLO, as text or as MLIR's bytecode.
+std::string read_program(const std::string& path) {
+  std::string text = base::value_or_throw(base::read_file(path));
+  if (text.find("@main") == std::string::npos && !base::starts_with(text, "ML\xefR"))
+    throw Usage(base::str(path, " is no StableHLO program",
+                          text.empty() ? ": it is empty" : ": it has no function @main",
+                          "; SLUICE_DUMP=FOLDER writes such files"));
+  return text;
+}
+
 // The program: a file, or the model's training step, recorded once for each batch and number of replicas.
 estimate::StepSource source_of(const Flags& flags) {
   if (!flags.program.empty()) {
     if (flags.options.max_batch) throw Usage("--program has one batch size: leave out --max-batch");
-    const estimate::StepText file{base::value_or_throw(base::read_file(flags.program)), true};
+    const estimate::StepText file{read_program(flags.program), true};
     return [file](int64_t, int) { return file; };
   }
   auto texts = std::make_shared<std::map<std::pair<int64_t, int>, estimate::StepText>>();
@@ -82,6 +115,7 @@ std::string what_of(const Flags& flags) {
 }
 
 std::vector<estimate::SliceResult> compile_all(Flags& flags) {
+  check_program(flags);
   flags.recipe.bf16 = flags.precision == train::Precision::kBf16;
   flags.options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "compile-worker"};
   const estimate::StepSource source = source_of(flags);
@@ -103,6 +137,7 @@ int status_of(const std::vector<estimate::SliceResult>& results) {
 }
 
 void add_common_flags(CLI::App& app, Flags& flags, const char* slices) {
+  flags.given = &app;
   app.add_option(
          slices, flags.slices,
          "TPU slices by their names, with commas: v3-32, v4-8, v5litepod-16, v6e-8, tpu7x-8, …; all: one "

@@ -1,19 +1,23 @@
 #include "sluice/cli/config.h"
 
 #include <toml++/toml.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/old_flags.h"
+#include "sluice/cli/value_check.h"
 #include "sluice/cli/verb.h"
 
 namespace sluice::cli {
 namespace {
 
-std::string text_of(const toml::node& value, const std::string& key, const std::string& path) {
+// `place`: the file and the line.
+std::string text_of(const toml::node& value, const std::string& key, const std::string& place) {
   if (auto text = value.value<std::string>()) return *text;
   std::ostringstream out;
   if (auto boolean = value.as_boolean()) return boolean->get() ? "true" : "false";
@@ -24,7 +28,27 @@ std::string text_of(const toml::node& value, const std::string& key, const std::
     return out.str();
   }
   throw Usage(
-      base::str(path, ": the value of ", key, " must be a text, a number, true, false, or a list of these"));
+      base::str(place, ": the value of ", key, " must be a text, a number, true, false, or a list of these"));
+}
+
+// Gives the option what its key says.
+void apply_value(CLI::Option& option, const toml::node& value, const std::string& key,
+                 const std::string& place) {
+  try {
+    if (const auto* list = value.as_array()) {
+      std::vector<std::string> items;
+      for (const auto& item : *list) items.push_back(text_of(item, key, place));
+      if (option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
+        option.add_result(items);
+      else
+        option.add_result(base::join(items, key == "train" || key == "test" ? "::" : ","));
+    } else {
+      option.add_result(text_of(value, key, place));
+    }
+    option.run_callback();
+  } catch (const CLI::ParseError& error) {
+    throw Usage(base::str(place, ": ", message_of(error)));
+  }
 }
 
 void apply_table(CLI::App& verb, const toml::table& table, const std::string& path) {
@@ -34,28 +58,18 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
       apply_table(verb, *value.as_table(), path);
       continue;
     }
+    const std::string place = base::str(path, ":", value.source().begin.line);
     std::replace(key.begin(), key.end(), '_', '-');
     CLI::Option* option = key == "config" ? nullptr : verb.get_option_no_throw("--" + key);
     if (option == nullptr) {
       if (const std::string answer = answer_to_old_key(std::string(name.str())); !answer.empty())
-        throw Usage(base::str(path, ": ", answer));
+        throw Usage(base::str(place, ": ", answer));
       const std::string near = nearest_flag(verb, "--" + key);
       throw Usage(
-          base::str(path, ": unknown key ", name.str(),
+          base::str(place, ": unknown key ", name.str(),
                     near.empty() ? std::string() : base::str("; did you mean ", near.substr(2), "?")));
     }
-    if (option->count() > 0) continue;  // the command line wins
-    if (const auto* list = value.as_array()) {
-      std::vector<std::string> items;
-      for (const auto& item : *list) items.push_back(text_of(item, key, path));
-      if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
-        option->add_result(items);
-      else
-        option->add_result(base::join(items, key == "train" || key == "test" ? "::" : ","));
-    } else {
-      option->add_result(text_of(value, key, path));
-    }
-    option->run_callback();
+    if (option->count() == 0) apply_value(*option, value, key, place);  // else the command line wins
   }
 }
 
@@ -86,20 +100,25 @@ std::set<std::string> apply_environment(CLI::App& verb) {
       option->add_result(*text);
       option->run_callback();
     } catch (const CLI::ParseError& error) {
-      throw Usage(base::str(variable, ": ", error.what()));
+      throw Usage(base::str(variable, ": ", message_of(error)));
     }
     flags.insert(flag);
   }
   return flags;
 }
 
+void check_toml_file(const std::string& path) {
+  if (base::is_directory(path)) throw Usage(base::str(path, ": expected a TOML file, found a folder"));
+  if (!base::path_exists(path)) throw Usage(base::str(path, " does not exist: expected a TOML file"));
+  if (::access(path.c_str(), R_OK) != 0) throw Usage(base::str(path, ": this user may not read it"));
+}
+
 void apply_config(CLI::App& verb, const std::string& path) {
+  check_toml_file(path);
   try {
     apply_table(verb, toml::parse_file(path), path);
   } catch (const toml::parse_error& error) {
     throw Usage(base::str(path, ":", error.source().begin.line, ": ", error.description()));
-  } catch (const CLI::ParseError& error) {
-    throw Usage(base::str(path, ": ", error.what()));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/cli/verb.h"
 
 namespace sluice::cli {
 namespace {
@@ -59,7 +60,7 @@ void add_flags(CLI::App& verb, const std::vector<Flag>& flags) {
     const std::string text = *flag.unit == '\0' ? flag.help : base::str(flag.help, " [", flag.unit, "]");
     CLI::Option* option = std::visit(Adder{verb, flag, text}, flag.value);
     option->group(flag.group);
-    if (flag.range.first != flag.range.second) option->check(CLI::Range(flag.range.first, flag.range.second));
+    if (flag.range.first != flag.range.second) option->check(between(flag.range.first, flag.range.second));
   }
 }
 

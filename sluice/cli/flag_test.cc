@@ -147,10 +147,42 @@ TEST_F(Flags, ComeFromAFileWhereTheCommandLineIsSilent) {
   EXPECT_EQ(values_.seed, 10u);
   base::value_or_throw(base::write_file_atomically(path, "size = \"huge\"\n"));
   EXPECT_EQ(parse({"--config", path}), 2);
-  EXPECT_THAT(err_, HasSubstr(path + ": --size is small or large, not huge"));
+  EXPECT_THAT(err_, HasSubstr(path + ":1: --size is small or large, not huge"));
   base::value_or_throw(base::write_file_atomically(path, "bach_size = 3\n"));
   EXPECT_EQ(parse({"--config", path}), 2);
   EXPECT_THAT(err_, HasSubstr("unknown key bach_size; did you mean batch-size?"));
+}
+
+TEST_F(Flags, WrongTypesInAFileAreAnsweredWithTheirLine) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("flags.toml");
+  const auto error = [&](const std::string& text) {
+    base::value_or_throw(base::write_file_atomically(path, text));
+    EXPECT_EQ(parse({"--config", path}), 2) << text;
+    return err_;
+  };
+  EXPECT_EQ(error("flip = true\nworkers = \"ten\"\n"),
+            "sluice: " + path + ":2: --workers: expected a whole number, found 'ten'\n");
+  EXPECT_THAT(error("workers = 1.5\n"), HasSubstr(":1: --workers: expected a whole number, found '1.5'"));
+  EXPECT_THAT(error("lr = true\n"), HasSubstr(":1: --lr: expected a number, found 'true'"));
+  EXPECT_THAT(error("lr = \"\"\n"), HasSubstr(":1: --lr: expected a number, found nothing"));
+  EXPECT_THAT(error("batch_size = 0\n"), HasSubstr(":1: --batch-size: expected 1 to 1000, found 0"));
+  EXPECT_THAT(error("flip = \"maybe\"\n"),
+              HasSubstr("--flip: expected no value, true or false, found 'maybe'"));
+  EXPECT_THAT(error("\n\nseed = {a = 1}\n"), HasSubstr(path + ":3: the value of seed must be a text"));
+  EXPECT_THAT(error("\nbach_size = 3\n"), HasSubstr(path + ":2: unknown key bach_size"));
+  EXPECT_THAT(error("seed = = 3\n"), HasSubstr(path + ":1: "));
+  EXPECT_EQ(parse({"--config", folder.path("none.toml")}), 2);
+  EXPECT_THAT(err_, HasSubstr("none.toml does not exist: expected a TOML file\n"));
+  EXPECT_EQ(parse({"--config", folder.path("")}), 2);
+  EXPECT_THAT(err_, HasSubstr(": expected a TOML file, found a folder\n"));
+}
+
+TEST_F(Flags, EmptyTextsInAFileAreTexts) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  base::value_or_throw(base::write_file_atomically(folder.path("flags.toml"), "text = \"\"\n"));
+  EXPECT_EQ(parse({"--config", folder.path("flags.toml")}), 0) << err_;
+  EXPECT_EQ(values_.text, "");
 }
 
 TEST_F(Flags, HaveALineOnThePage) {

@@ -48,7 +48,7 @@ struct RunFlags {
 // The places of which a run has one.
 void elsewhere_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--processes", flags.processes, "So many processes on this machine")
-      ->check(CLI::Range(1, 100'000))
+      ->check(between(1, 100'000))
       ->group("Where");
   app.add_option("--hosts", flags.hosts,
                  "One worker on each host, by ssh: a,user@b,node[01-04], or @FILE with a name on each line")
@@ -67,7 +67,7 @@ void where_flags(CLI::App& app, RunFlags& flags) {
          "--processes-per-host", flags.per_host,
          "So many processes on each host (or on this machine), one for each TPU chip or GPU; default: one, "
          "which drives them all")
-      ->check(CLI::Range(1, 1000))
+      ->check(between(1, 1000))
       ->default_str("1")
       ->group("Where");
   app.add_option(
@@ -169,7 +169,7 @@ void engine_flags(CLI::App& app, RunFlags& flags) {
                "Print a JobSet for Kubernetes on GKE: kubectl apply -f runs it on TPU nodes")
       ->group("Engines");
   app.add_option("--nodes", flags.nodes, "Of the batch script, each with --processes-per-host tasks")
-      ->check(CLI::Range(1, 100'000))
+      ->check(between(1, 100'000))
       ->group("Engines");
   app.add_option("--tpu-type", flags.tpu_type, "Of the JobSet: the slice, as v5litepod-16")->group("Engines");
   app.add_option("--image", flags.image, "Of the JobSet: the container that holds the command")
@@ -236,10 +236,6 @@ void choose_port(RunFlags& flags, const std::string& port) {
 
 // The hosts of a TPU, found by its name.
 void place_on_tpu(RunFlags& flags) {
-  if (!flags.job.ssh.config.empty())
-    throw Usage(
-        "--ssh-config: with --tpu the configuration is made of what the TPU says; yours, ~/.ssh/config, "
-        "is read behind it");
   WorkerSession session("run", flags.tpu.project, flags.dry_run);
   flags.tpu.user = flags.job.ssh.user;
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags.tpu);
@@ -325,6 +321,32 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
       flags.job, flags.name, value_or_usage(estimate::find_tpu_slice(flags.tpu_type)), flags.image));
 }
 
+// Flags of other places and engines than this run's.
+void check_flags(const RunFlags& flags, const CLI::App& app) {
+  for (const char* flag : {"--nodes", "--tpu-type", "--image", "--name"}) {
+    if (count(app, flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
+  }
+  for (const char* flag : {"--worker", "--zone", "--project", "--ssh-key"}) {
+    if (flags.tpu.name.empty() && count(app, flag) > 0) throw Usage(base::str(flag, " is for --tpu NAME"));
+  }
+  if (!flags.tpu.name.empty() && !flags.job.ssh.config.empty())
+    throw Usage(
+        "--ssh-config: with --tpu the configuration is made of what the TPU says; yours, ~/.ssh/config, "
+        "is read behind it");
+}
+
+// What the job takes along: its folder, the program, variables.
+void choose_luggage(RunFlags& flags) {
+  pod::Job& job = flags.job;
+  choose_folder(job);
+  if (!job.program.path.empty()) {
+    const std::string path = base::expand_home(job.program.path);
+    job.program = base::value_or_throw(pod::check_program(std::filesystem::absolute(path).string()));
+  }
+  for (const std::string& text : flags.environment)
+    job.environment.push_back(value_or_usage(pod::parse_variable(text)));
+}
+
 int start_job(RunFlags& flags, const CLI::App& app) {
   pod::Job& job = flags.job;
   if (job.command.empty()) throw Usage("which command? sluice run --processes 4 -- COMMAND…");
@@ -334,21 +356,10 @@ int start_job(RunFlags& flags, const CLI::App& app) {
     std::fputs(engine_file(flags, app).c_str(), stdout);
     return 0;
   }
-  for (const char* flag : {"--nodes", "--tpu-type", "--image", "--name"}) {
-    if (count(app, flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
-  }
-  for (const char* flag : {"--worker", "--zone", "--project", "--ssh-key"}) {
-    if (flags.tpu.name.empty() && count(app, flag) > 0) throw Usage(base::str(flag, " is for --tpu NAME"));
-  }
+  check_flags(flags, app);
   if (flags.end_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   place_workers(flags);
-  choose_folder(job);
-  if (!job.program.path.empty()) {
-    const std::string path = base::expand_home(job.program.path);
-    job.program = base::value_or_throw(pod::check_program(std::filesystem::absolute(path).string()));
-  }
-  for (const std::string& text : flags.environment)
-    job.environment.push_back(value_or_usage(pod::parse_variable(text)));
+  choose_luggage(flags);
   job.id = pod::new_run_id();
   if (flags.dry_run) {
     std::fputs(pod::describe_commands(job).c_str(), stdout);
@@ -372,6 +383,32 @@ std::function<void(CLI::App&)> adds_flags(std::shared_ptr<RunFlags> flags,
 }
 
 }  // namespace
+
+void check_kept_run(const std::string& tpu, const std::vector<std::string>& arguments) {
+  auto flags = std::make_shared<RunFlags>();
+  auto given = std::make_shared<const CLI::App*>();
+  CLI::App program("", "sluice");
+  Action none;
+  add_verbs(program,
+            {{.name = "run",
+              .help = "",
+              .add_flags = adds_flags(flags, given, /*on_tpu=*/false),
+              .run = [] { return 0; }}},
+            none);
+  std::vector<std::string> words = {"run", "--tpu", tpu};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  try {
+    parse_line(program, words);
+  } catch (const CLI::Success&) {
+    throw Usage("the flags of a run that is kept: sluice run --help");
+  }
+  const auto command = std::find(arguments.begin(), arguments.end(), "--") + 1;
+  if (flags->job.command.size() > static_cast<std::size_t>(arguments.end() - command))
+    throw Usage(base::str("run: expected flags and then --, found \"", flags->job.command.front(), "\""));
+  check_flags(*flags, **given);
+  flags->job.workers.emplace_back().host = tpu;
+  choose_luggage(*flags);
+}
 
 Verb tpu_run_verb() {
   auto flags = std::make_shared<RunFlags>();

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/number.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
+#include "sluice/cli/value_check.h"
 
 namespace sluice::cli {
 
@@ -17,7 +21,7 @@ CLI::Validator number_check(const char* name, const char* expected, bool (*fits)
       [=](const std::string& text) {
         double number = 0;
         if (CLI::detail::lexical_cast(text, number) && fits(number)) return std::string();
-        return base::str("found ", text, ", expected ", expected);
+        return base::str("expected ", expected, ", found ", text);
       },
       name);
 }
@@ -29,12 +33,22 @@ const CLI::Validator kZeroOrMore =
 const CLI::Validator kAboveZero =
     number_check("POSITIVE", "a number above 0", [](double number) { return number > 0; });
 
+CLI::Validator one_of(std::vector<std::string> texts) {
+  return CLI::Validator(
+      [texts = std::move(texts)](const std::string& text) {
+        if (std::find(texts.begin(), texts.end(), text) != texts.end()) return std::string();
+        return base::str("expected ", base::join(texts, ", "), ", found '", text, "'");
+      },
+      "");
+}
+
 void add_verbs(CLI::App& program, const std::vector<Verb>& verbs, Action& action) {
   for (const Verb& verb : verbs) {
     CLI::App* app = program.add_subcommand(verb.name, verb.help);
     if (verb.hidden) app->group("");
     if (!verb.footer.empty()) app->footer(verb.footer);
     if (verb.add_flags) verb.add_flags(*app);
+    check_values(*app);
     add_verbs(*app, verb.verbs, action);
     if (!verb.run) {
       app->require_subcommand(1);
@@ -69,14 +83,19 @@ int fail(int status, const std::string& message) {
   return status;
 }
 
+// "sluice data pack"
+std::string path_of(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? std::string("sluice") : base::str(path_of(*parent), " ", app.get_name());
+}
+
 // What follows an argument that nobody takes.
 std::string unknown(const CLI::App& app, const std::string& argument) {
   if (base::starts_with(argument, "-")) {
     const std::string near = nearest_flag(app, argument.substr(0, argument.find('=')));
     return base::str("unknown flag ", argument,
-                     near.empty() ? std::string() : base::str("; did you mean ", near, "?"), " See ",
-                     app.get_name().empty() ? std::string("sluice") : base::str("sluice ", app.get_name()),
-                     " --help.");
+                     near.empty() ? std::string(".") : base::str("; did you mean ", near, "?"), " See ",
+                     path_of(app), " --help.");
   }
   std::vector<std::string> verbs;
   for (const CLI::App* verb : shown_verbs(app)) verbs.push_back(verb->get_name());
@@ -87,11 +106,51 @@ std::string unknown(const CLI::App& app, const std::string& argument) {
                    " Known: ", base::join(verbs, ", "));
 }
 
-int parse(CLI::App& program, const Action& action, int argc, char** argv) {
+// The first of the words that nobody took, where a verb was due and the word is none; else "".
+std::string mistaken_verb(const CLI::App& program) {
+  const auto extras = program.remaining(/*recurse=*/true);
+  return extras.empty() || shown_verbs(chosen_verb(program)).empty() ? "" : extras.front();
+}
+
+int parse(CLI::App& program, const Action& action, const std::vector<std::string>& words) {
   try {
-    program.parse(argc, argv);
+    parse_line(program, words);
   } catch (const CLI::Success& help) {
     return program.exit(help);
+  }
+  if (action) return action();
+  std::fprintf(stderr, "%s", program.help().c_str());
+  return 2;
+}
+
+// LibTorch's messages carry a stack trace from their second line on. What it says of memory that is not there
+// is about its own source.
+std::string plain_message(std::string text) {
+  for (const char* trace : {"\nException raised from", "\nframe #"}) text = text.substr(0, text.find(trace));
+  const std::string tried = "you tried to allocate ";
+  const std::size_t at = text.find(tried);
+  if (at == std::string::npos || text.find("DefaultCPUAllocator") == std::string::npos) return text;
+  const std::string bytes =
+      text.substr(at + tried.size(), text.find(' ', at + tried.size()) - at - tried.size());
+  const auto number = base::number_of<std::uint64_t>(bytes);
+  return base::str(
+      "out of memory: ", bytes, " bytes", number ? base::str(" (", base::memory_text(*number), ")") : "",
+      " for one tensor were not there; a smaller --batch-size, --image-size or --length needs less");
+}
+
+}  // namespace
+
+void parse_line(CLI::App& program, const std::vector<std::string>& words) {
+  if (const std::string missing = missing_value(program, words); !missing.empty()) throw Usage(missing);
+  try {
+    program.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    // Help for a verb that does not exist would be that of all.
+    const std::string verb = mistaken_verb(program);
+    if (!verb.empty() && !base::starts_with(verb, "-")) throw Usage(unknown(chosen_verb(program), verb));
+    throw;
+  } catch (const CLI::Success&) {
+    throw;
   } catch (const CLI::ExtrasError& error) {
     const auto extras = program.remaining(/*recurse=*/true);
     // A flag is at the root of it: what follows one that nobody takes has lost its place.
@@ -99,35 +158,27 @@ int parse(CLI::App& program, const Action& action, int argc, char** argv) {
       return base::starts_with(extra, "-") && extra != "--";
     });
     const auto first = flag == extras.end() ? extras.begin() : flag;
-    return fail(2, extras.empty() ? std::string(error.what()) : unknown(chosen_verb(program), *first));
+    throw Usage(extras.empty() ? std::string(error.what()) : unknown(chosen_verb(program), *first));
   } catch (const CLI::RequiredError& error) {
     // "A subcommand is required", where there is a word that is none.
-    const auto extras = program.remaining(/*recurse=*/true);
-    const bool verb = !extras.empty() && !shown_verbs(chosen_verb(program)).empty();
-    return fail(2, verb ? unknown(chosen_verb(program), extras.front()) : std::string(error.what()));
+    const std::string verb = mistaken_verb(program);
+    throw Usage(verb.empty() ? std::string(error.what()) : unknown(chosen_verb(program), verb));
   } catch (const CLI::ParseError& error) {
-    return fail(2, error.what());
+    throw Usage(message_of(error));
   }
-  if (action) return action();
-  std::fprintf(stderr, "%s", program.help().c_str());
-  return 2;
 }
-
-}  // namespace
 
 int parse_and_run(CLI::App& program, const std::vector<Verb>& verbs, int argc, char** argv) {
   Action action;
   add_verbs(program, verbs, action);
   try {
-    return parse(program, action, argc, argv);
+    return parse(program, action, {argv + std::min(argc, 1), argv + argc});
   } catch (const Usage& error) {
     return fail(2, error.what());
   } catch (const Error& error) {
-    return fail(1, error.what());
+    return fail(1, plain_message(error.what()));
   } catch (const std::exception& error) {
-    // LibTorch's messages carry a stack trace from their second line on.
-    const std::string text = error.what();
-    return fail(1, text.substr(0, text.find("\nException raised from")));
+    return fail(1, plain_message(error.what()));
   }
 }
 

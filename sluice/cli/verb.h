@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sluice/base/strings.h"
+
 namespace sluice::cli {
 
 // A mistake in the command line that CLI11 cannot see.
@@ -42,6 +44,10 @@ void add_verbs(CLI::App& program, const std::vector<Verb>& verbs, Action& action
 // error, 2 for wrong usage. Errors are one line on standard error.
 int parse_and_run(CLI::App& program, const std::vector<Verb>& verbs, int argc, char** argv);
 
+// Parses words (without the program's name) and no more: what the verbs do is left to the action. Throws
+// Usage for a mistake, CLI::Success for --help and --version.
+void parse_line(CLI::App& program, const std::vector<std::string>& words);
+
 // The verb that the command line chose, at any depth.
 const CLI::App& chosen_verb(const CLI::App& app);
 // The verbs that people see.
@@ -51,10 +57,25 @@ std::string nearest_flag(const CLI::App& app, const std::string& flag);
 
 // Of a number: CLI11's own checks name the largest double, in 309 digits.
 extern const CLI::Validator kZeroOrMore, kAboveZero;
+// Both ends belong to it.
+template <typename Number>
+CLI::Validator between(Number low, Number high);
+// One of these texts. What an option shows of it is its type_name, "a|b".
+CLI::Validator one_of(std::vector<std::string> texts);
 
 // What --plugin means wherever it is.
 inline constexpr const char* kPluginHelp =
     "auto (a TPU if the machine has one, else a GPU, else the CPU), cpu, tpu, cuda or a path; empty: "
     "$SLUICE_PLUGIN, else auto";
+
+template <typename Number>
+CLI::Validator between(Number low, Number high) {
+  const auto check = [=](const std::string& text) {
+    Number number{};
+    if (CLI::detail::lexical_cast(text, number) && number >= low && number <= high) return std::string();
+    return base::str("expected ", low, " to ", high, ", found ", text);
+  };
+  return CLI::Validator(check, CLI::Range(low, high).get_description());
+}
 
 }  // namespace sluice::cli

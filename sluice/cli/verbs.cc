@@ -38,7 +38,7 @@ Verb completion_verb() {
                 app.add_option("SHELL", *shell, "bash, zsh or fish")
                     ->required()
                     ->type_name("bash|zsh|fish")
-                    ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
+                    ->check(one_of({"bash", "zsh", "fish"}));
               },
           .run =
               [shell] {

@@ -123,4 +123,21 @@ base::Status check_name(const std::string& name, const std::string& what, int lo
                     longest, " characters");
 }
 
+base::Status check_zone(const std::string& zone) {
+  static const std::regex rule("[a-z]+(-[a-z0-9]+){2,}");
+  if (std::regex_match(zone, rule)) return {};
+  return base::fail(Code::kInvalidArgument, "'", zone,
+                    "' is no zone: a zone is a region and a letter, us-central1-a");
+}
+
+base::Status check_project_id(const std::string& project) {
+  // example.com:name is one of an organization's domain.
+  static const std::regex rule("([a-z0-9.-]+:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?");
+  if (std::regex_match(project, rule)) return {};
+  return base::fail(
+      Code::kInvalidArgument, "'", project,
+      "' is no project: expected its id, of lower-case letters, digits and -, or its number; gcloud "
+      "projects list shows them");
+}
+
 }  // namespace sluice::provision

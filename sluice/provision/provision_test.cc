@@ -4,6 +4,7 @@
 
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/strings.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/inventory.h"
 #include "sluice/provision/price.h"
@@ -67,7 +68,7 @@ SliceWish wish() {
   SliceWish wish;
   wish.name = "a";
   wish.type = "v3-32";
-  wish.zones = {"z-a"};
+  wish.zones = {"us-central1-a"};
   return wish;
 }
 
@@ -83,6 +84,20 @@ TEST(Wish, MaxCostIsComparedBeforeAnything) {
   EXPECT_FALSE(check_wish(dear, kNow));
   dear.mark.expires = kNow - 1;
   EXPECT_THAT(check_wish(dear, kNow).error().what(), HasSubstr("has passed"));
+}
+
+TEST(Wish, ZonesAndProjectsHaveTheirForm) {
+  SliceWish there = wish();
+  for (const char* zone : {"A B", "moon", "us-central1", "any "}) {
+    there.zones = {"us-central1-a", zone};
+    EXPECT_THAT(check_wish(there, kNow).error().what(), HasSubstr(base::str("'", zone, "' is no zone")));
+  }
+  there.zones = {"any"};
+  EXPECT_TRUE(check_wish(there, kNow));
+  for (const char* project : {"my-project-1", "123456789", "example.com:old"})
+    EXPECT_TRUE(check_project_id(project));
+  for (const char* project : {"A B", "YOUR-PROJECT", "", "a-"})
+    EXPECT_FALSE(check_project_id(project)) << project;
 }
 
 TEST(Wish, BodiesOfRequests) {

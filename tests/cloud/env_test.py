@@ -314,6 +314,15 @@ class RefusalTest(unittest.TestCase):
     def test_a_misspelt_key(self):
         self.refused({}, SMALL.replace("[nfs]\nsize", "[nfs]\nsice"), "did you mean size?", status=2)
 
+    def test_what_the_file_says_wrong_asks_nobody(self):
+        for old, new, text in (('"p"', '"YOUR-PROJECT"', "env.project is still YOUR-PROJECT"),
+                               ('"8h"', '"8 hours"', "expected a time span above 0 such as 90m")):
+            self.assertIn(old, SMALL)
+            self.assertEqual(self.refused({}, SMALL.replace(old, new), text, status=2), [])
+        with World({}, SMALL) as world:
+            self.assertIn("foo", world.run("destroy", "--keep", "foo", "--yes", status=2).stderr)
+            self.assertEqual(world.fake.log(), [])
+
     def test_a_past_ttl(self):
         self.refused({}, SMALL.replace('"8h"', '"2020-01-01T00:00:00Z"'), "this time has passed")
 

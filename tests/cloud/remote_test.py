@@ -273,6 +273,13 @@ class Reach(World):
                 (("run", "--tpu", "v4", "--hosts", "a", "--", "true"), "one of --tpu NAME"),
                 (("run", "--tpu", "v4", "--log-bucket", "gs://no-such-bucket", "--", "true"), "no-such-bucket"),
                 (("keep", "v4", "--", "run", "--detach", "--", "true"), "--detach is not for a run that is kept"),
+                (("keep", "v4", "--", "run", "--lese", "2", "--", "true"), "unknown flag --lese; did you mean --lease? See sluice run --help."),
+                (("keep", "v4", "--", "run", "--lease", "two", "--", "true"), "--lease: expected a number above 0, found 'two'"),
+                (("keep", "v4", "--", "run", "--sync", "/none", "--", "true"), "--sync /none is no folder"),
+                (("keep", "v4", "--", "run", "--image", "x", "--", "true"), "--image is for --sbatch or --jobset"),
+                (("keep", "v4", "--", "run", "echo", "--", "true"), 'expected flags and then --, found "echo"'),
+                (("keep", "v4", "--spot", "--", "run", "--", "true"), "--spot is for a TPU that is made first: give --type too"),
+                (("keep", "v4", "--zones", "moon", "--", "run", "--", "true"), "'moon' is no zone"),
                 (("keep", "none", "--", "run", "--", "true"), "sluice tpu create none")]:
             status, _, err = self.run_program(*arguments)
             self.assertIn(status, (1, 2), err)

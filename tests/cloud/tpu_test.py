@@ -355,6 +355,15 @@ def bad_input(cloud):
     cloud.run("tpu", "create", "a", "--type", "v3_8", "--zones", "z", status=2)
     cloud.says("did you mean v3-8?")
     cloud.run(*NODE, "--spot", "--on-demand", status=2)
+    cloud.says("--spot and --on-demand: a slice is of one kind")
+    for flag in ("--ttl", "--reservation", "--flex-start", "--idle", "--project"):
+        cloud.run(*NODE, flag, "", status=2)
+        cloud.says(f"{flag}: expected a text, found nothing; is a variable empty or unset?")
+    for zones in ("A B", "moon", "us-central1-b,moon"):
+        cloud.run("tpu", "create", "a", "--type", "v3-32", "--zones", zones, status=2)
+        cloud.says("is no zone: a zone is a region and a letter, us-central1-a")
+    cloud.run(*NODE, "--project", "A B", status=2)
+    cloud.says("'A B' is no project")
     cloud.run(*NODE, "--flex-start", "8d", status=2)
     cloud.run(*NODE, "--ttl", "soon", status=2)
     cloud.run("tpu", "stop", "nothing", status=1)

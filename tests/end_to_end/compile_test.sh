@@ -14,7 +14,17 @@ expect 2 'did you mean --samples?' "$program" estimate --slices v3-8 --sampels 3
 expect 2 '--precision' "$program" estimate --slices v3-8 --precision f64
 printf '[v3]\nspot = 1\n' >"$work/prices.toml"
 expect 1 'expected date' "$program" estimate --slices v3-8 --prices "$work/prices.toml"
-printf 'module { nothing }\n' >"$work/broken.mlir"
+printf 'module { func.func @main() { nothing } }\n' >"$work/broken.mlir"
+printf 'junk\n' >"$work/junk.mlir"
+: >"$work/empty.mlir"
+for kind in junk empty; do
+  expect 2 "$kind.mlir is no StableHLO program" "$program" compile --topology v3-8 --program "$work/$kind.mlir"
+  grep -q 'SLUICE_DUMP=FOLDER writes such files' "$work/err" || fail "$kind: $(cat "$work/err")"
+done
+expect 2 '--model is for the models that sluice has; --program' "$program" compile --topology v3-8 --program "$work/broken.mlir" --model mlp
+expect 2 'a command behind -- is a program of its own' "$program" estimate --slices v3-8 --model mlp -- true
+expect 2 "there is no model 'resnet51'; did you mean resnet50? Known: mlp, resnet50, resnet18_cifar" \
+  "$program" compile --topology v3-8 --model resnet51
 
 # Without libtpu, one message says how to get it.
 expect 1 'scripts/setup --libtpu' env TPU_LIBRARY_PATH=/no/libtpu.so "$program" compile --topology v3-8 --model mlp

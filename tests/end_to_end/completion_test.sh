@@ -39,7 +39,10 @@ for shell in bash zsh fish; do
   proposes "$shell" '--precision --prefetch' train --pre
   proposes "$shell" 'bf16 f32' train --precision ''
   proposes "$shell" --topology compile --top
+  proposes "$shell" '--spot' tpu create --spo
+  proposes "$shell" '--reservation' tpu create --res
 done
+expect 2 'did you mean --reservation?' "$program" tpu create a --type v3-8 --zones us-central1-a --resevation r
 # Nobody needs to see it.
 expect 0 '' "$program" completion bash
 if grep -q 'compile-worker' "$work/out"; then fail "a verb that is not for people is proposed"; fi

@@ -173,6 +173,11 @@ class Doctor(unittest.TestCase):
         google.call("POST", "set", {"denied_permissions": READ + WRITE})
         self.assertIn(("problem", "gs://near: it cannot be read"), [one[:2] for one in self.find("--bucket", "near")["bucket"]])
 
+    def test_buckets_of_others(self):
+        (found,) = self.find("--logdir", "s3://there/runs")["bucket"]
+        self.assertEqual(found, ("note", "s3://there/runs: not examined, as it is not of Cloud Storage",
+                                 "whether it can be read: sluice data ls s3://there/runs"))
+
     def test_the_buckets_and_folders_of_a_config(self):
         self.google()
         config = self.work / "train.toml"
@@ -213,6 +218,8 @@ class Doctor(unittest.TestCase):
     def test_flags_that_do_not_fit(self):
         self.run_doctor("--yes", status=2)
         self.run_doctor("--fix", "--json", status=2)
+        self.assertIn("only buckets of Cloud Storage can be examined", self.run_doctor("--bucket", "s3://there/x", status=2).stderr)
+        self.assertIn("found a folder", self.run_doctor("--config", self.work, status=2).stderr)
 
     def test_hosts(self):
         tools = self.work / "tools"

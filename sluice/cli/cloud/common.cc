@@ -53,6 +53,8 @@ CloudSession::CloudSession(const CloudFlags& flags) {
   options.dry_run = flags.dry_run;
   options.cancelled = &g_interrupted;
   std::vector<std::string> projects = flags.projects;
+  for (const std::string& project : projects)
+    if (const auto good = provision::check_project_id(project); !good) throw Usage(good.error().what());
   if (projects.empty()) projects.push_back(base::value_or_throw(google::default_project()));
   api_ = std::make_unique<google::Api>(options);
   for (const std::string& project : projects) {

@@ -30,7 +30,7 @@ void add_yes(CLI::App& app, CloudFlags& flags);
 // exists, Ctrl-C ends what is under way; the first SIGINT or SIGTERM is remembered.
 class CloudSession {
  public:
-  // Throws Error.
+  // Throws Error, and Usage for what is no project's name.
   explicit CloudSession(const CloudFlags& flags);
   ~CloudSession();
   CloudSession(const CloudSession&) = delete;

@@ -87,7 +87,7 @@ Verb cost_verb() {
           .add_flags =
               [flags](CLI::App& app) {
                 app.add_option("--by", flags->by, "Only sums by env or owner")
-                    ->check(CLI::IsMember({"env", "owner"}))
+                    ->check(one_of({"env", "owner"}))
                     ->type_name("env|owner");
                 add_project(app, flags->cloud, /*several=*/true);
                 add_json(app, flags->cloud);

@@ -40,11 +40,17 @@ T value_or_usage(base::Result<T> result) {
   return std::move(*result);
 }
 
+// What init writes where it knows no project.
+constexpr char kNoProject[] = "YOUR-PROJECT";
+
 // The file, with the project that a flag or the machine says where it has none.
 Settings read(EnvFlags& flags) {
   Settings settings = value_or_usage(provision::read_settings(flags.file));
   if (!flags.cloud.projects.empty()) settings.project = flags.cloud.projects.front();
   if (settings.project.empty()) settings.project = base::value_or_throw(google::default_project());
+  if (settings.project == kNoProject)
+    throw Usage(str(flags.file, ": env.project is still ", kNoProject,
+                    ": write your project there, or give --project"));
   flags.cloud.projects = {settings.project};
   return settings;
 }
@@ -60,12 +66,12 @@ Settings read_or_name(EnvFlags& flags) {
   return settings;
 }
 
-PlanOptions options_of(const EnvFlags& flags, PlanOptions::Verb verb, double now) {
+// All but the time, which the cloud says.
+PlanOptions options_of(const EnvFlags& flags, PlanOptions::Verb verb) {
   PlanOptions options;
   options.verb = verb;
   options.only = value_or_usage(provision::parts_of_words(flags.only, "--only"));
   options.keep = value_or_usage(provision::parts_of_words(flags.keep, "--keep"));
-  options.now = now;
   return options;
 }
 
@@ -139,9 +145,10 @@ void refuse_early(const Settings& settings, double now) {
 
 int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   const Settings settings = read(flags);
+  PlanOptions options = options_of(flags, verb);
   CloudSession session(flags.cloud);
   provision::Cloud& cloud = session.cloud();
-  const PlanOptions options = options_of(flags, verb, cloud.now());
+  options.now = cloud.now();
   if (settings.max_cost > 0 && !only_plan) refuse_early(settings, options.now);
   const Survey survey = value_or_fail(provision::survey(cloud));
   Plan plan = provision::plan_changes(settings, survey, options);
@@ -185,11 +192,12 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
 
 int destroy(EnvFlags& flags) {
   const Settings settings = read_or_name(flags);
+  PlanOptions options = options_of(flags, PlanOptions::kDestroy);
   CloudSession session(flags.cloud);
   provision::Cloud& cloud = session.cloud();
+  options.now = cloud.now();
   Survey survey = value_or_fail(provision::survey(cloud));
   value_or_fail(provision::look_into_buckets(cloud, settings.name, survey));
-  const PlanOptions options = options_of(flags, PlanOptions::kDestroy, cloud.now());
   const Plan plan = provision::plan_destroy(settings.name, settings.owner, survey, options);
   if (flags.cloud.json) {
     print_document(plan_json(settings.name, plan, {}, survey));
@@ -334,7 +342,7 @@ int init(EnvFlags& flags) {
   std::string project = flags.cloud.projects.empty() ? "" : flags.cloud.projects.front();
   if (project.empty()) {
     const auto found = google::default_project();
-    project = found ? *found : "YOUR-PROJECT";
+    project = found ? *found : kNoProject;
   }
   const std::string name = flags.name.empty() ? "train" : flags.name;
   const std::string text = provision::settings_template(name, project, flags.zone, flags.type);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sluice/cli/cloud/reach_flags.h"
+#include "sluice/cli/run_verb.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/provision/remote/kept_slice.h"
 
@@ -81,7 +82,17 @@ std::vector<std::string> zones_of(const std::string& text) {
 
 // What to make where nothing is there.
 std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, const provision::Cloud& cloud) {
-  if (flags.type.empty()) return std::nullopt;
+  if (flags.type.empty()) {
+    for (const auto& [given, flag] :
+         {std::pair{flags.spot, "--spot"}, std::pair{!flags.runtime.empty(), "--runtime"},
+          std::pair{!flags.ttl.empty(), "--ttl"}})
+      if (given)
+        throw Usage(
+            base::str(flag,
+                      " is for a TPU that is made first: give --type too. One that is there is made again as "
+                      "it was"));
+    return std::nullopt;
+  }
   provision::SliceWish wish;
   wish.name = flags.tpu.name;
   wish.type = flags.type;
@@ -104,10 +115,14 @@ std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, const provis
 int keep(const KeepFlags& flags) {
   provision::KeptSliceOptions options;
   options.arguments = run_arguments(flags.words);
+  check_kept_run(flags.tpu.name, options.arguments);
   options.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "run"};
   options.name = flags.tpu.name;
   options.zone = flags.tpu.zone;
   options.zones = zones_of(flags.zones);
+  if (options.zones != std::vector<std::string>{"any"})
+    for (const std::string& zone : options.zones)
+      if (const auto good = provision::check_zone(zone); !good) throw Usage(good.error().what());
   options.notice_seconds = flags.notice;
   options.needs_price = flags.limits.max_cost > 0;
   WorkerSession session("keep", flags.tpu.project);

@@ -37,6 +37,8 @@ void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group) {
 WorkerSession::WorkerSession(const std::string& verb, const std::string& project, bool dry_run) {
   google::ApiOptions options = base::value_or_throw(google::api_options_of_environment());
   options.dry_run = dry_run;
+  if (!project.empty())
+    if (const auto good = provision::check_project_id(project); !good) throw Usage(good.error().what());
   const std::string chosen = project.empty() ? base::value_or_throw(google::default_project()) : project;
   api_ = std::make_unique<google::Api>(std::move(options));
   cloud_ = provision::make_cloud(*api_, chosen);

@@ -30,8 +30,7 @@ void what_flags(CLI::App& app, CreateFlags& flags) {
   listed(app.add_option("--zones", flags.wish.zones,
                         "Zones in the order to try them, a,b; any: all that have the type"))
       ->required();
-  app.add_option("--slices", flags.wish.slices, "So many slices that train together")
-      ->check(CLI::Range(1, 256));
+  app.add_option("--slices", flags.wish.slices, "So many slices that train together")->check(between(1, 256));
   app.add_option("--runtime", flags.wish.runtime,
                  "Software version; default: the generation's. Of tpu7x the machines' image");
   app.add_option("--startup-script", flags.script, "A file that each host runs when it starts")
@@ -49,12 +48,11 @@ void what_flags(CLI::App& app, CreateFlags& flags) {
 }
 
 void how_flags(CLI::App& app, CreateFlags& flags) {
-  auto* capacity = app.add_option_group("Capacity", "");
-  capacity->add_flag("--spot", flags.spot, "Cheap, and taken back at any time");
-  capacity->add_flag("--on-demand", flags.on_demand, "At the list price, while there are some (the default)");
-  capacity->add_option("--reservation", flags.wish.reservation, "Of this reservation");
-  capacity->add_option("--flex-start", flags.flex, "Queued, then for so long, up to 7d: 12h");
-  capacity->require_option(0, 1);
+  app.add_flag("--spot", flags.spot, "Cheap, and taken back at any time")->group("Capacity");
+  app.add_flag("--on-demand", flags.on_demand, "At the list price, while there are some (the default)")
+      ->group("Capacity");
+  app.add_option("--reservation", flags.wish.reservation, "Of this reservation")->group("Capacity");
+  app.add_option("--flex-start", flags.flex, "Queued, then for so long, up to 7d: 12h")->group("Capacity");
   app.add_flag("--queued", flags.wish.queued,
                "By a queue entry, which Google keeps, also where a node would do");
   app.add_option("--wait-until", flags.wait_until,
@@ -76,6 +74,17 @@ void how_flags(CLI::App& app, CreateFlags& flags) {
   app.add_option("--owner", flags.owner, "Who pays attention to it; default: the user here");
 }
 
+// Throws Usage for two kinds of capacity.
+void check_capacity_flags(const CreateFlags& flags) {
+  std::vector<std::string> given;
+  if (flags.spot) given.emplace_back("--spot");
+  if (flags.on_demand) given.emplace_back("--on-demand");
+  if (!flags.wish.reservation.empty()) given.emplace_back("--reservation");
+  if (!flags.flex.empty()) given.emplace_back("--flex-start");
+  if (given.size() > 1)
+    throw Usage(base::str(base::join(given, " and "), ": a slice is of one kind, give one of them"));
+}
+
 // What the flags mean together. Throws Usage.
 provision::SliceWish wish_of(const CreateFlags& flags, double now) {
   provision::SliceWish wish = flags.wish;
@@ -83,6 +92,7 @@ provision::SliceWish wish_of(const CreateFlags& flags, double now) {
     if (!value) throw Usage(value.error().what());
     return *value;
   };
+  check_capacity_flags(flags);
   if (flags.spot) wish.capacity = provision::Capacity::kSpot;
   if (!wish.reservation.empty()) wish.capacity = provision::Capacity::kReservation;
   if (!flags.flex.empty()) {

@@ -228,10 +228,10 @@ Verb cat_verb() {
                 ->excludes(part)
                 ->excludes(folder);
             app.add_option("--columns", options->columns, "Images in a row of the sheet")
-                ->check(CLI::Range(1, 100))
+                ->check(between(1, 100))
                 ->capture_default_str();
             app.add_option("--side", options->side, "Height and width of an image on the sheet, in pixels")
-                ->check(CLI::Range(16, 1024))
+                ->check(between(16, 1024))
                 ->capture_default_str();
           },
       .run = guarded("cat", [options] { return Cat(*options).run(); })};

@@ -52,16 +52,16 @@ void add_memory_flags(CLI::App& app) {
          "--max-sample",
          [](std::int64_t mib) { data::memory_limits().sample = static_cast<std::uint64_t>(mib) << 20; },
          "Memory in MiB that one sample's members and decoding may claim (default: 1024)")
-      ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
+      ->check(between(std::int64_t{1}, kMaxOfFlag));
   app.add_option_function<std::int64_t>(
          "--max-buffered",
          [](std::int64_t gib) { data::memory_limits().readers = static_cast<std::uint64_t>(gib) << 30; },
          "Memory in GiB that the windows of all zstd streams may take (default: 8)")
-      ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
+      ->check(between(std::int64_t{1}, kMaxOfFlag));
   app.add_option_function<std::int64_t>(
          "--max-pixels", [](std::int64_t millions) { data::memory_limits().pixels = millions * 1'000'000; },
          "Pixels of an image at most, in millions (default: 100)")
-      ->check(CLI::Range(std::int64_t{1}, kMaxOfFlag));
+      ->check(between(std::int64_t{1}, kMaxOfFlag));
 }
 
 void add_where_flag(CLI::App& app, std::vector<std::string>& conditions) {

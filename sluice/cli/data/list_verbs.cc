@@ -171,7 +171,7 @@ Verb verify_verb() {
                    "similar (images that look "
                    "the same, too). Each of SHARDS is a set of its own; what two sets share is a problem")
                 ->type_name("exact|similar")
-                ->check(CLI::IsMember({"exact", "similar"}));
+                ->check(one_of({"exact", "similar"}));
             app.add_flag("--json", flags->json, "One JSON document instead of lines");
           },
       .run = guarded("verify", [flags]() -> base::Status {

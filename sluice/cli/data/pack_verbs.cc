@@ -151,11 +151,11 @@ Verb digits_verb() {
             app.add_option("CSV", options->csv, "digits.csv.gz, or the same unpacked")->required();
             app.add_option("OUT", options->folder, "Folder for the shards (made when missing)")->required();
             app.add_option("--side", options->side, "Height and width of the images, in pixels")
-                ->check(CLI::Range(8, 1024))
+                ->check(between(8, 1024))
                 ->capture_default_str();
             app.add_option("--test-share", options->test_share,
                            "Part of each class that is held out for the test")
-                ->check(CLI::Range(0.01, 0.99))
+                ->check(between(0.01, 0.99))
                 ->capture_default_str();
             app.add_option("--seed", options->seed, "Seed of the split and the order")->capture_default_str();
             app.add_option("--shard-size", options->shard_size, "Samples in a shard")

@@ -64,9 +64,9 @@ TEST_F(DataVerbs, PackListAndVerify) {
 TEST_F(DataVerbs, MistakesAreAnsweredInWords) {
   const auto few = sluice_program({"data", "verify", "x.tar", "--workers", "-1"});
   EXPECT_EQ(few.status, 2);
-  EXPECT_THAT(few.err, HasSubstr("--workers: found -1, expected a number of 0 or more\n"));
+  EXPECT_THAT(few.err, HasSubstr("--workers: expected a number of 0 or more, found -1\n"));
   EXPECT_THAT(sluice_program({"data", "pack", "in", "out", "--shard-size", "0"}).err,
-              HasSubstr("--shard-size: found 0, expected a number above 0\n"));
+              HasSubstr("--shard-size: expected a number above 0, found 0\n"));
   const auto unknown = sluice_program({"data", "verfy", "x.tar"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("unknown verb \"verfy\"; did you mean \"verify\"?"));

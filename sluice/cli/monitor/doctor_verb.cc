@@ -12,6 +12,7 @@
 #include "sluice/base/quantity.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/common.h"
+#include "sluice/cli/config.h"
 #include "sluice/cli/monitor/host_flags.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/cloud/storage.h"
@@ -40,24 +41,39 @@ struct DoctorFlags {
   int grace = 7;
 };
 
-// What is looked at besides the machine.
+// What is looked at besides the machine; `others`: URLs of other services than Cloud Storage.
 struct Subjects {
-  std::set<std::string> buckets, folders;
+  std::set<std::string> buckets, folders, others;
 };
 
 void add_place(const std::string& place, Subjects& subjects) {
-  if (!cloud::is_gs(place))
+  if (!cloud::is_object_url(place))
     subjects.folders.insert(base::expand_home(place));
+  else if (!cloud::is_gs(place))
+    subjects.others.insert(place);
   else if (const auto name = cloud::parse_object_url(place))
     subjects.buckets.insert(name->bucket);
 }
 
-// The buckets and folders that a file for `sluice train --config` names: texts with gs:// at any depth, and
-// logdir.
+// A bucket of --bucket: its name, or a URL of something in it.
+void add_bucket(const std::string& text, Subjects& subjects) {
+  const bool url = text.find("://") != std::string::npos;
+  if (url && !cloud::is_gs(text))
+    throw Usage(base::str("--bucket ", text,
+                          ": only buckets of Cloud Storage can be examined, gs://BUCKET. Whether "
+                          "others can be read: sluice data ls ",
+                          text));
+  const auto name = cloud::parse_object_url(url ? text : "gs://" + text);
+  if (!name) throw Usage(base::str("--bucket ", name.error().what()));
+  subjects.buckets.insert(name->bucket);
+}
+
+// The buckets and folders that a file for `sluice train --config` names: texts with gs:// and the like at any
+// depth, and logdir.
 void add_config(const toml::table& table, Subjects& subjects) {
   const auto add = [&](const toml::node& value, bool is_folder) {
     const auto text = value.value<std::string>();
-    if (text && (is_folder || cloud::is_gs(*text))) add_place(*text, subjects);
+    if (text && (is_folder || cloud::is_object_url(*text))) add_place(*text, subjects);
   };
   for (const auto& [key, value] : table) {
     if (value.is_table()) add_config(*value.as_table(), subjects);
@@ -69,9 +85,9 @@ void add_config(const toml::table& table, Subjects& subjects) {
 
 Subjects subjects_of(const DoctorFlags& flags) {
   Subjects subjects;
-  for (const std::string& bucket : flags.buckets)
-    add_place(cloud::is_gs(bucket) ? bucket : "gs://" + bucket, subjects);
+  for (const std::string& bucket : flags.buckets) add_bucket(bucket, subjects);
   if (!flags.config.empty()) {
+    check_toml_file(flags.config);
     try {
       add_config(toml::parse_file(flags.config), subjects);
     } catch (const toml::parse_error& error) {
@@ -97,6 +113,9 @@ void examine(const DoctorFlags& flags, const monitor::Report& report) {
   const std::string own = std::filesystem::read_symlink("/proc/self/exe", error).string();
   monitor::check_plugins(machine, pjrt::plugin_search_folders(), {own, "doctor", "--probe-plugin"}, report);
   monitor::check_cloud({subjects.buckets.begin(), subjects.buckets.end()}, report);
+  for (const std::string& url : subjects.others)
+    report({Level::kNote, "bucket", url + ": not examined, as it is not of Cloud Storage",
+            "whether it can be read: sluice data ls " + url});
 }
 
 void print(const Finding& finding) {
@@ -147,8 +166,7 @@ std::vector<Finding> findings_of(const std::string& text) {
 
 std::vector<HostFindings> examine_hosts(const pod::Job& job, const DoctorFlags& flags) {
   std::vector<std::string> words = {"doctor", "--json"};
-  const Subjects subjects = flags.config.empty() ? Subjects() : subjects_of(flags);
-  for (const std::string& bucket : flags.buckets) words.insert(words.end(), {"--bucket", bucket});
+  const Subjects subjects = subjects_of(flags);
   for (const std::string& bucket : subjects.buckets) words.insert(words.end(), {"--bucket", bucket});
   if (!flags.logdir.empty()) words.insert(words.end(), {"--logdir", flags.logdir});
   const auto answers = provision::run_scripts(job, sluice_script(words), kHostSeconds);
@@ -244,7 +262,8 @@ Verb doctor_verb() {
           "Exit status: 0 no problem was found (or nothing is left that --fix should end), 1 else.",
       .add_flags =
           [flags](CLI::App& app) {
-            app.add_option("--bucket", flags->buckets, "Whether it can be read and written; repeatable")
+            app.add_option("--bucket", flags->buckets,
+                           "Of Cloud Storage: whether it can be read and written; repeatable")
                 ->expected(1)
                 ->allow_extra_args(false)
                 ->take_all();

@@ -132,7 +132,7 @@ void add_format(CLI::App& app, ExchangeFlags& flags, bool imports) {
                            imports ? "; mds: a folder of MosaicML's Streaming" : ""))
       ->required()
       ->type_name(base::join(formats, "|"))
-      ->check(CLI::IsMember(formats).description(""));
+      ->check(one_of(formats));
 }
 
 base::Status import_files(ExchangeFlags& flags) {

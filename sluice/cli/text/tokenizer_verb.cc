@@ -82,7 +82,7 @@ Verb tokenizer_verb() {
                     ->capture_default_str();
                 add_input_flags(app, training.input, /*sample_by=*/false);
                 app.add_option("--max-memory", flags->memory, "MiB that the table of words may take")
-                    ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+                    ->check(between(std::int64_t{1}, std::int64_t{1} << 20))
                     ->capture_default_str();
                 app.add_option("--workers", training.workers,
                                "Threads that count words (0: one for each core)")

@@ -7,7 +7,6 @@
 namespace sluice::cli {
 
 void add_input_flags(CLI::App& app, text::InputOptions& input, bool sample_by) {
-  const auto formats = {"auto", "text", "jsonl", "shards"};
   app.add_option_function<std::string>(
          "--format",
          [&input](const std::string& name) {
@@ -17,7 +16,7 @@ void add_input_flags(CLI::App& app, text::InputOptions& input, bool sample_by) {
          "(default: "
          "auto)")
       ->type_name("auto|text|jsonl|shards")
-      ->check(CLI::IsMember(formats).description(""));
+      ->check(one_of({"auto", "text", "jsonl", "shards"}));
   app.add_option("--field", input.field, "The text's name in a JSON line")->capture_default_str();
   app.add_option("--member", input.member,
                  "The text's extension in a sample of shards; of json, --field counts too")
@@ -32,7 +31,7 @@ void add_input_flags(CLI::App& app, text::InputOptions& input, bool sample_by) {
                    "file (default: ",
                    input.sample_by == text::SampleBy::kLine ? "line" : "document", ")"))
       ->type_name("line|paragraph|document")
-      ->check(CLI::IsMember({"line", "paragraph", "document"}).description(""));
+      ->check(one_of({"line", "paragraph", "document"}));
 }
 
 std::function<int()> guarded_text(std::string verb, std::function<base::Status()> body) {

@@ -49,6 +49,17 @@ TEST(Doctor, ChipsThatNobodyHolds) {
   EXPECT_THAT(said_of_chips(folder), HasSubstr("is there and not locked, which is as it should be"));
 }
 
+TEST(Doctor, AFileIsNoFolder) {
+  MachineFolder folder;
+  folder.touch("tmp/file");
+  const std::string file = folder.path() + "/tmp/file";
+  EXPECT_THAT(
+      said([&](const Report& report) { check_disks({file}, report); }),
+      HasSubstr(base::str("problem disk: ", file, " is a file, not a folder | choose another folder")));
+  EXPECT_THAT(said([&](const Report& report) { check_disks({file + "/logs"}, report); }),
+              HasSubstr(base::str("problem disk: ", file, "/logs: ", file, " is a file, not a folder | ")));
+}
+
 // A process that holds a chip; its parent, from whose session it is, may be gone.
 class Holding {
  public:

@@ -94,7 +94,15 @@ std::vector<Port> ports_of_programs() {
 
 void check_disk(const std::string& folder, const Report& report) {
   std::string there = folder;
-  while (!base::is_directory(there) && there != "." && there != "/") there = base::parent_path(there);
+  while (!base::is_directory(there) && there != "." && there != "/") {
+    if (base::path_exists(there)) {
+      report({Level::kProblem, "disk",
+              base::str(there == folder ? "" : folder + ": ", there, " is a file, not a folder"),
+              "choose another folder, or move the file away"});
+      return;
+    }
+    there = base::parent_path(there);
+  }
   struct statvfs disk {};
   if (::statvfs(there.c_str(), &disk) != 0) return;
   const bool is_memory = base::starts_with(folder, "/dev/shm");

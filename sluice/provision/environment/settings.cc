@@ -65,9 +65,10 @@ base::Status read_env(Section section, Settings& settings) {
     return section.wrong("name", good.error().what());
   if (settings.zones.empty()) return section.wrong("zones", "at least one zone: zones = [\"us-central1-a\"]");
   for (const std::string& zone : settings.zones)
-    if (std::count(zone.begin(), zone.end(), '-') < 2)
-      return section.wrong(
-          "zones", base::str("'", zone, "' is no zone: a zone is a region and a letter, us-central1-a"));
+    if (const auto good = check_zone(zone); !good) return section.wrong("zones", good.error().what());
+  if (!settings.ttl.empty() && google::seconds_of_time(settings.ttl) == 0)
+    if (const auto span = base::parse_span(settings.ttl, "env.ttl"); !span)
+      return section.wrong("ttl", span.error().what());
   for (const std::string& range : settings.ssh_from)
     if (!is_range(range))
       return section.wrong("ssh_from", base::str("'", range,

@@ -58,6 +58,7 @@ TEST(Settings, ErrorsSayWhere) {
   EXPECT_THAT(error_of(std::string(kEnv) + "[disk]\nsize = 500\nscript = \"no.sh\"\n"),
               HasSubstr("disk.script: the script cannot be read"));
   EXPECT_THAT(error_of(std::string(kEnv) + "max_cost = 5\n"), HasSubstr("needs a ttl"));
+  EXPECT_THAT(error_of(std::string(kEnv) + "ttl = \"8 hours\"\n"), HasSubstr("expected a time span above 0"));
   EXPECT_THAT(error_of("[tpu]\ntype = \"v3-8\"\n"), HasSubstr("[env] is missing"));
   EXPECT_THAT(error_of("[env]\nname = \"E_1\"\nzones = [\"us-central1-a\"]\n"),
               HasSubstr("x.toml:2: env.name"));
