@@ -62,7 +62,7 @@ void check_program(const Flags& flags) {
     if (std::find(names.begin(), names.end(), flags.recipe.model) == names.end()) {
       const std::string near = base::nearest(flags.recipe.model, names);
       throw Usage(base::str("there is no model '", flags.recipe.model, "'",
-                            near.empty() ? "" : base::str("; did you mean ", near, "?"),
+                            near.empty() ? "." : base::str("; did you mean ", near, "?"),
                             " Known: ", base::join(names, ", ")));
     }
     return;

@@ -106,9 +106,14 @@ std::string unknown(const CLI::App& app, const std::string& argument) {
                    " Known: ", base::join(verbs, ", "));
 }
 
-// The first of the words that nobody took, where a verb was due and the word is none; else "".
-std::string mistaken_verb(const CLI::App& program) {
+// The first of the words that nobody took and that is to blame: a flag (what follows one has lost its place),
+// else a word where a verb was due; else "".
+std::string mistaken_word(const CLI::App& program) {
   const auto extras = program.remaining(/*recurse=*/true);
+  const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
+    return base::starts_with(extra, "-") && extra != "--";
+  });
+  if (flag != extras.end()) return *flag;
   return extras.empty() || shown_verbs(chosen_verb(program)).empty() ? "" : extras.front();
 }
 
@@ -146,23 +151,21 @@ void parse_line(CLI::App& program, const std::vector<std::string>& words) {
     program.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
     // Help for a verb that does not exist would be that of all.
-    const std::string verb = mistaken_verb(program);
-    if (!verb.empty() && !base::starts_with(verb, "-")) throw Usage(unknown(chosen_verb(program), verb));
+    const std::string word = mistaken_word(program);
+    if (!word.empty() && !shown_verbs(chosen_verb(program)).empty())
+      throw Usage(unknown(chosen_verb(program), word));
     throw;
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ExtrasError& error) {
+    std::string word = mistaken_word(program);
     const auto extras = program.remaining(/*recurse=*/true);
-    // A flag is at the root of it: what follows one that nobody takes has lost its place.
-    const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
-      return base::starts_with(extra, "-") && extra != "--";
-    });
-    const auto first = flag == extras.end() ? extras.begin() : flag;
-    throw Usage(extras.empty() ? std::string(error.what()) : unknown(chosen_verb(program), *first));
+    if (word.empty() && !extras.empty()) word = extras.front();
+    throw Usage(word.empty() ? std::string(error.what()) : unknown(chosen_verb(program), word));
   } catch (const CLI::RequiredError& error) {
-    // "A subcommand is required", where there is a word that is none.
-    const std::string verb = mistaken_verb(program);
-    throw Usage(verb.empty() ? std::string(error.what()) : unknown(chosen_verb(program), verb));
+    // What is required was there, as a misspelt verb, or was taken for the value of a flag that is none.
+    const std::string word = mistaken_word(program);
+    throw Usage(word.empty() ? std::string(error.what()) : unknown(chosen_verb(program), word));
   } catch (const CLI::ParseError& error) {
     throw Usage(message_of(error));
   }

@@ -40,6 +40,11 @@ class Verbs : public testing::Test {
       flags(app);
       app.add_option("COMMAND", command_, "");
     };
+    const auto copy_flags = [&](CLI::App& app) {
+      flags(app);
+      app.add_option("FROM", name_, "")->required();
+      app.add_option("TO", name_, "")->required();
+    };
     const auto fail = [this]() -> int { throw std::runtime_error(thrown_); };
     return test::sluice_program(
         {{.name = "make", .help = "Make", .add_flags = make_flags, .run = [] { return 0; }},
@@ -47,7 +52,8 @@ class Verbs : public testing::Test {
          {.name = "break", .help = "Break", .run = fail},
          {.name = "data",
           .help = "Shards",
-          .verbs = {{.name = "pack", .help = "Pack", .add_flags = flags, .run = [] { return 0; }}}}},
+          .verbs = {{.name = "pack", .help = "Pack", .add_flags = flags, .run = [] { return 0; }},
+                    {.name = "cp", .help = "Copy", .add_flags = copy_flags, .run = [] { return 0; }}}}},
         arguments);
   }
 
@@ -125,6 +131,9 @@ TEST_F(Verbs, UnknownWordsAreAnsweredWithTheWholePath) {
   EXPECT_EQ(mistake({"--foo"}), "sluice: unknown flag --foo. See sluice --help.\n");
   EXPECT_EQ(mistake({"data", "pack", "--sed", "3"}),
             "sluice: unknown flag --sed; did you mean --seed? See sluice data pack --help.\n");
+  EXPECT_EQ(mistake({"data", "cp", "--sed", "3"}),
+            "sluice: unknown flag --sed; did you mean --seed? See sluice data cp --help.\n");
+  EXPECT_EQ(mistake({"data", "cp"}), "sluice: FROM is required\n");
   EXPECT_EQ(mistake({"data", "--foo"}), "sluice: unknown flag --foo. See sluice data --help.\n");
 }
 

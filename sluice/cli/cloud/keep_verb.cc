@@ -80,19 +80,22 @@ std::vector<std::string> zones_of(const std::string& text) {
   return zones;
 }
 
+// Throws Usage for flags of a TPU that is made, where none is.
+void check_making(const KeepFlags& flags) {
+  if (!flags.type.empty()) return;
+  for (const auto& [given, flag] :
+       {std::pair{flags.spot, "--spot"}, std::pair{!flags.runtime.empty(), "--runtime"},
+        std::pair{!flags.ttl.empty(), "--ttl"}})
+    if (given)
+      throw Usage(
+          base::str(flag,
+                    " is for a TPU that is made first: give --type too. One that is there is made again as "
+                    "it was"));
+}
+
 // What to make where nothing is there.
 std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, const provision::Cloud& cloud) {
-  if (flags.type.empty()) {
-    for (const auto& [given, flag] :
-         {std::pair{flags.spot, "--spot"}, std::pair{!flags.runtime.empty(), "--runtime"},
-          std::pair{!flags.ttl.empty(), "--ttl"}})
-      if (given)
-        throw Usage(
-            base::str(flag,
-                      " is for a TPU that is made first: give --type too. One that is there is made again as "
-                      "it was"));
-    return std::nullopt;
-  }
+  if (flags.type.empty()) return std::nullopt;
   provision::SliceWish wish;
   wish.name = flags.tpu.name;
   wish.type = flags.type;
@@ -116,6 +119,7 @@ int keep(const KeepFlags& flags) {
   provision::KeptSliceOptions options;
   options.arguments = run_arguments(flags.words);
   check_kept_run(flags.tpu.name, options.arguments);
+  check_making(flags);
   options.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "run"};
   options.name = flags.tpu.name;
   options.zone = flags.tpu.zone;
