@@ -275,11 +275,15 @@ base::Result<ObjectFacts> Storage::copy(const ObjectName& from, const ObjectName
   }
 }
 
-base::Result<ObjectFacts> Storage::compose(const std::vector<ObjectName>& parts, const ObjectName& to,
+base::Result<ObjectFacts> Storage::compose(const std::vector<ObjectFacts>& parts, const ObjectName& to,
                                            const UploadOptions& options) const {
   const std::string what = "composing " + to.url();
   nlohmann::json sources = nlohmann::json::array();
-  for (const ObjectName& part : parts) sources.push_back({{"name", part.object}});
+  for (const ObjectFacts& part : parts) {
+    nlohmann::json source = {{"name", part.name}};
+    if (!part.generation.empty()) source["objectPreconditions"] = {{"ifGenerationMatch", part.generation}};
+    sources.push_back(std::move(source));
+  }
   const std::string body = nlohmann::json{{"sourceObjects", std::move(sources)}}.dump();
   HttpRequest request;
   request.method = "POST";

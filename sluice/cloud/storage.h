@@ -71,9 +71,10 @@ class Storage : public Store {
   // Compared by crc32c.
   base::Result<ObjectFacts> copy(const ObjectName& from, const ObjectName& to,
                                  const UploadOptions& options = {}) const override;
-  // The contents of some objects of one bucket, at most 32, one behind the other, as the object `to` of that
-  // bucket, which may be one of them; no byte comes here.
-  base::Result<ObjectFacts> compose(const std::vector<ObjectName>& parts, const ObjectName& to,
+  // The contents of some objects of a bucket, at most 32, one behind the other, as the object `to` of that
+  // bucket, which may be one of them; no byte comes here. Of each the name and the generation count, "" for
+  // any; one of another generation is kFailedPrecondition.
+  base::Result<ObjectFacts> compose(const std::vector<ObjectFacts>& parts, const ObjectName& to,
                                     const UploadOptions& options = {}) const;
   base::Status remove(const ObjectName& name, const std::string& generation = "") const override;
 

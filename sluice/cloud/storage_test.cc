@@ -194,14 +194,18 @@ TEST_F(StorageTest, ComposesBehindWhatIsThere) {
   bucket_.put("x/log.part", "two\n");
   UploadOptions options;
   options.if_generation = storage_.stat({"b", "x/log"})->generation;
-  const auto facts = storage_.compose({{"b", "x/log"}, {"b", "x/log.part"}}, {"b", "x/log"}, options);
+  const std::vector<ObjectFacts> parts = {{.name = "x/log"}, {.name = "x/log.part"}};
+  const auto facts = storage_.compose(parts, {"b", "x/log"}, options);
   ASSERT_TRUE(facts) << facts.error().what();
   EXPECT_EQ(facts->size, 8U);
   EXPECT_EQ(bucket_.get("x/log")->bytes, "one\ntwo\n");
   // The generation is another now.
-  EXPECT_EQ(storage_.compose({{"b", "x/log"}, {"b", "x/log.part"}}, {"b", "x/log"}, options).error().code(),
-            Code::kFailedPrecondition);
-  EXPECT_EQ(storage_.compose({{"b", "y"}}, {"b", "x/log"}).error().code(), Code::kNotFound);
+  EXPECT_EQ(storage_.compose(parts, {"b", "x/log"}, options).error().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(storage_.compose({{.name = "y"}}, {"b", "x/log"}).error().code(), Code::kNotFound);
+  ObjectFacts log{.name = "x/log", .generation = *options.if_generation};
+  EXPECT_EQ(storage_.compose({log}, {"b", "z"}).error().code(), Code::kFailedPrecondition);
+  log.generation = facts->generation;
+  EXPECT_TRUE(storage_.compose({log}, {"b", "z"}));
 }
 
 TEST_F(StorageTest, TheRequesterPaysWhenItIsNamed) {

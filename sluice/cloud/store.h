@@ -30,10 +30,10 @@ bool is_gs(std::string_view url);  // whether it is gs://
 base::Result<ObjectName> parse_object_url(const std::string& url);
 
 struct ObjectFacts {
-  std::string name;  // without the bucket
+  std::string name = {};  // without the bucket
   std::uint64_t size = 0;
-  std::string generation;  // another one for every content: a generation, an ETag, a file's hash
-  std::optional<std::uint32_t> crc32c;
+  std::string generation = {};  // another one for every content: a generation, an ETag, a file's hash
+  std::optional<std::uint32_t> crc32c = std::nullopt;
 };
 
 struct UploadOptions {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "sluice/base/crc32c.h"
 #include "sluice/base/strings.h"
@@ -198,6 +199,7 @@ std::string json_of(const std::string& name, const Bucket::Object& object) {
                    object.generation, "\",\"crc32c\":\"", base64_of_crc32c(crc), "\"}");
 }
 
+Reply condition_not_met() { return {412, {}, R"({"error":{"message":"conditionNotMet"}})"}; }
 Reply not_found() { return {404, {}, R"({"error":{"message":"No such object"}})"}; }
 
 }  // namespace
@@ -229,18 +231,19 @@ Reply Bucket::operator()(const Request& request) {
 
 Reply Bucket::compose(const std::string& target, const Request& request) {
   std::string bytes;
-  // {"sourceObjects":[{"name":"A"},{"name":"B"}]}
-  constexpr std::string_view kKey = "\"name\":\"";
-  for (std::size_t at = 0; (at = request.body.find(kKey, at)) != std::string::npos;) {
-    at += kKey.size();
-    const auto part = objects_.find(request.body.substr(at, request.body.find('"', at) - at));
+  const auto body = nlohmann::json::parse(request.body);
+  for (const auto& source : body["sourceObjects"]) {
+    const auto part = objects_.find(source["name"].get<std::string>());
     if (part == objects_.end()) return not_found();
+    const auto conditions = source.value("objectPreconditions", nlohmann::json::object());
+    const std::string now = std::to_string(part->second.generation);
+    if (conditions.value("ifGenerationMatch", now) != now) return condition_not_met();
     bytes += part->second.bytes;
   }
   const auto held = objects_.find(target);
   const std::string wanted = request.parameter("ifGenerationMatch");
   if (!wanted.empty() && wanted != (held == objects_.end() ? "0" : std::to_string(held->second.generation)))
-    return {412, {}, R"({"error":{"message":"conditionNotMet"}})"};
+    return condition_not_met();
   objects_[target] = Object{bytes, ++next_};
   return {200, {}, json_of(target, objects_[target])};
 }
@@ -282,7 +285,7 @@ Reply Bucket::upload(const Request& request) {
     const std::string name = request.parameter("name"), wanted = request.parameter("ifGenerationMatch");
     const auto old = objects_.find(name);
     const std::string now = old == objects_.end() ? "0" : std::to_string(old->second.generation);
-    if (!wanted.empty() && wanted != now) return {412, {}, R"({"error":{"message":"conditionNotMet"}})"};
+    if (!wanted.empty() && wanted != now) return condition_not_met();
     const std::string id = std::to_string(++next_);
     sessions_[id] = Session{name, ""};
     return {200, {"Location: http://" + request.header("host") + request.path + "?upload_id=" + id}};

@@ -274,7 +274,7 @@ class Reach(World):
                 (("run", "--tpu", "v4", "--log-bucket", "gs://no-such-bucket", "--", "true"), "no-such-bucket"),
                 (("keep", "v4", "--", "run", "--detach", "--", "true"), "--detach is not for a run that is kept"),
                 (("keep", "v4", "--", "run", "--lese", "2", "--", "true"), "unknown flag --lese; did you mean --lease? See sluice run --help."),
-                (("keep", "v4", "--", "run", "--lease", "two", "--", "true"), "--lease: expected a number above 0, found 'two'"),
+                (("keep", "v4", "--", "run", "--lease", "two", "--", "true"), "--lease: expected a whole number above 0, found 'two'"),
                 (("keep", "v4", "--", "run", "--sync", "/none", "--", "true"), "--sync /none is no folder"),
                 (("keep", "v4", "--", "run", "--image", "x", "--", "true"), "--image is for --sbatch or --jobset"),
                 (("keep", "v4", "--", "run", "echo", "--", "true"), 'expected flags and then --, found "echo"'),

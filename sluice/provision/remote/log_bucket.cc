@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kPiece = 16 << 20;  // bytes at once in memory
 constexpr double kUnattendedSeconds = 600;
+constexpr int kTries = 8;      // to put a piece behind what something else changes meanwhile
 constexpr double kLook = 0.5;  // seconds between two looks whether the run is over
 
 base::Result<std::string> read_piece(const std::string& path, std::uint64_t from) {
@@ -25,6 +26,10 @@ base::Result<std::string> read_piece(const std::string& path, std::uint64_t from
   piece.resize(static_cast<size_t>(file.gcount()));
   return piece;
 }
+
+// The answer to a request whose objects are not those that were seen before: another copier was quicker, or
+// the request had been carried out, and its answer was lost, so that it was sent again.
+bool is_overtaken(Code code) { return code == Code::kFailedPrecondition || code == Code::kNotFound; }
 
 }  // namespace
 
@@ -40,16 +45,17 @@ base::Status LogBucket::copy(const std::string& file) {
   const cloud::ObjectName name{target_.bucket, base::str(target_.object, '/', file)};
   Object& object = objects_[file];
   SLUICE_TRY(const std::uint64_t size, base::file_size(path));
-  if (!object.is_known && size > 0) SLUICE_OK(ask_for(name, object, size));
-  while (object.size < size) {
+  if (size == 0) return {};
+  for (int failed = 0;;) {
+    if (!object.is_known) SLUICE_OK(ask_for(name, object, size));
+    if (object.size >= size) return {};
     SLUICE_TRY(const std::string piece, read_piece(path, object.size));
-    if (piece.empty()) break;
-    if (const auto sent = append(name, object, piece); !sent) {
-      object.is_known = false;  // the answer may have been lost: the bucket says what it has
-      return sent;
-    }
+    if (piece.empty()) return {};
+    const auto sent = append(name, object, piece);
+    if (sent) continue;
+    object.is_known = false;  // the bucket says what it has
+    if (!is_overtaken(sent.error().code()) || ++failed == kTries) return sent;
   }
-  return {};
 }
 
 // The run's logs are only ever appended to, so what the bucket has is their beginning.
@@ -57,22 +63,28 @@ base::Status LogBucket::ask_for(const cloud::ObjectName& name, Object& object, s
   const auto facts = storage_.stat(name);
   if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
   object = {};
-  if (facts && facts->size <= local_size) object = {facts->size, facts->generation, false};
+  if (facts) object = {facts->size <= local_size ? facts->size : 0, facts->generation};
   object.is_known = true;
   return {};
 }
 
 base::Status LogBucket::append(const cloud::ObjectName& name, Object& object, const std::string& piece) {
   cloud::ObjectFacts facts;
+  cloud::UploadOptions options;
+  options.if_generation = object.generation;
   if (object.size == 0) {
-    SLUICE_TRY(facts, storage_.upload_text(piece, name));
+    SLUICE_TRY(facts, storage_.upload_text(piece, name, options));
   } else {
     const cloud::ObjectName part{name.bucket, name.object + ".part"};
     SLUICE_TRY(const auto sent, storage_.upload_text(piece, part));
-    cloud::UploadOptions options;
-    options.if_generation = object.generation;
-    SLUICE_TRY(facts, storage_.compose({name, part}, name, options));
-    SLUICE_OK(storage_.remove(part, sent.generation));
+    const auto composed = storage_.compose({{.name = name.object, .generation = object.generation},
+                                            {.name = part.object, .generation = sent.generation}},
+                                           name, options);
+    // Of this generation alone: the part may be another copier's by now.
+    if (const auto removed = storage_.remove(part, sent.generation);
+        composed && !removed && !is_overtaken(removed.error().code()))
+      return removed;
+    SLUICE_TRY(facts, composed);
   }
   object.size += piece.size();
   object.generation = facts.generation;

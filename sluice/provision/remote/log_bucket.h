@@ -18,14 +18,14 @@ class LogBucket {
       : storage_(storage), folder_(std::move(folder)), target_(std::move(target)) {}
 
   // What has grown since the last call: a first piece is an object, a further one is sent on its own and put
-  // behind it within Cloud Storage, so that every byte goes up once. The first error ends the call; the next
-  // one goes on from what the bucket has.
+  // behind it within Cloud Storage, so that every byte goes up once. Several may copy the same logs at once.
+  // The first error ends the call; the next one goes on from what the bucket has.
   base::Status copy();
 
  private:
   struct Object {
     std::uint64_t size = 0;
-    std::string generation;
+    std::string generation = "0";
     bool is_known = false;  // as the bucket has it
   };
   base::Status copy(const std::string& file);

@@ -15,6 +15,7 @@ try:
 except ImportError:
     google_crc32c = None
 
+CONDITION_NOT_MET = "At least one of the pre-conditions you specified did not hold."
 KIND = "storage.buckets"
 MULTI_REGIONS = ("US", "EU", "ASIA")
 GIB_MONTH = 0.02
@@ -125,7 +126,7 @@ def store(call, thing, name, data, meta):
     held = thing.private["objects"].get(name)
     wanted = call.get("ifGenerationMatch")
     if wanted is not None and str(wanted) != (held[1]["generation"] if held else "0"):
-        raise Refusal(412, "At least one of the pre-conditions you specified did not hold.")
+        raise Refusal(412, CONDITION_NOT_MET)
     now = stamp(call.world.now())
     meta = {**{field: value for field, value in meta.items() if field in ("contentType", "metadata", "contentEncoding")},
             "generation": str(int(call.world.now() * 1e6)), "metageneration": "1", "timeCreated": now, "updated": now}
@@ -250,7 +251,10 @@ def compose(call):
     for source in call.body["sourceObjects"]:
         if source["name"] not in thing.private["objects"]:
             raise Refusal(404, f"No such object: {call.get('destinationBucket')}/{source['name']}")
-        parts.append(thing.private["objects"][source["name"]][0])
+        data, meta = thing.private["objects"][source["name"]]
+        if source.get("objectPreconditions", {}).get("ifGenerationMatch", meta["generation"]) != meta["generation"]:
+            raise Refusal(412, CONDITION_NOT_MET)
+        parts.append(data)
     if not 1 <= len(parts) <= 32:
         raise Refusal(400, "The number of source components provided must be from 1 to 32.")
     return store(call, thing, call.get("destinationObject"), b"".join(parts), call.body.get("destination", {}))

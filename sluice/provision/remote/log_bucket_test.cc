@@ -1,0 +1,96 @@
+// Logs in a bucket of the test's own process.
+#include "sluice/provision/remote/log_bucket.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <thread>
+
+#include "sluice/base/file.h"
+#include "sluice/cloud/test_support.h"
+
+namespace sluice::provision {
+namespace {
+
+using cloud::test::Reply;
+using cloud::test::Request;
+using ::testing::ElementsAre;
+
+class LogBucketTest : public cloud::test::BucketTest {
+ protected:
+  void write(int from, int to) {
+    std::ofstream file(folder_.path("worker-0.log"), std::ios::app);
+    for (int line = from; line < to; ++line) file << "line " << line << '\n';
+  }
+  std::string text() const { return base::value_or_throw(base::read_file(folder_.path("worker-0.log"))); }
+  std::string copied() const {
+    return bucket_.get("logs/worker-0.log").value_or(cloud::test::Bucket::Object{}).bytes;
+  }
+  LogBucket copier() { return {storage_, folder_.path(), {"b", "logs"}}; }
+
+  const base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
+  cloud::Storage storage_{server_.address(),
+                          cloud::Access{std::make_shared<cloud::Http>(cloud::test::options_with(time_)),
+                                        cloud::anonymous_credentials(), true}};
+};
+
+TEST_F(LogBucketTest, ALogGrows) {
+  LogBucket copier = this->copier();
+  ASSERT_TRUE(copier.copy());  // no log yet
+  write(0, 10);
+  ASSERT_TRUE(copier.copy());
+  write(10, 30);
+  ASSERT_TRUE(copier.copy());
+  EXPECT_EQ(copied(), text());
+  EXPECT_THAT(bucket_.names(), ElementsAre("logs/worker-0.log"));
+}
+
+TEST_F(LogBucketTest, SeveralCopyAtOnce) {
+  write(0, 1);
+  std::vector<std::thread> copiers;
+  std::atomic<int> failed{0};
+  for (int n = 0; n < 3; ++n)
+    copiers.emplace_back([&] {
+      LogBucket one = copier();
+      for (int round = 0; round < 40; ++round) failed += !one.copy();
+    });
+  for (int n = 1; n < 200; ++n) {
+    write(n, n + 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (auto& one : copiers) one.join();
+  EXPECT_EQ(failed, 0);
+  LogBucket last = copier();
+  ASSERT_TRUE(last.copy());
+  EXPECT_EQ(copied(), text());
+  EXPECT_THAT(bucket_.names(), ElementsAre("logs/worker-0.log"));
+}
+
+TEST_F(LogBucketTest, AnAnswerIsLost) {
+  LogBucket copier = this->copier();
+  int composed = 0;
+  set_fault([&](const Request& request) -> std::optional<Reply> {
+    if (!request.path.ends_with("/compose") || composed++ > 0) return std::nullopt;
+    bucket_(request);
+    return Reply{503};
+  });
+  write(0, 10);
+  ASSERT_TRUE(copier.copy());
+  write(10, 20);
+  const auto status = copier.copy();
+  ASSERT_TRUE(status) << status.error().what();
+  EXPECT_EQ(composed, 2);
+  EXPECT_EQ(copied(), text());
+  EXPECT_THAT(bucket_.names(), ElementsAre("logs/worker-0.log"));
+}
+
+TEST_F(LogBucketTest, WhatIsThereAndLongerIsReplaced) {
+  bucket_.put("logs/worker-0.log", std::string(10'000, 'x'));
+  write(0, 10);
+  LogBucket copier = this->copier();
+  ASSERT_TRUE(copier.copy());
+  EXPECT_EQ(copied(), text());
+}
+
+}  // namespace
+}  // namespace sluice::provision
