@@ -396,14 +396,13 @@ void check_kept_run(const std::string& tpu, const std::vector<std::string>& argu
               .run = [] { return 0; }}},
             none);
   std::vector<std::string> words = {"run", "--tpu", tpu};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  words.insert(words.end(), arguments.begin(), std::find(arguments.begin(), arguments.end(), "--"));
   try {
     parse_line(program, words);
   } catch (const CLI::Success&) {
     throw Usage("the flags of a run that is kept: sluice run --help");
   }
-  const auto command = std::find(arguments.begin(), arguments.end(), "--") + 1;
-  if (flags->job.command.size() > static_cast<std::size_t>(arguments.end() - command))
+  if (!flags->job.command.empty())
     throw Usage(base::str("run: expected flags and then --, found \"", flags->job.command.front(), "\""));
   check_flags(*flags, **given);
   flags->job.workers.emplace_back().host = tpu;

@@ -97,9 +97,10 @@ std::string unknown(const CLI::App& app, const std::string& argument) {
                      near.empty() ? std::string(".") : base::str("; did you mean ", near, "?"), " See ",
                      path_of(app), " --help.");
   }
+  if (app.get_parent() != nullptr && app.get_require_subcommand_min() == 0)  // `sluice run` has verbs, too
+    return base::str("unexpected argument \"", argument, "\"");
   std::vector<std::string> verbs;
   for (const CLI::App* verb : shown_verbs(app)) verbs.push_back(verb->get_name());
-  if (verbs.empty()) return base::str("unexpected argument \"", argument, "\"");
   const std::string near = base::nearest(argument, verbs);
   return base::str("unknown verb \"", argument, "\"",
                    near.empty() ? std::string() : base::str("; did you mean \"", near, "\"?"),
