@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "sluice/base/folder_lock.h"
+
 namespace sluice::base {
 namespace {
 
@@ -116,6 +118,18 @@ TEST_F(FileTest, TemporaryDirectoryGoesAway) {
     ASSERT_TRUE(write_file_atomically(directory.path("f"), "1"));
   }
   EXPECT_FALSE(path_exists(path));
+}
+
+TEST_F(FileTest, AFolderHasOneLock) {
+  auto lock = FolderLock::take(directory_.path());
+  ASSERT_TRUE(lock && *lock);
+  EXPECT_FALSE(*FolderLock::take(directory_.path()));
+  FolderLock moved = std::move(**lock);
+  lock = std::optional<FolderLock>();
+  EXPECT_FALSE(*FolderLock::take(directory_.path()));
+  { const FolderLock ends = std::move(moved); }
+  EXPECT_TRUE(*FolderLock::take(directory_.path()));
+  EXPECT_EQ(FolderLock::take(directory_.path("none")).error().code(), Code::kNotFound);
 }
 
 TEST(Path, Pieces) {

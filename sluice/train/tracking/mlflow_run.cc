@@ -218,6 +218,7 @@ base::Result<int64_t> MlflowRun::end(const std::string& status, double seconds) 
   }
   wake_.notify_all();
   thread_.join();
+  spool_->close();
   SLUICE_OK(std::move(written));
   const int64_t left = spool_->left();
   if (left > 0)

@@ -80,6 +80,7 @@ base::Result<std::unique_ptr<MlflowSpool>> MlflowSpool::create(const std::string
                                                                const MlflowPlace& place) {
   std::unique_ptr<MlflowSpool> spool(new MlflowSpool(folder));
   SLUICE_OK(base::make_directories(folder));
+  SLUICE_OK(spool->lock());
   // First the lines, which belong to the run that the other file still names.
   SLUICE_OK(base::write_file_atomically(spool->lines_path(), ""));
   SLUICE_OK(spool->set_place(place));
@@ -88,8 +89,20 @@ base::Result<std::unique_ptr<MlflowSpool>> MlflowSpool::create(const std::string
 
 base::Result<std::unique_ptr<MlflowSpool>> MlflowSpool::open(const std::string& folder, int64_t last_step) {
   std::unique_ptr<MlflowSpool> spool(new MlflowSpool(folder));
+  if (!base::path_exists(mlflow_spool_detail::state_path(folder)))
+    return base::fail(Code::kNotFound, folder, " has no mlflow.json");
+  SLUICE_OK(spool->lock());
   SLUICE_OK(spool->load(last_step));
   return spool;
+}
+
+base::Status MlflowSpool::lock() {
+  SLUICE_TRY(lock_, base::FolderLock::take(folder_));
+  if (lock_) return {};
+  return base::fail(
+      Code::kFailedPrecondition, folder_,
+      ": a training that runs in it, or `sluice mlflow`, sends its rows to MLflow at the moment; "
+      "when that has ended, start this again if rows are left");
 }
 
 base::Status MlflowSpool::load(int64_t last_step) {

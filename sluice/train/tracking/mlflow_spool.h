@@ -12,8 +12,10 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
+#include "sluice/base/folder_lock.h"
 #include "sluice/base/result.h"
 
 namespace sluice::train {
@@ -28,6 +30,7 @@ struct MlflowPlace {
   std::map<std::string, std::string> parameters;  // that the run has, or will have
 };
 
+// One at a time has a folder's; another one is kFailedPrecondition.
 // Threads: append() and left() from any; the rest from one at a time.
 class MlflowSpool {
  public:
@@ -54,14 +57,19 @@ class MlflowSpool {
   // The first line is refused for good: it goes to LOGDIR/mlflow-refused.jsonl.
   base::Status refuse_first();
 
+  // Others may have the folder's spool from now on; of this one only left() is asked.
+  void close() { lock_.reset(); }
+
   std::string lines_path() const;
   std::string refused_path() const;
 
  private:
   explicit MlflowSpool(std::string folder) : folder_(std::move(folder)) {}
+  base::Status lock();
   base::Status load(int64_t last_step);
   base::Status save() const;
   const std::string folder_;
+  std::optional<base::FolderLock> lock_;
   MlflowPlace place_;
   int64_t sent_ = 0;   // the number of the last line that has arrived
   uint64_t read_ = 0;  // bytes of the file that were read ahead

@@ -313,6 +313,20 @@ TEST_F(Mlflow, ARowThatIsRefusedDoesNotHoldUpOthers) {
   EXPECT_THAT(read("mlflow-refused.jsonl"), HasSubstr("train/bad"));
 }
 
+// Both would write its files anew.
+TEST_F(Mlflow, AFolderIsSentByOneAtATime) {
+  const cloud::test::Server server(std::ref(fake_));
+  auto run = start(server);
+  rows(*run, 1, 5);
+  const auto sent = send_to_mlflow(folder_.path(), "", 1);
+  ASSERT_FALSE(sent);
+  EXPECT_THAT(sent.error().what(), HasSubstr("a training that runs in it"));
+  rows(*run, 6, 10);
+  EXPECT_EQ(base::value_or_throw(run->end("FINISHED", 20)), 0);
+  expect_steps(1, 10);
+  EXPECT_EQ(base::value_or_throw(send_to_mlflow(folder_.path(), "", 1)), 0);
+}
+
 TEST_F(Mlflow, AFolderWithoutARunSaysSo) {
   const auto sent = send_to_mlflow(folder_.path(), "", 1);
   ASSERT_FALSE(sent);
