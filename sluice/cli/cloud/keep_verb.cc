@@ -124,9 +124,7 @@ int keep(const KeepFlags& flags) {
   options.name = flags.tpu.name;
   options.zone = flags.tpu.zone;
   options.zones = zones_of(flags.zones);
-  if (options.zones != std::vector<std::string>{"any"})
-    for (const std::string& zone : options.zones)
-      if (const auto good = provision::check_zone(zone); !good) throw Usage(good.error().what());
+  if (const auto good = provision::check_zones(options.zones); !good) throw Usage(good.error().what());
   options.notice_seconds = flags.notice;
   options.needs_price = flags.limits.max_cost > 0;
   WorkerSession session("keep", flags.tpu.project);
