@@ -28,6 +28,11 @@ void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group = "W
 // where none is known.
 std::string project_or_default(const std::string& given);
 
+// Why a dry run has asked nobody.
+inline constexpr char kNoCredentials[] =
+    "there are no credentials of Google's here (gcloud auth application-default login makes some, "
+    "GOOGLE_APPLICATION_CREDENTIALS names a key file)";
+
 // The requests of one verb, with the environment's credentials; progress goes to standard error.
 class WorkerSession {
  public:
