@@ -103,7 +103,7 @@ std::string unknown(const CLI::App& app, const std::string& argument) {
   for (const CLI::App* verb : shown_verbs(app)) verbs.push_back(verb->get_name());
   const std::string near = base::nearest(argument, verbs);
   return base::str("unknown verb \"", argument, "\"",
-                   near.empty() ? std::string() : base::str("; did you mean \"", near, "\"?"),
+                   near.empty() ? std::string(".") : base::str("; did you mean \"", near, "\"?"),
                    " Known: ", base::join(verbs, ", "));
 }
 

@@ -81,6 +81,12 @@ base::Result<std::shared_ptr<cloud::Credentials>> Api::credentials() {
   return credentials_;
 }
 
+base::Result<bool> Api::has_credentials() {
+  if (options_.credentials) return true;
+  SLUICE_TRY(const auto found, credentials());
+  return !found->anonymous();
+}
+
 base::Result<std::vector<std::string>> Api::headers(const Call& call, std::string& authorization) {
   std::vector<std::string> lines = {"Accept: application/json"};
   if (!call.body.is_null()) lines.push_back("Content-Type: application/json");

@@ -85,6 +85,10 @@ class Api {
   // "https://tpu.googleapis.com/v2/…?a=b", or the same on the endpoint.
   std::string url(const Call& call) const;
 
+  // Whether there is anybody to make requests as: false where credentials were looked for and there are none.
+  // An error for some that cannot be used. Sends no request to a service.
+  base::Result<bool> has_credentials();
+
   const ApiOptions& options() const { return options_; }
   bool dry_run() const { return options_.dry_run; }
   const cloud::Clock& clock() const { return options_.http.clock; }

@@ -130,6 +130,12 @@ base::Status check_zone(const std::string& zone) {
                     "' is no zone: a zone is a region and a letter, us-central1-a");
 }
 
+base::Status check_zones(const std::vector<std::string>& zones) {
+  if (zones == std::vector<std::string>{"any"}) return {};
+  for (const std::string& zone : zones) SLUICE_OK(check_zone(zone));
+  return {};
+}
+
 base::Status check_project_id(const std::string& project) {
   // example.com:name is one of an organization's domain.
   static const std::regex rule("([a-z0-9.-]+:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?");

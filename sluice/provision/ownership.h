@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sluice/base/result.h"
 #include "sluice/google/json.h"
@@ -62,8 +63,10 @@ base::Result<double> parse_expiry(const std::string& text, double now, const std
 // What the rule for resource names says of this one: lower-case letters, digits and -, beginning with a
 // letter, not ending with -, at most `longest` characters.
 base::Status check_name(const std::string& name, const std::string& what, int longest = 63);
-// The same of a zone, a region and a letter: us-central1-a; and of a project: its id or its number.
+// The same of a zone, a region and a letter: us-central1-a; of a list of them, which may be {"any"} alone, or
+// empty; and of a project: its id or its number.
 base::Status check_zone(const std::string& zone);
+base::Status check_zones(const std::vector<std::string>& zones);
 base::Status check_project_id(const std::string& project);
 
 }  // namespace sluice::provision

@@ -94,6 +94,11 @@ TEST(Wish, ZonesAndProjectsHaveTheirForm) {
   }
   there.zones = {"any"};
   EXPECT_TRUE(check_wish(there, kNow));
+  for (const auto& zones :
+       std::vector<std::vector<std::string>>{{}, {"any"}, {"us-central1-a", "us-east1-d"}})
+    EXPECT_TRUE(check_zones(zones));
+  for (const auto& zones : std::vector<std::vector<std::string>>{{"any", "us-east1-d"}, {"any", "any"}, {""}})
+    EXPECT_FALSE(check_zones(zones));
   for (const char* project : {"my-project-1", "123456789", "example.com:old"})
     EXPECT_TRUE(check_project_id(project));
   for (const char* project : {"A B", "YOUR-PROJECT", "", "a-"})

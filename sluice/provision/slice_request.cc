@@ -116,8 +116,7 @@ base::Status check_wish(const SliceWish& wish, double now) {
   if (wish.zones.empty())
     return base::fail(Code::kInvalidArgument,
                       "no zone: --zones a,b in the order to try them, or --zones any");
-  if (wish.zones != std::vector<std::string>{"any"})
-    for (const std::string& zone : wish.zones) SLUICE_OK(check_zone(zone));
+  SLUICE_OK(check_zones(wish.zones));
   SLUICE_OK(check_capacity(wish));
   if (wish.idle > 0 && is_group)
     return base::fail(Code::kInvalidArgument,

@@ -199,10 +199,18 @@ std::string find_checkpoint(const std::string& folder) {
   return base::path_exists(base::join_path(old, "state.json")) ? old : "";
 }
 
-base::Status check_whole(const std::string& folder, const std::string& source) {
-  std::vector<std::string> missing, there;
+std::vector<std::string> missing_files(const std::vector<std::string>& names) {
+  std::vector<std::string> missing;
   for (const char* const file : checkpoint_detail::kFiles)
-    (base::path_exists(base::join_path(folder, file)) ? there : missing).emplace_back(file);
+    if (std::find(names.begin(), names.end(), file) == names.end()) missing.emplace_back(file);
+  return missing;
+}
+
+base::Status check_whole(const std::string& folder, const std::string& source) {
+  std::vector<std::string> there;
+  for (const char* const file : checkpoint_detail::kFiles)
+    if (base::path_exists(base::join_path(folder, file))) there.emplace_back(file);
+  const auto missing = missing_files(there);
   if (missing.empty()) return {};
   const bool has_weights = !there.empty() && there.front() == checkpoint_detail::kFiles[0];
   return base::fail(

@@ -83,6 +83,8 @@ base::Result<Progress> read_progress(const std::string& folder);
 std::string find_checkpoint(const std::string& folder);
 // The same; a folder with some of a checkpoint's files and without the others is an error that names them.
 base::Result<std::string> find_whole_checkpoint(const std::string& folder);
+// Which of a checkpoint's files are none of these names.
+std::vector<std::string> missing_files(const std::vector<std::string>& names);
 // That all of its files are in a folder. `source` is what the error calls it; fails with kDataLoss.
 base::Status check_whole(const std::string& folder, const std::string& source);
 // Sets LibTorch's CPU generator to the checkpoint's.

@@ -12,6 +12,7 @@
 #include "sluice/base/thread.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/store.h"
+#include "sluice/session/checkpoint.h"
 #include "sluice/session/remote_checkpoint.h"
 
 namespace sluice::train {
@@ -25,6 +26,20 @@ base::Status upload(const std::string& path, const std::string& url) {
   SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
   SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_file(path, name));
   return {};
+}
+
+// The folders of checkpoints, the oldest first, with the names of their files.
+base::Result<std::map<std::string, std::vector<std::string>>> checkpoints_in(const std::string& url) {
+  SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(url + "/"));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
+  SLUICE_TRY(const auto objects, store->list(root.bucket, root.object + kPrefix));
+  std::map<std::string, std::vector<std::string>> folders;
+  for (const auto& object : objects) {
+    const std::string rest = object.name.substr(root.object.size());
+    if (const size_t slash = rest.find('/'); slash != std::string::npos)
+      folders[rest.substr(0, slash)].push_back(rest.substr(slash + 1));
+  }
+  return folders;
 }
 
 }  // namespace
@@ -101,6 +116,31 @@ base::Status RemoteFolder::upload_changes() {
 }
 
 base::Result<bool> RemoteFolder::has_checkpoint() const { return sessions::object_exists(url_ + "/last"); }
+
+base::Result<std::string> RemoteFolder::find_start() const {
+  SLUICE_TRY(const bool has_last, has_checkpoint());
+  if (has_last) return url_;
+  SLUICE_TRY(const auto folders, checkpoints_in(url_));
+  if (folders.empty()) return std::string();
+  const auto& [newest, files] = *folders.rbegin();
+  std::string whole;
+  for (const auto& [name, there] : folders)
+    if (sessions::missing_files(there).empty()) whole = name;
+  if (!whole.empty()) {
+    base::warn(url_, "/last is missing, as after a run that was killed before it wrote it: going on from ",
+               whole, ", the newest whole checkpoint there");
+    return url_ + "/" + whole;
+  }
+  const std::string lacks = base::str(newest, " lacks ", base::join(sessions::missing_files(files), " and "));
+  SLUICE_TRY(const bool has_best, sessions::object_exists(url_ + "/best"));
+  if (has_best)
+    return base::fail(
+        Code::kDataLoss, url_, "/last is missing, and no checkpoint there is whole: ", lacks,
+        ": bring them back from a copy, or begin again without --resume, with another --logdir");
+  base::warn(url_, "/last is missing, and no checkpoint there is whole: ", lacks,
+             ", as after a run that was killed while it uploaded its first one: beginning afresh");
+  return std::string();
+}
 
 base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
   const auto now = static_cast<std::int64_t>(base::wall_seconds() * 1e3);

@@ -37,6 +37,11 @@ class RemoteFolder {
   const std::string& local() const { return local_.path(); }
   // Whether the bucket has a checkpoint of this run.
   base::Result<bool> has_checkpoint() const;
+  // From which URL --resume goes on: this folder, where it has `last`. A run that was killed before it wrote
+  // its first `last` leaves folders of checkpoints without it: then the newest whole one, and "" (a fresh
+  // start) where none is, both with a warning. kDataLoss where there is `best`, which a run writes behind a
+  // whole checkpoint, and none is whole.
+  base::Result<std::string> find_start() const;
   // Uploads a checkpoint that was written to these folders (…/last, …/best, with equal content).
   base::Status publish(const std::vector<std::string>& folders);
   // Uploads what has changed and ends the uploading.

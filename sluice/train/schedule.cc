@@ -8,7 +8,6 @@ namespace sluice::train {
 namespace {
 
 constexpr double kWarmupEpochs = 0.9;    // of kWarmupAndExponentialDecay
-constexpr double kDecayPart = 0.1;       // of kWsd
 constexpr double kRisingPart = 0.3;      // of kOneCycle, as the next two
 constexpr double kFirstDivisor = 25;     // of lr
 constexpr double kLastDivisor = 250000;  // of lr
@@ -25,7 +24,7 @@ double on_half_cosine(double from, double to, double part) {
 double part_of(double at, double begin, double end) { return end > begin ? (at - begin) / (end - begin) : 1; }
 
 double decay_epochs(const ScheduleOptions& options) {
-  return options.decay_epochs < 0 ? kDecayPart * options.epochs : options.decay_epochs;
+  return options.decay_epochs < 0 ? kWsdDecayPart * options.epochs : options.decay_epochs;
 }
 
 double warmup_epochs(const ScheduleOptions& options) {

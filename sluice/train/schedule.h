@@ -23,6 +23,7 @@ namespace sluice::train {
 //   kOneCycle      half a cosine from lr / 25 to lr over the warm-up (three tenths of the run unless another
 //                  one is set), then half a cosine down to lr / 250,000 or min_lr, what is larger: PyTorch's
 //                  OneCycleLR with its defaults, but that the momentum stays
+inline constexpr double kWsdDecayPart = 0.1;  // of the run, where nothing else is said
 struct ScheduleOptions {
   LrSchedule kind = LrSchedule::kConstant;
   double lr = 0.1;

@@ -174,6 +174,10 @@ TrainOptions settled(TrainOptions options) {
     options.test_every_epochs = options.log_steps = 1;
     options.max_steps = options.max_tokens = options.save_steps = options.test_every_steps = 0;
     options.warmup_tokens = options.decay_tokens = 0;
+    if (options.lr_schedule == LrSchedule::kWsd) {  // whose parts are longer than such a run
+      options.warmup_epochs = options.decay_epochs = -1;
+      options.warmup_steps = options.decay_steps = 0;
+    }
     options.save_minutes = 0;
     options.target_accuracy = 0;
     options.patience = options.save_top_k = 0;

@@ -135,7 +135,7 @@ std::string Training::folder(const char* name) const {
 std::string Training::find_start() {
   std::string from = options_.resume;
   if (from == "auto" && remote_) {
-    from = base::value_or_throw(remote_->has_checkpoint()) ? options_.logdir : "";
+    from = base::value_or_throw(remote_->find_start());
   } else if (from == "auto") {
     from = base::value_or_throw(sessions::find_whole_checkpoint(folder("last")));
   }

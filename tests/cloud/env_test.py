@@ -3,6 +3,7 @@ env_trouble_test.py."""
 
 import datetime
 import json
+import re
 import subprocess
 import unittest
 
@@ -64,6 +65,36 @@ class LifeTest(unittest.TestCase):
                           "sluice-e-prepare", "sluice-e-machine-1", "sluice-e-tpu", "35.235.240.0/20"):
                 self.assertIn(piece, out)
             self.assertEqual(world.names(), {})
+
+    def test_without_credentials_it_is_as_if_there_were_nothing(self):
+        def requests(text):
+            found = re.findall(r"^(?:POST|PUT|PATCH|DELETE) https?://[^/]+(\S+)", text, re.M)
+            return [re.sub("requestId=[-0-9a-f]+", "", request) for request in found]
+
+        with World() as world:
+            asked = world.run("apply", "--dry-run")
+            after = world.fake.last_number()
+            nobody = {"SLUICE_GOOGLE_ENDPOINT": "", "GOOGLE_CLOUD_PROJECT": "", "SLUICE_GOOGLE_PROJECT": ""}
+            for verb in ("apply", "update"):
+                unasked = world.run(verb, "--dry-run", **nobody)
+                self.assertEqual(requests(unasked.stdout), requests(asked.stdout))
+                self.assertEqual(len(requests(unasked.stdout)), 12)
+                self.assertIn("note: there are no credentials of Google's here", unasked.stderr)
+                self.assertIn("this is what would be done if nothing of it existed", unasked.stderr)
+                self.assertNotIn("is as sluice-env.toml says", unasked.stderr)
+            plan = json.loads(world.run("plan", "--json", **nobody).stdout)
+            whole = json.loads(world.run("plan", "--json").stdout)
+            self.assertEqual((plan["steps"], plan["dollars_an_hour"]), (whole["steps"], whole["dollars_an_hour"]))
+            self.assertEqual((plan["asked"], whole["asked"]), (False, True))
+            self.assertIn("sluice-e-tpu", world.run("plan", **nobody).stdout)
+            # What is done, and what is only known by asking, needs them.
+            for words in (("apply",), ("destroy", "--dry-run"), ("show",)):
+                self.assertIn("it needs credentials", world.run(*words, status=1, **nobody).stderr)
+            named = {**nobody, "GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent.json"}
+            self.assertIn("cannot open /nonexistent.json", world.run("apply", "--dry-run", status=1, **named).stderr)
+            world.write(SMALL.replace('ttl = "8h"', 'ttl = "8h"\nmax_cost = 10'))
+            self.assertIn("more than env.max_cost", world.run("plan", status=1, **nobody).stderr)
+            self.assertEqual(mutations(world.fake.log(after)), [])
 
     def test_keeps_what_it_is_told_to(self):
         with World() as world:

@@ -78,11 +78,11 @@ class World:
     def command(self, *arguments):
         return [PROGRAM, "env", *arguments]
 
-    def run(self, *arguments, status=0):
-        return self.sluice("env", *arguments, status=status)
+    def run(self, *arguments, status=0, **more):
+        return self.sluice("env", *arguments, status=status, **more)
 
-    def sluice(self, *arguments, status=0):
-        result = subprocess.run([PROGRAM, *arguments], env=self.environment(), cwd=self.path, check=False,
+    def sluice(self, *arguments, status=0, **more):
+        result = subprocess.run([PROGRAM, *arguments], env={**self.environment(), **more}, cwd=self.path, check=False,
                                 capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
         if status is not None and result.returncode != status:
             raise AssertionError(f"sluice {arguments}: status {result.returncode}, expected {status}\n"

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -345,6 +346,56 @@ def dry_runs(cloud):
     assert cloud.states() == before, cloud.states()
 
 
+def keep_dry_runs(cloud):
+    """What a keep would do with a TPU in each state, or without one: nothing is changed, there and here."""
+    cloud.reset(config())
+    first = cloud.last_number()
+    with tempfile.TemporaryDirectory() as home:
+        def keep(*flags, status=0, run=("run", "--lease", "9", "--", "./train", "--resume"), **more):
+            cloud.run("keep", "a", *flags, "--dry-run", "--", *run, status=status, HOME=home, **more)
+            assert not os.listdir(home), os.listdir(home)
+
+        made = ["--type", "v3-32", "--zones", "us-central1-b,europe-west4-a", "--spot"]
+        keep(*made, "--max-cost", "40", "--max-restarts", "7")
+        cloud.says("a is not there; it is made:", "v3-32 (4 hosts)", "us-central1-b, europe-west4-a (in this order)",
+                   "capacity  spot", "tpu-ubuntu2204-base", "end       none", "7 restarts", "$40",
+                   "run --tpu a --zone ZONE --project p --end-with-parent --env 'SLUICE_RESTART=0' --lease 9 -- ./train --resume")
+        hourly = {row["type"]: row for row in cloud.json("tpu", "types")}["v3-32"]["spot"]
+        keep(*made, "--max-cost", str(hourly * 5))
+        cloud.says(f"${hourly:.2f} an hour", "--max-cost is reached in 5.0 h")
+        keep("--type", "v3-32", "--zones", "any", "--ttl", "2100-01-01T00:00:00Z")
+        cloud.says("(in this order: all that have the type)", "us-central1-b", "end       2100-01-01T00:00:00Z", "capacity  on-demand")
+        keep(status=1)
+        cloud.says("there is no TPU slice a", "say with --type and --zones what to make")
+        keep(*made, run=("run", "--dry-run", "--", "true"), status=2)
+        cloud.says("--dry-run is not for a run that is kept: `sluice keep` decides it")
+        keep("--type", "v3-32", "--zones", "moon", status=2)
+        cloud.says("'moon' is no zone")
+        # Without anybody to ask as, or without a project, what the flags say.
+        nobody = {"SLUICE_GOOGLE_ENDPOINT": ""}
+        keep(*made, **nobody)
+        cloud.says("Whether a is there was not asked: there are no credentials of Google's here", "else it is made:",
+                   "v3-32 (4 hosts)", "us-central1-b, europe-west4-a (in this order)", f"${hourly:.2f} an hour", "--project p")
+        keep("--zones", "any", **nobody)
+        cloud.says("was not asked", "else keep ends with an error, as no --type says what to make", "./train --resume")
+        keep("--type", "v3-32", "--zones", "any", **nobody, SLUICE_GOOGLE_PROJECT="", GOOGLE_CLOUD_PROJECT="", CLOUDSDK_CORE_PROJECT="")
+        cloud.says("was not asked: no project: give --project", "all that have the type", "--project your-project")
+        keep(*made, **nobody, GOOGLE_APPLICATION_CREDENTIALS="/nonexistent.json", status=1)
+        cloud.says("cannot open /nonexistent.json")
+        assert not mutations(cloud.log(first))
+        cloud.run(*NODE)
+        first = cloud.last_number()
+        for state, fate in (("READY", "it is taken as it is"), ("CREATING", "it is waited for."),
+                            ("REPAIRING", "it is waited for, and made again after 77 s"), ("PREEMPTED", "it is deleted and made again")):
+            cloud.call("POST", "edit", {"name": "nodes/a", "body": {"state": state}})
+            keep("--patience", "77")
+            cloud.says(f"a is there, in us-central1-b, {state}: {fate}", "zones     us-central1-b\n", "run --tpu a --zone us-central1-b")
+        cloud.call("POST", "edit", {"name": "nodes/a", "body": {"labels": {}}})
+        keep()
+        cloud.says("When it is lost, keep ends, as it may not delete it", "was not made by Sluice")
+        assert not mutations(cloud.log(first))
+
+
 def bad_input(cloud):
     """What cannot be is said before anything is asked for, and what Google refuses with what to do."""
     cloud.reset(config())
@@ -443,7 +494,7 @@ def start_up(cloud):
 
 
 TESTS = [killed_at_requests, each_request_spoilt_once, group_killed_at_each_request, late_errors, hunting, waiting_until,
-         lists, dead_slices, groups_that_lose_machines, time_to_live, costs, dry_runs, bad_input, quotas, one_host]
+         lists, dead_slices, groups_that_lose_machines, time_to_live, costs, dry_runs, keep_dry_runs, bad_input, quotas, one_host]
 
 
 def run(test):

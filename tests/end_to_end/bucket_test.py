@@ -111,6 +111,11 @@ def train(run, work):
     root = objects(run, f"{runs}/*", work)
     check({"last", "best", "metrics.csv", "metrics.jsonl"} <= set(root), "the log folder has", sorted(root))
     check(any(name.startswith("events.out.tfevents") for name in root), "events in", sorted(root))
+    earlier = root["last"].decode().strip()
+    run("data", "cp", f"{runs}/{earlier}/*", f"{ROOT}/runs/without-last/checkpoint-1/")
+    for place in ("cut", "broken"):
+        run("data", "cp", f"{runs}/{earlier}/model.safetensors", f"{ROOT}/runs/{place}/checkpoint-1/")
+    run("data", "cp", f"{runs}/best", f"{ROOT}/runs/broken/")
     second = run(*remote, "--epochs", 2, "--logdir", runs, "--resume")
     check(f"Going on from {runs}" in second, "resumed:", second[-400:])
     root = objects(run, f"{runs}/*", work)
@@ -130,8 +135,27 @@ def train(run, work):
     for start in (runs, f"{runs}/last", f"{runs}/{last}"):
         third = run(*remote, "--epochs", 2, "--logdir", work / "other", "--resume", start)
         check(f"Going on from {start}" in third, "resumed from", start, ":", third[-400:])
+    without_last(run, work, remote, whole)
     nothing = run(*remote, "--epochs", 1, "--resume", f"{ROOT}/runs/none", "--logdir", work / "x", status=1)
     check("there is no checkpoint in" in nothing, "resume from nothing:", nothing[-400:])
+
+
+def without_last(run, work, remote, whole):
+    """What a run that is killed with its first checkpoint leaves: a whole folder without `last`, or a part of one. Where
+    there is `best`, there was a whole one."""
+    for place, said in (("without-last", "going on from checkpoint-1, the newest whole checkpoint there"),
+                        ("cut", "checkpoint-1 lacks state.safetensors and state.json, as after a run that was killed")):
+        folder = f"{ROOT}/runs/{place}"
+        again = run(*remote, "--epochs", 2, "--logdir", folder, "--resume")
+        check(f"{folder}/last is missing" in again and said in again, place, ":", again[-1500:])
+        check(("Going on from" in again) == (place == "without-last"), place, "begins:", again[-1500:])
+        last = objects(run, f"{folder}/*", work)["last"].decode().strip()
+        weights = objects(run, f"{folder}/{last}/*", work)["model.safetensors"]
+        check(weights == whole, place, "ends with other weights than a run that nothing disturbed")
+    broken = run(*remote, "--epochs", 2, "--logdir", f"{ROOT}/runs/broken", "--resume", status=1)
+    check("runs/broken/last is missing, and no checkpoint there is whole: checkpoint-1 lacks state.safetensors and state.json: "
+          "bring them back" in broken, "a run without its checkpoint:", broken[-1500:])
+    check(objects(run, f"{ROOT}/runs/broken/checkpoint-1/*", work).keys() == {"model.safetensors"}, "what was there stays")
 
 
 def update(run, work):

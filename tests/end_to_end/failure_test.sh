@@ -34,6 +34,13 @@ for wrong in '--streams 0' '--shuffle -1' '--std 0,0,0' '--max-bad lots'; do
   expect 2 "${wrong%% *} " "${train[@]}" "${data[@]}" $wrong
 done
 expect 2 '--mix x=-1 takes' "${train[@]}" --classes 3 --mix x=-1
+# A schedule that is longer than its run, as far as the flags say it; a dry run of the same recipe has parts of its own.
+for wrong in '--warmup-epochs 2 --decay-epochs 3' '--warmup-epochs 3.8' '--decay-epochs 5' \
+  '--max-steps 20 --warmup-steps 19' '--max-steps 20 --warmup-steps 1 --decay-steps 20' '--max-steps 20 --decay-epochs 5'; do
+  # shellcheck disable=SC2086
+  expect 2 '--lr-schedule wsd: a warm-up of' "${fake[@]}" --epochs 4 --lr-schedule wsd $wrong
+done
+expect 0 '' "$program" train --model mlp --classes 3 --fake-data --device cpu --lr-schedule wsd --warmup-epochs 3 --decay-epochs 1 --fast-dev-run 2
 expect 2 'SLUICE_DEVICES: expected' env SLUICE_DEVICES=0 "${fake[@]}"
 expect 2 'process 5 of 2 cannot be' env SLUICE_PROCESS_ID=5 SLUICE_PROCESS_COUNT=2 SLUICE_COORDINATOR_ADDRESS=x:1 "${fake[@]}"
 

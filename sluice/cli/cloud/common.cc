@@ -8,6 +8,7 @@
 
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
+#include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/verb.h"
 #include "sluice/provision/price.h"
 
@@ -52,10 +53,9 @@ CloudSession::CloudSession(const CloudFlags& flags) {
   google::ApiOptions options = base::value_or_throw(google::api_options_of_environment());
   options.dry_run = flags.dry_run;
   options.cancelled = &g_interrupted;
-  std::vector<std::string> projects = flags.projects;
-  for (const std::string& project : projects)
-    if (const auto good = provision::check_project_id(project); !good) throw Usage(good.error().what());
-  if (projects.empty()) projects.push_back(base::value_or_throw(google::default_project()));
+  std::vector<std::string> projects;
+  for (const std::string& project : flags.projects) projects.push_back(project_or_default(project));
+  if (projects.empty()) projects.push_back(project_or_default(""));
   api_ = std::make_unique<google::Api>(options);
   for (const std::string& project : projects) {
     clouds_.push_back(provision::make_cloud(*api_, project));

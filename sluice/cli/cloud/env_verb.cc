@@ -6,6 +6,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
 #include "sluice/cli/cloud/common.h"
+#include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/provision/environment/checks.h"
 #include "sluice/provision/environment/execute.h"
@@ -150,17 +151,24 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   provision::Cloud& cloud = session.cloud();
   options.now = cloud.now();
   if (settings.max_cost > 0 && !only_plan) refuse_early(settings, options.now);
-  const Survey survey = value_or_fail(provision::survey(cloud));
+  const bool asks = !(only_plan || flags.cloud.dry_run) || base::value_or_throw(cloud.api->has_credentials());
+  const Survey survey = asks ? value_or_fail(provision::survey(cloud)) : Survey{};
   Plan plan = provision::plan_changes(settings, survey, options);
   add_unreachable(settings, survey, plan);
   std::vector<std::string> warnings;
-  if (plan.problems.empty()) {
+  if (!asks) {
+    warnings.push_back(str(kNoCredentials,
+                           ", so that nobody was asked: this is what would be done if nothing of it existed, "
+                           "and services, permissions, quotas and names were not looked at"));
+  } else if (plan.problems.empty()) {
     auto found = value_or_fail(provision::check_project(cloud, settings, survey, plan));
     plan.problems.insert(plan.problems.end(), found.problems.begin(), found.problems.end());
     warnings = found.warnings;
   }
   if (flags.cloud.json) {
-    print_document(plan_json(settings.name, plan, warnings, survey));
+    google::Json document = plan_json(settings.name, plan, warnings, survey);
+    document["asked"] = asks;
+    print_document(document);
   } else if (!flags.cloud.dry_run) {
     print_plan(plan);
     print_costs(plan);
@@ -179,6 +187,7 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
                     " is active on what would be deleted: sluice run stop ", runs.front(), ", or --force"));
   if (!going.empty() && !confirmed(flags.cloud, str(going.size(), " of these are deleted. Go on?"))) return 1;
   value_or_fail(provision::execute(cloud, settings, plan));
+  if (flags.cloud.dry_run) return 0;
   const bool all = std::none_of(plan.steps.begin(), plan.steps.end(),
                                 [](const Step& step) { return step.act == Act::kDiffers; });
   cloud.say(str("the environment ", settings.name, " is as ", flags.file, " says",

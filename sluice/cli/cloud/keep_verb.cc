@@ -1,8 +1,11 @@
 // sluice keep
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 
+#include "sluice/base/clock.h"
+#include "sluice/cli/cloud/keep_plan.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/run_verb.h"
 #include "sluice/cli/verbs.h"
@@ -18,6 +21,7 @@ struct KeepFlags {
   provision::KeepLimits limits;
   double notice = 300;
   std::vector<std::string> words;
+  bool dry_run = false;
 };
 
 void add_flags(CLI::App& app, KeepFlags& flags) {
@@ -25,6 +29,8 @@ void add_flags(CLI::App& app, KeepFlags& flags) {
   app.add_option("NAME", flags.tpu.name, "The TPU")->required();
   app.add_option("RUN", flags.words, "After --: run, flags of `sluice run`, --, and the command")->required();
   add_place_flags(app, flags.tpu);
+  app.add_flag("--dry-run", flags.dry_run,
+               "Show what would be made, run and made again, and when, and do nothing");
   app.add_option("--zones", flags.zones, "Where it may be made again: a,b or any; default: where it was");
   app.add_option("--type", flags.type, "Make it of this type if it is not there: v4-32")->group("Making");
   app.add_option("--runtime", flags.runtime,
@@ -94,7 +100,7 @@ void check_making(const KeepFlags& flags) {
 }
 
 // What to make where nothing is there.
-std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, const provision::Cloud& cloud) {
+std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, double now) {
   if (flags.type.empty()) return std::nullopt;
   provision::SliceWish wish;
   wish.name = flags.tpu.name;
@@ -105,14 +111,45 @@ std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, const provis
   wish.runtime = flags.runtime;
   wish.mark.environment = "tpu-" + flags.tpu.name;
   wish.mark.owner = provision::default_owner();
-  wish.mark.created = cloud.now();
+  wish.mark.created = now;
   if (!flags.ttl.empty()) {
-    const auto expiry = provision::parse_expiry(flags.ttl, cloud.now(), "--ttl");
+    const auto expiry = provision::parse_expiry(flags.ttl, now, "--ttl");
     if (!expiry) throw Usage(expiry.error().what());
     wish.mark.expires = *expiry;
   }
-  if (const auto fits = provision::check_wish(wish, cloud.now()); !fits) throw Usage(fits.error().what());
+  if (const auto fits = provision::check_wish(wish, now); !fits) throw Usage(fits.error().what());
   return wish;
+}
+
+// What stands in a dry run for a project that nobody has said.
+constexpr char kSomeProject[] = "your-project";
+
+// The dry run: asks the cloud for what it cannot know otherwise, where it can ask.
+int show(const KeepFlags& flags, const provision::KeptSliceOptions& options) {
+  std::string not_asked, project = flags.tpu.project;
+  if (project.empty()) {
+    const auto found = google::default_project();
+    if (!found) not_asked = found.error().what();
+    project = found.value_or(kSomeProject);
+  }
+  WorkerSession session("keep", project, /*dry_run=*/true);
+  provision::Cloud& cloud = session.cloud();
+  if (not_asked.empty() && !base::value_or_throw(cloud.api->has_credentials())) not_asked = kNoCredentials;
+  const bool asks = not_asked.empty();
+  KeepPlan plan;
+  plan.start = base::value_or_throw(provision::find_start(cloud, options, asks));
+  plan.options = options;
+  plan.limits = flags.limits;
+  plan.not_asked = not_asked;
+  plan.project = project;
+  plan.now = cloud.now();
+  if (asks && plan.start.wish && plan.start.wish->zones == std::vector<std::string>{"any"}) {
+    auto zones = provision::zones_with(cloud, plan.start.wish->type, nullptr);
+    if (!zones) throw_error(zones.error());
+    plan.zones_of_any = std::move(*zones);
+  }
+  std::fputs(keep_plan_text(plan).c_str(), stdout);
+  return 0;
 }
 
 int keep(const KeepFlags& flags) {
@@ -124,13 +161,12 @@ int keep(const KeepFlags& flags) {
   options.name = flags.tpu.name;
   options.zone = flags.tpu.zone;
   options.zones = zones_of(flags.zones);
-  if (options.zones != std::vector<std::string>{"any"})
-    for (const std::string& zone : options.zones)
-      if (const auto good = provision::check_zone(zone); !good) throw Usage(good.error().what());
+  if (const auto good = provision::check_zones(options.zones); !good) throw Usage(good.error().what());
   options.notice_seconds = flags.notice;
   options.needs_price = flags.limits.max_cost > 0;
+  options.wish = wish_of(flags, base::wall_seconds());
+  if (flags.dry_run) return show(flags, options);
   WorkerSession session("keep", flags.tpu.project);
-  options.wish = wish_of(flags, session.cloud());
   const auto kept = base::value_or_throw(provision::KeptSlice::open(session.cloud(), std::move(options)));
   return provision::Keeper(*kept, flags.limits).to_end();
 }

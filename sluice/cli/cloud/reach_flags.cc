@@ -34,12 +34,16 @@ void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group) {
       ->group(group);
 }
 
+std::string project_or_default(const std::string& given) {
+  if (given.empty()) return base::value_or_throw(google::default_project());
+  if (const auto good = provision::check_project_id(given); !good) throw Usage(good.error().what());
+  return given;
+}
+
 WorkerSession::WorkerSession(const std::string& verb, const std::string& project, bool dry_run) {
   google::ApiOptions options = base::value_or_throw(google::api_options_of_environment());
   options.dry_run = dry_run;
-  if (!project.empty())
-    if (const auto good = provision::check_project_id(project); !good) throw Usage(good.error().what());
-  const std::string chosen = project.empty() ? base::value_or_throw(google::default_project()) : project;
+  const std::string chosen = project_or_default(project);
   api_ = std::make_unique<google::Api>(std::move(options));
   cloud_ = provision::make_cloud(*api_, chosen);
   cloud_->say = [verb](const std::string& line) {

@@ -24,10 +24,19 @@ void add_worker_flag(CLI::App& app, TpuFlags& flags, const std::string& fallback
 // --ssh-user, --ssh-key and --ssh-option.
 void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group = "Where");
 
+// The project that a flag says; "": the default one. Throws Usage for what is no project's id, and Error
+// where none is known.
+std::string project_or_default(const std::string& given);
+
+// Why a dry run has asked nobody.
+inline constexpr char kNoCredentials[] =
+    "there are no credentials of Google's here (gcloud auth application-default login makes some, "
+    "GOOGLE_APPLICATION_CREDENTIALS names a key file)";
+
 // The requests of one verb, with the environment's credentials; progress goes to standard error.
 class WorkerSession {
  public:
-  // `verb`: stands before the lines of progress. Throws Error where no project is known, and what the
+  // `verb`: stands before the lines of progress. Throws as project_or_default(), and Error for what the
   // environment's settings have wrong.
   WorkerSession(const std::string& verb, const std::string& project, bool dry_run = false);
   provision::Cloud& cloud() { return *cloud_; }

@@ -69,7 +69,8 @@ TEST_F(DataVerbs, MistakesAreAnsweredInWords) {
               HasSubstr("--shard-size: expected a number above 0, found 0\n"));
   const auto unknown = sluice_program({"data", "verfy", "x.tar"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("unknown verb \"verfy\"; did you mean \"verify\"?"));
+  EXPECT_THAT(unknown.err, HasSubstr("unknown verb \"verfy\"; did you mean \"verify\"? Known: "));
+  EXPECT_THAT(sluice_program({"data", "zzzzzz"}).err, HasSubstr("unknown verb \"zzzzzz\". Known: "));
 }
 
 TEST_F(DataVerbs, OneIsNotMany) {

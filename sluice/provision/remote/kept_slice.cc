@@ -164,29 +164,51 @@ base::Result<SliceWish> wish_of_text(const std::string& text) {
   }
 }
 
-base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceOptions options) {
-  const std::string record = record_path(cloud, options.name);
-  std::optional<SliceWish> wish;
-  const auto found = find_slice(cloud, options.name, options.zone);
-  if (found) {
-    SLUICE_TRY(wish, wish_of(cloud, *found));
-    if (options.zone.empty()) options.zone = found->zone;
-  } else if (found.error().kind != google::Kind::kNotFound) {
-    return tl::unexpected<Error>(found.error());
-  } else if (options.wish) {
-    wish = options.wish;
-  } else if (const auto text = base::read_file(record); text) {
-    SLUICE_TRY(wish, wish_of_text(*text));
+base::Result<KeptStart> find_start(Cloud& cloud, const KeptSliceOptions& options, bool asks) {
+  KeptStart start;
+  std::string missing;
+  if (asks) {
+    auto found = find_slice(cloud, options.name, options.zone);
+    if (!found && found.error().kind != google::Kind::kNotFound) return tl::unexpected<Error>(found.error());
+    found ? void(start.slice = std::move(*found)) : void(missing = found.error().what());
   }
-  if (!wish)
-    return base::fail(Code::kNotFound, found.error().what(), "; make it first (`sluice tpu create ",
-                      options.name, " …`), or say with --type and --zones what to make");
-  if (options.needs_price && !price_of(*wish))
-    return base::fail(Code::kInvalidArgument, "--max-cost: there is no list price of ", wish->type,
+  if (start.slice) {
+    SLUICE_TRY(start.wish, wish_of(cloud, *start.slice));
+  } else if (options.wish) {
+    start.wish = options.wish;
+  } else if (const auto text = base::read_file(record_path(cloud, options.name)); text) {
+    SLUICE_TRY(start.wish, wish_of_text(*text));
+    start.is_recorded = true;
+  }
+  if (!start.wish && asks)
+    return base::fail(Code::kNotFound, missing, "; make it first (`sluice tpu create ", options.name,
+                      " …`), or say with --type and --zones what to make");
+  if (options.needs_price && start.wish && !price_of(*start.wish))
+    return base::fail(Code::kInvalidArgument, "--max-cost: there is no list price of ", start.wish->type,
                       ", so the sum is not known; --ttl ends it at a time");
-  if (!options.zones.empty()) wish->zones = options.zones;
-  SLUICE_OK(base::make_directories(base::parent_path(record)));
-  std::unique_ptr<KeptSlice> kept(new KeptSlice(std::move(cloud), std::move(options), std::move(*wish)));
+  if (start.wish && !options.zones.empty()) start.wish->zones = options.zones;
+  return start;
+}
+
+SliceView view_of(const Slice& slice, double now, double notice_seconds) {
+  return view_slice(states_of(slice), now, notice_seconds);
+}
+
+std::vector<std::string> run_command(const KeptSliceOptions& options, const std::string& zone,
+                                     const std::string& project, int restart) {
+  std::vector<std::string> command = options.command;
+  command.insert(command.end(), {"--tpu", options.name, "--zone", zone, "--project", project,
+                                 "--end-with-parent", "--env", base::str("SLUICE_RESTART=", restart)});
+  command.insert(command.end(), options.arguments.begin(), options.arguments.end());
+  return command;
+}
+
+base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceOptions options) {
+  SLUICE_TRY(KeptStart start, find_start(cloud, options));
+  if (start.slice && options.zone.empty()) options.zone = start.slice->zone;
+  SLUICE_OK(base::make_directories(base::parent_path(record_path(cloud, options.name))));
+  std::unique_ptr<KeptSlice> kept(
+      new KeptSlice(std::move(cloud), std::move(options), std::move(*start.wish)));
   SLUICE_OK(kept->record());
   return kept;
 }
@@ -211,7 +233,7 @@ base::Result<SliceView> KeptSlice::look() {
   if (slice) {
     zone_ = slice->zone;
     follow_end(*slice);
-    view = view_slice(states_of(*slice), cloud_.now(), options_.notice_seconds);
+    view = view_of(*slice, cloud_.now(), options_.notice_seconds);
   }
   count_cost(slice && (slice->compute || !slice->nodes.empty()) && !is_dead(slice->state) &&
              slice->state != "CREATING" && slice->state != "STOPPED");
@@ -273,10 +295,7 @@ base::Status KeptSlice::create_slice() {
 }
 
 base::Status KeptSlice::start_run(int restart) {
-  std::vector<std::string> command = options_.command;
-  command.insert(command.end(), {"--tpu", options_.name, "--zone", zone_, "--project", cloud_.project,
-                                 "--end-with-parent", "--env", base::str("SLUICE_RESTART=", restart)});
-  command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
+  const auto command = run_command(options_, zone_, cloud_.project, restart);
   base::ProcessOptions how;
   how.own_session = true;
   SLUICE_TRY(run_, base::Process::start(command, how));

@@ -33,9 +33,26 @@ struct KeptSliceOptions {
   std::vector<std::string> command, arguments;
 };
 
+// What a keep begins with.
+struct KeptStart {
+  std::optional<Slice> slice;  // that the cloud lists; nothing: none, or nobody was asked
+  std::optional<SliceWish>
+      wish;                  // what it is made (again) of; nothing: nobody was asked, and it is not known
+  bool is_recorded = false;  // the wish is what an earlier keep has left behind
+};
+// Only reads. `asks`: false where the cloud cannot be asked; the wish is then what the options or an earlier
+// keep say. kNotFound: no slice of that name, none recorded, and no wish; kInvalidArgument: a price is
+// needed, and there is none.
+base::Result<KeptStart> find_start(Cloud& cloud, const KeptSliceOptions& options, bool asks = true);
+// What the node and the queue's entry say of the slice's state.
+SliceView view_of(const Slice& slice, double now, double notice_seconds);
+// The line that starts the run in this zone: for the first time with restart 0.
+std::vector<std::string> run_command(const KeptSliceOptions& options, const std::string& zone,
+                                     const std::string& project, int restart);
+
 class KeptSlice : public KeptRun {
  public:
-  // kNotFound: no slice of that name, none recorded, and no wish.
+  // Errors as of find_start(), and where the record cannot be written.
   static base::Result<std::unique_ptr<KeptSlice>> open(Cloud cloud, KeptSliceOptions options);
   ~KeptSlice() override;
 
