@@ -70,11 +70,16 @@ Operand record_view(const char* row, c10::ArrayRef<Operand> operands, c10::IntAr
   ints.insert(ints.end(), tensor.strides().begin(), tensor.strides().end());
   ints.push_back(tensor.storage_offset());
   Trace& trace = Trace::get();
-  if (const Instance* known = known_internal(row, operands, ints))
-    return trace.result(trace.add(*known, operands, {}), 0);
-  if (tensor.numel() == 0 ||
-      !Offsets::get().moves(row, operands[0].type, c10::IntArrayRef(ints).slice(0, ints.size() - 1)))
-    return record_internal(row, operands, ints);
+  Offsets& offsets = Offsets::get();
+  const Instance* known = known_internal(row, operands, ints);
+  if (known != nullptr && offsets.stays(known->id))
+    return trace.result(trace.add_part(*known, operands, {}), 0);
+  const auto geometry = c10::IntArrayRef(ints).slice(0, ints.size() - 1);
+  if (tensor.numel() == 0 || !offsets.moves(row, operands[0].type, geometry, known != nullptr)) {
+    const Operand result = record_internal(row, operands, ints);
+    offsets.place(trace.nodes.back().instance->id);
+    return result;
+  }
   ints.back() = 0;
   return record_internal(row, operands, ints, stablehlo::DType::kPred, tensor.storage_offset());
 }

@@ -142,11 +142,11 @@ Value p_norm(Builder& b, Value x, double p, const Dims& dims) {
   return b.power(total, number_like(b, 1 / p, total));
 }
 
-Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim, const Combine& combine) {
-  Values result = operands;
-  const Dims dims = operands[0].dims();
-  if (dims.empty()) return result;
-  const auto d = static_cast<size_t>(dim);
+namespace {
+
+// In log2(n) steps, each of which goes over all elements.
+Values scan_in_steps(Builder& b, Values result, const Values& fill, size_t d, const Combine& combine) {
+  const Dims dims = result[0].dims();
   for (int64_t distance = 1; distance < dims[d]; distance *= 2) {
     Values shifted;
     for (size_t i = 0; i < result.size(); ++i) {
@@ -158,6 +158,41 @@ Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim,
     result = combine(b, shifted, result);
   }
   return result;
+}
+
+}  // namespace
+
+Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim, const Combine& combine) {
+  constexpr int64_t kBlock = 16;
+  const Dims dims = operands[0].dims();
+  if (dims.empty()) return operands;
+  const auto d = static_cast<size_t>(dim);
+  const int64_t size = dims[d], blocks = (size + kBlock - 1) / kBlock;
+  if (blocks <= 2) return scan_in_steps(b, operands, fill, d, combine);
+  // Within blocks, then over the blocks' ends: so few of the steps go over all elements.
+  Dims padding(dims.size(), 0), blocked = dims, ends = dims, whole = dims;
+  padding[d] = blocks * kBlock - size;
+  blocked[d] = blocks;
+  blocked.insert(blocked.begin() + dim + 1, kBlock);
+  ends[d] = blocks;
+  whole[d] = blocks * kBlock;
+  Values parts, totals, before;
+  for (size_t i = 0; i < operands.size(); ++i)
+    parts.push_back(b.reshape(b.pad(operands[i], fill[i], Dims(dims.size(), 0), padding), blocked));
+  parts = scan_in_steps(b, std::move(parts), fill, d + 1, combine);
+  for (const Value part : parts)
+    totals.push_back(b.reshape(b.slice_dim(part, dim + 1, kBlock - 1, kBlock), ends));
+  totals = scan(b, totals, fill, dim, combine);
+  Dims low(dims.size(), 0), high(dims.size(), 0), along;
+  low[d] = 1;
+  high[d] = -1;
+  for (int64_t i = 0; i < static_cast<int64_t>(blocked.size()); ++i)
+    if (i != dim + 1) along.push_back(i);
+  for (size_t i = 0; i < totals.size(); ++i)
+    before.push_back(b.broadcast_in_dim(b.pad(totals[i], fill[i], low, high), blocked, along));
+  Values results = combine(b, before, parts);
+  for (Value& result : results) result = b.slice_dim(b.reshape(result, whole), dim, 0, size);
+  return results;
 }
 
 Dims all_dims(const Value& x) {

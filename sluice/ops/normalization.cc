@@ -355,7 +355,56 @@ Values group_norm_backward(Emit& e) {
   return {grad_input, grad_weight, grad_bias};
 }
 
+// A weight as a direction and a length: w = v g / |v|, with one norm for each place of `dim`.
+struct WeightNorm {
+  Value v, g;   // in the compute type, in v's dims
+  Value norms;  // one for each place of `dim`
+  Dims others;  // all dims but `dim`
+  int64_t dim = 0;
+  Value along(Builder& b, Value places) const { return b.broadcast_in_dim(places, v.dims(), {dim}); }
+};
+
+WeightNorm weight_norm_of(Emit& e, std::string_view v_name, std::string_view g_name, Value norms) {
+  Builder& b = e.b;
+  const Value v = e.tensor(v_name);
+  const int64_t dim = e.integer("dim");
+  e.check(dim == 0 || dim == v.rank() - 1,
+          base::str("expected dim 0 or ", v.rank() - 1, " (the first or the last), found ", dim));
+  const DType compute = compute_type(v.dtype());
+  WeightNorm w;
+  w.v = to(b, v, compute);
+  w.others = other_dims(v.rank(), {dim});
+  w.dim = dim;
+  auto places = [&](Value x) { return b.reshape(to(b, x, compute), {v.dim(dim)}); };
+  w.g = w.along(b, places(e.tensor(g_name)));
+  w.norms = norms ? places(norms) : p_norm(b, w.v, 2, w.others);
+  return w;
+}
+
+// Norms of bf16 and f16 are returned in f32, in g's dims.
+Values weight_norm(Emit& e) {
+  Builder& b = e.b;
+  const WeightNorm w = weight_norm_of(e, "v", "g", {});
+  const Value result = b.multiply(w.v, b.divide(w.g, w.along(b, w.norms)));
+  return {to(b, result, e.tensor("v").dtype()), b.reshape(w.norms, e.tensor("g").dims())};
+}
+
+// d/dg = grad · v / |v|, d/dv = g / |v| (grad - v / |v| d/dg)
+Values weight_norm_backward(Emit& e) {
+  Builder& b = e.b;
+  const Value v = e.tensor("saved_v"), g = e.tensor("saved_g");
+  const WeightNorm w = weight_norm_of(e, "saved_v", "saved_g", e.tensor("saved_norms"));
+  const Value grad = to(b, e.tensor("grad_w"), w.v.dtype()), norms = w.along(b, w.norms);
+  const Value direction = b.divide(w.v, norms);
+  const Value grad_g = b.reduce_sum(b.multiply(grad, direction), w.others);
+  const Value across = b.subtract(grad, b.multiply(direction, w.along(b, grad_g)));
+  return {to(b, b.multiply(b.divide(w.g, norms), across), v.dtype()),
+          to(b, b.reshape(grad_g, g.dims()), g.dtype())};
+}
+
 constexpr Row kRows[] = {
+    {.name = "aten::_weight_norm_interface", .emit = weight_norm},
+    {.name = "aten::_weight_norm_interface_backward", .emit = weight_norm_backward},
     {.name = "aten::native_batch_norm",
      .emit = batch_norm,
      .constants = "eps",

@@ -55,6 +55,8 @@ TEST(Errors, OtherKindsOfTensorsAreRefusedInWords) {
   if (on_cpu()) GTEST_SKIP() << "needs the device";
   const torch::Tensor there = ramp({4, 3}).to(test_device());
   EXPECT_THAT(thrown([&] { (void)there.to_sparse(); }), testing::HasSubstr(".cpu().to_sparse()"));
+  const torch::Tensor compressed = torch::eye(3).to_sparse_csr();
+  EXPECT_THAT(thrown([&] { (void)compressed.to(test_device()); }), testing::HasSubstr("index_add"));
   nn::Embedding embedding(nn::EmbeddingOptions(5, 3).sparse(true));
   embedding->to(test_device());
   const torch::Tensor rows = torch::tensor({1, 2}, torch::kLong).to(test_device());

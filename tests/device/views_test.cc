@@ -44,6 +44,27 @@ TEST(ChangingPlaces, AreWrittenByOneProgram) {
   expect_same(columns, expected.t(), 0);
 }
 
+// Replay memory: its first rows are written within one trace, the others one a step, then all again.
+TEST(ChangingPlaces, AreOneProgramWhereOneTraceHadThem) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  restart();
+  torch::Tensor ring = torch::zeros({24, 5}, test_device()), expected = torch::zeros({24, 5});
+  auto write = [&](int64_t i) {
+    const torch::Tensor row = ramp({5}, 0.1 * static_cast<double>(i + 1));
+    ring[i % 24] = row.to(test_device());
+    expected[i % 24] = row;
+  };
+  for (int64_t i = 0; i < 14; ++i) write(i);
+  sync("fill");
+  const int64_t before = programs();
+  for (int64_t i = 14; i < 48; ++i) {
+    write(i);
+    sync("step");
+  }
+  EXPECT_LE(programs() - before, 5);
+  expect_same(ring, expected, 0);
+}
+
 TEST(Strides, OfResultsAreLibTorchsOwn) {
   const std::pair<const char*, std::function<torch::Tensor(torch::Tensor)>> cases[] = {
       {"add", [](auto x) { return x + 1; }},

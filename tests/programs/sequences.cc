@@ -241,6 +241,42 @@ void small_gpt(torch::Device device, Curve& curve) {
       curve);
 }
 
+// A spectrogram's next frame by dilated causal convolutions, whose weights are directions and lengths.
+void dilated_convolutions(torch::Device device, Curve& curve) {
+  struct Layer {
+    torch::Tensor v, g;
+    int64_t dilation;
+  };
+  std::vector<Layer> layers;
+  std::vector<torch::Tensor> parameters;
+  for (const int64_t dilation : {1, 2}) {
+    torch::Tensor v = (0.3 * torch::randn({9, 9, 2})).to(device).requires_grad_();
+    torch::Tensor g = torch::norm_except_dim(v.detach(), 2, 0).requires_grad_();
+    layers.push_back({v, g, dilation});
+    parameters.insert(parameters.end(), {v, g});
+  }
+  torch::optim::Adam optimizer(parameters, 1e-2);
+  const torch::Tensor window = torch::kaiser_window(16, true, 8.0, torch::TensorOptions(device));
+  for (int step = 0; step < kSteps; ++step) {
+    const torch::Tensor sound = torch::randn({2, 128}).cumsum(1).sin().to(device);
+    const torch::Tensor frames =
+        torch::stft(sound, 16, 4, 16, window, /*center=*/true, "reflect",
+                    /*normalized=*/false, /*onesided=*/true, /*return_complex=*/true);
+    const torch::Tensor levels = torch::log1p(frames.abs());
+    torch::Tensor x = levels.slice(2, 0, -1);
+    for (const Layer& layer : layers) {
+      const torch::Tensor padded = F::pad(x, F::PadFuncOptions({layer.dilation, 0}));
+      x = x + torch::tanh(F::conv1d(padded, torch::_weight_norm(layer.v, layer.g, 0),
+                                    F::Conv1dFuncOptions().dilation(layer.dilation)));
+    }
+    torch::Tensor loss = F::l1_loss(x, levels.slice(2, 1));
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    curve.add(loss);
+  }
+}
+
 }  // namespace
 
 std::vector<TutorialProgram> sequence_programs() {
@@ -251,7 +287,8 @@ std::vector<TutorialProgram> sequence_programs() {
           {"skip_gram", skip_gram},
           {"n_grams", n_grams},
           {"transformer_encoder", transformer_encoder},
-          {"small_gpt", small_gpt}};
+          {"small_gpt", small_gpt},
+          {"dilated_convolutions", dilated_convolutions}};
 }
 
 }  // namespace sluice::tests

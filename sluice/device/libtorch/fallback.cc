@@ -155,8 +155,10 @@ void count_and_warn(const std::string& name, const std::string& why) {
 }
 void refuse_sparse(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
   refuse(op,
-         "sparse tensors cannot be on xla:0, only dense ones; for the gradient of an embedding use "
-         "sparse(false), else make the sparse tensor of a copy: .cpu().to_sparse()");
+         "sparse tensors cannot be on xla:0, only dense ones; a sparse matrix times x is "
+         "torch::zeros(...).index_add(0, rows, values.unsqueeze(1) * x.index_select(0, columns)), the "
+         "gradient of "
+         "an embedding is dense with sparse(false), and a sparse copy on the host is .cpu().to_sparse()");
 }
 void refuse_quantized(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
   refuse(
@@ -198,6 +200,11 @@ void register_fallback() {
   static auto *sparse = of(c10::DispatchKey::SparseXLA), *quantized = of(c10::DispatchKey::QuantizedXLA);
   sparse->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>());
   quantized->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_quantized>());
+  // Made without an operation of the key's own.
+  static auto* compressed =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrXLA, __FILE__, __LINE__);
+  compressed->impl("_sparse_compressed_tensor_unsafe",
+                   torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>());
 }
 
 }  // namespace sluice::device

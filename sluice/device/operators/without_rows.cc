@@ -4,6 +4,7 @@
 #include <ATen/ops/all.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/eq.h>
+#include <ATen/ops/kaiser_window.h>
 #include <torch/library.h>
 
 #include "sluice/base/error.h"
@@ -218,6 +219,25 @@ at::Tensor& conj_physical_out(const at::Tensor& self, at::Tensor& out) {
 }
 at::Tensor& conj_physical_in_place(at::Tensor& self) { return self.copy_(at::_conj_physical(self)); }
 
+// LibTorch fills this window by a function that it has for its own devices alone.
+at::Tensor kaiser_window(int64_t length, bool periodic, double beta, std::optional<at::ScalarType> dtype,
+                         std::optional<at::Layout> layout, std::optional<at::Device> device,
+                         std::optional<bool>) {
+  const auto options = at::TensorOptions().dtype(dtype).layout(layout);
+  return at::kaiser_window(length, periodic, beta, options).to(device.value_or(at::Device(at::kXLA, 0)));
+}
+// The other two have LibTorch's beta.
+at::Tensor kaiser_window_periodic(int64_t length, bool periodic, std::optional<at::ScalarType> dtype,
+                                  std::optional<at::Layout> layout, std::optional<at::Device> device,
+                                  std::optional<bool> pin) {
+  return kaiser_window(length, periodic, 12.0, dtype, layout, device, pin);
+}
+at::Tensor kaiser_window_default(int64_t length, std::optional<at::ScalarType> dtype,
+                                 std::optional<at::Layout> layout, std::optional<at::Device> device,
+                                 std::optional<bool> pin) {
+  return kaiser_window_periodic(length, true, dtype, layout, device, pin);
+}
+
 void record_stream(at::Tensor&, at::Stream) {}
 
 }  // namespace
@@ -252,6 +272,9 @@ void register_hand_written_kernels() {
   }
   library->impl("view_as_real", TORCH_FN(at::native::view_as_real));
   library->impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
+  library->impl("kaiser_window", TORCH_FN(kaiser_window_default));
+  library->impl("kaiser_window.periodic", TORCH_FN(kaiser_window_periodic));
+  library->impl("kaiser_window.beta", TORCH_FN(kaiser_window));
   library->impl("record_stream", TORCH_FN(record_stream));
 }
 

@@ -1,6 +1,7 @@
 // Sorting and what follows from an order. NaN counts as the largest number, as in LibTorch. Sorts are always
-// stable. Searching compares with every boundary: boundaries are few where this is used, and it needs no
-// loop.
+// stable. Searching compares with every boundary where they are few, which needs no gathers.
+#include <bit>
+
 #include "sluice/base/strings.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
@@ -133,8 +134,7 @@ namespace {
 
 // For each element of `values` the number of boundaries (the last dim of `boundaries`) below it, or up to it.
 // NaN comes after every boundary.
-Values count_boundaries(Emit& e, Value boundaries, Value values, bool right) {
-  Builder& b = e.b;
+Value compared_with_all(Builder& b, Value boundaries, Value values, Compare reaches) {
   const int64_t last = boundaries.rank() - 1, count = boundaries.dim(last);
   Dims dims = values.dims(), kept, all;
   for (int64_t d = 0; d < values.rank(); ++d) kept.push_back(d);
@@ -147,9 +147,32 @@ Values count_boundaries(Emit& e, Value boundaries, Value values, bool right) {
   }
   const Value boundary = b.broadcast_in_dim(boundaries, dims, all),
               value = b.broadcast_in_dim(values, dims, kept);
-  const Value reached = b.compare(boundary, value, right ? Compare::kGt : Compare::kGe);
-  const Value before = b.reduce_sum(to(b, b.not_(reached), DType::kS32), {values.rank()});
-  return {to(b, before, e.boolean("out_int32") ? DType::kS32 : DType::kS64)};
+  const Value reached = b.compare(boundary, value, reaches);
+  return b.reduce_sum(to(b, b.not_(reached), DType::kS32), {values.rank()});
+}
+
+// The same by halves: what is found so far grows by a power of two while the boundary there is below.
+Value searched(Builder& b, Value boundaries, Value values, Compare reaches) {
+  const Dims dims = values.dims();
+  if (boundaries.rank() == 1) values = b.reshape(values, {values.type().numel()});
+  const int64_t last = boundaries.rank() - 1, count = boundaries.dim(last);
+  const Type type{DType::kS32, values.dims()};
+  Value found = zeros(b, type);
+  for (auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count))); step > 0; step /= 2) {
+    const Value next = b.add(found, b.splat(step, type)), end = b.splat(count, type);
+    const Value place = b.subtract(b.minimum(next, end), b.splat(1, type));
+    const Value below = b.not_(b.compare(gather_elements(b, boundaries, last, place), values, reaches));
+    found = b.select(b.and_(below, b.compare(next, end, Compare::kLe)), next, found);
+  }
+  return b.reshape(found, dims);
+}
+
+Values count_boundaries(Emit& e, Value boundaries, Value values, bool right) {
+  constexpr int64_t kFew = 64;
+  const Compare reaches = right ? Compare::kGt : Compare::kGe;
+  const bool few = boundaries.dim(boundaries.rank() - 1) <= kFew;
+  const Value before = (few ? compared_with_all : searched)(e.b, boundaries, values, reaches);
+  return {to(e.b, before, e.boolean("out_int32") ? DType::kS32 : DType::kS64)};
 }
 
 }  // namespace
