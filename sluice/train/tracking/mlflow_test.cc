@@ -313,7 +313,7 @@ TEST_F(Mlflow, ARowThatIsRefusedDoesNotHoldUpOthers) {
   EXPECT_THAT(read("mlflow-refused.jsonl"), HasSubstr("train/bad"));
 }
 
-// Both would write its files anew.
+// Each would replace the files that the other one is writing.
 TEST_F(Mlflow, AFolderIsSentByOneAtATime) {
   const cloud::test::Server server(std::ref(fake_));
   auto run = start(server);
