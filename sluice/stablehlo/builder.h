@@ -266,6 +266,10 @@ class Builder {
                            const Region& select, const Region& scatter);
   // comparator(a0, b0, a1, b1, …) -> predicate.
   Values sort(std::span<const Value> operands, int64_t dim, bool stable, const Region& comparator);
+  // "chlo.top_k" of f32: the k largest along the last dimension, the largest first, and their positions
+  // (s32). The order is total: -NaN < -infinity < -0 < 0 < infinity < NaN; of equal ones the first comes
+  // first.
+  Values top_k(Value x, int64_t k);
 
   // Products. result is the element type to accumulate in and return; by default that of the operands.
   Value dot_general(Value a, Value b, const DotDims& dims, std::optional<DType> result = std::nullopt);

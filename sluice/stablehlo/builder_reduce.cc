@@ -251,4 +251,18 @@ Values Builder::sort(std::span<const Value> operands, int64_t dim, bool stable, 
                     Attributes().number("dimension", dim).flag("is_stable", stable), results);
 }
 
+Values Builder::top_k(Value x, int64_t k) {
+  constexpr std::string_view kOp = "chlo.top_k";
+  impl_->use(kOp, x);
+  if (x.dtype() != DType::kF32) reject(kOp, "the operand must be f32, found ", x.type().str());
+  if (x.rank() == 0) reject(kOp, "there is no dimension in ", x.type().str());
+  if (k < 1 || k > x.dim(x.rank() - 1))
+    reject(kOp, "expected k in the last dimension of ", x.type().str(), ", found ", k);
+  Dims dims = x.dims();
+  dims.back() = k;
+  const TypeEntry* const results[] = {impl_->intern({DType::kF32, dims}), impl_->intern({DType::kS32, dims})};
+  const Value operands[] = {x};
+  return impl_->add(kOp, operands, {}, Attributes().number("k", k), results);
+}
+
 }  // namespace sluice::stablehlo

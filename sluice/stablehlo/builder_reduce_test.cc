@@ -121,6 +121,11 @@ TEST(Reduce, Sort) {
               }),
               HasSubstr("its comparator must return"));
   EXPECT_NE(rejection([&] { (void)b.sort({}, 0, true, less); }), "");
+  const Values largest = b.top_k(both[0], 2);
+  EXPECT_EQ(largest[0].type(), f32({2, 2}));
+  EXPECT_EQ(largest[1].type(), s32({2, 2}));
+  EXPECT_THAT(rejection([&] { (void)b.top_k(both[0], 4); }), HasSubstr("found 4"));
+  EXPECT_THAT(rejection([&] { (void)b.top_k(both[1], 1); }), HasSubstr("must be f32"));
 }
 
 TEST(Products, DotGeneral) {

@@ -1,6 +1,7 @@
 // Sorting and what follows from an order. NaN counts as the largest number, as in LibTorch. Sorts are always
 // stable. Searching compares with every boundary where they are few, which needs no gathers.
 #include <bit>
+#include <utility>
 
 #include "sluice/base/strings.h"
 #include "sluice/ops/indexing/index.h"
@@ -27,6 +28,32 @@ Sorted sort_along(Builder& b, Value x, int64_t dim, bool descending) {
   const Value where = positions(b, x.dims(), dim);
   const Values sorted = b.sort(std::vector{x, where}, dim, /*stable=*/true, comes_before(descending));
   return {sorted[0], sorted[1]};
+}
+
+// The first k of sort_along(). On a CPU a whole sort takes 20 times as long for 10 of 64 x 10,000 numbers.
+Sorted first_along(Builder& b, Value x, int64_t dim, int64_t k, bool descending) {
+  const DType dtype = x.dtype();
+  const bool fits_f32 = dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+  if (!fits_f32 || k == 0 || x.type().numel() == 0) {
+    const Sorted s = sort_along(b, x, dim, descending);
+    return {b.slice_dim(s.values, dim, 0, k), b.slice_dim(s.positions, dim, 0, k)};
+  }
+  // Of one bit pattern for zero and one for NaN, which is the largest number.
+  constexpr int64_t kNan = 0x7fc00000, kNegativeNan = -0x400000;
+  Value key = to(b, x, DType::kF32);
+  const Value nan =
+      b.bitcast_convert(b.splat(descending ? kNan : kNegativeNan, Type{DType::kS32, x.dims()}), DType::kF32);
+  const Value zero = zeros(b, key.type()), is_zero = is_equal(b, key, 0), is_none = is_nan(b, key);
+  if (!descending) key = b.negate(key);
+  key = b.select(is_none, nan, b.select(is_zero, zero, key));
+  const int64_t last = x.rank() - 1;
+  const auto swapped = [&](Value v) {
+    Dims order = all_dims(v);
+    std::swap(order[static_cast<size_t>(dim)], order[static_cast<size_t>(last)]);
+    return dim == last ? v : b.transpose(v, order);
+  };
+  const Value where = swapped(b.top_k(swapped(key), k)[1]);
+  return {gather_elements(b, x, dim, where), where};
 }
 
 Value at_least_1d(Builder& b, Value x) { return x.rank() == 0 ? b.reshape(x, {1}) : x; }
@@ -57,17 +84,17 @@ Values topk(Emit& e) {
   const Value self = e.tensor("self"), x = at_least_1d(e.b, self);
   const int64_t dim = wrap_dim(e.integer("dim"), self.rank()), k = e.integer("k");
   e.check(k >= 0 && k <= x.dim(dim), base::str("expected k from 0 to ", x.dim(dim), ", found ", k));
-  const Sorted s = sort_along(e.b, x, dim, e.boolean("largest"));
+  const Sorted s = first_along(e.b, x, dim, k, e.boolean("largest"));
   Dims dims = self.dims();
   if (self.rank() > 0) dims[static_cast<size_t>(dim)] = k;
-  return finish(e.b, e.b.slice_dim(s.values, dim, 0, k), e.b.slice_dim(s.positions, dim, 0, k), dims);
+  return finish(e.b, s.values, s.positions, dims);
 }
 
 Values kthvalue(Emit& e) {
   const Value self = e.tensor("self"), x = at_least_1d(e.b, self);
   const int64_t dim = wrap_dim(e.integer("dim"), self.rank()), k = e.integer("k");
   e.check(k >= 1 && k <= x.dim(dim), base::str("expected k from 1 to ", x.dim(dim), ", found ", k));
-  const Sorted s = sort_along(e.b, x, dim, false);
+  const Sorted s = first_along(e.b, x, dim, k, false);
   const Dims dims = self.rank() == 0 ? Dims{} : without_dim(x.dims(), dim, e.boolean("keepdim"));
   return finish(e.b, e.b.slice_dim(s.values, dim, k - 1, k), e.b.slice_dim(s.positions, dim, k - 1, k), dims);
 }
