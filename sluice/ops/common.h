@@ -49,8 +49,8 @@ Dims all_dims(const Value& x);
 using Step = std::function<Values(Builder&, Value k, const Values& state)>;
 Values repeat(Builder& b, int64_t count, const Values& state, const Step& step);
 
-// Combines along `dim` from its start: result[i] = x[0] ∘ … ∘ x[i]. `fill` holds the
-// neutral element of each operand; combine(earlier…, later…) -> combined…
+// Combines along `dim` from its start: result[i] = x[0] ∘ … ∘ x[i]. `fill` holds the neutral element of each
+// operand; combine(earlier…, later…) -> combined…
 using Combine = std::function<Values(Builder&, const Values& earlier, const Values& later)>;
 Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim, const Combine& combine);
 

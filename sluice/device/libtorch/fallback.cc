@@ -157,8 +157,8 @@ void refuse_sparse(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::ji
   refuse(op,
          "sparse tensors cannot be on xla:0, only dense ones; a sparse matrix times x is "
          "torch::zeros(...).index_add(0, rows, values.unsqueeze(1) * x.index_select(0, columns)), the "
-         "gradient of "
-         "an embedding is dense with sparse(false), and a sparse copy on the host is .cpu().to_sparse()");
+         "gradient of an embedding is dense with sparse(false), and a sparse copy on the host is "
+         ".cpu().to_sparse()");
 }
 void refuse_quantized(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
   refuse(
