@@ -75,28 +75,18 @@ int64_t weights_of_a_class(const std::string& model) {
   return weights(2) - weights(1);
 }
 
-// That a warm-up and a decay (a tenth of the run where `decay` is below 0) fit into a run, all in `unit`.
-void check_parts(double warmup, double decay, double run, const char* unit) {
-  warmup = std::max(warmup, 0.0);
-  if (decay < 0) decay = kWsdDecayPart * run;
-  if (warmup + decay > run)
-    throw_error(Code::kInvalidArgument,
-                base::str("--lr-schedule wsd: a warm-up of ", warmup, " and a decay of ", decay, " ", unit,
-                          " are longer than the run of ", run, " ", unit,
-                          ": make one of them shorter, or the run longer"));
-}
-
 // What of the schedule wsd is known before the length of an epoch is; a part that is not counts as 0.
 void check_wsd(const TrainOptions& options) {
   if (options.fast_dev_run > 0) return;                                  // it has no such parts
   const bool counted = options.max_steps > 0 || options.max_tokens > 0;  // the run ends within its epochs
   const bool own_decay = options.decay_steps == 0 && options.decay_tokens == 0 && options.decay_epochs < 0;
-  check_parts(options.warmup_epochs, own_decay && !counted ? -1 : std::max(options.decay_epochs, 0.0),
-              static_cast<double>(options.epochs), "epochs");
+  base::value_or_throw(check_wsd_parts(options.warmup_epochs,
+                                       own_decay && !counted ? -1 : std::max(options.decay_epochs, 0.0),
+                                       static_cast<double>(options.epochs), "epochs"));
   if (options.max_steps > 0 && options.max_tokens == 0)
-    check_parts(static_cast<double>(options.warmup_steps),
-                own_decay ? -1 : static_cast<double>(options.decay_steps),
-                static_cast<double>(options.max_steps), "steps");
+    base::value_or_throw(check_wsd_parts(static_cast<double>(options.warmup_steps),
+                                         own_decay ? -1 : static_cast<double>(options.decay_steps),
+                                         static_cast<double>(options.max_steps), "steps"));
 }
 
 }  // namespace option_checks_detail

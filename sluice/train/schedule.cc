@@ -8,6 +8,7 @@ namespace sluice::train {
 namespace {
 
 constexpr double kWarmupEpochs = 0.9;    // of kWarmupAndExponentialDecay
+constexpr double kDecayPart = 0.1;       // of kWsd
 constexpr double kRisingPart = 0.3;      // of kOneCycle, as the next two
 constexpr double kFirstDivisor = 25;     // of lr
 constexpr double kLastDivisor = 250000;  // of lr
@@ -24,7 +25,7 @@ double on_half_cosine(double from, double to, double part) {
 double part_of(double at, double begin, double end) { return end > begin ? (at - begin) / (end - begin) : 1; }
 
 double decay_epochs(const ScheduleOptions& options) {
-  return options.decay_epochs < 0 ? kWsdDecayPart * options.epochs : options.decay_epochs;
+  return options.decay_epochs < 0 ? kDecayPart * options.epochs : options.decay_epochs;
 }
 
 double warmup_epochs(const ScheduleOptions& options) {
@@ -55,11 +56,18 @@ base::Status check(const ScheduleOptions& options) {
     return base::fail(
         Code::kInvalidArgument,
         "the schedule inverse-sqrt is measured by its warm-up: give --warmup-steps, such as 4000");
-  if (options.kind == LrSchedule::kWsd && warmup + decay_epochs(options) > options.epochs)
-    return base::fail(Code::kInvalidArgument, "the schedule wsd has a warm-up of ", warmup,
-                      " epochs and a decay of ", decay_epochs(options), ", more than the ", options.epochs,
-                      " epochs of the run");
+  if (options.kind == LrSchedule::kWsd)
+    return check_wsd_parts(warmup, options.decay_epochs, options.epochs, "epochs");
   return {};
+}
+
+base::Status check_wsd_parts(double warmup, double decay, double run, const char* unit) {
+  warmup = std::max(warmup, 0.0);
+  if (decay < 0) decay = kDecayPart * run;
+  if (warmup + decay <= run) return {};
+  return base::fail(Code::kInvalidArgument, "--lr-schedule wsd: a warm-up of ", warmup, " and a decay of ",
+                    decay, " ", unit, ", together more than the ", run, " ", unit,
+                    " of the run: make one of them shorter, or the run longer");
 }
 
 double learning_rate(const ScheduleOptions& options, int64_t step) {

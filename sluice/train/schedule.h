@@ -23,7 +23,6 @@ namespace sluice::train {
 //   kOneCycle      half a cosine from lr / 25 to lr over the warm-up (three tenths of the run unless another
 //                  one is set), then half a cosine down to lr / 250,000 or min_lr, what is larger: PyTorch's
 //                  OneCycleLR with its defaults, but that the momentum stays
-inline constexpr double kWsdDecayPart = 0.1;  // of the run, where nothing else is said
 struct ScheduleOptions {
   LrSchedule kind = LrSchedule::kConstant;
   double lr = 0.1;
@@ -38,6 +37,8 @@ struct ScheduleOptions {
 
 // An error that says which number is senseless.
 base::Status check(const ScheduleOptions& options);
+// That a warm-up and a decay of kWsd (below 0: none, and a tenth of the run) fit into the run, all in `unit`.
+base::Status check_wsd_parts(double warmup, double decay, double run, const char* unit);
 // The rate for optimizer step `step`, counted from 0 over the whole run.
 double learning_rate(const ScheduleOptions& options, int64_t step);
 
