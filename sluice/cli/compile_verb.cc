@@ -45,7 +45,7 @@ std::vector<estimate::TpuSlice> slices_of(const Flags& flags) {
   }
   std::vector<estimate::TpuSlice> slices;
   for (const std::string& name : names) {
-    auto slice = estimate::find_tpu_slice(name);
+    auto slice = estimate::find_slice(name);
     if (!slice) throw Usage(slice.error().what());
     slices.push_back(std::move(*slice));
   }
@@ -141,7 +141,7 @@ void add_common_flags(CLI::App& app, Flags& flags, const char* slices) {
   app.add_option(
          slices, flags.slices,
          "TPU slices by their names, with commas: v3-32, v4-8, v5litepod-16, v6e-8, tpu7x-8, …; all: one "
-         "host of each generation")
+         "host of each generation; also GPUs of one host: a100, h100, h200-8, …")
       ->delimiter(',')
       ->required();
   app.add_option("--model", flags.recipe.model, "A model of `sluice bench step` or `sluice train`");
@@ -176,6 +176,12 @@ int compile(Flags& flags) {
 }
 
 int estimate(Flags& flags) {
+  for (const estimate::TpuSlice& slice : slices_of(flags))
+    if (slice.plugin != "tpu")
+      throw Usage(base::str(slice.name,
+                            " is no TPU slice: without a GPU its compiler tells no costs, and it has no list "
+                            "price; `sluice compile --topology ",
+                            slice.name, "` tells what fits"));
   estimate::EstimateOptions options{estimate::list_prices(), flags.samples, 0};
   // A program of one's own has its own batch, which nobody told us.
   if (!flags.command.empty()) {

@@ -47,18 +47,38 @@ pjrt::AheadProgram program_of(const Json& json) {
   return program;
 }
 
+// A GPU's compiler refuses no program for its memory: whether it fits is seen from what it needs.
+bool exceeds(const pjrt::AheadProgram& program, const TpuSlice& slice, int64_t memory_limit) {
+  return slice.plugin == "cuda" && program.total_memory > memory_limit;
+}
+
+// A GPU's compiler times its candidates on the GPU; without one it must take the first, and Triton's products
+// have no first.
+pjrt::XlaFlags flags_of(const TpuSlice& slice) {
+  if (slice.plugin == "cuda")
+    return {{"xla_gpu_autotune_level", "0"}, {"xla_gpu_enable_triton_gemm", "False"}};
+  return {};
+}
+
 base::Result<Json> compile_request(const Json& request) {
-  SLUICE_TRY(const TpuSlice slice, find_tpu_slice(request.at("slice").get<std::string>()));
+  SLUICE_TRY(const TpuSlice slice, find_slice(request.at("slice").get<std::string>()));
   SLUICE_TRY(const std::string text, base::read_file(request.at("program").get<std::string>()));
   SLUICE_TRY(const std::shared_ptr<pjrt::Plugin> plugin,
              pjrt::Plugin::load(request.at("plugin").get<std::string>()));
   SLUICE_TRY(const std::shared_ptr<pjrt::Topology> topology,
              pjrt::Topology::create(plugin, slice.topology, slice.options));
   const int replicas = request.at("replicas").get<int>();
-  Json report = {{"device_kind", topology->device_kind()},
-                 {"memory_limit", topology->memory_limit().value_or(0)}};
-  const auto program =
-      pjrt::compile_ahead(*topology, text, replicas > 0 ? replicas : topology->num_devices());
+  const int64_t memory_limit = slice.plugin == "cuda"
+                                   ? static_cast<int64_t>(slice.generation->memory_gib * (1 << 30))
+                                   : topology->memory_limit().value_or(0);
+  Json report = {{"device_kind", topology->device_kind()}, {"memory_limit", memory_limit}};
+  const auto program = pjrt::compile_ahead(*topology, text, replicas > 0 ? replicas : topology->num_devices(),
+                                           flags_of(slice));
+  if (program && exceeds(*program, slice, memory_limit)) {
+    report["does_not_fit"] = base::str(slice.name, " has less memory");
+    report["shortage"] = {{"needed", program->total_memory}, {"available", memory_limit}};
+    return report;
+  }
   if (program) {
     report["program"] = to_json(*program);
     return report;
@@ -97,11 +117,12 @@ AheadReport report_of(const Json& json, const std::string& plugin_path) {
 
 base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& worker,
                                             const AheadRequest& request) {
-  const auto plugin = pjrt::find_plugin("tpu", pjrt::plugin_search_folders());
-  if (!plugin) {
+  const auto plugin = pjrt::find_plugin(request.slice.plugin, pjrt::plugin_search_folders());
+  if (!plugin && request.slice.plugin == "tpu") {
     return base::fail(Code::kNotFound, "compiling for ", request.slice.name,
                       " needs libtpu, which is not installed: ", kInstallLibtpu);
   }
+  if (!plugin) return base::fail_at(plugin, "compiling for ", request.slice.name);
   SLUICE_TRY(const auto folder, base::TemporaryDirectory::create());
   const std::string program = folder.path("program.mlir"), order = folder.path("request.json"),
                     answer = folder.path("report.json");
@@ -121,8 +142,9 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   }
   const auto written = base::read_file(answer);
   if (!written) {
-    return base::fail(Code::kInternal, "libtpu ended the compiler's process for ", request.slice.name, " (",
-                      end.status.text(), "): ", end.last_words());
+    return base::fail(Code::kInternal, request.slice.plugin == "tpu" ? "libtpu" : "the plugin",
+                      " ended the compiler's process for ", request.slice.name, " (", end.status.text(),
+                      "): ", end.last_words());
   }
   const Json report = Json::parse(*written, nullptr, /*allow_exceptions=*/false);
   if (report.is_discarded())

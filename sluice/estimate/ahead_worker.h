@@ -1,5 +1,5 @@
-// Compiling for a TPU slice in a process of its own: libtpu ends its process on some inputs, reads the
-// environment and blocks on the metadata server outside of Google's cloud.
+// Compiling for TPUs and GPUs that are not here, in a process of its own: libtpu ends its process on some
+// inputs, reads the environment and blocks on the metadata server outside of Google's cloud.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
-#include "sluice/estimate/tpu_slice.h"
+#include "sluice/estimate/gpu_slice.h"
 #include "sluice/pjrt/topology.h"
 
 namespace sluice::estimate {
@@ -24,17 +24,17 @@ struct AheadReport {
   pjrt::AheadProgram program;                    // when it fits
   std::optional<pjrt::MemoryShortage> shortage;  // when it does not and the compiler said by how much
   int64_t memory_limit = 0;                      // bytes that a program may use on each device; 0: not known
-  std::string device_kind;                       // "TPU v3"
+  std::string device_kind;                       // "TPU v3", "NVIDIA H100 80GB HBM3"
   std::string plugin_path;
 };
 
 // Runs `worker` (a command line; two paths are put behind it) and waits for its report. Errors: what the
-// compiler refuses (its own text, with line and column of the program), kNotFound when libtpu is not
-// installed, kInternal when it ended the process, with its last words, kDeadlineExceeded.
+// compiler refuses (its own text, with line and column of the program), kNotFound when the slice's plugin is
+// not installed, kInternal when it ended the process, with its last words, kDeadlineExceeded.
 base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& worker,
                                             const AheadRequest& request);
 
-// The worker's side: reads the request, compiles with the "tpu" plugin, writes the report. Returns the exit
+// The worker's side: reads the request, compiles with the slice's plugin, writes the report. Returns the exit
 // status. The process must have come from compile_in_worker, which sets the environment that libtpu needs.
 int run_ahead_worker(const std::string& request_path, const std::string& report_path);
 

@@ -84,6 +84,11 @@ std::string collectives_text(const SliceResult& result) {
   return parts.empty() ? "none" : base::join(parts, "; ");
 }
 
+// A GPU's compiler tells no costs of a program that is on no GPU.
+std::string cost_text(double amount, const char* unit) {
+  return amount > 0 ? base::unit_text(amount, unit) : "not told";
+}
+
 std::string fits_text(const SliceResult& result) {
   if (!result.error.empty()) return "error";
   if (result.report.fits) return "yes";
@@ -125,7 +130,9 @@ void print_details(const std::vector<SliceResult>& results) {
 }
 
 void print_sources(const std::vector<SliceResult>& results, bool bounds) {
-  std::printf("\ncompiled: by libtpu for one device; nothing ran on a TPU. measured: on this machine.\n");
+  std::printf(
+      "\ncompiled: by the compiler of the slice's plugin, for one device; nothing ran on it. measured: on "
+      "this machine.\n");
   if (bounds) {
     std::printf(
         "bound: the compiler's FLOPs over the chip's peak in bf16 (f32 products run as bf16 by default), or\n"
@@ -163,9 +170,9 @@ void print_compiled(const std::string& what, const std::vector<SliceResult>& res
     }
     row.push_back(memory_text(result));
     if (result.report.fits) {
-      row.insert(row.end(), {base::unit_text(program.cost.flops, "FLOP"),
-                             base::unit_text(program.cost.bytes_accessed, "B"), collectives_text(result),
-                             in_time(program.seconds)});
+      row.insert(row.end(),
+                 {cost_text(program.cost.flops, "FLOP"), cost_text(program.cost.bytes_accessed, "B"),
+                  collectives_text(result), in_time(program.seconds)});
     } else {
       row.insert(row.end(), 4, "");
     }

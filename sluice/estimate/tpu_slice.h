@@ -29,14 +29,15 @@ inline constexpr const char* kPriceDate = "2026, us-central1 list";
 
 const std::vector<TpuGeneration>& tpu_generations();
 
-// A slice: some chips of one generation.
+// A slice: some chips of one generation. The GPUs of gpu_slice.h are described in the same way.
 struct TpuSlice {
   std::string name;  // as the Cloud TPU API writes it
   const TpuGeneration* generation = nullptr;
   std::vector<int> bounds;  // chips along each dimension
   int chips = 0, devices = 0, hosts = 0;
-  std::string topology;   // libtpu's name: "v3:4x4"
-  pjrt::Options options;  // and its options
+  std::string plugin = "tpu";  // whose compiler knows them
+  std::string topology;        // its name for them: "v3:4x4"
+  pjrt::Options options;       // and the options of that topology
 };
 
 // The slice of that name in any case; v5e-N is v5litepod-N. kInvalidArgument names the nearest and the known

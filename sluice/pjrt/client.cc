@@ -155,7 +155,7 @@ base::Result<std::string> Client::serialized_options(const CompileOptions& optio
       }
     }
   }
-  return serialize_compile_options(ids);
+  return serialize_compile_options(ids, plugin_->flags());
 }
 
 base::Result<std::shared_ptr<Executable>> Client::compile(std::string_view text,
@@ -186,7 +186,9 @@ base::Result<std::shared_ptr<Executable>> Client::compile_now(std::string_view t
   args.program = &program;
   args.compile_options = serialized.data();
   args.compile_options_size = serialized.size();
-  if (auto status = api().call(args); !status) return base::fail_at(status, "cannot compile ", options.name);
+  if (auto status = api().call(args); !status)
+    return base::fail_at(base::Status(tl::unexpected<Error>(plugin_->explained(status.error()))),
+                         "cannot compile ", options.name);
   return Executable::adopt(shared_from_this(), args.executable, options);
 }
 

@@ -18,14 +18,20 @@ std::string device_assignment(std::span<const int> device_ids) {
       .bytes();
 }
 
-// CompileOptionsProto with these ExecutableBuildOptionsProto fields.
-std::string options_of(int64_t num_replicas, const std::string& assignment) {
+// CompileOptionsProto with these ExecutableBuildOptionsProto fields, and env_option_overrides: a map from a
+// flag's name to an OptionOverrideProto, whose string_field XLA reads as it reads $XLA_FLAGS.
+std::string options_of(int64_t num_replicas, const std::string& assignment, const XlaFlags& flags) {
   base::ProtoWriter build;
   build.number(1, -1);  // device_ordinal: the assignment decides
   build.number(4, num_replicas);
   build.number(5, 1);  // without this count XLA ends the process
   if (!assignment.empty()) build.bytes(9, assignment);
-  return base::ProtoWriter().bytes(3, build.bytes()).bytes();
+  base::ProtoWriter options;
+  options.bytes(3, build.bytes());
+  for (const auto& [name, value] : flags)
+    options.bytes(
+        7, base::ProtoWriter().bytes(1, name).bytes(2, base::ProtoWriter().bytes(1, value).bytes()).bytes());
+  return options.bytes();
 }
 
 }  // namespace
@@ -40,10 +46,12 @@ c::PJRT_Program mlir_program(std::string_view text) {
   return program;
 }
 
-std::string serialize_compile_options(std::span<const int> device_ids) {
-  return options_of(static_cast<int64_t>(device_ids.size()), device_assignment(device_ids));
+std::string serialize_compile_options(std::span<const int> device_ids, const XlaFlags& flags) {
+  return options_of(static_cast<int64_t>(device_ids.size()), device_assignment(device_ids), flags);
 }
 
-std::string serialize_compile_options(int num_replicas) { return options_of(num_replicas, {}); }
+std::string serialize_compile_options(int num_replicas, const XlaFlags& flags) {
+  return options_of(num_replicas, {}, flags);
+}
 
 }  // namespace sluice::pjrt

@@ -36,6 +36,12 @@ TEST(CompileOptions, ReplicasThatTheCompilerPlaces) {
                                                   0xff, 0xff, 0x01, 0x20, 32, 0x28, 1}));
 }
 
+TEST(CompileOptions, FlagsOfXla) {
+  const std::string plain = serialize_compile_options(1);
+  EXPECT_EQ(serialize_compile_options(1, {{"xla_a", "/x"}}),
+            plain + bytes({0x3a, 13, 0x0a, 5}) + "xla_a" + bytes({0x12, 4, 0x0a, 2}) + "/x");
+}
+
 TEST(NamedValues, ThereAndBack) {
   const Options options = {{"flag", true},
                            {"list", std::vector<int64_t>{1, 2}},

@@ -73,6 +73,21 @@ base::Result<std::shared_ptr<Plugin>> Plugin::load(const PluginFile& file) {
   return plugin;
 }
 
+Error Plugin::explained(const Error& refused) const {
+  const std::string_view text = refused.what();
+  if (name_ != "cuda" || !flags_.empty() ||
+      (text.find("PTX compilation") == std::string_view::npos &&
+       text.find("libdevice") == std::string_view::npos))
+    return refused;
+  return Error(
+      Code::kFailedPrecondition,
+      base::str(
+          "XLA's compiler for GPUs needs bin/ptxas and nvvm/libdevice/libdevice.10.bc of a CUDA, and neither "
+          "CUDA_HOME, NVIDIA's Python packages, PATH nor /usr/local/cuda has both: run `pip install "
+          "nvidia-cuda-nvcc`, or set CUDA_HOME. The compiler says: ",
+          text));
+}
+
 base::Result<std::string> Plugin::probe(const PluginFile& file) {
   SLUICE_TRY(const c::PJRT_Api* const table, open_plugin(file.name, file.path));
   return base::str(table->pjrt_api_version.major_version, ".", table->pjrt_api_version.minor_version);
@@ -94,6 +109,8 @@ base::Result<std::shared_ptr<Plugin>> Plugin::load_once(const std::string& name,
   if (plugin->api_.call(attributes)) {
     plugin->attributes_ = to_texts(attributes.attributes, attributes.num_attributes);
   }
+  if (const auto folder = name == "cuda" ? find_cuda_tools(path) : std::nullopt)
+    plugin->flags_.emplace("xla_gpu_cuda_data_dir", *folder);
   base::debug("plugin ", name, " (", path, "), PJRT ", plugin->api_major(), ".", plugin->api_minor());
   return plugin;
 }

@@ -7,6 +7,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/pjrt/api.h"
+#include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 
 namespace sluice::pjrt {
@@ -34,6 +35,10 @@ class Plugin {
   // What the plugin says of itself, for example "stablehlo_current_version" = "1.13.3".
   const std::map<std::string, std::string>& attributes() const { return attributes_; }
   const Api& api() const { return api_; }
+  // What its compiler is told with every program: for "cuda" the folder of find_cuda_tools().
+  const XlaFlags& flags() const { return flags_; }
+  // What its compiler said of a program, with what to do where a tool of CUDA's is missing.
+  Error explained(const Error& refused) const;
 
  private:
   Plugin() = default;
@@ -42,6 +47,7 @@ class Plugin {
   std::string name_, path_;
   Api api_;
   std::map<std::string, std::string> attributes_;
+  XlaFlags flags_;
 };
 
 }  // namespace sluice::pjrt

@@ -171,6 +171,22 @@ TEST_F(FindPluginTest, PreloadingNothingIsFine) {
   preload_nvidia_libraries(touch("p/jax_plugins/xla_cuda12/xla_cuda_plugin.so"));
 }
 
+TEST_F(FindPluginTest, CudasToolsComeTogether) {
+  const char* const before = std::getenv("CUDA_HOME");
+  const std::string home = before == nullptr ? "" : before;
+  const std::string plugin = touch("p/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+  touch("p/nvidia/cu13/bin/ptxas");
+  EXPECT_NE(find_cuda_tools(plugin), directory_.path("p/nvidia/cu13"));  // half of them
+  touch("p/nvidia/cu13/nvvm/libdevice/libdevice.10.bc");
+  ::unsetenv("CUDA_HOME");
+  EXPECT_EQ(find_cuda_tools(plugin), directory_.path("p/nvidia/cu13"));
+  touch("own/bin/ptxas");
+  touch("own/nvvm/libdevice/libdevice.10.bc");
+  ::setenv("CUDA_HOME", directory_.path("own").c_str(), 1);
+  EXPECT_EQ(find_cuda_tools(plugin), directory_.path("own"));
+  home.empty() ? ::unsetenv("CUDA_HOME") : ::setenv("CUDA_HOME", home.c_str(), 1);
+}
+
 TEST(Describe, ListsTheDevices) {
   const auto report = base::value_or_throw(describe("cpu", 3));
   EXPECT_EQ(report.plugin_name, "cpu");

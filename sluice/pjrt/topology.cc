@@ -62,6 +62,16 @@ base::Status Topology::read_attributes() {
 
 namespace {
 
+// Puts what was found into `figure`. A figure that the plugin does not give stays as it was.
+template <typename T>
+base::Status take(base::Result<T> found, T& figure) {
+  if (found)
+    figure = std::move(*found);
+  else if (found.error().code() != Code::kUnimplemented)
+    return tl::unexpected<Error>(found.error());
+  return {};
+}
+
 // An executable that no client has loaded; destroyed at the end.
 class Compiled {
  public:
@@ -75,13 +85,15 @@ class Compiled {
   Compiled& operator=(const Compiled&) = delete;
 
   base::Status read(AheadProgram& program) const {
-    SLUICE_TRY(program.memory, read_memory(api_, raw_));
-    SLUICE_TRY(program.total_memory, read_total_memory(api_, raw_));
-    SLUICE_TRY(program.cost, read_cost(api_, raw_));
-    SLUICE_TRY(const std::string serialized, read_serialized(api_, raw_));
+    SLUICE_OK(take(read_memory(api_, raw_), program.memory));
+    SLUICE_OK(take(read_total_memory(api_, raw_), program.total_memory));
+    // Of a GPU's program that no client has loaded these two are not known.
+    SLUICE_OK(take(read_cost(api_, raw_), program.cost));
+    std::string serialized, format, optimized;
+    SLUICE_OK(take(read_serialized(api_, raw_), serialized));
     program.serialized_bytes = static_cast<int64_t>(serialized.size());
-    std::string format;
-    SLUICE_TRY(const std::string optimized, read_optimized(api_, raw_, format));
+    SLUICE_OK(take(read_optimized(api_, raw_, format), optimized));
+    if (optimized.empty()) return {};
     if (format != "hlo_with_config") {
       return base::fail(Code::kUnimplemented, "expected the optimised program as hlo_with_config, found ",
                         format);
@@ -97,21 +109,25 @@ class Compiled {
 
 }  // namespace
 
-base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas) {
+base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas,
+                                         const XlaFlags& flags) {
   // Some compilers end the process when there are more.
   if (num_replicas < 1 || num_replicas > topology.num_devices()) {
     return base::fail(Code::kInvalidArgument, "expected 1 to ", topology.num_devices(),
                       " replicas, one a device, found ", num_replicas);
   }
   const c::PJRT_Program source = mlir_program(text);
-  const std::string options = serialize_compile_options(num_replicas);
+  XlaFlags all = topology.plugin_->flags();
+  all.insert(flags.begin(), flags.end());
+  const std::string options = serialize_compile_options(num_replicas, all);
   auto args = c::make<c::PJRT_Compile_Args>();
   args.topology = topology.raw_;
   args.program = &source;
   args.compile_options = options.data();
   args.compile_options_size = options.size();
   const double start = base::monotonic_seconds();
-  SLUICE_OK(topology.plugin_->api().call(args));
+  if (auto status = topology.plugin_->api().call(args); !status)
+    return tl::unexpected<Error>(topology.plugin_->explained(status.error()));
   AheadProgram program;
   program.seconds = base::monotonic_seconds() - start;
   const Compiled compiled(topology.plugin_->api(), args.executable);

@@ -37,7 +37,7 @@ class Topology {
 
  private:
   friend base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text,
-                                                  int num_replicas);
+                                                  int num_replicas, const XlaFlags& flags);
   explicit Topology(std::shared_ptr<Plugin> plugin) : plugin_(std::move(plugin)) {}
   base::Status read_devices();
   base::Status read_attributes();
@@ -59,11 +59,13 @@ struct AheadProgram {
   std::vector<Collective> collectives;
 };
 
-// Compiles StableHLO text (MLIR) for `num_replicas` of the topology's devices, one replica each. A program
+// Compiles StableHLO text (MLIR) for `num_replicas` of the topology's devices, one replica each. `flags` come
+// beside the plugin's own. A program
 // that needs more memory than a device has is kResourceExhausted (see memory_shortage).
 //
 // libtpu ends the process on some inputs: call this in a process of its own (sluice/estimate/ahead_worker.h).
-base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas);
+base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas,
+                                         const XlaFlags& flags = {});
 
 // What a compiler says that a program needs and a device has, from the text of its error; in bytes, as exact
 // as the text's two decimals. Nothing when the text is of another form.

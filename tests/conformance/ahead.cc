@@ -1,10 +1,11 @@
-// Every row of sluice/ops, compiled ahead of time for TPU slices: what the CPU's compiler takes, libtpu
-// takes.
+// Every row of sluice/ops, compiled ahead of time for TPU slices or GPUs: what the CPU's compiler takes,
+// theirs take.
 //
 // Usage: sluice_conformance_ahead --worker PROGRAM [--slice v3-8]… [--file reduce]… [--filter softmax]
 // One sample of each operation, one program for the one slice and the next for the other; with
 // SLUICE_TEST_AHEAD=all all samples, in bf16 too, for each slice (a quarter of an hour of one core).
-// Status 77 when libtpu is not installed.
+// Status 77 when the compiler of a slice (libtpu; for h100 and other GPUs XLA's CUDA plugin) is not
+// installed.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -174,7 +175,7 @@ class AheadRun {
 
   int run(const std::vector<Case>& cases) {
     for (size_t s = 0; s < options_.slices.size(); ++s) {
-      const auto slice = base::value_or_throw(estimate::find_tpu_slice(options_.slices[s]));
+      const auto slice = base::value_or_throw(estimate::find_slice(options_.slices[s]));
       for (size_t i = 0; i < cases.size(); i += kCallsInProgram) {
         if (!options_.all && i / kCallsInProgram % options_.slices.size() != s) continue;
         const size_t end = std::min(cases.size(), i + kCallsInProgram);
@@ -197,8 +198,12 @@ class AheadRun {
 
 int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
-  if (const auto plugin = pjrt::find_plugin("tpu", pjrt::plugin_search_folders()); !plugin) {
-    std::printf("libtpu is not installed: %s\n", estimate::kInstallLibtpu);
+  for (const std::string& name : options.slices) {
+    const auto slice = base::value_or_throw(estimate::find_slice(name));
+    const auto plugin = pjrt::find_plugin(slice.plugin, pjrt::plugin_search_folders());
+    if (plugin) continue;
+    std::printf("%s: %s\n", name.c_str(),
+                slice.plugin == "tpu" ? estimate::kInstallLibtpu : plugin.error().what());
     return 77;
   }
   at::set_num_threads(1);

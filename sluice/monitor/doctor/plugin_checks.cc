@@ -43,12 +43,27 @@ void check_plugin(const std::string& name, Level if_missing, const std::vector<s
     report({Level::kOk, check, base::str(found, ", PJRT API ", base::trim(done->output)), ""});
 }
 
+// Without them the plugin loads and compiles nothing.
+void check_cuda_tools(const std::vector<std::string>& folders, const Report& report) {
+  const auto file = pjrt::find_plugin("cuda", folders);
+  if (!file) return;
+  if (const auto folder = pjrt::find_cuda_tools(file->path))
+    report({Level::kOk, "cuda tools", base::str("ptxas and libdevice in ", *folder), ""});
+  else
+    report({Level::kProblem, "cuda tools",
+            "no CUDA with bin/ptxas and nvvm/libdevice/libdevice.10.bc, which XLA's compiler for GPUs needs",
+            "pip install nvidia-cuda-nvcc, or set CUDA_HOME to the folder of a CUDA"});
+}
+
 }  // namespace
 
 void check_plugins(const pjrt::Machine& machine, const std::vector<std::string>& folders,
                    const std::vector<std::string>& probe, const Report& report) {
   if (machine.has_tpu()) check_plugin("tpu", Level::kProblem, folders, probe, report);
-  if (machine.has_gpu()) check_plugin("cuda", Level::kNote, folders, probe, report);
+  if (machine.has_gpu()) {
+    check_plugin("cuda", Level::kNote, folders, probe, report);
+    check_cuda_tools(folders, report);
+  }
   const bool only = !machine.has_tpu() && !machine.has_gpu();
   check_plugin("cpu", only ? Level::kProblem : Level::kNote, folders, probe, report);
 }

@@ -198,11 +198,34 @@ base::Result<PluginFile> find_plugin(const std::string& wanted, const std::vecto
                     near.empty() ? "" : base::str("; did you mean ", near, "?"));
 }
 
-void preload_nvidia_libraries(const std::string& plugin_path) {
-  // …/jax_plugins/xla_cuda13/xla_cuda_plugin.so stands beside …/nvidia.
-  const fs::path packages = fs::path(plugin_path).parent_path().parent_path().parent_path();
+namespace {
+
+// …/jax_plugins/xla_cuda13/xla_cuda_plugin.so stands beside …/nvidia.
+std::vector<fs::path> nvidia_packages(const std::string& plugin_path) {
+  return subfolders(fs::path(plugin_path).parent_path().parent_path().parent_path() / "nvidia");
+}
+
+}  // namespace
+
+std::optional<std::string> find_cuda_tools(const std::string& plugin_path) {
   std::vector<fs::path> folders;
-  for (const fs::path& package : subfolders(packages / "nvidia")) folders.push_back(package / "lib");
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const auto folder = base::environment(variable)) folders.emplace_back(*folder);
+  for (const fs::path& package : nvidia_packages(plugin_path)) folders.push_back(package);
+  for (const std::string& entry : base::split(base::environment("PATH").value_or(""), ':'))
+    if (!entry.empty())
+      folders.push_back(fs::path(absolute(base::join_path(entry, "ptxas"))).parent_path().parent_path());
+  folders.emplace_back("/usr/local/cuda");
+  for (const fs::path& folder : folders)
+    if (base::path_exists((folder / "bin/ptxas").string()) &&
+        base::path_exists((folder / "nvvm/libdevice/libdevice.10.bc").string()))
+      return folder.string();
+  return std::nullopt;
+}
+
+void preload_nvidia_libraries(const std::string& plugin_path) {
+  std::vector<fs::path> folders;
+  for (const fs::path& package : nvidia_packages(plugin_path)) folders.push_back(package / "lib");
   // Each after those that it needs itself.
   for (const char* library :
        {"libcudart", "libnvrtc", "libnvJitLink", "libcublasLt", "libcublas", "libnccl", "libcupti",

@@ -1,6 +1,7 @@
 // Where plugins are found.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,9 @@ std::vector<std::string> plugin_search_folders();
 // The CUDA plugin needs NVIDIA's libraries, which come as Python packages beside it (…/nvidia/*/lib): loads
 // them so that it finds them. Does nothing where that folder is not.
 void preload_nvidia_libraries(const std::string& plugin_path);
+// The folder of a CUDA with what XLA's compiler for GPUs reads and runs: nvvm/libdevice/libdevice.10.bc and
+// bin/ptxas. Looked for in $CUDA_HOME, $CUDA_PATH, the packages beside the plugin (nvidia-cuda-nvcc brings
+// both), the CUDA whose ptxas is in $PATH, and /usr/local/cuda. Nothing where there is none.
+std::optional<std::string> find_cuda_tools(const std::string& plugin_path);
 
 }  // namespace sluice::pjrt
