@@ -35,6 +35,7 @@ Ahead::Ahead(int replicas, bool explicit_nan) {
   rt.world = World();
   rt.world.local_replicas = replicas;
   rt.world.explicit_nan = explicit_nan;
+  rt.world.precision = world_.precision;
   rt.world.check_values = world_.check_values;
   rt.world.detect_anomaly = world_.detect_anomaly;
   rt.ahead = [this](std::string_view what, std::string text) {

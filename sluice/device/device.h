@@ -49,6 +49,11 @@ struct DeviceOptions {
   // The first operation whose result holds NaN, forward or backward, is an error that names it and its layer
   // (SLUICE_DETECT_ANOMALY; off). Every result is looked at, which takes time and memory.
   std::optional<bool> detect_anomaly;
+  // How products and convolutions of f32 are computed: "default", the quickest that the device has (bf16 on a
+  // TPU, TF32 on a GPU, f32 on a CPU), "high" (three products of bf16 on a TPU, TF32 on a GPU), or "highest"
+  // (as f32).
+  // "": $SLUICE_MATMUL_PRECISION, else "default"
+  std::string matmul_precision;
   double gpu_memory = 0;  // of a GPU's memory at most this part, in 0…1; 0: $SLUICE_GPU_MEMORY, else the
                           // plugin's default
   std::optional<bool> gpu_preallocate;  // take it at the start (SLUICE_GPU_PREALLOCATE; on)

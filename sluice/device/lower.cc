@@ -226,6 +226,7 @@ int64_t name_node(const Node& node, uint64_t canonical, uint64_t place, const st
 Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
   stablehlo::Builder b;
   b.set_explicit_nan(world.explicit_nan);
+  b.set_precision(world.precision);
   std::vector<stablehlo::Donation> donations;
   std::vector<stablehlo::Value> leaf_values(trace.leaves.size());
   for (size_t i = 0; i < plan.leaves.size(); ++i) {

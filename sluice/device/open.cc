@@ -29,6 +29,11 @@ Peers& peers() {
   return *peers;
 }
 
+stablehlo::Precision precision_of(const std::string& name) {
+  if (name == "highest") return stablehlo::Precision::kHighest;
+  return name == "high" ? stablehlo::Precision::kHigh : stablehlo::Precision::kDefault;
+}
+
 // Null, said once, where the machine has none.
 const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas) {
   const auto installed = kernels::install(plugin, local_replicas);
@@ -186,6 +191,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   const bool cpu = rt->client->platform_name() == "cpu";
   world.processes = options.processes;
   world.explicit_nan = cpu;
+  world.precision = precision_of(options.matmul_precision);
   world.check_values = options.check;
   world.detect_anomaly = options.detect_anomaly;
   world.spans_processes = !cpu && options.processes > 1;

@@ -33,6 +33,7 @@ struct World {
   // True where the plugin's programs span processes: they then have all replicas, else the local ones.
   bool spans_processes = false;
   bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
+  stablehlo::Precision precision = stablehlo::Precision::kDefault;  // of f32 products
   // What programs look for (value_checks.h): positions outside their dimension, and the first NaN.
   bool check_values = false, detect_anomaly = false;
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)

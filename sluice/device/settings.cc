@@ -24,6 +24,16 @@ double gpu_memory_of_environment() {
   return fraction;
 }
 
+std::string checked_precision(const std::string& option) {
+  const std::string name =
+      option.empty() ? base::environment("SLUICE_MATMUL_PRECISION").value_or("default") : option;
+  if (name != "default" && name != "high" && name != "highest")
+    throw_error(Code::kInvalidArgument,
+                base::str(option.empty() ? "SLUICE_MATMUL_PRECISION" : "DeviceOptions::matmul_precision",
+                          " is \"", name, "\": expected default, high or highest"));
+  return name;
+}
+
 }  // namespace
 
 Settings settings_of(const DeviceOptions& options) {
@@ -43,6 +53,7 @@ Settings settings_of(const DeviceOptions& options) {
   settings.cache = chosen(options.cache, "SLUICE_CACHE", settings.cache);
   settings.check = chosen(options.check, "SLUICE_CHECK", settings.check);
   settings.detect_anomaly = chosen(options.detect_anomaly, "SLUICE_DETECT_ANOMALY", settings.detect_anomaly);
+  settings.matmul_precision = checked_precision(options.matmul_precision);
   settings.gpu_memory = options.gpu_memory > 0 ? options.gpu_memory : gpu_memory_of_environment();
   settings.gpu_preallocate =
       chosen(options.gpu_preallocate, "SLUICE_GPU_PREALLOCATE", settings.gpu_preallocate);

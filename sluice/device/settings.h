@@ -23,13 +23,14 @@ struct Settings {
   bool cache = true;
   bool check = true;
   bool detect_anomaly = false;
+  std::string matmul_precision = "default";
   double gpu_memory = 0;
   bool gpu_preallocate = true;
   bool operator==(const Settings&) const = default;
 };
 
 // What the options say; where they say nothing what the environment says, else the default. Throws
-// sluice::Error for a SLUICE_GPU_MEMORY that is no part.
+// sluice::Error for a SLUICE_GPU_MEMORY that is no part, and for a precision of another name.
 Settings settings_of(const DeviceOptions& options);
 
 }  // namespace sluice::device

@@ -89,6 +89,25 @@ TEST(Settings, TheFolderOfPrograms) {
   EXPECT_EQ(settings_of(options).dump, "/here");
 }
 
+TEST(Settings, ThePrecisionOfProducts) {
+  Variable variable("SLUICE_MATMUL_PRECISION");
+  DeviceOptions options;
+  EXPECT_EQ(settings_of(options).matmul_precision, "default");
+  variable.set("highest");
+  EXPECT_EQ(settings_of(options).matmul_precision, "highest");
+  options.matmul_precision = "high";
+  EXPECT_EQ(settings_of(options).matmul_precision, "high");
+  for (const char* text : {"f32", "HIGHEST", " high"}) {
+    options.matmul_precision = text;
+    try {
+      settings_of(options);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("expected default, high or highest")) << text;
+    }
+  }
+}
+
 TEST(Settings, APartOfTheGpusMemory) {
   Variable variable("SLUICE_GPU_MEMORY");
   DeviceOptions options;

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
-#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <algorithm>
 #include <map>
