@@ -147,7 +147,7 @@ def main():
         return (time.perf_counter() - begin) / count
 
     steps(options.warmup)
-    print("ready", flush=True)
+    print(f"ready {torch.cuda.max_memory_allocated()}" if device.type == "cuda" else "ready", flush=True)
     for line in sys.stdin:
         print(f"{steps(int(line)):.9f}", flush=True)
 

@@ -4,6 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/models/language/language.h"
 #include "sluice/replica/collectives.h"
@@ -162,16 +163,20 @@ BenchStep::BenchStep(const BenchCase& bench, int64_t batch, torch::Device device
   if (device.type() == torch::kXLA) name_tensors(named);
 }
 
-void BenchStep::record() {
+void BenchStep::record() { loss_ = run(); }
+
+torch::Tensor BenchStep::run() {
   optimizer_->zero_grad();
+  torch::Tensor loss;
   {
     Autocast autocast(input_.device(), bf16_);
-    loss_ = bench_loss(bench_, *model_, input_, target_);
+    loss = bench_loss(bench_, *model_, input_, target_);
   }
-  loss_.backward();
+  loss.backward();
   replica::reduce_gradients(model_->parameters());
-  optimizer_->step();
+  sluice::step(*optimizer_);
   optimizer_->zero_grad();  // gradients that stay alive would be written to memory
+  return loss;
 }
 
 double BenchStep::loss() const { return sluice::mean(loss_.detach()).item<double>(); }

@@ -47,7 +47,9 @@ class BenchStep {
             bool bf16 = false);
   // Forward, cross-entropy, backward, update. On xla this records; the caller cuts.
   void record();
-  // The last loss, the mean over the replicas; waits.
+  // The same; gives the loss, which nothing here keeps.
+  torch::Tensor run();
+  // The last loss that was recorded, the mean over the replicas; waits.
   double loss() const;
 
  private:

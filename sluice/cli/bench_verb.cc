@@ -16,7 +16,9 @@
 #include "sluice/cli/other_side.h"
 #include "sluice/cli/train_flags.h"
 #include "sluice/cli/verbs.h"
+#include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
+#include "sluice/device/program.h"
 #include "sluice/device/runtime.h"
 
 namespace sluice::cli {
@@ -33,6 +35,9 @@ struct StepFlags {
   int threads = 0;
   int devices = 0;
   bool eager = true;
+  bool captured = false;
+  bool keep_going = false;
+  double seconds = 0;
   bool cpu_kernels = true;
   train::Precision precision = train::Precision::kF32;
   std::string against;
@@ -88,6 +93,60 @@ double measure_host(BenchStep& step, int rounds) {
   return median(times.host);
 }
 
+// The same with the step captured (sluice::capture): the host replays it.
+nlohmann::json measure_captured(BenchStep& step, int rounds, int steps) {
+  auto replay = capture([&] { return step.run(); }, {.name = "captured step"});
+  const auto run = [&](int count) {
+    const double start = base::monotonic_seconds();
+    double worked = 0;
+    for (int i = 0; i < count; ++i) {
+      const double before = thread_seconds();
+      replay();
+      sync("step");
+      worked += thread_seconds() - before;
+    }
+    wait();
+    return std::pair{worked / count, (base::monotonic_seconds() - start) / count};
+  };
+  run(2 * device::Captured::kRecordings);
+  std::vector<double> host, all;
+  for (int round = 0; round < rounds; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    const auto [worked, took] = run(steps);
+    host.push_back(worked);
+    all.push_back(took);
+  }
+  return {{"host_ms", median(host) * 1e3},
+          {"step_ms", median(all) * 1e3},
+          {"replays", replay.captured().replays()},
+          {"why_not", replay.captured().reason()}};
+}
+
+// Bytes of a device that a program needs while it runs, as its compiler says; null where it says nothing.
+nlohmann::json needed_bytes(const pjrt::Executable& executable) {
+  const auto memory = executable.memory();
+  if (!memory) return nullptr;
+  return memory->arguments + memory->outputs - memory->aliased + memory->temporary;
+}
+
+// Of the largest program of a step.
+nlohmann::json memory_of_step(BenchStep& step) {
+  const auto counts = [] {
+    const auto lock = device::lock_trace();
+    return device::launch_counts();
+  };
+  const device::LaunchCounts before = counts();
+  xla_steps(step, 1, nullptr);
+  nlohmann::json largest;
+  for (const auto& [program, launches] : counts()) {
+    const auto found = before.find(program);
+    if (program->executable == nullptr || (found != before.end() && found->second == launches)) continue;
+    const nlohmann::json bytes = needed_bytes(*program->executable);
+    if (largest.is_null() || (!bytes.is_null() && bytes > largest)) largest = bytes;
+  }
+  return largest;
+}
+
 void multiply(BenchProducts& products) {
   products.record();
   sync("products");
@@ -122,8 +181,13 @@ double timed_settled(const std::function<void()>& work) {
   return timed(work);
 }
 
+bool is_over(const StepFlags& flags, double started) {
+  return flags.seconds > 0 && base::monotonic_seconds() - started > flags.seconds;
+}
+
 // Each round runs every side in turn, so that a slow minute of the machine hits all of them.
 nlohmann::json measure(const StepFlags& flags) {
+  const double started = base::monotonic_seconds();
   const BenchCase bench = bench_case(flags.model, flags.sizes);
   DeviceOptions device;
   device.plugin = flags.plugin;
@@ -165,9 +229,7 @@ nlohmann::json measure(const StepFlags& flags) {
     foreign = base::value_or_throw(ForeignProgram::load(flags.against, device::runtime().client));
     base::value_or_throw(foreign->run());
   }
-  std::map<std::string, OtherSide> beside;
-  for (const std::string& command : flags.beside)
-    beside.emplace(command, base::value_or_throw(OtherSide::start(command)));
+  OtherSides beside(flags.beside, flags.keep_going);
   // Once in turns: each side then has found its place in memory beside the others.
   for (auto& [name, step] : eager) step->record();
   const auto recorded = counters().recorded;
@@ -176,7 +238,8 @@ nlohmann::json measure(const StepFlags& flags) {
 
   Times times;
   std::map<std::string, std::vector<double>> others, multiplied;
-  for (int round = 0; round < flags.rounds; ++round) {
+  int rounds = 0;
+  for (; rounds < flags.rounds && (rounds < 1 || !is_over(flags, started)); ++rounds) {
     settle([&] { xla_steps(ours, flags.steps, nullptr); });
     xla_steps(ours, flags.steps, &times);
     for (auto& [name, all] : products) multiplied[name].push_back(timed_settled([&] { multiply(*all); }));
@@ -189,13 +252,10 @@ nlohmann::json measure(const StepFlags& flags) {
       const auto run = [&] { base::value_or_throw(foreign->run(flags.steps)); };
       others["against"].push_back(timed_settled(run) / flags.steps);
     }
-    for (auto& [command, side] : beside) {
-      base::value_or_throw(side.run(flags.steps));  // untimed, as the others settle
-      others[command].push_back(base::value_or_throw(side.run(flags.steps)));
-    }
+    for (const auto& [command, seconds] : beside.run(flags.steps)) others[command].push_back(seconds);
   }
   const Counters after = counters();
-  const double host_seconds = measure_host(ours, flags.rounds);
+  const double host_seconds = measure_host(ours, rounds);
 
   const double step_seconds = median(times.step);
   nlohmann::json result = {
@@ -206,7 +266,7 @@ nlohmann::json measure(const StepFlags& flags) {
       {"device", describe_device()},
       {"devices", replicas()},
       {"precision", train::name_of(flags.precision)},
-      {"rounds", flags.rounds},
+      {"rounds", rounds},
       {"steps", flags.steps},
       {"threads", torch::get_num_threads()},
       {"cores", std::thread::hardware_concurrency()},
@@ -226,10 +286,19 @@ nlohmann::json measure(const StepFlags& flags) {
         {"operations", operations},
         {"fallbacks", after.fallbacks},
         {"loss", ours.loss()}}}};
+  result["xla"]["program_bytes"] = memory_of_step(ours);
+  if (flags.captured) result["captured"] = measure_captured(ours, rounds, flags.steps);
   for (const auto& [name, values] : others) {
     std::vector<double> ratios;
+    // A side that failed on the way has fewer.
     for (size_t i = 0; i < values.size(); ++i) ratios.push_back(times.step[i] / values[i]);
     result[name] = {{"step_ms", median(values) * 1e3}, {"xla_to_this", median(ratios)}};
+  }
+  for (const auto& [command, bytes] : beside.bytes()) result[command]["program_bytes"] = bytes;
+  for (const auto& [command, error] : beside.errors()) result[command]["error"] = error;
+  if (foreign) {
+    result["against"]["program_bytes"] = needed_bytes(foreign->executable());
+    result["against"]["compile_s"] = foreign->compile_seconds();
   }
   for (const auto& [name, values] : multiplied) result["products"][name] = median(values) * 1e3;
   return result;
@@ -254,12 +323,20 @@ void add_step_flags(CLI::App& app, StepFlags& flags) {
   app.add_option("--threads", flags.threads, "LibTorch's threads; 0: its default");
   app.add_flag("--eager,!--no-eager", flags.eager,
                "LibTorch eager on the CPU beside it, in each memory format");
+  app.add_flag("--captured", flags.captured,
+               "Also time the step as a captured one (sluice::capture), after the rounds");
   app.add_option("--against", flags.against,
                  "A StableHLO file (bench/jax_step.py writes them) to run beside it with the same plugin");
   app.add_option("--beside", flags.beside,
                  "A command that runs the same step (bench/torch_step.py), timed in turns with ours; may "
                  "be given again; "
                  "sluice/cli/other_side.h says how it is spoken to");
+  app.add_flag("--keep-going", flags.keep_going,
+               "Leave out a command of --beside that fails; its error is in the JSON");
+  app.add_option(
+         "--seconds", flags.seconds,
+         "Begin no further round when the whole bench has taken this many seconds (0: run all rounds)")
+      ->check(kZeroOrMore);
   add_flags(app, {{"Options", "--precision", choice("--precision", flags.precision), "",
                    "Of the forward pass (autocast)"},
                   {"Options", "--cpu-kernels", OnOffValue{&flags.cpu_kernels}, "",
