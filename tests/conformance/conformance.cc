@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "sluice/base/clock.h"
 #include "tests/common/under_test.h"
 #include "tests/conformance/check.h"
 #include "tests/conformance/sample.h"
@@ -27,6 +29,10 @@ struct Options {
   std::vector<std::string> files;
   Break damage = Break::kNone;
   int replicas = 1;
+  std::string dtype;
+  int part = 0, parts = 1;
+  uint64_t seed = 0;   // of the order of the samples; 0: as they stand in the files
+  double seconds = 0;  // after which no further sample begins; 0: all
   bool list = false;
   bool every_type = false;
 
@@ -35,6 +41,17 @@ struct Options {
   }
   bool takes_op(const std::string& name) const { return name.find(filter) != std::string::npos; }
 };
+
+// "3/12": the third of twelve parts.
+void read_part(const std::string& text, Options& options) {
+  const size_t bar = text.find('/');
+  if (bar != std::string::npos) {
+    options.part = std::atoi(text.c_str()) - 1;
+    options.parts = std::atoi(text.c_str() + bar + 1);
+  }
+  if (bar == std::string::npos || options.part < 0 || options.part >= options.parts)
+    throw std::runtime_error("expected --part I/N with 1 <= I <= N, found " + text);
+}
 
 Options parse_options(int argc, char** argv) {
   Options options;
@@ -60,6 +77,14 @@ Options parse_options(int argc, char** argv) {
       options.files.push_back(value);
     } else if (flag == "--replicas") {
       options.replicas = std::stoi(value);
+    } else if (flag == "--dtype") {
+      options.dtype = value;
+    } else if (flag == "--part") {
+      read_part(value, options);
+    } else if (flag == "--seed") {
+      options.seed = std::stoull(value);
+    } else if (flag == "--seconds") {
+      options.seconds = std::stod(value);
     } else if (flag == "--break") {
       options.damage = break_named(value);
     } else {
@@ -146,6 +171,43 @@ void leave_out_doubles(std::vector<Sample>& samples) {
   }
 }
 
+bool has_floats(const Sample& sample) {
+  const auto is_float = [](const Value& value) {
+    return (value.kind == Value::Kind::kTensor && value.tensor.dtype.empty() && value.tensor.kind != 'i' &&
+            value.tensor.kind != 'b') ||
+           (value.kind == Value::Kind::kDType && value.text == "float");
+  };
+  return std::any_of(sample.arguments.begin(), sample.arguments.end(), [&](const Argument& argument) {
+    return is_float(argument.value) ||
+           std::any_of(argument.value.items.begin(), argument.value.items.end(), is_float);
+  });
+}
+
+// The samples of this run, in its order: those that have the type asked for, in that type alone. Samples
+// without floats belong to f32.
+std::vector<const Sample*> chosen_samples(std::vector<Sample>& samples, const Options& options) {
+  std::vector<const Sample*> chosen;
+  for (Sample& sample : samples) {
+    if (!options.takes_file(sample.file) || !options.takes_op(sample.op)) continue;
+    if (!options.dtype.empty()) {
+      const bool has =
+          std::find(sample.dtypes.begin(), sample.dtypes.end(), options.dtype) != sample.dtypes.end();
+      if (has_floats(sample) ? !has : options.dtype != "f32") continue;
+      if (has) sample.dtypes = {options.dtype};
+    }
+    chosen.push_back(&sample);
+  }
+  if (options.seed != 0) {
+    std::mt19937_64 random(options.seed);
+    std::shuffle(chosen.begin(), chosen.end(), random);
+  }
+  std::vector<const Sample*> part;
+  for (size_t i = static_cast<size_t>(options.part); i < chosen.size();
+       i += static_cast<size_t>(options.parts))
+    part.push_back(chosen[i]);
+  return part;
+}
+
 // Rows without a sample, and samples without a row.
 int64_t check_table(const std::vector<std::string>& rows, const std::vector<Sample>& samples,
                     const Options& options) {
@@ -177,16 +239,22 @@ int run(int argc, char** argv) {
     return 0;
   }
   int64_t failures = check_table(rows, samples, options);
+  const std::vector<const Sample*> chosen = chosen_samples(samples, options);
   at::set_num_threads(1);
+  const base::Stopwatch watch;
   tests::start(options.device, options.replicas);
   Checker checker(tests::device(), options.damage, options.replicas);
-  for (const Sample& sample : samples) {
-    if (options.takes_file(sample.file) && options.takes_op(sample.op)) checker.add(sample);
+  for (const Sample* sample : chosen) {
+    if (options.seconds > 0 && watch.seconds() > options.seconds) break;
+    checker.add(*sample);
   }
   checker.flush();
   tests::finish();
   const Report& report = checker.report();
   failures += report.failures;
+  if (report.samples < static_cast<int64_t>(chosen.size()))
+    std::printf("not begun in %g s: %lld samples\n", options.seconds,
+                static_cast<long long>(chosen.size()) - static_cast<long long>(report.samples));
   std::printf("calls %lld, skipped %lld\n", static_cast<long long>(report.calls),
               static_cast<long long>(report.skipped));
   std::printf("rows %zu, samples %lld, fallbacks %lld, failures %lld\n", rows.size(),
