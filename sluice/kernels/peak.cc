@@ -10,6 +10,7 @@
 #include "sluice/base/thread.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/install.h"
+#include "sluice/kernels/onednn.h"
 #include "sluice/kernels/threads.h"
 
 namespace sluice::kernels {
@@ -55,6 +56,7 @@ int threads_of_replicas(int local_replicas) {
 }
 
 double measure_f32_peak(int threads, int rounds) {
+  if (!Onednn::open()) return 0;
   const Gemm* const gemm = find_gemm({.m = kExtent, .k = kExtent, .n = kExtent});
   if (gemm == nullptr || threads < 1 || rounds < 1) return 0;
   std::atomic<bool> failed = false;

@@ -40,6 +40,13 @@ class Kernels(unittest.TestCase):
         for with_kernels, without in zip(losses(on), losses(off)):
             self.assertAlmostEqual(with_kernels, without, delta=2e-3)
 
+    def test_without_the_library(self):
+        (self.path / "libdnnl.so.2").touch()  # which the loader finds first, and which is none
+        with_library = os.environ.get("LD_LIBRARY_PATH", "")
+        log = train(self.path / "run", LD_LIBRARY_PATH=f"{self.path}:{with_library}".rstrip(":"))
+        self.assertEqual(log.count("no library's CPU kernels, only XLA's own"), 1)
+        self.assertGreaterEqual(len(losses(log)), 3)
+
     def test_no_activation_is_transposed(self):
         dump = self.path / "dump"
         train(self.path / "run", XLA_FLAGS=f"--xla_dump_to={dump} --xla_dump_hlo_as_text")
