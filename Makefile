@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart check test fuzz site test-pod test-slurm install dist wheel test-dist format clean
+.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-pod test-slurm install dist wheel test-dist format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -49,6 +49,12 @@ wheel: ## the wheel alone
 
 test-dist: ## what `make dist` made, in bare roots made with debootstrap (as root; SUITES="bookworm jammy")
 	@tests/install/dist_test.sh $(SUITES)
+
+gpu-kit: ## what tells on a machine with an NVIDIA GPU whether Sluice is right and fast there, in build/gpu-kit
+	@scripts/gpu_kit
+
+test-gpu-kit: ## the kit in a bare Ubuntu 24.04 without a GPU, and its programs compiled for an H100 (as root)
+	@tests/install/gpu_kit_test.sh
 
 fuzz: ## 10^7 damaged archives, lists, images and arrays, under sanitizers; for a night
 	@cmake --preset ci -DSLUICE_TORCH=OFF -B build/fuzz-ci >/dev/null

@@ -2,6 +2,7 @@
 """Writes the training steps of `sluice bench step` as JAX lowers them, for --against.
 
   python3 bench/jax_step.py resnet50 128 resnet50.mlir [--image-size 224] [--bf16]
+  python3 bench/jax_step.py gpt2 8 gpt2.mlir --length 1024 --bf16
   sluice bench step --model resnet50 --batch-size 128 --against resnet50.mlir
 
 The models are those of bench_model.cc in plain jax.numpy: same layers, sizes, loss and optimizer, weights donated.
@@ -158,6 +159,35 @@ def transformer(layers=6, width=256, heads=8, feedforward=1024, vocabulary=1000,
     return params, {}, forward, lambda batch: shape(batch, length, dtype=jnp.int32)
 
 
+# --- GPT-2 (without dropout; the head is the table of tokens) ----------------------------------------------------------
+
+
+def gpt2(length, layers=12, width=768, heads=12, vocabulary=50257):
+    norm = {"weight": shape(width), "bias": shape(width)}
+    params = {"tokens": shape(vocabulary, width), "positions": shape(max(1024, length), width), "norm": norm,
+              "layers": [{"norm1": norm, "qkv": linear_shapes(width, 3 * width), "out": linear_shapes(width, width),
+                          "norm2": norm, "up": linear_shapes(width, 4 * width), "down": linear_shapes(4 * width, width)}
+                         for _ in range(layers)]}
+    causal = jnp.tril(jnp.ones((length, length), bool))
+
+    def attention(p, x):
+        batch = x.shape[0]
+        q, k, v = jnp.split(linear(p["qkv"], x).reshape(batch, length, 3 * heads, width // heads), 3, axis=2)
+        scores = jnp.einsum("blhd,bmhd->bhlm", q, k).astype(F32) * (width // heads) ** -0.5
+        mixed = jnp.einsum("bhlm,bmhd->blhd", low(jax.nn.softmax(jnp.where(causal, scores, -jnp.inf))), v)
+        return linear(p["out"], mixed.reshape(batch, length, width))
+
+    def forward(params, state, ids):
+        h = params["tokens"][ids[:, :-1]] + params["positions"][:length]
+        for p in params["layers"]:
+            h = h + attention(p, layer_norm(p["norm1"], h))
+            h = h + linear(p["down"], jax.nn.gelu(linear(p["up"], layer_norm(p["norm2"], h)), approximate=True))
+        logits = low(layer_norm(params["norm"], h)) @ low(params["tokens"]).T
+        return cross_entropy(logits.reshape(-1, vocabulary), ids[:, 1:].reshape(-1)), state
+
+    return params, {}, forward, lambda batch: shape(batch, length + 1, dtype=jnp.int32)
+
+
 # --- Steps -------------------------------------------------------------------------------------------------------------
 
 
@@ -179,18 +209,20 @@ MODELS = {
     "resnet50": (functools.partial(resnet, (3, 4, 6, 3), True, False, 1000), sgd),
     "resnet18_cifar": (functools.partial(resnet, (2, 2, 2, 2), False, True, 10), sgd),
     "transformer6": (transformer, adam),
+    "gpt2": (gpt2, adam),  # its forward gives the loss
 }
 
 
-def main(name, batch, path, side):
+def main(name, batch, path, side, length):
     make, update = MODELS[name]
-    params, state, forward, inputs = make(side=side) if name.startswith("resnet") else make()
+    sizes = {"side": side} if name.startswith("resnet") else {"length": length} if name == "gpt2" else {}
+    params, state, forward, inputs = make(**sizes)
     slots = params if update is sgd else (params, params)
 
     def step(params, state, slots, count, x, y):
         def loss(params):
-            logits, new = forward(params, state, x)
-            return cross_entropy(logits, y), new
+            result, new = forward(params, state, x)
+            return result if name == "gpt2" else cross_entropy(result, y), new
 
         (value, state_after), grads = jax.value_and_grad(loss, has_aux=True)(params)
         params, slots = update(params, grads, slots, count)
@@ -208,7 +240,8 @@ if __name__ == "__main__":
     parser.add_argument("batch", type=int)
     parser.add_argument("path", metavar="OUT.mlir")
     parser.add_argument("--image-size", type=int, default=32)
+    parser.add_argument("--length", type=int, default=256, help="tokens in a row of gpt2")
     parser.add_argument("--bf16", action="store_true")
     options = parser.parse_args()
     BF16 = options.bf16
-    main(options.model, options.batch, options.path, options.image_size)
+    main(options.model, options.batch, options.path, options.image_size, options.length)

