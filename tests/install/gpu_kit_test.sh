@@ -82,7 +82,8 @@ for step in "resnet50 --image-size 224 --batch-size 128 --precision bf16" "resne
 done
 
 say "the operations, compiled for an H100"
-scripts/build dev sluice_conformance_ahead sluice_compile_worker >"$work/build.log" 2>&1 || { tail "$work/build.log"; fail "the build"; }
-PYTHONPATH="$site" build/dev/tests/conformance/sluice_conformance_ahead --slice h100 \
-  --worker build/dev/sluice/estimate/sluice_compile_worker
+built=build/gpu-kit-programs
+cmake --build "$built" --parallel "$(scripts/jobs)" --target sluice_conformance_ahead sluice_compile_worker >"$work/build.log" 2>&1 ||
+  { tail "$work/build.log"; fail "the build"; }
+for_h100 "$built/tests/conformance/sluice_conformance_ahead" --slice h100 --worker "$built/sluice/estimate/sluice_compile_worker"
 say "all good"
