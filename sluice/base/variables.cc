@@ -34,9 +34,11 @@ constexpr Foreign kForeign[] = {
 const std::vector<std::string>& known_variables() {
   static const std::vector<std::string> names = {
       "SLUICE_AHEAD",
+      "SLUICE_ALLOW_PIPE",
       "SLUICE_BUILD_BUDGET",
       "SLUICE_CACHE",
       "SLUICE_CACHE_DIR",
+      "SLUICE_CACHE_TRUST",
       "SLUICE_CHECK",
       "SLUICE_CLOUD_RETRY",
       "SLUICE_COLLECTIVE_TIMEOUT",

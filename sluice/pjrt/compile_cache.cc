@@ -4,13 +4,16 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
+#include <mutex>
 #include <vector>
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/sha256.h"
+#include "sluice/base/trusted_file.h"
 
 namespace sluice::pjrt {
 namespace {
@@ -66,6 +69,35 @@ std::vector<Entry> list_entries(const std::string& directory) {
   return entries;
 }
 
+// Entries are machine code: those that somebody else may have written are not run, unless the user says that
+// everybody who may write the folder is trusted.
+base::Result<std::string> read_entry(const std::string& file) {
+  if (base::environment_flag("SLUICE_CACHE_TRUST", false)) return base::read_file(file);
+  return base::read_trusted_file(file);
+}
+
+void report_unread(const Error& error) {
+  if (error.code() != Code::kPermissionDenied) return base::debug("compile cache: ", error.what());
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    base::warn(
+        "the compile cache holds programs that others may have written, which are not run but compiled "
+        "again: ",
+        error.what(),
+        ". Set SLUICE_CACHE_TRUST=1 if all who may write there are trusted, or SLUICE_CACHE_DIR to a "
+        "folder of your own");
+  });
+}
+
+// The folder and those above it; the folder itself, where it is new, is the user's alone.
+base::Status make_private_folder(const std::string& path) {
+  if (base::is_directory(path)) return {};
+  if (const std::string above = base::parent_path(path); !above.empty())
+    SLUICE_OK(base::make_directories(above));
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return base::fail_errno(errno, "make the folder", path);
+}
+
 }  // namespace
 
 std::string default_cache_directory() {
@@ -94,9 +126,9 @@ std::string CompileCache::path(const std::string& key) const {
 
 std::optional<std::string> CompileCache::find(const std::string& key) const {
   const std::string file = path(key);
-  auto bytes = base::read_file(file);
+  auto bytes = read_entry(file);
   if (!bytes) {
-    if (bytes.error().code() != Code::kNotFound) base::debug("compile cache: ", bytes.error().what());
+    if (bytes.error().code() != Code::kNotFound) report_unread(bytes.error());
     return std::nullopt;
   }
   const size_t header = entry_header(key, "").size();
@@ -116,11 +148,13 @@ base::Status CompileCache::store(const std::string& key, std::string_view payloa
     base::debug("compile cache: a program of ", payload.size(), " bytes is beyond the limit of ", limit_);
     return {};
   }
-  SLUICE_OK(base::make_directories(directory_));
+  SLUICE_OK(make_private_folder(directory_));
   SLUICE_TRY(base::AtomicFile file, base::AtomicFile::create(path(key)));
   SLUICE_OK(file.write(header));
   SLUICE_OK(file.write(payload));
   SLUICE_OK(file.commit());
+  // Where the folder is shared and trusted the others read it, too.
+  if (!base::environment_flag("SLUICE_CACHE_TRUST", false)) (void)::chmod(path(key).c_str(), 0600);
   shrink(path(key));
   return {};
 }

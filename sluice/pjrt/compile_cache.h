@@ -25,14 +25,15 @@ std::string default_cache_directory();
 // Threads: any; processes: any.
 class CompileCache {
  public:
-  // `limit` is in bytes. The folder is made when the first entry is stored.
+  // `limit` is in bytes. The folder is made when the first entry is stored, for this user alone.
   CompileCache(std::string directory, uint64_t limit) : directory_(std::move(directory)), limit_(limit) {}
 
   // The key of a program: SHA-256 of the parts and their lengths, in hexadecimal.
   static std::string key(std::initializer_list<std::string_view> parts);
 
   // The payload stored under the key, which then counts as just used; nothing when there is none or it is
-  // damaged.
+  // damaged, and none when another user may have written it (base/trusted_file.h; SLUICE_CACHE_TRUST=1 reads
+  // those, too).
   std::optional<std::string> find(const std::string& key) const;
   // Stores a payload, replacing what is there, then removes the entries not used for longest until the limit
   // holds. A payload beyond the limit is not stored.

@@ -83,6 +83,30 @@ TEST_F(CacheTest, DamagedAndForeignEntriesAreIgnored) {
   EXPECT_EQ(cache.find(key("a")), "a program");
 }
 
+TEST_F(CacheTest, EntriesThatOthersMayHaveWrittenAreNotRun) {
+  const std::string folder = directory_.path("cache");
+  const CompileCache cache(folder, 1 << 20);
+  ASSERT_TRUE(cache.store(key("a"), "program"));
+  struct stat status {};
+  ASSERT_EQ(::stat(folder.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  ASSERT_EQ(::stat(cache.path(key("a")).c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_TRUE(cache.find(key("a")));
+  for (const std::string& path : {cache.path(key("a")), folder}) {
+    ::chmod(path.c_str(), path == folder ? 0777 : 0666);
+    EXPECT_FALSE(cache.find(key("a"))) << path;
+    ::setenv("SLUICE_CACHE_TRUST", "1", 1);
+    EXPECT_TRUE(cache.find(key("a"))) << path;
+    ::unsetenv("SLUICE_CACHE_TRUST");
+    ::chmod(path.c_str(), path == folder ? 0700 : 0600);
+  }
+  // A link to an entry is none.
+  ASSERT_EQ(::rename(cache.path(key("a")).c_str(), directory_.path("elsewhere").c_str()), 0);
+  ASSERT_EQ(::symlink(directory_.path("elsewhere").c_str(), cache.path(key("a")).c_str()), 0);
+  EXPECT_FALSE(cache.find(key("a")));
+}
+
 TEST_F(CacheTest, RemovesWhatWasNotUsedForLongest) {
   const CompileCache cache(directory_.path(), 4000);
   const std::string payload(1000, 'p');

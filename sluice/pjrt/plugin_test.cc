@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <thread>
@@ -150,6 +151,18 @@ TEST_F(FindPluginTest, PathsAreNamedByTheirFile) {
   EXPECT_EQ(found(touch("a/libtpu.so")), "tpu " + directory_.path("a/libtpu.so"));
   EXPECT_EQ(found(touch("a/xla_cuda_plugin.so")), "cuda " + directory_.path("a/xla_cuda_plugin.so"));
   EXPECT_EQ(found(touch("a/libneuron.so.1")), "neuron " + directory_.path("a/libneuron.so.1"));
+}
+
+TEST_F(FindPluginTest, OneThatOthersMayWriteIsNotTaken) {
+  const std::string path = touch("d/libtpu/libtpu.so");
+  ::chmod(path.c_str(), 0666);
+  const auto refused = find_plugin("tpu", {directory_.path("d")});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what(),
+              AllOf(HasSubstr("may be written by others"), HasSubstr("set SLUICE_PLUGIN")));
+  EXPECT_TRUE(find_plugin(path, {}));  // named by the user
+  ::chmod(path.c_str(), 0644);
+  EXPECT_TRUE(find_plugin("tpu", {directory_.path("d")}));
 }
 
 TEST_F(FindPluginTest, MissingOnesSayWhatToInstall) {

@@ -111,9 +111,19 @@ base::Status Processes::compare_programs() {
              offer("join", base::str(detail::this_program(), '\n', count(), '\n', base::host_name())));
   SLUICE_TRY(const auto all, collect_within(offered, {"", {}}, timeouts_.join));
   met_ = true;
-  const auto first = base::split(all[0], '\n');
+  // Whatever came from another process is looked at as from a stranger.
+  constexpr size_t kParts = 3, kMaxBytes = 4096;
+  const auto parts = [&](int p) -> base::Result<std::vector<std::string>> {
+    const std::string& text = all[static_cast<size_t>(p)];
+    auto found = base::split(text.substr(0, kMaxBytes), '\n');
+    if (text.size() <= kMaxBytes && found.size() == kParts) return found;
+    return base::fail(Code::kDataLoss, "process ", p, " tells of itself in ", text.size(), " bytes and ",
+                      found.size(), " lines: expected ", kParts,
+                      " lines. Does another program use this port?");
+  };
+  SLUICE_TRY(const auto first, parts(0));
   for (int p = 1; p < count(); ++p) {
-    const auto other = base::split(all[static_cast<size_t>(p)], '\n');
+    SLUICE_TRY(const auto other, parts(p));
     const auto both = [&](const char* verb, size_t item, const char* noun) {
       return base::str("process 0 (host ", first[2], ')', verb, first[item], noun, ", process ", p, " (host ",
                        other[2], ')', verb, other[item], noun);

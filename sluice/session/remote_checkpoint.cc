@@ -1,6 +1,7 @@
 #include "sluice/session/remote_checkpoint.h"
 
 #include "sluice/base/file.h"
+#include "sluice/base/safe_join.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/store.h"
@@ -31,6 +32,13 @@ base::Result<bool> object_exists(const std::string& url) {
 
 namespace {
 
+// The folder beside `url` that an object with its name leads to.
+base::Result<std::string> named_folder(const std::string& url, const std::string& name) {
+  const auto joined = base::safe_join(url, name);
+  if (!joined) return base::fail_at(joined, "the checkpoint's name in ", url);
+  return joined;
+}
+
 // The folder with the files that `url` leads to.
 base::Result<std::string> resolve(const std::string& url) {
   SLUICE_TRY(const bool itself, object_exists(url + "/state.json"));
@@ -38,10 +46,10 @@ base::Result<std::string> resolve(const std::string& url) {
   const std::string name = url.substr(url.rfind('/') + 1);
   if (name == "last" || name == "best") {
     SLUICE_TRY(const std::string target, object_text(url));
-    if (!target.empty()) return url.substr(0, url.rfind('/') + 1) + target;
+    if (!target.empty()) return named_folder(url.substr(0, url.rfind('/')), target);
   }
   SLUICE_TRY(const std::string target, object_text(url + "/last"));
-  if (!target.empty()) return url + "/" + target;
+  if (!target.empty()) return named_folder(url, target);
   return base::fail(Code::kNotFound, "there is no checkpoint in ", url, " (expected the object ", url,
                     "/last, or ", url, "/state.json)");
 }
@@ -67,9 +75,12 @@ base::Status fetch_checkpoint(const std::string& url, const std::string& folder)
   SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(from + "/"));
   SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
   SLUICE_TRY(const auto objects, store->list(root.bucket, root.object, /*flat=*/true));
-  for (const auto& object : objects)
-    SLUICE_OK(cloud::download(root.beside(object.name).url(),
-                              base::join_path(folder, object.name.substr(root.object.size()))));
+  for (const auto& object : objects) {
+    if (!base::starts_with(object.name, root.object))
+      return base::fail(Code::kDataLoss, "the listing of ", from, "/ names an object that is not in it");
+    SLUICE_TRY(const std::string path, base::safe_join(folder, object.name.substr(root.object.size())));
+    SLUICE_OK(cloud::download(root.beside(object.name).url(), path));
+  }
   return {};
 }
 

@@ -29,8 +29,8 @@ constexpr StorageType kStorages[] = {
 // Builds the objects that a state dict's pickle asks for. Everything else is refused.
 class TorchObjects : public pickle::Objects {
  public:
-  TorchObjects(std::string path, caffe2::serialize::PyTorchStreamReader& reader)
-      : path_(std::move(path)), reader_(reader) {}
+  TorchObjects(std::string path, caffe2::serialize::PyTorchStreamReader& reader, uint64_t file_bytes)
+      : path_(std::move(path)), reader_(reader), file_bytes_(file_bytes) {}
 
   // A persistent id: ("storage", type, key, device, elements).
   base::Result<pickle::Ref> load(const pickle::Ref& id) override {
@@ -60,6 +60,10 @@ class TorchObjects : public pickle::Objects {
     const std::string record = "data/" + key;
     if (!reader_.hasRecord(record))
       return base::fail(Code::kDataLoss, path_, ": the record ", record, " is missing");
+    // torch.save compresses nothing: what unpacks to more than the file was made to fill the memory.
+    if (reader_.getRecordSize(record) > file_bytes_)
+      return base::fail(Code::kDataLoss, path_, ": the record ", record, " has ",
+                        reader_.getRecordSize(record), " bytes, more than the whole file");
     auto [memory, bytes] = reader_.getRecord(record);
     const auto width = static_cast<int64_t>(c10::elementSize(type));
     if (elements < 0 || elements > (int64_t{1} << 48) || bytes != static_cast<size_t>(elements * width))
@@ -78,13 +82,14 @@ class TorchObjects : public pickle::Objects {
     std::vector<int64_t> sizes, strides;
     const int64_t offset = args[1]->number, elements = args[0]->tensor.numel();
     int64_t last = offset;
+    int64_t values = 1;
     bool empty = false, outside = offset < 0;
     for (size_t i = 0; i < args[2]->items.size(); ++i) {
       const int64_t size = args[2]->items[i]->number, stride = args[3]->items[i]->number;
       sizes.push_back(size);
       strides.push_back(stride);
       empty |= size == 0;
-      outside |= size < 0 || stride < 0;
+      outside |= size < 0 || stride < 0 || __builtin_mul_overflow(values, size, &values);
       int64_t reach = 0;
       outside |= __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &reach) ||
                  __builtin_add_overflow(last, reach, &last);
@@ -92,6 +97,10 @@ class TorchObjects : public pickle::Objects {
     if (outside || (!empty && last >= elements))
       return base::fail(Code::kDataLoss, path_, ": a tensor reaches beyond its storage of ", elements,
                         " elements");
+    // Strides of 0 let a few bytes stand for any number of values.
+    if (!empty && static_cast<uint64_t>(values) > file_bytes_ / args[0]->tensor.element_size() + 1)
+      return base::fail(Code::kDataLoss, path_, ": a tensor of ", values, " values has a storage of ",
+                        elements, " elements: save a contiguous one (tensor.contiguous())");
     auto result = pickle::make(pickle::Kind::kTensor);
     result->tensor = empty ? at::empty(sizes, args[0]->tensor.options())
                            : args[0]->tensor.as_strided(sizes, strides, offset).contiguous();
@@ -100,6 +109,7 @@ class TorchObjects : public pickle::Objects {
 
   std::string path_;
   caffe2::serialize::PyTorchStreamReader& reader_;
+  uint64_t file_bytes_;
   std::map<std::string, at::Tensor> storages_;
 };
 
@@ -132,8 +142,12 @@ base::Result<NamedTensors> read(const std::string& path) {
     if (std::string_view(static_cast<const char*>(order.get()), bytes) != "little")
       return base::fail(Code::kUnimplemented, path, ": written on a big-endian machine");
   }
+  SLUICE_TRY(const uint64_t file_bytes, base::file_size(path));
+  if (reader.getRecordSize("data.pkl") > file_bytes)
+    return base::fail(Code::kDataLoss, path, ": data.pkl has ", reader.getRecordSize("data.pkl"),
+                      " bytes, more than the whole file");
   auto [memory, bytes] = reader.getRecord("data.pkl");
-  TorchObjects objects(path, reader);
+  TorchObjects objects(path, reader, file_bytes);
   SLUICE_TRY(pickle::Ref root, pickle::load({static_cast<const char*>(memory.get()), bytes}, path, objects));
   return state_dict(path, *root);
 }

@@ -1,5 +1,6 @@
 #include "sluice/session/unpickle.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <unordered_map>
@@ -21,11 +22,70 @@ Ref make(Kind kind) {
 
 namespace {
 
+// Whoever reads the result follows it recursively.
+constexpr int kMaxDepth = 64;
+
+// How deep an object's containers lie in each other; -1 where that is more than kMaxDepth, or without an end
+// because one holds itself. Follows no recursion of its own.
+class Depths {
+ public:
+  int of(const Object& root) {
+    std::vector<const Object*> todo{&root};
+    while (!todo.empty()) {
+      const Object* const object = todo.back();
+      const auto [known, is_new] = depth_of_.try_emplace(object, kOpen);
+      if (is_new) {
+        const bool whole = each_child(*object, [&](const Object& child) {
+          const auto found = depth_of_.find(&child);
+          if (found == depth_of_.end()) todo.push_back(&child);
+          return found == depth_of_.end() || found->second != kOpen;  // else it holds itself
+        });
+        if (!whole) return -1;
+        continue;
+      }
+      todo.pop_back();
+      if (known->second != kOpen) continue;
+      int deepest = 0;
+      each_child(*object, [&](const Object& child) {
+        deepest = std::max(deepest, depth_of_.at(&child));
+        return true;
+      });
+      if (deepest >= kMaxDepth) return -1;
+      depth_of_[object] = deepest + 1;
+    }
+    return depth_of_.at(&root);
+  }
+
+ private:
+  static constexpr int kOpen = -1;
+
+  template <typename Visit>
+  static bool each_child(const Object& object, const Visit& visit) {
+    for (const Ref& item : object.items)
+      if (!visit(*item)) return false;
+    for (const auto& [key, value] : object.entries)
+      if (!visit(*key) || !visit(*value)) return false;
+    return true;
+  }
+
+  std::unordered_map<const Object*, int> depth_of_;
+};
+
 // The pickle machine: a stack, a memo, one opcode after the other.
 class Machine {
  public:
   Machine(std::string_view bytes, const std::string& path, Objects& objects)
       : bytes_(bytes), path_(path), objects_(objects) {}
+  // Containers that are deep in each other would free each other recursively.
+  ~Machine() {
+    if (whole_) return;
+    for (const Ref& object : containers_) {
+      object->items.clear();
+      object->entries.clear();
+    }
+  }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
 
   base::Result<Ref> run() {
     while (true) {
@@ -33,7 +93,13 @@ class Machine {
       if (code[0] == '.') break;
       SLUICE_OK(step(code[0]));
     }
-    return pop();
+    Depths depths;
+    for (const Ref& object : containers_)
+      if (depths.of(*object) < 0)
+        return bad("containers in each other deeper than ", kMaxDepth, ", or one that holds itself");
+    SLUICE_TRY(Ref result, pop());
+    whole_ = true;
+    return result;
   }
 
  private:
@@ -64,7 +130,11 @@ class Machine {
     return result.substr(0, result.size() - 1);
   }
 
-  void push(Ref object) { stack_.push_back(std::move(object)); }
+  void push(Ref object) {
+    const Kind kind = object->kind;
+    if (kind == Kind::kTuple || kind == Kind::kList || kind == Kind::kDict) containers_.push_back(object);
+    stack_.push_back(std::move(object));
+  }
   void push_number(Kind kind, int64_t value) {
     push(make(kind));
     stack_.back()->number = value;
@@ -323,6 +393,8 @@ class Machine {
   const std::string& path_;
   Objects& objects_;
   size_t at_ = 0;
+  bool whole_ = false;
+  std::vector<Ref> containers_;  // all that there were
   std::vector<Ref> stack_;
   std::unordered_map<uint64_t, Ref> memo_;
 };

@@ -53,7 +53,8 @@ class Objects {
   virtual base::Result<Ref> call(const std::string& function, const std::vector<Ref>& args) = 0;
 };
 
-// The object that a pickle (protocols 2 to 5) holds. Errors name `path` and the byte's offset.
+// The object that a pickle (protocols 2 to 5) holds: containers at most 64 deep in each other, and none that
+// holds itself. Errors name `path` and the byte's offset.
 base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects);
 
 }  // namespace sluice::sessions::pickle

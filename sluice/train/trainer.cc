@@ -239,7 +239,10 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   at_least("--log-steps", options.log_steps, 1);
   at_least("--save-steps", options.save_steps, 0);
   at_least("--log-images", options.log_images, 0);
-  if (!options.mlflow.empty()) base::value_or_throw(check_mlflow_uri(options.mlflow));
+  if (!options.mlflow.empty()) {
+    base::value_or_throw(check_mlflow_uri(options.mlflow));
+    base::value_or_throw(check_mlflow_secret(options.mlflow, mlflow_authorization()));
+  }
   if (!options.mlflow.empty() && options.mlflow_experiment.empty())
     throw_error(Code::kInvalidArgument, "--mlflow-experiment is empty: expected the name of an experiment");
   if (!(options.save_minutes >= 0))

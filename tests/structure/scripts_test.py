@@ -31,6 +31,16 @@ def run(script, *arguments, **variables):
                           env={**os.environ, **variables})
 
 
+class RunPaths(unittest.TestCase):
+    def test_what_the_loader_may_look_into(self):
+        sys.path.insert(0, str(Path(__file__).resolve().parent))
+        from check_run_paths import faults_of
+        allowed = [Path("/build"), Path("/torch")]
+        self.assertEqual(list(faults_of("x", ["$ORIGIN", "$ORIGIN/../lib", "/build/lib", "/torch/lib"], allowed)), [])
+        for entry in ("", ".", "lib", "../lib", "$ORIGINAL/lib", "/tmp/lib", "/building/lib"):
+            self.assertEqual(len(list(faults_of("x", [entry], allowed))), 1, entry)
+
+
 class Scripts(unittest.TestCase):
     def setUp(self):
         work = tempfile.TemporaryDirectory()

@@ -49,6 +49,9 @@ base::Result<std::string> substitute(std::string text) {
 
 bool has_wildcard(std::string_view path) { return path.find_first_of("*?[") != std::string_view::npos; }
 
+// A file may have a name that looks like a command or an address: what was found is a file.
+std::string as_file(const std::string& path) { return is_remote(path) ? "./" + path : path; }
+
 base::Status add_glob(const std::string& pattern, Strings& urls) {
   const std::string folder = base::parent_path(pattern);
   if (!folder.empty() && !has_wildcard(folder) && !base::is_directory(folder))
@@ -59,7 +62,7 @@ base::Status add_glob(const std::string& pattern, Strings& urls) {
   if (status == GLOB_NOMATCH)
     return base::fail(Code::kNotFound, "no file matches '", pattern, "': check the folder and the pattern");
   if (status != 0) return base::fail_errno(errno, "list what matches", pattern);
-  urls.insert(urls.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  for (std::size_t i = 0; i < found.gl_pathc; ++i) urls.push_back(as_file(found.gl_pathv[i]));
   return {};
 }
 
@@ -97,6 +100,16 @@ base::Status add_list(const std::string& file, int depth, Strings& urls) {
   return {};
 }
 
+// A list may have come from anywhere; the command line is the user's own word. `folder`: of the list; "":
+// there is none.
+base::Status check_command(const std::string& url, const std::string& folder) {
+  if (folder.empty() || !base::starts_with(url, "pipe:") ||
+      base::environment_flag("SLUICE_ALLOW_PIPE", false))
+    return {};
+  return base::fail(Code::kPermissionDenied, "a list of shards in ", folder, " asks to run the command '",
+                    url, "': if you trust the list, set SLUICE_ALLOW_PIPE=1");
+}
+
 base::Status add_files(const std::string& pattern, const std::string& folder, Strings& urls) {
   SLUICE_TRY(auto names, expand_braces(pattern));
   Strings missing;
@@ -105,7 +118,12 @@ base::Status add_files(const std::string& pattern, const std::string& folder, St
       SLUICE_OK(add_objects(name, urls));
       continue;
     }
+    if (name != "-" && base::path_exists(name)) {
+      urls.push_back(as_file(name));
+      continue;
+    }
     if (is_remote(name)) {
+      SLUICE_OK(check_command(name, folder));
       urls.push_back(name);
       continue;
     }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "sluice/data/test_support.h"
 
@@ -62,6 +63,39 @@ TEST(Urls, ListsGlobsAndFilesOfNames) {
               ElementsAre("-", "gs://bucket/x-0.tar", "gs://bucket/x-1.tar"));
   ::setenv("WDS_PLACE", folder.path().c_str(), 1);
   EXPECT_THAT(*expand_urls("${PLACE}/b.tar"), ElementsAre(b));
+}
+
+TEST(Urls, AFileIsNoCommandWhateverItsName) {
+  const test::Folder folder;
+  const std::string file = folder.path("pipe:touch x;.tar");
+  base::value_or_throw(base::write_file_atomically(file, "x"));
+  EXPECT_THAT(*expand_urls(folder.path("*.tar")), ElementsAre(file));
+  // In the current folder the name alone would be a command.
+  const std::string before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path(""));
+  for (const char* const pattern : {"*.tar", "pipe:touch x;.tar"}) {
+    const auto found = expand_urls(pattern);
+    ASSERT_TRUE(found) << found.error().what();
+    EXPECT_THAT(*found, ElementsAre("./pipe:touch x;.tar"));
+    EXPECT_FALSE(is_remote(found->front()));
+  }
+  std::filesystem::current_path(before);
+}
+
+TEST(Urls, AListMayHoldNoCommand) {
+  const test::Folder folder;
+  base::value_or_throw(base::write_file_atomically(folder.path("list"), "pipe:cat x\n"));
+  base::value_or_throw(base::write_file_atomically(folder.path("outer"), "@list\n"));
+  for (const char* const name : {"list", "outer"}) {
+    const auto refused = expand_urls("@" + folder.path(name));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Code::kPermissionDenied);
+    EXPECT_THAT(refused.error().what(), HasSubstr("SLUICE_ALLOW_PIPE=1"));
+  }
+  EXPECT_THAT(*expand_urls("pipe:cat x"), ElementsAre("pipe:cat x"));  // the user's own word
+  ::setenv("SLUICE_ALLOW_PIPE", "1", 1);
+  EXPECT_THAT(*expand_urls("@" + folder.path("list")), ElementsAre("pipe:cat x"));
+  ::unsetenv("SLUICE_ALLOW_PIPE");
 }
 
 TEST(Urls, WhatIsMissingIsNamed) {

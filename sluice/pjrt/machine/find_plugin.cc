@@ -13,6 +13,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/trusted_file.h"
 
 namespace sluice::pjrt {
 namespace fs = std::filesystem;
@@ -122,7 +123,6 @@ void add_own_dependencies(std::vector<std::string>& folders) {
   const fs::path program = folder_of_program();
   add_dependencies(folders, program / "../lib/sluice");
   add_dependencies(folders, folder_of_this_library() / "sluice");
-  add_dependencies(folders, program / "../../.deps");
 }
 
 void add_python_packages(std::vector<std::string>& folders) {
@@ -168,7 +168,13 @@ base::Result<PluginFile> find_name(const std::string& name, const KnownPlugin& p
   for (const std::string& folder : folders) {
     for (const std::string& file : plugin.files) {
       const std::string path = base::join_path(folder, file);
-      if (base::path_exists(path)) return PluginFile{plugin.name, absolute(path)};
+      if (!base::path_exists(path)) continue;
+      // A plugin is a program: one that was merely found must not be another user's.
+      if (const auto trusted = base::check_trusted(path); !trusted)
+        return base::fail(Code::kPermissionDenied, "the ", name, " plugin ", path,
+                          " is not loaded: ", trusted.error().what(),
+                          ". If you trust it, set SLUICE_PLUGIN to its path");
+      return PluginFile{plugin.name, absolute(path)};
     }
   }
   return base::fail(Code::kNotFound, "the ", name, " plugin (", plugin.files.front(),

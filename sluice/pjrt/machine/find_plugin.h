@@ -15,11 +15,12 @@ struct PluginFile {
 };
 
 // The file for "cpu", "tpu", "cuda" or a path. A name is looked for in the folders; for "tpu"
-// $TPU_LIBRARY_PATH comes first.
+// $TPU_LIBRARY_PATH comes first. What is found by a name must be a file that nobody but this user and root
+// may have written (base/trusted_file.h), else kPermissionDenied.
 base::Result<PluginFile> find_plugin(const std::string& wanted, const std::vector<std::string>& folders);
 
 // Where plugins may lie, in order: the project's own dependencies ($SLUICE_DEPS, the build's .deps,
-// ../lib/sluice and ../../.deps beside the program, sluice beside libsluice.so); /lib and /usr/lib, where TPU
+// ../lib/sluice beside the program, sluice beside libsluice.so); /lib and /usr/lib, where TPU
 // machines have libtpu.so; the folders of Python packages ($VIRTUAL_ENV, $CONDA_PREFIX, $PYTHONPATH, the home
 // of the python3 in $PATH,
 // ~/.local, /usr/local, /usr). Python is not run.

@@ -7,10 +7,12 @@
 #include <random>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/thread.h"
+#include "sluice/cloud/token_request.h"
 #include "sluice/train/metrics_writer.h"
 #include "sluice/train/remote_folder.h"
 
@@ -95,6 +97,7 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::open(const MlflowOptions& op
                                                          const std::string& folder,
                                                          std::optional<int64_t> last_step) {
   SLUICE_OK(check_mlflow_uri(options.uri));
+  SLUICE_OK(check_mlflow_secret(options.uri, options.authorization));
   std::unique_ptr<MlflowSpool> spool;
   if (last_step) {
     auto found = MlflowSpool::open(folder, *last_step);
@@ -133,8 +136,23 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::reopen(MlflowOptions options
     return base::fail(Code::kNotFound, options.shown_folder,
                       " is no log folder of a run with --mlflow: it has no mlflow.json");
   if (!spool) return tl::unexpected<Error>(spool.error());
-  if (options.uri.empty()) options.uri = (*spool)->place().uri;
+  if (options.uri.empty()) {
+    options.uri = (*spool)->place().uri;
+    SLUICE_OK(check_mlflow_uri(options.uri));
+    // The folder may be anybody's: what it names gets no secret of this user, but where he names it, too.
+    SLUICE_TRY(const std::string host, cloud::host_of_url(options.uri));
+    const auto own = base::environment("MLFLOW_TRACKING_URI");
+    const auto own_host = own ? cloud::host_of_url(*own) : base::Result<std::string>("");
+    if (!options.authorization.empty() && (!own_host || *own_host != host)) {
+      options.authorization.clear();
+      base::warn("MLflow: ", host, " is named by ", options.shown_folder,
+                 " alone, so it gets no token and no password: give "
+                 "--mlflow ",
+                 options.uri, " or MLFLOW_TRACKING_URI if it is yours");
+    }
+  }
   SLUICE_OK(check_mlflow_uri(options.uri));
+  SLUICE_OK(check_mlflow_secret(options.uri, options.authorization));
   std::unique_ptr<MlflowRun> run(new MlflowRun(std::move(options), std::move(*spool)));
   run->start();
   return run;

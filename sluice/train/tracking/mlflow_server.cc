@@ -6,6 +6,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/checksum.h"
+#include "sluice/cloud/token_request.h"
 
 namespace sluice::train {
 namespace mlflow_server_detail {
@@ -99,6 +100,19 @@ std::string mlflow_authorization() {
   if (!name) return "";
   const std::string both = *name + ":" + base::environment("MLFLOW_TRACKING_PASSWORD").value_or("");
   return "Basic " + cloud::base64(reinterpret_cast<const unsigned char*>(both.data()), both.size());
+}
+
+base::Status check_mlflow_secret(const std::string& uri, const std::string& authorization) {
+  if (authorization.empty() || base::starts_with(uri, "https://")) return {};
+  SLUICE_TRY(const std::string host, cloud::host_of_url(uri));
+  if (cloud::is_loopback(host)) return {};
+  return base::fail(Code::kPermissionDenied,
+                    base::starts_with(authorization, "Bearer ")
+                        ? "MLFLOW_TRACKING_TOKEN"
+                        : "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD",
+                    " would go to ", host,
+                    " unencrypted: use https, or a tunnel to this machine "
+                    "(ssh -L 5000:127.0.0.1:5000 HOST, then --mlflow http://127.0.0.1:5000)");
 }
 
 MlflowServer::MlflowServer(const std::string& uri, std::string authorization,

@@ -30,6 +30,8 @@ base::Status check_mlflow_uri(const std::string& uri);
 // The value of the header Authorization: of MLFLOW_TRACKING_TOKEN, else of MLFLOW_TRACKING_USERNAME and
 // MLFLOW_TRACKING_PASSWORD; "" without them.
 std::string mlflow_authorization();
+// kPermissionDenied where that would go out unencrypted: by http to another machine.
+base::Status check_mlflow_secret(const std::string& uri, const std::string& authorization);
 
 using MlflowTexts = std::vector<std::pair<std::string, std::string>>;
 

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -164,6 +166,37 @@ TEST_F(Mlflow, AddressesThatAreNoneAreRefused) {
   ASSERT_FALSE(secret);
   EXPECT_THAT(secret.error().what(),
               testing::AllOf(HasSubstr("MLFLOW_TRACKING_USERNAME"), testing::Not(HasSubstr("hunter2"))));
+}
+
+TEST_F(Mlflow, SecretsAreSentByHttpsOrToThisMachine) {
+  EXPECT_TRUE(check_mlflow_secret("https://example.org", "Bearer x"));
+  EXPECT_TRUE(check_mlflow_secret("http://127.0.0.1:5000", "Bearer x"));
+  EXPECT_TRUE(check_mlflow_secret("http://example.org", ""));
+  for (const char* const uri :
+       {"http://example.org", "http://127.0.0.1.example.org", "http://10.0.0.5:5000"}) {
+    EXPECT_THAT(check_mlflow_secret(uri, "Bearer hunter2").error().what(),
+                testing::AllOf(HasSubstr("MLFLOW_TRACKING_TOKEN"), testing::Not(HasSubstr("hunter2"))));
+    EXPECT_THAT(check_mlflow_secret(uri, "Basic x").error().what(), HasSubstr("MLFLOW_TRACKING_PASSWORD"));
+  }
+}
+
+TEST_F(Mlflow, TheServerThatAFolderNamesGetsNoTokenOfThisUser) {
+  std::atomic<int> with_token = 0;
+  fake_.trouble = [&](const Request& request) -> std::optional<Reply> {
+    with_token += !request.header("authorization").empty();
+    return std::nullopt;
+  };
+  const cloud::test::Server server(std::ref(fake_));
+  auto run = start(server);
+  rows(*run, 1, 5);
+  EXPECT_EQ(base::value_or_throw(run->end("FINISHED", 20)), 0);
+  run.reset();
+  ::setenv("MLFLOW_TRACKING_TOKEN", "secret", 1);
+  testing::internal::CaptureStderr();
+  base::value_or_throw(send_to_mlflow(folder_.path(), "", 5));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("gets no token and no password"));
+  EXPECT_EQ(with_token, 0);
+  ::unsetenv("MLFLOW_TRACKING_TOKEN");
 }
 
 TEST_F(Mlflow, EachRowArrivesOnceInRequestsWithinTheLimits) {

@@ -1,0 +1,108 @@
+#include "sluice/base/trusted_file.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "sluice/base/file.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::base {
+namespace {
+
+// An open file, closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// Whether a group is this user's own and has nobody else, as many systems make one for each user.
+bool is_private_group(gid_t group) {
+  passwd user_entry{}, *user = nullptr;
+  ::group group_entry{}, *found = nullptr;
+  std::vector<char> user_text(1 << 14), group_text(1 << 16);
+  if (::getpwuid_r(::geteuid(), &user_entry, user_text.data(), user_text.size(), &user) != 0 ||
+      user == nullptr ||
+      ::getgrgid_r(group, &group_entry, group_text.data(), group_text.size(), &found) != 0 ||
+      found == nullptr)
+    return false;
+  const std::string_view name = user->pw_name;
+  if (user->pw_gid != group || name != found->gr_name) return false;
+  for (char** member = found->gr_mem; *member != nullptr; ++member)
+    if (name != *member) return false;
+  return true;
+}
+
+Status check_owner(const struct stat& status, const std::string& path) {
+  if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    return fail(Code::kPermissionDenied, path, " belongs to the user ", status.st_uid, ", expected ",
+                ::geteuid(), " (this one) or root");
+  if ((status.st_mode & S_IWOTH) != 0 ||
+      ((status.st_mode & S_IWGRP) != 0 && !is_private_group(status.st_gid)))
+    return fail(Code::kPermissionDenied, path, " may be written by others: chmod go-w ", path);
+  return {};
+}
+
+Status check_folder(const std::string& path) {
+  const std::string folder = parent_path(path);
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return fail_errno(errno, "look at", folder);
+  return check_owner(status, folder);
+}
+
+Result<std::string> read_all(const Descriptor& file, size_t size, const std::string& path) {
+  std::string bytes(size, '\0');
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::read(file.number(), bytes.data() + done, size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_errno(errno, "read", path);
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::string> read_trusted_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.number() < 0 && errno == ELOOP)
+    return fail(Code::kPermissionDenied, path, " is a link, expected a file");
+  if (file.number() < 0) return fail_errno(errno, "open", path);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) return fail_errno(errno, "look at", path);
+  if (!S_ISREG(status.st_mode)) return fail(Code::kPermissionDenied, path, " is no regular file");
+  SLUICE_OK(check_owner(status, path));
+  SLUICE_OK(check_folder(path));
+  return read_all(file, static_cast<size_t>(status.st_size), path);
+}
+
+Status check_trusted(const std::string& path) {
+  const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
+  if (real == nullptr) return fail_errno(errno, "look at", path);
+  struct stat status {};
+  if (::stat(real.get(), &status) != 0) return fail_errno(errno, "look at", path);
+  SLUICE_OK(check_owner(status, real.get()));
+  return check_folder(real.get());
+}
+
+}  // namespace sluice::base
