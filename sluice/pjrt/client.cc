@@ -42,6 +42,7 @@ base::Status Client::open(const ClientOptions& options) {
     }
     given.emplace("cpu_device_count", int64_t{options.cpu_device_count});
   }
+  if (plugin_->name() == "cuda") given.emplace("platform_name", std::string("cuda"));  // as JAX says it
   if (plugin_->name() == "cuda" && options.processes > 1) {
     given.emplace("node_id", int64_t{options.process_index});
     given.emplace("num_nodes", int64_t{options.processes});

@@ -14,6 +14,7 @@ FORBIDDEN = {
     r"(?<![\w.])/(work|root|home/(?!user\b))/?\w": "a path of one machine",
     r"\b(pypi\.org|pythonhosted\.org|deb\.debian\.org|crates\.io|registry\.npmjs\.org)\b": "a registry's host",
     r"^(<<<<<<<|>>>>>>>) ": "a merge conflict",
+    r"^#include <torch/csrc/autograd/node\.h>": "LibTorch 2.11 has it in torch/csrc/autograd/function.h alone",
     r"\bthrow (sluice::)?Error\(": "throw_error(…): an Error alone is no std::exception",
 }
 # PyTorch's own address is where its published packages are; these files may name it.
