@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/printable.h"
 
 namespace sluice::base {
 namespace {
@@ -55,6 +56,8 @@ void set_log_level(Level level) { logger().set_level(spdlog_level(level)); }
 
 bool log_enabled(Level level) { return logger().should_log(spdlog_level(level)); }
 
-void log(Level level, const std::string& message) { logger().log(spdlog_level(level), "{}", message); }
+void log(Level level, const std::string& message) {
+  logger().log(spdlog_level(level), "{}", printable(message));
+}
 
 }  // namespace sluice::base

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "sluice/base/file.h"
+#include "sluice/base/printable.h"
+#include "sluice/base/safe_join.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/decode/decode.h"
@@ -50,13 +52,14 @@ std::string describe(const Field& field) {
 base::Status write_parts(const RawSample& sample, const std::string& folder) {
   for (const Field& field : sample.fields) {
     // A key may hold folders, but must not lead out of this one.
-    const std::string name = sample.key + "." + field.extension;
-    if (name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos)
-      return base::fail(Code::kInvalidArgument, sample.where(), ": its key leads out of the folder");
-    const std::string path = base::join_path(folder, name);
+    std::string name = sample.key + "." + field.extension;
+    while (base::starts_with(name, "./")) name.erase(0, 2);  // as `tar c ./images` writes it
+    const auto joined = base::safe_join(folder, name);
+    if (!joined) return base::fail_at(joined, sample.where(), ": its key leads out of the folder");
+    const std::string& path = *joined;
     SLUICE_OK(base::make_directories(base::parent_path(path)));
     SLUICE_OK(base::write_file_atomically(path, field.bytes));
-    std::printf("%s\n", path.c_str());
+    std::printf("%s\n", base::printable(path).c_str());
   }
   return {};
 }
@@ -163,9 +166,10 @@ class Cat {
     }
     if (!options_.folder.empty()) return write_parts(sample, options_.folder);
     if (options_.part.empty()) {
-      std::printf("%s\n", sample.where().c_str());
+      std::printf("%s\n", base::printable(sample.where()).c_str());
       for (const Field& field : sample.fields)
-        std::printf("  %-8s %s\n", field.extension.c_str(), describe(field).c_str());
+        std::printf("  %-8s %s\n", base::printable(field.extension).c_str(),
+                    base::printable(describe(field)).c_str());
       return {};
     }
     const Field* field = sample.find(options_.part);

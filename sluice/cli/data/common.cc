@@ -6,6 +6,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 #include "sluice/data/memory.h"
 #include "sluice/data/shards/urls.h"
@@ -38,9 +39,9 @@ std::function<int()> guarded(std::string verb, std::function<base::Status()> bod
     try {
       const auto status = body();
       if (status) return 0;
-      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), status.error().what());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), base::printable(status.error().what()).c_str());
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), error.what());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), base::printable(error.what()).c_str());
     }
     return 1;
   };
