@@ -24,8 +24,8 @@ Character character_at(std::string_view text, size_t at) {
     if ((next & 0xC0) != 0x80) return {0, 0};
     code = code << 6 | (next & 0x3F);
   }
-  constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms exist for what lies below
-  if (code < kLeast[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {0, 0};
+  constexpr unsigned kMin[] = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms exist for what lies below
+  if (code < kMin[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {0, 0};
   return {code, bytes};
 }
 

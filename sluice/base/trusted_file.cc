@@ -50,21 +50,20 @@ bool is_private_group(gid_t group) {
   return true;
 }
 
-Status check_owner(const struct stat& status, const std::string& path) {
-  if (status.st_uid != ::geteuid() && status.st_uid != 0)
-    return fail(Code::kPermissionDenied, path, " belongs to the user ", status.st_uid, ", expected ",
+Status check_owner(const struct stat& facts, const std::string& path) {
+  if (facts.st_uid != ::geteuid() && facts.st_uid != 0)
+    return fail(Code::kPermissionDenied, path, " belongs to the user ", facts.st_uid, ", expected ",
                 ::geteuid(), " (this one) or root");
-  if ((status.st_mode & S_IWOTH) != 0 ||
-      ((status.st_mode & S_IWGRP) != 0 && !is_private_group(status.st_gid)))
+  if ((facts.st_mode & S_IWOTH) != 0 || ((facts.st_mode & S_IWGRP) != 0 && !is_private_group(facts.st_gid)))
     return fail(Code::kPermissionDenied, path, " may be written by others: chmod go-w ", path);
   return {};
 }
 
 Status check_folder(const std::string& path) {
   const std::string folder = parent_path(path);
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) return fail_errno(errno, "look at", folder);
-  return check_owner(status, folder);
+  struct stat facts {};
+  if (::stat(folder.c_str(), &facts) != 0) return fail_errno(errno, "look at", folder);
+  return check_owner(facts, folder);
 }
 
 Result<std::string> read_all(const Descriptor& file, size_t size, const std::string& path) {
@@ -88,20 +87,20 @@ Result<std::string> read_trusted_file(const std::string& path) {
   if (file.number() < 0 && errno == ELOOP)
     return fail(Code::kPermissionDenied, path, " is a link, expected a file");
   if (file.number() < 0) return fail_errno(errno, "open", path);
-  struct stat status {};
-  if (::fstat(file.number(), &status) != 0) return fail_errno(errno, "look at", path);
-  if (!S_ISREG(status.st_mode)) return fail(Code::kPermissionDenied, path, " is no regular file");
-  SLUICE_OK(check_owner(status, path));
+  struct stat facts {};
+  if (::fstat(file.number(), &facts) != 0) return fail_errno(errno, "look at", path);
+  if (!S_ISREG(facts.st_mode)) return fail(Code::kPermissionDenied, path, " is no regular file");
+  SLUICE_OK(check_owner(facts, path));
   SLUICE_OK(check_folder(path));
-  return read_all(file, static_cast<size_t>(status.st_size), path);
+  return read_all(file, static_cast<size_t>(facts.st_size), path);
 }
 
 Status check_trusted(const std::string& path) {
   const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
   if (real == nullptr) return fail_errno(errno, "look at", path);
-  struct stat status {};
-  if (::stat(real.get(), &status) != 0) return fail_errno(errno, "look at", path);
-  SLUICE_OK(check_owner(status, real.get()));
+  struct stat facts {};
+  if (::stat(real.get(), &facts) != 0) return fail_errno(errno, "look at", path);
+  SLUICE_OK(check_owner(facts, real.get()));
   return check_folder(real.get());
 }
 

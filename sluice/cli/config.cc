@@ -16,6 +16,8 @@
 namespace sluice::cli {
 namespace {
 
+constexpr const char* kTrust = "--trust-config";
+
 // `place`: the file and the line.
 std::string text_of(const toml::node& value, const std::string& key, const std::string& place) {
   if (auto text = value.value<std::string>()) return *text;
@@ -31,13 +33,39 @@ std::string text_of(const toml::node& value, const std::string& key, const std::
       base::str(place, ": the value of ", key, " must be a text, a number, true, false, or a list of these"));
 }
 
+std::vector<std::string> texts_of(const toml::node& value, const std::string& key, const std::string& place) {
+  const auto* list = value.as_array();
+  if (list == nullptr) return {text_of(value, key, place)};
+  std::vector<std::string> items;
+  for (const auto& item : *list) items.push_back(text_of(item, key, place));
+  return items;
+}
+
+// Whether the value is a program that the verb would run: a plugin's file, or a command among shards.
+bool is_program(const std::string& key, const std::string& text) {
+  if (key == "plugin") return text.find('/') != std::string::npos || base::ends_with(text, ".so");
+  for (size_t at = text.find("pipe:"); at != std::string::npos; at = text.find("pipe:", at + 1))
+    if (at == 0 || text[at - 1] == ':' || text[at - 1] == ',' || text[at - 1] == '=') return true;
+  return false;
+}
+
+// A file of flags may come with a cloned repository.
+void check_programs(const CLI::App& verb, const toml::node& value, const std::string& key,
+                    const std::string& place) {
+  const CLI::Option* const trust = verb.get_option_no_throw(kTrust);
+  if (trust != nullptr && trust->count() > 0) return;
+  for (const std::string& text : texts_of(value, key, place))
+    if (is_program(key, text))
+      throw Usage(base::str(place, ": ", key, " = \"", text, "\" is a program that would be run: give ",
+                            kTrust, " if you trust this file, or say it on the command line"));
+}
+
 // Gives the option what its key says.
 void apply_value(CLI::Option& option, const toml::node& value, const std::string& key,
                  const std::string& place) {
   try {
-    if (const auto* list = value.as_array()) {
-      std::vector<std::string> items;
-      for (const auto& item : *list) items.push_back(text_of(item, key, place));
+    if (value.is_array()) {
+      const std::vector<std::string> items = texts_of(value, key, place);
       if (option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
         option.add_result(items);
       else
@@ -60,7 +88,8 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
     }
     const std::string place = base::str(path, ":", value.source().begin.line);
     std::replace(key.begin(), key.end(), '_', '-');
-    CLI::Option* option = key == "config" ? nullptr : verb.get_option_no_throw("--" + key);
+    const bool on_line_alone = key == "config" || "--" + key == kTrust;
+    CLI::Option* option = on_line_alone ? nullptr : verb.get_option_no_throw("--" + key);
     if (option == nullptr) {
       if (const std::string answer = answer_to_old_key(std::string(name.str())); !answer.empty())
         throw Usage(base::str(place, ": ", answer));
@@ -69,7 +98,9 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
           base::str(place, ": unknown key ", name.str(),
                     near.empty() ? std::string() : base::str("; did you mean ", near.substr(2), "?")));
     }
-    if (option->count() == 0) apply_value(*option, value, key, place);  // else the command line wins
+    if (option->count() > 0) continue;  // the command line wins
+    check_programs(verb, value, key, place);
+    apply_value(*option, value, key, place);
   }
 }
 

@@ -13,7 +13,9 @@ std::set<std::string> apply_environment(CLI::App& verb);
 
 // Gives the options of `verb` that the command line left out the values of a TOML file: keys are the flags'
 // long names without dashes in front (toml_key), at the top or in a table [verb]. Throws Usage for a key that
-// is no flag, with the nearest one, and for a value that the flag does not take, with its line.
+// is no flag, with the nearest one, and for a value that the flag does not take, with its line; and for a
+// program that would be run (the path of a plugin, a `pipe:` among shards) where the line has no
+// --trust-config.
 void apply_config(CLI::App& verb, const std::string& path);
 
 // Throws Usage where there is no file that a TOML reader could open.

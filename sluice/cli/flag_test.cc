@@ -58,6 +58,7 @@ class Flags : public testing::Test {
     program.option_defaults()->always_capture_default();
     CLI::App* verb = nullptr;
     std::string config;
+    bool trusted = false;
     const Verb make = {.name = "make",
                        .help = "Make it",
                        .add_flags =
@@ -65,6 +66,9 @@ class Flags : public testing::Test {
                              verb = &app;
                              add_flags(app, rows(values_));
                              app.add_option("--config", config, "A file");
+                             app.add_flag("--trust-config", trusted, "Let it name programs");
+                             app.add_option("--plugin", plugin_, "A plugin");
+                             app.add_option("--train", train_, "Shards");
                            },
                        .run =
                            [&] {
@@ -82,7 +86,7 @@ class Flags : public testing::Test {
   }
 
   Values values_;
-  std::string out_, err_, text_, page_;
+  std::string out_, err_, text_, page_, plugin_, train_;
 };
 
 TEST_F(Flags, FillTheirValues) {
@@ -111,6 +115,28 @@ TEST_F(Flags, MayBeGivenSeveralTimes) {
   values_.mix.clear();
   EXPECT_EQ(parse({"--config", path}), 0) << err_;
   EXPECT_EQ(values_.mix, (std::vector<std::string>{"a=1", "b=2"}));
+}
+
+TEST_F(Flags, AFileNamesProgramsOnlyWhereItIsTrusted) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("flags.toml");
+  const auto parsed = [&](const std::string& text, std::vector<std::string> more) {
+    base::value_or_throw(base::write_file_atomically(path, text));
+    more.insert(more.begin(), {"--config", path});
+    return parse(std::move(more));
+  };
+  for (const char* const text :
+       {"plugin = \"/tmp/evil.so\"", "plugin = \"evil.so\"", "train = \"pipe:touch x\"",
+        "train = \"a.tar::pipe:touch x\"", "train = [\"a.tar\", \"pipe:touch x\"]",
+        "[make]\ntrain = \"pipe:touch x\""}) {
+    EXPECT_EQ(parsed(text, {}), 2) << text;
+    EXPECT_THAT(err_, HasSubstr("give --trust-config if you trust this file"));
+    EXPECT_EQ(parsed(text, {"--trust-config"}), 0) << text << err_;
+  }
+  // A file cannot trust itself; the line's own words need no trust, and names are no programs.
+  EXPECT_EQ(parsed("trust-config = true\nplugin = \"/tmp/evil.so\"", {}), 2);
+  EXPECT_EQ(parsed("plugin = \"/tmp/evil.so\"", {"--plugin", "cpu"}), 0) << err_;
+  EXPECT_EQ(parsed("plugin = \"cuda\"\ntrain = \"data/pipe:x.tar\"", {}), 0) << err_;
 }
 
 TEST_F(Flags, LeaveTheDefaultsAndShowThem) {

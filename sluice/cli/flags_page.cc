@@ -74,7 +74,7 @@ std::string table(const std::vector<const CLI::Option*>& options, bool keys) {
     const std::vector<std::string> names = long_names(*option);
     const std::string name = names.empty() ? option->get_name(/*positional=*/true) : base::join(names, ", ");
     text += base::str("| ", code(name), " | ");
-    if (keys) text += code(name == "--config" ? "" : toml_key(name)) + " | ";
+    if (keys) text += code(name == "--config" || name == "--trust-config" ? "" : toml_key(name)) + " | ";
     text += base::str(cell(type_text(*option)), option->get_required() ? " (required)" : "", " | ",
                       code(option->get_default_str()), " | ", unit, " | ", cell(help), " |\n");
   }

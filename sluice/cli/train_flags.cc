@@ -151,6 +151,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Output", "--status-port", &o.status_port, "", "Answer /status (JSON) and /metrics (Prometheus) on this port of the leader: 9100 of the loopback interface, 0.0.0.0:9100 of all; empty: none"},
       {"Output", "--json", &o.json, "", "JSON lines on standard output, everything else on standard error"},
       {"Output", "--config", &flags.config, "", "TOML file with any of these flags; the command line wins"},
+      {"Output", "--trust-config", &flags.trust_config, "", "Let the file of --config name programs to run: a plugin's path, pipe: commands among shards"},
   };
 }
 // clang-format on

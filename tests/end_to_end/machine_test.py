@@ -78,7 +78,8 @@ class Machine(unittest.TestCase):
                                             (["--devices", "4"], {"SLUICE_DEVICES": "3"}, 4)):
             said = self.train(*given, *flags, SLUICE_PLUGIN="cpu", SLUICE_STRICT="maybe", **environment)
             self.assertIn(f"platform cpu, {devices} local devices; {devices} replicas", said.stdout)
-        self.assertIn("/no/such/plugin.so", self.train(*given, status=1).stderr)
+        self.assertIn("give --trust-config if you trust this file", self.train(*given, status=2).stderr)
+        self.assertIn("there is no plugin at /no/such/plugin.so", self.train(*given, "--trust-config", status=1).stderr)
         # What the environment says for all programs may be idle for this one; what a flag says may not.
         self.train("--plugin", "cpu", status=2, SLUICE_DEVICE="cpu")
         self.train(SLUICE_DEVICE="cpu", SLUICE_PLUGIN="cpu", SLUICE_CPU_KERNELS="off")
