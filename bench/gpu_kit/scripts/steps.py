@@ -50,6 +50,8 @@ class Kit:
             "TRITON_CACHE_DIR": str(self.work / "triton"),
             "PYTHONDONTWRITEBYTECODE": "1",
         })
+        if not self.dry:  # all sides measure the same one
+            variables["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
         if self.cuda_tools:
             variables["CUDA_HOME"] = str(self.cuda_tools)
         variables.update(more)
