@@ -54,7 +54,8 @@ function(sluice_library target)
   endforeach()
   list(REMOVE_DUPLICATES libraries)
   add_library(${target} ${library_KIND} ${objects})
-  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME ${library_EXPORT}
+  # As of the programs (apps/CMakeLists.txt).
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON LINKER_LANGUAGE CXX EXPORT_NAME ${library_EXPORT}
     OUTPUT_NAME $<IF:$<STREQUAL:${library_EXPORT},sluice>,sluice,sluice_${library_EXPORT}>
     ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${library_KIND}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${library_KIND}
