@@ -158,7 +158,7 @@ class Kit(unittest.TestCase):
             machine.ROOM = saved
 
     def test_a_gpu_without_bf16(self):
-        kit = steps.Kit(self.work, self.work, self.work, self.work, None, "", None, False, 1,
+        kit = steps.Kit(self.work, self.work, self.work, self.work, None, None, False, 1,
                         [{"name": "Tesla V100", "capability": "7.0"}])
         for answer in (steps.conformance(kit, 9, "bf16"), steps.bench_step(kit, 9, steps.benches(False)[0])):
             self.assertEqual(answer[0], "left out")

@@ -110,15 +110,17 @@ def make_kit(options, work):
     gpus = [] if options.dry else machine.query_gpus()
     machine.check_driver(gpus, plugin_name)
     head = {"kit": made, "dry": options.dry, "minutes": options.minutes, "gpus": gpus, "python": sys.version.split()[0],
-            "torch": torch_version, "plugin": f"{plugin_name} {plugin_version}".strip(), "cores": os.cpu_count(), "cuda_tools": str(tools) if tools else None}
+            "torch": torch_version, "plugin": f"{plugin_name} {plugin_version}".strip(), "cores": os.cpu_count(),
+            "cuda_tools": str(tools) if tools else None}
     say(f"torch {torch_version}, plugin {head['plugin']}, {gpus[0]['name'] if gpus else 'no GPU'}, {os.cpu_count()} cores")
-    kit = steps.Kit(unpack(work), Path(__file__).resolve().parent, out, work, plugin, plugin_name, torch, options.dry,
+    kit = steps.Kit(unpack(work), Path(__file__).resolve().parent, out, work, plugin, torch, options.dry,
                     options.seed, gpus, tools)
     return kit, results.Results(out, head)
 
 
 def run_steps(rows, kit, found, end):
     shares = [row[2] for row in rows]
+    benches = {row[0] for row in rows if row[0].startswith("bench")}
     gone = False
     for i, (name, _, share, step) in enumerate(rows):
         left = end - time.monotonic()
@@ -127,8 +129,9 @@ def run_steps(rows, kit, found, end):
         if gone or limit < 2:
             answer = "left out", "there is no GPU" if gone else "no time was left", None
         else:
-            if name.startswith(("conformance", "bench")) and not kit.steps_file and not kit.prepared:
-                steps.prepare(kit)
+            if benches and name.startswith(("conformance", "bench")):
+                steps.prepare(kit, benches)
+                benches = set()  # once
             say(f"{name} (at most {limit:.0f} s) …")
             try:
                 answer = step(kit, limit)

@@ -27,7 +27,6 @@ class Kit:
     out: Path
     work: Path  # for what is not kept
     plugin: Path
-    plugin_name: str
     torch: Path  # LibTorch's libraries
     dry: bool
     seed: int
@@ -188,9 +187,10 @@ def torch_command(kit, bench, compiled):
     return " ".join(f"'{word}'" for word in words)
 
 
-def prepare(kit):
-    """In the background: JAX lowers the steps, and torch.compile's code comes into its cache. Needs no GPU of its own."""
-    for bench in benches(kit.dry):
+def prepare(kit, names):
+    """In the background, for the benches of these steps: JAX lowers them, and torch.compile's code comes into its cache."""
+    wanted = [bench for bench in benches(kit.dry) if f"bench-{bench.name}" in names]
+    for bench in wanted:
         if machine.folder_of("jax"):
             path = kit.work / f"{bench.name}.mlir"
             kit.steps_file[bench.name] = path
@@ -199,7 +199,7 @@ def prepare(kit):
                                       *bench.arguments()], kit.work, kit.environment(JAX_PLATFORMS="cpu")))
     if kit.dry:
         return
-    for bench in benches(kit.dry):
+    for bench in wanted:
         kit.prepared.append(commands.Running(
             f"compile-{bench.name}", ["/bin/sh", "-c", f"{torch_command(kit, bench, True)} </dev/null"], kit.work,
             kit.environment()))
