@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sluice/base/open_file.h"
+
 namespace sluice::base {
 namespace fs = std::filesystem;
 namespace {
@@ -61,20 +63,6 @@ const char* advice_for_errno(int number) {
   }
 }
 
-// Opened for reading and closed with the scope.
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags) : descriptor_(::open(path.c_str(), flags | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 std::string temporary_name(const std::string& path) {
   static std::atomic<uint64_t> counter{0};
   return str(path, ".tmp-", ::getpid(), "-", counter.fetch_add(1));
@@ -87,14 +75,9 @@ tl::unexpected<Error> fail_errno(int number, std::string_view attempt, const std
               std::generic_category().message(number), advice_for_errno(number));
 }
 
-Result<std::string> read_file(const std::string& path) {
-  OpenFile file(path, O_RDONLY);
-  if (file.descriptor() < 0) return fail_errno(errno, "open", path);
-  struct stat status {};
-  if (::fstat(file.descriptor(), &status) != 0) return fail_errno(errno, "read", path);
-  if (S_ISDIR(status.st_mode)) return fail_errno(EISDIR, "read", path);
+Result<std::string> read_to_end(const OpenFile& file, size_t expected, const std::string& path) {
   std::string bytes;
-  bytes.resize(static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1);  // one more, to see the end
+  bytes.resize(expected + 1);  // one more, to see the end
   size_t filled = 0;
   while (true) {
     if (filled == bytes.size()) bytes.resize(bytes.size() * 2);
@@ -106,6 +89,15 @@ Result<std::string> read_file(const std::string& path) {
   }
   bytes.resize(filled);
   return bytes;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  OpenFile file(path, O_RDONLY);
+  if (file.descriptor() < 0) return fail_errno(errno, "open", path);
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0) return fail_errno(errno, "read", path);
+  if (S_ISDIR(status.st_mode)) return fail_errno(EISDIR, "read", path);
+  return read_to_end(file, static_cast<size_t>(std::max<off_t>(status.st_size, 0)), path);
 }
 
 Status write_file_atomically(const std::string& path, std::string_view bytes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/file.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::base {
@@ -16,15 +17,11 @@ bool is_name(std::string_view part) {
 }  // namespace
 
 Result<std::string> safe_join(std::string_view folder, std::string_view name) {
-  const auto parts = split(std::string(name), '/');
+  const auto parts = split(name, '/');
   if (name.empty() ||
-      !std::all_of(parts.begin(), parts.end(), [](const std::string& part) { return is_name(part); })) {
-    std::string shown(name.substr(0, 200));
-    std::replace_if(
-        shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '?');
-    return fail(Code::kInvalidArgument, "the name '", shown, "' does not lie below ", folder,
-                ": expected parts between slashes, none of them empty, '.' or '..'");
-  }
+      !std::all_of(parts.begin(), parts.end(), [](const std::string& part) { return is_name(part); }))
+    return fail(Code::kInvalidArgument, "the name '", printable(name.substr(0, 200)), "' does not lie below ",
+                folder, ": expected parts between slashes, none of them empty, '.' or '..'");
   return join_path(folder, name);
 }
 

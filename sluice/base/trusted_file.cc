@@ -13,25 +13,11 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/base/open_file.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::base {
 namespace {
-
-// An open file, closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // Whether a group is this user's own and has nobody else, as many systems make one for each user.
 bool is_private_group(gid_t group) {
@@ -66,33 +52,19 @@ Status check_folder(const std::string& path) {
   return check_owner(facts, folder);
 }
 
-Result<std::string> read_all(const Descriptor& file, size_t size, const std::string& path) {
-  std::string bytes(size, '\0');
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t count = ::read(file.number(), bytes.data() + done, size - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno(errno, "read", path);
-    if (count == 0) break;
-    done += static_cast<size_t>(count);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
 }  // namespace
 
 Result<std::string> read_trusted_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.number() < 0 && errno == ELOOP)
+  const OpenFile file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (file.descriptor() < 0 && errno == ELOOP)
     return fail(Code::kPermissionDenied, path, " is a link, expected a file");
-  if (file.number() < 0) return fail_errno(errno, "open", path);
+  if (file.descriptor() < 0) return fail_errno(errno, "open", path);
   struct stat facts {};
-  if (::fstat(file.number(), &facts) != 0) return fail_errno(errno, "look at", path);
+  if (::fstat(file.descriptor(), &facts) != 0) return fail_errno(errno, "look at", path);
   if (!S_ISREG(facts.st_mode)) return fail(Code::kPermissionDenied, path, " is no regular file");
   SLUICE_OK(check_owner(facts, path));
   SLUICE_OK(check_folder(path));
-  return read_all(file, static_cast<size_t>(facts.st_size), path);
+  return read_to_end(file, static_cast<size_t>(facts.st_size), path);
 }
 
 Status check_trusted(const std::string& path) {

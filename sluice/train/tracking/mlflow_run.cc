@@ -136,9 +136,10 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::reopen(MlflowOptions options
     return base::fail(Code::kNotFound, options.shown_folder,
                       " is no log folder of a run with --mlflow: it has no mlflow.json");
   if (!spool) return tl::unexpected<Error>(spool.error());
-  if (options.uri.empty()) {
-    options.uri = (*spool)->place().uri;
-    SLUICE_OK(check_mlflow_uri(options.uri));
+  const bool named_by_folder = options.uri.empty();
+  if (named_by_folder) options.uri = (*spool)->place().uri;
+  SLUICE_OK(check_mlflow_uri(options.uri));
+  if (named_by_folder) {
     // The folder may be anybody's: what it names gets no secret of this user, but where he names it, too.
     SLUICE_TRY(const std::string host, cloud::host_of_url(options.uri));
     const auto own = base::environment("MLFLOW_TRACKING_URI");
@@ -151,7 +152,6 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::reopen(MlflowOptions options
                  options.uri, " or MLFLOW_TRACKING_URI if it is yours");
     }
   }
-  SLUICE_OK(check_mlflow_uri(options.uri));
   SLUICE_OK(check_mlflow_secret(options.uri, options.authorization));
   std::unique_ptr<MlflowRun> run(new MlflowRun(std::move(options), std::move(*spool)));
   run->start();
