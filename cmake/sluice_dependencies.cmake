@@ -46,8 +46,9 @@ if(SLUICE_TORCH)
   endif()
 endif()
 
-# What is packed names no folder of the machine that built it, not even in the texts of LibTorch's checks.
-if(SLUICE_BUNDLE)
+# What is packed names no folder of the machine that built it, not even in the texts of LibTorch's checks. Every release is
+# compiled so: the compiler's cache then serves both `make build` and what is packed.
+if(SLUICE_BUNDLE OR CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
   if(SLUICE_TORCH_ROOT)
     add_compile_options(-ffile-prefix-map=${SLUICE_TORCH_ROOT}/=torch/)

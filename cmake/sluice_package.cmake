@@ -59,7 +59,7 @@ function(sluice_library target)
     OUTPUT_NAME $<IF:$<STREQUAL:${library_EXPORT},sluice>,sluice,sluice_${library_EXPORT}>
     ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${library_KIND}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/${library_KIND}
-    INSTALL_RPATH "$ORIGIN;$<IF:$<BOOL:${SLUICE_BUNDLE}>,$ORIGIN/libtorch,${SLUICE_TORCH_ROOT}>/lib")
+    INSTALL_RPATH "$ORIGIN;$<IF:$<BOOL:${SLUICE_BUNDLE}>,$ORIGIN/sluice/libtorch,${SLUICE_TORCH_ROOT}>/lib")
   if(library_KIND STREQUAL SHARED)
     set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
     if(SLUICE_BUNDLE)
@@ -99,7 +99,7 @@ function(sluice_package)
   set(SLUICE_TORCH_HINT "\"${SLUICE_TORCH_ROOT}\"")
   if(SLUICE_BUNDLE)
     set(data_kind SHARED)
-    set(SLUICE_TORCH_HINT "ONLY \"\${CMAKE_CURRENT_LIST_DIR}/../../libtorch\"")
+    set(SLUICE_TORCH_HINT "ONLY \"\${CMAKE_CURRENT_LIST_DIR}/../../sluice/libtorch\"")
   endif()
   set(SLUICE_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
   set(headers sluice/base/export.h)

@@ -1,9 +1,11 @@
-"""scripts/bundle.py PREFIX [--link]: makes an installation whole: all that its program and library need comes into it.
+"""scripts/bundle.py PREFIX [--link] [--system]: makes an installation whole: all that its program and library need comes
+into it.
 
-PREFIX is what `cmake --install` made. Added are LibTorch (lib/libtorch), XLA's CPU plugin (lib/sluice), every shared
-library beyond the base system (lib), the examples and the handwritten digits (share/sluice), recipes/ where there are
-some, and the documents and the licences of it all (share/doc/sluice). --link makes hard links of files that stay as
-they are, where it can. Needs Debian's dpkg-query, binutils and patchelf.
+PREFIX is what `cmake --install` made. Added are LibTorch (lib/sluice/libtorch), XLA's CPU plugin (lib/sluice), every
+shared library beyond the base system (lib), the examples and the handwritten digits (share/sluice), recipes/ where there
+are some, and the documents and the licences of it all (share/doc/sluice). --link makes hard links of files that stay as
+they are, where it can. --system leaves out what this machine's packages have: for an installation that stays on it.
+Needs Debian's dpkg-query, binutils and, without --system, patchelf.
 """
 
 import argparse
@@ -66,12 +68,20 @@ class Bundle:
         shutil.copytree(source, target, copy_function=self.copy_file,
                         ignore=shutil.ignore_patterns("__pycache__", "*.pyc"), dirs_exist_ok=True)
 
+    @staticmethod
+    def fresh(folder):
+        """An empty folder: what an earlier installation left in it goes."""
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        return folder
+
     def add_torch(self, torch):
         """The libraries that libtorch.so needs, not those of its Python and its tests; all headers."""
         version = re.search(r'PACKAGE_VERSION "(\S+)"',
                             (torch / "share/cmake/Torch/TorchConfigVersion.cmake").read_text())[1]
-        target = self.libraries / "libtorch"
-        (target / "lib").mkdir(parents=True)
+        target = self.fresh(self.libraries / "sluice/libtorch")
+        (target / "lib").mkdir()
         todo = ["libtorch.so"]
         while todo:
             name = todo.pop()
@@ -88,8 +98,8 @@ class Bundle:
 
     def add_plugin(self, folder):
         if not folder.is_dir():
-            fail(f"{folder} is missing: run scripts/setup. (For machines other than x86_64 no CPU plugin is published.)")
-        target = self.libraries / "sluice/xla_cpu_pjrt"
+            fail(f"{folder} is missing: run scripts/setup")
+        target = self.fresh(self.libraries / "sluice/xla_cpu_pjrt")
         self.copy_tree(folder, target)
         for path in elf_files(target):
             self.origins[path] = ("xla_cpu_pjrt", "XLA's CPU plugin")
@@ -100,7 +110,7 @@ class Bundle:
         own = [path for folder in ("bin", "lib") for path in sorted((self.prefix / folder).iterdir()) if is_elf(path)]
         for path in own:
             self.origins[path] = ("sluice", "Sluice")
-        torch = {path.name for path in (self.libraries / "libtorch/lib").iterdir()}
+        torch = {path.name for path in (self.libraries / "sluice/libtorch/lib").iterdir()}
         places = system_libraries()
         todo = LOADED_LATER + [name for path in own for name in Elf(path).needed]
         while todo:
@@ -118,9 +128,9 @@ class Bundle:
             todo += Elf(target).needed
         for path in self.origins:
             if path.parent.name == "bin":
-                set_run_path(path, "$ORIGIN/../lib:$ORIGIN/../lib/libtorch/lib")
+                set_run_path(path, "$ORIGIN/../lib:$ORIGIN/../lib/sluice/libtorch/lib")
             elif path.parent == self.libraries:
-                set_run_path(path, "$ORIGIN:$ORIGIN/libtorch/lib")
+                set_run_path(path, "$ORIGIN:$ORIGIN/sluice/libtorch/lib")
 
     def add_header_libraries(self):
         """Of what is compiled into the program, the licences stand in the packages that it was compiled from."""
@@ -156,14 +166,14 @@ class Bundle:
         (self.licenses / folder).mkdir(parents=True, exist_ok=True)
         (self.licenses / folder / "NOTICE").write_text(text)
 
-    def finish(self):
+    def finish(self, whole):
         # Debian's notes name these files instead of repeating them.
         shutil.copytree("/usr/share/common-licenses", self.licenses / "common-licenses", dirs_exist_ok=True,
                         ignore=lambda folder, names: [n for n in names if (Path(folder) / n).is_symlink()])
         rows = [f"{path.relative_to(self.prefix)}\t{folder}\t{origin}\n"
                 for path, (folder, origin) in sorted(self.origins.items())]
         (self.documents / "libraries.txt").write_text("# file, folder under licenses, where it is from\n" + "".join(rows))
-        for path in self.prefix.rglob("*"):
+        for path in self.prefix.rglob("*") if whole else []:
             if not path.is_symlink() and path.stat().st_nlink == 1:
                 path.chmod(0o755 if path.is_dir() or is_elf(path) else 0o644)
 
@@ -206,18 +216,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefix", type=Path)
     parser.add_argument("--link", action="store_true")
+    parser.add_argument("--system", action="store_true")
     parser.add_argument("--torch", type=Path, default=DEPS / "torch", help="default: .deps/torch")
     arguments = parser.parse_args()
-    for tool in ("patchelf", "objdump", "dpkg-query"):
+    for tool in ("objdump", "dpkg-query", *([] if arguments.system else ["patchelf"])):
         if not shutil.which(tool):
             fail(f"{tool} was not found: run scripts/setup --dist")
     bundle = Bundle(arguments.prefix.resolve(), arguments.link)
     bundle.add_torch(arguments.torch)
-    bundle.add_plugin(DEPS / "xla_cpu_pjrt")
-    bundle.add_libraries()
-    bundle.add_header_libraries()
-    bundle.add_data()
-    bundle.finish()
+    # For machines other than x86_64 no CPU plugin is published; they may have another one.
+    if (DEPS / "xla_cpu_pjrt").is_dir() or not arguments.system:
+        bundle.add_plugin(DEPS / "xla_cpu_pjrt")
+    if not arguments.system:
+        bundle.add_libraries()
+        bundle.add_header_libraries()
+        bundle.add_data()
+    bundle.finish(whole=not arguments.system)
 
 
 if __name__ == "__main__":

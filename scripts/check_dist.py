@@ -2,7 +2,7 @@
 
 PREFIX is an unpacked archive. Its ELF files may need of the base system what Ubuntu 22.04 has (glibc 2.35, libstdc++ of
 GCC 12) and of each other what is there; each has a licence, finds its libraries relative to itself, and no file holds
-one of the forbidden paths (those of the machine that built it). Prints all faults; the exit status is 0 without any.
+one of the forbidden paths (those of the machine that built it). Sluice's own are hardened. Prints all faults; the exit status is 0 without any.
 """
 
 import argparse
@@ -13,10 +13,12 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from elf import BASE_SYSTEM, Elf, elf_files  # noqa: E402
+from elf import BASE_SYSTEM, Elf, elf_files, hardening_faults  # noqa: E402
 
 # The newest versions of symbols that Ubuntu 22.04's libraries define.
 NEWEST = {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
+# What is built here, so hardened (cmake/sluice_hardening.cmake); the other libraries are as their packages have them.
+OWN = ["bin/*", "lib/libsluice*.so*"]
 RELATIVE = re.compile(r"^\$ORIGIN(/|$)")
 
 
@@ -83,6 +85,9 @@ def faults(prefix, forbidden):
     bundled = {elf.soname or path.name: elf for path, elf in elves.items()}
     for path, elf in elves.items():
         for fault in [*version_faults(elf), *library_faults(path, elf, bundled)]:
+            yield f"{path.relative_to(prefix)}: {fault}"
+    for path in (path for pattern in OWN for path in sorted(prefix.glob(pattern)) if path in elves):
+        for fault in hardening_faults(path):
             yield f"{path.relative_to(prefix)}: {fault}"
     yield from licence_faults(prefix, files)
     for path in sorted(prefix.rglob("*")):

@@ -14,11 +14,28 @@ from pathlib import Path
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
+HARDENED = ["-O2", "-fstack-protector-strong", "-D_GLIBCXX_ASSERTIONS", "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now"]
+# It has something to guard for each of these options.
+PROGRAM = """#include <string.h>
+#include <vector>
+extern "C" void greet(const char*);
+int main(int n, char** a) {
+  char text[64];
+  std::vector<char*> words(a, a + n);
+  greet(strcpy(text, words[n - 1]));
+  return 7;
+}
+"""
+
+
+def compile_text(compiler, text, output, *options):
+    language = "c++" if compiler == "c++" else "c"
+    subprocess.run([compiler, "-x", language, "-", "-x", "none", "-o", str(output), *options], input=text, text=True,
+                   check=True)
+
+
 def compile_c(text, output, *options):
-    source = output.with_suffix(".c")
-    source.write_text(text)
-    subprocess.run(["cc", str(source), "-o", str(output), *options], check=True)
-    source.unlink()
+    compile_text("cc", text, output, *options)
 
 
 def make_bundle(prefix):
@@ -26,8 +43,8 @@ def make_bundle(prefix):
         (prefix / folder).mkdir(parents=True)
     compile_c('#include <stdio.h>\nvoid greet(const char* w) { printf("hello %s\\n", w); }\n',
               prefix / "lib/libgreet.so.1", "-shared", "-fPIC", "-Wl,-soname,libgreet.so.1")
-    compile_c("void greet(const char*); int main(int n, char** a) { greet(a[n - 1]); return 7; }\n",
-              prefix / "bin/sluice", str(prefix / "lib/libgreet.so.1"), "-Wl,-rpath,$ORIGIN/../lib")
+    compile_text("c++", PROGRAM, prefix / "bin/sluice", str(prefix / "lib/libgreet.so.1"), "-Wl,-rpath,$ORIGIN/../lib",
+                 *HARDENED)
     documents = prefix / "share/doc/sluice"
     (documents / "libraries.txt").write_text(
         "# file, licence, origin\nbin/sluice\tsluice\tSluice\nlib/libgreet.so.1\tgreeting\tgreeting 1.0\n")
@@ -65,6 +82,11 @@ class DistScripts(unittest.TestCase):
         self.assertIn("2 ELF files", done.stdout)
 
     @unittest.skipIf(platform.libc_ver()[1] in ("2.34", "2.35"), "this C library has nothing that is too new")
+    def test_a_program_without_hardening(self):
+        compile_text("c++", PROGRAM, self.prefix / "bin/sluice", str(self.prefix / "lib/libgreet.so.1"),
+                     "-Wl,-rpath,$ORIGIN/../lib", *(option for option in HARDENED if option != "-D_FORTIFY_SOURCE=2"))
+        self.assert_refused("bin/sluice: has not checked copies (-D_FORTIFY_SOURCE=2)")
+
     def test_symbols_of_a_newer_c_library(self):
         compile_c("#include <stdlib.h>\nvoid greet(const char* w) { (void)w; (void)arc4random(); }\n",
                   self.prefix / "lib/libgreet.so.1", "-shared", "-fPIC", "-Wl,-soname,libgreet.so.1")

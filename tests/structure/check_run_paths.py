@@ -1,6 +1,6 @@
-"""check_run_paths.py ROOT FOLDER…: no program or library below the folders looks for its libraries in a place that another
-user may fill: each entry of a run path is absolute or begins with $ORIGIN, and an absolute one lies in ROOT or in a folder
-that is given with --also.
+"""check_run_paths.py ROOT PLACE…: no program or library looks for its libraries where another user may put some: each
+entry of a run path is absolute or begins with $ORIGIN, and an absolute one lies in ROOT or in a folder that is given with
+--also. A place is a file, or a folder with all that is below it.
 """
 
 import argparse
@@ -25,11 +25,12 @@ def faults_of(path, entries, allowed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", type=Path)
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("places", nargs="+", type=Path)
     parser.add_argument("--also", nargs="*", default=[], type=Path)
     options = parser.parse_args()
     allowed = [options.root.resolve(), *(path.resolve() for path in options.also), *options.also]
-    files = [path for folder in options.folders for path in elf_files(folder) if not path.suffix == ".o"]
+    files = [path for place in options.places for path in (elf_files(place) if place.is_dir() else [place])
+             if not path.suffix == ".o"]
     faults = [fault for path in files for fault in faults_of(path, Elf(path).run_path, allowed)]
     print("\n".join(faults[:50]))
     print(f"{len(files)} files, {len(faults)} faults")
