@@ -43,6 +43,7 @@ std::vector<std::string> texts_of(const toml::node& value, const std::string& ke
 
 // Whether the value is a program that the verb would run: a plugin's file, or a command among shards.
 bool is_program(const std::string& key, const std::string& text) {
+  if (key == "allow-pipe") return text == "true";
   if (key == "plugin") return text.find('/') != std::string::npos || base::ends_with(text, ".so");
   for (size_t at = text.find("pipe:"); at != std::string::npos; at = text.find("pipe:", at + 1))
     if (at == 0 || text[at - 1] == ':' || text[at - 1] == ',' || text[at - 1] == '=') return true;
@@ -56,8 +57,8 @@ void check_programs(const CLI::App& verb, const toml::node& value, const std::st
   if (trust != nullptr && trust->count() > 0) return;
   for (const std::string& text : texts_of(value, key, place))
     if (is_program(key, text))
-      throw Usage(base::str(place, ": ", key, " = \"", text, "\" is a program that would be run: give ",
-                            kTrust, " if you trust this file, or say it on the command line"));
+      throw Usage(base::str(place, ": ", key, " = \"", text, "\" has a program run: give ", kTrust,
+                            " if you trust this file, or say it on the command line"));
 }
 
 // Gives the option what its key says.

@@ -58,7 +58,7 @@ class Flags : public testing::Test {
     program.option_defaults()->always_capture_default();
     CLI::App* verb = nullptr;
     std::string config;
-    bool trusted = false;
+    bool trusted = false, pipes = false;
     const Verb make = {.name = "make",
                        .help = "Make it",
                        .add_flags =
@@ -69,6 +69,7 @@ class Flags : public testing::Test {
                              app.add_flag("--trust-config", trusted, "Let it name programs");
                              app.add_option("--plugin", plugin_, "A plugin");
                              app.add_option("--train", train_, "Shards");
+                             app.add_flag("--allow-pipe", pipes, "Commands in lists");
                            },
                        .run =
                            [&] {
@@ -128,7 +129,7 @@ TEST_F(Flags, AFileNamesProgramsOnlyWhereItIsTrusted) {
   for (const char* const text :
        {"plugin = \"/tmp/evil.so\"", "plugin = \"evil.so\"", "train = \"pipe:touch x\"",
         "train = \"a.tar::pipe:touch x\"", "train = [\"a.tar\", \"pipe:touch x\"]",
-        "[make]\ntrain = \"pipe:touch x\""}) {
+        "[make]\ntrain = \"pipe:touch x\"", "allow-pipe = true"}) {
     EXPECT_EQ(parsed(text, {}), 2) << text;
     EXPECT_THAT(err_, HasSubstr("give --trust-config if you trust this file"));
     EXPECT_EQ(parsed(text, {"--trust-config"}), 0) << text << err_;

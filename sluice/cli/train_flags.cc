@@ -68,6 +68,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Recipe", "--target-accuracy", &o.target_accuracy, "%", "Exit with status 21 below this, 0: no target"},
 
       {"Data", "--train", &o.train, "", "Training shards: paths, {0000..0639} and {a,b} braces, globs, :: lists, @file"},
+      {"Data", "--allow-pipe", &flags.allow_pipe, "", "Let a list of shards (@file) run commands (pipe:…)"},
       {"Data", "--mix", RepeatedText{&flags.mix}, "", "Instead of --train, once for each set of a mixture: SHARDS=NUMBER, such as 'photos-*.tar=0.7'"},
       {"Data", "--mix-by", choice("--mix-by", o.mix_by), "", "What the numbers of --mix are: shares of the samples, how often each sample comes in an epoch, or samples in an epoch"},
       {"Data", "--mix-from", RepeatedText{&flags.mix_from}, "", "Other shares from a step on: STEP=SHARE,SHARE…, such as 10000=0.5,0.5; once for each change"},

@@ -11,6 +11,7 @@
 #include "sluice/cli/no_effect.h"
 #include "sluice/cli/train_flags.h"
 #include "sluice/cli/verbs.h"
+#include "sluice/data/shards/urls.h"
 #include "sluice/session/device_list.h"
 #include "sluice/train/options.h"
 
@@ -122,6 +123,7 @@ void finish(CLI::App& app, TrainFlags& flags) {
   const std::set<std::string> on_line = given_flags(app);
   const std::set<std::string> of_environment = apply_environment(app);
   if (!flags.config.empty()) apply_config(app, flags.config);
+  if (flags.allow_pipe) data::allow_pipe_in_lists();
   TrainOptions& options = flags.options;
   if (app.count("--resume") > 0 && (options.resume.empty() || options.resume == "true"))
     options.resume = "auto";

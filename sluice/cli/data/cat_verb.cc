@@ -215,7 +215,7 @@ Verb cat_verb() {
           "  sluice data cat 'shards/train-*.tar' --where 'cls in 0,3' --count 64 --sheet sheet.png",
       .add_flags =
           [options](CLI::App& app) {
-            app.add_option("SHARDS", options->shards, kShardsHelp)->required();
+            add_shards(app, options->shards);
             app.add_option("--key", options->keys, "The sample with this key (may be repeated)")
                 ->allow_extra_args(false);
             add_where_flag(app, options->where);

@@ -47,6 +47,19 @@ std::function<int()> guarded(std::string verb, std::function<base::Status()> bod
   };
 }
 
+void add_shards(CLI::App& app, std::vector<std::string>& shards) {
+  app.add_option(
+         "SHARDS", shards,
+         "Shards: paths, {0000..0639} and {a,b} braces, globs, @file (a list), several joined by '::'")
+      ->required();
+  add_allow_pipe(app);
+}
+
+void add_allow_pipe(CLI::App& app) {
+  app.add_flag_callback("--allow-pipe", data::allow_pipe_in_lists,
+                        "Let a list of shards (@file) run commands (pipe:…)");
+}
+
 void add_memory_flags(CLI::App& app) {
   constexpr std::int64_t kMaxOfFlag = 1 << 20;
   app.add_option_function<std::int64_t>(

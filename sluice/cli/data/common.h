@@ -15,9 +15,6 @@
 
 namespace sluice::cli {
 
-inline constexpr char kShardsHelp[] =
-    "Shards: paths, {0000..0639} and {a,b} braces, globs, @file (a list), several joined by '::'";
-
 using base::counted, base::grouped, base::size_text;
 
 void print_json(const nlohmann::json& document);
@@ -41,6 +38,9 @@ class Progress {
 // A verb's body with the exit status 0, or 1 with the error on standard error.
 std::function<int()> guarded(std::string verb, std::function<base::Status()> body, std::string noun = "data");
 
+// The shards that a verb reads, as its arguments, and --allow-pipe.
+void add_shards(CLI::App& app, std::vector<std::string>& shards);
+void add_allow_pipe(CLI::App& app);
 // --max-sample and --max-pixels, for verbs that read or decode samples.
 void add_memory_flags(CLI::App& app);
 

@@ -80,6 +80,7 @@ Verb cp_verb() {
                 app.add_option("SOURCE TARGET", flags->places, "What to copy, and where to")
                     ->required()
                     ->expected(2, -1);
+                add_allow_pipe(app);
                 app.add_flag("--overwrite", flags->options.overwrite, "Replace what is there");
                 app.add_option("--workers", flags->options.workers, "Files at a time")
                     ->check(kAboveZero)

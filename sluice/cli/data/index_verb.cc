@@ -92,7 +92,7 @@ Verb index_verb() {
           "Example: sluice data index 'shards/train-*.tar'",
       .add_flags =
           [options](CLI::App& app) {
-            app.add_option("SHARDS", options->shards, kShardsHelp)->required();
+            add_shards(app, options->shards);
             app.add_option("--workers", options->workers, "Shards read at a time (0: one for each core)")
                 ->check(kZeroOrMore)
                 ->capture_default_str();

@@ -71,7 +71,7 @@ Verb ls_verb() {
           .help = "List shards: samples, sizes and members of each",
           .add_flags =
               [options](CLI::App& app) {
-                app.add_option("SHARDS", options->shards, kShardsHelp)->required();
+                add_shards(app, options->shards);
                 app.add_flag("--keys", options->keys, "The key of every sample too");
                 app.add_flag("--json", options->json, "One JSON document instead of lines");
               },
@@ -153,7 +153,7 @@ Verb verify_verb() {
           "  sluice data verify 'train-*.tar' 'test-*.tar' --duplicates similar",
       .add_flags =
           [flags](CLI::App& app) {
-            app.add_option("SHARDS", flags->shards, kShardsHelp)->required();
+            add_shards(app, flags->shards);
             app.add_option("--require", flags->options.fields,
                            "A member that every sample must have, such as cls or 'jpg;png' (default: what "
                            "the first sample of "

@@ -94,7 +94,7 @@ Verb stats_verb() {
               "Example: sluice data stats 'shards/train-*.tar'",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("SHARDS", flags->shards, kShardsHelp)->required();
+                add_shards(app, flags->shards);
                 app.add_option("--images", flags->options.images, "Extensions of the image in a sample")
                     ->capture_default_str();
                 app.add_option("--labels", flags->options.labels, "Extension of the class number")

@@ -2,6 +2,7 @@
 
 #include <glob.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 
@@ -14,6 +15,11 @@ namespace {
 
 using Strings = std::vector<std::string>;
 constexpr int kMaxNestedLists = 8;
+
+std::atomic<bool>& pipe_in_lists() {
+  static std::atomic<bool> allowed = false;
+  return allowed;
+}
 
 base::Status expand_part(const std::string& part, const std::string& folder, int depth, Strings& urls);
 
@@ -103,11 +109,11 @@ base::Status add_list(const std::string& file, int depth, Strings& urls) {
 // A list may have come from anywhere; the command line is the user's own word. `folder`: of the list; "":
 // there is none.
 base::Status check_command(const std::string& url, const std::string& folder) {
-  if (folder.empty() || !base::starts_with(url, "pipe:") ||
+  if (folder.empty() || !base::starts_with(url, "pipe:") || pipe_in_lists() ||
       base::environment_flag("SLUICE_ALLOW_PIPE", false))
     return {};
   return base::fail(Code::kPermissionDenied, "a list of shards in ", folder, " asks to run the command '",
-                    url, "': if you trust the list, set SLUICE_ALLOW_PIPE=1");
+                    url, "': if you trust the list, give --allow-pipe or set SLUICE_ALLOW_PIPE=1");
 }
 
 base::Status add_files(const std::string& pattern, const std::string& folder, Strings& urls) {
@@ -174,6 +180,8 @@ bool is_remote(std::string_view url) {
   while (i < url.size() && (is_name_character(url[i]) || url[i] == '+' || url[i] == '.')) ++i;
   return i > 0 && (url.substr(i, 3) == "://" || url.substr(0, 5) == "pipe:");
 }
+
+void allow_pipe_in_lists() { pipe_in_lists() = true; }
 
 base::Result<Strings> expand_urls(const std::string& list) {
   Strings urls;

@@ -17,11 +17,14 @@ base::Result<std::vector<std::string>> expand_braces(std::string_view pattern);
 
 // The shards that a list stands for, in order: parts between `::`, `${X}` from the environment as WDS_X,
 // braces, globs (* ? [ ]; the matches in alphabetical order) and `@file` (a list, one a line, `#` begins a
-// comment; relative entries are taken from the list's folder; `pipe:` only with SLUICE_ALLOW_PIPE=1, else
-// kPermissionDenied). A name of a file that exists, and what a glob finds, is that file, whatever it looks
-// like. Globs work in buckets too (gs://bucket/train-*.tar, ** over folders). Every local file must exist:
-// the error names the pattern it came from.
+// comment; relative entries are taken from the list's folder; `pipe:` only after allow_pipe_in_lists() or
+// with SLUICE_ALLOW_PIPE=1, else kPermissionDenied). A name of a file that exists, and what a glob finds, is
+// that file, whatever it looks like. Globs work in buckets too (gs://bucket/train-*.tar, ** over folders).
+// Every local file must exist: the error names the pattern it came from.
 base::Result<std::vector<std::string>> expand_urls(const std::string& list);
+
+// For the rest of the process, lists of shards may hold commands (`pipe:…`).
+void allow_pipe_in_lists();
 
 // True for `-` and for what has a scheme (gs://…, pipe:…): everything that is not the name of a local file.
 bool is_remote(std::string_view url);

@@ -90,7 +90,7 @@ TEST(Urls, AListMayHoldNoCommand) {
     const auto refused = expand_urls("@" + folder.path(name));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Code::kPermissionDenied);
-    EXPECT_THAT(refused.error().what(), HasSubstr("SLUICE_ALLOW_PIPE=1"));
+    EXPECT_THAT(refused.error().what(), HasSubstr("give --allow-pipe or set SLUICE_ALLOW_PIPE=1"));
   }
   EXPECT_THAT(*expand_urls("pipe:cat x"), ElementsAre("pipe:cat x"));  // the user's own word
   ::setenv("SLUICE_ALLOW_PIPE", "1", 1);
