@@ -28,14 +28,33 @@ def text_faults(root, header, installed):
         yield f"{header}: no SLUICE_API_BEGIN … SLUICE_API_END around its declarations (sluice/base/export.h)"
 
 
-def compile_fault(root, header, compiler, folders):
-    """Compiled as the only header of a source file, as a user's first include would be."""
-    with tempfile.TemporaryDirectory() as work:
-        source = Path(work) / "alone.cc"
+def closure(root, header, seen):
+    """What the header includes, directly or through others of the project."""
+    if header in seen:
+        return seen
+    seen.add(header)
+    for included in INCLUDE.findall((root / header).read_text()) if (root / header).exists() else []:
+        closure(root, included, seen)
+    return seen
+
+
+class Compiler:
+    """Compiles a header as the only one of a source file, as a user's first include would be. Most of the time would go
+    to <torch/torch.h>: it is compiled once, for those headers that include it themselves."""
+
+    def __init__(self, root, compiler, folders, work):
+        self.root, self.work = root, Path(work)
+        self.command = [compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{root}",
+                        *[f"-isystem{folder}" for folder in folders]]
+        self.torch = self.work / "torch.h"
+        self.torch.write_text("#include <torch/torch.h>\n")
+        subprocess.run([*self.command, "-x", "c++-header", str(self.torch), "-o", f"{self.torch}.gch"], check=True)
+
+    def fault(self, header):
+        source = self.work / (header.replace("/", "_") + ".cc")
         source.write_text(f"#include <{header}>\n#include <{header}>\n")
-        command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{root}",
-                   *[f"-isystem{folder}" for folder in folders], str(source)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        first = ["-include", str(self.torch)] if "torch/torch.h" in closure(self.root, header, set()) else []
+        done = subprocess.run([*self.command, "-fsyntax-only", *first, str(source)], capture_output=True, text=True)
         return f"{header}: does not compile alone\n{done.stderr[:2000]}" if done.returncode else None
 
 
@@ -46,8 +65,8 @@ def main(root, list_file, compiler, folders):
     if (root / "sluice/sluice.h").exists() and "sluice/sluice.h" not in headers:
         sys.exit("the umbrella sluice/sluice.h is not installed")
     faults = [fault for header in headers for fault in text_faults(root, header, headers)]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        faults += filter(None, pool.map(lambda header: compile_fault(root, header, compiler, folders), headers))
+    with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        faults += filter(None, pool.map(Compiler(root, compiler, folders, work).fault, headers))
     print("\n".join(faults))
     print(f"{len(headers)} headers, {len(faults)} faults")
     sys.exit(bool(faults))
