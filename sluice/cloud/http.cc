@@ -250,6 +250,8 @@ base::Result<HttpResponse> Http::once(const HttpRequest& request) {
   Secret secret = request.secret;
   if (secret.what.empty()) secret = secret_in_headers(request.headers);
   if (!secret.what.empty()) SLUICE_OK(may_send_secret(request.url, secret));
+  if (has_user(request.url))
+    SLUICE_OK(may_send_secret(request.url, {"the user and the password of the address"}));
   CURL* curl = handles_->take();
   if (curl == nullptr) return base::fail(Code::kResourceExhausted, "libcurl gives no handle: out of memory?");
   Exchange exchange{&request, request.stall_timeout > 0 ? request.stall_timeout : options_.stall_timeout};

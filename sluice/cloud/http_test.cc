@@ -194,6 +194,20 @@ TEST(Secrets, LeaveByHttpsOrToThisMachineWhicheverHeaderHoldsThem) {
   }
 }
 
+TEST(Secrets, OfAnAddressAreSomeToo) {
+  HttpRequest request;
+  for (const char* url : {"http://me:hush@192.0.2.1/x", "http://hush@192.0.2.1/x", "me:hush@192.0.2.1/x"}) {
+    request.url = url;
+    const auto refused = Http().once(request);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Code::kPermissionDenied) << refused.error().what();
+    EXPECT_EQ(std::string(refused.error().what()).find("hush"), std::string::npos) << refused.error().what();
+  }
+  Server server([](const Request& request) { return Reply{200, {}, request.header("authorization")}; });
+  request.url = "http://me:hush@" + server.address().substr(7) + "/";
+  EXPECT_EQ(Http().once(request)->body, "Basic bWU6aHVzaA==");
+}
+
 TEST(Secrets, OfABodyAreTheSendersToSay) {
   HttpRequest request;
   request.method = "POST";

@@ -21,7 +21,7 @@ std::string lower(std::string text) {
 }
 
 struct UrlParts {
-  std::string scheme, host;
+  std::string scheme, host, user;
 };
 
 // By libcurl, so that what is checked is what is connected to: "https://googleapis.com@elsewhere/" is
@@ -37,7 +37,8 @@ base::Result<UrlParts> parts_of(const std::string& url) {
     curl_free(text);
     return lower(copy);
   };
-  return UrlParts{part(CURLUPART_SCHEME), part(CURLUPART_HOST)};
+  return UrlParts{part(CURLUPART_SCHEME), part(CURLUPART_HOST),
+                  part(CURLUPART_USER) + part(CURLUPART_PASSWORD)};
 }
 
 bool is_numeric(const std::string& host) {
@@ -68,6 +69,11 @@ bool is_loopback(const std::string& host) {
 bool is_https(const std::string& url) {
   const auto parts = parts_of(url);
   return parts && parts->scheme == "https";
+}
+
+bool has_user(const std::string& url) {
+  const auto parts = parts_of(url);
+  return parts && !parts->user.empty();
 }
 
 base::Status may_send_secret(const std::string& url, const Secret& secret) {

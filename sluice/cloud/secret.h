@@ -26,6 +26,9 @@ bool is_https(const std::string& url);
 // Whether the secret may be sent to the URL: by https to one of its hosts, or to this machine. Http::once
 // asks it of each request, so that no store can forget it; whoever reads an address from a file asks early.
 base::Status may_send_secret(const std::string& url, const Secret& secret);
+// Whether the address itself has a user or a password ("https://me:word@host/"). libcurl takes them to no
+// other host.
+bool has_user(const std::string& url);
 // The secret that a request's headers show, whatever its sender says of it: Authorization, cookies, session
 // tokens. Without one, `what` is "".
 Secret secret_in_headers(const std::vector<std::string>& headers);

@@ -67,7 +67,7 @@ TEST(Api, AListThatLeadsToTheSamePageTwiceEnds) {
   World world([](const Request&) -> Reply {
     return {200, {}, R"({"items": {"zones/a": {"disks": [{"name": "x"}]}}, "nextPageToken": "again"})"};
   });
-  const auto answer = world.api->pages(get("/v2/projects/p/x"), "items");
+  const auto answer = world.api->pages(get("/v2/projects/p/x"), "items", nullptr);
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().what(), HasSubstr("the same page twice"));
   const auto disks = Compute(*world.api, "p").aggregated("disks");

@@ -1,8 +1,10 @@
 """redirect_test.py PROGRAM: what a server that was asked by https may lead on to, and what goes along: nothing."""
 
+import io
 import ssl
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -17,7 +19,7 @@ class Plain(Handler):
     def do_GET(self):
         self.server.asked += 1
         self.server.secrets += "Authorization" in self.headers or "Cookie" in self.headers
-        status, content, headers = part_of(b"words", self.headers.get("Range"))
+        status, content, headers = part_of(self.server.content, self.headers.get("Range"))
         self.reply(status, content, headers + [("ETag", '"1"')])
 
     do_HEAD = do_GET
@@ -27,10 +29,20 @@ class Leading(Handler):
     def do_GET(self):
         headers = [("Location", self.server.target + "/x?sig=hush")]
         if "/resolve/" in self.path:
-            headers += [("X-Repo-Commit", "0" * 40), ("X-Linked-Size", "5"), ("X-Linked-Etag", '"1"')]
+            headers += [("X-Repo-Commit", "0" * 40), ("X-Linked-Size", str(self.server.size)), ("X-Linked-Etag", '"1"')]
         self.reply(302, b"", headers)
 
     do_HEAD = do_GET
+
+
+def small_shard():
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name in ("0.txt", "1.txt"):
+            member = tarfile.TarInfo(name)
+            member.size = 5
+            tar.addfile(member, io.BytesIO(b"words"))
+    return out.getvalue()
 
 
 def secured(server, context):
@@ -52,6 +64,8 @@ def main(program):
         context.load_cert_chain(work / "cert.pem", work / "key.pem")
         with (closing(Server(Plain)) as plain, closing(secured(Server(Plain), context)) as other,
               closing(secured(Server(Leading), context)) as leading):
+            plain.content = other.content = small_shard()
+            leading.size = len(plain.content)
             plain.asked = plain.secrets = other.asked = other.secrets = 0
             run = Program(program, [TOKEN, "hush"], SSL_CERT_FILE=str(work / "cert.pem"), HF_ENDPOINT=leading.address,
                           HF_TOKEN=TOKEN, HOME=folder)
@@ -62,8 +76,13 @@ def main(program):
                 check(plain.asked == 0, "http was asked by", source)
                 leading.target = other.address
                 run("data", "cp", source, work / "x", "--overwrite")
-                check((work / "x").read_bytes() == b"words", "a redirect to https:", source)
+                check((work / "x").read_bytes() == plain.content, "a redirect to https:", source)
             check(other.asked > 0 and other.secrets == 0, "a secret went along:", other.asked, other.secrets)
+            # The program's own lists and complaints show no signature either: Program looks for it.
+            for query in ("X-Amz-Signature=hush", "sv=1&sig=hush"):
+                for verb in (("ls",), ("ls", "--json"), ("verify",), ("cat",), ("stats",)):
+                    run("data", *verb, f"{other.address.replace('//', '//me:hush@')}/x.tar?{query}")
+            run("data", "ls", "https://127.0.0.1:1/x.tar?sig=hush", status=1)
     print(f"{len(failures)} failures" if failures else "passed")
     sys.exit(bool(failures))
 
