@@ -3,9 +3,10 @@
 //
 //   s safetensors   z a file of torch.save   p its data.pkl   l config.json of a language model
 //   i model.safetensors.index.json   c a checkpoint's state.json   m mlflow.json, a zero and mlflow.jsonl
+#include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <string_view>

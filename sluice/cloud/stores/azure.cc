@@ -238,8 +238,10 @@ base::Result<ObjectFacts> Azure::copy(const ObjectName& from, const ObjectName& 
   HttpRequest request;
   request.method = "PUT";
   request.headers = condition_headers(options);
+  // The signature is for its own account alone.
+  const bool ours = settings_.account.empty() || settings_.account == account_of(from.bucket);
   request.headers.push_back("x-ms-copy-source: " + address(from) +
-                            (settings_.sas.empty() ? "" : "?" + settings_.sas));
+                            (settings_.sas.empty() || !ours ? "" : "?" + settings_.sas));
   request.headers.push_back("x-ms-source-if-match: " + source.generation);
   request.cancelled = options.cancelled;
   SLUICE_TRY(auto response, expect_ok(to, "", std::move(request), what));

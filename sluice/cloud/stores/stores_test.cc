@@ -141,6 +141,24 @@ TEST(StoreSecrets, OfAzureDoToo) {
   EXPECT_NE(said().find("AZURE_STORAGE_CONNECTION_STRING"), std::string::npos);
 }
 
+TEST(StoreSecrets, OfOneAccountAreNotTheOthers) {
+  std::string seen;
+  test::Server server([&](const test::Request& request) {
+    seen += request.header("x-ms-copy-source") + request.query;
+    return test::Reply{200, {"ETag: \"1\"", "x-ms-copy-status: success", "Content-Length: 0"}, ""};
+  });
+  AzureSettings settings;
+  settings.account = "mine";
+  settings.sas = "sig=hush";
+  settings.endpoint = server.address();
+  const Azure store(settings, std::make_shared<Http>());
+  EXPECT_TRUE(store.copy({"mine/c", "x", "az"}, {"mine/c", "y", "az"}));
+  EXPECT_NE(seen.find("/c/x?sig=hush"), std::string::npos) << seen;
+  seen.clear();
+  EXPECT_TRUE(store.copy({"other/c", "x", "az"}, {"other/c", "y", "az"}));
+  EXPECT_EQ(seen.find("hush"), std::string::npos) << seen;
+}
+
 TEST(StoreSecrets, OfAzuresLoginDoToo) {
   const test::Environment tenant("AZURE_TENANT_ID", "t"), client("AZURE_CLIENT_ID", "c"),
       authority("AZURE_AUTHORITY_HOST", kElsewhere), secret("AZURE_CLIENT_SECRET", "hush");
