@@ -9,6 +9,7 @@
 #include "sluice/base/number.h"
 #include "sluice/base/printable.h"
 #include "sluice/base/quantity.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/value_check.h"
 
@@ -80,7 +81,7 @@ std::string nearest_flag(const CLI::App& app, const std::string& flag) {
 namespace {
 
 int fail(int status, const std::string& message) {
-  std::fprintf(stderr, "sluice: %s\n", base::printable(message).c_str());
+  std::fprintf(stderr, "sluice: %s\n", base::printable(base::shown_urls(message)).c_str());
   return status;
 }
 

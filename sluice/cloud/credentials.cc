@@ -7,6 +7,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/cloud/metadata.h"
 #include "sluice/cloud/token_request.h"
 
@@ -24,7 +25,7 @@ base::Result<std::string> token_uri(const std::string& path, const nlohmann::jso
                                     const CredentialFacts& facts) {
   const std::string given = text_field(json, "token_uri");
   if (given.empty()) return std::string(kTokenUri);
-  SLUICE_OK(may_send_secret(given, facts.universe, "the credentials " + path + ": token_uri"));
+  SLUICE_OK(may_send_secret(given, {"the credentials " + path + ": token_uri", "", facts.universe}));
   return given;
 }
 
@@ -130,7 +131,7 @@ void Credentials::reject(const std::string& header) {
 
 base::Status Credentials::may_go_to(const std::string& url) const {
   if (anonymous()) return {};
-  return may_send_secret(url, facts_.universe, "a token of " + who_);
+  return may_send_secret(url, secret());
 }
 
 std::shared_ptr<Credentials> anonymous_credentials() {
@@ -140,7 +141,7 @@ std::shared_ptr<Credentials> anonymous_credentials() {
 base::Result<std::shared_ptr<Credentials>> credentials_of_json(std::shared_ptr<Http> http,
                                                                const std::string& path,
                                                                const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(text);
   if (!json.is_object())
     return base::fail(Code::kInvalidArgument, "the credentials ", path, " are no JSON object");
   const std::string type = text_field(json, "type");

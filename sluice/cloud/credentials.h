@@ -8,6 +8,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/cloud/http.h"
+#include "sluice/cloud/secret.h"
 
 namespace sluice::cloud {
 
@@ -45,6 +46,8 @@ class Credentials {
   // For the header x-goog-user-project, which services ask of users' own credentials; "": none. Cloud Storage
   // is never sent this one: there it would take over a bucket's costs. See Access::payer.
   const std::string& quota_project() const { return facts_.quota_project; }
+  // What a token is to the rule of secret.h.
+  Secret secret() const { return {"a token of " + who_, "", facts_.universe}; }
   // An error unless a token may be sent there: by https to the universe's hosts, or to this machine.
   // Anonymous ones may go anywhere.
   base::Status may_go_to(const std::string& url) const;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
@@ -89,6 +90,8 @@ base::Result<std::string> text_at(Http& http, const SubjectSource& source, const
   request.url = source.url;
   request.headers = source.headers;
   request.direct = !base::starts_with(source.url, "https://");
+  if (!source.headers.empty())
+    request.secret = {"the headers of credential_source", "credential_source.url", "", /*to_agent=*/true};
   SLUICE_TRY(HttpResponse response, http.try_once(request, "the token of " + who));
   if (response.status != 200)
     return token_refused(response, who, "It was asked at credential_source.url: is that service running?");
@@ -104,7 +107,7 @@ base::Result<std::string> subject_token(Http& http, const SubjectSource& source,
       return base::fail(Code::kPermissionDenied, who, ": ", place, " is empty, expected a token");
     return token;
   }
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(text);
   const std::string token = json.is_object() ? text_field(json, source.json_field.c_str()) : "";
   if (token.empty())
     return base::fail(Code::kPermissionDenied, who, ": ", place, " has no text '", source.json_field,
@@ -136,7 +139,7 @@ base::Result<std::shared_ptr<Credentials>> external_account(std::shared_ptr<Http
   const CredentialFacts facts = facts_of_file(json);
   const std::string url = text_field(json, "token_url"), form = form_of(json);
   const std::string who = "the external account in " + path;
-  SLUICE_OK(may_send_secret(url, facts.universe, "the credentials " + path + ": token_url"));
+  SLUICE_OK(may_send_secret(url, {"the credentials " + path + ": token_url", "", facts.universe}));
   std::vector<std::string> headers;
   if (const std::string id = text_field(json, "client_id"); !id.empty())
     headers.push_back("Authorization: Basic " + base64(id + ":" + text_field(json, "client_secret")));

@@ -189,7 +189,7 @@ TEST_F(Exchange, FilesThatCannotBeUsed) {
 
 TEST(Secrets, GoOnlyToGoogleOrThisMachine) {
   const auto allowed = [](const std::string& url, const std::string& universe = "googleapis.com") {
-    return may_send_secret(url, universe, "x").has_value();
+    return may_send_secret(url, {"x", "", universe}).has_value();
   };
   for (const char* url : {"https://oauth2.googleapis.com/token", "https://OAuth2.GoogleApis.com:443/token",
                           "https://www.googleapis.com/oauth2/v4/token",
@@ -205,7 +205,7 @@ TEST(Secrets, GoOnlyToGoogleOrThisMachine) {
   EXPECT_TRUE(allowed("https://oauth2.cloud.example/token", "cloud.example"));
   EXPECT_FALSE(allowed("https://oauth2.googleapis.com/token", "cloud.example"));
   const auto clear =
-      may_send_secret("http://user:pass@www.googleapis.com/a?key=1", "googleapis.com", "a token");
+      may_send_secret("http://user:pass@www.googleapis.com/a?key=1", {"a token", "", "googleapis.com"});
   ASSERT_FALSE(clear);
   EXPECT_TRUE(has(clear.error().what(), "http://www.googleapis.com, unencrypted")) << clear.error().what();
   EXPECT_FALSE(has(clear.error().what(), "pass"));

@@ -11,13 +11,16 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/number.h"
+#include "sluice/base/parse_json.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/cloud/certificates.h"
 
 namespace sluice::cloud {
 namespace {
 
 constexpr std::size_t kMaxOfAnError = 64 << 10;
-constexpr long kReceiveBytes = 256 << 10;  // stays in a core's L2 cache
+constexpr std::size_t kMaxOfHeaders = 256 << 10;  // of all of an answer, those of redirects among them
+constexpr long kReceiveBytes = 256 << 10;         // stays in a core's L2 cache
 
 struct Exchange {
   const HttpRequest* request;
@@ -27,11 +30,16 @@ struct Exchange {
   // libcurl's own measure of stalls would count the time that on_body takes.
   double window_start = base::monotonic_seconds();
   double window_bytes = 0;
-  bool stalled = false;
+  bool stalled = false, too_large = false;
+  std::size_t header_bytes = 0;
 };
 
 std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* context) {
-  auto& response = static_cast<Exchange*>(context)->response;
+  auto& exchange = *static_cast<Exchange*>(context);
+  auto& response = exchange.response;
+  exchange.header_bytes += size * count;
+  exchange.too_large = exchange.header_bytes > kMaxOfHeaders;
+  if (exchange.too_large) return 0;
   const std::string_view line = base::trim(std::string_view(bytes, size * count));
   const std::size_t colon = line.find(':');
   if (base::starts_with(line, "HTTP/")) {
@@ -61,6 +69,8 @@ std::size_t on_bytes(char* bytes, std::size_t size, std::size_t count, void* con
     exchange.window_start += base::monotonic_seconds() - before;
     return more ? total : 0;
   }
+  exchange.too_large = good && total > exchange.request->max_body - response.body.size();
+  if (exchange.too_large) return 0;
   if (good)
     response.body.append(bytes, total);
   else
@@ -110,16 +120,17 @@ void set_method(CURL* curl, const HttpRequest& request) {
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
-void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange) {
+void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange, bool secret) {
   const HttpRequest& request = *exchange.request;
+  const bool https = is_https(request.url);
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, https ? "https" : "http,https");
   const auto version = request.http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1;
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(version));
   // libcurl 7.88 cannot use such a connection again: "Error in the HTTP2 framing layer".
   curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, request.http2 ? 1L : 0L);
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow_redirects && !secret ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 10L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -127,7 +138,8 @@ void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange) {
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout * 1e3));
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout * 1e3));
   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, request.exact_path ? 1L : 0L);
-  if (request.direct) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+  // A proxy is not this machine: what goes unencrypted with a secret goes straight there.
+  if (request.direct || (secret && !https)) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   if (const auto file = certificate_file()) curl_easy_setopt(curl, CURLOPT_CAINFO, file->c_str());
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "sluice");
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
@@ -144,16 +156,24 @@ void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange) {
   set_method(curl, request);
 }
 
-// The address without its query, which may hold a signature.
-std::string shown(const std::string& url) { return url.substr(0, url.find('?')); }
-
 Error transfer_error(CURLcode status, const char* reason, const Exchange& exchange) {
   const HttpRequest& request = *exchange.request;
   const int http_status = exchange.response.status;
   if (exchange.stalled)
     return Error(Code::kUnavailable,
-                 base::str(request.method, " ", shown(request.url), ": stalled: less than ",
+                 base::str(request.method, " ", base::shown_urls(request.url), ": stalled: less than ",
                            request.slowest / 1000, " kB/s for ", exchange.stall_timeout, " s"));
+  if (exchange.too_large)
+    return Error(
+        Code::kResourceExhausted,
+        base::str(request.method, " ", base::shown_urls(request.url), ": the answer is larger than ",
+                  exchange.header_bytes > kMaxOfHeaders ? kMaxOfHeaders >> 10 : request.max_body >> 10,
+                  " KiB, which no answer of this kind is: is the address right?"));
+  if (status == CURLE_UNSUPPORTED_PROTOCOL && is_https(request.url))
+    return Error(
+        Code::kPermissionDenied,
+        base::str(request.method, " ", base::shown_urls(request.url),
+                  ": the server leads from https on to an address without it, which is not followed"));
   const bool stopped = status == CURLE_ABORTED_BY_CALLBACK || status == CURLE_WRITE_ERROR;
   const bool certificate = status == CURLE_PEER_FAILED_VERIFICATION || status == CURLE_SSL_CACERT_BADFILE;
   Code code = Code::kUnavailable;
@@ -166,14 +186,14 @@ Error transfer_error(CURLcode status, const char* reason, const Exchange& exchan
   else if (status == CURLE_URL_MALFORMAT || status == CURLE_UNSUPPORTED_PROTOCOL)
     code = Code::kInvalidArgument;
   const std::string after = http_status > 0 ? base::str(" after status ", http_status) : "";
-  return Error(code, base::str(request.method, " ", shown(request.url), ": ",
+  return Error(code, base::str(request.method, " ", base::shown_urls(request.url), ": ",
                                reason[0] != '\0' ? reason : curl_easy_strerror(status), after,
                                certificate ? certificate_advice() : ""));
 }
 
 // What a body says about an error: Google's services answer in JSON, others with a line or a page.
 std::string said_in(const std::string& body) {
-  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(body);
   std::string said;
   const auto add = [&](const nlohmann::json& object, const char* key) {
     if (object.is_object() && object.contains(key) && object[key].is_string())
@@ -225,11 +245,17 @@ Http::~Http() = default;
 
 base::Result<HttpResponse> Http::once(const HttpRequest& request) {
   if (request.cancelled != nullptr && *request.cancelled)
-    return cancelled_error(base::str(request.method, " ", shown(request.url)));
+    return cancelled_error(base::str(request.method, " ", base::shown_urls(request.url)));
+  // The one place where a secret leaves, whichever store or service sends it.
+  Secret secret = request.secret;
+  if (secret.what.empty()) secret = secret_in_headers(request.headers);
+  if (!secret.what.empty()) SLUICE_OK(may_send_secret(request.url, secret));
+  if (has_user(request.url))
+    SLUICE_OK(may_send_secret(request.url, {"the user and the password of the address"}));
   CURL* curl = handles_->take();
   if (curl == nullptr) return base::fail(Code::kResourceExhausted, "libcurl gives no handle: out of memory?");
   Exchange exchange{&request, request.stall_timeout > 0 ? request.stall_timeout : options_.stall_timeout};
-  set_options(curl, options_, exchange);
+  set_options(curl, options_, exchange, !secret.what.empty());
   curl_slist* list = curl_slist_append(nullptr, "Expect:");  // no "100-continue" round trip
   for (const std::string& header : request.headers) list = curl_slist_append(list, header.c_str());
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);

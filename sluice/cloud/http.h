@@ -14,6 +14,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/cloud/retry.h"
+#include "sluice/cloud/secret.h"
 
 namespace sluice::cloud {
 
@@ -33,10 +34,12 @@ struct HttpRequest {
   std::string_view body = {};             // must stay until the answer is there
   // Takes the body of a 2xx answer piece by piece; false ends the transfer (the error is then kAborted).
   std::function<bool(const HttpResponse& head, const char* bytes, std::size_t size)> on_body = nullptr;
-  bool follow_redirects = false;                 // the Authorization header is never sent on to another host
+  Secret secret = {};                            // what it carries in its headers, its query or its body
+  bool follow_redirects = false;                 // never with a secret, and never from https to http
   bool direct = false;                           // never through a proxy
   bool http2 = false;                            // without asking first, as gRPC services without TLS want it
   bool exact_path = false;                       // "/a/../b" stays as it is
+  std::size_t max_body = 64 << 20;               // bytes of an answer that on_body does not take
   double total_timeout = 0;                      // seconds for the whole request; 0: as long as bytes come
   double stall_timeout = 0;                      // seconds; 0: that of the options
   double slowest = 1000;                         // bytes a second; what is slower for so long is a stall
@@ -60,7 +63,9 @@ class Http {
 
   // One try. Any status is an answer. Errors: kUnavailable for what may pass (no connection, reset, stall),
   // kCancelled, kAborted by on_body, kFailedPrecondition for a certificate that does not fit,
-  // kInvalidArgument for a URL that is none. No error or log line contains a header.
+  // kInvalidArgument for a URL that is none, kPermissionDenied where a secret (request.secret, or what the
+  // headers show) may not go, kResourceExhausted for a body beyond max_body. No error or log line contains a
+  // header.
   base::Result<HttpResponse> once(const HttpRequest& request);
   // One try whose passing failures are errors: kUnavailable for 408, 429 and 5xx too. `what` begins the
   // messages.

@@ -175,6 +175,119 @@ TEST(Http, QueriesStayOutOfMessages) {
       << response.error().what();
 }
 
+TEST(Secrets, LeaveByHttpsOrToThisMachineWhicheverHeaderHoldsThem) {
+  Server server([](const Request&) { return Reply{200, {}, "there"}; });
+  for (const char* header : {"Authorization: Bearer hush", "authorization: AWS4-HMAC-SHA256 hush",
+                             "X-Amz-Security-Token: hush", "Cookie: hush", "X-IDENTITY-HEADER: hush"}) {
+    HttpRequest request = get(server);
+    request.headers = {"Accept: */*", header};
+    EXPECT_TRUE(Http().once(request)) << header;
+    for (const char* elsewhere : {"http://192.0.2.1/x?sig=hush", "http://127.0.0.1.example.org/",
+                                  "http://127.0.0.1@192.0.2.1/", "192.0.2.1/x", "http://169.254.169.254/"}) {
+      request.url = elsewhere;
+      const auto refused = Http().once(request);
+      ASSERT_FALSE(refused) << header << elsewhere;
+      EXPECT_EQ(refused.error().code(), Code::kPermissionDenied) << refused.error().what();
+      EXPECT_EQ(std::string(refused.error().what()).find("hush"), std::string::npos)
+          << refused.error().what();
+    }
+  }
+}
+
+TEST(Secrets, OfAnAddressAreSomeToo) {
+  HttpRequest request;
+  for (const char* url : {"http://me:hush@192.0.2.1/x", "http://hush@192.0.2.1/x", "me:hush@192.0.2.1/x"}) {
+    request.url = url;
+    const auto refused = Http().once(request);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Code::kPermissionDenied) << refused.error().what();
+    EXPECT_EQ(std::string(refused.error().what()).find("hush"), std::string::npos) << refused.error().what();
+  }
+  Server server([](const Request& request) { return Reply{200, {}, request.header("authorization")}; });
+  request.url = "http://me:hush@" + server.address().substr(7) + "/";
+  EXPECT_EQ(Http().once(request)->body, "Basic bWU6aHVzaA==");
+}
+
+TEST(Secrets, OfABodyAreTheSendersToSay) {
+  HttpRequest request;
+  request.method = "POST";
+  request.url = "http://192.0.2.1/token";
+  request.body = "client_secret=hush";
+  request.secret = {"AZURE_CLIENT_SECRET", "AZURE_AUTHORITY_HOST"};
+  const auto refused = Http().once(request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(std::string(refused.error().what())
+                .find("AZURE_CLIENT_SECRET would go to http://192.0.2.1 unencrypted (AZURE_AUTHORITY_HOST "
+                      "leads there)"),
+            0u)
+      << refused.error().what();
+  // A cloud's agent on its machines' own network speaks http alone.
+  for (const char* agent :
+       {"http://169.254.130.2:8081/msi", "http://169.254.170.2/x", "http://[fd00:ec2::23]/x"}) {
+    EXPECT_FALSE(may_send_secret(agent, {"x"})) << agent;
+    EXPECT_TRUE(may_send_secret(agent, {"x", "", "", true})) << agent;
+  }
+  for (const char* other : {"http://169.254.170.2.example.org/", "http://192.0.2.1/"})
+    EXPECT_FALSE(may_send_secret(other, {"x", "", "", true})) << other;
+}
+
+TEST(Secrets, AreNotTakenOnByARedirect) {
+  int asked = 0;
+  Server elsewhere([&](const Request&) {
+    ++asked;
+    return Reply{200, {}, "there"};
+  });
+  Server server([&](const Request&) { return Reply{302, {"Location: " + elsewhere.address() + "/b"}}; });
+  HttpRequest request = get(server);
+  request.follow_redirects = true;
+  ASSERT_EQ(Http().once(request)->body, "there");
+  request.headers = {"X-Amz-Security-Token: hush"};
+  EXPECT_EQ(Http().once(request)->status, 302);
+  request.headers = {};
+  request.secret = {"a signature in the query"};
+  EXPECT_EQ(Http().once(request)->status, 302);
+  EXPECT_EQ(asked, 1);
+  EXPECT_FALSE(may_redirect("https://a/x?sig=hush", "http://a/x"));
+  EXPECT_FALSE(may_redirect("https://a/x", "HTTP://127.0.0.1/x"));
+  for (const char* to : {"https://b/x", "/x"}) EXPECT_TRUE(may_redirect("https://a/x", to));
+  EXPECT_TRUE(may_redirect("http://a/x", "http://b/x"));
+}
+
+TEST(Secrets, ForThisMachinePassNoProxy) {
+  int through_proxy = 0;
+  Server proxy([&](const Request&) {
+    ++through_proxy;
+    return Reply{200, {}, "proxy"};
+  });
+  Server server([](const Request&) { return Reply{200, {}, "there"}; });
+  const test::Environment variable("http_proxy", proxy.address()), none("no_proxy", ""),
+      upper("NO_PROXY", "");
+  HttpRequest request = get(server);
+  EXPECT_EQ(Http().once(request)->body, "proxy");
+  request.headers = {"Authorization: Bearer hush"};
+  EXPECT_EQ(Http().once(request)->body, "there");
+  EXPECT_EQ(through_proxy, 1);
+}
+
+TEST(Http, AnswersHaveAnEnd) {
+  Server server([](const Request& request) {
+    if (request.path == "/headers") {
+      Reply reply{200, {}, "x"};
+      for (int i = 0; i < 40; ++i) reply.headers.push_back("X-Long: " + std::string(50'000, 'a'));
+      return reply;
+    }
+    return Reply{200, {}, std::string(70 << 20, 'a')};
+  });
+  for (const char* path : {"/headers", "/body"}) {
+    const auto endless = Http().once(get(server, path));
+    ASSERT_FALSE(endless) << path;
+    EXPECT_EQ(endless.error().code(), Code::kResourceExhausted) << endless.error().what();
+  }
+  HttpRequest request = get(server, "/body");
+  request.max_body = 80 << 20;
+  EXPECT_EQ(Http().once(request)->body.size(), std::size_t{70} << 20);
+}
+
 TEST(Http, PolicyOfTheEnvironment) {
   {
     const test::Environment environment("SLUICE_CLOUD_RETRY", "0.01:0.5:9");

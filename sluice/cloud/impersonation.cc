@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
@@ -46,8 +47,7 @@ struct Impersonation {
     if (!source->quota_project().empty())
       request.headers.push_back("x-goog-user-project: " + source->quota_project());
     request.body = body;
-    SLUICE_TRY(const std::string host, host_of_url(url));
-    request.direct = is_loopback(host);
+    request.secret = source->secret();
     return http->try_once(request, "a token for " + who);
   }
 
@@ -65,7 +65,7 @@ struct Impersonation {
                            "The request was made by " + source->who() +
                                ": give it the role Service Account Token Creator on " + email +
                                ", and enable iamcredentials.googleapis.com");
-    const auto json = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+    const auto json = base::parse_json(response.body);
     const std::string token = json.is_object() ? text_field(json, "accessToken") : "";
     if (token.empty() || token.find_first_of("\r\n") != std::string::npos)
       return base::fail(Code::kUnknown, "no token for ", who, ": the answer has no accessToken");
@@ -85,7 +85,7 @@ base::Result<std::shared_ptr<Credentials>> impersonate(std::shared_ptr<Http> htt
                       ": service_account_impersonation_url is '", url,
                       "': expected …/serviceAccounts/EMAIL:generateAccessToken");
   const CredentialFacts facts = facts_of_file(json);
-  SLUICE_OK(may_send_secret(url, facts.universe, "the credentials " + path + ": a token for " + email));
+  SLUICE_OK(may_send_secret(url, {"the credentials " + path + ": a token for " + email, "", facts.universe}));
   double lifetime = kLongest;
   if (const auto options = json.find("service_account_impersonation");
       options != json.end() && options->contains("token_lifetime_seconds") &&

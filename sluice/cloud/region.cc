@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/log.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/cloud/metadata.h"
 #include "sluice/cloud/storage.h"
 
@@ -34,7 +35,7 @@ base::Result<nlohmann::json> describe_bucket(const std::string& bucket, const st
   request.direct = access.direct;
   SLUICE_TRY(const HttpResponse response, access.once(std::move(request)));
   if (response.status != 200) return tl::unexpected<Error>(explain(response, "gs://" + bucket, access));
-  auto json = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  auto json = base::parse_json(response.body);
   if (!json.is_object())
     return base::fail(Code::kUnknown, "gs://", bucket,
                       ": expected a JSON object, the server sent something else");

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sluice/base/number.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/cloud/object_reader.h"
 
 namespace sluice::cloud {
@@ -61,7 +62,7 @@ base::Result<std::shared_ptr<Http>> shared_http() {
 base::Result<Remote> find_page(std::shared_ptr<Http> http, const std::string& url,
                                const std::atomic<bool>* cancelled) {
   Remote remote;
-  remote.name = url.substr(0, url.find('?'));
+  remote.name = base::shown_urls(url);
   remote.address = url;
   remote.access.http = std::move(http);
   // One byte is asked for: a server that gives parts says the whole length with it, any other is left after

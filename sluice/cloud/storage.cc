@@ -9,6 +9,8 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
+#include "sluice/base/parse_json.h"
+#include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/upload.h"
 
@@ -35,7 +37,7 @@ base::Result<ObjectFacts> facts_of(const nlohmann::json& json, const std::string
 }
 
 base::Result<nlohmann::json> parse_json(const std::string& body, const std::string& what) {
-  auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  auto json = base::parse_json(body);
   if (!json.is_object())
     return base::fail(Code::kUnknown, what, ": expected a JSON object, the server sent something else");
   return json;
@@ -59,7 +61,8 @@ base::Result<HttpResponse> Access::once(HttpRequest request) const {
   if (signer != nullptr) return signer->once(*http, std::move(request));
   if (!payer.empty()) request.headers.push_back("x-goog-user-project: " + payer);
   if (credentials == nullptr || credentials->anonymous()) return http->once(request);
-  SLUICE_OK(credentials->may_go_to(request.url));
+  request.secret = credentials->secret();
+  SLUICE_OK(may_send_secret(request.url, request.secret));  // before a token is fetched
   for (int round = 0;; ++round) {
     SLUICE_TRY(const std::string header, credentials->header());
     request.headers.push_back(header);
@@ -109,6 +112,16 @@ Error explain(const HttpResponse& response, const std::string& what, const Acces
 base::Result<ObjectFacts> parse_object(const std::string& text, const std::string& what) {
   SLUICE_TRY(const auto json, parse_json(text, what));
   return facts_of(json, what);
+}
+
+base::Result<std::string> read_google_page(const std::string& body, Listing& listing) {
+  SLUICE_TRY(const auto json, parse_json(body, listing.what()));
+  if (const auto items = json.find("items"); items != json.end())
+    for (const auto& item : *items) {
+      SLUICE_TRY(ObjectFacts facts, facts_of(item, listing.what()));
+      SLUICE_OK(listing.add(std::move(facts)));
+    }
+  return text_of(json, "nextPageToken");
 }
 
 std::optional<std::uint32_t> crc32c_of_base64(const std::string& text) {
@@ -178,9 +191,9 @@ base::Result<Remote> Storage::find(const ObjectName& name, const std::atomic<boo
 base::Result<std::vector<ObjectFacts>> Storage::list(const std::string& bucket, const std::string& prefix,
                                                      bool flat) const {
   const std::string what = "listing gs://" + bucket + "/" + prefix + "*";
-  std::vector<ObjectFacts> objects;
+  Listing listing(what, prefix, flat);
   std::string page;
-  do {
+  for (bool more = true; more;) {
     HttpRequest request;
     request.url = endpoint_ + "/storage/v1/b/" + percent_encode(bucket) +
                   "/o?prefix=" + percent_encode(prefix) +
@@ -188,16 +201,10 @@ base::Result<std::vector<ObjectFacts>> Storage::list(const std::string& bucket, 
     if (flat) request.url += "&delimiter=%2F";
     if (!page.empty()) request.url += "&pageToken=" + percent_encode(page);
     SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
-    SLUICE_TRY(const auto json, parse_json(response.body, what));
-    if (json.contains("items"))
-      for (const auto& item : json["items"]) {
-        SLUICE_TRY(ObjectFacts facts, facts_of(item, what));
-        objects.push_back(std::move(facts));
-      }
-    page = text_of(json, "nextPageToken");
-  } while (!page.empty());
-  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return objects;
+    SLUICE_TRY(page, read_google_page(response.body, listing));
+    SLUICE_TRY(more, listing.next(page));
+  }
+  return std::move(listing).sorted();
 }
 
 base::Status Storage::remove(const ObjectName& name, const std::string& generation) const {

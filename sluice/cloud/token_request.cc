@@ -1,73 +1,16 @@
 #include "sluice/cloud/token_request.h"
+#include "sluice/base/parse_json.h"
 
-#include <curl/curl.h>
-
-#include <algorithm>
-#include <cctype>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace sluice::cloud {
-namespace {
-
-// Key files of former years name this host; it is Google's.
-constexpr char kFormerTokenHost[] = "accounts.google.com";
-
-struct UrlParts {
-  std::string scheme, host;
-};
-
-// By libcurl, so that what is checked is what is connected to: "https://googleapis.com@elsewhere/" is
-// elsewhere.
-base::Result<UrlParts> parts_of(const std::string& url) {
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), &curl_url_cleanup);
-  if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK)
-    return base::fail(Code::kInvalidArgument, "'", url, "' is no URL");
-  const auto part = [&](CURLUPart which) {
-    char* text = nullptr;
-    if (curl_url_get(parsed.get(), which, &text, 0) != CURLUE_OK) return std::string();
-    std::string copy(text);
-    curl_free(text);
-    for (char& c : copy) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return copy;
-  };
-  return UrlParts{part(CURLUPART_SCHEME), part(CURLUPART_HOST)};
-}
-
-// The user and the query of an address are not for messages.
-std::string place_of(const UrlParts& parts) { return parts.scheme + "://" + parts.host; }
-
-}  // namespace
-
-base::Result<std::string> host_of_url(const std::string& url) {
-  SLUICE_TRY(const UrlParts parts, parts_of(url));
-  return parts.host;
-}
-
-bool is_loopback(const std::string& host) {
-  if (host == "localhost" || host == "[::1]") return true;
-  if (!base::starts_with(host, "127.")) return false;
-  return std::all_of(host.begin(), host.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
-}
-
-base::Status may_send_secret(const std::string& url, const std::string& universe, const std::string& what) {
-  SLUICE_TRY(const UrlParts parts, parts_of(url));
-  if (is_loopback(parts.host)) return {};
-  const bool known =
-      parts.host == universe || base::ends_with(parts.host, "." + universe) || parts.host == kFormerTokenHost;
-  if (parts.scheme == "https" && known) return {};
-  return base::fail(Code::kPermissionDenied, what, ": it would go to ", place_of(parts),
-                    known ? ", unencrypted" : "",
-                    ". Tokens and keys are sent only by https, and only to hosts of ", universe,
-                    " or to this machine: check the address, or make the credentials again with gcloud");
-}
 
 std::string text_field(const nlohmann::json& json, const char* name) {
   return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : std::string();
 }
 
 base::Result<Token> parse_token(const std::string& body, const std::string& who) {
-  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(body);
   const std::string value = json.is_object() ? text_field(json, "access_token") : "";
   if (value.empty())
     return base::fail(Code::kUnknown, "no token for ", who, ": the answer has no access_token");
@@ -86,15 +29,15 @@ tl::unexpected<Error> token_refused(const HttpResponse& response, const std::str
 
 base::Result<Token> post_for_token(Http& http, const std::string& url, const std::string& form,
                                    const std::vector<std::string>& headers, const std::string& who,
-                                   const std::string& advice) {
+                                   const std::string& advice, Secret secret) {
   HttpRequest request;
   request.method = "POST";
   request.url = url;
   request.headers = headers;
   request.headers.push_back("Content-Type: application/x-www-form-urlencoded");
   request.body = form;
-  SLUICE_TRY(const std::string host, host_of_url(url));
-  request.direct = is_loopback(host);
+  request.secret = std::move(secret);
+  if (request.secret.what.empty()) request.secret.what = "what a token for " + who + " is asked with";
   SLUICE_TRY(const HttpResponse response, http.try_once(request, "a token for " + who));
   if (response.status != 200) return token_refused(response, who, advice);
   return parse_token(response.body, who);

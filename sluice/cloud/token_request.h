@@ -1,5 +1,4 @@
-// What all kinds of credentials share: where a secret may be sent, and requests that are answered with a
-// token.
+// What all kinds of credentials share: requests that are answered with a token.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,28 +8,21 @@
 #include "sluice/base/result.h"
 #include "sluice/cloud/credentials.h"
 #include "sluice/cloud/http.h"
+#include "sluice/cloud/secret.h"
 
 namespace sluice::cloud {
 
 constexpr char kCloudScope[] = "https://www.googleapis.com/auth/cloud-platform";
 
-// The host of a URL as libcurl reads it, in lower case; kInvalidArgument for what is none.
-base::Result<std::string> host_of_url(const std::string& url);
-// "127.0.0.1", "localhost", "[::1]": this machine. Only there plain http is good enough for a secret.
-bool is_loopback(const std::string& host);
-// Whether a token, a key's signature or a refresh token may be sent to the URL: by https to a host of the
-// universe ("googleapis.com"), or to this machine. `what` begins the message of the refusal.
-base::Status may_send_secret(const std::string& url, const std::string& universe, const std::string& what);
-
 // A text of a JSON object; "" when it is missing or no text.
 std::string text_field(const nlohmann::json& json, const char* name);
 // Of an answer {"access_token", "expires_in"}. No message contains the token.
 base::Result<Token> parse_token(const std::string& body, const std::string& who);
-// POSTs a form and reads the token that comes back. `advice`: what to do when the server refuses. One try:
-// who sends the request that needs the token tries again, and has the one deadline.
+// POSTs a form, which is a secret, and reads the token that comes back. `advice`: what to do when the server
+// refuses. One try: who sends the request that needs the token tries again, and has the one deadline.
 base::Result<Token> post_for_token(Http& http, const std::string& url, const std::string& form,
                                    const std::vector<std::string>& headers, const std::string& who,
-                                   const std::string& advice);
+                                   const std::string& advice, Secret secret = {});
 // The server's refusal of a token: its words and the advice, as kPermissionDenied.
 tl::unexpected<Error> token_refused(const HttpResponse& response, const std::string& who,
                                     const std::string& advice);

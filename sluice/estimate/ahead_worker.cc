@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/process.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 
@@ -146,7 +147,7 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
                       " ended the compiler's process for ", request.slice.name, " (", end.status.text(),
                       "): ", end.last_words());
   }
-  const Json report = Json::parse(*written, nullptr, /*allow_exceptions=*/false);
+  const Json report = base::parse_json(*written);
   if (report.is_discarded())
     return base::fail(Code::kInternal, "the compiler's report is no JSON: ", *written);
   if (report.contains("error")) {
@@ -165,7 +166,7 @@ int run_ahead_worker(const std::string& request_path, const std::string& report_
   }
   Json report;
   try {
-    auto compiled = compile_request(Json::parse(*bytes));
+    auto compiled = compile_request(base::parse_json(*bytes));
     if (compiled)
       report = std::move(*compiled);
     else

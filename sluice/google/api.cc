@@ -2,7 +2,9 @@
 
 #include <cstdio>
 
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
+#include "sluice/cloud/listing.h"
 
 namespace sluice::google {
 namespace {
@@ -147,8 +149,7 @@ Outcome<Json> Api::call(const Call& call) {
     if (!response && response.error().code() != Code::kUnavailable)
       return tl::unexpected<Failure>(Failure(response.error()));
     if (response && response->status / 100 == 2) {
-      Json json = response->body.empty() ? Json::object()
-                                         : Json::parse(response->body, nullptr, /*allow_exceptions=*/false);
+      Json json = response->body.empty() ? Json::object() : base::parse_json(response->body);
       if (!json.is_discarded()) return json;
       return failed(Kind::kOther, Code::kUnknown, call.what, ": the answer is no JSON");
     }
@@ -174,6 +175,7 @@ Outcome<Json> Api::call(const Call& call) {
 
 Outcome<Json> Api::pages(const Call& first, const std::string& field, std::vector<std::string>* unreachable) {
   Json all = Json::array();
+  cloud::Pages pages(first.what);
   Call call = first;
   while (true) {
     GOOGLE_TRY(const Json page, this->call(call));
@@ -183,7 +185,9 @@ Outcome<Json> Api::pages(const Call& first, const std::string& field, std::vecto
       for (const std::string& place : items(page, name))
         if (unreachable != nullptr) unreachable->push_back(last_piece(place));
     const std::string token = text(page, "nextPageToken");
-    if (token.empty()) return all;
+    const auto more = pages.next(token);
+    if (!more) return tl::unexpected<Failure>(Failure(more.error()));
+    if (!*more) return all;
     call.query = first.query;
     call.query.emplace_back("pageToken", token);
   }

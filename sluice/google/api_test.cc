@@ -63,6 +63,19 @@ TEST(Api, TriesAgainAndHonoursRetryAfter) {
   EXPECT_GE(world.time, 1077);
 }
 
+TEST(Api, AListThatLeadsToTheSamePageTwiceEnds) {
+  World world([](const Request&) -> Reply {
+    return {200, {}, R"({"items": {"zones/a": {"disks": [{"name": "x"}]}}, "nextPageToken": "again"})"};
+  });
+  const auto answer = world.api->pages(get("/v2/projects/p/x"), "items", nullptr);
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().what(), HasSubstr("the same page twice"));
+  const auto disks = Compute(*world.api, "p").aggregated("disks");
+  ASSERT_FALSE(disks);
+  EXPECT_THAT(disks.error().what(), HasSubstr("the same page twice"));
+  EXPECT_EQ(world.server.requests(), 4);
+}
+
 TEST(Api, AQuotaIsFinal) {
   World world([](const Request&) -> Reply {
     return {429, {}, R"({"error": {"message": "Quota limit 'N' has been exceeded. Limit: 0 in region r."}})"};

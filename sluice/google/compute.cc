@@ -4,6 +4,7 @@
 #include <random>
 
 #include "sluice/base/strings.h"
+#include "sluice/cloud/listing.h"
 
 namespace sluice::google {
 namespace {
@@ -121,6 +122,7 @@ Outcome<Listed<Json>> Compute::aggregated(const std::string& collection, const s
   call.what = base::str("the list of all ", collection);
   const auto query = call.query;
   Listed<Json> listed;
+  cloud::Pages pages(call.what);
   while (true) {
     GOOGLE_TRY(const Json page, api_.call(call));
     // {"zones/a": {"disks": […]}, "zones/b": {"warning": {"code": "UNREACHABLE"}}}.
@@ -131,7 +133,9 @@ Outcome<Listed<Json>> Compute::aggregated(const std::string& collection, const s
     for (const std::string& place : google::items(page, "unreachables"))
       listed.unreachable.push_back(last_piece(place));
     const std::string token = text(page, "nextPageToken");
-    if (token.empty()) return listed;
+    const auto more = pages.next(token);
+    if (!more) return tl::unexpected<Failure>(Failure(more.error()));
+    if (!*more) return listed;
     call.query = query;
     call.query.emplace_back("pageToken", token);
   }

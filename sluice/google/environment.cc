@@ -3,6 +3,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/metadata.h"
 #include "sluice/google/api.h"
@@ -36,7 +37,7 @@ Json credentials_json() {
   const auto named = base::environment("GOOGLE_APPLICATION_CREDENTIALS");
   const auto text = base::read_file(
       named ? *named : base::join_path(gcloud_folder(), "application_default_credentials.json"));
-  return text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  return text ? base::parse_json(*text) : Json();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "sluice/base/number.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::google {
@@ -170,7 +171,7 @@ Failure::Failure(const Error& error) : Error(error) {
 
 Failure failure_of_answer(int status, const std::string& body, const std::string& what,
                           const std::string& project, const std::string& service) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const Json json = base::parse_json(body);
   const Json& error = at(json, "error");
   std::string said = text(error, "message");
   if (said.empty()) said = body.substr(0, 300);

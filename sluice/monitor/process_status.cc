@@ -13,6 +13,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/monitor/optional_json.h"
@@ -102,7 +103,7 @@ base::Result<ProcessStatus> parse_status(const std::string& text) {
   ProcessStatus status;
   ProcessIdentity& who = status.identity;
   try {
-    const json document = json::parse(text);
+    const json document = base::parse_json(text);
     who.process = document.at("process").get<int>();
     who.namespaces = document.at("namespaces").get<std::string>();
     who.began = document.at("began").get<int64_t>();

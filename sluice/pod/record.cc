@@ -11,6 +11,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 
 namespace sluice::pod {
 using nlohmann::json;
@@ -152,7 +153,7 @@ base::Result<RunRecord> load(const std::string& id) {
   const std::string path = base::join_path(run_folder(id), "run.json");
   SLUICE_TRY(const std::string text, base::read_file(path));
   try {
-    json document = json::parse(text);
+    json document = base::parse_json(text);
     change_texts(document, narrowed);
     RunRecord record = from_document(document);
     if (record.job.workers.empty()) return base::fail(Code::kDataLoss, path, " names no worker");

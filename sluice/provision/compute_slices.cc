@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 #include "sluice/provision/compute_template.h"
 #include "sluice/provision/slice_state.h"
@@ -105,7 +106,7 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
   slice.name = slice.mark && base::starts_with(name, kNamePrefix)
                    ? name.substr(std::string(kNamePrefix).size())
                    : name;
-  const Json json = Json::parse(google::text(group, "description"), nullptr, false);
+  const Json json = base::parse_json(google::text(group, "description"));
   slice.type = google::text(json, "sluice-type");
   const std::string capacity = google::text(json, "sluice-capacity");
   for (const Capacity one : {Capacity::kSpot, Capacity::kReservation, Capacity::kFlexStart})

@@ -11,6 +11,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::provision {
@@ -36,7 +37,7 @@ std::optional<Mark> mark_of_labels(const google::Texts& labels) {
 std::string description_of(const Mark& mark) { return google::Json(labels_of(mark)).dump(); }
 
 std::optional<Mark> mark_of_description(const std::string& description) {
-  const auto json = google::Json::parse(description, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(description);
   if (!json.is_object()) return std::nullopt;
   google::Texts labels;
   for (const auto& [name, value] : json.items())

@@ -6,10 +6,13 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/base/span.h"
 #include "sluice/base/thread.h"
 #include "sluice/session/save.h"
@@ -48,30 +51,40 @@ std::string to_json(const Progress& progress) {
                          {"seconds", progress.seconds},
                          {"global_rates", progress.global_rates},
                          {"rated_epochs", progress.rated_epochs},
-                         {"config", progress.config},
+                         {"config", base::shown_urls(progress.config)},
                          {"input", progress.input}};
   return json.dump(2) + "\n";
 }
 
+// A whole number of at least 0: what is negative or a fraction would lead somewhere in the middle of nothing.
+int64_t count_at(const nlohmann::json& json, const char* name) {
+  const nlohmann::json& value = json.at(name);
+  if (!value.is_number_unsigned() || value > std::numeric_limits<int64_t>::max())
+    throw nlohmann::json::other_error::create(
+        501, base::str(name, " is ", value.dump(), ", expected 0 or more"), &json);
+  return value.get<int64_t>();
+}
+
 base::Result<Progress> from_json(const std::string& text, const std::string& path) {
-  auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto json = base::parse_json(text);
   if (!json.is_object()) return base::fail(Code::kDataLoss, path, ": expected a JSON object");
-  if (json.value("format", 0) != kFormat)
-    return base::fail(Code::kUnimplemented, path, ": a checkpoint of format ", json.value("format", 0),
+  if (const auto format = json.find("format"); format == json.end() || *format != kFormat)
+    return base::fail(Code::kUnimplemented, path, ": a checkpoint of format ",
+                      format == json.end() ? "0" : format->dump().substr(0, 100),
                       "; this program reads format ", kFormat);
   Progress progress;
   try {
     progress.model = json.at("model");
-    progress.epoch = json.at("epoch");
-    progress.batch = json.at("batch");
-    progress.step = json.at("step");
+    progress.epoch = count_at(json, "epoch");
+    progress.batch = count_at(json, "batch");
+    progress.step = count_at(json, "step");
     progress.monitor = json.at("monitor");
     if (const auto& best = json.at("best"); !best.is_null()) progress.best = best.get<double>();
     if (const auto& value = json.at("value"); !value.is_null()) progress.value = value.get<double>();
     progress.callbacks = json.at("callbacks").get<std::map<std::string, std::string>>();
     progress.seconds = json.at("seconds");
     progress.global_rates = json.at("global_rates");
-    progress.rated_epochs = json.at("rated_epochs");
+    progress.rated_epochs = count_at(json, "rated_epochs");
     progress.config = json.at("config");
     progress.input = json.value("input", "");
   } catch (const nlohmann::json::exception& error) {

@@ -147,6 +147,45 @@ TEST(Checkpoint, AFailedWriteLeavesTheLastGoodOne) {
   EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())), std::vector<std::string>{"last"});
 }
 
+TEST(Checkpoint, AStateThatSomethingElseWroteIsAnError) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("last")));
+  const std::string path = folder.path("last/state.json"), good = base::value_or_throw(base::read_file(path));
+  const auto read = [&](const std::string& name, const std::string& value) {
+    std::string text = good;
+    const size_t at = text.find("\"" + name + "\": ") + name.size() + 4;
+    text.replace(at, text.find_first_of(",\n", at) - at, value);
+    EXPECT_TRUE(base::write_file_atomically(path, text));
+    const auto progress = read_progress(folder.path("last"));
+    return progress ? std::string() : std::string(progress.error().what());
+  };
+  EXPECT_EQ(read("step", "7"), "");
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const std::string& value :
+       {std::string("-1"), std::string("1.5"), std::string("\"1\""), std::string("null"),
+        std::string("18446744073709551615"), std::string("1e300"), deep})
+    for (const char* name : {"epoch", "batch", "step", "rated_epochs"})
+      EXPECT_NE(read(name, value), "") << name << value.substr(0, 30);
+  for (const std::string& value : {std::string("\"x\""), std::string("[]"), std::string("99"), deep})
+    EXPECT_NE(read("format", value), "") << value.substr(0, 30);
+}
+
+TEST(Checkpoint, KeepsNoSignaturesOfAddresses) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  Progress progress;
+  progress.config = "train=\"https://me:hush@h/x.tar?sv=1&sig=hush\"\nepochs=3\n";
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, progress), folder.path("last")));
+  EXPECT_THAT(base::value_or_throw(base::read_file(folder.path("last/state.json"))),
+              testing::AllOf(testing::HasSubstr("https://h/x.tar"), testing::HasSubstr("epochs=3"),
+                             testing::Not(testing::HasSubstr("hush"))));
+}
+
 TEST(Checkpoint, AMissingOneIsAnError) {
   auto folder = temporary();
   auto result = read_checkpoint(folder.path("nothing"));

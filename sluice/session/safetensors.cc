@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/session/tensor_file.h"
 
 namespace sluice::sessions {
@@ -80,7 +81,7 @@ base::Result<Entry> parse_entry(const std::string& path, const std::string& name
 
 base::Result<std::vector<Entry>> parse_header(const std::string& path, const std::string& header,
                                               uint64_t data_bytes) {
-  auto json = nlohmann::json::parse(header, nullptr, /*allow_exceptions=*/false);
+  auto json = base::parse_json(header);
   if (!json.is_object())
     return base::fail(Code::kDataLoss, path, ": no safetensors file, its header is no JSON object");
   std::vector<Entry> entries;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "sluice/base/file.h"
+#include "sluice/session/pretrained/weight_files.h"
 
 namespace sluice::sessions {
 namespace {
@@ -129,6 +130,31 @@ TEST(TensorFile, WrongHeadersNameTheTensor) {
               testing::HasSubstr("no holes"));
   EXPECT_THAT(read("{\"a\":", 8), testing::HasSubstr("no JSON object"));
   EXPECT_NE(error_of(read_safetensors(folder.path("missing"))), "");
+  // A type of a million levels, which a message would print.
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(read(R"({"a":{"dtype":)" + deep + R"(,"shape":[2],"data_offsets":[0,8]}})", 8),
+              testing::HasSubstr("no JSON object"));
+}
+
+TEST(WeightFiles, AnIndexReachesNoFileOutsideOfItsFolder) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string inner = folder.path("inner");
+  ASSERT_TRUE(base::make_directories(inner));
+  ASSERT_TRUE(write_safetensors(folder.path("secret"), {{"x", at::zeros({2})}}));
+  ASSERT_TRUE(write_safetensors(base::join_path(inner, "own"), {{"x", at::zeros({2})}}));
+  const auto read = [&](const std::string& file) {
+    EXPECT_TRUE(base::write_file_atomically(base::join_path(inner, "model.safetensors.index.json"),
+                                            R"({"weight_map":{"x":)" + file + "}}"));
+    return error_of(read_weight_files(inner));
+  };
+  EXPECT_EQ(read("\"own\""), "");
+  for (const std::string& outside :
+       {std::string("\"../secret\""), "\"" + folder.path("secret") + "\"", std::string("\"..\""),
+        std::string("\".\""), std::string("\"\""), std::string("\"a/../own\""), std::string("3"),
+        std::string("[[\"own\"]]")})
+    EXPECT_THAT(read(outside), testing::HasSubstr("must be in a file of the same folder")) << outside;
+  EXPECT_THAT(read(std::string(1'000'000, '[') + std::string(1'000'000, ']')),
+              testing::HasSubstr("expected a JSON object"));
 }
 
 }  // namespace

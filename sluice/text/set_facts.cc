@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::text {
@@ -22,7 +23,7 @@ base::Result<std::optional<SetFacts>> set_facts(const TokenSet& set) {
   const std::string path = name.substr(0, number) + ".json";
   if (!base::path_exists(path)) return std::optional<SetFacts>();
   SLUICE_TRY(const std::string text, base::read_file(path));
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(text);
   if (!json.is_object() || !json.contains("vocabulary_size") || !json["vocabulary_size"].is_number_unsigned())
     return base::fail(
         Code::kDataLoss, path,

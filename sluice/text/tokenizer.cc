@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/sha256.h"
 #include "sluice/text/models/model.h"
 #include "sluice/text/steps/added_tokens.h"
@@ -85,7 +86,7 @@ struct Tokenizer::Parts {
 
 base::Status Tokenizer::Parts::read(std::string_view json) {
   fingerprint = base::hexadecimal(base::sha256(json));
-  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json document = base::parse_json(json);
   if (document.is_discarded())
     return base::fail(Code::kInvalidArgument, name, ": expected a tokenizer as JSON, found something else");
   SLUICE_TRY(const auto object, JsonObject::of(document, name));

@@ -11,6 +11,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/session/log_line.h"
@@ -39,7 +40,7 @@ void share(Session& session, BatchSizeTrial& trial) {
   const auto all = session.gather_on_host("trial of a batch size", own.dump());
   double fullest = -1;
   for (const std::string& text : all) {
-    const auto numbers = nlohmann::json::parse(text);
+    const auto numbers = base::parse_json(text);
     const auto memory = numbers[1].get<int64_t>(), limit = numbers[2].get<int64_t>();
     if (&text == &all.front()) trial.examples_per_second = numbers[0].get<double>();
     const double part = limit > 0 ? static_cast<double>(memory) / static_cast<double>(limit) : 0;

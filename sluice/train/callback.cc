@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 
@@ -46,7 +47,7 @@ std::string EarlyStopping::state() const {
 }
 
 void EarlyStopping::load(const std::string& state) {
-  const auto json = nlohmann::json::parse(state, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(state);
   if (!json.is_object() || !json.contains("best") || !json.contains("without") ||
       !json["without"].is_number_integer() || !(json["best"].is_null() || json["best"].is_number()))
     throw_error(Code::kDataLoss, base::str("expected best and without, found '", state, "'"));

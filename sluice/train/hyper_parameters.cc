@@ -1,11 +1,15 @@
 #include "sluice/train/hyper_parameters.h"
 
+#include "sluice/base/shown_url.h"
+
 namespace sluice::train {
 
 std::vector<HyperParameter> hyper_parameters(const TrainOptions& options, int64_t global_batch) {
   std::vector<HyperParameter> all;
   const auto number = [&](const char* name, double value) { all.emplace_back(name, value); };
-  const auto text = [&](const char* name, std::string value) { all.emplace_back(name, std::move(value)); };
+  const auto text = [&](const char* name, const std::string& value) {
+    all.emplace_back(name, base::shown_urls(value));
+  };
   const auto above_zero = [&](const char* name, double value) {
     if (value > 0) number(name, value);
   };

@@ -8,6 +8,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/shown_url.h"
 
 namespace sluice::train {
 namespace metrics_detail {
@@ -187,7 +188,7 @@ base::Status MetricsWriter::begin(const std::vector<HyperParameter>& parameters,
   const double wall = base::wall_seconds();
   SLUICE_OK(events_.hyper_parameters(parameters, wall));
   if (config.empty()) return {};
-  return events_.text("options", base::str("```\n", config, "```\n"), 0, wall);
+  return events_.text("options", base::str("```\n", base::shown_urls(config), "```\n"), 0, wall);
 }
 
 base::Status MetricsWriter::end() { return events_.ended(base::wall_seconds()); }

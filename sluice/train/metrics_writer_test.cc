@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sluice/base/file.h"
+#include "sluice/train/hyper_parameters.h"
 
 namespace sluice::train {
 namespace {
@@ -64,6 +65,26 @@ TEST(MetricsWriter, WritesBothFilesAndAppends) {
   const std::string jsonl = read(folder, "metrics.jsonl");
   EXPECT_NE(jsonl.find("\"split\": \"train\", \"epoch\": 1, \"step\": 20, \"loss\": 1.25"), std::string::npos)
       << jsonl;
+}
+
+TEST(MetricsWriter, AddressesLoseTheirSignatures) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  TrainOptions options;
+  options.weights = "https://me:hush@h/x?X-Amz-Signature=hush";
+  options.config = "weights=\"" + options.weights + "\"\n";
+  {
+    auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
+    ASSERT_TRUE(writer.begin(hyper_parameters(options, 8), options.config));
+  }
+  int seen = 0;
+  for (const std::string& name : base::value_or_throw(base::list_directory(folder.path()))) {
+    const std::string bytes = read(folder, name);
+    EXPECT_EQ(bytes.find("hush"), std::string::npos) << name;
+    for (size_t at = bytes.find("https://h/x"); at != std::string::npos;
+         at = bytes.find("https://h/x", at + 1))
+      ++seen;
+  }
+  EXPECT_GE(seen, 2);  // as a hyperparameter, and among the options
 }
 
 TEST(MetricsWriter, RowsAfterTheCheckpointGo) {

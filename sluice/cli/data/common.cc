@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/printable.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
 #include "sluice/data/memory.h"
 #include "sluice/data/shards/urls.h"
@@ -39,9 +40,11 @@ std::function<int()> guarded(std::string verb, std::function<base::Status()> bod
     try {
       const auto status = body();
       if (status) return 0;
-      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), base::printable(status.error().what()).c_str());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(),
+                   base::printable(base::shown_urls(status.error().what())).c_str());
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), base::printable(error.what()).c_str());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(),
+                   base::printable(base::shown_urls(error.what())).c_str());
     }
     return 1;
   };

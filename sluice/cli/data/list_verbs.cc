@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/printable.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/tools/inspect.h"
@@ -12,7 +13,7 @@ namespace sluice::cli {
 namespace {
 
 nlohmann::json listing_json(const data::ShardListing& listing, bool with_keys) {
-  nlohmann::json entry = {{"shard", listing.url},
+  nlohmann::json entry = {{"shard", base::shown_urls(listing.url)},
                           {"samples", listing.samples},
                           {"members", listing.members},
                           {"left_out", listing.left_out},
@@ -28,7 +29,7 @@ void print_listing(const data::ShardListing& listing) {
   for (const auto& [extension, count] : listing.extensions)
     extensions.push_back(count == listing.samples ? extension : base::str(extension, " ×", count));
   std::printf("%17s  %10s  %s  (%s)\n", counted(listing.samples, "sample").c_str(),
-              size_text(listing.bytes).c_str(), base::printable(listing.url).c_str(),
+              size_text(listing.bytes).c_str(), base::printable(base::shown_urls(listing.url)).c_str(),
               base::printable(base::join(extensions, ", ")).c_str());
   for (const std::string& key : listing.keys) std::printf("  %s\n", base::printable(key).c_str());
 }
@@ -104,7 +105,8 @@ void print_problems(const data::VerifyReport& report, bool with_duplicates, bool
   std::size_t notes = 0;
   for (const auto& problem : report.problems)
     if (problem.fatal || ++notes <= kNotes)
-      std::printf("%s %s\n", problem.fatal ? "BAD " : "note", base::printable(problem.what).c_str());
+      std::printf("%s %s\n", problem.fatal ? "BAD " : "note",
+                  base::printable(base::shown_urls(problem.what)).c_str());
   if (notes > kNotes) std::printf("and %zu more notes, which --json lists\n", notes - kNotes);
   if (report.unsummed > 0)
     std::printf(

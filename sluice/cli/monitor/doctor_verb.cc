@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/quantity.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/common.h"
@@ -150,7 +151,7 @@ nlohmann::json to_json(const std::vector<HostFindings>& hosts) {
 // What the host's own `sluice doctor --json` said.
 std::vector<Finding> findings_of(const std::string& text) {
   std::vector<Finding> findings;
-  const auto document = nlohmann::json::parse(text);
+  const auto document = base::parse_json(text);
   for (const auto& item : document.at("hosts").at(0).at("findings")) {
     Finding finding;
     const std::string level = item.at("level");

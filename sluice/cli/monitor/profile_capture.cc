@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/monitor/host_flags.h"
 #include "sluice/cloud/checksum.h"
@@ -255,7 +256,7 @@ std::string lines_of(const std::map<std::string, std::string>& files) {
 }
 
 base::Status add_line(std::map<std::string, std::string>& files, const std::string& line) {
-  const auto document = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto document = base::parse_json(line);
   const bool fits = document.is_object() && document.contains("file") && document["file"].is_string() &&
                     document.contains("base64") && document["base64"].is_string();
   const auto bytes = fits ? cloud::bytes_of_base64(document["base64"].get<std::string>()) : std::nullopt;

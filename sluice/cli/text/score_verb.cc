@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
@@ -226,7 +227,7 @@ base::Status score_choices(const ScoreFlags& flags, const models::LanguageOption
     SLUICE_TRY(const bool more, reader->next(document));
     if (!more) break;
     const std::string where = base::str(flags.choices, ", the line at byte ", document.begin);
-    const auto json = text::Json::parse(document.bytes, nullptr, /*allow_exceptions=*/false);
+    const auto json = base::parse_json(document.bytes);
     SLUICE_TRY(const auto line, text::JsonObject::of(json, where));
     SLUICE_TRY(const std::string prompt, line.text("prompt"));
     SLUICE_TRY(const auto choices, choices_of(line));

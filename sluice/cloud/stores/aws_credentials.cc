@@ -7,6 +7,8 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/parse_json.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/stores/rest.h"
 #include "sluice/cloud/token_request.h"
@@ -67,7 +69,7 @@ std::time_t time_of(const std::string& text) {
 
 // {"AccessKeyId": …, "SecretAccessKey": …, "Token": …, "Expiration": "2026-01-01T00:00:00Z"}
 base::Result<AwsKeys> keys_of_json(const std::string& body, const std::string& who) {
-  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(body);
   if (!json.is_object() || text_field(json, "AccessKeyId").empty() ||
       text_field(json, "SecretAccessKey").empty())
     return base::fail(Code::kUnknown, "no keys from ", who,
@@ -94,11 +96,6 @@ Found of_environment() {
                                           [keys] { return keys; });
 }
 
-// The addresses of containers' agents on AWS' hosts.
-bool is_agent(const std::string& host) {
-  return is_loopback(host) || host == "169.254.170.2" || host == "169.254.170.23" || host == "[fd00:ec2::23]";
-}
-
 // A pod's own token becomes keys of a role.
 Found of_web_identity(const std::shared_ptr<Http>& http) {
   const auto file = base::environment("AWS_WEB_IDENTITY_TOKEN_FILE"),
@@ -119,6 +116,7 @@ Found of_web_identity(const std::shared_ptr<Http>& http) {
         "&RoleSessionName=" + percent_encode(base::environment("AWS_ROLE_SESSION_NAME").value_or("sluice")) +
         "&WebIdentityToken=" + percent_encode(base::trim(token));
     request.body = form;
+    request.secret = {"the token in " + *file + " (AWS_WEB_IDENTITY_TOKEN_FILE)", "AWS_ENDPOINT_URL_STS"};
     SLUICE_TRY(const auto response, http->send(request, "keys of " + who));
     if (response.status != 200)
       return tl::unexpected<Error>(service_status_error(response, "keys of " + who));
@@ -154,14 +152,12 @@ Found of_container(const std::shared_ptr<Http>& http) {
   if (const auto path = base::environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"))
     url = kContainerHost + *path;
   if (!url) return nullptr;
-  const std::string who = "the container's role (" + url->substr(0, url->find('?')) + ")";
+  const std::string who = "the container's role (" + base::shown_urls(*url) + ")";
   return std::make_shared<AwsCredentials>(who, [=]() -> base::Result<AwsKeys> {
-    SLUICE_TRY(const std::string host, host_of_url(*url));
-    if (!is_agent(host) && !base::starts_with(*url, "https://"))
-      return base::fail(Code::kPermissionDenied, "no keys from ", who,
-                        ": they would come unencrypted from another machine");
     HttpRequest request;
     request.url = *url;
+    request.secret = {"the container's token, and the keys that it gets,",
+                      "AWS_CONTAINER_CREDENTIALS_FULL_URI", "", /*to_agent=*/true};
     auto token = base::environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     if (const auto file = base::environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
       SLUICE_TRY(token, base::read_file(*file));

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "sluice/base/number.h"
+#include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/stores/rest.h"
 #include "sluice/cloud/token_request.h"
@@ -182,28 +183,33 @@ base::Result<std::vector<ObjectFacts>> Azure::list(const std::string& bucket, co
                                                    bool flat) const {
   const ObjectName container{bucket, "", "az"};
   const std::string what = "listing az://" + bucket + "/" + prefix + "*";
-  std::vector<ObjectFacts> objects;
+  Listing listing(what, prefix, flat);
   std::string page;
-  do {
+  for (bool more = true; more;) {
     std::string query = "restype=container&comp=list&prefix=" + percent_encode(prefix);
     if (flat) query += "&delimiter=%2F";
     if (!page.empty()) query += "&marker=" + percent_encode(page);
     SLUICE_TRY(const auto response, expect_ok(container, query, {}, what));
-    SLUICE_TRY(const auto xml, parse_xml(response.body, "EnumerationResults", what));
-    for (const auto item : xml.child("EnumerationResults").child("Blobs").children("Blob")) {
-      const auto properties = item.child("Properties");
-      ObjectFacts facts;
-      facts.name = item.child_value("Name");
-      if (item.child("Name").attribute("Encoded").as_bool()) facts.name = percent_decode(facts.name);
-      facts.size = base::number_of<std::uint64_t>(properties.child_value("Content-Length")).value_or(0);
-      facts.generation = properties.child_value("Etag");
-      if (!base::starts_with(facts.generation, "\"")) facts.generation = "\"" + facts.generation + "\"";
-      objects.push_back(std::move(facts));
-    }
-    page = xml.child("EnumerationResults").child_value("NextMarker");
-  } while (!page.empty());
-  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return objects;
+    SLUICE_TRY(page, read_azure_page(response.body, listing));
+    SLUICE_TRY(more, listing.next(page));
+  }
+  return std::move(listing).sorted();
+}
+
+base::Result<std::string> read_azure_page(const std::string& body, Listing& listing) {
+  SLUICE_TRY(const auto xml, parse_xml(body, "EnumerationResults", listing.what()));
+  const auto root = xml.child("EnumerationResults");
+  for (const auto item : root.child("Blobs").children("Blob")) {
+    const auto properties = item.child("Properties");
+    ObjectFacts facts;
+    facts.name = item.child_value("Name");
+    if (item.child("Name").attribute("Encoded").as_bool()) facts.name = percent_decode(facts.name);
+    facts.size = base::number_of<std::uint64_t>(properties.child_value("Content-Length")).value_or(0);
+    facts.generation = properties.child_value("Etag");
+    if (!base::starts_with(facts.generation, "\"")) facts.generation = "\"" + facts.generation + "\"";
+    SLUICE_OK(listing.add(std::move(facts)));
+  }
+  return std::string(root.child_value("NextMarker"));
 }
 
 base::Result<std::string> Azure::read_text(const ObjectName& name) const {
@@ -232,8 +238,10 @@ base::Result<ObjectFacts> Azure::copy(const ObjectName& from, const ObjectName& 
   HttpRequest request;
   request.method = "PUT";
   request.headers = condition_headers(options);
+  // The signature is for its own account alone.
+  const bool ours = settings_.account.empty() || settings_.account == account_of(from.bucket);
   request.headers.push_back("x-ms-copy-source: " + address(from) +
-                            (settings_.sas.empty() ? "" : "?" + settings_.sas));
+                            (settings_.sas.empty() || !ours ? "" : "?" + settings_.sas));
   request.headers.push_back("x-ms-source-if-match: " + source.generation);
   request.cancelled = options.cancelled;
   SLUICE_TRY(auto response, expect_ok(to, "", std::move(request), what));

@@ -11,6 +11,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/cloud/checksum.h"
 #include "sluice/cloud/stores/hmac.h"
 #include "sluice/cloud/stores/rest.h"
@@ -40,7 +41,7 @@ std::string without_question_mark(std::string text) {
 // A number, or a text with one.
 base::Result<Token> token_of(const HttpResponse& response, const std::string& who) {
   SLUICE_TRY(Token token, parse_token(response.body, who));
-  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  const auto json = base::parse_json(response.body);
   token.seconds = base::number_of<double>(text_field(json, "expires_in")).value_or(token.seconds);
   return token;
 }
@@ -72,14 +73,16 @@ std::shared_ptr<Credentials> of_application(const std::shared_ptr<Http>& http) {
           "assertion=" +
           percent_encode(base::trim(assertion));
     }
-    return post_for_token(*http, host + "/" + percent_encode(*tenant) + "/oauth2/v2.0/token", form, {}, who,
-                          "check AZURE_TENANT_ID, AZURE_CLIENT_ID and its secret");
+    return post_for_token(
+        *http, host + "/" + percent_encode(*tenant) + "/oauth2/v2.0/token", form, {}, who,
+        "check AZURE_TENANT_ID, AZURE_CLIENT_ID and its secret",
+        {secret ? "AZURE_CLIENT_SECRET" : "the token in AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST"});
   };
   return std::make_shared<Credentials>(who, fetch, http->options().clock, azure_hosts());
 }
 
 // Of the machine, or of an app ($IDENTITY_ENDPOINT).
-std::shared_ptr<Credentials> of_managed_identity(const std::shared_ptr<Http>& http) {
+base::Result<std::shared_ptr<Credentials>> of_managed_identity(const std::shared_ptr<Http>& http) {
   const auto endpoint = base::environment("IDENTITY_ENDPOINT"), secret = base::environment("IDENTITY_HEADER");
   const auto client = base::environment("AZURE_CLIENT_ID");
   const bool app = endpoint && secret;
@@ -89,9 +92,11 @@ std::shared_ptr<Credentials> of_managed_identity(const std::shared_ptr<Http>& ht
                 "&resource=" + percent_encode(kScope) +
                 (client ? "&client_id=" + percent_encode(*client) : "");
   request.headers = {app ? "X-IDENTITY-HEADER: " + *secret : "Metadata: true"};
+  if (app) request.secret = {"IDENTITY_HEADER", "IDENTITY_ENDPOINT", "", /*to_agent=*/true};
   request.direct = true;
   request.total_timeout = 2;
   const auto first = http->once(request);
+  if (!first && first.error().code() == Code::kPermissionDenied) return tl::unexpected<Error>(first.error());
   if (!first || first->status != 200 || !parse_token(first->body, "")) return nullptr;
   const std::string who = "this machine's managed identity";
   request.total_timeout = 0;
@@ -172,13 +177,17 @@ base::Result<AzureSettings> azure_settings_of_environment(std::shared_ptr<Http> 
   const std::string connection = base::environment("AZURE_STORAGE_CONNECTION_STRING").value_or("");
   settings.account = base::environment("AZURE_STORAGE_ACCOUNT").value_or("");
   settings.endpoint = base::environment("AZURE_STORAGE_SERVICE_ENDPOINT").value_or("");
+  settings.endpoint_from = "AZURE_STORAGE_SERVICE_ENDPOINT";
   settings.sas = without_question_mark(base::environment("AZURE_STORAGE_SAS_TOKEN").value_or(""));
   settings.key = base::environment("AZURE_STORAGE_KEY").value_or("");
+  settings.secret_from = settings.sas.empty() ? "AZURE_STORAGE_KEY" : "AZURE_STORAGE_SAS_TOKEN";
   if (!connection.empty()) {
     settings.account = connection_value(connection, "AccountName");
     settings.key = connection_value(connection, "AccountKey");
     settings.sas = without_question_mark(connection_value(connection, "SharedAccessSignature"));
     settings.endpoint = connection_value(connection, "BlobEndpoint");
+    settings.secret_from = "AZURE_STORAGE_CONNECTION_STRING";
+    settings.endpoint_from = "its BlobEndpoint";
     if (settings.key.empty() && settings.sas.empty())
       return base::fail(
           Code::kInvalidArgument,
@@ -188,7 +197,9 @@ base::Result<AzureSettings> azure_settings_of_environment(std::shared_ptr<Http> 
   while (base::ends_with(settings.endpoint, "/")) settings.endpoint.pop_back();
   if (!settings.key.empty() || !settings.sas.empty()) return settings;
   settings.tokens = of_application(http);
-  if (settings.tokens == nullptr) settings.tokens = of_managed_identity(http);
+  if (settings.tokens == nullptr) {
+    SLUICE_TRY(settings.tokens, of_managed_identity(http));
+  }
   settings.looked_in =
       "AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_KEY, AZURE_CLIENT_ID with its "
       "secret, or the "
@@ -198,6 +209,10 @@ base::Result<AzureSettings> azure_settings_of_environment(std::shared_ptr<Http> 
 
 base::Result<HttpResponse> AzureSigner::once(Http& http, HttpRequest request) {
   request.exact_path = true;
+  const std::string kind =
+      settings_.sas.empty() ? "what is signed with the key" : "the shared access signature";
+  if (ours() && !(settings_.sas + settings_.key).empty())
+    request.secret = {kind + " of " + settings_.secret_from, settings_.endpoint_from};
   if (ours() && !settings_.sas.empty()) {
     request.headers.emplace_back(kVersion);
     request.url += (request.url.find('?') == std::string::npos ? "?" : "&") + settings_.sas;

@@ -14,8 +14,9 @@ struct AzureSettings {
   std::string sas;      // a shared access signature: "sv=…&sig=…", without "?"
   std::string
       endpoint;  // "http://127.0.0.1:10000/devstoreaccount1"; "": https://ACCOUNT.blob.core.windows.net
-  std::shared_ptr<Credentials> tokens;  // null: none
-  std::string looked_in;                // for errors
+  std::string secret_from, endpoint_from;  // the settings that they are of, for errors
+  std::shared_ptr<Credentials> tokens;     // null: none
+  std::string looked_in;                   // for errors
 };
 
 // In this order: AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_SAS_TOKEN; AZURE_STORAGE_KEY (these two with

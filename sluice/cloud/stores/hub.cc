@@ -8,6 +8,8 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
+#include "sluice/base/parse_json.h"
+#include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/token_request.h"
 
@@ -57,7 +59,11 @@ class HubSigner : public Signer {
       request.url = target_of(url);
       const bool to_hub = base::starts_with(request.url, endpoint_ + "/");
       request.headers.resize(headers);
-      if (to_hub && !token_.empty()) request.headers.push_back("Authorization: Bearer " + token_);
+      request.secret = {};
+      if (to_hub && !token_.empty()) {
+        request.headers.push_back("Authorization: Bearer " + token_);
+        request.secret = {"the token of " + token_from_, "HF_ENDPOINT"};
+      }
       auto response = http.once(request);
       if (!response || round == 5) return response;
       const auto next = is_redirect(response->status) ? response->header("location") : std::nullopt;
@@ -65,6 +71,7 @@ class HubSigner : public Signer {
       const bool expired = !to_hub && !renewed && (response->status == 401 || response->status == 403);
       if (!expired && !next) return response;
       renewed = renewed || expired;
+      if (next) SLUICE_OK(may_redirect(request.url, *next));
       const bool within = next && base::starts_with(*next, "/");
       if (request.method == "HEAD" && !within) return response;
       remember(url, expired ? "" : within ? endpoint_ + *next : *next);
@@ -202,30 +209,39 @@ base::Result<std::vector<ObjectFacts>> Hub::list(const std::string& bucket, cons
       slash == std::string::npos ? "" : "/" + percent_encode_path(prefix.substr(0, slash));
   std::string url = base::str(endpoint_, "/api/", repository.kind, "/", repository.name, "/tree/",
                               repository.revision, folder, flat ? "" : "?recursive=true");
-  std::vector<ObjectFacts> objects;
-  while (!url.empty()) {
+  Listing listing(what, prefix, flat);
+  SLUICE_TRY(bool more, listing.next(url));
+  while (more) {
     if (!base::starts_with(url, endpoint_ + "/"))
       return base::fail(Code::kUnknown, what, ": the hub's next page is elsewhere");
     HttpRequest request;
     request.url = url;
     SLUICE_TRY(const auto response, access_.send(std::move(request), what));
     if (response.status / 100 != 2) return tl::unexpected<Error>(explain(response, what, access_));
-    const auto json = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_array())
-      return base::fail(Code::kUnknown, what, ": expected a JSON list, the hub sent something else");
-    for (const auto& item : json) {
-      if (!item.is_object() || text_field(item, "type") != "file") continue;
-      ObjectFacts facts;
-      facts.name = text_field(item, "path");
-      if (item.contains("size") && item["size"].is_number_unsigned()) facts.size = item["size"];
-      facts.generation = item.contains("lfs") && item["lfs"].is_object() ? text_field(item["lfs"], "oid")
-                                                                         : text_field(item, "oid");
-      if (base::starts_with(facts.name, prefix)) objects.push_back(std::move(facts));
-    }
+    SLUICE_OK(read_hub_page(response.body, listing));
     url = next_page(response);
+    SLUICE_TRY(more, listing.next(url));
   }
-  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return objects;
+  return std::move(listing).sorted();
+}
+
+base::Status read_hub_page(const std::string& body, Listing& listing) {
+  const auto json = base::parse_json(body);
+  if (!json.is_array())
+    return base::fail(Code::kUnknown, listing.what(), ": expected a JSON list, the hub sent something else");
+  const std::string folder = listing.prefix().substr(0, listing.prefix().rfind('/') + 1);
+  for (const auto& item : json) {
+    if (!item.is_object() || text_field(item, "type") != "file") continue;
+    ObjectFacts facts;
+    facts.name = text_field(item, "path");
+    if (item.contains("size") && item["size"].is_number_unsigned()) facts.size = item["size"];
+    facts.generation = item.contains("lfs") && item["lfs"].is_object() ? text_field(item["lfs"], "oid")
+                                                                       : text_field(item, "oid");
+    const bool other =
+        base::starts_with(facts.name, folder) && !base::starts_with(facts.name, listing.prefix());
+    if (!other) SLUICE_OK(listing.add(std::move(facts)));
+  }
+  return {};
 }
 
 base::Result<std::string> Hub::read_text(const ObjectName& name) const {
@@ -235,6 +251,9 @@ base::Result<std::string> Hub::read_text(const ObjectName& name) const {
   while (true) {
     SLUICE_TRY(const std::string_view some, reader->next(std::size_t{1} << 20));
     if (some.empty()) return text;
+    if (text.size() + some.size() > HttpRequest().max_body)
+      return base::fail(Code::kResourceExhausted, name.url(), ": more than ", HttpRequest().max_body >> 20,
+                        " MiB, expected a small file");
     text += some;
   }
 }
@@ -266,10 +285,6 @@ base::Result<Store*> shared_hub() {
       if (text) token = base::trim(*text);
       from = text ? file : "HF_TOKEN and " + file;
     }
-    SLUICE_TRY(const std::string host, host_of_url(endpoint));
-    if (!token.empty() && !base::starts_with(endpoint, "https://") && !is_loopback(host))
-      return base::fail(Code::kPermissionDenied, "HF_ENDPOINT=", endpoint,
-                        ": the token would go there unencrypted; expected https://");
     hub = new Hub(endpoint, std::make_shared<Http>(options), token, from);
   }
   return hub;

@@ -5,6 +5,7 @@
 #include "sluice/base/crc32c.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/number.h"
+#include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/stores/rest.h"
 #include "sluice/cloud/stores/s3_signer.h"
@@ -64,12 +65,17 @@ std::optional<Checksum> checksum_of_head(const HttpResponse& head, const std::st
 
 S3Settings s3_settings_of_environment() {
   S3Settings settings;
-  const auto first = [](std::initializer_list<const char*> variables, const char* setting) -> std::string {
-    for (const char* variable : variables)
+  std::string from;
+  const auto first = [&](std::initializer_list<const char*> variables, const char* setting) -> std::string {
+    for (const char* variable : variables) {
+      from = variable;
       if (const auto value = base::environment(variable)) return *value;
+    }
+    from = base::str(setting, " of the profile");
     return aws_setting(setting).value_or("");
   };
   settings.endpoint = first({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "endpoint_url");
+  settings.endpoint_from = from;
   while (base::ends_with(settings.endpoint, "/")) settings.endpoint.pop_back();
   const std::string region = first({"AWS_REGION", "AWS_DEFAULT_REGION"}, "region");
   if (!region.empty()) settings.region = region;
@@ -91,7 +97,7 @@ Access S3::access_to(const std::string& bucket) const {
   if (!on_aws()) access.direct = is_loopback(host_of_url(settings_.endpoint).value_or(""));
   const std::lock_guard lock(mutex_);
   auto& signer = signers_[region];
-  if (signer == nullptr) signer = std::make_shared<S3Signer>(region, credentials_);
+  if (signer == nullptr) signer = std::make_shared<S3Signer>(region, credentials_, settings_.endpoint_from);
   access.signer = signer;
   return access;
 }
@@ -185,28 +191,32 @@ base::Result<Remote> S3::find(const ObjectName& name, const std::atomic<bool>* c
 base::Result<std::vector<ObjectFacts>> S3::list(const std::string& bucket, const std::string& prefix,
                                                 bool flat) const {
   const std::string what = "listing s3://" + bucket + "/" + prefix + "*";
-  std::vector<ObjectFacts> objects;
+  Listing listing(what, prefix, flat);
   std::string page;
-  do {
+  for (bool more = true; more;) {
     std::string query = "list-type=2&encoding-type=url&prefix=" + percent_encode(prefix);
     if (flat) query += "&delimiter=%2F";
     if (!page.empty()) query += "&continuation-token=" + percent_encode(page);
     SLUICE_TRY(const auto response, expect_ok({bucket, "", "s3"}, query, {}, what));
-    SLUICE_TRY(const auto xml, parse_xml(response.body, "ListBucketResult", what));
-    const auto root = xml.first_child();
-    const bool encoded = std::string(root.child_value("EncodingType")) == "url";
-    for (const auto item : root.children("Contents")) {
-      ObjectFacts facts;
-      facts.name = item.child_value("Key");
-      if (encoded) facts.name = decode(facts.name);
-      facts.generation = item.child_value("ETag");
-      facts.size = base::number_of<std::uint64_t>(item.child_value("Size")).value_or(0);
-      objects.push_back(std::move(facts));
-    }
-    page = root.child_value("NextContinuationToken");
-  } while (!page.empty());
-  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return objects;
+    SLUICE_TRY(page, read_s3_page(response.body, listing));
+    SLUICE_TRY(more, listing.next(page));
+  }
+  return std::move(listing).sorted();
+}
+
+base::Result<std::string> read_s3_page(const std::string& body, Listing& listing) {
+  SLUICE_TRY(const auto xml, parse_xml(body, "ListBucketResult", listing.what()));
+  const auto root = xml.child("ListBucketResult");
+  const bool encoded = std::string(root.child_value("EncodingType")) == "url";
+  for (const auto item : root.children("Contents")) {
+    ObjectFacts facts;
+    facts.name = item.child_value("Key");
+    if (encoded) facts.name = decode(facts.name);
+    facts.generation = item.child_value("ETag");
+    facts.size = base::number_of<std::uint64_t>(item.child_value("Size")).value_or(0);
+    SLUICE_OK(listing.add(std::move(facts)));
+  }
+  return std::string(root.child_value("NextContinuationToken"));
 }
 
 base::Result<std::string> S3::read_text(const ObjectName& name) const {

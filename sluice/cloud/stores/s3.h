@@ -14,6 +14,7 @@ namespace sluice::cloud {
 
 struct S3Settings {
   std::string endpoint;  // "http://127.0.0.1:9000": objects are at ENDPOINT/BUCKET/NAME; "": AWS' own
+  std::string endpoint_from = {};    // the setting that names it, for errors
   std::string region = "us-east-1";  // of buckets until they say theirs
 };
 

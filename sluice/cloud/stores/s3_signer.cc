@@ -12,6 +12,8 @@ namespace sluice::cloud {
 base::Result<HttpResponse> S3Signer::once(Http& http, HttpRequest request) {
   request.exact_path = true;
   if (credentials_->anonymous()) return http.once(request);
+  request.secret = {"what is signed with " + credentials_->who(), endpoint_from_};
+  SLUICE_OK(may_send_secret(request.url, request.secret));  // before keys are fetched
   const std::size_t headers = request.headers.size();
   for (int round = 0;; ++round) {
     SLUICE_TRY(const AwsKeys keys, credentials_->keys());

@@ -12,8 +12,11 @@ namespace sluice::cloud {
 
 class S3Signer : public Signer {
  public:
-  S3Signer(std::string region, std::shared_ptr<AwsCredentials> credentials)
-      : region_(std::move(region)), credentials_(std::move(credentials)) {}
+  // `endpoint_from`: the setting that names the store's address, for errors.
+  S3Signer(std::string region, std::shared_ptr<AwsCredentials> credentials, std::string endpoint_from)
+      : region_(std::move(region)),
+        credentials_(std::move(credentials)),
+        endpoint_from_(std::move(endpoint_from)) {}
 
   // Once more with new keys when they have expired, and with the server's time when this machine's clock is
   // wrong.
@@ -26,6 +29,7 @@ class S3Signer : public Signer {
 
   const std::string region_;
   const std::shared_ptr<AwsCredentials> credentials_;
+  const std::string endpoint_from_;
   std::atomic<std::time_t> clock_is_behind_{0};  // seconds
 };
 

@@ -1,9 +1,16 @@
-// What needs no server. Signatures, transfers and failures: tests/stores, with signers that others wrote.
+// What needs no server of others. Signatures, transfers and failures: tests/stores, with signers that others
+// wrote.
 #include <gtest/gtest.h>
 
+#include "sluice/base/file.h"
 #include "sluice/cloud/checksum.h"
 #include "sluice/cloud/store.h"
+#include "sluice/cloud/stores/aws_credentials.h"
+#include "sluice/cloud/stores/azure.h"
+#include "sluice/cloud/stores/hub.h"
 #include "sluice/cloud/stores/rest.h"
+#include "sluice/cloud/stores/s3.h"
+#include "sluice/cloud/test_support.h"
 
 namespace sluice::cloud {
 namespace {
@@ -63,6 +70,127 @@ TEST(ServiceErrors, CodeAndMessage) {
   response.body = "<Error><Code>AccessDenied</Code><Message>no\nRequestId:1</Message></Error>";
   EXPECT_EQ(std::string(service_status_error(response, "x").what()),
             "x: the server answered with status 403: AccessDenied: no");
+}
+
+// What the store says when its endpoint is another machine without encryption. Nothing may be sent there: a
+// request would end in an error of the connection.
+std::string refusal(const Store& store, const char* bucket) {
+  const ObjectName name{bucket, "x", std::string(bucket).find('/') == std::string::npos ? "s3" : "az"};
+  const auto facts = store.stat(name);
+  const auto upload = store.upload_text("words", name);
+  const auto found = store.list(bucket, "");
+  EXPECT_TRUE(upload.error().code() == Code::kPermissionDenied ||
+              upload.error().code() == Code::kUnimplemented)
+      << upload.error().what();
+  EXPECT_EQ(found.error().code(), Code::kPermissionDenied) << found.error().what();
+  EXPECT_EQ(facts.error().code(), Code::kPermissionDenied) << facts.error().what();
+  EXPECT_EQ(std::string(facts.error().what()).find("hush"), std::string::npos) << facts.error().what();
+  return facts.error().what();
+}
+
+constexpr char kElsewhere[] = "http://192.0.2.1:9000";
+
+TEST(StoreSecrets, OfS3NameTheVariableThatLeadsElsewhere) {
+  const test::Environment endpoint("AWS_ENDPOINT_URL_S3", kElsewhere), key("AWS_ACCESS_KEY_ID", "AKIA1"),
+      secret("AWS_SECRET_ACCESS_KEY", "hush"), session("AWS_SESSION_TOKEN", "hush");
+  const auto http = std::make_shared<Http>();
+  const S3 store(s3_settings_of_environment(), http, base::value_or_throw(find_aws_credentials(http)));
+  const std::string said = refusal(store, "bucket");
+  EXPECT_NE(said.find("AWS_ENDPOINT_URL_S3 leads there"), std::string::npos) << said;
+  EXPECT_NE(said.find("AWS_ACCESS_KEY_ID"), std::string::npos) << said;
+}
+
+TEST(StoreSecrets, OfTheTokenServiceOfAwsDoToo) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  ASSERT_TRUE(base::write_file_atomically(folder.path("token"), "hush"));
+  const test::Environment id("AWS_ACCESS_KEY_ID", ""),
+      file("AWS_WEB_IDENTITY_TOKEN_FILE", folder.path("token")),
+      role("AWS_ROLE_ARN", "arn:aws:iam::1:role/r"), sts("AWS_ENDPOINT_URL_STS", kElsewhere);
+  const auto credentials = base::value_or_throw(find_aws_credentials(std::make_shared<Http>()));
+  const auto keys = credentials->keys();
+  ASSERT_FALSE(keys);
+  EXPECT_EQ(keys.error().code(), Code::kPermissionDenied);
+  for (const char* name : {"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ENDPOINT_URL_STS leads there"})
+    EXPECT_NE(std::string(keys.error().what()).find(name), std::string::npos) << keys.error().what();
+  const test::Environment no_file("AWS_WEB_IDENTITY_TOKEN_FILE", ""),
+      container("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/keys"),
+      config("AWS_CONFIG_FILE", "/absent"), shared("AWS_SHARED_CREDENTIALS_FILE", "/absent");
+  const auto of_container = base::value_or_throw(find_aws_credentials(std::make_shared<Http>()))->keys();
+  ASSERT_FALSE(of_container);
+  EXPECT_NE(std::string(of_container.error().what()).find("AWS_CONTAINER_CREDENTIALS_FULL_URI leads there"),
+            std::string::npos)
+      << of_container.error().what();
+}
+
+TEST(StoreSecrets, OfAzureDoToo) {
+  const test::Environment account("AZURE_STORAGE_ACCOUNT", "a"),
+      endpoint("AZURE_STORAGE_SERVICE_ENDPOINT", kElsewhere);
+  const auto http = std::make_shared<Http>();
+  const auto said = [&] {
+    return refusal(Azure(base::value_or_throw(azure_settings_of_environment(http)), http), "a/c");
+  };
+  for (const char* variable : {"AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_KEY"}) {
+    const test::Environment secret(variable, "c2lnPWh1c2g=");
+    const std::string error = said();
+    EXPECT_NE(error.find(variable), std::string::npos) << error;
+    EXPECT_NE(error.find("AZURE_STORAGE_SERVICE_ENDPOINT leads there"), std::string::npos) << error;
+  }
+  const test::Environment connection(
+      "AZURE_STORAGE_CONNECTION_STRING",
+      base::str("AccountName=a;SharedAccessSignature=sig=hush;BlobEndpoint=", kElsewhere));
+  EXPECT_NE(said().find("AZURE_STORAGE_CONNECTION_STRING"), std::string::npos);
+}
+
+TEST(StoreSecrets, OfOneAccountAreNotTheOthers) {
+  std::string seen;
+  test::Server server([&](const test::Request& request) {
+    seen += request.header("x-ms-copy-source") + request.query;
+    return test::Reply{200, {"ETag: \"1\"", "x-ms-copy-status: success", "Content-Length: 0"}, ""};
+  });
+  AzureSettings settings;
+  settings.account = "mine";
+  settings.sas = "sig=hush";
+  settings.endpoint = server.address();
+  const Azure store(settings, std::make_shared<Http>());
+  EXPECT_TRUE(store.copy({"mine/c", "x", "az"}, {"mine/c", "y", "az"}));
+  EXPECT_NE(seen.find("/c/x?sig=hush"), std::string::npos) << seen;
+  seen.clear();
+  EXPECT_TRUE(store.copy({"other/c", "x", "az"}, {"other/c", "y", "az"}));
+  EXPECT_EQ(seen.find("hush"), std::string::npos) << seen;
+}
+
+TEST(StoreSecrets, OfAzuresLoginDoToo) {
+  const test::Environment tenant("AZURE_TENANT_ID", "t"), client("AZURE_CLIENT_ID", "c"),
+      authority("AZURE_AUTHORITY_HOST", kElsewhere), secret("AZURE_CLIENT_SECRET", "hush");
+  const auto settings = base::value_or_throw(azure_settings_of_environment(std::make_shared<Http>()));
+  const auto header = settings.tokens->header();
+  ASSERT_FALSE(header);
+  EXPECT_EQ(header.error().code(), Code::kPermissionDenied);
+  for (const char* name : {"AZURE_CLIENT_SECRET", "AZURE_AUTHORITY_HOST leads there"})
+    EXPECT_NE(std::string(header.error().what()).find(name), std::string::npos) << header.error().what();
+  const test::Environment nobody("AZURE_CLIENT_SECRET", ""), identity("IDENTITY_ENDPOINT", kElsewhere),
+      word("IDENTITY_HEADER", "hush");
+  const auto managed = azure_settings_of_environment(std::make_shared<Http>());
+  ASSERT_FALSE(managed);
+  EXPECT_NE(std::string(managed.error().what()).find("IDENTITY_ENDPOINT leads there"), std::string::npos)
+      << managed.error().what();
+}
+
+TEST(StoreSecrets, OfTheHubDoToo) {
+  const std::string said =
+      refusal(Hub(kElsewhere, std::make_shared<Http>(), "hush", "HF_TOKEN"), "datasets/o/n");
+  EXPECT_NE(said.find("HF_TOKEN would go to http://192.0.2.1 unencrypted (HF_ENDPOINT leads there)"),
+            std::string::npos)
+      << said;
+}
+
+TEST(StoreSecrets, StayAtHomeWhereThereAreNone) {
+  test::Server server([](const test::Request& request) {
+    return request.headers.contains("authorization") ? test::Reply{500} : test::Reply{200, {}, "words"};
+  });
+  const S3 store({server.address()}, std::make_shared<Http>(),
+                 std::make_shared<AwsCredentials>("nobody", nullptr));
+  EXPECT_EQ(*store.read_text({"b", "x", "s3"}), "words");
 }
 
 TEST(Percent, ThereAndBack) {

@@ -8,6 +8,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
+#include "sluice/base/shown_url.h"
 
 namespace sluice::data {
 namespace {
@@ -186,7 +187,7 @@ base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
     sample = RawSample{};
     sample.failed = lost_;
   }
-  sample.shard = std::make_shared<const std::string>(url());
+  sample.shard = std::make_shared<const std::string>(base::shown_urls(url()));
   return {};
 }
 
@@ -209,7 +210,8 @@ base::Status RangeReader::try_read(std::int64_t in_shard, RawSample& sample) {
   try {
     return read_sample(in_shard, sample);
   } catch (const std::bad_alloc&) {
-    return base::fail(Code::kResourceExhausted, url(), ": no memory to read its sample ", in_shard);
+    return base::fail(Code::kResourceExhausted, base::shown_urls(url()), ": no memory to read its sample ",
+                      in_shard);
   }
 }
 
@@ -219,8 +221,8 @@ base::Status RangeReader::read_sample(std::int64_t in_shard, RawSample& sample) 
   while (at_ <= in_shard) {
     SLUICE_TRY(const bool found, advance(sample, at_ == in_shard));
     if (!found)
-      return base::fail(Code::kDataLoss, url(), ": it ends after ", base::counted(at_, "sample"),
-                        ": expected ", expected,
+      return base::fail(Code::kDataLoss, base::shown_urls(url()), ": it ends after ",
+                        base::counted(at_, "sample"), ": expected ", expected,
                         " as its index, sizes.json or the given size says; if the shard is right, make the "
                         "index again with 'sluice data index'");
     ++at_;
@@ -250,7 +252,7 @@ base::Status RangeReader::expect_end() {
   RawSample more;
   SLUICE_TRY(const bool found, advance(more, false));
   if (!found) return {};
-  return base::fail(Code::kFailedPrecondition, url(), ": it has more than the ", at_,
+  return base::fail(Code::kFailedPrecondition, base::shown_urls(url()), ": it has more than the ", at_,
                     " samples that its index, sizes.json or the given size says: make the index again with "
                     "'sluice data index'");
 }

@@ -6,6 +6,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/shards/shard_index.h"
@@ -51,7 +52,7 @@ class ShardSurvey {
   base::Result<Found> by_index(const std::string& url, const ShardIndex& index) const {
     Found found;
     RawSample sample;
-    sample.shard = std::make_shared<const std::string>(url);
+    sample.shard = std::make_shared<const std::string>(base::shown_urls(url));
     for (std::size_t i = 0; i < index.samples.size(); ++i) {
       const auto name = split_name(index.samples[i].front().name);
       sample.key = name ? name->key : index.samples[i].front().name;

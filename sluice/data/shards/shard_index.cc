@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/quantity.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/cloud/storage.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/urls.h"
@@ -243,6 +245,9 @@ base::Result<std::optional<std::string>> read_text(const std::string& url) {
   while (true) {
     SLUICE_TRY(const std::size_t got, (*source)->read(piece.data(), piece.size()));
     if (got == 0) return std::optional(std::move(text));
+    if (text.size() + got > base::kMaxJsonBytes)
+      return base::fail(Code::kResourceExhausted, base::shown_urls(url), ": more than ",
+                        base::kMaxJsonBytes >> 20, " MiB, which no text beside shards has");
     text.append(piece.data(), got);
   }
 }
@@ -267,7 +272,7 @@ base::Status write_text(const std::string& url, const std::string& text) {
 }
 
 base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& name) {
-  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  const auto parsed = base::parse_json(text);
   ShardSizes sizes;
   bool good = parsed.is_object();
   if (good)

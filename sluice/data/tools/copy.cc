@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/safe_join.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/shards/remote_source.h"
@@ -50,6 +51,8 @@ base::Result<std::vector<Job>> plan(const CopyOptions& options) {
       return base::fail(Code::kInvalidArgument, "cannot copy '", from, "': expected a file or an object");
     const std::string slash = base::ends_with(options.to, "/") ? "" : "/";
     Job job{from, folder ? options.to + slash + name : options.to};
+    // A store may call its objects "..".
+    if (folder) SLUICE_OK(base::safe_join(options.to, name));
     if (!targets.insert(job.to).second)
       return base::fail(Code::kInvalidArgument, "two of the files would become '", job.to,
                         "': copy them into folders of their own");

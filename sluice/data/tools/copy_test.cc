@@ -50,6 +50,16 @@ TEST(Copy, ThereAndBack) {
   EXPECT_EQ(*base::read_file(folder.path("c.tar")), std::string(100'000, 'a'));
 }
 
+TEST(Copy, NamesOfAStoreLeadNowhereElse) {
+  const test::Folder folder;
+  for (const char* name : {"evil/..", "evil/.", "evil/a\nb"}) {
+    service().bucket.put(name, "x");
+    const auto report = copy({std::string("gs://b/") + name}, folder.path("in/deep/"), true);
+    ASSERT_FALSE(report) << name;
+    EXPECT_THAT(report.error().what(), HasSubstr("does not lie below")) << name;
+  }
+}
+
 TEST(Copy, NothingIsReplacedWithoutBeingAsked) {
   service().bucket.put("kept", "old");
   const test::Folder folder;

@@ -11,6 +11,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/sha256.h"
 #include "sluice/cloud/certificates.h"
+#include "sluice/cloud/secret.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {
@@ -52,7 +53,7 @@ base::Status download(const std::string& url, const std::string& path,
   char reason[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl.get(), CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl.get(), CURLOPT_REDIR_PROTOCOLS_STR, cloud::is_https(url) ? "https" : "http,https");
   curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, 10L);
   curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);

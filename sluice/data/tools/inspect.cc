@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "sluice/base/shown_url.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
@@ -21,7 +22,7 @@ class ShardCheck {
   ShardCheck(const std::string& url, const VerifyOptions& options, FolderSizes& sizes, VerifyReport& report,
              std::vector<SamplePrint>* prints)
       : url_(url),
-        shard_(std::make_shared<const std::string>(url)),
+        shard_(std::make_shared<const std::string>(base::shown_urls(url))),
         options_(options),
         sizes_(sizes),
         report_(report),

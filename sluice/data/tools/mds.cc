@@ -4,6 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/parse_json.h"
+#include "sluice/base/safe_join.h"
 #include "sluice/data/decode/nested.h"
 
 namespace sluice::data {
@@ -48,8 +50,7 @@ std::optional<MdsFile> parse_file(const json& value) {
   MdsFile file;
   file.name = text(value, "basename");
   // It is joined to the folder, which it must not leave.
-  if (file.name.empty() || file.name.front() == '/' ||
-      base::str("/", file.name, "/").find("/../") != std::string::npos)
+  if (!base::safe_join(".", file.name))
     throw IndexError(base::str("the file '", file.name, "' is outside of the set's folder"));
   file.bytes = number(entry(value, "bytes"), "bytes", std::numeric_limits<std::int64_t>::max());
   const json& hashes = entry(value, "hashes");
@@ -89,7 +90,7 @@ MdsShardFacts parse_shard(const json& value) {
 base::Result<std::vector<MdsShardFacts>> parse_mds_index(std::string_view text_of_index) {
   if (const auto is_json = check_json(text_of_index); !is_json)
     return base::fail(Code::kDataLoss, "no index of MDS shards: ", is_json.error().what());
-  const json index = json::parse(text_of_index, nullptr, /*allow_exceptions=*/false);
+  const json index = base::parse_json(text_of_index);
   std::vector<MdsShardFacts> shards;
   try {
     if (index.is_discarded()) throw IndexError("it is no JSON");

@@ -159,6 +159,10 @@ TEST_F(Mds, AnIndexOfSomethingElseIsAnError) {
   EXPECT_THAT(read(with("\"mds\"", "\"json\"")), HasSubstr("the format 'json'"));
   EXPECT_THAT(read(with("\"basename\": \"a", "\"basename\": \"../a")),
               HasSubstr("outside of the set's folder"));
+  for (const char* name : {"/a", "b/../../a", "./", "..", ""})
+    EXPECT_THAT(read(with("\"basename\": \"a\"", base::str("\"basename\": \"", name, "\""))),
+                HasSubstr("outside of the set's folder"))
+        << name;
   EXPECT_THAT(read(with("\"bytes\": 1", "\"bytes\": -1")), HasSubstr("'bytes' is no number"));
   EXPECT_THAT(read(with("[null, 8, null]", "[null, 8]")), HasSubstr("3 columns, 3 encodings and 2 sizes"));
   write("index.json", with("\"int\"", "\"float128\""));

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 #include "sluice/models/language/names.h"
 #include "sluice/models/language/options.h"
@@ -320,7 +321,7 @@ Kind kind_of(const std::string& type) {
 
 LanguageOptions parse_language_config(const std::string& text, const std::string& source) {
   namespace detail = language_detail;
-  const detail::Json json = detail::Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const detail::Json json = base::parse_json(text);
   if (!json.is_object())
     throw_error(Code::kInvalidArgument, base::str(source, ": expected a JSON object, as in a config.json"));
   const detail::Fields config(json, source);

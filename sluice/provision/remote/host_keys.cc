@@ -1,4 +1,5 @@
 #include "sluice/provision/remote/host_keys.h"
+#include "sluice/base/parse_json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -35,7 +36,7 @@ std::string host_key_alias(std::string_view node_id, int worker) {
 base::Result<std::vector<std::vector<HostKey>>> parse_guest_attributes(const std::string& text) {
   std::vector<std::vector<HostKey>> workers;
   try {
-    for (const json& entry : json::parse(text).value("guestAttributes", json::array()))
+    for (const json& entry : base::parse_json(text).value("guestAttributes", json::array()))
       workers.push_back(keys_of(entry));
   } catch (const json::exception& error) {
     return base::fail(Code::kDataLoss, "the guest attributes with the host keys are not of the form that ",

@@ -8,6 +8,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
@@ -133,7 +134,7 @@ std::string text_of_wish(const SliceWish& wish) {
 
 base::Result<SliceWish> wish_of_text(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = base::parse_json(text);
     SliceWish wish;
     json.at("name").get_to(wish.name);
     json.at("type").get_to(wish.type);

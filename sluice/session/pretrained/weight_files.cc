@@ -5,6 +5,8 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
+#include "sluice/base/safe_join.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::sessions {
@@ -18,15 +20,16 @@ using Index = std::map<std::string, std::set<std::string>>;
 
 base::Result<Index> read_index(const std::string& path) {
   SLUICE_TRY(const std::string text, base::read_file(path));
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(text);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     return base::fail(Code::kDataLoss, path, ": expected a JSON object with the object \"weight_map\"");
   Index index;
   for (const auto& [name, file] : json["weight_map"].items()) {
-    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
+    const std::string within = file.is_string() ? file.get<std::string>() : "";
+    if (within.find('/') != std::string::npos || !base::safe_join(".", within))
       return base::fail(Code::kDataLoss, path, ": the tensor ", name,
                         " must be in a file of the same folder, not ", file.dump());
-    index[file.get<std::string>()].insert(name);
+    index[within].insert(name);
   }
   return index;
 }

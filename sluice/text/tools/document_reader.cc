@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/parse_json.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/text/characters/unicode.h"
@@ -177,7 +178,7 @@ base::Result<std::string> text_of(RawDocument document, const std::string& file,
     return tl::unexpected<Error>(
         check_utf8(std::string_view(document.bytes).substr(at), file, document.begin + at).error());
   if (!document.is_json) return std::move(document.bytes);
-  const auto json = nlohmann::json::parse(document.bytes, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_json(document.bytes);
   if (!json.is_object())
     return base::fail(Code::kInvalidArgument, file, ": expected a JSON object on the line at byte ",
                       document.begin, ", found something else");

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 
 namespace sluice::text {
 namespace {
@@ -13,6 +14,13 @@ using nlohmann::json;
 
 constexpr char kState[] = "state.json";
 constexpr std::size_t kMaxDocuments = std::size_t{1} << 22;  // of a file: their lengths are in memory
+
+// Whether a state says of a file what this program says: its name becomes a path.
+bool is_file(const json& file, const std::string& name) {
+  return file.is_object() && file.value("name", json()) == name &&
+         file.value("documents", json()).is_number_unsigned() &&
+         file.value("tokens", json()).is_number_unsigned();
+}
 
 }  // namespace
 
@@ -73,10 +81,12 @@ base::Status SetWriter::read_state() {
   json state;
   if (base::path_exists(path)) {
     SLUICE_TRY(const std::string text, base::read_file(path));
-    state = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    state = base::parse_json(text);
   }
-  const bool readable = state.is_object() && state.contains("made_of") && state.contains("files") &&
-                        state["files"].is_array() && state.contains("at") && state.contains("complete");
+  bool readable = state.is_object() && state.contains("made_of") && state.contains("files") &&
+                  state["files"].is_array() && state.contains("at") && state.contains("complete");
+  for (std::size_t number = 0; readable && number < state["files"].size(); ++number)
+    readable = is_file(state["files"][number], name_of(number));
   if (readable && !made_of_.empty() && state["made_of"] == made_of_) {
     files_ = state["files"];
     reached_ = state["at"];

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/checksum.h"
 #include "sluice/cloud/token_request.h"
@@ -40,13 +41,13 @@ std::string without_slashes(std::string uri) {
 
 // What MLflow calls an error: {"error_code": "…", "message": "…"}.
 std::string error_code(const cloud::HttpResponse& response) {
-  const Json json = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  const Json json = base::parse_json(response.body);
   if (!json.is_object() || !json.contains("error_code") || !json["error_code"].is_string()) return "";
   return json["error_code"].get<std::string>();
 }
 
 std::string message_of(const cloud::HttpResponse& response) {
-  const Json json = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  const Json json = base::parse_json(response.body);
   if (!json.is_object() || !json.contains("message") || !json["message"].is_string()) return "";
   return cut_text(json["message"].get<std::string>(), 300);
 }
@@ -103,16 +104,11 @@ std::string mlflow_authorization() {
 }
 
 base::Status check_mlflow_secret(const std::string& uri, const std::string& authorization) {
-  if (authorization.empty() || base::starts_with(uri, "https://")) return {};
-  SLUICE_TRY(const std::string host, cloud::host_of_url(uri));
-  if (cloud::is_loopback(host)) return {};
-  return base::fail(Code::kPermissionDenied,
-                    base::starts_with(authorization, "Bearer ")
-                        ? "MLFLOW_TRACKING_TOKEN"
-                        : "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD",
-                    " would go to ", host,
-                    " unencrypted: use https, or a tunnel to this machine "
-                    "(ssh -L 5000:127.0.0.1:5000 HOST, then --mlflow http://127.0.0.1:5000)");
+  if (authorization.empty()) return {};
+  return cloud::may_send_secret(uri, {base::starts_with(authorization, "Bearer ")
+                                          ? "MLFLOW_TRACKING_TOKEN"
+                                          : "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD",
+                                      "--mlflow or MLFLOW_TRACKING_URI"});
 }
 
 MlflowServer::MlflowServer(const std::string& uri, std::string authorization,
@@ -147,7 +143,7 @@ base::Result<nlohmann::json> MlflowServer::ask(const std::string& method, const 
                       ": the server answered with status ", response.status,
                       words.empty() ? ", and not in MLflow's words: is the address right?" : ": " + words);
   }
-  nlohmann::json json = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json json = base::parse_json(response.body);
   if (!json.is_object())
     return base::fail(Code::kNotFound, what,
                       ": the answer is no JSON object: is this the address of MLflow?");

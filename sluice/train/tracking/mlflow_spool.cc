@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::train {
@@ -22,14 +23,44 @@ std::string text_of(const Json& line) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// A number of at least 0 and below 2^53, as other programs keep them whole; else 0.
+int64_t number_at(const Json& state, const char* name) {
+  constexpr uint64_t kEnd = uint64_t{1} << 53;
+  const auto found = state.find(name);
+  const bool good = found != state.end() && found->is_number_unsigned() && *found < kEnd;
+  return good ? found->get<int64_t>() : 0;
+}
+
+bool are_texts(const Json& line, const char* name) {
+  const auto found = line.find(name);
+  return found == line.end() ||
+         (found->is_object() &&
+          std::all_of(found->begin(), found->end(), [](const Json& value) { return value.is_string(); }));
+}
+
+// Whether a line is one of those of mlflow_spool.h: who sends it looks no further.
+bool is_line(const Json& line) {
+  if (!line.is_object() || number_at(line, "n") == 0) return false;
+  const auto is_whole = [&](const char* name) {
+    return line.contains(name) && line[name].is_number_integer();
+  };
+  const auto metrics = line.find("metrics");
+  const bool good_metrics =
+      metrics == line.end() || (metrics->is_object() && is_whole("step") && is_whole("time") &&
+                                std::all_of(metrics->begin(), metrics->end(), [](const Json& value) {
+                                  return value.is_number() || value.is_string();
+                                }));
+  const bool good_status = !line.contains("status") || (line["status"].is_string() && is_whole("time"));
+  return good_metrics && good_status && are_texts(line, "params") && are_texts(line, "tags");
+}
+
 // The whole lines of a text, with how many bytes they are.
 std::vector<Json> lines_in(std::string_view text, std::size_t* bytes) {
   std::vector<Json> lines;
   *bytes = 0;
   for (std::size_t end; (end = text.find('\n', *bytes)) != std::string_view::npos; *bytes = end + 1) {
-    Json line = Json::parse(text.substr(*bytes, end - *bytes), nullptr, /*allow_exceptions=*/false);
-    if (line.is_object() && line.contains("n") && line["n"].is_number_integer())
-      lines.push_back(std::move(line));
+    Json line = base::parse_json(text.substr(*bytes, end - *bytes));
+    if (is_line(line)) lines.push_back(std::move(line));
   }
   return lines;
 }
@@ -43,7 +74,7 @@ base::Result<std::vector<Json>> all_lines(const std::string& folder) {
 
 base::Result<Json> read_state(const std::string& folder) {
   SLUICE_TRY(const std::string text, base::read_file(state_path(folder)));
-  Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json state = base::parse_json(text);
   if (!state.is_object())
     return base::fail(Code::kDataLoss, state_path(folder),
                       ": expected a JSON object: without the file the next start makes a new run in MLflow");
@@ -53,11 +84,6 @@ base::Result<Json> read_state(const std::string& folder) {
 std::string text_at(const Json& state, const char* name) {
   const auto found = state.find(name);
   return found != state.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-int64_t number_at(const Json& state, const char* name) {
-  const auto found = state.find(name);
-  return found != state.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
 }  // namespace mlflow_spool_detail

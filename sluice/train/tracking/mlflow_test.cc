@@ -14,6 +14,7 @@
 #include "sluice/base/file.h"
 #include "sluice/cloud/test_server.h"
 #include "sluice/train/tracking/mlflow_run.h"
+#include "sluice/train/tracking/mlflow_spool.h"
 
 namespace sluice::train {
 namespace {
@@ -300,6 +301,30 @@ TEST_F(Mlflow, AResumedRunGoesOnAndLosesNoRow) {
   EXPECT_EQ(fake_.tags["resumed.epochs"], "2");
   EXPECT_EQ(fake_.parameters["seed"], "1");
   EXPECT_THAT(fake_.statuses, ElementsAre("RUNNING", "FINISHED"));
+}
+
+// Files of a run that came from elsewhere: a line that is none of Sluice's is passed over, and ends nothing.
+TEST_F(Mlflow, LinesThatSomethingElseWroteArePassedOver) {
+  const cloud::test::Server server(std::ref(fake_));
+  auto first = start(server, {}, {});
+  rows(*first, 1, 2);
+  EXPECT_EQ(base::value_or_throw(first->end("", 20)), 0);
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  std::string lines;
+  int64_t number = 100;
+  for (const std::string& rest :
+       {std::string(R"("metrics": {"loss": 1})"), std::string(R"("metrics": [1], "step": 3, "time": 4)"),
+        std::string(R"("metrics": {"loss": {}}, "step": 3, "time": 4)"),
+        std::string(R"("status": 3, "time": 4)"), std::string(R"("status": "FINISHED", "time": "x")"),
+        std::string(R"("params": {"a": 1})"), std::string(R"("tags": 7)"), "\"tags\": " + deep})
+    lines += base::str("{\"n\": ", number++, ", ", rest, "}\n");
+  lines += "{\"n\": -5, \"tags\": {}}\n{\"n\": 18446744073709551615, \"tags\": {}}\n";
+  base::value_or_throw(base::write_file_atomically(folder_.path("mlflow.jsonl"), lines));
+  EXPECT_EQ(MlflowSpool::left_in(folder_.path()), 0);
+  auto second = start(server, 2, {});
+  rows(*second, 3, 4);
+  EXPECT_EQ(base::value_or_throw(second->end("FINISHED", 20)), 0);
+  expect_steps(1, 4);
 }
 
 TEST_F(Mlflow, AFreshRunIsARunOfItsOwn) {
