@@ -30,7 +30,7 @@ base::Status may_send_secret(const std::string& url, const Secret& secret);
 // other host.
 bool has_user(const std::string& url);
 // The secret that a request's headers show, whatever its sender says of it: Authorization, cookies, session
-// tokens. Without one, `what` is "".
+// tokens. The signature of a single request (AWS4-HMAC-SHA256) is none. Without one, `what` is "".
 Secret secret_in_headers(const std::vector<std::string>& headers);
 
 // A server that was asked by https may not lead on to http.

@@ -12,12 +12,15 @@ namespace sluice::cloud {
 base::Result<HttpResponse> S3Signer::once(Http& http, HttpRequest request) {
   request.exact_path = true;
   if (credentials_->anonymous()) return http.once(request);
-  request.secret = {"what is signed with " + credentials_->who(), endpoint_from_};
-  SLUICE_OK(may_send_secret(request.url, request.secret));  // before keys are fetched
   const std::size_t headers = request.headers.size();
   for (int round = 0;; ++round) {
     SLUICE_TRY(const AwsKeys keys, credentials_->keys());
     request.headers.resize(headers);
+    // A signature is good for this one request, so it may go to a store of the own network by http, as AWS'
+    // own tools let it; a session token goes with every request.
+    request.secret = {};
+    if (!keys.session.empty())
+      request.secret = {"the session token of " + credentials_->who(), endpoint_from_};
     sign_for_aws(request, keys, region_, "s3", std::time(nullptr) + clock_is_behind_);
     auto response = http.once(request);
     if (round > 0 || !response || response->status / 100 != 4 || !mended(*response, keys)) return response;

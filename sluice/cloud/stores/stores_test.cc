@@ -97,7 +97,15 @@ TEST(StoreSecrets, OfS3NameTheVariableThatLeadsElsewhere) {
   const S3 store(s3_settings_of_environment(), http, base::value_or_throw(find_aws_credentials(http)));
   const std::string said = refusal(store, "bucket");
   EXPECT_NE(said.find("AWS_ENDPOINT_URL_S3 leads there"), std::string::npos) << said;
-  EXPECT_NE(said.find("AWS_ACCESS_KEY_ID"), std::string::npos) << said;
+  EXPECT_NE(said.find("the session token of"), std::string::npos) << said;
+}
+
+TEST(StoreSecrets, AreInHeadersButForASignatureOfOneRequest) {
+  const auto what = [](const std::string& header) { return secret_in_headers({"accept: x", header}).what; };
+  EXPECT_EQ(what("Authorization: Bearer hush"), "the request's Authorization");
+  EXPECT_EQ(what("X-Amz-Security-Token: hush"), "the request's X-Amz-Security-Token");
+  EXPECT_EQ(what("Authorization: AWS4-HMAC-SHA256 Credential=AKIA1/20260101/r/s3/aws4_request"), "");
+  EXPECT_EQ(what("x-amz-date: 20260101T000000Z"), "");
 }
 
 TEST(StoreSecrets, OfTheTokenServiceOfAwsDoToo) {
