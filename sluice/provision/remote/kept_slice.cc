@@ -73,6 +73,7 @@ SliceWish wish_of_nodes(const Slice& slice) {
   const Json& external = google::at(node, "networkConfig.enableExternalIps");
   wish.external_ips = external.is_null() || google::truth(node, "networkConfig.enableExternalIps");
   wish.service_account = google::text(node, "serviceAccount.email");
+  if (const auto scopes = google::items(node, "serviceAccount.scope"); !scopes.empty()) wish.scopes = scopes;
   wish.labels = google::texts(node, "labels");
   wish.metadata = google::texts(node, "metadata");
   wish.tags = google::items(node, "tags");
@@ -119,6 +120,7 @@ std::string text_of_wish(const SliceWish& wish) {
               {"subnetwork", wish.subnetwork},
               {"external_ips", wish.external_ips},
               {"service_account", wish.service_account},
+              {"scopes", wish.scopes},
               {"startup_script", wish.startup_script},
               {"tags", wish.tags},
               {"labels", wish.labels},
@@ -149,6 +151,7 @@ base::Result<SliceWish> wish_of_text(const std::string& text) {
     json.at("subnetwork").get_to(wish.subnetwork);
     json.at("external_ips").get_to(wish.external_ips);
     json.at("service_account").get_to(wish.service_account);
+    wish.scopes = json.value("scopes", wish.scopes);
     json.at("startup_script").get_to(wish.startup_script);
     json.at("tags").get_to(wish.tags);
     json.at("labels").get_to(wish.labels);
