@@ -16,14 +16,17 @@ namespace {
 constexpr size_t kBlock = 256 << 10;
 constexpr int kBlocksAtOnce = 16;  // others have their turn, and signals are looked for
 constexpr size_t kMaxText = 1 << 20;
+constexpr int kReadsAtOnce = 256;  // of a host that writes without end, so that others have their turn
 
 // Appends what can be read; false at the end of the stream.
 bool read_text(int descriptor, std::string& text) {
   char block[4096];
-  ssize_t count;
-  while ((count = ::read(descriptor, block, sizeof block)) > 0)
+  for (int reads = 0; reads < kReadsAtOnce; ++reads) {
+    const ssize_t count = ::read(descriptor, block, sizeof block);
+    if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
     if (text.size() < kMaxText) text.append(block, static_cast<size_t>(count));
-  return count < 0 && (errno == EAGAIN || errno == EINTR);
+  }
+  return true;
 }
 
 }  // namespace

@@ -17,8 +17,11 @@ struct Conversation {
   double begun;
 };
 
+constexpr size_t kMaxAnswer = 16 << 20;  // bytes; no script of ours says so much
+
 void read_lines(pod::Upload& upload, Answer& answer) {
-  while (const auto line = upload.take_line()) answer.output += *line + "\n";
+  while (const auto line = upload.take_line())
+    if (answer.output.size() < kMaxAnswer) answer.output += *line + "\n";
 }
 
 void finish(Conversation& conversation, const pod::Worker& worker, Answer& answer) {
