@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxMessages = 16 << 10;
 constexpr size_t kLongestLine = 64 << 10;  // a host may send anything, also no line's end
 constexpr size_t kMaxNotes = 100;          // that wait to be passed on
-constexpr double kClockTolerance = 0.25;  // seconds: clocks that are nearer are kept by a time server
+constexpr double kClockTolerance = 0.25;   // seconds: clocks that are nearer are kept by a time server
 
 // Appends what can be read; false at the end of the stream.
 bool read_some(int descriptor, std::string& text, size_t most) {

@@ -45,6 +45,7 @@ Upload::Upload(Upload&& other) noexcept
       file_(std::exchange(other.file_, -1)),
       position_(other.position_),
       output_(std::move(other.output_)),
+      taken_(std::exchange(other.taken_, 0)),
       messages_(std::move(other.messages_)) {}
 
 Upload::~Upload() {
@@ -101,11 +102,13 @@ void Upload::move() {
 bool Upload::has_ended() { return child_.out() < 0 && child_.error() < 0 && child_.poll().has_value(); }
 
 std::optional<std::string> Upload::take_line() {
-  const size_t end = output_.find('\n');
-  if (end == std::string::npos) return std::nullopt;
-  const std::string line = output_.substr(0, end);
-  output_.erase(0, end + 1);
-  return line;
+  const size_t end = output_.find('\n', taken_);
+  if (end == std::string::npos) {
+    output_.erase(0, std::exchange(taken_, 0));  // once for all lines: a host may send a million empty ones
+    return std::nullopt;
+  }
+  const size_t from = std::exchange(taken_, end + 1);
+  return output_.substr(from, end - from);
 }
 
 }  // namespace sluice::pod

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_text.h"
 #include "sluice/base/quantity.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/common.h"
@@ -195,7 +196,7 @@ int summary(const std::vector<HostFindings>& hosts, bool as_json) {
     }
   }
   if (as_json)
-    std::printf("%s\n", to_json(hosts).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", base::json_text(to_json(hosts)).c_str());
   else
     std::printf("%s, %s\n", base::counted(static_cast<int64_t>(problems), "problem").c_str(),
                 base::counted(static_cast<int64_t>(notes), "note").c_str());

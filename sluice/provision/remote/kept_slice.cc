@@ -8,6 +8,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/private_file.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
@@ -209,7 +210,7 @@ std::vector<std::string> run_command(const KeptSliceOptions& options, const std:
 base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceOptions options) {
   SLUICE_TRY(KeptStart start, find_start(cloud, options));
   if (start.slice && options.zone.empty()) options.zone = start.slice->zone;
-  SLUICE_OK(base::make_directories(base::parent_path(record_path(cloud, options.name))));
+  SLUICE_OK(base::make_private_folder(base::parent_path(record_path(cloud, options.name))));
   std::unique_ptr<KeptSlice> kept(
       new KeptSlice(std::move(cloud), std::move(options), std::move(*start.wish)));
   SLUICE_OK(kept->record());
@@ -225,7 +226,7 @@ KeptSlice::KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish)
 KeptSlice::~KeptSlice() = default;
 
 base::Status KeptSlice::record() const {
-  return base::write_file_atomically(record_path(cloud_, options_.name), text_of_wish(wish_) + "\n");
+  return base::write_private_file(record_path(cloud_, options_.name), text_of_wish(wish_) + "\n");
 }
 
 base::Result<SliceView> KeptSlice::look() {
