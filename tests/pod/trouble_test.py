@@ -377,7 +377,7 @@ class Terminal(TroubleTest):
         self.assertEqual(shown.count(harmless), 2)  # at the end again, in what failed
         self.assertNotIn(b"\x1b]", shown)
         self.assertEqual((self.only_run() / "worker-0.log").read_bytes(), self.TEXT)
-        self.assertIn(self.TEXT, (self.only_run() / "merged.log").read_bytes())
+        self.assertIn(b"[0] " + harmless, (self.only_run() / "merged.log").read_bytes())
         self.assertEqual(self.on_terminal("logs", "--worker", 0), harmless)
         self.assertEqual(self.on_terminal("logs", "--worker", 0, "--raw"), self.TEXT)
 
