@@ -383,7 +383,7 @@ class Terminal(TroubleTest):
 
     def test_raw(self):
         self.assertIn(b"[0] " + self.TEXT, self.on_terminal("--processes", 1, "--raw", *sh("cat text")))
-        status, out, err = self.run_program("--processes", 1, *sh("cat text"))  # not on a terminal
+        status, out, err = self.run_program("--processes", 1, "--raw", *sh("cat text"))  # not on a terminal
         self.assertEqual(status, 0, err)
         self.assertIn(self.TEXT.decode(), out)
 
