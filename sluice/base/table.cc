@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdio>
 
+#include "sluice/base/printable.h"
+
 namespace sluice::base {
 namespace {
 
@@ -19,9 +21,20 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
 }
 
+// A cell may hold anything that a file, a service or a host has as a name.
+std::string one_line(const std::string& cell) {
+  std::string line = printable(cell);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
+}
+
 }  // namespace
 
-std::vector<std::string> table_lines(const std::vector<TableRow>& rows, std::string_view sides) {
+std::vector<std::string> table_lines(const std::vector<TableRow>& given, std::string_view sides) {
+  std::vector<TableRow> rows = given;
+  for (TableRow& row : rows)
+    for (std::string& cell : row) cell = one_line(cell);
   std::vector<std::size_t> widths;
   std::vector<std::string> lines;
   for (const TableRow& row : rows) {

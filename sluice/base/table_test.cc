@@ -5,6 +5,12 @@
 namespace sluice::base {
 namespace {
 
+TEST(Table, ACellIsOneLineThatATerminalMayShow) {
+  const auto lines = table_lines({{"NAME", "STATE"}, {"\x1b]0;x\x07", "a\nb\tc"}});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1], "\\x1b]0;x\\x07  a b c");
+}
+
 using Lines = std::vector<std::string>;
 
 TEST(Table, TextsThatLookLikeNumbersStandRight) {

@@ -76,4 +76,12 @@ Status check_trusted(const std::string& path) {
   return check_folder(real.get());
 }
 
+Status check_private_folder(const std::string& path) {
+  const OpenFile folder(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  if (folder.descriptor() < 0) return fail_errno(errno, "open the folder", path);
+  struct stat facts {};
+  if (::fstat(folder.descriptor(), &facts) != 0) return fail_errno(errno, "look at", path);
+  return check_owner(facts, path);
+}
+
 }  // namespace sluice::base

@@ -15,4 +15,8 @@ Result<std::string> read_trusted_file(const std::string& path);
 // Whether the file at `path`, where its links lead, and its folder are such ones. Errors as above.
 Status check_trusted(const std::string& path);
 
+// Whether the folder at `path`, where its links lead, is such a one: nothing is asked of the folder that it
+// lies in. kNotFound where there is none. Errors as above.
+Status check_private_folder(const std::string& path);
+
 }  // namespace sluice::base

@@ -36,8 +36,8 @@ void add_name(CLI::App& app, FindFlags& flags) {
 CLI::Option* add_raw(CLI::App& app, bool& raw) {
   return app.add_flag(
       "--raw", raw,
-      "Also a terminal gets what the workers write as it is; else only their colours, and other control "
-      "characters visibly");
+      "Show what the workers write byte for byte; else only their colours, and other control characters "
+      "visibly");
 }
 
 std::vector<Verb> run_finders() {

@@ -4,9 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/json_text.h"
 #include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/trusted_file.h"
 #include "sluice/monitor/optional_json.h"
+#include "sluice/monitor/status_json.h"
 #include "sluice/pjrt/machine/chip_use.h"
 
 namespace sluice::monitor {
@@ -72,7 +75,7 @@ ChipMetrics chip_of(const json& item) {
 
 base::Result<SeenProcess> seen_of(const json& item) {
   SeenProcess seen;
-  SLUICE_TRY(seen.status, parse_status(item.dump()));
+  SLUICE_TRY(seen.status, status_of(item));
   const std::string state = item.at("state").get<std::string>();
   for (const auto known : {SeenProcess::State::kSilent, SeenProcess::State::kGone})
     if (state == word_of(known)) seen.state = known;
@@ -111,14 +114,19 @@ HostReport look_at_host(cloud::Http& http) {
   report.tpu_files = machine.tpu_files;
   report.holders = pjrt::chip_holders(machine);
   report.metrics = read_runtime_metrics(http, metrics_ports());
-  if (const auto folder = status_folder()) report.processes = read_statuses(*folder, report.time);
+  if (const auto folder = status_folder()) {
+    report.processes = read_statuses(*folder, report.time);
+    const auto own = base::check_private_folder(*folder);
+    if (!own && own.error().code() == Code::kPermissionDenied)
+      report.metrics.faults.push_back(base::str(own.error().what(), ": nothing there is believed"));
+  }
   return report;
 }
 
 std::string text_of(const std::vector<HostReport>& reports, int indent) {
   json hosts = json::array();
   for (const HostReport& report : reports) hosts.push_back(to_json(report));
-  return json{{"hosts", std::move(hosts)}}.dump(indent, ' ', false, json::error_handler_t::replace);
+  return base::json_text(json{{"hosts", std::move(hosts)}}, indent);
 }
 
 base::Result<HostReport> parse_report(const std::string& text) {

@@ -35,6 +35,23 @@ TEST(HostReport, ComesBackAsItWas) {
     EXPECT_FALSE(parse_report(wrong)) << wrong;
 }
 
+// A host may send anything.
+TEST(HostReport, DeepLinesAndControlCharacters) {
+  std::string text = text_of({example()}, -1);
+  const size_t at = text.find("\"program\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  EXPECT_TRUE(parse_report(text.substr(0, at) + "\"x\":" + deep + "," + text.substr(at)));
+  HostReport report = example();
+  report.trouble =
+      "\x1b]0;title\x07\xC2\x9b"
+      "2J";
+  const std::string shown = text_of({report}, -1);
+  EXPECT_EQ(shown.find("\xC2\x9b"), std::string::npos);
+  EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+  EXPECT_EQ(parse_report(shown)->trouble, report.trouble);
+}
+
 TEST(HostReport, WhoHoldsAChip) {
   HostReport report = example();
   EXPECT_EQ(holder_of_chip(report, 0), nullptr);

@@ -16,7 +16,9 @@
 #include "sluice/base/parse_json.h"
 #include "sluice/base/process.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/trusted_file.h"
 #include "sluice/monitor/optional_json.h"
+#include "sluice/monitor/status_json.h"
 
 namespace sluice::monitor {
 namespace {
@@ -100,10 +102,13 @@ std::string text_of(const ProcessStatus& status) {
 }
 
 base::Result<ProcessStatus> parse_status(const std::string& text) {
+  return status_of(base::parse_json(text));
+}
+
+base::Result<ProcessStatus> status_of(const json& document) {
   ProcessStatus status;
   ProcessIdentity& who = status.identity;
   try {
-    const json document = base::parse_json(text);
     who.process = document.at("process").get<int>();
     who.namespaces = document.at("namespaces").get<std::string>();
     who.began = document.at("began").get<int64_t>();
@@ -180,13 +185,13 @@ const char* word_of(SeenProcess::State state) {
 std::vector<SeenProcess> read_statuses(const std::string& folder, double now) {
   std::vector<SeenProcess> seen;
   const auto names = base::list_directory(folder);
-  if (!names) return seen;
+  if (!names || !base::check_private_folder(folder)) return seen;
   const std::string namespaces = link_target("/proc/self/ns/pid");
   for (const std::string& name : *names) {
     const std::string path = base::join_path(folder, name);
     const auto size = base::file_size(path);
     if (!base::ends_with(name, ".json") || !size || *size > kMaxRecord) continue;
-    const auto text = base::read_file(path);
+    const auto text = base::read_trusted_file(path);
     auto status = text ? parse_status(*text) : base::fail(Code::kNotFound, path);
     if (!status) continue;
     SeenProcess one{std::move(*status), SeenProcess::State::kRunning, 0};

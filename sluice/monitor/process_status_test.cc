@@ -10,6 +10,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::monitor {
 namespace {
@@ -55,6 +56,24 @@ TEST_F(ProcessStatusTest, IsReadAsItWasWritten) {
   EXPECT_EQ(text_of(all[0].status), text_of(status));
   EXPECT_EQ(all[0].status.identity.process, ::getpid());
   EXPECT_DOUBLE_EQ(all[0].status.shares->device, 0.5);
+}
+
+// Others may have made the folder first, or put links and files into it.
+TEST_F(ProcessStatusTest, WhatOthersMayHaveWrittenIsNotBelieved) {
+  StatusFile file(path());
+  file.write(status_of(own_identity()));
+  ASSERT_EQ(seen().size(), 1u);
+  ASSERT_EQ(::chmod(path().c_str(), 01777), 0);
+  EXPECT_TRUE(seen().empty());
+  ASSERT_EQ(::chmod(path().c_str(), 0700), 0);
+  const std::string own = path(base::str(::getpid(), ".json").c_str());
+  ASSERT_TRUE(base::write_file_atomically(path("7.json"), *base::read_file(own)));
+  EXPECT_EQ(seen().size(), 2u);
+  ASSERT_EQ(::chmod(path("7.json").c_str(), 0666), 0);
+  EXPECT_EQ(seen().size(), 1u);
+  ASSERT_EQ(::unlink(path("7.json").c_str()), 0);
+  ASSERT_EQ(::symlink(own.c_str(), path("7.json").c_str()), 0);
+  EXPECT_EQ(seen().size(), 1u);
 }
 
 TEST_F(ProcessStatusTest, GoesWithItsProcess) {

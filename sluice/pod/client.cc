@@ -10,6 +10,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/private_file.h"
 #include "sluice/base/process.h"
 #include "sluice/pod/program.h"
 #include "sluice/pod/quote.h"
@@ -71,7 +72,7 @@ std::string name_of(const Job& job, int worker) {
 }  // namespace
 
 base::Result<std::unique_ptr<Client>> Client::open(RunRecord record, bool background) {
-  SLUICE_OK(base::make_directories(run_folder(record.job.id)));
+  SLUICE_OK(base::make_private_folder(run_folder(record.job.id)));
   SLUICE_TRY(Console console, Console::open(base::join_path(run_folder(record.job.id), "merged.log"),
                                             background, record.job.raw));
   SLUICE_TRY(auto lock, RunLock::take(record.job.id));

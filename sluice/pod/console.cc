@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -24,7 +25,9 @@ bool is_ready(int descriptor) {
 }  // namespace
 
 void say(const std::string& text) {
-  std::fprintf(stderr, "sluice run: %s\n", (::isatty(STDERR_FILENO) != 0 ? harmless(text) : text).c_str());
+  std::string shown = harmless(text);
+  std::replace(shown.begin(), shown.end(), '\r', ' ');  // the line's beginning stays what it is
+  std::fprintf(stderr, "sluice run: %s\n", shown.c_str());
 }
 
 bool write_all(int descriptor, const std::string& bytes) {
@@ -38,9 +41,9 @@ bool write_all(int descriptor, const std::string& bytes) {
 }
 
 base::Result<Console> Console::open(const std::string& merged_log, bool quiet, bool raw) {
-  const int file = ::open(merged_log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int file = ::open(merged_log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (file < 0) return base::fail_errno(errno, "write", merged_log);
-  return Console(file, quiet, !raw && ::isatty(STDOUT_FILENO) != 0);
+  return Console(file, quiet, !raw);
 }
 
 Console::Console(Console&& other) noexcept
@@ -56,11 +59,12 @@ Console::~Console() {
 
 void Console::add(const std::string& lines) {
   if (lines.empty()) return;
-  if (file_ >= 0 && !write_all(file_, lines)) {
+  const std::string shown = filtered_ ? harmless(lines) : lines;
+  if (file_ >= 0 && !write_all(file_, shown)) {
     say("cannot write merged.log any longer: " + std::string(std::generic_category().message(errno)));
     ::close(std::exchange(file_, -1));
   }
-  if (!quiet_ && !cut_off_) to_show_ += filtered_ ? harmless(lines) : lines;
+  if (!quiet_ && !cut_off_) to_show_ += shown;
 }
 
 void Console::move() {

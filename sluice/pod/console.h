@@ -12,12 +12,13 @@
 
 namespace sluice::pod {
 
-// "sluice run: TEXT" on standard error; on a terminal without what that would obey (terminal.h).
+// "sluice run: TEXT" on standard error, without what a terminal would obey (terminal.h).
 void say(const std::string& text);
 
 class Console {
  public:
-  // Appends to the file; `quiet`: shows nothing; `raw`: also a terminal gets the workers' bytes as they are.
+  // Appends to the file; `quiet`: shows nothing; `raw`: the workers' bytes as they are, else without what a
+  // terminal would obey: also what a file or a pipe takes is shown on one some day.
   static base::Result<Console> open(const std::string& merged_log, bool quiet, bool raw);
   Console(Console&& other) noexcept;
   Console& operator=(Console&&) = delete;

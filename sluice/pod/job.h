@@ -58,7 +58,7 @@ struct Job {
   int grace = 7;                // seconds from SIGINT to SIGKILL
   int join_timeout = 0;         // seconds in which all workers must have met; 0: as long as they like
   bool detached = false;
-  bool raw = false;  // a terminal gets the workers' bytes as they are
+  bool raw = false;  // the workers' bytes are shown as they are
 };
 
 // Whether the workers are processes of this machine.

@@ -14,7 +14,9 @@ namespace sluice::pod {
 namespace {
 
 constexpr size_t kMaxMessages = 16 << 10;
-constexpr double kClockTolerance = 0.25;  // seconds: clocks that are nearer are kept by a time server
+constexpr size_t kLongestLine = 64 << 10;  // a host may send anything, also no line's end
+constexpr size_t kMaxNotes = 100;          // that wait to be passed on
+constexpr double kClockTolerance = 0.25;   // seconds: clocks that are nearer are kept by a time server
 
 // Appends what can be read; false at the end of the stream.
 bool read_some(int descriptor, std::string& text, size_t most) {
@@ -57,10 +59,22 @@ void Link::move(std::string& output, bool read_output) {
   }
   if (child_.error() >= 0) {
     if (!read_some(child_.error(), error_text_, 1 << 20)) child_.close_error();
-    for (size_t end; (end = error_text_.find('\n')) != std::string::npos; error_text_.erase(0, end + 1))
-      take_line(error_text_.substr(0, end));
+    take_lines();
   }
   if (child_.out() >= 0 && read_output && !read_some(child_.out(), output, 256 << 10)) child_.close_out();
+}
+
+// Longer lines are cut, and what follows of them counts as the next one.
+void Link::take_lines() {
+  size_t at = 0;
+  while (at < error_text_.size()) {
+    const size_t end = error_text_.find('\n', at);
+    const size_t length = (end == std::string::npos ? error_text_.size() : end) - at;
+    if (end == std::string::npos && length < kLongestLine) break;
+    take_line(error_text_.substr(at, std::min(length, kLongestLine)));
+    at += length > kLongestLine || end == std::string::npos ? std::min(length, kLongestLine) : length + 1;
+  }
+  error_text_.erase(0, at);
 }
 
 void Link::take_line(const std::string& line) {
@@ -68,7 +82,7 @@ void Link::take_line(const std::string& line) {
   std::string mark, word;
   words >> mark >> word;
   if (mark != "sluice-worker") {
-    if (messages_.size() < kMaxMessages) messages_ += line + "\n";
+    if (messages_.size() < kMaxMessages) messages_ += line.substr(0, kMaxMessages) + "\n";
     return;
   }
   double host_time = 0;
@@ -87,7 +101,7 @@ void Link::take_line(const std::string& line) {
     std::string text;
     std::getline(words >> std::ws, text);
     if (word == "note") {
-      notes_.push_back(text);
+      if (notes_.size() < kMaxNotes) notes_.push_back(text);
     } else {
       ending_ = Ending{1, base::wall_seconds(), "lost", text};
     }

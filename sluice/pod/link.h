@@ -51,6 +51,7 @@ class Link {
 
  private:
   explicit Link(base::Process child) : child_(std::move(child)) {}
+  void take_lines();
   void take_line(const std::string& line);
   void take_clock(double host_time);
 

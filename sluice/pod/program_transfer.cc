@@ -14,6 +14,7 @@
 #include "sluice/base/quantity.h"
 #include "sluice/pod/console.h"
 #include "sluice/pod/program.h"
+#include "sluice/pod/quote.h"
 #include "sluice/pod/ssh.h"
 #include "sluice/pod/upload.h"
 
@@ -136,8 +137,8 @@ class HostTransfer {
   void look_at_loss(int status, const std::string& messages) {
     const bool is_ssh = is_ssh_failure(status) && !worker_.host.empty();
     const std::string why =
-        is_ssh ? explain_ssh(worker_.host, messages)
-               : base::str("the program was not taken (status ", status, "): ", base::trim(messages));
+        is_ssh ? explain_ssh(job_, worker_, messages)
+               : base::str("the program was not taken (status ", status, "): ", in_quotes(messages));
     const bool is_lasting = is_ssh && answer_.word.empty() && !is_passing(messages);
     if (is_lasting || ++tries_ >= kTries) return give_up(why);
     next_try_ = base::monotonic_seconds() + kPause;

@@ -1,5 +1,8 @@
 #include "sluice/pod/quote.h"
 
+#include "sluice/base/printable.h"
+#include "sluice/base/strings.h"
+
 namespace sluice::pod {
 
 std::string quote(std::string_view text) {
@@ -21,6 +24,14 @@ std::string quote_all(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + quote(word);
   return line;
+}
+
+std::string in_quotes(std::string_view said) {
+  constexpr size_t kMaxSaid = 600;
+  std::string line = base::printable(base::trim(said).substr(0, kMaxSaid));
+  for (char& c : line)
+    if (c == '\n' || c == '\t') c = ' ';
+  return base::str('"', line, base::trim(said).size() > kMaxSaid ? "…" : "", '"');
 }
 
 }  // namespace sluice::pod

@@ -12,6 +12,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/parse_json.h"
+#include "sluice/base/private_file.h"
 
 namespace sluice::pod {
 using nlohmann::json;
@@ -133,8 +134,8 @@ base::Status save(const RunRecord& record) {
   const std::string path = base::join_path(run_folder(record.job.id), "run.json");
   const std::string text = document.dump(2) + "\n";
   const std::string reserve = reserve_of(record.job.id);
-  auto saved = base::write_file_atomically(path, text);
-  if (!saved && ::unlink(reserve.c_str()) == 0) saved = base::write_file_atomically(path, text);
+  auto saved = base::write_private_file(path, text);  // variables of --env may be secrets
+  if (!saved && ::unlink(reserve.c_str()) == 0) saved = base::write_private_file(path, text);
   if (record.is_over()) ::unlink(reserve.c_str());
   return saved;
 }
@@ -192,7 +193,7 @@ base::Result<RunRecord> find_run(const std::string& name) {
 
 base::Result<std::optional<RunLock>> RunLock::take(const std::string& id) {
   const std::string path = base::join_path(run_folder(id), "lock");
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return base::fail_errno(errno, "open", path);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return std::optional(RunLock(descriptor));
   const int number = errno;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <cstdlib>
 
 #include "sluice/base/file.h"
@@ -84,6 +85,14 @@ TEST_F(Record, WhatIsNoRecordIsLeftOut) {
     EXPECT_EQ(load("bad").error().code(), Code::kDataLoss) << text;
   }
   EXPECT_EQ(list_runs().size(), 1u);
+}
+
+// Variables of --env may be secrets.
+TEST_F(Record, NobodyElseReadsIt) {
+  make("r", 1);
+  struct stat facts {};
+  ASSERT_EQ(::stat(base::join_path(run_folder("r"), "run.json").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600U);
 }
 
 TEST_F(Record, OneClientAtATime) {

@@ -12,6 +12,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/pod/quote.h"
 #include "sluice/pod/ssh.h"
 
 namespace sluice::pod {
@@ -41,6 +42,17 @@ std::string describe_status(int status) {
   const int number = status - 128;
   return base::str("killed by signal ", number, " (SIG", signal_name(number), ")",
                    number == SIGKILL ? ": out of memory? `dmesg` on the host says so" : "");
+}
+
+// Whether the words are supervisor.sh's: port NUMBER [run NAME]. A command comes from them, so nothing else
+// may be in them.
+bool is_port_note(const std::vector<std::string>& words) {
+  const auto is_name = [](const std::string& text) {
+    return !text.empty() && text[0] != '-' && quote(text) == text &&
+           text.find_first_of(":/@,%+") == std::string::npos;
+  };
+  if (words.size() != 2 && (words.size() != 4 || words[2] != "run" || !is_name(words[3]))) return false;
+  return !words[1].empty() && words[1].find_first_not_of("0123456789") == std::string::npos;
 }
 
 // `words`: port NUMBER [run NAME], of supervisor.sh.
@@ -100,7 +112,7 @@ Round::Round(const Job& job, RoundPlan plan, Console& console, Signals& signals)
     Task& task = *tasks_.back();
     task.was_up = plan_.attach;
     task.lost_at = base::monotonic_seconds();
-    task.log = ::open(plan_.log_path(worker).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    task.log = ::open(plan_.log_path(worker).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (task.log < 0) say(base::fail_errno(errno, "write", plan_.log_path(worker)).value().what());
   }
 }
@@ -240,7 +252,8 @@ void Round::leave_on_host(Task& task) {
 
 // What many workers have to say is said once.
 void Round::say_once(const std::string& kind, const std::string& text) {
-  if (said_.insert(kind).second) say(text);
+  constexpr size_t kMaxKinds = 1000;  // kinds of words, most of them hosts'
+  if (said_.size() < kMaxKinds && said_.insert(kind).second) say(text);
 }
 
 void Round::pass_on_notes(Task& task) {
@@ -253,7 +266,7 @@ void Round::pass_on_notes(Task& task) {
                                               " this machine's; times of failures are corrected"));
   for (const std::string& note : task.link->take_notes()) {
     const auto words = base::split(note, ' ');
-    if (words[0] == "port" && words.size() > 1) {
+    if (words[0] == "port" && is_port_note(words)) {
       say_once(note, describe_taken_port(address, words));
     } else if (words[0] == "uncontained") {
       say_once(note, who +
@@ -261,11 +274,11 @@ void Round::pass_on_notes(Task& task) {
                          "/proc/PID/task/PID/children): a process that cleans its environment and leaves the "
                          "worker's process group stays behind");
     } else if (words[0] == "full") {
-      say_once("full disk of " + address,
-               base::str(who, "no space is left on that host for ", note.substr(words[0].size() + 1),
-                         ": what the worker wrote from then on is lost (df -h)"));
+      say_once("full disk of " + address, base::str(who, "no space is left on that host for ",
+                                                    in_quotes(std::string_view(note).substr(words[0].size())),
+                                                    ": what the worker wrote from then on is lost (df -h)"));
     } else {
-      say_once(address + note, who + note);
+      say_once(address + note, who + in_quotes(note));
     }
   }
 }
@@ -293,10 +306,10 @@ void Round::lose_link(Task& task) {
     task.tries = 0;
     say(base::str("worker ", task.worker, " (", worker.address, "): the connection broke; trying again"));
   }
-  std::string reason = explain_ssh(worker.host, messages);
+  std::string reason = explain_ssh(job_, worker, messages);
   if (worker.host.empty() || !is_ssh_failure(status))
     reason = base::str("the shell on ", worker.address, " ended with status ", status,
-                       " before the worker: ", messages);
+                       " before the worker: ", in_quotes(messages));
   const double patience = job_.detached ? kDetachedPatience : job_.lease;
   const bool again =
       is_passing(messages) &&

@@ -12,6 +12,9 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/json_text.h"
+#include "sluice/base/printable.h"
+#include "sluice/base/private_file.h"
 #include "sluice/base/process.h"
 #include "sluice/base/quantity.h"
 #include "sluice/pod/client.h"
@@ -28,7 +31,7 @@ void leave_terminal(const std::string& folder) {
   ::setsid();
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   const int log =
-      ::open(base::join_path(folder, "client.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+      ::open(base::join_path(folder, "client.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(nothing, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
@@ -76,11 +79,11 @@ base::Result<int> detach(const RunRecord& record) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-// Copies a growing file to standard output; what a terminal would obey only if `raw`.
+// Copies a growing file to standard output, without what a terminal would obey unless `raw`.
 class Follower {
  public:
   Follower(const std::string& path, bool from_end, bool raw)
-      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), filtered_(!raw && ::isatty(STDOUT_FILENO) != 0) {
+      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), filtered_(!raw) {
     if (file_ >= 0 && from_end) ::lseek(file_, 0, SEEK_END);
   }
   ~Follower() {
@@ -175,8 +178,7 @@ base::Result<int> run_job(Job job) {
   record.started = base::wall_seconds();
   record.endings.resize(record.job.workers.size());
   const std::string folder = run_folder(record.job.id);
-  SLUICE_OK(base::make_directories(folder));
-  ::chmod(folder.c_str(), 0700);  // the environment may hold secrets
+  SLUICE_OK(base::make_private_folder(folder));  // the environment may hold secrets
   say(base::str("run ", record.job.id, ": ",
                 base::counted(static_cast<int64_t>(record.job.workers.size()), "worker"),
                 is_local(record.job) ? " on this machine" : "", "; logs: ", folder));
@@ -272,10 +274,10 @@ base::Result<int> show_runs(bool json) {
     } else {
       std::printf("%-20s %-10s %-9s %7zu %8d  %s\n", run.job.id.c_str(), run.state.c_str(),
                   base::local_time(run.started).c_str(), run.job.workers.size(), run.attempt,
-                  command.c_str());
+                  base::printable(command).c_str());
     }
   }
-  if (json) std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  if (json) std::printf("%s\n", base::json_text(all).c_str());
   return 0;
 }
 

@@ -13,7 +13,7 @@ namespace sluice::pod {
 base::Result<int> run_job(Job job);
 
 // Shows a run's output from now on and ends with its status. Where its client is gone, this process becomes
-// the client. Ctrl-C ends the run. `raw`: a terminal gets the workers' bytes as they are, also below.
+// the client. Ctrl-C ends the run. `raw`: the workers' bytes as they are, also below.
 base::Result<int> attach_run(const std::string& name, bool raw);
 // Ends a run: SIGINT for its workers first.
 base::Result<int> stop_run(const std::string& name);

@@ -1,6 +1,9 @@
 #include "sluice/pod/ssh.h"
 
+#include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
+#include "sluice/pod/quote.h"
 
 namespace sluice::pod {
 namespace {
@@ -63,21 +66,53 @@ std::string telling_line(const std::string& messages, const Cause* cause) {
     if (cause != nullptr && text.find(cause->message) != std::string::npos) return text;
     if (!text.empty()) last = text;
   }
-  return last.empty() ? "ssh said nothing" : last;
+  return last;
+}
+
+// The command with what the user says of the connection.
+std::vector<std::string> user_options(std::vector<std::string> command, const Job& job,
+                                      const Worker& worker) {
+  if (!job.ssh.config.empty()) command.insert(command.end(), {"-F", job.ssh.config});
+  if (!job.ssh.user.empty() && worker.host.find('@') == std::string::npos)
+    command.insert(command.end(), {"-l", job.ssh.user});
+  for (const std::string& option : job.ssh.options) command.insert(command.end(), {"-o", option});
+  return command;
+}
+
+// The value of a key in what `ssh -G` prints: its configuration for a host, of which nothing is the host's.
+std::string value_of(const std::string& configuration, const std::string& key) {
+  for (const std::string& line : base::split(configuration, '\n'))
+    if (line.starts_with(key + " ")) return line.substr(key.size() + 1);
+  return "";
+}
+
+// What makes ssh forget the key of the worker's host, by the configuration here.
+std::string forget_command(const Job& job, const Worker& worker) {
+  constexpr double kSeconds = 5;
+  std::vector<std::string> ask = user_options({"ssh", "-G"}, job, worker);
+  ask.insert(ask.end(), {"--", worker.host});
+  const auto told = base::run_process(ask, {}, kSeconds);
+  const std::string facts = told && told->status.code() == 0 ? told->output : "";
+  std::string name = value_of(facts, "hostkeyalias");
+  if (name.empty()) {
+    const std::string host = value_of(facts, "hostname"), port = value_of(facts, "port");
+    name = host.empty() ? worker.host.substr(worker.host.find('@') + 1) : host;
+    if (!port.empty() && port != "22") name = base::str("[", name, "]:", port);
+  }
+  const std::string files = value_of(facts, "userknownhostsfile");
+  const std::string file = files.substr(0, files.find(' '));  // the first is the one that ssh adds to
+  return base::str("ssh-keygen ", file.empty() ? "" : base::str("-f ", quote(base::expand_home(file)), " "),
+                   "-R ", quote(name));
 }
 
 }  // namespace
 
 std::vector<std::string> shell_command(const Job& job, const Worker& worker) {
   if (worker.host.empty()) return {"sh", "-c", kBootstrap};
-  std::vector<std::string> command = {"ssh", "-T"};
-  if (!job.ssh.config.empty()) command.insert(command.end(), {"-F", job.ssh.config});
-  if (!job.ssh.user.empty() && worker.host.find('@') == std::string::npos)
-    command.insert(command.end(), {"-l", job.ssh.user});
-  // ssh takes the first value that it meets, so the user's own win.
-  for (const std::string& option : job.ssh.options) command.insert(command.end(), {"-o", option});
-  for (const char* option :
-       {"BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=10", "ServerAliveCountMax=3"})
+  std::vector<std::string> command = user_options({"ssh", "-T"}, job, worker);
+  // ssh takes the first value that it meets, so the user's own win. LogLevel: without the host's banner.
+  for (const char* option : {"BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=10",
+                             "ServerAliveCountMax=3", "LogLevel=ERROR"})
     command.insert(command.end(), {"-o", option});
   command.insert(command.end(), {"--", worker.host, base::str("exec sh -c '", kBootstrap, "'")});
   return command;
@@ -85,19 +120,13 @@ std::vector<std::string> shell_command(const Job& job, const Worker& worker) {
 
 std::string framed(const std::string& script) { return base::str(script.size(), '\n', script); }
 
-std::string explain_ssh(const std::string& host, const std::string& messages) {
+std::string explain_ssh(const Job& job, const Worker& worker, const std::string& messages) {
   const Cause* cause = cause_of(messages);
+  const std::string start = base::str("cannot reach ", worker.host, " by ssh: ");
+  if (cause != nullptr && cause->message == kChanged)
+    return base::str(start, kChanged, " (", cause->advice, " with `", forget_command(job, worker), "`)");
   const std::string line = telling_line(messages, cause);
-  if (cause != nullptr && cause->message == kChanged) {
-    // ssh names the command that removes it.
-    const size_t command = messages.find("ssh-keygen -f");
-    return base::str("cannot reach ", host, " by ssh: ", kChanged, " (", cause->advice, " with `",
-                     command == std::string::npos
-                         ? "ssh-keygen -R " + host
-                         : std::string(base::trim(base::split(messages.substr(command), '\n')[0])),
-                     "`)");
-  }
-  return base::str("cannot reach ", host, " by ssh: ", line,
+  return base::str(start, line.empty() ? "ssh said nothing" : in_quotes(line),
                    cause == nullptr ? std::string() : base::str(" (", cause->advice, ")"));
 }
 

@@ -16,8 +16,9 @@ std::string framed(const std::string& script);
 
 // Whether ssh ended because there was no connection, or it broke.
 inline bool is_ssh_failure(int status) { return status == 255; }
-// What ssh's own messages mean, in one line with what to do: "cannot reach b by ssh: … (…)".
-std::string explain_ssh(const std::string& host, const std::string& messages);
+// What ssh's messages about a worker's host mean, in one line with what to do: "cannot reach b by ssh: "…"
+// (…)". They may also be the host's own words, so they stand in quotes, and no command comes from them.
+std::string explain_ssh(const Job& job, const Worker& worker, const std::string& messages);
 // Whether it may help to try again: not for a wrong name, key or user.
 bool is_passing(const std::string& messages);
 

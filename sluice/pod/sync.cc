@@ -70,15 +70,15 @@ void step(std::deque<Transfer>& transfers, Signals& signals) {
   }
 }
 
-std::string failures_of(std::deque<Transfer>& transfers) {
+std::string failures_of(const Job& job, std::deque<Transfer>& transfers) {
   std::vector<std::string> failures;
   for (Transfer& transfer : transfers) {
     const int status = transfer.upload->status();
     if (status == 0) continue;
     const std::string& messages = transfer.upload->messages();
     failures.push_back(is_ssh_failure(status)
-                           ? explain_ssh(transfer.worker->host, messages)
-                           : base::str(transfer.worker->address, ": tar: ", base::trim(messages)));
+                           ? explain_ssh(job, *transfer.worker, messages)
+                           : base::str(transfer.worker->address, ": tar: ", in_quotes(messages)));
   }
   return base::join(failures, "\n  ");
 }
@@ -113,7 +113,7 @@ base::Status sync_folder(const Job& job, const std::string& archive, Signals& si
     }
     step(transfers, signals);
   }
-  const std::string failures = failures_of(transfers);
+  const std::string failures = failures_of(job, transfers);
   if (!failures.empty()) return base::fail(Code::kUnavailable, "--sync failed:\n  ", failures);
   return {};
 }

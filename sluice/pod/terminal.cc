@@ -1,5 +1,7 @@
 #include "sluice/pod/terminal.h"
 
+#include "sluice/base/printable.h"
+
 namespace sluice::pod {
 namespace {
 
@@ -62,6 +64,8 @@ std::string TerminalFilter::filter(std::string_view bytes, bool is_end, size_t& 
         shown += c == '\x1b' || is_high_control(c) ? visible(c) : std::string(1, c);
       } else if (size == 2 && c == '\xC2' && is_high_control(rest[1])) {
         shown += visible(rest[1]);
+      } else if (c != '\x1b' && base::printable(rest.substr(0, size)).size() > size) {
+        shown += base::printable(rest.substr(0, size));  // turns the line's direction
       } else {
         shown += rest.substr(0, size);
         if (c == '\x1b') coloured_ = rest.substr(0, size) != kNoColour && size > 3;

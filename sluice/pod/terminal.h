@@ -8,8 +8,8 @@ namespace sluice::pod {
 
 // Colours (complete SGR sequences, ESC [ … m) stay, and end with their line. Every other control character
 // but tab, newline and carriage return is made visible: ^[ for escape, ^G for the bell, \x9b for those of
-// eight bits, alone or in UTF-8. So no worker moves the cursor, sets the title or asks the terminal for an
-// answer.
+// eight bits, alone or in UTF-8, \u202e for what turns a line's direction. So no worker moves the cursor,
+// sets the title or asks the terminal for an answer.
 class TerminalFilter {
  public:
   // What these bytes add; the beginning of a sequence or of a character waits for its rest.

@@ -5,6 +5,13 @@
 namespace sluice::pod {
 namespace {
 
+TEST(Terminal, NothingTurnsALinesDirection) {
+  EXPECT_EQ(harmless("a\xE2\x80\xAE"
+                     "b\xE2\x81\xA6"),
+            "a\\u202eb\\u2066");
+  EXPECT_EQ(harmless("\xE2\x80\xA6"), "\xE2\x80\xA6");
+}
+
 TEST(Terminal, ColoursStayAndEndWithTheirLine) {
   EXPECT_EQ(harmless("\x1b[1;31mred\x1b[0m plain\n"), "\x1b[1;31mred\x1b[0m plain\n");
   EXPECT_EQ(harmless("\x1b[38:2:1:2:3mred\nplain"), "\x1b[38:2:1:2:3mred\x1b[0m\nplain");

@@ -16,14 +16,17 @@ namespace {
 constexpr size_t kBlock = 256 << 10;
 constexpr int kBlocksAtOnce = 16;  // others have their turn, and signals are looked for
 constexpr size_t kMaxText = 1 << 20;
+constexpr int kReadsAtOnce = 256;  // of a host that writes without end, so that others have their turn
 
 // Appends what can be read; false at the end of the stream.
 bool read_text(int descriptor, std::string& text) {
   char block[4096];
-  ssize_t count;
-  while ((count = ::read(descriptor, block, sizeof block)) > 0)
+  for (int reads = 0; reads < kReadsAtOnce; ++reads) {
+    const ssize_t count = ::read(descriptor, block, sizeof block);
+    if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
     if (text.size() < kMaxText) text.append(block, static_cast<size_t>(count));
-  return count < 0 && (errno == EAGAIN || errno == EINTR);
+  }
+  return true;
 }
 
 }  // namespace
@@ -42,6 +45,7 @@ Upload::Upload(Upload&& other) noexcept
       file_(std::exchange(other.file_, -1)),
       position_(other.position_),
       output_(std::move(other.output_)),
+      taken_(std::exchange(other.taken_, 0)),
       messages_(std::move(other.messages_)) {}
 
 Upload::~Upload() {
@@ -98,11 +102,13 @@ void Upload::move() {
 bool Upload::has_ended() { return child_.out() < 0 && child_.error() < 0 && child_.poll().has_value(); }
 
 std::optional<std::string> Upload::take_line() {
-  const size_t end = output_.find('\n');
-  if (end == std::string::npos) return std::nullopt;
-  const std::string line = output_.substr(0, end);
-  output_.erase(0, end + 1);
-  return line;
+  const size_t end = output_.find('\n', taken_);
+  if (end == std::string::npos) {
+    output_.erase(0, std::exchange(taken_, 0));  // once for all lines: a host may send a million empty ones
+    return std::nullopt;
+  }
+  const size_t from = std::exchange(taken_, end + 1);
+  return output_.substr(from, end - from);
 }
 
 }  // namespace sluice::pod

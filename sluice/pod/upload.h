@@ -49,7 +49,9 @@ class Upload {
   std::string script_, block_;  // not yet sent: of the script, and what has been read of the file
   int file_ = -1;
   uint64_t position_ = 0;
-  std::string output_, messages_;
+  std::string output_;
+  size_t taken_ = 0;  // bytes of the output whose lines were taken
+  std::string messages_;
 };
 
 }  // namespace sluice::pod

@@ -73,9 +73,11 @@ Json template_body(const SliceWish& wish, double now) {
                                    {"mode", google::text(disk, "mode")},
                                    {"autoDelete", false}});
   if (!wish.tags.empty()) properties["tags"] = {{"items", wish.tags}};
-  if (!wish.service_account.empty())
+  const bool default_scopes = wish.scopes == std::vector<std::string>{kCloudPlatform};
+  if (!wish.service_account.empty() || !default_scopes)
     properties["serviceAccounts"] = {
-        {{"email", wish.service_account}, {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}}};
+        {{"email", wish.service_account.empty() ? "default" : wish.service_account},
+         {"scopes", wish.scopes}}};
   if (wish.capacity == Capacity::kReservation)
     properties["reservationAffinity"] = {{"consumeReservationType", "SPECIFIC_RESERVATION"},
                                          {"key", "compute.googleapis.com/reservation-name"},
@@ -104,6 +106,8 @@ void take_template(const Json& json, SliceWish& wish) {
   wish.subnetwork = google::text(network, "subnetwork");
   wish.external_ips = !google::elements(network, "accessConfigs").empty();
   wish.service_account = google::text(first("serviceAccounts"), "email");
+  if (const auto scopes = google::items(first("serviceAccounts"), "scopes"); !scopes.empty())
+    wish.scopes = scopes;
   wish.labels = google::texts(properties, "labels");
   wish.metadata = metadata_of_items(google::at(properties, "metadata"));
   wish.tags = google::items(properties, "tags.items");

@@ -25,6 +25,9 @@ std::string settings_text(const GuardSettings& settings, const std::string& mode
       "\nmetadata=", pod::quote("http://" + metadata), "\n");
 }
 
+// A name that the host tells: in quotes where it is none.
+std::string named(const std::string& text) { return pod::quote(text) == text ? text : pod::in_quotes(text); }
+
 }  // namespace
 
 std::string guard_script(const GuardSettings& settings, const std::string& mode) {
@@ -53,19 +56,21 @@ base::Result<std::string> read_guard_answer(const std::string& messages) {
     if (text == "sluice-guard up") up = true;
     if (const std::string lack = rest_of("sluice-guard lacks "); !lack.empty()) {
       const size_t space = lack.find(' ');
-      warning =
-          base::str("the TPU's own service account", lack.substr(space), " lacks ", lack.substr(0, space),
-                    ": the timer on worker 0 cannot end the TPU. Give it the role roles/tpu.admin, or "
-                    "name another account with --service-account when the TPU is made");
+      warning = base::str("the TPU's own service account ",
+                          space == std::string::npos ? "" : named(lack.substr(space + 1)) + " ", "lacks ",
+                          named(lack.substr(0, space)),
+                          ": the timer on worker 0 cannot end the TPU. Give it the role roles/tpu.admin, or "
+                          "name another account with --service-account when the TPU is made");
     }
     if (const std::string why = rest_of("sluice-guard unknown "); !why.empty())
-      warning = base::str("whether the timer on worker 0 may delete the TPU is not known: ", why,
-                          "; it needs the permission tpu.nodes.delete and the scope cloud-platform");
+      warning =
+          base::str("whether the timer on worker 0 may delete the TPU is not known: ", pod::in_quotes(why),
+                    "; it needs the permission tpu.nodes.delete and the scope cloud-platform");
     if (const std::string why = rest_of("sluice-guard lost "); !why.empty()) lost = why;
   }
   if (up) return warning;
-  return base::fail(Code::kUnavailable, "the timer on worker 0 does not run: ",
-                    lost.empty() ? std::string(base::trim(messages)) : lost);
+  return base::fail(Code::kUnavailable,
+                    "the timer on worker 0 does not run: ", pod::in_quotes(lost.empty() ? messages : lost));
 }
 
 }  // namespace sluice::provision

@@ -132,6 +132,11 @@ base::Status check_wish(const SliceWish& wish, double now) {
     if (label_value(value) != value || label_value(name) != name)
       return base::fail(Code::kInvalidArgument, "label ", name, "=", value,
                         ": lower-case letters, digits, - and _, at most 63 of them");
+  // It would end the file within the script that all hosts run.
+  if (base::str("\n", wish.startup_script, "\n").find(base::str("\n", kEndOfFile)) != std::string::npos)
+    return base::fail(
+        Code::kInvalidArgument,
+        "the startup script, or a value in it, has a line SLUICE_END_OF_FILE: change that line");
   return check_cost(wish, now);
 }
 
@@ -172,9 +177,11 @@ Json node_body(const SliceWish& wish, const estimate::TpuSlice& type, const std:
   if (const std::string startup = startup_of(wish, project, zone); !startup.empty())
     metadata["startup-script"] = startup;
   if (!metadata.empty()) body["metadata"] = metadata;
-  if (!wish.service_account.empty())
-    body["serviceAccount"] = {{"email", wish.service_account},
-                              {"scope", {"https://www.googleapis.com/auth/cloud-platform"}}};
+  const bool default_scopes = wish.scopes == std::vector<std::string>{kCloudPlatform};
+  if (!wish.service_account.empty() || !default_scopes) {
+    body["serviceAccount"] = {{"scope", wish.scopes}};
+    if (!wish.service_account.empty()) body["serviceAccount"]["email"] = wish.service_account;
+  }
   if (!wish.tags.empty()) body["tags"] = wish.tags;
   if (!wish.data_disks.empty()) body["dataDisks"] = wish.data_disks;
   return body;

@@ -33,6 +33,9 @@ Cloud make_cloud(google::Api& api, std::string project);
 enum class Capacity { kOnDemand, kSpot, kReservation, kFlexStart };
 const char* capacity_name(Capacity capacity);
 
+// The scope of a machine's tokens that lets it do whatever its service account may.
+inline constexpr const char* kCloudPlatform = "https://www.googleapis.com/auth/cloud-platform";
+
 struct SliceWish {
   std::string name;  // of the node and of its queue entry; the slices of several are NAME-0, NAME-1 …
   std::string type;  // "v3-32"
@@ -47,8 +50,9 @@ struct SliceWish {
   std::string runtime;     // "": the generation's
   std::string network, subnetwork;  // "": the project's default
   bool external_ips = true;
-  std::string service_account;
-  std::string startup_script;      // a text, for all workers
+  std::string service_account;                         // "": the project's default
+  std::vector<std::string> scopes = {kCloudPlatform};  // of its tokens on the hosts
+  std::string startup_script;                          // a text, for all workers
   double idle = 0;                 // seconds unused until worker 0 deletes it (guard.h); 0: never
   std::vector<std::string> tags;   // of the network, for firewalls
   google::Texts labels, metadata;  // further ones

@@ -108,7 +108,7 @@ class Hosts(LauncherTest):
         status, out, err = self.run_program("--hosts", f"{self.network.address(1)},{nobody}", "--ssh-option",
                                             "ConnectTimeout=1", "--", "sleep", "1000")
         self.assertEqual(status, 1)
-        self.assertIn(f"cannot reach {nobody} by ssh: ssh: connect to host {nobody} port 22: ", err)
+        self.assertIn(f'cannot reach {nobody} by ssh: "ssh: connect to host {nobody} port 22: ', err)
         self.assert_nothing_left()
 
     def test_a_key_that_is_refused_and_a_host_key_that_is_unknown(self):

@@ -120,7 +120,7 @@ class Program(LauncherTest):
         self.plan({"b": [["refuse", 0]] * 9})
         status, out, err = self.run_on("a,b")
         self.assertEqual((status, out), (1, ""), err)
-        self.assertIn("--program failed:\n  b: cannot reach b by ssh: ssh: connect to host b port 22: Connection refused", err)
+        self.assertIn('--program failed:\n  b: cannot reach b by ssh: "ssh: connect to host b port 22: Connection refused"', err)
 
     def test_damage_on_the_way(self):
         self.plan({"a": [["flip", 1_000_000]]})

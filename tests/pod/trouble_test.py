@@ -377,13 +377,13 @@ class Terminal(TroubleTest):
         self.assertEqual(shown.count(harmless), 2)  # at the end again, in what failed
         self.assertNotIn(b"\x1b]", shown)
         self.assertEqual((self.only_run() / "worker-0.log").read_bytes(), self.TEXT)
-        self.assertIn(self.TEXT, (self.only_run() / "merged.log").read_bytes())
+        self.assertIn(b"[0] " + harmless, (self.only_run() / "merged.log").read_bytes())
         self.assertEqual(self.on_terminal("logs", "--worker", 0), harmless)
         self.assertEqual(self.on_terminal("logs", "--worker", 0, "--raw"), self.TEXT)
 
     def test_raw(self):
         self.assertIn(b"[0] " + self.TEXT, self.on_terminal("--processes", 1, "--raw", *sh("cat text")))
-        status, out, err = self.run_program("--processes", 1, *sh("cat text"))  # not on a terminal
+        status, out, err = self.run_program("--processes", 1, "--raw", *sh("cat text"))  # not on a terminal
         self.assertEqual(status, 0, err)
         self.assertIn(self.TEXT.decode(), out)
 

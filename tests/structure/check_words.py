@@ -19,7 +19,7 @@ FORBIDDEN = {
 }
 # PyTorch's own address is where its published packages are; these files may name it.
 PYTORCH_ADDRESS = r"\bdownload\.pytorch\.org\b"
-MAY_NAME_PYTORCH = {"scripts/fetch_wheels.py", "scripts/setup_test_python", "docs/install.md"}
+MAY_NAME_PYTORCH = {"scripts/fetch_wheels.py", "scripts/lock_python", "scripts/setup_test_python", "docs/install.md"}
 
 # What was called by a name of this project's own, and what the field calls it. Patterns meet a line as it is, and the
 # words of its identifiers, in lower case ("k fewest channels"), so that one pattern finds kInnerPlaces, inner_places

@@ -5,7 +5,9 @@
 #include <map>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
+#include "sluice/pod/quote.h"
 #include "sluice/provision/remote/shell.h"
 
 namespace sluice::cli {
@@ -15,7 +17,12 @@ constexpr double kAnswerSeconds = 60;
 
 void say(const HolderHosts& hosts, size_t at, const std::string& text) {
   std::fprintf(stderr, "sluice %s: %s %s: %s\n", hosts.verb.c_str(), hosts.noun.c_str(),
-               hosts.labels[at].c_str(), text.c_str());
+               hosts.labels[at].c_str(), base::printable(text).c_str());
+}
+
+// What a host said instead of an answer; why it was not reached is in Sluice's words.
+std::string words_of(const provision::Answer& answer) {
+  return answer.unreachable ? answer.messages : pod::in_quotes(answer.messages);
 }
 
 // Ends the processes on one host; false when some stay.
@@ -25,13 +32,13 @@ bool end_processes(const HolderHosts& hosts, size_t at, const std::vector<int>& 
   const auto answers =
       provision::run_scripts(one, provision::end_holders_script(processes, grace), kAnswerSeconds + grace);
   if (answers.front().status != 0) {
-    say(hosts, at, answers.front().messages);
+    say(hosts, at, words_of(answers.front()));
     return false;
   }
   bool all_ended = true;
   for (const std::string& line : base::split(answers.front().output, '\n')) {
     if (!line.starts_with("left ")) continue;
-    say(hosts, at, "process " + line.substr(5) + " does not end");
+    say(hosts, at, base::str("process ", pod::in_quotes(line.substr(5)), " does not end"));
     all_ended = false;
   }
   return all_ended;
@@ -47,7 +54,7 @@ std::vector<std::optional<provision::HostUse>> look_at_holders(const HolderHosts
     auto use = provision::parse_host_use(answers[i].output);
     const bool answered = answers[i].status == 0 && use;
     uses.push_back(answered ? std::optional(*use) : std::nullopt);
-    if (!answered) say(hosts, i, answers[i].status == 0 ? use.error().what() : answers[i].messages);
+    if (!answered) say(hosts, i, answers[i].status == 0 ? use.error().what() : words_of(answers[i]));
   }
   return uses;
 }
@@ -60,9 +67,10 @@ void print_holder_header(const HolderHosts& hosts) {
 }
 
 void print_holder(const std::string& label, const provision::Holder& holder) {
-  std::printf("%-6s %8d %-10s %-9s %-22s %s\n", label.c_str(), holder.process, holder.user.c_str(),
-              base::local_time(holder.started).c_str(), base::join(holder.devices, ",").c_str(),
-              holder.command.c_str());
+  std::printf("%-6s %8d %-10s %-9s %-22s %s\n", label.c_str(), holder.process,
+              base::printable(holder.user).c_str(), base::local_time(holder.started).c_str(),
+              base::printable(base::join(holder.devices, ",")).c_str(),
+              base::printable(holder.command).c_str());
 }
 
 int end_own_holders(const HolderHosts& hosts, const std::function<bool(size_t count)>& may_end, int grace) {

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include "sluice/base/json_text.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
 #include "sluice/cli/cloud/reach_flags.h"
@@ -59,7 +61,9 @@ CloudSession::CloudSession(const CloudFlags& flags) {
   api_ = std::make_unique<google::Api>(options);
   for (const std::string& project : projects) {
     clouds_.push_back(provision::make_cloud(*api_, project));
-    clouds_.back().say = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    clouds_.back().say = [](const std::string& line) {
+      std::fprintf(stderr, "%s\n", base::printable(line).c_str());
+    };
   }
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
@@ -79,7 +83,8 @@ int guard_interrupt(const std::function<int()>& body) {
     return body();
   } catch (const std::exception& error) {
     if (!interrupted()) throw;
-    std::fprintf(stderr, "sluice: interrupted: %s. What was begun goes on: sluice tpu list\n", error.what());
+    std::fprintf(stderr, "sluice: interrupted: %s. What was begun goes on: sluice tpu list\n",
+                 base::printable(error.what()).c_str());
     return 130;
   }
 }
@@ -148,12 +153,14 @@ std::vector<std::vector<std::string>> rows_of(const std::vector<Thing>& things, 
   return rows;
 }
 
-void print_document(const google::Json& json) { std::printf("%s\n", json.dump(2).c_str()); }
+void print_line(const std::string& line) { std::printf("%s\n", base::printable(line).c_str()); }
+
+void print_document(const google::Json& json) { std::printf("%s\n", base::json_text(json).c_str()); }
 
 int say_unreachable(const std::vector<std::string>& unreachable) {
   for (const std::string& place : unreachable)
     std::fprintf(stderr, "sluice: did not answer, so that something there may be missing from the list: %s\n",
-                 place.c_str());
+                 base::printable(place).c_str());
   return unreachable.empty() ? 0 : 1;
 }
 

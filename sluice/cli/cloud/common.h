@@ -68,6 +68,8 @@ google::Json json_of(const provision::Thing& thing);
 // The heading and a row for each.
 std::vector<std::vector<std::string>> rows_of(const std::vector<provision::Thing>& things, bool kinds);
 void print_document(const google::Json& json);
+// On standard output; what services say in it has nothing that a terminal would obey.
+void print_line(const std::string& line);
 // What did not answer, on standard error; the exit status: 1 when there is something, else 0.
 int say_unreachable(const std::vector<std::string>& unreachable);
 // "List prices (2026, us-central1 list), not the bill."

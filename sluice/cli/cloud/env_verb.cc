@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sluice/base/file.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
 #include "sluice/cli/cloud/common.h"
@@ -11,6 +12,7 @@
 #include "sluice/provision/environment/checks.h"
 #include "sluice/provision/environment/execute.h"
 #include "sluice/provision/environment/import.h"
+#include "sluice/provision/environment/notices.h"
 #include "sluice/provision/price.h"
 
 namespace sluice::cli {
@@ -29,7 +31,7 @@ struct EnvFlags {
   CloudFlags cloud;
   std::string file = "sluice-env.toml";
   std::string name, owner;  // of destroy and show without a file
-  std::vector<std::string> only, keep;
+  std::vector<std::string> only, keep, allowed_scripts;
   bool force = false;
   // Of init and import.
   std::string zone = "us-central1-a", type = "v5litepod-8", values, out = "sluice-env.toml";
@@ -45,8 +47,8 @@ T value_or_usage(base::Result<T> result) {
 constexpr char kNoProject[] = "YOUR-PROJECT";
 
 // The file, with the project that a flag or the machine says where it has none.
-Settings read(EnvFlags& flags) {
-  Settings settings = value_or_usage(provision::read_settings(flags.file));
+Settings read(EnvFlags& flags, const provision::ScriptRules& rules) {
+  Settings settings = value_or_usage(provision::read_settings(flags.file, rules));
   if (!flags.cloud.projects.empty()) settings.project = flags.cloud.projects.front();
   if (settings.project.empty()) settings.project = base::value_or_throw(google::default_project());
   if (settings.project == kNoProject)
@@ -58,7 +60,7 @@ Settings read(EnvFlags& flags) {
 
 // What destroy and show need of a file, or of --name.
 Settings read_or_name(EnvFlags& flags) {
-  if (flags.name.empty()) return read(flags);
+  if (flags.name.empty()) return read(flags, {.read = false, .allowed = {}});
   Settings settings;
   settings.name = flags.name;
   settings.owner = flags.owner.empty() ? provision::default_owner() : provision::label_value(flags.owner);
@@ -81,12 +83,13 @@ google::Json number_or_null(const std::optional<double>& number) {
 }
 
 google::Json plan_json(const std::string& name, const Plan& plan, const std::vector<std::string>& warnings,
-                       const Survey& survey) {
+                       const std::vector<std::string>& notices, const Survey& survey) {
   google::Json document = {
       {"env", name},
       {"steps", google::Json::array()},
       {"problems", plan.problems},
       {"warnings", warnings},
+      {"notices", notices},
       {"dollars_an_hour", number_or_null(plan.hourly)},
       {"dollars_to_end", number_or_null(plan.total)},
       {"expires",
@@ -123,7 +126,8 @@ void print_costs(const Plan& plan) {
 }
 
 void say_all(const char* what, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) std::fprintf(stderr, "sluice: %s%s\n", what, line.c_str());
+  for (const std::string& line : lines)
+    std::fprintf(stderr, "sluice: %s%s\n", what, base::printable(line).c_str());
 }
 
 // Zones of the environment that do not answer: what is there is not known, so nothing is made.
@@ -145,7 +149,7 @@ void refuse_early(const Settings& settings, double now) {
 }
 
 int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
-  const Settings settings = read(flags);
+  const Settings settings = read(flags, {.read = true, .allowed = flags.allowed_scripts});
   PlanOptions options = options_of(flags, verb);
   CloudSession session(flags.cloud);
   provision::Cloud& cloud = session.cloud();
@@ -165,8 +169,9 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
     plan.problems.insert(plan.problems.end(), found.problems.begin(), found.problems.end());
     warnings = found.warnings;
   }
+  const std::vector<std::string> told = provision::notices(settings, plan);
   if (flags.cloud.json) {
-    google::Json document = plan_json(settings.name, plan, warnings, survey);
+    google::Json document = plan_json(settings.name, plan, warnings, told, survey);
     document["asked"] = asks;
     print_document(document);
   } else if (!flags.cloud.dry_run) {
@@ -175,6 +180,7 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   }
   std::fflush(stdout);
   say_all("", plan.problems);
+  say_all("note: ", told);
   say_all("note: ", warnings);
   if (!plan.problems.empty()) return 1;
   if (only_plan || !plan.changes()) return 0;
@@ -209,7 +215,7 @@ int destroy(EnvFlags& flags) {
   value_or_fail(provision::look_into_buckets(cloud, settings.name, survey));
   const Plan plan = provision::plan_destroy(settings.name, settings.owner, survey, options);
   if (flags.cloud.json) {
-    print_document(plan_json(settings.name, plan, {}, survey));
+    print_document(plan_json(settings.name, plan, {}, {}, survey));
   } else if (!flags.cloud.dry_run && !plan.steps.empty()) {
     print_plan(plan);
   }
@@ -389,6 +395,14 @@ void add_parts(CLI::App& app, EnvFlags& flags) {
       ->expected(1);
 }
 
+void add_scripts(CLI::App& app, EnvFlags& flags) {
+  app.add_option("--allow-script", flags.allowed_scripts,
+                 "A script outside of the file's folder that the file may name; repeatable")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
 void add_force(CLI::App& app, EnvFlags& flags) {
   app.add_flag("--force", flags.force, "Also while a run that this machine started is active there");
 }
@@ -420,6 +434,7 @@ Verb changing_verb(const std::string& name, const std::string& help, PlanOptions
       [](CLI::App& app, EnvFlags& flags) {
         add_file(app, flags);
         add_parts(app, flags);
+        add_scripts(app, flags);
         add_json(app, flags.cloud);
         add_dry_run(app, flags.cloud);
         add_yes(app, flags.cloud);
@@ -458,6 +473,7 @@ Verb plan_verb() {
       [](CLI::App& app, EnvFlags& flags) {
         add_file(app, flags);
         add_parts(app, flags);
+        add_scripts(app, flags);
         app.add_flag("--update", flags.force, "As update does it: what differs is deleted and created");
         add_json(app, flags.cloud);
       },

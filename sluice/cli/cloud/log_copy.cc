@@ -9,6 +9,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/private_file.h"
 #include "sluice/base/process.h"
 #include "sluice/pod/record.h"
 #include "sluice/provision/remote/log_bucket.h"
@@ -39,7 +40,7 @@ void leave() {
 int with_log_copy(const std::string& bucket, const pod::Job& job, const std::function<int()>& run) {
   if (bucket.empty()) return run();
   base::value_or_throw(provision::begin_log_bucket(bucket, job.id, static_cast<int>(job.workers.size())));
-  base::value_or_throw(base::make_directories(pod::run_folder(job.id)));
+  base::value_or_throw(base::make_private_folder(pod::run_folder(job.id)));
   std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(), "run", kVerb,
                                       job.id, bucket};
   if (job.detached) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "sluice/base/file.h"
+#include "sluice/base/printable.h"
 #include "sluice/cli/verb.h"
 #include "sluice/provision/remote/workers.h"
 
@@ -47,7 +48,7 @@ WorkerSession::WorkerSession(const std::string& verb, const std::string& project
   api_ = std::make_unique<google::Api>(std::move(options));
   cloud_ = provision::make_cloud(*api_, chosen);
   cloud_->say = [verb](const std::string& line) {
-    std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), line.c_str());
+    std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), base::printable(line).c_str());
   };
 }
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "sluice/base/printable.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/verbs.h"
 
@@ -23,7 +24,7 @@ int delete_all(provision::Cloud& cloud, const std::vector<provision::Leftover>& 
         (done.error().kind == google::Kind::kCancelled || done.error().kind == google::Kind::kCredentials))
       throw_failure(done.error());
     if (!done) {
-      std::fprintf(stderr, "sluice: %s\n", done.error().what());
+      std::fprintf(stderr, "sluice: %s\n", base::printable(done.error().what()).c_str());
       // What is kept on purpose is no failure.
       failed += done.error().kind != google::Kind::kInvalid;
     } else if (!cloud.api->dry_run()) {

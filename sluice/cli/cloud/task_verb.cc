@@ -49,7 +49,8 @@ ChosenWorkers reach_environment(provision::Cloud& cloud, const TaskFlags& flags)
 }
 
 int run_task(TaskFlags& flags) {
-  const auto settings = base::value_or_throw(provision::read_settings(base::expand_home(flags.file)));
+  const auto settings = base::value_or_throw(
+      provision::read_settings(base::expand_home(flags.file), {.read = false, .allowed = {}}));
   const auto line = provision::task_line(settings.tasks, flags.task);
   if (!line) throw Usage(line.error().what());
   if (!settings.tpu)

@@ -5,6 +5,8 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
+#include "sluice/base/json_text.h"
+#include "sluice/base/printable.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
@@ -49,13 +51,13 @@ int run_ps(const TpuFlags& flags, bool as_json) {
       for (const auto& run : uses[i]->workers) {
         entry["runs"].push_back({{"run", run.run}, {"place", run.place}});
         if (!as_json)
-          std::printf("%-6d %8s %-10s %-9s %-22s run %s, %s\n", worker, "", "", "", "", run.run.c_str(),
-                      run.place.c_str());
+          std::printf("%-6d %8s %-10s %-9s %-22s run %s, %s\n", worker, "", "", "", "",
+                      base::printable(run.run).c_str(), base::printable(run.place).c_str());
       }
     }
     all.push_back(std::move(entry));
   }
-  if (as_json) std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  if (as_json) std::printf("%s\n", base::json_text(all).c_str());
   if (!sees_all)
     std::fprintf(stderr, "sluice tpu ps: no sudo there: processes of other users are not seen\n");
   return complete ? 0 : 1;
@@ -151,7 +153,7 @@ int run_guard(TpuFlags& flags, const GuardFlags& guard) {
   if (guard.stop) return answers.front().status == 0 ? 0 : 1;
   const std::string warning = base::value_or_throw(provision::read_guard_answer(answers.front().messages));
   if (warning.empty()) return 0;
-  std::fprintf(stderr, "sluice tpu guard: %s\n", warning.c_str());
+  std::fprintf(stderr, "sluice tpu guard: %s\n", base::printable(warning).c_str());
   return 1;
 }
 

@@ -42,17 +42,17 @@ int show_one(CloudSession& session, const provision::Slice& slice, bool json) {
   }
   base::print_table(rows_of({thing}, false));
   for (const google::Node& node : slice.nodes) {
-    std::printf("%s: %s, %s%s%s\n", node.id.c_str(), node.state.c_str(), node.runtime.c_str(),
-                node.health.empty() ? "" : ", ", node.health.c_str());
-    for (const std::string& symptom : node.symptoms) std::printf("  symptom %s\n", symptom.c_str());
+    print_line(base::str(node.id, ": ", node.state, ", ", node.runtime, node.health.empty() ? "" : ", ",
+                         node.health));
+    for (const std::string& symptom : node.symptoms) print_line("  symptom " + symptom);
     const std::string maintenance = google::text(node.json, "upcomingMaintenance.windowStartTime");
-    if (!maintenance.empty()) std::printf("  maintenance from %s\n", maintenance.c_str());
+    if (!maintenance.empty()) print_line("  maintenance from " + maintenance);
   }
-  if (slice.queue) std::printf("queue entry %s: %s\n", slice.queue->id.c_str(), slice.queue->state.c_str());
+  if (slice.queue) print_line(base::str("queue entry ", slice.queue->id, ": ", slice.queue->state));
   const auto hosts = slice.hosts();
   for (std::size_t i = 0; i < hosts.size(); ++i)
-    std::printf("worker %zu: %s%s%s\n", i, hosts[i].internal_ip.c_str(),
-                hosts[i].external_ip.empty() ? "" : ", ", hosts[i].external_ip.c_str());
+    print_line(base::str("worker ", i, ": ", hosts[i].internal_ip, hosts[i].external_ip.empty() ? "" : ", ",
+                         hosts[i].external_ip));
   say_price_note();
   return 0;
 }
@@ -158,7 +158,7 @@ Verb switch_verb(const std::string& name, const std::string& help,
     check_ours(slice, *flags);
     value_or_fail(act(session.cloud(), slice));
     if (flags->cloud.dry_run) return 0;
-    std::printf("%s is %s\n", slice.name.c_str(), found(session, *flags).state.c_str());
+    print_line(base::str(slice.name, " is ", found(session, *flags).state));
     return 0;
   };
   return {.name = name,
@@ -250,7 +250,7 @@ int types(const OneFlags& flags) {
     if (flags.cloud.json) {
       print_document({{"type", slice->name}, {"zones", zones}, {"unreachable", unreachable}});
     } else {
-      for (const std::string& zone : zones) std::printf("%s\n", zone.c_str());
+      for (const std::string& zone : zones) print_line(zone);
     }
     return say_unreachable(unreachable);
   }

@@ -1,4 +1,6 @@
 // sluice data cat
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -26,6 +28,7 @@ struct CatOptions {
   std::vector<std::string> shards, keys, where;
   std::int64_t skip = 0, count = 0;
   std::string part, folder, sheet;
+  bool raw = false;
   std::int64_t columns = 8, side = 112;
 };
 
@@ -174,7 +177,9 @@ class Cat {
     }
     const Field* field = sample.find(options_.part);
     if (field == nullptr) return base::fail(Code::kNotFound, sample.where(), ": no member ", options_.part);
-    std::fwrite(field->bytes.data(), 1, field->bytes.size(), stdout);
+    const bool is_shown = !options_.raw && ::isatty(STDOUT_FILENO) != 0;
+    const std::string bytes = is_shown ? base::printable(field->bytes) : std::string(field->bytes);
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     return {};
   }
   base::Status finish() const {
@@ -225,6 +230,9 @@ Verb cat_verb() {
                 ->check(kAboveZero);
             auto* part =
                 app.add_option("--part", options->part, "Only this part, as it is, to standard output");
+            app.add_flag(
+                "--raw", options->raw,
+                "Also a terminal gets the bytes of --part as they are; else control characters visibly");
             auto* folder =
                 app.add_option("--out", options->folder, "Write the parts into this folder as files");
             app.add_option("--sheet", options->sheet,

@@ -6,6 +6,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/json_text.h"
 #include "sluice/base/printable.h"
 #include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
@@ -14,9 +15,7 @@
 
 namespace sluice::cli {
 
-void print_json(const nlohmann::json& document) {
-  std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
+void print_json(const nlohmann::json& document) { std::printf("%s\n", base::json_text(document).c_str()); }
 
 Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0) {}
 

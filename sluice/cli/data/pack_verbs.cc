@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/batch.h"
@@ -31,8 +32,9 @@ void print_left_out(const data::PackReport& report) {
   std::printf(
       "%s left out (%s), the first being %s: only images are packed (%s), and no links to nothing or back to "
       "a folder above\n",
-      counted(report.left_out, "file").c_str(), base::join(kinds, ", ").c_str(),
-      report.first_left_out.c_str(), base::join(base::split(data::kImageExtensions, ';'), ", ").c_str());
+      counted(report.left_out, "file").c_str(), base::printable(base::join(kinds, ", ")).c_str(),
+      base::printable(report.first_left_out).c_str(),
+      base::join(base::split(data::kImageExtensions, ';'), ", ").c_str());
 }
 
 // How a set is named and cut.
@@ -298,10 +300,10 @@ Verb mds_verb() {
         std::vector<std::string> members;
         for (const auto& [member, encoding] : report.members)
           members.push_back(member + " (" + encoding + ")");
-        std::printf("members: %s\n", base::join(members, ", ").c_str());
+        std::printf("members: %s\n", base::printable(base::join(members, ", ")).c_str());
         if (!report.unknown_hashes.empty())
           std::printf("not compared, as this program does not compute them: sums of %s\n",
-                      base::join(report.unknown_hashes, ", ").c_str());
+                      base::printable(base::join(report.unknown_hashes, ", ")).c_str());
         return {};
       })};
 }

@@ -4,9 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/tools/dataset_statistics.h"
+#include "sluice/pod/quote.h"
 
 namespace sluice::cli {
 namespace {
@@ -75,7 +77,8 @@ void print_stats(const data::DatasetStatistics& stats) {
   std::printf("For sluice train:");
   std::vector<std::string> extensions;
   for (const auto& [extension, count] : stats.extensions) extensions.push_back(extension);
-  std::printf(" --images '%s'", base::join(extensions, ";").c_str());
+  // Names of members may be anybody's, and this is for pasting.
+  std::printf(" --images %s", base::printable(pod::quote(base::join(extensions, ";"))).c_str());
   if (!stats.classes.empty() && stats.classes.begin()->first >= 0)
     std::printf(" --classes %lld", static_cast<long long>(stats.classes.rbegin()->first + 1));
   if (stats.sums.size() == 1) std::printf(" --channels 1");

@@ -9,7 +9,9 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_text.h"
 #include "sluice/base/parse_json.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/quantity.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/common.h"
@@ -23,7 +25,7 @@
 #include "sluice/monitor/process_status.h"
 #include "sluice/pjrt/compile_cache.h"
 #include "sluice/pjrt/plugin.h"
-#include "sluice/pod/terminal.h"
+#include "sluice/pod/quote.h"
 #include "sluice/provision/remote/shell.h"
 
 namespace sluice::cli {
@@ -119,10 +121,17 @@ void examine(const DoctorFlags& flags, const monitor::Report& report) {
             "whether it can be read: sluice data ls " + url});
 }
 
+// Another host may have said it.
+std::string one_line(const std::string& text) {
+  std::string line = base::printable(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
 void print(const Finding& finding) {
-  std::printf("%-8s %-12s %s\n", word_of(finding.level), finding.check.c_str(),
-              pod::harmless(finding.found).c_str());
-  if (!finding.advice.empty()) std::printf("%22s%s\n", "", pod::harmless(finding.advice).c_str());
+  std::printf("%-8s %-12s %s\n", word_of(finding.level), one_line(finding.check).c_str(),
+              one_line(finding.found).c_str());
+  if (!finding.advice.empty()) std::printf("%22s%s\n", "", one_line(finding.advice).c_str());
   std::fflush(stdout);
 }
 
@@ -178,8 +187,9 @@ std::vector<HostFindings> examine_hosts(const pod::Job& job, const DoctorFlags& 
     try {
       host.findings = findings_of(answers[i].output);
     } catch (const nlohmann::json::exception&) {
-      const std::string why(base::trim(answers[i].messages));
-      host.findings = {{Level::kProblem, "host", why.empty() ? "its sluice gave no findings" : why,
+      const std::string& said = answers[i].messages;
+      const std::string why = answers[i].unreachable ? said : pod::in_quotes(said);
+      host.findings = {{Level::kProblem, "host", said.empty() ? "its sluice gave no findings" : why,
                         "see that it is reachable, and that the same version of sluice is there"}};
     }
     hosts.push_back(std::move(host));
@@ -196,7 +206,7 @@ int summary(const std::vector<HostFindings>& hosts, bool as_json) {
     }
   }
   if (as_json)
-    std::printf("%s\n", to_json(hosts).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", base::json_text(to_json(hosts)).c_str());
   else
     std::printf("%s, %s\n", base::counted(static_cast<int64_t>(problems), "problem").c_str(),
                 base::counted(static_cast<int64_t>(notes), "note").c_str());
@@ -235,7 +245,7 @@ int run_doctor(const DoctorFlags& flags) {
     const auto hosts = examine_hosts(*job, flags);
     for (const HostFindings& host : hosts) {
       if (flags.json) continue;
-      std::printf("%s\n", host.host.c_str());
+      std::printf("%s\n", base::printable(host.host).c_str());
       std::for_each(host.findings.begin(), host.findings.end(), print);
     }
     return summary(hosts, flags.json);

@@ -9,6 +9,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/monitor/host_flags.h"
+#include "sluice/pod/quote.h"
 #include "sluice/pod/ssh.h"
 
 namespace sluice::cli {
@@ -46,9 +47,10 @@ void HostLooks::read(Host& host) {
   const std::string messages(base::trim(host.upload->messages()));
   const int status = host.upload->status();
   if (pod::is_ssh_failure(status))
-    host.trouble = pod::explain_ssh(job_.workers[host.worker].host, messages);
+    host.trouble = pod::explain_ssh(job_, job_.workers[host.worker], messages);
   else if (host.trouble.empty())
-    host.trouble = base::str("its sluice ended with status ", status, messages.empty() ? "" : ": ", messages);
+    host.trouble = base::str("its sluice ended with status ", status,
+                             messages.empty() ? "" : ": " + pod::in_quotes(messages));
   host.upload.reset();
 }
 

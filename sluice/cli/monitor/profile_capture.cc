@@ -18,6 +18,7 @@
 #include "sluice/cli/monitor/host_flags.h"
 #include "sluice/cloud/checksum.h"
 #include "sluice/cloud/grpc.h"
+#include "sluice/pod/quote.h"
 #include "sluice/pod/ssh.h"
 #include "sluice/pod/upload.h"
 
@@ -172,9 +173,10 @@ class Attempt {
     }
     const std::string host = job.workers[worker].address, messages(base::trim(child.messages()));
     if (pod::is_ssh_failure(child.status()))
-      return base::fail(Code::kUnavailable, pod::explain_ssh(job.workers[worker].host, messages));
-    if (child.status() == kBehind) return base::fail(Code::kFailedPrecondition, host, ": ", messages);
-    if (child.status() != 0) return base::fail(Code::kUnavailable, host, ": ", messages);
+      return base::fail(Code::kUnavailable, pod::explain_ssh(job, job.workers[worker], messages));
+    if (child.status() == kBehind)
+      return base::fail(Code::kFailedPrecondition, host, ": ", pod::in_quotes(messages));
+    if (child.status() != 0) return base::fail(Code::kUnavailable, host, ": ", pod::in_quotes(messages));
     return files;
   }
 

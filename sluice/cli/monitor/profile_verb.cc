@@ -7,6 +7,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/number.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 #include "sluice/cli/monitor/profile_capture.h"
 #include "sluice/cli/verbs.h"
@@ -74,10 +75,10 @@ int run_profile(const ProfileFlags& flags) {
   auto targets = flags.run.empty() ? ProfileTargets::at(flags.addresses) : ProfileTargets::of_run(flags.run);
   const bool pipes = flags.out == "-", terminal = !pipes && ::isatty(STDERR_FILENO) == 1;
   const auto say = [&](const std::string& line) {
-    if (!pipes) std::fprintf(stderr, "%s%s\n", terminal ? "\r\x1b[K" : "", line.c_str());
+    if (!pipes) std::fprintf(stderr, "%s%s\n", terminal ? "\r\x1b[K" : "", base::printable(line).c_str());
   };
   const auto progress = [&](const std::string& line) {
-    if (terminal) std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
+    if (terminal) std::fprintf(stderr, "\r\x1b[K%s", base::printable(line).c_str());
   };
   const auto captured = capture_profile(targets, wish, say, progress);
   if (terminal) std::fprintf(stderr, "\r\x1b[K");

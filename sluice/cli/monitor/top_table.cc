@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
-#include "sluice/pod/terminal.h"
 
 namespace sluice::cli {
 namespace {
@@ -98,7 +98,7 @@ void add_chips(const HostReport& report, Rows& rows) {
 
 // One line, whatever is in it.
 std::string plain(std::string_view text) {
-  std::string line = pod::harmless(text);
+  std::string line = base::printable(text);
   for (char& c : line)
     if (c == '\n' || c == '\r' || c == '\t') c = ' ';
   return line;

@@ -12,17 +12,31 @@
 
 #include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
+#include "sluice/base/private_file.h"
 #include "sluice/base/sha256.h"
+#include "sluice/base/trusted_file.h"
 
 namespace sluice::data {
 namespace {
 
 constexpr char kWhole[] = ".object", kParts[] = ".parts", kPart[] = ".part";
 
+// Whether the opened file can only have been written by this user or root.
+bool is_own(int descriptor) {
+  struct stat facts {};
+  return ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 &&
+         (facts.st_uid == ::geteuid() || facts.st_uid == 0) && (facts.st_mode & S_IWOTH) == 0;
+}
+
+// No link is followed, and what others may have put there is not opened: EPERM.
 std::unique_ptr<CachedFile> open_locked(const std::string& path, int flags, int lock) {
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (descriptor < 0) return nullptr;
   auto file = std::make_unique<CachedFile>(path, descriptor);
+  if (!is_own(descriptor)) {
+    errno = EPERM;
+    return nullptr;
+  }
   int status = 0;
   while ((status = ::flock(descriptor, lock)) != 0 && errno == EINTR) {
   }
@@ -50,7 +64,7 @@ std::vector<Entry> entries_of(const std::string& folder) {
       continue;
     }
     struct stat facts {};
-    if (::stat(path.c_str(), &facts) == 0)
+    if (::lstat(path.c_str(), &facts) == 0)
       entries.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim});
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -175,6 +189,7 @@ std::string Cache::path_of(const std::string& url, const std::string& version, c
 
 std::unique_ptr<CachedFile> Cache::find(const std::string& url, const std::string& version,
                                         std::uint64_t size) const {
+  if (!base::check_private_folder(folder_)) return nullptr;
   return open_kept(path_of(url, version, kWhole), O_RDONLY, size + cache_sums(size));
 }
 
@@ -182,13 +197,15 @@ base::Result<std::unique_ptr<CachedParts>> Cache::parts(const std::string& url, 
                                                         std::uint64_t size, bool make) const {
   const std::string path = path_of(url, version, kParts);
   const std::uint64_t bytes = size + cache_sums(size) + cache_blocks(size);
-  auto file = open_kept(path, O_RDWR, bytes);
+  const bool is_private = base::check_private_folder(folder_).has_value();
+  auto file = is_private ? open_kept(path, O_RDWR, bytes) : nullptr;
   if (file == nullptr && make) {
     SLUICE_TRY(const auto lock, lock_folder());
     file = open_kept(path, O_RDWR, bytes);  // another one may have been quicker
     if (file == nullptr) {
       SLUICE_OK(make_room(bytes));
-      file = open_locked(path, O_RDWR | O_CREAT | O_TRUNC, LOCK_SH | LOCK_NB);
+      ::unlink(path.c_str());  // of another length, or a link that somebody put there
+      file = open_locked(path, O_RDWR | O_CREAT | O_EXCL, LOCK_SH | LOCK_NB);
       if (file == nullptr) return base::fail_errno(errno, "make", path);
       if (::ftruncate(file->descriptor(), static_cast<off_t>(bytes)) != 0)
         return base::fail_errno(errno, "make", path);
@@ -225,7 +242,9 @@ base::Status Cache::make_room(std::uint64_t size) const {
 }
 
 base::Result<std::unique_ptr<CachedFile>> Cache::lock_folder() const {
-  SLUICE_OK(base::make_directories(folder_));
+  if (const auto made = base::make_private_folder(folder_); !made)
+    return base::fail(made.error().code(), "the cache folder cannot be used: ", made.error().what(),
+                      ". Who may write there could change what is trained on: give a folder of your own");
   auto lock = open_locked(base::join_path(folder_, ".lock"), O_RDWR | O_CREAT, LOCK_EX);
   if (lock == nullptr) return base::fail_errno(errno, "lock the cache", folder_);
   return lock;

@@ -6,7 +6,8 @@
 // passes for an object. An object of which parts are read has a file of another kind, with holes: a byte for
 // each block follows the checksums, which is 1 once block and checksum are there. Who reads or writes a file
 // holds a lock on it (flock); only files that nobody holds are removed to make room, the one that was used
-// longest ago first.
+// longest ago first. The folder must belong to the user or root, and nobody else may write to it; links are
+// not followed, and files of others count as missing.
 #pragma once
 
 #include <cstdint>
@@ -87,7 +88,7 @@ class CachedParts {
 // Threads: all members from any thread.
 class Cache {
  public:
-  // The folder is made when it is missing. `bytes`: the most that is kept in it.
+  // The folder is made, with mode 0700, when it is missing. `bytes`: the most that is kept in it.
   Cache(std::string folder, std::uint64_t bytes) : folder_(std::move(folder)), bytes_(bytes) {}
 
   // The whole object, if it is there; it then counts as used now.

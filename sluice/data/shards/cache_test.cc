@@ -52,6 +52,53 @@ TEST(Cache, KeepsByUrlAndVersion) {
   EXPECT_EQ(bytes, kBytes);
 }
 
+// Another user who may write to the folder could put links and files there.
+TEST(Cache, AFolderOfOthersIsNotUsed) {
+  const test::Folder folder;
+  const Cache cache(folder.path("cache"), 1 << 20);
+  ASSERT_TRUE(keep(cache, "x"));
+  struct stat facts {};
+  ASSERT_EQ(::stat(folder.path("cache").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700U);
+  for (const mode_t mode : {0777, 01777}) {
+    ASSERT_EQ(::chmod(folder.path("cache").c_str(), mode), 0);
+    EXPECT_FALSE(has(cache, "x"));
+    EXPECT_EQ(*cache.parts("x", "1", kBytes.size(), false), nullptr);
+    const auto refused = keep(cache, "y");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().what(), ::testing::HasSubstr("chmod go-w"));
+    EXPECT_FALSE(cache.parts("y", "1", kBytes.size(), true));
+  }
+  ASSERT_EQ(::chmod(folder.path("cache").c_str(), 0755), 0);
+  EXPECT_TRUE(has(cache, "x"));
+}
+
+TEST(Cache, LinksAreNotFollowed) {
+  const test::Folder folder;
+  const Cache cache(folder.path("cache"), 1 << 20);
+  ASSERT_TRUE(keep(cache, "x"));
+  const std::string kept = cache.find("x", "1", kBytes.size())->path(), victim = folder.path("victim");
+  // What is read is no link and no second name of another file.
+  ASSERT_EQ(::rename(kept.c_str(), victim.c_str()), 0);
+  ASSERT_EQ(::symlink(victim.c_str(), kept.c_str()), 0);
+  EXPECT_FALSE(has(cache, "x"));
+  ASSERT_EQ(::unlink(kept.c_str()), 0);
+  ASSERT_EQ(::link(victim.c_str(), kept.c_str()), 0);
+  EXPECT_FALSE(has(cache, "x"));
+  // What is made replaces a link, and leaves alone what it leads to.
+  ASSERT_EQ(::unlink(kept.c_str()), 0);
+  const std::string parts = kept.substr(0, kept.rfind('.')) + ".parts";
+  ASSERT_EQ(::symlink(victim.c_str(), parts.c_str()), 0);
+  const auto before = base::read_file(victim);
+  EXPECT_NE(*cache.parts("x", "1", kBytes.size(), true), nullptr);
+  EXPECT_EQ(base::read_file(victim).value(), before.value());
+  // A link in the place of the lock is an error, and leads to no new file.
+  ASSERT_EQ(::unlink(folder.path("cache/.lock").c_str()), 0);
+  ASSERT_EQ(::symlink(folder.path("planted").c_str(), folder.path("cache/.lock").c_str()), 0);
+  EXPECT_FALSE(keep(cache, "z"));
+  EXPECT_FALSE(base::path_exists(folder.path("planted")));
+}
+
 TEST(Cache, WhatIsNotFinishedDoesNotRemain) {
   const test::Folder folder;
   const Cache cache(folder.path(), 1 << 20);

@@ -155,7 +155,7 @@ Done Executor::grow(const Step& step) {
         });
   }
   google::Filestores shares(*cloud_.api, cloud_.project);
-  const Json body = {{"fileShares", {{{"name", settings_.nfs->share}, {"capacityGb", size}}}}};
+  const Json body = {{"fileShares", file_shares(settings_, step.size_gb)}};
   return change(
       cloud_, "the size of " + step.name,
       [&] { return shares.patch(step.zone, step.name, body, "fileShares"); },

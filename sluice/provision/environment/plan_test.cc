@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "sluice/base/strings.h"
+#include "sluice/provision/environment/notices.h"
 #include "sluice/provision/environment/requests.h"
 
 namespace sluice::provision {
@@ -159,6 +160,53 @@ TEST(Plan, TimeAndMoney) {
   EXPECT_THAT(plan(settings, {}).problems, IsEmpty());
   settings.ttl = "30m";
   EXPECT_THAT(plan(settings, made()).problems, ElementsAre(HasSubstr("its time has passed")));
+}
+
+TEST(Notices, FilesValuesAndOpenPorts) {
+  Settings settings = wanted();
+  settings.ssh_from = {"0.0.0.0/0", "::/0", "203.0.113.0/24", "0.0.0.0/1"};
+  settings.tpu->setup = Script{"setup.sh", "0123456789"};
+  settings.tpu->variables = {{"TOKEN", "x"}};
+  settings.disk->variables = {{"DATA", "gs://b"}};
+  const std::vector<std::string> all = notices(settings, plan(settings, {}));
+  EXPECT_THAT(
+      all, ElementsAre(HasSubstr("0.0.0.0/0 opens port 22"), HasSubstr("::/0 opens port 22"),
+                       HasSubstr("0.0.0.0/1 opens port 22"), HasSubstr("sends fill.sh (1 bytes)"),
+                       HasSubstr("disk.variables (DATA)"), HasSubstr("sends setup.sh (10 bytes) to the TPU"),
+                       HasSubstr("tpu.variables (TOKEN)")));
+  for (const std::string& line : all) EXPECT_THAT(line, testing::Not(HasSubstr("gs://b")));
+  EXPECT_THAT(notices(wanted(), plan(wanted(), made())), IsEmpty());
+}
+
+TEST(Requests, TheShareIsOpenToTheNetworkAlone) {
+  Settings settings = wanted();
+  const auto rules = [&] { return file_shares(settings, 2048)[0]["nfsExportOptions"]; };
+  EXPECT_EQ(rules().dump(),
+            R"([{"accessMode":"READ_WRITE","ipRanges":["10.128.0.0/9"],"squashMode":"NO_ROOT_SQUASH"}])");
+  settings.nfs->root_from = {"10.128.0.7/32"};
+  EXPECT_EQ(rules()[0]["ipRanges"][0], "10.128.0.7/32");
+  EXPECT_EQ(rules()[1]["squashMode"], "ROOT_SQUASH");
+  EXPECT_EQ(rules()[1]["ipRanges"][0], "10.128.0.0/9");
+  settings.network = "default";
+  EXPECT_THAT(notices(settings, plan(settings, {})), testing::Contains(HasSubstr("nfs.clients limits")));
+}
+
+TEST(Requests, MachinesActAsTheFileSays) {
+  Settings settings = wanted();
+  settings.service_account = "me@p.example";
+  settings.scopes = {"https://www.googleapis.com/auth/devstorage.read_only"};
+  const google::Json machine = machine_body(settings, {}, "m", "", kNow);
+  EXPECT_EQ(
+      machine["serviceAccounts"].dump(),
+      R"([{"email":"me@p.example","scopes":["https://www.googleapis.com/auth/devstorage.read_only"]}])");
+  EXPECT_EQ(tpu_wish(settings, {}, "", kNow).scopes, settings.scopes);
+}
+
+// What is in quotes stays in them, whatever stands in it.
+TEST(Requests, ValuesRunNothing) {
+  const std::string evil = "'; touch x; $(id) `id`\n\"";
+  const std::string script = start_script(wanted(), "10.0.0.2", {{"A", evil}});
+  EXPECT_THAT(script, HasSubstr("export A=''\\''; touch x; $(id) `id`\n\"'\n"));
 }
 
 TEST(Destroy, InReverseAndSaysWhatStays) {

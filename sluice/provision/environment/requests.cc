@@ -76,7 +76,8 @@ Json instance_body(const Settings& settings, const Mark& mark, const std::string
            {{{"network", full_network(settings)},
              {"accessConfigs", {{{"type", "ONE_TO_ONE_NAT"}, {"name", "External NAT"}}}}}}},
           {"serviceAccounts",
-           {{{"email", "default"}, {"scopes", {"https://www.googleapis.com/auth/cloud-platform"}}}}}};
+           {{{"email", settings.service_account.empty() ? "default" : settings.service_account},
+             {"scopes", settings.scopes}}}}};
 }
 
 // The service itself deletes it then, also when nobody is there any more.
@@ -119,15 +120,31 @@ Json firewall_body(const Settings& settings, const Mark& mark, const std::string
   return body;
 }
 
+std::vector<std::string> nfs_clients(const Settings& settings) {
+  if (!settings.nfs->clients.empty() || !settings.network.empty()) return settings.nfs->clients;
+  return {kAutomaticRange};
+}
+
+Json file_shares(const Settings& settings, double size_gb) {
+  Json share = {{"name", settings.nfs->share}, {"capacityGb", str(static_cast<long long>(size_gb))}};
+  const auto rule = [&](const std::vector<std::string>& ranges, const char* squash) {
+    Json exported = {{"accessMode", "READ_WRITE"}, {"squashMode", squash}};
+    if (!ranges.empty()) exported["ipRanges"] = ranges;
+    share["nfsExportOptions"].push_back(exported);
+  };
+  const auto& root_from = settings.nfs->root_from;
+  if (!root_from.empty()) rule(root_from, "NO_ROOT_SQUASH");
+  rule(nfs_clients(settings), root_from.empty() ? "NO_ROOT_SQUASH" : "ROOT_SQUASH");
+  return {share};
+}
+
 Json nfs_body(const Settings& settings, const Mark& mark) {
-  return {
-      {"tier", settings.nfs->tier},
-      {"labels", labels_of(mark)},
-      {"fileShares",
-       {{{"name", settings.nfs->share}, {"capacityGb", str(static_cast<long long>(settings.nfs->size_gb))}}}},
-      {"networks",
-       {{{"network", settings.network.empty() ? network_name(settings.name) : settings.network},
-         {"modes", {"MODE_IPV4"}}}}}};
+  return {{"tier", settings.nfs->tier},
+          {"labels", labels_of(mark)},
+          {"fileShares", file_shares(settings, settings.nfs->size_gb)},
+          {"networks",
+           {{{"network", settings.network.empty() ? network_name(settings.name) : settings.network},
+             {"modes", {"MODE_IPV4"}}}}}};
 }
 
 Json disk_body(const Settings& settings, const Mark& mark) {
@@ -202,14 +219,14 @@ std::string start_script(const Settings& settings, const std::string& share_addr
                 R"(
 command -v mount.nfs > /dev/null || { apt-get -qq update; apt-get -qq -y install nfs-common; }
 mkdir -p "$mount"
-for _ in $(seq 30); do mountpoint -q "$mount" && break; mount -t nfs "$share" "$mount" && break; sleep 10; done
+for _ in $(seq 30); do mountpoint -q "$mount" && break; mount -t nfs -o nosuid,nodev "$share" "$mount" && break; sleep 10; done
 )");
   if (settings.disk)
     text += str("mount=", pod::quote(settings.disk->mount), R"(
 device=/dev/disk/by-label/sluice-data
 for _ in $(seq 60); do [ -e "$device" ] && break; sleep 2; done
 mkdir -p "$mount"
-mountpoint -q "$mount" || mount -o ro,noload "$device" "$mount"
+mountpoint -q "$mount" || mount -o ro,noload,nosuid,nodev "$device" "$mount"
 )");
   return text + R"(
 if fetch sluice-setup > /run/sluice-setup && [ -s /run/sluice-setup ]; then
@@ -263,6 +280,8 @@ SliceWish tpu_wish(const Settings& settings, const Mark& mark, const std::string
   if (tpu.wait > 0) wish.wait_until = now + tpu.wait;
   wish.slices = tpu.slices;
   wish.runtime = tpu.runtime;
+  wish.service_account = settings.service_account;
+  wish.scopes = settings.scopes;
   wish.network = full_network(settings);
   wish.startup_script = start_script(settings, share_address, tpu.variables);
   if (tpu.setup) wish.metadata["sluice-setup"] = tpu.setup->text;

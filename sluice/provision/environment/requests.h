@@ -23,6 +23,10 @@ google::Json network_body(const Settings& settings, const Mark& mark);
 std::vector<std::string> firewall_ranges(const Settings& settings, const std::string& rule);
 google::Json firewall_body(const Settings& settings, const Mark& mark, const std::string& rule);
 google::Json nfs_body(const Settings& settings, const Mark& mark);
+// The share itself, with who may mount it: all of it, as a change replaces the whole.
+google::Json file_shares(const Settings& settings, double size_gb);
+// Who may mount the share; none: all machines of an existing network.
+std::vector<std::string> nfs_clients(const Settings& settings);
 google::Json disk_body(const Settings& settings, const Mark& mark);
 google::Json prepare_body(const Settings& settings, const Mark& mark);
 // `share_address`: of the NFS share; "" without one. `now`: seconds since 1970, for what is left to live.

@@ -12,20 +12,50 @@
 #include "sluice/base/strings.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/environment/names.h"
+#include "sluice/provision/environment/script_file.h"
 #include "sluice/provision/environment/toml_section.h"
 
 namespace sluice::provision {
 namespace {
 
-base::Status read_script(Section& section, const std::string& key, const std::string& folder,
+// What a file's sections need to read scripts.
+struct Scripts {
+  std::string folder;
+  const ScriptRules& rules;
+};
+
+base::Status read_script(Section& section, const std::string& key, const Scripts& scripts,
                          std::optional<Script>& script) {
   std::string path;
   SLUICE_OK(section.read(key, path));
   if (path.empty()) return {};
-  auto text = base::read_file(base::join_path(folder, base::expand_home(path)));
-  if (!text) return section.wrong(key, base::str("the script cannot be read: ", text.error().what()));
-  script = Script{path, std::move(*text)};
+  script = Script{path, ""};
+  if (!scripts.rules.read) return {};
+  auto text = read_script_file(path, scripts.folder, scripts.rules.allowed);
+  if (!text) return section.wrong(key, text.error().what());
+  script->text = std::move(*text);
   return {};
+}
+
+base::Status read_names(const Section& section, Variables& variables) {
+  SLUICE_OK(section.read("variables", variables));
+  static const std::regex rule("[A-Za-z_][A-Za-z0-9_]*");
+  for (const auto& [name, value] : variables) {
+    if (!std::regex_match(name, rule))
+      return section.wrong("variables", base::str("'", name,
+                                                  "' is no name of a variable: it has letters, digits and "
+                                                  "underscores, and begins with no digit"));
+    if (value.find('\0') != std::string::npos)
+      return section.wrong("variables", base::str("the value of ", name, " has a zero byte"));
+  }
+  return {};
+}
+
+// Where hosts mount something.
+base::Status check_mount(const Section& section, const std::string& mount) {
+  const bool plain = std::none_of(mount.begin(), mount.end(), [](unsigned char c) { return c < 0x20; });
+  if (mount.starts_with("/") && plain) return {};
+  return section.wrong("mount", base::str("'", mount, "': expected an absolute path, /mnt/data"));
 }
 
 base::Status read_span(Section& section, const std::string& key, double& seconds) {
@@ -49,9 +79,47 @@ bool is_range(const std::string& text) {
          *bits >= 0 && *bits <= (six ? 128 : 32);
 }
 
+base::Status read_ranges(const Section& section, const std::string& key, std::vector<std::string>& ranges) {
+  SLUICE_OK(section.read(key, ranges));
+  for (const std::string& range : ranges)
+    if (!is_range(range))
+      return section.wrong(key, base::str("'", range,
+                                          "': expected addresses and how many of their bits count, "
+                                          "203.0.113.7/32"));
+  return {};
+}
+
+// "devstorage.read_only" or its whole URL.
+base::Status read_scopes(const Section& section, std::vector<std::string>& scopes) {
+  if (!section.has("scopes")) return {};
+  SLUICE_OK(section.read("scopes", scopes));
+  static const std::regex rule("[a-z0-9._-]+");
+  const std::string start = "https://www.googleapis.com/auth/";
+  for (std::string& scope : scopes) {
+    if (scope.starts_with(start)) scope = scope.substr(start.size());
+    if (!std::regex_match(scope, rule))
+      return section.wrong("scopes", base::str("'", scope,
+                                               "': expected the end of a scope's URL, cloud-platform or "
+                                               "devstorage.read_only"));
+    scope = start + scope;
+  }
+  if (scopes.empty()) return section.wrong("scopes", "at least one, cloud-platform or devstorage.read_only");
+  return {};
+}
+
+base::Status read_identity(const Section& section, Settings& settings) {
+  SLUICE_OK(section.read("service_account", settings.service_account));
+  static const std::regex rule("[-a-z0-9._]+@[-a-z0-9.]+");
+  if (!settings.service_account.empty() && !std::regex_match(settings.service_account, rule))
+    return section.wrong("service_account",
+                         base::str("'", settings.service_account,
+                                   "': expected its address, trainer@my-project.iam.gserviceaccount.com"));
+  return read_scopes(section, settings.scopes);
+}
+
 base::Status read_env(Section section, Settings& settings) {
-  SLUICE_OK(
-      section.known({"name", "project", "zones", "network", "owner", "ttl", "max_cost", "idle", "ssh_from"}));
+  SLUICE_OK(section.known({"name", "project", "zones", "network", "owner", "ttl", "max_cost", "idle",
+                           "ssh_from", "service_account", "scopes"}));
   SLUICE_OK(section.read("name", settings.name));
   SLUICE_OK(section.read("project", settings.project));
   SLUICE_OK(section.read("zones", settings.zones));
@@ -59,7 +127,8 @@ base::Status read_env(Section section, Settings& settings) {
   SLUICE_OK(section.read("owner", settings.owner));
   SLUICE_OK(section.read("ttl", settings.ttl));
   SLUICE_OK(section.read("max_cost", settings.max_cost));
-  SLUICE_OK(section.read("ssh_from", settings.ssh_from));
+  SLUICE_OK(read_ranges(section, "ssh_from", settings.ssh_from));
+  SLUICE_OK(read_identity(section, settings));
   SLUICE_OK(read_span(section, "idle", settings.idle));
   if (const auto good = check_name(settings.name, "env.name", kLongestEnvironmentName); !good)
     return section.wrong("name", good.error().what());
@@ -69,11 +138,6 @@ base::Status read_env(Section section, Settings& settings) {
   if (!settings.ttl.empty() && google::seconds_of_time(settings.ttl) == 0)
     if (const auto span = base::parse_span(settings.ttl, "env.ttl"); !span)
       return section.wrong("ttl", span.error().what());
-  for (const std::string& range : settings.ssh_from)
-    if (!is_range(range))
-      return section.wrong("ssh_from", base::str("'", range,
-                                                 "': expected addresses and how many of their bits count, "
-                                                 "203.0.113.7/32"));
   if (settings.max_cost < 0) return section.wrong("max_cost", "dollars, above 0");
   if (settings.max_cost > 0 && settings.ttl.empty())
     return section.wrong("max_cost", "needs a ttl: without an end there is no sum to compare with");
@@ -124,7 +188,7 @@ base::Status check_group(const Section& section, const TpuSettings& tpu, const S
   return {};
 }
 
-base::Status read_tpu(Section section, const std::string& folder, Settings& settings) {
+base::Status read_tpu(Section section, const Scripts& scripts, Settings& settings) {
   TpuSettings tpu;
   SLUICE_OK(section.known(
       {"type", "runtime", "capacity", "reservation", "duration", "wait", "slices", "setup", "variables"}));
@@ -137,13 +201,13 @@ base::Status read_tpu(Section section, const std::string& folder, Settings& sett
   SLUICE_OK(section.read("slices", tpu.slices));
   if (tpu.slices < 1) return section.wrong("slices", "1 or more");
   if (is_compute_type(*slice)) SLUICE_OK(check_group(section, tpu, settings));
-  SLUICE_OK(read_script(section, "setup", folder, tpu.setup));
-  SLUICE_OK(section.read("variables", tpu.variables));
+  SLUICE_OK(read_script(section, "setup", scripts, tpu.setup));
+  SLUICE_OK(read_names(section, tpu.variables));
   settings.tpu = std::move(tpu);
   return {};
 }
 
-base::Status read_machines(Section section, const std::string& folder, Settings& settings) {
+base::Status read_machines(Section section, const Scripts& scripts, Settings& settings) {
   MachineSettings machines;
   SLUICE_OK(section.known({"type", "count", "image", "boot_disk", "spot", "setup", "variables"}));
   SLUICE_OK(section.read("type", machines.type));
@@ -160,15 +224,15 @@ base::Status read_machines(Section section, const std::string& folder, Settings&
     SLUICE_TRY(const auto slice, estimate::find_tpu_slice(settings.tpu->type));
     machines.count = slice.hosts * settings.tpu->slices;
   }
-  SLUICE_OK(read_script(section, "setup", folder, machines.setup));
-  SLUICE_OK(section.read("variables", machines.variables));
+  SLUICE_OK(read_script(section, "setup", scripts, machines.setup));
+  SLUICE_OK(read_names(section, machines.variables));
   settings.machines = std::move(machines);
   return {};
 }
 
 base::Status read_nfs(Section section, Settings& settings) {
   NfsSettings nfs;
-  SLUICE_OK(section.known({"tier", "size", "share", "mount"}));
+  SLUICE_OK(section.known({"tier", "size", "share", "mount", "clients", "root_from"}));
   SLUICE_OK(section.read("tier", nfs.tier));
   SLUICE_OK(check_word(section, "tier", nfs.tier,
                        {"BASIC_HDD", "BASIC_SSD", "HIGH_SCALE_SSD", "ENTERPRISE", "ZONAL", "REGIONAL",
@@ -180,8 +244,12 @@ base::Status read_nfs(Section section, Settings& settings) {
   if (nfs.size_gb < least)
     return section.wrong("size",
                          base::str(nfs.size_gb, " GiB: a share of ", nfs.tier, " has at least ", least));
-  if (nfs.share.empty() || nfs.share.size() > 16)
+  static const std::regex name("[A-Za-z0-9_]{1,16}");
+  if (!std::regex_match(nfs.share, name))
     return section.wrong("share", "1 to 16 letters, digits and underscores");
+  SLUICE_OK(check_mount(section, nfs.mount));
+  SLUICE_OK(read_ranges(section, "clients", nfs.clients));
+  SLUICE_OK(read_ranges(section, "root_from", nfs.root_from));
   settings.nfs = std::move(nfs);
   return {};
 }
@@ -204,19 +272,20 @@ base::Status check_hyperdisk(const Section& section, Settings& settings) {
                                  ": N1 and E2 have no Hyperdisk; c3-standard-8 has"));
 }
 
-base::Status read_disk(Section section, const std::string& folder, Settings& settings) {
+base::Status read_disk(Section section, const Scripts& scripts, Settings& settings) {
   DiskSettings disk;
   SLUICE_OK(section.known(
       {"type", "size", "mount", "snapshot", "script", "variables", "machine", "image", "timeout"}));
   SLUICE_OK(section.read("type", disk.type));
   SLUICE_OK(section.read("size", disk.size_gb));
   SLUICE_OK(section.read("mount", disk.mount));
+  SLUICE_OK(check_mount(section, disk.mount));
   SLUICE_OK(section.read("snapshot", disk.snapshot));
   SLUICE_OK(section.read("machine", disk.machine));
   SLUICE_OK(section.read("image", disk.image));
-  SLUICE_OK(section.read("variables", disk.variables));
+  SLUICE_OK(read_names(section, disk.variables));
   SLUICE_OK(read_span(section, "timeout", disk.timeout));
-  SLUICE_OK(read_script(section, "script", folder, disk.script));
+  SLUICE_OK(read_script(section, "script", scripts, disk.script));
   if (disk.size_gb < 10) return section.wrong("size", "GiB, 10 or more");
   if (disk.script.has_value() == !disk.snapshot.empty())
     return section.wrong("script",
@@ -259,7 +328,8 @@ base::Status read_tasks(Section section, Settings& settings) {
 }  // namespace
 
 base::Result<Settings> settings_of(const std::string& toml, const std::string& path,
-                                   const std::string& folder) {
+                                   const std::string& folder, const ScriptRules& rules) {
+  const Scripts scripts{folder, rules};
   SLUICE_TRY(const Section all, Section::parse(toml, path));
   SLUICE_OK(all.known({"env", "tpu", "machines", "nfs", "disk", "bucket", "tasks"}));
   Settings settings;
@@ -277,21 +347,21 @@ base::Result<Settings> settings_of(const std::string& toml, const std::string& p
     SLUICE_TRY(Section section, all.section(name));
     return reader(section);
   };
-  SLUICE_OK(read("tpu", [&](Section& s) { return read_tpu(s, folder, settings); }));
-  SLUICE_OK(read("machines", [&](Section& s) { return read_machines(s, folder, settings); }));
+  SLUICE_OK(read("tpu", [&](Section& s) { return read_tpu(s, scripts, settings); }));
+  SLUICE_OK(read("machines", [&](Section& s) { return read_machines(s, scripts, settings); }));
   SLUICE_OK(read("nfs", [&](Section& s) { return read_nfs(s, settings); }));
-  SLUICE_OK(read("disk", [&](Section& s) { return read_disk(s, folder, settings); }));
+  SLUICE_OK(read("disk", [&](Section& s) { return read_disk(s, scripts, settings); }));
   SLUICE_OK(read("bucket", [&](Section& s) { return read_bucket(s, settings); }));
   SLUICE_OK(read("tasks", [&](Section& s) { return read_tasks(s, settings); }));
   return settings;
 }
 
-base::Result<Settings> read_settings(const std::string& path) {
+base::Result<Settings> read_settings(const std::string& path, const ScriptRules& rules) {
   auto text = base::read_file(path);
   if (!text)
     return base::fail(text.error().code(), text.error().what(),
                       " (sluice env init writes a file to begin with)");
-  return settings_of(*text, path, base::parent_path(path));
+  return settings_of(*text, path, base::parent_path(path), rules);
 }
 
 std::string disk_type(const Settings& settings) {

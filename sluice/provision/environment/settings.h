@@ -15,6 +15,12 @@ namespace sluice::provision {
 struct Script {
   std::string path, text;
 };
+// The file may come from anywhere, and what its scripts hold is sent. So a script lies in the file's folder,
+// in no hidden part of it, or the user names it.
+struct ScriptRules {
+  bool read = true;                  // without it scripts have a path alone: nothing is sent
+  std::vector<std::string> allowed;  // by --allow-script
+};
 using Variables = std::map<std::string, std::string>;
 
 struct TpuSettings {
@@ -43,6 +49,8 @@ struct MachineSettings {
 struct NfsSettings {
   std::string tier = "BASIC_HDD", share = "share", mount = "/mnt/nfs";
   double size_gb = 1024;
+  std::vector<std::string> clients;    // ranges that may mount it; none: the environment's own network
+  std::vector<std::string> root_from;  // where root stays root; none: everywhere among the clients
 };
 
 struct DiskSettings {
@@ -73,6 +81,8 @@ struct Settings {
   double max_cost = 0;
   double idle = 0;                    // seconds
   std::vector<std::string> ssh_from;  // ranges that may reach port 22 beside IAP's
+  std::string service_account;        // that machines and TPU act as; "": the project's default
+  std::vector<std::string> scopes = {kCloudPlatform};  // of its tokens on the machines, as URLs
   std::optional<TpuSettings> tpu;
   std::optional<MachineSettings> machines;
   std::optional<NfsSettings> nfs;
@@ -84,11 +94,11 @@ struct Settings {
 };
 
 // kInvalidArgument with path and line for what is no TOML, for a key that is not known (the nearest one is
-// named), for a value that cannot be, and for a script that cannot be read. `folder`: scripts are found from
-// there.
+// named), for a value that cannot be, and for a script that may not or cannot be read. `folder`: scripts are
+// found from there.
 base::Result<Settings> settings_of(const std::string& toml, const std::string& path,
-                                   const std::string& folder);
-base::Result<Settings> read_settings(const std::string& path);
+                                   const std::string& folder, const ScriptRules& rules = {});
+base::Result<Settings> read_settings(const std::string& path, const ScriptRules& rules = {});
 
 // What a disk has where the file says nothing.
 std::string disk_type(const Settings& settings);

@@ -2,12 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
 #include "sluice/base/file.h"
+#include "sluice/base/strings.h"
 #include "sluice/provision/environment/names.h"
 
 namespace sluice::provision {
 namespace {
 
+using base::str;
 using ::testing::HasSubstr;
 
 constexpr const char* kEnv = "[env]\nname = \"e\"\nproject = \"p\"\nzones = [\"us-central1-a\"]\n";
@@ -78,6 +82,69 @@ TEST(Settings, ErrorsSayWhere) {
     EXPECT_THAT(error_of(std::string(kEnv) + "ssh_from = [\"" + range + "\"]\n"),
                 HasSubstr("x.toml:5: env.ssh_from: "))
         << range;
+}
+
+constexpr const char* kTpu = "[tpu]\ntype = \"v3-8\"\n";
+
+// The file may be a stranger's, and what a script holds is sent to machines.
+TEST(Settings, AScriptLiesInTheFilesFolderOrIsNamed) {
+  const auto home = base::TemporaryDirectory::create();
+  const std::string folder = home->path("clone"), key = home->path("id_ed25519");
+  ASSERT_TRUE(base::make_directories(folder + "/.git"));
+  ASSERT_TRUE(base::make_directories(folder + "/sub"));
+  for (const std::string& path : {key, folder + "/.git/config", folder + "/sub/setup.sh"})
+    ASSERT_TRUE(base::write_file_atomically(path, "PRIVATE"));
+  ASSERT_EQ(::symlink("../id_ed25519", (folder + "/link.sh").c_str()), 0);
+  ASSERT_EQ(::symlink(home->path().c_str(), (folder + "/out").c_str()), 0);
+  const auto read = [&](const std::string& script, const ScriptRules& rules = {}) {
+    const auto settings = settings_of(str(kEnv, kTpu, "setup = \"", script, "\"\n"), "x.toml", folder, rules);
+    return settings ? settings->tpu->setup->text : settings.error().what();
+  };
+  EXPECT_EQ(read("sub/setup.sh"), "PRIVATE");
+  EXPECT_EQ(read("./sub/../sub/setup.sh"), "PRIVATE");
+  for (const std::string& script : {key, std::string("../id_ed25519"), std::string("link.sh"),
+                                    std::string("out/id_ed25519"), std::string(".git/config")}) {
+    EXPECT_THAT(read(script), HasSubstr("--allow-script ")) << script;
+    EXPECT_THAT(read(script), HasSubstr("x.toml:7: tpu.setup: ")) << script;
+    EXPECT_EQ(read(script, {.read = false, .allowed = {}}), "") << script;
+  }
+  EXPECT_EQ(read("link.sh", {.read = true, .allowed = {key}}), "PRIVATE");
+  EXPECT_THAT(read("link.sh", {.read = true, .allowed = {folder + "/.git/config"}}), HasSubstr("outside of"));
+  EXPECT_THAT(read("sub"), HasSubstr("is no regular file"));
+  ASSERT_TRUE(base::write_file_atomically(folder + "/long", std::string(300'000, 'x')));
+  EXPECT_THAT(read("long"), HasSubstr("takes at most 262144"));
+}
+
+TEST(Settings, NamesOfVariablesRunNothing) {
+  for (const char* section :
+       {"[tpu]\ntype = \"v3-8\"\n", "[machines]\ncount = 1\n", "[disk]\nsize = 10\nsnapshot = \"s\"\n"}) {
+    for (const char* name : {"A;touch WORK/x;B", "", "1A", "A B", "$(id)", "A\\nB", "A-B"})
+      EXPECT_THAT(error_of(str(kEnv, section, "variables = {\"", name, "\" = \"1\"}\n")),
+                  HasSubstr("is no name of a variable"))
+          << section << name;
+    EXPECT_EQ(error_of(str(kEnv, section, "variables = {_A1 = \"; $(id)\"}\n")), "");
+  }
+}
+
+TEST(Settings, WhoTheMachinesActAs) {
+  const auto settings =
+      settings_of(str(kEnv,
+                      "service_account = \"me@p.iam.gserviceaccount.com\"\nscopes = "
+                      "[\"devstorage.read_only\", \"https://www.googleapis.com/auth/logging.write\"]\n"),
+                  "x", ".");
+  ASSERT_TRUE(settings) << settings.error().what();
+  EXPECT_EQ(settings->scopes,
+            (std::vector<std::string>{"https://www.googleapis.com/auth/devstorage.read_only",
+                                      "https://www.googleapis.com/auth/logging.write"}));
+  EXPECT_THAT(error_of(str(kEnv, "service_account = \"me\"\n")), HasSubstr("expected its address"));
+  EXPECT_THAT(error_of(str(kEnv, "scopes = [\"https://other.example/auth\"]\n")), HasSubstr("env.scopes"));
+  EXPECT_THAT(error_of(str(kEnv, "scopes = []\n")), HasSubstr("at least one"));
+}
+
+TEST(Settings, WhatHostsMountIsAPath) {
+  EXPECT_THAT(error_of(str(kEnv, "[nfs]\nmount = \"--bind\"\n")), HasSubstr("expected an absolute path"));
+  EXPECT_THAT(error_of(str(kEnv, "[nfs]\nshare = \"a b\"\n")), HasSubstr("underscores"));
+  EXPECT_THAT(error_of(str(kEnv, "[nfs]\nclients = [\"here\"]\n")), HasSubstr("nfs.clients"));
 }
 
 // What cannot be of a group is said before anything else is made.

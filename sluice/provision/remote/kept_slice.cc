@@ -9,6 +9,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/parse_json.h"
+#include "sluice/base/private_file.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
@@ -74,6 +75,7 @@ SliceWish wish_of_nodes(const Slice& slice) {
   const Json& external = google::at(node, "networkConfig.enableExternalIps");
   wish.external_ips = external.is_null() || google::truth(node, "networkConfig.enableExternalIps");
   wish.service_account = google::text(node, "serviceAccount.email");
+  if (const auto scopes = google::items(node, "serviceAccount.scope"); !scopes.empty()) wish.scopes = scopes;
   wish.labels = google::texts(node, "labels");
   wish.metadata = google::texts(node, "metadata");
   wish.tags = google::items(node, "tags");
@@ -120,6 +122,7 @@ std::string text_of_wish(const SliceWish& wish) {
               {"subnetwork", wish.subnetwork},
               {"external_ips", wish.external_ips},
               {"service_account", wish.service_account},
+              {"scopes", wish.scopes},
               {"startup_script", wish.startup_script},
               {"tags", wish.tags},
               {"labels", wish.labels},
@@ -150,6 +153,7 @@ base::Result<SliceWish> wish_of_text(const std::string& text) {
     json.at("subnetwork").get_to(wish.subnetwork);
     json.at("external_ips").get_to(wish.external_ips);
     json.at("service_account").get_to(wish.service_account);
+    wish.scopes = json.value("scopes", wish.scopes);
     json.at("startup_script").get_to(wish.startup_script);
     json.at("tags").get_to(wish.tags);
     json.at("labels").get_to(wish.labels);
@@ -207,7 +211,7 @@ std::vector<std::string> run_command(const KeptSliceOptions& options, const std:
 base::Result<std::unique_ptr<KeptSlice>> KeptSlice::open(Cloud cloud, KeptSliceOptions options) {
   SLUICE_TRY(KeptStart start, find_start(cloud, options));
   if (start.slice && options.zone.empty()) options.zone = start.slice->zone;
-  SLUICE_OK(base::make_directories(base::parent_path(record_path(cloud, options.name))));
+  SLUICE_OK(base::make_private_folder(base::parent_path(record_path(cloud, options.name))));
   std::unique_ptr<KeptSlice> kept(
       new KeptSlice(std::move(cloud), std::move(options), std::move(*start.wish)));
   SLUICE_OK(kept->record());
@@ -223,7 +227,7 @@ KeptSlice::KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish)
 KeptSlice::~KeptSlice() = default;
 
 base::Status KeptSlice::record() const {
-  return base::write_file_atomically(record_path(cloud_, options_.name), text_of_wish(wish_) + "\n");
+  return base::write_private_file(record_path(cloud_, options_.name), text_of_wish(wish_) + "\n");
 }
 
 base::Result<SliceView> KeptSlice::look() {

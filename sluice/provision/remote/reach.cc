@@ -10,6 +10,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/private_file.h"
 #include "sluice/google/operation.h"
 #include "sluice/provision/remote/keys.h"
 #include "sluice/provision/remote/members.h"
@@ -167,12 +168,6 @@ google::Done learn_keys_of(Cloud& cloud, const Member& member, std::string& know
   return {};
 }
 
-base::Status make_private_folder(const std::string& path) {
-  SLUICE_OK(base::make_directories(path));
-  ::chmod(path.c_str(), 0700);
-  return {};
-}
-
 // Held while the file of host keys is read, extended and written: other programs do so too.
 class FileLock {
  public:
@@ -240,7 +235,7 @@ google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name,
   GOOGLE_TRY(const bool key_is_new, publish_key(cloud, members, slice, options, user, key));
   const std::string folder =
       base::join_path(reach_folder(), base::str(cloud.project, '.', slice.zone, '.', slice.name));
-  GOOGLE_OK(make_private_folder(folder));
+  GOOGLE_OK(base::make_private_folder(folder));
   const std::string known_path = base::join_path(reach_folder(), "known_hosts");
   GOOGLE_OK(learn_host_keys(cloud, members, known_path));
   warn_of_internal_addresses(cloud, slice);

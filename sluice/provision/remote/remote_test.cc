@@ -148,6 +148,11 @@ TEST(Guard, SaysWhatItLacks) {
   EXPECT_EQ(*read_guard_answer("sluice-guard up\n"), "");
   EXPECT_THAT(*read_guard_answer("sluice-guard lacks tpu.nodes.delete x@y\nsluice-guard up\n"),
               HasSubstr("x@y lacks tpu.nodes.delete"));
+  // The host may say anything.
+  EXPECT_THAT(*read_guard_answer("sluice-guard lacks\nsluice-guard lacks x\nsluice-guard up\n"),
+              HasSubstr("service account lacks x:"));
+  EXPECT_THAT(read_guard_answer("a\nsluice: run this\x1b[2J\n").error().what(),
+              HasSubstr("\"a sluice: run this\\x1b[2J\""));
   EXPECT_THAT(*read_guard_answer("sluice-guard unknown no account\nsluice-guard up\n"),
               HasSubstr("no account"));
   EXPECT_THAT(read_guard_answer("sluice-guard lost cannot create /x\n").error().what(),

@@ -17,16 +17,20 @@ struct Conversation {
   double begun;
 };
 
+constexpr size_t kMaxAnswer = 16 << 20;  // bytes; no script of ours says so much
+
 void read_lines(pod::Upload& upload, Answer& answer) {
-  while (const auto line = upload.take_line()) answer.output += *line + "\n";
+  while (const auto line = upload.take_line())
+    if (answer.output.size() < kMaxAnswer) answer.output += *line + "\n";
 }
 
-void finish(Conversation& conversation, const pod::Worker& worker, Answer& answer) {
+void finish(const pod::Job& job, Conversation& conversation, Answer& answer) {
+  const pod::Worker& worker = job.workers[conversation.worker];
   read_lines(conversation.upload, answer);
   answer.status = conversation.upload.status();
   answer.messages = conversation.upload.messages();
   answer.unreachable = !worker.host.empty() && pod::is_ssh_failure(answer.status);
-  if (answer.unreachable) answer.messages = pod::explain_ssh(worker.host, answer.messages);
+  if (answer.unreachable) answer.messages = pod::explain_ssh(job, worker, answer.messages);
 }
 
 }  // namespace
@@ -55,7 +59,7 @@ std::vector<Answer> run_scripts(const pod::Job& job, const std::string& script, 
       conversation.upload.move();
       read_lines(conversation.upload, answer);
       if (conversation.upload.has_ended()) {
-        finish(conversation, job.workers[conversation.worker], answer);
+        finish(job, conversation, answer);
       } else if (base::monotonic_seconds() - conversation.begun > deadline) {
         answer.status = 124;
         answer.messages = base::str("no answer within ", deadline, " s");

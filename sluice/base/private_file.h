@@ -1,0 +1,18 @@
+// Folders and files that only this user may read and write.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sluice/base/result.h"
+
+namespace sluice::base {
+
+// Makes the folder with mode 0700, and those above it that are missing. One that is there must belong to this
+// user or root, and nobody else may be able to write to it: kPermissionDenied says what does not hold.
+Status make_private_folder(const std::string& path);
+
+// Writes the file as write_file_atomically() does, with mode 0600 from its first byte on.
+Status write_private_file(const std::string& path, std::string_view bytes);
+
+}  // namespace sluice::base
