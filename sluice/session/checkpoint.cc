@@ -59,7 +59,7 @@ std::string to_json(const Progress& progress) {
 // A whole number of at least 0: what is negative or a fraction would lead somewhere in the middle of nothing.
 int64_t count_at(const nlohmann::json& json, const char* name) {
   const nlohmann::json& value = json.at(name);
-  if (!value.is_number_unsigned() || value > std::numeric_limits<int64_t>::max())
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()})
     throw nlohmann::json::other_error::create(
         501, base::str(name, " is ", value.dump(), ", expected 0 or more"), &json);
   return value.get<int64_t>();

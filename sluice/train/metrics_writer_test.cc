@@ -78,7 +78,7 @@ TEST(MetricsWriter, AddressesLoseTheirSignatures) {
   }
   int seen = 0;
   for (const std::string& name : base::value_or_throw(base::list_directory(folder.path()))) {
-    const std::string bytes = read(folder, name);
+    const std::string bytes = read(folder, name.c_str());
     EXPECT_EQ(bytes.find("hush"), std::string::npos) << name;
     for (size_t at = bytes.find("https://h/x"); at != std::string::npos;
          at = bytes.find("https://h/x", at + 1))

@@ -54,7 +54,7 @@ TEST(Copy, NamesOfAStoreLeadNowhereElse) {
   const test::Folder folder;
   for (const char* name : {"evil/..", "evil/.", "evil/a\nb"}) {
     service().bucket.put(name, "x");
-    const auto report = copy({std::string("gs://b/") + name}, folder.path("in/deep/"), true);
+    const auto report = copy(std::vector{std::string("gs://b/") + name}, folder.path("in/deep/"), true);
     ASSERT_FALSE(report) << name;
     EXPECT_THAT(report.error().what(), HasSubstr("does not lie below")) << name;
   }
