@@ -4,7 +4,7 @@
 //
 // Prints JSON with medians in milliseconds. "local": one collective of 4 replicas against two threads that
 // copy as many bytes. "processes": one collective of 2 processes with 2 replicas each (through
-// shared memory, and over Gloo) against Gloo alone
+// shared memory, and over sockets) against Gloo alone
 // between the 2 processes, each with one set of the tensors. Each pair is measured in turns.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,10 +16,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "bench/gloo_alone.h"
 #include "sluice/base/clock.h"
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/pjrt/client.h"
-#include "sluice/replica/gloo_transport.h"
+#include "sluice/replica/socket_transport.h"
 #include "sluice/replica/transport.h"
 #include "sluice/stablehlo/builder.h"
 
@@ -153,10 +154,11 @@ nlohmann::json local(int rounds) {
       });
 }
 
-nlohmann::json across(int rounds, const replica::Placement& placement) {
+nlohmann::json across(int rounds, const replica::Placement& placement, uint16_t gloo_port) {
   const Types types = resnet50();
   const auto processes = base::value_or_throw(replica::Processes::join(placement));
-  const auto gloo = base::value_or_throw(replica::make_gloo_transport(processes));
+  const auto sockets = base::value_or_throw(replica::make_socket_transport(processes));
+  bench::GlooAlone gloo(processes->index(), processes->count(), gloo_port);
   std::vector<std::vector<float>> tensors;
   std::vector<collectives::HostSpan> spans;
   for (const auto& type : types) tensors.emplace_back(static_cast<size_t>(type.numel()), 0);
@@ -166,25 +168,26 @@ nlohmann::json across(int rounds, const replica::Placement& placement) {
     collectives::HostCollectivesConfig config;
     config.process_index = processes->index();
     config.processes = processes->count();
-    config.transport = shared ? base::value_or_throw(replica::make_transport(processes)) : gloo;
+    config.transport = shared ? base::value_or_throw(replica::make_transport(processes)) : sockets;
     Collective collective(types, 2, config);
-    report[shared ? "shared_memory" : "gloo"] = compare(
-        rounds, "gloo_alone", [&] { collective.run(); },
-        [&] { base::value_or_throw(gloo->all_reduce(spans, DType::kF32, collectives::Reduction::kSum)); });
+    report[shared ? "shared_memory" : "sockets"] = compare(
+        rounds, "gloo_alone", [&] { collective.run(); }, [&] { gloo.sum(spans); });
   }
   return report;
 }
 
 int run(int rounds) {
-  const std::string coordinator = base::str("127.0.0.1:", 20'000 + ::getpid() % 20'000);
+  const int port = 20'000 + ::getpid() % 20'000;
+  const auto gloo_port = static_cast<uint16_t>(port + 1);
+  const std::string coordinator = base::str("127.0.0.1:", port);
   // Before anything has threads.
   const pid_t other = ::fork();
   if (other == 0) {
-    (void)across(rounds, {1, 2, coordinator, "bench_collectives"});
+    (void)across(rounds, {1, 2, coordinator, "bench_collectives"}, gloo_port);
     ::_exit(0);
   }
   nlohmann::json report = {{"tensors", resnet50().size()}, {"elements", elements_of(resnet50())}};
-  report["processes"] = across(rounds, {0, 2, coordinator, "bench_collectives"});
+  report["processes"] = across(rounds, {0, 2, coordinator, "bench_collectives"}, gloo_port);
   int status = 0;
   ::waitpid(other, &status, 0);
   report["local"] = local(rounds);

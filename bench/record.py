@@ -102,7 +102,7 @@ def of_convolutions(found):
 def of_collectives(found):
     cases = [("4 replicas of one process", "two threads that copy as many bytes", "two_threads_copying", found["local"])]
     cases += [(f"2 processes of 2 replicas, {name}", "Gloo alone, 2 processes", "gloo_alone", found["processes"][key])
-              for name, key in (("shared memory", "shared_memory"), ("Gloo", "gloo"))]
+              for name, key in (("shared memory", "shared_memory"), ("sockets", "sockets"))]
     return [row("collectives", what, "ms", short(case["collective_ms"]), {peer: short(case[f"{key}_ms"])},
                 round(1 / case["ratio"], 2), case["rounds"]) for what, peer, key, case in cases]
 

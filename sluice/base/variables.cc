@@ -74,6 +74,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_PROGRAM",
       "SLUICE_RESTART",
       "SLUICE_RUN_ID",
+      "SLUICE_RUN_KEY",
       "SLUICE_SAME_BUILD",
       "SLUICE_STATUS_DIR",
       "SLUICE_STATUS_PORT",

@@ -302,7 +302,12 @@ base::Status Collective::compare_headers() const noexcept try {
   const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof mine);
   SLUICE_TRY(const auto all, world_.transport->exchange(bytes));
   std::vector<Header> headers(all.size());
-  for (size_t i = 0; i < all.size(); ++i) std::memcpy(&headers[i], all[i].data(), sizeof mine);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].size() != sizeof mine)
+      return base::fail(Code::kDataLoss, "process ", i, " is at a collective of which it tells ",
+                        all[i].size(), " bytes: expected ", sizeof mine);
+    std::memcpy(&headers[i], all[i].data(), sizeof mine);
+  }
   const auto other = std::find_if(headers.begin(), headers.end(), [&](auto& h) { return h != headers[0]; });
   if (other == headers.end()) return {};
   return base::fail(Code::kFailedPrecondition,

@@ -348,6 +348,26 @@ TEST(HostCollectives, AFailingTransportIsToldAndFailsAllReplicas) {
   expect_all(errors_with(gather, 3, {f32({6, 4})}), "the wire is gone");
 }
 
+// Another process's header, too short or too long: whatever the transport brings is a stranger's.
+TEST(HostCollectives, AHeaderOfAnotherLengthIsAnError) {
+  struct Damaged : CutTransport {
+    explicit Damaged(std::string other) : other_(std::move(other)) {}
+    base::Result<std::vector<std::string>> exchange(std::string_view bytes) override {
+      return std::vector<std::string>{std::string(bytes), other_};
+    }
+    const std::string other_;
+  };
+  for (const size_t size : {0u, 1u, 63u, 65u, 100'000u}) {
+    configure(1);
+    HostCollectivesConfig config;
+    config.device_ids = {0, 1, 2};
+    config.processes = 2;
+    config.transport = std::make_shared<Damaged>(std::string(size, '\xff'));
+    ASSERT_TRUE(HostCollectives::get().configure(config));
+    expect_all(errors_with({}, 3), base::str("of which it tells ", size, " bytes: expected 64"));
+  }
+}
+
 TEST(HostCollectives, ConfigurationsThatCannotBe) {
   HostCollectivesConfig config;
   EXPECT_FALSE(HostCollectives::get().configure(config));

@@ -5,10 +5,14 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::device {
 namespace {
+
+// What another process said, for a message.
+std::string shown(std::string_view text) { return base::printable(text.substr(0, 200)); }
 
 base::Result<std::vector<int>> numbers_of(std::string_view text) {
   std::vector<int> numbers;
@@ -16,7 +20,7 @@ base::Result<std::vector<int>> numbers_of(std::string_view text) {
     if (word.empty()) continue;
     const auto number = base::number_of<int>(word);
     if (!number)
-      return base::fail(Code::kInternal, "another process told \"", text, "\" in place of numbers");
+      return base::fail(Code::kInternal, "another process told \"", shown(text), "\" in place of numbers");
     numbers.push_back(*number);
   }
   return numbers;
@@ -84,16 +88,16 @@ base::Result<Opened> opened_from(std::string_view text) {
   const size_t first = text.find('\n');
   const size_t second = first == std::string_view::npos ? first : text.find('\n', first + 1);
   if (second == std::string_view::npos)
-    return base::fail(Code::kInternal, "another process told \"", text, "\" of its devices");
+    return base::fail(Code::kInternal, "another process told \"", shown(text), "\" of its devices");
   SLUICE_TRY(const std::vector<int> head, numbers_of(text.substr(0, first)));
   if (head.size() != 3)
-    return base::fail(Code::kInternal, "another process told \"", text, "\" of its devices");
+    return base::fail(Code::kInternal, "another process told \"", shown(text), "\" of its devices");
   Opened opened;
   opened.process_index = head[0];
   opened.processes = head[1];
   opened.spans_processes = head[2] != 0;
   SLUICE_TRY(opened.devices, numbers_of(text.substr(first + 1, second - first - 1)));
-  opened.plugin = text.substr(second + 1);
+  opened.plugin = base::printable(text.substr(second + 1));
   return opened;
 }
 

@@ -100,5 +100,21 @@ TEST(ChooseDevices, RefusesWhatIsNotThere) {
   EXPECT_THAT(choose_devices({0, 1}, {1, 1}, 2, false).error().what(), HasSubstr("given twice"));
 }
 
+TEST(Agree, DamagedWordsAreErrorsThatCanBeShown) {
+  const std::string sound = to_text(process(0, 2));
+  ASSERT_TRUE(opened_from(sound));
+  for (size_t size = 0; size < sound.rfind('\n'); ++size) (void)opened_from(sound.substr(0, size));
+  for (const std::string& text :
+       {std::string(), std::string("1 2 1"), std::string("1 2\n3\ntpu"),
+        std::string("1 2 99999999999\n0\ntpu"), "\x1b[2J\n\n" + std::string(100'000, 'x')}) {
+    const auto read = opened_from(text);
+    ASSERT_FALSE(read);
+    const std::string message = read.error().what();
+    EXPECT_LT(message.size(), 1000u);
+    EXPECT_EQ(message.find('\x1b'), std::string::npos);
+  }
+  EXPECT_EQ(opened_from("0 1 1\n0\n\x1b[2J")->plugin, "\\x1b[2J");
+}
+
 }  // namespace
 }  // namespace sluice::device

@@ -1,5 +1,7 @@
 #include "sluice/monitor/status_server.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
+#include "sluice/base/process.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/monitor/host_report.h"
@@ -19,7 +22,8 @@ namespace sluice::monitor {
 namespace {
 
 constexpr double kPatience = 2;  // seconds for a request to come and for its answer to go
-constexpr size_t kMaxRequest = 8 << 10;
+constexpr size_t kMaxRequest = 8 << 10, kMaxConnections = 32;
+constexpr int kLook = 200;  // milliseconds between looks at the connections' time
 constexpr char kProcessLabel[] = "process", kDeviceLabel[] = "device";
 
 struct Response {
@@ -46,6 +50,8 @@ HostReport look_at_training(cloud::Http& http, int process, std::optional<int> w
     const bool met = !who.coordinator.empty() && other.coordinator == who.coordinator;
     return (!is_own(seen) && !same_run && !met) || (wanted && other.index != *wanted);
   });
+  // Where the processes meet is nobody else's business.
+  for (SeenProcess& seen : report.processes) seen.status.identity.coordinator.clear();
   return report;
 }
 
@@ -128,38 +134,44 @@ std::string prometheus_text(const HostReport& report) {
   return out;
 }
 
-// Up to the blank line behind the headers; "" when it does not come.
-std::string read_request(int connection) {
-  std::string request;
-  const base::Stopwatch watch;
-  while (request.find("\r\n\r\n") == std::string::npos) {
-    const double left = kPatience - watch.seconds();
-    pollfd polled{connection, POLLIN, 0};
-    char bytes[2048];
-    if (left <= 0 || request.size() > kMaxRequest || ::poll(&polled, 1, static_cast<int>(left * 1000)) <= 0)
-      return "";
-    const ssize_t count = ::recv(connection, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (count <= 0) return "";
-    request.append(bytes, static_cast<size_t>(count));
-  }
-  return request;
+// The lower-case letters of a name.
+std::string lowered(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
 }
 
-void send_all(int connection, std::string_view bytes) {
-  const base::Stopwatch watch;
-  while (!bytes.empty()) {
-    const double left = kPatience - watch.seconds();
-    pollfd polled{connection, POLLOUT, 0};
-    if (left <= 0 || ::poll(&polled, 1, static_cast<int>(left * 1000)) <= 0) return;
-    const ssize_t count = ::send(connection, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count < 0 && errno != EAGAIN) return;
-    if (count > 0) bytes.remove_prefix(static_cast<size_t>(count));
-  }
+bool is_address(const std::string& host) {
+  in6_addr any{};
+  return ::inet_pton(AF_INET, host.c_str(), &any) == 1 || ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
 }
 
-Response respond(const std::string& request, int process) {
+// The host of the header "Host:", without its port; nothing when there is none.
+std::optional<std::string> host_of(const std::string& request) {
+  for (const std::string& line : base::split(request, '\n')) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos || lowered(line.substr(0, colon)) != "host") continue;
+    std::string host = lowered(base::trim(std::string_view(line).substr(colon + 1)));
+    if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+    return host.substr(0, host.find(':'));
+  }
+  return std::nullopt;
+}
+
+// A page of a stranger's makes its own name mean this machine, so that its reader's browser asks here and
+// lets the page read the answer. Such a request has the stranger's name.
+bool is_ours(const std::optional<std::string>& host, const std::string& listens) {
+  return !host || is_address(*host) || *host == "localhost" || *host == lowered(listens) ||
+         *host == lowered(base::host_name());
+}
+
+// `request`: its lines. `listens`: the host where this server was told to listen.
+Response respond(const std::string& request, const std::string& listens, int process) {
   const auto words = base::split(request.substr(0, request.find("\r\n")), ' ');
   if (words.size() != 3 || !base::starts_with(words[2], "HTTP/1.")) return {400, "Bad Request"};
+  if (!is_ours(host_of(request), listens))
+    return {421, "Misdirected Request", "text/plain; charset=utf-8",
+            "this server has another name: ask for it by its address, localhost or its host's own name\n"};
   if (words[0] != "GET") return {405, "Method Not Allowed"};
   const size_t mark = words[1].find('?');
   const std::string path = words[1].substr(0, mark);
@@ -194,6 +206,16 @@ base::Result<std::unique_ptr<StatusServer>> StatusServer::start(const std::strin
   return std::unique_ptr<StatusServer>(new StatusServer(std::move(listener), process));
 }
 
+// One request and its answer.
+struct StatusServer::Connection {
+  int socket;
+  double until;  // of the monotonic clock: its request, then its answer, has this time
+  std::string request = {}, answer = {};
+  bool answered = false;
+  Connection(int socket_, double until_) : socket(socket_), until(until_) {}
+  ~Connection() { ::close(socket); }
+};
+
 StatusServer::StatusServer(cloud::Listener listener, int process)
     : listener_(std::move(listener)), process_(process), thread_([this] { serve(); }) {}
 
@@ -205,24 +227,64 @@ StatusServer::~StatusServer() {
 
 void StatusServer::serve() {
   base::name_thread("sluice-status");
+  ::fcntl(listener_.descriptor(), F_SETFL, O_NONBLOCK);
   while (!ends_) {
-    const int connection = ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection >= 0) answer(connection);
-    // Without descriptors left, for example.
-    else if (!ends_ && errno != EINTR && errno != ECONNABORTED)
-      ::poll(nullptr, 0, 500);
+    std::vector<pollfd> polled = {{listener_.descriptor(), POLLIN, 0}};
+    for (const auto& each : connections_)
+      polled.push_back({each->socket, static_cast<short>(each->answered ? POLLOUT : POLLIN), 0});
+    ::poll(polled.data(), polled.size(), connections_.empty() ? -1 : kLook);
+    const double now = base::monotonic_seconds();
+    for (size_t i = 0; i < connections_.size(); ++i)
+      if (!move(*connections_[i], polled[i + 1].revents != 0) || now > connections_[i]->until)
+        connections_[i].reset();
+    std::erase(connections_, nullptr);
+    if (polled[0].revents != 0 && !ends_) accept_one();
   }
+  connections_.clear();
 }
 
-void StatusServer::answer(int connection) {
-  const std::string request = read_request(connection);
-  if (!request.empty()) {
-    const Response response = respond(request, process_);
-    send_all(connection, base::str("HTTP/1.1 ", response.status, " ", response.words, "\r\nContent-Type: ",
-                                   response.type, "\r\nContent-Length: ", response.body.size(),
-                                   "\r\nConnection: close\r\n\r\n", response.body));
-  }
-  ::close(connection);
+void StatusServer::accept_one() {
+  // Those that say nothing make room.
+  if (connections_.size() == kMaxConnections) connections_.erase(connections_.begin());
+  const int socket = ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket >= 0)
+    connections_.push_back(std::make_unique<Connection>(socket, base::monotonic_seconds() + kPatience));
+  // Without descriptors left, for example.
+  else if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
+    ::poll(nullptr, 0, 500);
+}
+
+// False: it is over.
+bool StatusServer::move(Connection& connection, bool ready) const {
+  if (!ready) return true;
+  return connection.answered ? send(connection) : receive(connection);
+}
+
+bool StatusServer::receive(Connection& connection) const {
+  char bytes[2048];
+  const ssize_t count = ::recv(connection.socket, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  if (count == 0) return false;
+  connection.request.append(bytes, static_cast<size_t>(count));
+  if (connection.request.size() > kMaxRequest) return false;
+  const size_t end = connection.request.find("\r\n\r\n");
+  if (end == std::string::npos) return true;
+  const Response response =
+      respond(connection.request.substr(0, end + 2), listener_.address().host, process_);
+  connection.answer =
+      base::str("HTTP/1.1 ", response.status, " ", response.words, "\r\nContent-Type: ", response.type,
+                "\r\nContent-Length: ", response.body.size(), "\r\nConnection: close\r\n\r\n", response.body);
+  connection.answered = true;
+  connection.until = base::monotonic_seconds() + kPatience;
+  return send(connection);
+}
+
+bool StatusServer::send(Connection& connection) {
+  const ssize_t count = ::send(connection.socket, connection.answer.data(), connection.answer.size(),
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  connection.answer.erase(0, static_cast<size_t>(count));
+  return !connection.answer.empty();
 }
 
 }  // namespace sluice::monitor

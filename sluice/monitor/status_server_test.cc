@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/process.h"
 #include "sluice/cloud/http.h"
 #include "sluice/monitor/host_report.h"
 
@@ -29,6 +31,29 @@ class StatusServerTest : public ::testing::Test {
   void TearDown() override {
     ::unsetenv("SLUICE_STATUS_DIR");
     ::unsetenv("TPU_RUNTIME_METRICS_PORTS");
+  }
+  int connect() const {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+  // The first line of the answer to a request of these lines.
+  std::string ask(const std::string& lines) const {
+    const int socket = connect();
+    const std::string text = lines + "\r\n\r\n";
+    EXPECT_EQ(::send(socket, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    std::string answer;
+    char bytes[4096];
+    for (ssize_t count = 1; count > 0;) {
+      count = ::recv(socket, bytes, sizeof bytes, 0);
+      if (count > 0) answer.append(bytes, static_cast<size_t>(count));
+    }
+    ::close(socket);
+    return answer.substr(0, answer.find("\r\n"));
   }
   cloud::HttpResponse get(const std::string& path, const std::string& method = "GET") {
     cloud::HttpRequest request;
@@ -97,6 +122,7 @@ TEST_F(StatusServerTest, OneOfTheProcessesThatHaveMet) {
     base::value_or_throw(base::write_file_atomically(folder_.path(name), text_of(other)));
   }
   EXPECT_EQ(parse_report(get("/status").body)->processes.size(), 2u);
+  EXPECT_THAT(get("/status").body, Not(HasSubstr("h:1234")));  // where they meet is not shown
   const auto one = parse_report(get("/status?process=1").body);
   ASSERT_EQ(one->processes.size(), 1u);
   EXPECT_EQ(one->processes[0].status.identity.process, 1);
@@ -115,17 +141,45 @@ TEST_F(StatusServerTest, OtherRequests) {
 TEST_F(StatusServerTest, ConnectionsThatSayNothingOrTooMuchAreClosed) {
   for (const std::string& text :
        {std::string("GET /metr"), std::string(100'000, 'x'), std::string("\r\n\r\n")}) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    const int socket = connect();
     ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
     ::shutdown(socket, SHUT_WR);
     ::close(socket);
   }
   EXPECT_EQ(get("/metrics").status, 200);
+}
+
+// Many that say nothing, and one that says a letter every now and then, hold up nobody.
+TEST_F(StatusServerTest, IdleConnectionsHoldUpNobody) {
+  std::vector<int> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(connect());
+  const base::Stopwatch watch;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(get("/metrics").status, 200);
+    ::send(idle.back(), "G", 1, MSG_NOSIGNAL);
+  }
+  EXPECT_LT(watch.seconds(), 2);
+  // All are closed, soon.
+  char byte;
+  for (const int socket : idle) {
+    pollfd polled{socket, POLLIN, 0};
+    EXPECT_EQ(::poll(&polled, 1, 10'000), 1);
+    EXPECT_LE(::recv(socket, &byte, 1, 0), 0);
+    ::close(socket);
+  }
+  EXPECT_LT(watch.seconds(), 8);
+}
+
+TEST_F(StatusServerTest, ARequestForAnotherHostIsRefused) {
+  const std::string get_it = "GET /status HTTP/1.1\r\nUser-Agent: a browser\r\n";
+  for (const std::string& host :
+       {std::string("localhost"), std::string("LocalHost:9100"), std::string("127.0.0.1"),
+        std::string("[::1]:9100"), std::string("10.1.2.3:80"), base::host_name()})
+    EXPECT_THAT(ask(get_it + "Host: " + host), HasSubstr(" 200 ")) << host;
+  EXPECT_THAT(ask("GET /status HTTP/1.0"), HasSubstr(" 200 "));
+  for (const char* host : {"attacker.example", "attacker.example:9100", "localhost.attacker.example",
+                           "127.0.0.1.nip.io", "", "[attacker.example]"})
+    EXPECT_THAT(ask(get_it + "hOsT:" + host), HasSubstr(" 421 ")) << host;
 }
 
 TEST_F(StatusServerTest, APortInUse) {

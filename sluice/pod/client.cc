@@ -12,6 +12,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/private_file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/secret.h"
 #include "sluice/pod/program.h"
 #include "sluice/pod/quote.h"
 #include "sluice/pod/ssh.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int kSetup = -1;  // in place of an attempt's number
 constexpr int kFailureLines = 20;
+constexpr const char* kKeyShown = "(a new random key for each attempt)";
 
 // A port of this machine that nothing listens on.
 int free_port() {
@@ -49,9 +51,9 @@ std::string log_of(const Job& job, int worker, int attempt) {
   return base::join_path(run_folder(job.id), base::str("setup-", worker, ".log"));
 }
 
-std::string script_of(const Job& job, int worker, int attempt, int port) {
+std::string script_of(const Job& job, int worker, int attempt, int port, const std::string& key) {
   const bool setup = attempt == kSetup;
-  return worker_script(worker_environment(job, worker, std::max(attempt, 0), port), job.folder,
+  return worker_script(worker_environment(job, worker, std::max(attempt, 0), port, key), job.folder,
                        setup ? std::vector<std::string>{"sh", "-c", job.setup} : job.command,
                        job.program.sha256);
 }
@@ -135,13 +137,14 @@ RoundResult Client::set_up() {
   for (size_t i = 0; i < job.workers.size(); ++i)
     if (job.workers[i].local_index == 0) plan.workers.push_back(static_cast<int>(i));
   plan.on_lease_renewed = [&] { lock_.touch(); };
-  plan.script = [&](int worker) { return script_of(job, worker, kSetup, record_.port); };
+  plan.script = [&](int worker) { return script_of(job, worker, kSetup, record_.port, ""); };
   plan.log_path = [&](int worker) { return log_of(job, worker, kSetup); };
   return Round(job, std::move(plan), console_, signals_).to_end();
 }
 
 RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>& on_started) {
   const Job& job = record_.job;
+  key_ = base::new_secret();
   RoundPlan plan;
   plan.name = std::to_string(record_.attempt);
   plan.attach = attach;
@@ -149,7 +152,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
   plan.port = job.port;
   for (size_t i = 0; i < job.workers.size(); ++i)
     if (!record_.endings[i]) plan.workers.push_back(static_cast<int>(i));
-  plan.script = [&](int worker) { return script_of(job, worker, record_.attempt, record_.port); };
+  plan.script = [&](int worker) { return script_of(job, worker, record_.attempt, record_.port, key_); };
   plan.log_path = [&](int worker) { return log_of(job, worker, record_.attempt); };
   plan.on_started = on_started;
   plan.on_ended = [&](int worker, const Ending& ending) {
@@ -287,8 +290,8 @@ std::string describe_commands(const Job& job) {
                       quote_all(shell_command(job, worker)), "\n");
     if (!job.setup.empty() && worker.local_index == 0)
       text += base::str("# --setup, before any worker is started\n",
-                        script_of(job, static_cast<int>(i), kSetup, port), "\n");
-    text += base::str("# the worker\n", script_of(job, static_cast<int>(i), 0, port), "\n\n");
+                        script_of(job, static_cast<int>(i), kSetup, port, ""), "\n");
+    text += base::str("# the worker\n", script_of(job, static_cast<int>(i), 0, port, kKeyShown), "\n\n");
   }
   return text;
 }

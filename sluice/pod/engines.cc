@@ -15,6 +15,32 @@ constexpr int kSecondsToSave = 60;
 // The names of pods are this one, the job's, two numbers and five letters, 63 characters in all.
 constexpr size_t kLongestName = 40;
 
+// The secret without which nobody takes part in the run, made again for each job on the machine where the job
+// begins: the file has none. Slurm hands it on with the environment.
+constexpr const char* kMakeKey =
+    "SLUICE_RUN_KEY=${SLUICE_RUN_KEY:-$(od -An -vtx1 -N32 /dev/urandom | tr -d ' \\n')}\n"
+    "export SLUICE_RUN_KEY\n";
+
+// Whether --env says it.
+bool has_key(const Job& job) {
+  return std::any_of(job.environment.begin(), job.environment.end(),
+                     [](const auto& each) { return each.first == "SLUICE_RUN_KEY"; });
+}
+
+// The same from a Secret of the cluster; without that Secret the job runs, and says that it is open to the
+// network.
+std::string key_of_jobset(const std::string& name) {
+  return base::str(
+      "              - name: \"SLUICE_RUN_KEY\"\n"
+      "                valueFrom:\n"
+      "                  secretKeyRef:\n"
+      "                    name: ",
+      name,
+      "-run-key\n"
+      "                    key: key\n"
+      "                    optional: true\n");
+}
+
 base::Status check(const Job& job, const std::string& name) {
   const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   if (name.empty() || name.size() > kLongestName || !std::all_of(name.begin(), name.end(), is_plain) ||
@@ -59,6 +85,9 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
   std::string text = base::str(
       "# Written by `sluice run --jobset`, for ", slice.name, ": ", base::counted(slice.hosts, "host"),
       " of ", slice.chips / slice.hosts, " chips. kubectl apply -f this file.\n",
+      "# Once before it, so that nobody else on the cluster's network can take part in the run:\n"
+      "#   kubectl create secret generic ",
+      name, "-run-key --from-literal=key=$(openssl rand -hex 32)\n",
       "apiVersion: jobset.x-k8s.io/v1alpha2\n"
       "kind: JobSet\n"
       "metadata:\n"
@@ -107,7 +136,8 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
   for (const std::string& word : command) text += base::str("              - ", yaml(word), "\n");
   if (!job.folder.empty())
     text += base::str("              workingDir: ", nlohmann::json(job.folder).dump(), "\n");
-  if (!job.environment.empty()) text += "              env:\n";
+  text += "              env:\n";
+  if (!has_key(job)) text += key_of_jobset(name);
   for (const auto& [variable, value] : job.environment)
     text += base::str("              - name: ", nlohmann::json(variable).dump(),
                       "\n                value: ", yaml(value), "\n");
@@ -146,6 +176,7 @@ base::Result<std::string> sbatch_script(const Job& job, const std::string& name,
   if (!job.folder.empty()) text += base::str("cd ", quote(job.folder), " || exit\n");
   for (const auto& [variable, value] : job.environment)
     text += base::str("export ", variable, "=", quote(value), "\n");
+  if (!has_key(job)) text += kMakeKey;
   if (job.join_timeout > 0) text += base::str("export SLUICE_JOIN_TIMEOUT=", job.join_timeout, "\n");
   if (!job.setup.empty())
     text += base::str("# Once on each node.\nsrun --label --ntasks=", nodes,

@@ -43,6 +43,16 @@ TEST(Sbatch, WordsVariablesAndTheFolderSurviveTheShell) {
             "it's|$HOME `id`||x y'z / 0\n");
 }
 
+TEST(Sbatch, MakesTheKeyOfTheRunWhereItRuns) {
+  Job job = job_of({"work"});
+  const std::string first = run_script(job, "echo \"$SLUICE_RUN_KEY\"");
+  EXPECT_EQ(first.size(), 65u) << first;
+  EXPECT_EQ(first.find_first_not_of("0123456789abcdef"), 64u) << first;
+  EXPECT_NE(first, run_script(job, "echo \"$SLUICE_RUN_KEY\""));
+  job.environment = {{"SLUICE_RUN_KEY", "of the user"}};
+  EXPECT_EQ(run_script(job, "echo \"$SLUICE_RUN_KEY\""), "of the user\n");
+}
+
 TEST(Sbatch, AFailedAttemptStartsAgain) {
   Job job = job_of({"work"});
   job.max_restarts = 2;
@@ -82,6 +92,11 @@ TEST(JobSet, HasAPodOnEachHostWithItsChips) {
                            "gke-tpu-topology: 4x4\n", "gke-tpu-accelerator: tpu-v5-lite-podslice\n",
                            "- \"$$(HOME)\"\n", "value: \"$$$$ 1\"\n", "- \"a \\\"b\\\"\"\n"})
     EXPECT_THAT(text, HasSubstr(line));
+  // The key of the run comes from a Secret, or from the user.
+  EXPECT_THAT(text, HasSubstr("name: train-run-key\n"));
+  job.environment = {{"SLUICE_RUN_KEY", "of the user"}};
+  EXPECT_THAT(jobset_manifest(job, "train", slice, "me/train:1").value(),
+              testing::Not(HasSubstr("secretKeyRef")));
 }
 
 TEST(Engines, RefuseWhatTheyCannotHold) {

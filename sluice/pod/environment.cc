@@ -69,7 +69,7 @@ std::string filled_in(const std::string& value, const Worker& self, int worker) 
 
 }  // namespace
 
-Variables worker_environment(const Job& job, int worker, int attempt, int port) {
+Variables worker_environment(const Job& job, int worker, int attempt, int port, const std::string& key) {
   const Worker& self = job.workers[static_cast<size_t>(worker)];
   const std::string id = std::to_string(worker), count = std::to_string(job.workers.size());
   const std::string meeting = base::host_and_port(job.coordinator, port);
@@ -90,6 +90,7 @@ Variables worker_environment(const Job& job, int worker, int attempt, int port) 
       {"LOCAL_WORLD_SIZE", std::to_string(self.local_count)},
       {"GROUP_RANK", std::to_string(self.host_index)},
   };
+  if (!key.empty()) variables.emplace_back("SLUICE_RUN_KEY", key);
   if (job.join_timeout > 0) variables.emplace_back("SLUICE_JOIN_TIMEOUT", std::to_string(job.join_timeout));
   if (!is_local(job)) add_hosts(variables, job, worker);
   if (!job.tpu_chips.empty()) add_chip(variables, job, worker);

@@ -27,12 +27,13 @@ Job job_on(std::vector<Worker> workers) {
 
 TEST(Environment, OnHosts) {
   const Job job = job_on(*remote_workers("10.0.0.1,user@10.0.0.2,10.0.0.2"));
-  const auto variables = as_map(worker_environment(job, 1, 2, 8476));
+  const auto variables = as_map(worker_environment(job, 1, 2, 8476, "a key"));
   const std::map<std::string, std::string> expected = {
       {"SLUICE_RUN_ID", "run-1"},
       {"SLUICE_PROCESS_ID", "1"},
       {"SLUICE_PROCESS_COUNT", "3"},
       {"SLUICE_COORDINATOR_ADDRESS", "10.0.0.1:8476"},
+      {"SLUICE_RUN_KEY", "a key"},
       {"SLUICE_RESTART", "2"},
       {"JAX_COORDINATOR_ADDRESS", "10.0.0.1:8476"},
       {"JAX_NUM_PROCESSES", "3"},
@@ -51,7 +52,7 @@ TEST(Environment, OnHosts) {
 }
 
 TEST(Environment, OnOneMachine) {
-  const auto variables = as_map(worker_environment(job_on(local_workers(4)), 3, 0, 40000));
+  const auto variables = as_map(worker_environment(job_on(local_workers(4)), 3, 0, 40000, ""));
   EXPECT_EQ(variables.at("LOCAL_RANK"), "3");
   EXPECT_EQ(variables.at("LOCAL_WORLD_SIZE"), "4");
   EXPECT_EQ(variables.at("GROUP_RANK"), "0");
@@ -64,7 +65,7 @@ TEST(Environment, OnOneMachine) {
 TEST(Environment, OneProcessPerChip) {
   Job job = job_on(*remote_workers("h[0-3]", 4));
   job.tpu_chips = "4,4,1";
-  const auto variables = as_map(worker_environment(job, 6, 0, 8474));
+  const auto variables = as_map(worker_environment(job, 6, 0, 8474, ""));
   const auto expect = [&](const char* name, const std::string& value) {
     EXPECT_EQ(variables.at(name), value) << name;
   };
@@ -91,7 +92,7 @@ TEST(Environment, OneProcessPerChip) {
 TEST(Environment, OneProcessPerChipOfOneMachine) {
   Job job = job_on(local_workers(4));
   job.tpu_chips = "2,2,1";
-  const auto variables = as_map(worker_environment(job, 3, 0, 40000));
+  const auto variables = as_map(worker_environment(job, 3, 0, 40000, ""));
   EXPECT_EQ(variables.at("TPU_PROCESS_ADDRESSES"),
             "127.0.0.1:8476,127.0.0.1:8477,127.0.0.1:8478,127.0.0.1:8479");
   EXPECT_EQ(variables.at("TPU_VISIBLE_CHIPS"), "3");
@@ -102,7 +103,7 @@ TEST(Environment, OneProcessPerChipOfOneMachine) {
 TEST(Environment, ValuesThatDifferByWorker) {
   Job job = job_on(*remote_workers("a,user@b", 2));
   job.environment = {{"A", "{worker} {host}/{local}"}, {"B", "{\"worker\": {worker}}"}, {"C", "{}{host"}};
-  const auto variables = as_map(worker_environment(job, 3, 0, 8476));
+  const auto variables = as_map(worker_environment(job, 3, 0, 8476, ""));
   EXPECT_EQ(variables.at("A"), "3 b/1");
   EXPECT_EQ(variables.at("B"), "{\"worker\": 3}");
   EXPECT_EQ(variables.at("C"), "{}{host");
@@ -110,21 +111,22 @@ TEST(Environment, ValuesThatDifferByWorker) {
 
 TEST(Environment, TheTimeToMeet) {
   Job job = job_on(local_workers(1));
-  EXPECT_EQ(as_map(worker_environment(job, 0, 0, 2)).count("SLUICE_JOIN_TIMEOUT"), 0u);
+  EXPECT_EQ(as_map(worker_environment(job, 0, 0, 2, "")).count("SLUICE_JOIN_TIMEOUT"), 0u);
   job.join_timeout = 20;
-  EXPECT_EQ(as_map(worker_environment(job, 0, 0, 2)).at("SLUICE_JOIN_TIMEOUT"), "20");
+  EXPECT_EQ(as_map(worker_environment(job, 0, 0, 2, "")).at("SLUICE_JOIN_TIMEOUT"), "20");
 }
 
 TEST(Environment, TheUsersComeLast) {
   Job job = job_on(local_workers(1));
   job.environment = {{"MASTER_PORT", "1"}, {"A", ""}};
-  const auto variables = as_map(worker_environment(job, 0, 0, 2));
+  const auto variables = as_map(worker_environment(job, 0, 0, 2, ""));
   EXPECT_EQ(variables.at("MASTER_PORT"), "1");
   EXPECT_EQ(variables.at("A"), "");
 }
 
 TEST(Environment, AnIpv6Coordinator) {
-  const auto variables = as_map(worker_environment(job_on(*remote_workers("fd00::1,fd00::2")), 0, 0, 8476));
+  const auto variables =
+      as_map(worker_environment(job_on(*remote_workers("fd00::1,fd00::2")), 0, 0, 8476, ""));
   EXPECT_EQ(variables.at("SLUICE_COORDINATOR_ADDRESS"), "[fd00::1]:8476");
   EXPECT_EQ(variables.at("MASTER_ADDR"), "fd00::1");
 }

@@ -5,11 +5,13 @@
 #include <sstream>
 
 #include "sluice/base/error.h"
+#include "sluice/base/number.h"
 #include "sluice/base/result.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/device/lower.h"
 #include "sluice/device/program.h"
+#include "sluice/replica/loss.h"
 
 namespace sluice::replica {
 namespace {
@@ -40,7 +42,8 @@ std::string first_difference(const std::string& mine, const std::string& theirs)
     for (auto* lines : {&a, &b}) std::erase_if(*lines, is_results);
   for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     const std::string left = i < a.size() ? a[i] : "nothing", right = i < b.size() ? b[i] : "nothing";
-    if (left != right) return base::str("operation ", i, " is ", left, " here and ", right, " there");
+    if (left != right)
+      return base::str("operation ", i, " is ", said(left), " here and ", said(right), " there");
   }
   return "the programs are the same; a run-time number (a learning rate, a random seed) or an earlier launch "
          "differs";
@@ -48,7 +51,7 @@ std::string first_difference(const std::string& mine, const std::string& theirs)
 
 std::string refusal(int64_t number, const std::string& here, int other, const std::string& there) {
   return base::str("the processes no longer do the same: launch ", number, " is '", here, "' here and '",
-                   there, "' in process ", other);
+                   said(there), "' in process ", other);
 }
 
 }  // namespace
@@ -117,7 +120,8 @@ void LaunchCheck::compare(const Launched& launched, const std::string& operation
     if (theirs.hash == launched.hash && theirs.boundary == launched.boundary) continue;
     throw_error(Code::kFailedPrecondition,
                 refusal(launched.number, launched.boundary, static_cast<int>(p), theirs.boundary) + ": " +
-                    first_difference(operations, all[p].substr(first.size() + 1)) + kDoTheSame);
+                    first_difference(operations, all[p].substr(std::min(first.size() + 1, all[p].size()))) +
+                    kDoTheSame);
   }
 }
 
@@ -166,7 +170,7 @@ base::Status LaunchCheck::watch_once(std::optional<Launched>& said) {
   SLUICE_TRY(const auto told, processes_->try_get(base::str(kLaunched, next)));
   const auto theirs = parse(told);
   std::scoped_lock lock(mutex_);
-  if (asked) asked_ = std::stoll(*asked);
+  if (asked) asked_ = base::number_of<int64_t>(*asked).value_or(asked_);
   if (!theirs) return {};
   const auto mine = recent_.find(theirs->number);
   if (mine == recent_.end() || mine->second.hash == theirs->hash) return {};

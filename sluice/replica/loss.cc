@@ -1,5 +1,6 @@
 #include "sluice/replica/loss.h"
 
+#include "sluice/base/printable.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 
@@ -20,7 +21,12 @@ std::string failed_text(int process, const std::string& reason) {
 }
 
 Error ending(const std::string& text) {
-  return {text.starts_with(kLost) ? Code::kUnavailable : Code::kAborted, text};
+  return {text.starts_with(kLost) ? Code::kUnavailable : Code::kAborted, said(text)};
+}
+
+std::string said(std::string_view text) {
+  constexpr size_t kMaxBytes = 4096;
+  return base::printable(text.substr(0, kMaxBytes)) + (text.size() > kMaxBytes ? " …" : "");
 }
 
 }  // namespace sluice::replica

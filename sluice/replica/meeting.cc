@@ -2,43 +2,35 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <random>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
-
 #include "sluice/base/clock.h"
+#include "sluice/base/log.h"
+#include "sluice/base/secret.h"
+#include "sluice/base/sha256.h"
 #include "sluice/base/strings.h"
+#include "sluice/replica/store_client.h"
+#include "sluice/replica/store_server.h"
 
 namespace sluice::replica {
 namespace meeting_detail {
 
-using Store = c10::intrusive_ptr<c10d::Store>;
 constexpr const char* kKey = "meeting";  // its value names the latest one
-
-c10::intrusive_ptr<c10d::TCPStore> open(const std::string& host, uint16_t port, bool server,
-                                        std::chrono::milliseconds timeout) {
-  c10d::TCPStoreOptions options;
-  options.port = port;
-  options.isServer = server;
-  options.waitWorkers = false;
-  options.timeout = timeout;
-  return c10::make_intrusive<c10d::TCPStore>(host, options);
-}
+// So long a store with another key may be one that is about to end.
+constexpr double kOtherKeySeconds = 15;
 
 struct Server {
-  c10::intrusive_ptr<c10d::TCPStore> store;
-  uint64_t id = 0;  // another program's at this address has another one
+  std::unique_ptr<StoreServer> store;
+  std::string id;  // another program's at this address has another one
   int meetings = 0;
 };
 
 struct State {
   std::mutex mutex;
-  std::map<uint16_t, Server> servers;                          // [port]
+  std::map<std::pair<uint16_t, std::string>, Server> servers;  // [port, key]
   std::map<std::pair<std::string, int>, std::string> been_to;  // [address, process]: the latest one
 };
 // Its servers answer until the program is gone.
@@ -47,65 +39,86 @@ State& state() {
   return *all;
 }
 
-// Waits until there is one.
-std::string latest(c10d::Store& store) {
-  const std::vector<uint8_t> value = store.get(kKey);
-  return {value.begin(), value.end()};
+// Whether all processes are known to be on one machine.
+bool on_one_machine(const Placement& placement) {
+  const auto& hosts = placement.hosts;
+  return !hosts.empty() &&
+         std::all_of(hosts.begin(), hosts.end(), [&](const std::string& each) { return each == hosts[0]; });
 }
 
-Store named(const Store& store, const std::string& name) {
-  return c10::make_intrusive<c10d::PrefixStore>(name, store);
+void tell_where(const Listening& listening, const std::string& key) {
+  const Endpoint first = own_endpoint(listening.sockets.front().number());
+  if (!key.empty() || (!listening.everywhere && is_loopback(first))) return;
+  base::info("the processes meet at ", text_of(first),
+             ", which is open to whoever reaches it: the launcher hands on no key. To close it, set "
+             "SLUICE_RUN_KEY to the same secret for all processes (`openssl rand -hex 32` makes one)");
 }
 
-Store begin(const std::string& host, uint16_t port, std::chrono::seconds timeout) {
+base::Result<Meeting> begin(const Placement& placement, const std::string& host, uint16_t port,
+                            const std::string& key, const Patience& patience) {
   std::scoped_lock lock(state().mutex);
-  auto found = state().servers.find(port);
-  if (found == state().servers.end()) {
-    std::random_device random;
-    Server server{open(host, port, /*server=*/true, timeout), uint64_t{random()} << 32 | random()};
-    found = state().servers.emplace(port, std::move(server)).first;
+  Server& server = state().servers[{port, key}];
+  if (!server.store) {
+    SLUICE_TRY(Listening listening, listen_at(host, port, on_one_machine(placement)));
+    tell_where(listening, key);
+    SLUICE_TRY(server.store, StoreServer::start(std::move(listening), key));
+    server.id = base::hexadecimal(base::random_bytes(8));
   }
-  const std::string name = base::str(found->second.id, " ", ++found->second.meetings);
-  found->second.store->set(kKey, std::vector<uint8_t>(name.begin(), name.end()));
-  return named(found->second.store, name);
+  const Endpoint& endpoint = server.store->endpoint();
+  SLUICE_TRY(auto connection, StoreConnection::open({endpoint}, key, patience));
+  const std::string name = base::str(server.id, " ", ++server.meetings);
+  SLUICE_TRY(const auto kept, connection.ask({StoreOrder::kSet, {kKey, name}}, patience));
+  return Meeting{endpoint, name};
 }
 
-Store come_to(const std::string& host, uint16_t port, int process, std::chrono::seconds timeout) {
-  const double deadline = base::monotonic_seconds() + std::chrono::duration<double>(timeout).count();
-  const std::pair address(base::str(host, ":", port), process);
+// The latest meeting of the store there; no name as long as there is none.
+base::Result<Meeting> look(const std::string& host, uint16_t port, const std::string& key,
+                           const Patience& patience, const std::string& before) {
+  SLUICE_TRY(const auto endpoints, resolve(host, port));
+  SLUICE_TRY(auto connection, StoreConnection::open(endpoints, key, patience));
+  while (true) {
+    SLUICE_TRY(const auto answer, connection.ask({StoreOrder::kGet, {kKey}}, patience));
+    if (!answer.value.empty() && answer.value != before) return Meeting{connection.endpoint(), answer.value};
+    SLUICE_OK(patience());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+base::Result<Meeting> come_to(const Placement& placement, const std::string& host, uint16_t port,
+                              const std::string& key, const Patience& patience) {
+  const std::pair address(base::str(host, ":", port), placement.process_id);
   const std::string before = [&] {
     std::scoped_lock lock(state().mutex);
     return state().been_to[address];
   }();
+  double other_key_since = 0;
   while (true) {
-    try {
-      const double left = std::max(deadline - base::monotonic_seconds(), 0.001);
-      const auto store =
-          open(host, port, /*server=*/false, std::chrono::milliseconds(static_cast<int64_t>(1000 * left)));
-      std::string name = latest(*store);
-      for (; name == before; name = latest(*store)) {
-        if (base::monotonic_seconds() > deadline)
-          throw std::runtime_error("process 0 is where it was, and has not come to meet again");
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
-      store->setTimeout(timeout);
+    auto found = look(host, port, key, patience, before);
+    if (found) {
       std::scoped_lock lock(state().mutex);
-      state().been_to[address] = name;
-      return named(store, name);
-    } catch (const std::exception&) {
-      // The program that kept the store may have ended, and its successor be about to begin.
-      if (before.empty() || base::monotonic_seconds() > deadline) throw;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      state().been_to[address] = found->name;
+      return found;
     }
+    // The program that keeps the store may be about to begin, or one that kept it before may be about to end.
+    const double now = base::monotonic_seconds();
+    if (found.error().code() != Code::kPermissionDenied)
+      other_key_since = 0;
+    else if (other_key_since == 0)
+      other_key_since = now;
+    else if (now - other_key_since > kOtherKeySeconds)
+      return found;
+    if (!patience()) return found;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 
 }  // namespace meeting_detail
 
-c10::intrusive_ptr<c10d::Store> meet(const std::string& host, uint16_t port, int process,
-                                     std::chrono::seconds timeout) {
-  return process == 0 ? meeting_detail::begin(host, port, timeout)
-                      : meeting_detail::come_to(host, port, process, timeout);
+base::Result<Meeting> meet(const Placement& placement, const std::string& host, uint16_t port,
+                           const std::string& key, std::chrono::seconds timeout) {
+  const Patience patience = until(base::monotonic_seconds() + static_cast<double>(timeout.count()));
+  return placement.process_id == 0 ? meeting_detail::begin(placement, host, port, key, patience)
+                                   : meeting_detail::come_to(placement, host, port, key, patience);
 }
 
 }  // namespace sluice::replica

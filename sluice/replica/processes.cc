@@ -125,8 +125,8 @@ base::Status Processes::compare_programs() {
   for (int p = 1; p < count(); ++p) {
     SLUICE_TRY(const auto other, parts(p));
     const auto both = [&](const char* verb, size_t item, const char* noun) {
-      return base::str("process 0 (host ", first[2], ')', verb, first[item], noun, ", process ", p, " (host ",
-                       other[2], ')', verb, other[item], noun);
+      return base::str("process 0 (host ", said(first[2]), ')', verb, said(first[item]), noun, ", process ",
+                       p, " (host ", said(other[2]), ')', verb, said(other[item]), noun);
     };
     if (other[0] != first[0])
       return base::fail(Code::kFailedPrecondition, both(" runs ", 0, ""),
@@ -139,23 +139,34 @@ base::Status Processes::compare_programs() {
 }
 
 base::Status Processes::connect(const std::string& host, uint16_t port) {
-  try {
-    const auto store = meet(host, port, index(), timeouts_.join);
-    const auto client = [&](const c10::intrusive_ptr<c10d::Store>& connection) {
-      return std::make_unique<StoreClient>(connection, placement_.coordinator, count(), timeouts_.lost);
-    };
-    store_ = client(store);
-    at_once_ = client(store->clone());
+  SLUICE_TRY(key_, run_key());
+  const auto met = meet(placement_, host, port, key_, timeouts_.join);
+  if (!met) return tl::unexpected<Error>(not_met(met.error(), port));
+  const auto open = [&](std::unique_ptr<StoreClient>& client) -> base::Status {
+    const Patience patience = until(base::monotonic_seconds() + static_cast<double>(timeouts_.join.count()));
+    auto connection = StoreConnection::open({met->store}, key_, patience);
+    if (!connection) return tl::unexpected<Error>(not_met(connection.error(), port));
+    client = std::make_unique<StoreClient>(std::move(*connection), met->name, placement_.coordinator, count(),
+                                           timeouts_.lost);
     return {};
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    if (index() == 0)
-      return base::fail(Code::kUnavailable, "process 0 cannot listen on port ", port, " (", placement_.source,
-                        "): ", text.substr(0, text.find('\n')), ". Is another run using it?");
-    return base::fail(Code::kUnavailable, "process ", index(), " cannot reach process 0 at ",
-                      placement_.coordinator, " within ", timeouts_.join.count(), " s (", placement_.source,
-                      "). Did process 0 start? Is the address right, and the port open in the firewall?");
-  }
+  };
+  SLUICE_OK(open(store_));
+  return open(at_once_);
+}
+
+Error Processes::not_met(const Error& why, uint16_t port) const {
+  if (index() == 0)
+    return {Code::kUnavailable, base::str("process 0 cannot listen on port ", port, " (", placement_.source,
+                                          "): ", why.what(), ". Is another run using it?")};
+  if (why.code() == Code::kPermissionDenied)
+    return {Code::kUnavailable,
+            base::str("process ", index(), " may not join: what listens at ", placement_.coordinator, " (",
+                      placement_.source, ") has not this run's key. Is it another run's process? ",
+                      "SLUICE_RUN_KEY must be the same for all processes, or set for none")};
+  return {Code::kUnavailable,
+          base::str("process ", index(), " cannot reach process 0 at ", placement_.coordinator, " within ",
+                    timeouts_.join.count(), " s (", placement_.source, "; ", why.what(),
+                    "). Did process 0 start? Is the address right, and the port open in the firewall?")};
 }
 
 void Processes::start_pulse() {
@@ -278,7 +289,7 @@ base::Status Processes::look_for_deadlock(int process, const Call& call) {
   SLUICE_TRY(const bool still_waits, store_->has({theirs}));
   if (came || !still_waits) return {};
   return base::fail(Code::kFailedPrecondition, "the processes no longer do the same: process ", index(),
-                    " waits in ", call.waiting, ", process ", process, " in ", waiting, kDoTheSame);
+                    " waits in ", call.waiting, ", process ", process, " in ", said(waiting), kDoTheSame);
 }
 
 base::Result<std::string> Processes::broadcast(const std::string& name, const std::string& bytes) {
@@ -313,11 +324,6 @@ void Processes::fail(const std::string& reason) noexcept {
 Error Processes::end(const std::string& reason) {
   const auto first = put_first(Pulse::kEnded, reason);
   return first ? ending(*first) : first.error();
-}
-
-base::Result<std::shared_ptr<c10d::Store>> Processes::clone_store() {
-  SLUICE_TRY(c10::intrusive_ptr<c10d::Store> copy, at_once_->clone());
-  return std::shared_ptr<c10d::Store>(copy.get(), [copy](c10d::Store*) mutable { copy.reset(); });
 }
 
 }  // namespace sluice::replica

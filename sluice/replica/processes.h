@@ -1,9 +1,10 @@
 // The processes of a run: who they are, and small messages between their hosts.
 //
-// They meet at a store that process 0 keeps (LibTorch's TCPStore), as often as they want (meeting.h). Every
-// call that takes a name must be made by all processes, in the same order for one name. Threads: any; a
-// second call that waits waits for the first. The waiting calls end early when a process says by fail() that
-// it goes on no more, or is lost: it was killed or stopped, or its machine is gone (pulse.h).
+// They meet at a store that process 0 keeps, as often as they want (meeting.h), and which only those can use
+// that have the run's key (run_key.h). Every call that takes a name must be made by all processes, in the
+// same order for one name. Threads: any; a second call that waits waits for the first. The waiting calls end
+// early when a process says by fail() that it goes on no more, or is lost: it was killed or stopped, or its
+// machine is gone (pulse.h).
 #pragma once
 
 #include <chrono>
@@ -18,10 +19,6 @@
 #include "sluice/base/result.h"
 #include "sluice/replica/placement.h"
 #include "sluice/replica/pulse.h"
-
-namespace c10d {
-class Store;
-}
 
 namespace sluice::replica {
 
@@ -97,8 +94,8 @@ class Processes {
   // An error that says why, once a process has failed or was lost. It costs a lock.
   base::Status status() const { return pulse_ ? pulse_->status() : base::Status(); }
 
-  // A connection of its own to the store, for LibTorch's process groups.
-  base::Result<std::shared_ptr<c10d::Store>> clone_store();
+  // The secret that the run's processes share; "": they have none.
+  const std::string& key() const { return key_; }
 
  private:
   Processes(Placement placement, const Timeouts& timeouts);
@@ -119,10 +116,12 @@ class Processes {
   std::string name_of(int process) const;
   base::Status compare_programs();
   base::Status connect(const std::string& host, uint16_t port);
+  Error not_met(const Error& why, uint16_t port) const;
   void start_pulse();
 
   const Placement placement_;
   const Timeouts timeouts_;
+  std::string key_;
   std::unique_ptr<StoreClient> store_;    // of the calls that wait
   std::unique_ptr<StoreClient> at_once_;  // of those that do not: another thread's wait does not hold them up
   std::mutex mutex_;                      // of the calls that wait

@@ -7,9 +7,13 @@
 
 #include <iostream>
 #include <thread>
+#include <tuple>
 
 #include "sluice/base/build_id.h"
+#include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/replica/meeting.h"
+#include "sluice/replica/store_client.h"
 #include "sluice/replica/testing/crew.h"
 
 namespace sluice::replica {
@@ -274,6 +278,55 @@ SLUICE_PART(SomeoneFails) {
     ASSERT_FALSE(texts);
     EXPECT_THAT(texts.error().what(), HasSubstr("process 2: the disk is full"));
   }
+}
+
+// Process 1 has the key and speaks the store's language, but what it says of itself is not what a process
+// says.
+SLUICE_PART(Damaged) {
+  const Placement mine = my_placement();
+  if (mine.process_id == 0) {
+    const auto joined = Processes::join(mine, {.join = seconds(60)});
+    ASSERT_FALSE(joined);
+    std::cout << "error: " << joined.error().what() << std::endl;
+    return;
+  }
+  const auto port =
+      static_cast<uint16_t>(std::stoi(mine.coordinator.substr(mine.coordinator.rfind(':') + 1)));
+  const auto met = base::value_or_throw(meet(mine, "127.0.0.1", port, "", seconds(60)));
+  const Patience patience = until(base::monotonic_seconds() + 60);
+  auto store = base::value_or_throw(StoreConnection::open({met.store}, "", patience));
+  const std::string key = std::getenv("SLUICE_TEST_KEY");
+  const std::string bytes = base::value_or_throw(base::read_file(std::getenv("SLUICE_TEST_BYTES")));
+  base::value_or_throw(store.ask({StoreOrder::kSet, {met.name + ' ' + key, bytes}}, patience));
+  std::this_thread::sleep_for(seconds(2));
+}
+
+TEST(Processes, DamagedBytesOfAnotherAreAnErrorThatCanBeShown) {
+  const std::string file = testing::scratch_path("bytes");
+  ::setenv("SLUICE_TEST_BYTES", file.c_str(), 1);
+  const std::string join = "gather join 0 1", ended = "value ended";
+  for (const auto& [key, bytes, expected] : {
+           std::tuple(join, std::string(), "in 0 bytes and 1 lines: expected 3"),
+           {join, std::string(3'000'000, '\n'), "in 3000000 bytes"},
+           {join, std::string("\x1b]0;title\a\n2\n\xff"), ""},
+           {ended, std::string("\x1b[2J") + std::string(3'000'000, 'x'), "\\x1b[2Jxxxx"},
+       }) {
+    ::setenv("SLUICE_TEST_KEY", key.c_str(), 1);
+    base::value_or_throw(base::write_file_atomically(file, bytes));
+    run_part("Damaged", 2, {}, [&, text = std::string(expected)](testing::Members& members) {
+      EXPECT_TRUE(testing::wait_until([&] { return members[0]->ended(); }));
+      const std::string output = members[0]->output();
+      EXPECT_THAT(output.substr(0, 6000), HasSubstr("error: "));
+      // What the message says of process 1 may stand behind what it says of process 0.
+      if (key == join && bytes.find('\x1b') == 0)
+        EXPECT_THAT(output, AllOf(HasSubstr("runs \\x1b]0;title\\x07"), HasSubstr("process 1 (host \\xff)")));
+      else
+        EXPECT_THAT(output.substr(0, 6000), HasSubstr(text));
+      EXPECT_EQ(output.find('\x1b'), std::string::npos);
+      EXPECT_LT(output.size(), 10'000u);
+    });
+  }
+  ::unlink(file.c_str());
 }
 
 // Process 0, stopped, answers no more; any other does not come.

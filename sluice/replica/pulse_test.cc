@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "sluice/replica/loss.h"
-#include "sluice/replica/patient_thread.h"
 
 namespace sluice::replica {
 namespace {
@@ -149,31 +148,6 @@ TEST(Pulse, OneAloneHasNobodyToLose) {
   Crew crew(1);
   crew.wait_for_beats({0}, 10);
   EXPECT_TRUE(crew.pulses[0]->status());
-}
-
-TEST(PatientThread, GivesUpACallThatDoesNotReturn) {
-  struct Gate {
-    std::atomic<bool> open{false}, passed{false};
-  };
-  const auto gate = std::make_shared<Gate>();
-  {
-    PatientThread thread("test");
-    int calls = 0;
-    EXPECT_TRUE(thread.run([&] { ++calls; }, milliseconds(0)));
-    EXPECT_TRUE(thread.run([&] { ++calls; }, std::chrono::minutes(10)));
-    EXPECT_EQ(calls, 2);
-    const auto stuck = [gate] {
-      gate->open.wait(false);
-      gate->passed = true;
-      gate->passed.notify_all();
-    };
-    EXPECT_FALSE(thread.run(stuck, milliseconds(100)));
-    EXPECT_FALSE(thread.run([&] { ++calls; }, std::chrono::minutes(10)));
-    EXPECT_EQ(calls, 2);
-  }
-  gate->open = true;
-  gate->open.notify_all();
-  gate->passed.wait(false);
 }
 
 }  // namespace

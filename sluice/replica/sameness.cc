@@ -12,6 +12,7 @@
 #include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 #include "sluice/replica/collectives.h"
+#include "sluice/replica/loss.h"
 
 namespace sluice::replica {
 namespace {
@@ -73,8 +74,8 @@ void make_global(Processes* processes, const NamedTensors& tensors, bool from_le
       const std::string& which = i < first.size() ? first[i] : theirs[i];
       throw_error(
           Code::kFailedPrecondition,
-          base::str("'", which.substr(0, which.find(' ')), "' differs between process 0 and process ", p,
-                    " when training begins. Seed all processes alike (torch::manual_seed), load the same ",
+          base::str("'", said(which.substr(0, which.find(' '))), "' differs between process 0 and process ",
+                    p, " when training begins. Seed all processes alike (torch::manual_seed), load the same ",
                     "file everywhere, or let process 0 send its values: session.prepare(model, optimizer, ",
                     "{.from_leader = true})"));
     }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <random>
 
@@ -29,6 +30,7 @@ using stablehlo::DType;
 constexpr size_t kPiece = 512 << 10;
 constexpr size_t kHeaderBytes = 4096;
 constexpr uint32_t kReady = 0x5375696C;
+constexpr const char* kName = "/sluice-";
 // How often a process that waits looks whether the others live.
 constexpr long kLookNanoseconds = 50'000'000;
 // So long it looks before it sleeps.
@@ -70,7 +72,7 @@ struct flock byte_lock(int process, short kind) {
 
 base::Result<std::unique_ptr<SharedSegment>> SharedSegment::create(int processes) {
   std::random_device random;
-  const std::string name = base::str("/sluice-", ::getpid(), "-", random(), random());
+  const std::string name = base::str(kName, ::getpid(), "-", random(), random());
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return base::fail_errno(errno, "make shared memory", name);
   const size_t bytes = segment_bytes(processes);
@@ -93,12 +95,17 @@ base::Result<std::unique_ptr<SharedSegment>> SharedSegment::create(int processes
 }
 
 base::Result<std::unique_ptr<SharedSegment>> SharedSegment::open(const std::string& name, int processes) {
+  // The name is process 0's word for it.
+  if (!name.starts_with(kName) || name.find('/', 1) != std::string::npos || name.size() > NAME_MAX)
+    return base::fail(Code::kInvalidArgument, "process 0 says that the shared memory has a name of ",
+                      name.size(), " bytes that is none");
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
   if (descriptor < 0) return base::fail_errno(errno, "open shared memory", name);
   const size_t bytes = segment_bytes(processes);
   struct stat facts {};
   void* memory = MAP_FAILED;
-  if (::fstat(descriptor, &facts) == 0 && static_cast<size_t>(facts.st_size) == bytes)
+  if (::fstat(descriptor, &facts) == 0 && facts.st_uid == ::geteuid() &&
+      static_cast<size_t>(facts.st_size) == bytes)
     memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED || static_cast<Header*>(memory)->ready.load(std::memory_order_acquire) != kReady) {
     if (memory != MAP_FAILED) ::munmap(memory, bytes);
@@ -254,7 +261,8 @@ class SharedTransport : public collectives::Transport {
     // Before the reason is read: one that left may have said why.
     int lost = 0;
     while (lost < processes_ && (lost == index_ || lives(lost))) ++lost;
-    if (h.stopped.load(std::memory_order_acquire) == 2) return tl::unexpected<Error>(ending(h.reason));
+    if (h.stopped.load(std::memory_order_acquire) == 2)
+      return tl::unexpected<Error>(ending(std::string(h.reason, ::strnlen(h.reason, sizeof h.reason))));
     if (lost < processes_)
       return tl::unexpected<Error>(run_.end(lost_text({lost}, processes_, "in a collective: it has ended")));
     SLUICE_OK(run_.status());

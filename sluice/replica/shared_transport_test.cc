@@ -203,5 +203,25 @@ TEST(SharedTransport, WhatIsNotThereOrAnotherSizeIsRefused) {
   EXPECT_FALSE(SharedSegment::open(segment->name(), 2));
 }
 
+// Process 0 says the name, and what stands under it may be another user's or none.
+TEST(SharedSegment, NamesThatAreNoneAreRefused) {
+  for (const std::string& name : {std::string(), std::string("sluice-1"), std::string("/other"),
+                                  std::string("/sluice-/../x"), "/sluice-" + std::string(10'000, 'x')}) {
+    const auto opened = SharedSegment::open(name, 2);
+    ASSERT_FALSE(opened) << name.size();
+    EXPECT_EQ(opened.error().code(), Code::kInvalidArgument);
+  }
+  const auto segment = base::value_or_throw(SharedSegment::create(2));
+  EXPECT_TRUE(SharedSegment::open(segment->name(), 2));
+  EXPECT_FALSE(SharedSegment::open(segment->name(), 3));
+}
+
+TEST(Loss, WhatAnotherProcessSaysCanBeShown) {
+  const std::string reason = ending("lost process 1 (\x1b]0;title\a)" + std::string(100'000, 'x')).what();
+  EXPECT_EQ(reason.find('\x1b'), std::string::npos);
+  EXPECT_LT(reason.size(), 5'000u);
+  EXPECT_THAT(reason, ::testing::StartsWith("lost process 1 (\\x1b]0;title"));
+}
+
 }  // namespace
 }  // namespace sluice::replica

@@ -1,26 +1,43 @@
 // One connection to the store that process 0 keeps. Internal to this room.
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Store.hpp>
-
 #include <chrono>
-#include <future>
-#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "sluice/base/result.h"
-#include "sluice/replica/patient_thread.h"
+#include "sluice/replica/run_key.h"
+#include "sluice/replica/sockets.h"
+#include "sluice/replica/store_table.h"
 
 namespace sluice::replica {
+
+// A connection to the store on which both ends have shown that they have the run's key. Threads: one at a
+// time.
+class StoreConnection {
+ public:
+  // kPermissionDenied: what listens there does not have the key.
+  static base::Result<StoreConnection> open(const std::vector<Endpoint>& endpoints, const std::string& key,
+                                            const Patience& patience);
+  // The store's answer; errors of the connection, and what it refuses (kResourceExhausted).
+  base::Result<StoreAnswer> ask(const StoreRequest& request, const Patience& patience);
+  Endpoint endpoint() const { return peer_endpoint(socket_.number()); }
+
+ private:
+  explicit StoreConnection(Descriptor socket) : socket_(std::move(socket)) {}
+  Descriptor socket_;
+  Seal to_server_, from_server_;
+};
 
 // Calls of a store, none of which waits for another process, so that one that does not return means that
 // process 0 is stopped or cut off: it fails after `patience` (0: never). Threads: any; calls wait for each
 // other.
 class StoreClient {
  public:
-  // `leader` names process 0 in errors, all of which are kUnavailable: "lost process 0 of 4 (…)".
-  StoreClient(c10::intrusive_ptr<c10d::Store> store, std::string leader, int count,
+  // All keys have the name of a meeting before them. `leader` names process 0 in errors, which are
+  // kUnavailable: "lost process 0 of 4 (…)", but where the store is full.
+  StoreClient(StoreConnection connection, std::string meeting, std::string leader, int count,
               std::chrono::milliseconds patience);
 
   base::Status set(const std::string& key, const std::string& value);
@@ -30,21 +47,17 @@ class StoreClient {
   base::Status remove(const std::string& key);
   // Keeps the value that is there already, and returns it.
   base::Result<std::string> set_first(const std::string& key, const std::string& value);
-  base::Result<c10::intrusive_ptr<c10d::Store>> clone();
 
  private:
-  using Store = c10::intrusive_ptr<c10d::Store>;
-  // `call` owns what it uses: it may be given up.
-  template <typename Call>
-  auto ask(Call call) -> base::Result<decltype(call(std::declval<c10d::Store&>()))>;
+  base::Result<StoreAnswer> ask(StoreOrder order, std::vector<std::string> words);
   tl::unexpected<Error> lost(const std::string& sign) const;
 
-  const Store store_;
-  const std::string leader_;
+  StoreConnection connection_;
+  const std::string meeting_, leader_;
   const int count_;
   const std::chrono::milliseconds patience_;
+  std::string broken_;  // the sign that the first failure gave: later calls fail too
   std::mutex mutex_;
-  PatientThread thread_{"sluice-store"};
 };
 
 }  // namespace sluice::replica

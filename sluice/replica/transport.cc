@@ -7,8 +7,8 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
-#include "sluice/replica/gloo_transport.h"
 #include "sluice/replica/shared_transport.h"
+#include "sluice/replica/socket_transport.h"
 
 namespace sluice::replica {
 namespace {
@@ -24,11 +24,12 @@ base::Result<std::shared_ptr<collectives::Transport>> try_shared_memory(
     const std::shared_ptr<Processes>& all_processes) {
   Processes& processes = *all_processes;
   std::unique_ptr<SharedSegment> segment;
-  const std::string wanted = base::environment("SLUICE_TRANSPORT").value_or("");
-  if (wanted != "" && wanted != "shared" && wanted != "gloo")
+  std::string wanted = base::environment("SLUICE_TRANSPORT").value_or("");
+  if (wanted == "gloo") wanted = "sockets";  // its name in earlier versions
+  if (wanted != "" && wanted != "shared" && wanted != "sockets")
     return base::fail(Code::kInvalidArgument, "SLUICE_TRANSPORT is \"", wanted,
-                      "\": expected shared (memory), gloo, or nothing for the best that works");
-  if (processes.index() == 0 && wanted != "gloo") {
+                      "\": expected shared (memory), sockets, or nothing for the best that works");
+  if (processes.index() == 0 && wanted != "sockets") {
     auto made = SharedSegment::create(processes.count());
     if (made)
       segment = std::move(*made);
@@ -71,7 +72,7 @@ base::Result<std::shared_ptr<collectives::Transport>> make_transport(
     const std::shared_ptr<Processes>& processes) {
   SLUICE_TRY(auto transport, try_shared_memory(processes));
   if (transport != nullptr) return transport;
-  return make_gloo_transport(processes);
+  return make_socket_transport(processes);
 }
 
 std::chrono::milliseconds collective_timeout() {

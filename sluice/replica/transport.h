@@ -11,7 +11,7 @@
 namespace sluice::replica {
 
 // Connects all processes with each other; all of them call it, as often as the others. Through shared memory
-// where all run on one machine, else over Gloo; SLUICE_TRANSPORT=shared or gloo demands one of them.
+// where all run on one machine, else over sockets; SLUICE_TRANSPORT=shared or sockets demands one of them.
 base::Result<std::shared_ptr<collectives::Transport>> make_transport(
     const std::shared_ptr<Processes>& processes);
 

@@ -9,6 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/span.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::sessions {
 namespace deliveries_detail {
@@ -86,7 +87,14 @@ void Deliveries::offer_values(Delivery& delivery) {
 }
 
 void Deliveries::add_up(Delivery& delivery, const std::vector<std::string>& parts) {
-  size_t offset = 0;
+  size_t offset = 0, expected = 0;
+  for (const Value& value : delivery.values)
+    if (!value.equal) expected += value.tensor.nbytes();
+  for (size_t p = 0; p < parts.size(); ++p)
+    if (parts[p].size() != expected)
+      throw_error(Code::kFailedPrecondition,
+                  base::str("process ", p, " gives ", parts[p].size(), " bytes of values and this one ",
+                            expected, ": all processes must log and measure the same values"));
   for (Value& value : delivery.values) {
     if (value.equal) continue;
     at::Tensor sum = at::zeros_like(value.tensor);

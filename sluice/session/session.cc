@@ -10,6 +10,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
+#include "sluice/base/number.h"
+#include "sluice/base/safe_join.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/collectives.h"
 #include "sluice/replica/connect.h"
@@ -117,6 +119,7 @@ std::unique_ptr<profile::ProfilerService> serve_profiles(const std::string& port
     monitor::ProcessStatus status = state.status.latest();
     status.step = state.requests->progress().steps;
     status.time = base::wall_seconds();
+    status.identity.coordinator.clear();  // where the processes meet is nobody else's business
     return monitor::text_of(status);
   };
   auto service = profile::ProfilerService::start(profiler_address(port, processes), std::move(training));
@@ -376,7 +379,10 @@ void Session::sync(const char* what) {
 
 void Session::profile(int64_t first, int64_t end, const std::string& folder) {
   std::string run = profile::run_name(base::wall_seconds());
-  if (state_->processes != nullptr) run = base::value_or_throw(state_->processes->broadcast("profile", run));
+  if (state_->processes != nullptr) {
+    run = base::value_or_throw(state_->processes->broadcast("profile", run));
+    base::value_or_throw(base::safe_join(folder, run));  // it becomes a folder's name here
+  }
   state_->spans.ask({.first = first,
                      .end = end,
                      .folder = folder,
@@ -489,7 +495,11 @@ bool Session::agree_to(const std::string& what, bool wish) {
   auto agreed = base::value_or_throw(state_->processes->try_get(key));
   if (!agreed && wish)
     agreed = base::value_or_throw(state_->processes->put_first(key, std::to_string(call + kAhead)));
-  return agreed && call >= std::stoll(*agreed);
+  if (!agreed) return false;
+  const auto at = base::number_of<int64_t>(*agreed);
+  if (!at)
+    throw_error(Code::kDataLoss, base::str("another process says no number where it says when to ", what));
+  return call >= *at;
 }
 
 torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, double max_norm,

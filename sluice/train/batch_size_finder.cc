@@ -41,8 +41,8 @@ void share(Session& session, BatchSizeTrial& trial) {
   double fullest = -1;
   for (const std::string& text : all) {
     const auto numbers = base::parse_json(text);
-    const auto memory = numbers[1].get<int64_t>(), limit = numbers[2].get<int64_t>();
-    if (&text == &all.front()) trial.examples_per_second = numbers[0].get<double>();
+    const auto memory = numbers.at(1).get<int64_t>(), limit = numbers.at(2).get<int64_t>();
+    if (&text == &all.front()) trial.examples_per_second = numbers.at(0).get<double>();
     const double part = limit > 0 ? static_cast<double>(memory) / static_cast<double>(limit) : 0;
     if (part <= fullest) continue;
     fullest = part;

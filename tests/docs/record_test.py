@@ -46,7 +46,7 @@ def test_a_run_of_the_gpu_kit_becomes_rows():
 def test_other_benches_become_rows():
     case = {"collective_ms": 50.0, "gloo_alone_ms": 100.0, "two_threads_copying_ms": 25.0, "ratio": 0.5, "rounds": 10}
     assert [row["ratio"] for row in record.rows_of(
-        {"tensors": 161, "local": case, "processes": {"shared_memory": case, "gloo": case}})] == [2, 2, 2]
+        {"tensors": 161, "local": case, "processes": {"shared_memory": case, "sockets": case}})] == [2, 2, 2]
     (row,) = record.rows_of({"gelu": {"2048 x 1024": {"device_ms": 2.0, "eager_ms": 3.0, "eager_by_device": 1.5}}})
     assert (row["what"], row["ratio"]) == ("gelu, 2048 x 1024", 1.5)
     (row,) = record.rows_of({"peers_mode": "tar", "rounds": 3, "times_as_fast": {"litdata": 4.5}, "versions": {"litdata": "0.2"},

@@ -44,7 +44,9 @@ class JobSet(unittest.TestCase):
                                                        "cloud.google.com/gke-tpu-topology": topology})
                 container = pod["containers"][0]
                 self.assertEqual(container["resources"]["limits"], {"google.com/tpu": chips})
-                self.assertEqual(container["env"], [{"name": "A", "value": "b: $$(c) #d"}])
+                secret = {"name": "train-run-key", "key": "key", "optional": True}
+                self.assertEqual(container["env"], [{"name": "SLUICE_RUN_KEY", "valueFrom": {"secretKeyRef": secret}},
+                                                    {"name": "A", "value": "b: $$(c) #d"}])
                 self.assertEqual(container["command"],
                                  ["sh", "-c", "echo 'a'\nmake\nexec \"$$@\"", "sh", "sluice", "train", "--lr", "0.1", "yes",
                                   "- no", "é"])

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kMaxCalls = 8, kMaxHeaders = 16 << 10;
 constexpr size_t kMaxMessage = 64 << 10, kMaxReceived = 16 << 20, kOutput = 256 << 10;
+constexpr size_t kMaxFrames = 100'000, kMaxTakenBack = 100;
 constexpr size_t kMaxAcknowledgements = 100;  // of pings and settings that wait to be sent
 
 nghttp2_nv field(std::string_view name, std::string_view value) {
@@ -46,6 +47,13 @@ std::optional<base::Result<std::string>> GrpcCall::take_answer() {
 struct GrpcConnection::Callbacks {
   static GrpcConnection& self(void* data) { return *static_cast<GrpcConnection*>(data); }
 
+  static int begin_frame(nghttp2_session*, const nghttp2_frame_hd* head, void* data) {
+    GrpcConnection& connection = self(data);
+    if (head->type == NGHTTP2_RST_STREAM) ++connection.taken_back_;
+    const bool excess = ++connection.frames_ > kMaxFrames || connection.taken_back_ > kMaxTakenBack;
+    return excess ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+  }
+
   static int begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* data) {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
       self(data).streams_.try_emplace(frame->hd.stream_id);
@@ -59,7 +67,8 @@ struct GrpcConnection::Callbacks {
     if (found == streams.end()) return 0;
     Stream& stream = found->second;
     stream.header_bytes += name_size + value_size + 32;  // as HTTP/2 counts them
-    if (stream.header_bytes > kMaxHeaders) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets it
+    // One that only resets the call would go on with the rest of them.
+    if (stream.header_bytes > kMaxHeaders) return NGHTTP2_ERR_CALLBACK_FAILURE;
     const std::string_view key(reinterpret_cast<const char*>(name), name_size);
     const std::string_view text(reinterpret_cast<const char*>(value), value_size);
     if (key == ":path") stream.path = text;
@@ -124,6 +133,7 @@ GrpcConnection::GrpcConnection(Handler handler, std::function<void()> wake)
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_option* option = nullptr;
   SLUICE_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&option) == 0);
+  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, Callbacks::begin_frame);
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Callbacks::begin_headers);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::header);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Callbacks::data_chunk);
@@ -157,6 +167,7 @@ bool GrpcConnection::receive(std::string_view bytes) {
   const ssize_t taken =
       nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   broken_ = taken != static_cast<ssize_t>(bytes.size());
+  if (broken_) nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
   flush();
   return !broken_;
 }
@@ -193,6 +204,12 @@ bool GrpcConnection::has_unsent() const {
   return !output_.empty() || std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) {
     return entry.second.replied < entry.second.reply.size();
   });
+}
+
+size_t GrpcConnection::unsent() const {
+  size_t bytes = output_.size();
+  for (const auto& [id, stream] : streams_) bytes += stream.reply.size() - stream.replied;
+  return bytes;
 }
 
 void GrpcConnection::dispatch(int stream_id, Stream& stream) {

@@ -43,8 +43,9 @@ class GrpcCall {
   std::optional<base::Result<std::string>> answer_;
 };
 
-// HTTP/2 by libnghttp2. What a peer can make it keep is bounded: 8 calls at once, 16 KiB of headers and 64
-// KiB of message for each, and 16 MiB that a connection may send in all. Threads: one.
+// HTTP/2 by libnghttp2. What a peer can make it keep or do is bounded: 8 calls at once, 16 KiB of headers and
+// 64 KiB of message for each; and of a connection in all 16 MiB, 100,000 frames and 100 calls that it takes
+// back. What goes beyond the headers or the last three ends the connection. Threads: one.
 class GrpcConnection {
  public:
   // `handler` gets every whole call; it must not wait. `wake` says that a call has been answered and flush()
@@ -67,6 +68,7 @@ class GrpcConnection {
   size_t incomplete() const;  // calls of which a part has not come
   size_t calls() const { return streams_.size(); }
   bool has_unsent() const;  // of an answer, as long as the peer makes no room for it
+  size_t unsent() const;    // bytes
 
  private:
   struct Stream {
@@ -90,7 +92,7 @@ class GrpcConnection {
   nghttp2_session* session_ = nullptr;
   std::map<int, Stream> streams_;
   std::string output_;
-  size_t received_ = 0;
+  size_t received_ = 0, frames_ = 0, taken_back_ = 0;
   bool broken_ = false;
 };
 

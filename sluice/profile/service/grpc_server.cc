@@ -21,6 +21,7 @@ namespace sluice::profile {
 namespace {
 
 constexpr size_t kReceive = 64 << 10;           // bytes at once
+constexpr size_t kProgress = 1 << 20;           // bytes that a peer takes if it does not stall
 constexpr double kNever = 1e18, kFarewell = 2;  // seconds
 
 void set(int socket, int level, int option, int value) {
@@ -93,11 +94,12 @@ class GrpcServer::Peer {
     else
       at = std::min(at, idle_since_ + limits_.idle);
     if (!connection_.has_unsent())
-      moved_ = now;
+      begin_to_move(now);
     else
       at = std::min(at, moved_ + limits_.stall);
     return at;
   }
+  size_t unsent() const { return connection_.unsent(); }
   bool is_quiet() const {
     return connection_.calls() == connection_.incomplete() && !connection_.has_unsent();
   }
@@ -118,9 +120,14 @@ class GrpcServer::Peer {
       const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (count < 0) return errno == EAGAIN || errno == EINTR;
       connection_.sent(static_cast<size_t>(count));
-      moved_ = now;
+      if ((moved_bytes_ += static_cast<size_t>(count)) >= kProgress) begin_to_move(now);
     }
     return true;
+  }
+
+  void begin_to_move(double now) {
+    moved_ = now;
+    moved_bytes_ = 0;
   }
 
   const int socket_;
@@ -128,6 +135,7 @@ class GrpcServer::Peer {
   GrpcConnection connection_;
   bool greeted_ = false;  // a first call has begun
   double incomplete_since_, idle_since_, moved_;
+  size_t moved_bytes_ = 0;  // since then
 };
 
 GrpcServer::GrpcServer(cloud::Listener listener, GrpcConnection::Handler handler, const GrpcLimits& limits)
@@ -141,6 +149,18 @@ GrpcServer::~GrpcServer() {
   ends_ = true;
   bell_->ring();
   thread_.join();
+}
+
+// Peers that do not take their answers do not fill the memory with them.
+void GrpcServer::close_greedy(std::vector<std::unique_ptr<Peer>>& peers) const {
+  const auto all = [&] {
+    size_t bytes = 0;
+    for (const auto& peer : peers) bytes += peer->unsent();
+    return bytes;
+  };
+  while (!peers.empty() && all() > limits_.unsent)
+    peers.erase(std::max_element(peers.begin(), peers.end(),
+                                 [](const auto& a, const auto& b) { return a->unsent() < b->unsent(); }));
 }
 
 void GrpcServer::serve() {
@@ -174,6 +194,7 @@ void GrpcServer::serve() {
     for (size_t i = 0; i < peers.size(); ++i)
       if (!peers[i]->serve(polled[i + 2].revents, now)) peers[i].reset();
     std::erase(peers, nullptr);
+    close_greedy(peers);
     if ((polled[1].revents & POLLIN) == 0) continue;
     const int socket = ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket < 0)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "sluice/cloud/listen.h"
 #include "sluice/profile/service/grpc_connection.h"
@@ -11,10 +12,11 @@
 namespace sluice::profile {
 
 struct GrpcLimits {
-  size_t connections = 16;  // what comes beyond these is closed at once
-  double request = 5;       // seconds for a request to come whole
-  double idle = 60;         // seconds that a connection may have no call
-  double stall = 20;        // seconds in which a peer takes nothing of its answer
+  size_t connections = 16;    // what comes beyond these is closed at once
+  double request = 5;         // seconds for a request to come whole
+  double idle = 60;           // seconds that a connection may have no call
+  double stall = 20;          // seconds in which a peer takes less than 1 MiB of its answers
+  size_t unsent = 256 << 20;  // bytes of answers for all peers: whoever has most of them is closed beyond
 };
 
 // Serves on a thread of its own, which sleeps while nothing comes.
@@ -34,6 +36,7 @@ class GrpcServer {
   class Peer;
   class Bell;
   void serve();
+  void close_greedy(std::vector<std::unique_ptr<Peer>>& peers) const;
 
   const cloud::Listener listener_;
   const GrpcConnection::Handler handler_;

@@ -259,6 +259,162 @@ TEST_F(ProfilerServiceTest, PeersThatSayNothingOrNonsenseAreClosed) {
   EXPECT_TRUE(call(kStatusMethod, ""));
 }
 
+// HTTP/2's frames: length, kind, flags, stream.
+std::string frame(char kind, char flags, uint32_t stream, const std::string& payload) {
+  std::string text;
+  for (const int shift : {16, 8, 0}) text += static_cast<char>(payload.size() >> shift & 0xFF);
+  text += {kind, flags};
+  for (const int shift : {24, 16, 8, 0}) text += static_cast<char>(stream >> shift & 0xFF);
+  return text + payload;
+}
+constexpr char kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindow = 8, kContinuation = 9;
+constexpr char kEndStream = 1, kEndHeaders = 4;
+const std::string kHello = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(kSettings, 0, 0, "");
+
+// Headers of a gRPC call as literals: POST, the path, the type.
+std::string call_headers(const std::string& path) {
+  const auto literal = [](const std::string& text) { return static_cast<char>(text.size()) + text; };
+  std::string block = "\x83\x86";  // :method POST, :scheme http
+  block += '\0' + literal(":authority") + literal("h");
+  block += '\0' + literal(":path") + literal(path);
+  block += '\0' + literal("content-type") + literal("application/grpc");
+  return block;
+}
+
+// Sends what a peer should not, and takes all that comes; whether the server closes the connection.
+bool is_too_much(int socket, const std::string& text, double seconds) {
+  const base::Stopwatch watch;
+  char bytes[64 << 10];
+  for (size_t at = 0; watch.seconds() < seconds;) {
+    const short events = static_cast<short>(POLLIN | (at < text.size() ? POLLOUT : 0));
+    pollfd polled{socket, events, 0};
+    if (::poll(&polled, 1, 50) <= 0) continue;
+    if ((polled.revents & POLLOUT) != 0) {
+      const ssize_t count = ::send(socket, text.data() + at, text.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count < 0 && errno != EAGAIN) return true;
+      if (count > 0) at += static_cast<size_t>(count);
+    }
+    if ((polled.revents & (POLLIN | POLLHUP | POLLERR)) != 0 && ::recv(socket, bytes, sizeof bytes, 0) <= 0)
+      return true;
+  }
+  return false;
+}
+
+TEST_F(ProfilerServiceTest, FloodsEndTheirConnection) {
+  start({.request = 30, .idle = 30});
+  std::string resets = kHello, settings = kHello, pings = kHello, windows = kHello, headers = kHello;
+  // Calls that begin work and are taken back at once.
+  const std::string ask = base::ProtoWriter().number(1, 60'000).bytes();
+  const std::string message = std::string("\0\0\0\0", 4) + static_cast<char>(ask.size()) + ask;
+  for (uint32_t stream = 1; stream < 20'000; stream += 2)
+    resets += frame(kHeaders, kEndHeaders, stream, call_headers(kMonitorMethod)) +
+              frame(kData, kEndStream, stream, message) +
+              frame(kReset, 0, stream, std::string("\0\0\0\x8", 4));
+  for (int i = 0; i < 150'000; ++i) {
+    settings += frame(kSettings, 0, 0, std::string("\0\4\0\0\0\1", 6));
+    pings += frame(kPing, 0, 0, "12345678");
+    windows += frame(kWindow, 0, 0, std::string("\0\0\0\1", 4));
+  }
+  // One header block that does not end, of names from the table and of literals.
+  headers += frame(kHeaders, 0, 1, call_headers(kStatusMethod));
+  for (int i = 0; i < 2'000; ++i)
+    headers += frame(kContinuation, 0, 1, std::string(8'000, '\x90'));  // accept-encoding
+  const std::pair<const char*, const std::string&> floods[] = {{"resets", resets},
+                                                               {"settings", settings},
+                                                               {"pings", pings},
+                                                               {"windows", windows},
+                                                               {"headers", headers}};
+  for (const auto& [name, text] : floods) {
+    const base::Stopwatch watch;
+    const int socket = connect();
+    EXPECT_TRUE(is_too_much(socket, text, 25)) << name;
+    EXPECT_LT(watch.seconds(), 20) << name;
+    ::close(socket);
+    EXPECT_TRUE(call(kStatusMethod, "")) << name;
+  }
+}
+
+// What they sent is counted, not what the library thinks of it.
+TEST(GrpcConnection, CountsWhatIsTakenBack) {
+  int begun = 0;
+  GrpcConnection connection([&](const auto&) { ++begun; }, [] {});
+  std::string text = kHello;
+  bool goes_on = connection.receive(text);
+  uint32_t stream = 1;
+  for (; goes_on && stream < 2'000; stream += 2) {
+    goes_on = connection.receive(frame(kHeaders, kEndHeaders, stream, call_headers("/a/b")) +
+                                 frame(kData, kEndStream, stream, std::string(5, '\0')) +
+                                 frame(kReset, 0, stream, std::string("\0\0\0\x8", 4)));
+    connection.sent(connection.output().size());
+  }
+  EXPECT_FALSE(goes_on);
+  EXPECT_LE(begun, 101);
+  EXPECT_GE(begun, 50);
+}
+
+// Peers that ask for large answers and make no room for them, or a byte at a time.
+TEST(GrpcServer, AnswersThatNobodyTakesDoNotFillTheMemory) {
+  GrpcServer server(base::value_or_throw(cloud::Listener::open({}, "a port")),
+                    [](const std::shared_ptr<GrpcCall>& call) { call->answer(std::string(8 << 20, 'x')); },
+                    {.request = 60, .idle = 60, .stall = 60, .unsent = 40 << 20});
+  std::vector<int> sockets;
+  for (int i = 0; i < 4; ++i) {
+    sockets.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(server.address().port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(::connect(sockets.back(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    std::string text = kHello;
+    for (uint32_t stream = 1; stream < 9; stream += 2)
+      text += frame(kHeaders, kEndHeaders, stream, call_headers("/a/b")) +
+              frame(kData, kEndStream, stream, std::string(5, '\0'));
+    ::send(sockets.back(), text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  // Each has asked for 32 MiB: one of them may have that.
+  int closed = 0;
+  for (const base::Stopwatch watch; closed < 3 && watch.seconds() < 20;) {
+    closed = 0;
+    for (const int socket : sockets) {
+      char bytes[256 << 10];
+      ssize_t count = 1;
+      while (count > 0) count = ::recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
+      closed += count == 0 || (count < 0 && errno != EAGAIN);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(closed, 3);
+  for (const int socket : sockets) ::close(socket);
+}
+
+TEST(GrpcServer, APeerThatTakesAByteAtATimeStalls) {
+  GrpcServer server(base::value_or_throw(cloud::Listener::open({}, "a port")),
+                    [](const std::shared_ptr<GrpcCall>& call) { call->answer(std::string(2 << 20, 'x')); },
+                    {.stall = 1});
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(server.address().port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const std::string text = kHello + frame(kHeaders, kEndHeaders, 1, call_headers("/a/b")) +
+                           frame(kData, kEndStream, 1, std::string(5, '\0'));
+  ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+  const std::string more =
+      frame(kWindow, 0, 0, std::string("\0\0\0\1", 4)) + frame(kWindow, 0, 1, std::string("\0\0\0\1", 4));
+  bool closed = false;
+  for (const base::Stopwatch watch; !closed && watch.seconds() < 10;) {
+    ::send(socket, more.data(), more.size(), MSG_NOSIGNAL);
+    char bytes[64 << 10];
+    ssize_t count = 1;
+    while (count > 0) count = ::recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    closed = count == 0 || (count < 0 && errno != EAGAIN);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_TRUE(closed);
+  ::close(socket);
+}
+
 TEST_F(ProfilerServiceTest, MoreConnectionsThanThereMayBe) {
   start({.connections = 3, .request = 1});
   std::vector<int> sockets;

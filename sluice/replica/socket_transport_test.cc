@@ -1,5 +1,5 @@
 // Collectives between processes, and processes that die in one.
-#include "sluice/replica/gloo_transport.h"
+#include "sluice/replica/socket_transport.h"
 
 #include <gmock/gmock.h>
 
@@ -23,7 +23,7 @@ using testing::run_part;
 
 struct Connected {
   std::shared_ptr<Processes> processes = base::value_or_throw(Processes::join(my_placement()));
-  std::shared_ptr<collectives::Transport> transport = base::value_or_throw(make_gloo_transport(processes));
+  std::shared_ptr<collectives::Transport> transport = base::value_or_throw(make_socket_transport(processes));
 };
 
 template <typename T>
@@ -114,7 +114,7 @@ TEST(Transport, HowLongACollectiveWaits) {
   ::unsetenv("SLUICE_COLLECTIVE_TIMEOUT");
 }
 
-TEST(GlooTransport, Values) {
+TEST(SocketTransport, Values) {
   run_part("Values", 1);
   run_part("Values", 2);
   run_part("Values", 4);
@@ -157,7 +157,7 @@ SLUICE_PART(Programs) {
   }
 }
 
-TEST(GlooTransport, ProgramsOfTwoReplicas) {
+TEST(SocketTransport, ProgramsOfTwoReplicas) {
   run_part("Programs", 2);
   run_part("Programs", 4);
 }
@@ -173,7 +173,7 @@ SLUICE_PART(DifferentPrograms) {
   }
 }
 
-TEST(GlooTransport, DifferentProgramsAreNamedInBothProcesses) { run_part("DifferentPrograms", 2); }
+TEST(SocketTransport, DifferentProgramsAreNamedInBothProcesses) { run_part("DifferentPrograms", 2); }
 
 // Goes on until the others are gone: process 1 is killed in the middle.
 SLUICE_PART(Killed) {
@@ -194,7 +194,7 @@ SLUICE_PART(Killed) {
   }
 }
 
-TEST(GlooTransport, AKilledProcessIsNamed) {
+TEST(SocketTransport, AKilledProcessIsNamed) {
   for (int processes : {2, 4}) {
     run_part("Killed", processes, {1}, [](testing::Members& members) {
       EXPECT_TRUE(testing::wait_until([&] { return members[1]->has_said("under way"); }));
@@ -222,10 +222,10 @@ void until_lost(collectives::Transport& transport) {
   EXPECT_FALSE(transport.exchange("x"));
 }
 
-SLUICE_PART(StoppedGloo) {
+SLUICE_PART(StoppedSockets) {
   const auto processes =
       base::value_or_throw(Processes::join(my_placement(), {.lost = std::chrono::seconds(5)}));
-  until_lost(*base::value_or_throw(make_gloo_transport(processes)));
+  until_lost(*base::value_or_throw(make_socket_transport(processes)));
 }
 
 SLUICE_PART(StoppedShared) {
@@ -236,7 +236,7 @@ SLUICE_PART(StoppedShared) {
 
 TEST(Transport, AStoppedProcessIsNamed) {
   for (int stopped : {1, 0}) {
-    testing::run_and_stop("StoppedGloo", 3, stopped);
+    testing::run_and_stop("StoppedSockets", 3, stopped);
     testing::run_and_stop("StoppedShared", 3, stopped);
   }
 }
@@ -255,7 +255,7 @@ SLUICE_PART(Stops) {
   EXPECT_THAT(status.error().what(), HasSubstr("another process ended: process 1: replica 3 did not come"));
 }
 
-TEST(GlooTransport, OneThatStopsSaysWhy) { run_part("Stops", 3); }
+TEST(SocketTransport, OneThatStopsSaysWhy) { run_part("Stops", 3); }
 
 }  // namespace transport_testing
 }  // namespace sluice::replica

@@ -9,6 +9,8 @@ namespace sluice::replica {
 
 // The address of this machine on the way to host:port, as digits; nothing is sent.
 base::Result<std::string> address_towards(const std::string& coordinator);
+// The address of an interface, "eth0", as digits: IPv4 where it has both.
+base::Result<std::string> address_of_interface(const std::string& interface);
 bool is_loopback(const std::string& address);
 
 }  // namespace sluice::replica

@@ -1,6 +1,8 @@
-#include "sluice/replica/gloo_network.h"
+#include "sluice/replica/network.h"
 
+#include <ifaddrs.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +38,24 @@ base::Result<std::string> address_towards(const std::string& coordinator) {
   }
   return base::fail(Code::kUnavailable, "there is no way from this machine to the coordinator ", coordinator,
                     ": is the network up, and the address right?");
+}
+
+base::Result<std::string> address_of_interface(const std::string& interface) {
+  ifaddrs* raw = nullptr;
+  if (::getifaddrs(&raw) != 0) raw = nullptr;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(raw, ::freeifaddrs);
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const ifaddrs* each = list.get(); each != nullptr; each = each->ifa_next) {
+      if (interface != each->ifa_name || each->ifa_addr == nullptr || each->ifa_addr->sa_family != family)
+        continue;
+      const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+      char text[NI_MAXHOST];
+      if (::getnameinfo(each->ifa_addr, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+        return std::string(text);
+    }
+  }
+  return base::fail(Code::kNotFound, "GLOO_SOCKET_IFNAME is \"", interface,
+                    "\", and this machine has no interface of that name with an address");
 }
 
 bool is_loopback(const std::string& address) { return address.rfind("127.", 0) == 0 || address == "::1"; }
