@@ -4,16 +4,12 @@
 #include <cctype>
 #include <map>
 
+#include "sluice/base/secret.h"
+#include "sluice/base/sha256.h"
 #include "sluice/base/strings.h"
-#include "sluice/cloud/checksum.h"
-#include "sluice/cloud/stores/hmac.h"
 
 namespace sluice::cloud {
 namespace {
-
-std::string hex(const std::string& bytes) {
-  return hexadecimal(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-}
 
 struct Url {
   std::string host, path, query;
@@ -46,7 +42,7 @@ void sign_for_aws(HttpRequest& request, const AwsKeys& keys, const std::string& 
   char time[32];
   std::strftime(time, sizeof time, "%Y%m%dT%H%M%SZ", &utc);
   const std::string day(time, 8);
-  const std::string content = hex(sha256(request.body));
+  const std::string content = base::hexadecimal(base::sha256(request.body));
   request.headers.push_back(std::string("x-amz-date: ") + time);
   request.headers.push_back("x-amz-content-sha256: " + content);
   if (!keys.session.empty()) request.headers.push_back("x-amz-security-token: " + keys.session);
@@ -68,13 +64,14 @@ void sign_for_aws(HttpRequest& request, const AwsKeys& keys, const std::string& 
   const std::string canonical = base::str(request.method, "\n", url.path, "\n", canonical_query(url.query),
                                           "\n", canonical_headers, "\n", names, "\n", content);
   const std::string scope = base::str(day, "/", region, "/", service, "/aws4_request");
-  const std::string text = base::str("AWS4-HMAC-SHA256\n", time, "\n", scope, "\n", hex(sha256(canonical)));
+  const std::string text =
+      base::str("AWS4-HMAC-SHA256\n", time, "\n", scope, "\n", base::hexadecimal(base::sha256(canonical)));
   std::string key = "AWS4" + keys.secret;
   for (const std::string& part : {day, region, service, std::string("aws4_request")})
-    key = hmac_sha256(key, part);
+    key = base::hmac_sha256(key, part);
   request.headers.push_back(base::str("Authorization: AWS4-HMAC-SHA256 Credential=", keys.id, "/", scope,
                                       ", SignedHeaders=", names,
-                                      ", Signature=", hex(hmac_sha256(key, text))));
+                                      ", Signature=", base::hexadecimal(base::hmac_sha256(key, text))));
 }
 
 }  // namespace sluice::cloud

@@ -12,8 +12,8 @@
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
 #include "sluice/base/parse_json.h"
+#include "sluice/base/secret.h"
 #include "sluice/cloud/checksum.h"
-#include "sluice/cloud/stores/hmac.h"
 #include "sluice/cloud/stores/rest.h"
 #include "sluice/cloud/token_request.h"
 
@@ -165,7 +165,7 @@ base::Status sign_for_azure(HttpRequest& request, const std::string& account, co
           equals < part.size() ? percent_decode(part.substr(equals + 1)) : "";
     }
   for (const auto& [name, value] : parameters) text += "\n" + name + ":" + value;
-  const std::string signature = hmac_sha256(secret, text);
+  const std::string signature = base::hmac_sha256(secret, text);
   request.headers.push_back(
       "Authorization: SharedKey " + account + ":" +
       base64(reinterpret_cast<const unsigned char*>(signature.data()), signature.size()));
