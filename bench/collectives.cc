@@ -70,7 +70,10 @@ class Collective {
     base::value_or_throw(host.install(*plugin));
     for (int r = 0; r < replicas; ++r) config.device_ids.push_back(r);
     base::value_or_throw(host.configure(config));
-    client_ = base::value_or_throw(pjrt::Client::create(plugin, {replicas, "", 0, {}}));
+    pjrt::ClientOptions one;
+    one.cpu_device_count = replicas;
+    one.cache_dir = "";
+    client_ = base::value_or_throw(pjrt::Client::create(plugin, one));
     stablehlo::Builder builder;
     stablehlo::Values parameters;
     std::vector<stablehlo::Donation> donations;
@@ -80,7 +83,7 @@ class Collective {
     }
     const stablehlo::Values results =
         builder.custom_call("sluice_all_reduce", parameters, types,
-                            {{"op", "sum"}, {"program", int64_t{1}}, {"site", int64_t{0}}}, true);
+                            {{"op", "sum"}, {"program", int64_t{1}}, {"site", int64_t{0}}});
     pjrt::CompileOptions options;
     options.num_replicas = replicas;
     options.argument_types = types;
