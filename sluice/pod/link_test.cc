@@ -24,6 +24,7 @@ Link closed_link(const std::string& script) {
 TEST(Link, ALineWithoutEndIsCut) {
   const Link link = closed_link("head -c 20000000 /dev/zero | tr '\\0' x >&2; exit 255");
   EXPECT_LE(link.messages().size(), size_t{40} << 10);
+  EXPECT_GE(link.messages().size(), 1000U) << "it is not kept until its end comes";
   EXPECT_FALSE(link.is_up());
   const Link after =
       closed_link("head -c 100000 /dev/zero | tr '\\0' x >&2; echo >&2; echo 'sluice-worker up' >&2");

@@ -4,6 +4,7 @@ banner, a shard whose members have hostile names, a record of another user."""
 import io
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,24 @@ class Shards(WordsTest):
         for words in (("stats",), ("stats", "--json"), ("ls", "--keys"), ("ls", "--json", "--keys"), ("cat",), ("verify",)):
             done = self.run_sluice("data", *words, shard)
             self.assert_shows_no_orders(done.stdout, done.stderr)
+
+
+    def test_a_part_on_a_terminal(self):
+        path = self.work / "b.tar"
+        with tarfile.open(path, "w") as archive:
+            member = tarfile.TarInfo("a.txt")
+            member.size = len(ORDERS.encode())
+            archive.addfile(member, io.BytesIO(ORDERS.encode()))
+        piped = self.run_sluice("data", "cat", path, "--part", "txt").stdout
+        self.assertEqual(piped.decode(), ORDERS)
+        for more, shows in ((), False), (("--raw",), True):
+            ours, theirs = pty.openpty()
+            subprocess.run([SLUICE, "data", "cat", path, "--part", "txt", *more], env=self.environment, check=True,
+                           stdin=subprocess.DEVNULL, stdout=theirs)
+            shown = os.read(ours, 65536).decode()
+            os.close(ours)
+            os.close(theirs)
+            self.assertEqual("\x1b" in shown, shows)
 
 
 class Status(WordsTest):
