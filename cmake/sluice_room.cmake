@@ -1,11 +1,12 @@
-# sluice_room(NAME [TORCH|SOME_TORCH] SOURCES … [DEPENDS room …] [LIBRARIES target …] [TESTS file …] [TEST_LIBRARIES target …])
+# sluice_room(NAME [TORCH|SOME_TORCH] [OPTIMIZED_TESTS] SOURCES … [DEPENDS room …] [LIBRARIES target …] [TESTS file …]
+#   [TEST_LIBRARIES target …])
 #
-# One room of the house: the static library sluice_NAME and, with tests on, one test binary sluice_NAME_test.
-# A room with TORCH sees LibTorch's headers and is built in unity files (one such file costs 10 to 26 s). One
-# with SOME_TORCH uses a piece of it that needs no sanitizer of its own: it is built wherever LibTorch is found, so
-# also for the thread sanitizer.
+# One room of the house: the static library sluice_NAME and, with tests on, one test binary sluice_NAME_test
+# (OPTIMIZED_TESTS: as OPTIMIZED of sluice_test). A room with TORCH sees LibTorch's headers and is built in unity files
+# (one such file costs 10 to 26 s). One with SOME_TORCH uses a piece of it that needs no sanitizer of its own: it is built
+# wherever LibTorch is found, so also for the thread sanitizer.
 function(sluice_room name)
-  cmake_parse_arguments(room "TORCH;SOME_TORCH" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(room "TORCH;SOME_TORCH;OPTIMIZED_TESTS" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES" ${ARGN})
   if((room_TORCH AND NOT SLUICE_TORCH) OR (room_SOME_TORCH AND NOT TARGET sluice::torch))
     return()
   endif()
@@ -24,7 +25,11 @@ function(sluice_room name)
   set_property(GLOBAL PROPERTY SLUICE_ROOM_LIBRARIES_${name} ${libraries})
   set_property(GLOBAL PROPERTY SLUICE_ROOM_DEPENDS_${name} ${room_DEPENDS})
   if(SLUICE_TESTS AND room_TESTS)
-    sluice_test(sluice_${name}_test SOURCES ${room_TESTS} LIBRARIES sluice_${name} ${room_TEST_LIBRARIES})
+    set(optimized)
+    if(room_OPTIMIZED_TESTS)
+      set(optimized OPTIMIZED)
+    endif()
+    sluice_test(sluice_${name}_test ${optimized} SOURCES ${room_TESTS} LIBRARIES sluice_${name} ${room_TEST_LIBRARIES})
     if(room_TORCH)
       set_target_properties(sluice_${name}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
     endif()
@@ -62,17 +67,17 @@ function(sluice_linker_names result)
   set(${result} ${names} PARENT_SCOPE)
 endfunction()
 
-# A GoogleTest binary. LABELS: fast (the default), slow or perf. TIMEOUT in seconds (default 600). UNOPTIMIZED: its own
-# code does little but call LibTorch, whose headers are dear to optimise.
+# A GoogleTest binary. LABELS: fast (the default), slow or perf. TIMEOUT in seconds (default 600). A test's own code is
+# compiled without an optimiser, in half the time; with OPTIMIZED as the rest is, for tests that compute much themselves.
 function(sluice_test name)
-  cmake_parse_arguments(test "UNOPTIMIZED" "LABELS;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(test "OPTIMIZED" "LABELS;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   find_package(GTest REQUIRED)
   if(NOT test_LABELS)
     set(test_LABELS fast)
   endif()
   add_executable(${name} ${test_SOURCES})
   sluice_compile_options(${name})
-  if(test_UNOPTIMIZED)
+  if(NOT test_OPTIMIZED)
     target_compile_options(${name} PRIVATE -O0 -U_FORTIFY_SOURCE)
   endif()
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock GTest::gtest_main)
