@@ -45,7 +45,8 @@ def output_of(*command):
 
 
 class Bundle:
-    def __init__(self, prefix, link):
+    def __init__(self, prefix, link, system):
+        self.system = system
         self.prefix = prefix
         self.libraries = prefix / "lib"
         self.documents = prefix / "share/doc/sluice"
@@ -93,7 +94,11 @@ class Bundle:
                 todo += Elf(target / "lib" / name).needed
         for folder in ("include", "share"):
             self.copy_tree(torch / folder, target / folder)
-        self.copy_tree(torch_licenses(torch, version), self.licenses / "libtorch")
+        licenses = torch_licenses(torch, version)
+        if licenses:
+            self.copy_tree(licenses, self.licenses / "libtorch")
+        elif not self.system:  # what is given to others has them; a LibTorch of the user's own may come without
+            fail(f"the licences of LibTorch {version} were not found: delete {DEPS / 'torch'} and run scripts/setup again")
         self.add_copyright("libgomp1")
 
     def add_plugin(self, folder):
@@ -179,13 +184,13 @@ class Bundle:
 
 
 def torch_licenses(torch, version):
-    """The folder of LibTorch's licences: of a wheel unpacked by setup, of a Python package, of an unpacked LibTorch."""
+    """The folder of LibTorch's licences, or None: of a wheel unpacked by setup, of a Python package, of an unpacked LibTorch."""
     packages = [torch.resolve().parent, *(DEPS / "python/lib").glob("python3*/site-packages")]
     of_packages = [found for package in packages for found in package.glob(f"torch-{version}*.dist-info/licenses")]
     for folder in [torch / "licenses", *of_packages]:
         if folder.is_dir():
             return folder
-    fail(f"the licences of LibTorch {version} were not found: delete {DEPS / 'torch'} and run scripts/setup again")
+    return None
 
 
 def system_libraries():
@@ -222,7 +227,7 @@ def main():
     for tool in ("objdump", "dpkg-query", *([] if arguments.system else ["patchelf"])):
         if not shutil.which(tool):
             fail(f"{tool} was not found: run scripts/setup --dist")
-    bundle = Bundle(arguments.prefix.resolve(), arguments.link)
+    bundle = Bundle(arguments.prefix.resolve(), arguments.link, arguments.system)
     bundle.add_torch(arguments.torch)
     # For machines other than x86_64 no CPU plugin is published; they may have another one.
     if (DEPS / "xla_cpu_pjrt").is_dir() or not arguments.system:

@@ -177,7 +177,7 @@ TEST(Http, QueriesStayOutOfMessages) {
 
 TEST(Secrets, LeaveByHttpsOrToThisMachineWhicheverHeaderHoldsThem) {
   Server server([](const Request&) { return Reply{200, {}, "there"}; });
-  for (const char* header : {"Authorization: Bearer hush", "authorization: AWS4-HMAC-SHA256 hush",
+  for (const char* header : {"Authorization: Bearer hush", "authorization: SharedKey hush",
                              "X-Amz-Security-Token: hush", "Cookie: hush", "X-IDENTITY-HEADER: hush"}) {
     HttpRequest request = get(server);
     request.headers = {"Accept: */*", header};

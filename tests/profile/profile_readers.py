@@ -50,7 +50,7 @@ steps_table = page[1]
 check(len(steps_table["rows"]) == 3, "the overview page has three steps")
 average = float(steps_table["p"]["host_compute_time_ms_avg"])
 ours = sum(duration for _, _, duration in steps) / 3e6
-check(abs(average - ours) <= max(0.02 * ours, 0.1), f"its average is {average} ms, ours {ours:.3f}")
+check(abs(average - ours) <= max(0.05 * ours, 0.1), f"its average is {average} ms, ours {ours:.3f}")
 with open(work / "one/metrics.csv") as file:
     logged = [float(row["step_p50_ms"]) for row in csv.DictReader(file) if row["step"] in ("10", "11", "12") and row["step_p50_ms"]]
 check(len(logged) == 3, f"the log has the times of these steps ({logged})")

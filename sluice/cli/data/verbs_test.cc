@@ -88,7 +88,7 @@ TEST_F(DataVerbs, OneIsNotMany) {
               ContainsRegex("1 sample \\(2 members, [0-9.]+ k?B\\) in 1 shard: all sound"));
   EXPECT_THAT(sluice_program({"data", "index", out + "/*.tar"}).out, HasSubstr("1 sample in 1 shard: "));
   EXPECT_THAT(sluice_program({"data", "stats", out + "/*.tar"}).out,
-              HasSubstr("For sluice train: --images 'webp' --classes 1"));
+              HasSubstr("For sluice train: --images webp --classes 1"));
 }
 
 // The class of a tile is a name where the folder has classes.txt: captions of other widths.
