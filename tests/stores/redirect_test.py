@@ -17,6 +17,8 @@ class Plain(Handler):
     """Where a redirect leads: it counts who comes, and with what."""
 
     def do_GET(self):
+        if self.path.split("?")[0] not in ("/x", "/x.tar"):
+            return self.reply(404, b"", [])
         self.server.asked += 1
         self.server.secrets += "Authorization" in self.headers or "Cookie" in self.headers
         status, content, headers = part_of(self.server.content, self.headers.get("Range"))
@@ -70,6 +72,7 @@ def main(program):
             run = Program(program, [TOKEN, "hush"], SSL_CERT_FILE=str(work / "cert.pem"), HF_ENDPOINT=leading.address,
                           HF_TOKEN=TOKEN, HOME=folder)
             for source in (leading.address + "/a.tar", "hf://datasets/o/n/a.tar"):
+                (work / "x").unlink(missing_ok=True)
                 leading.target = plain.address
                 said = run("data", "cp", source, work / "x", status=1)
                 check("from https on to an address without it" in said, "a redirect to http:", source, said)
