@@ -176,13 +176,15 @@ std::string expand_home(const std::string& path) {
   return home ? *home + path.substr(1) : path;
 }
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   if (path.empty()) return fail(Code::kInvalidArgument, "cannot create a file: its path is empty");
   if (is_directory(path)) return fail_errno(EISDIR, "write", path);
   AtomicFile file;
   file.path_ = path;
-  file.temporary_ = temporary_name(path);
-  file.descriptor_ = ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  do {  // there may be one of a process that had this one's number and was killed
+    file.temporary_ = temporary_name(path);
+    file.descriptor_ = ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  } while (file.descriptor_ < 0 && errno == EEXIST);
   if (file.descriptor_ < 0) {
     const int number = errno;
     file.temporary_.clear();

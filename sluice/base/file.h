@@ -46,7 +46,8 @@ std::string expand_home(const std::string& path);
 // name stays as it was.
 class AtomicFile {
  public:
-  static Result<AtomicFile> create(const std::string& path);
+  // `mode`: of the file from its first byte on, as open() takes it.
+  static Result<AtomicFile> create(const std::string& path, unsigned mode = 0666);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
   ~AtomicFile();

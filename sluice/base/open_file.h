@@ -10,12 +10,10 @@
 
 namespace sluice::base {
 
-// Opened and closed with the scope. The descriptor is negative where that failed; errno says why.
+// Opened for reading and closed with the scope. The descriptor is negative where that failed; errno says why.
 class OpenFile {
  public:
-  // `mode`: of a file that it makes (O_CREAT).
-  OpenFile(const std::string& path, int flags, mode_t mode = 0600)
-      : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  OpenFile(const std::string& path, int flags) : descriptor_(::open(path.c_str(), flags | O_CLOEXEC)) {}
   ~OpenFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }

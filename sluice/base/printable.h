@@ -11,5 +11,7 @@ namespace sluice::base {
 // U+2066 to U+2069) as \u009b, and bytes that are no UTF-8 as \xff. Whoever prints what a file, a store, a
 // host or another process said calls it; a program's own colors are added after it.
 std::string printable(std::string_view text);
+// The same on one line: line feeds and tabs become spaces.
+std::string printable_line(std::string_view text);
 
 }  // namespace sluice::base

@@ -26,6 +26,8 @@ TEST(Printable, NothingThatATerminalObeys) {
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
 }
 
+TEST(Printable, OnOneLine) { EXPECT_EQ(printable_line("a\nb\tc\r\x1b[2J"), "a b c\\x0d\\x1b[2J"); }
+
 TEST(Printable, BytesThatAreNoUtf8) {
   EXPECT_EQ(printable("\x9b"
                       "2J"),

@@ -40,6 +40,15 @@ TEST(PrivateFile, ALinkIsReplacedAndNotFollowed) {
   EXPECT_EQ(*read_file(folder->path("state")), "new");
 }
 
+TEST(PrivateFile, WhatAKilledProcessLeftIsPassedOver) {
+  const auto folder = TemporaryDirectory::create();
+  const std::string path = folder->path("state");
+  for (int number = 0; number < 1000; ++number)  // more than this program has written
+    ASSERT_EQ(::symlink("nowhere", str(path, ".tmp-", ::getpid(), "-", number).c_str()), 0);
+  ASSERT_TRUE(write_private_file(path, "new"));
+  EXPECT_EQ(*read_file(path), "new");
+}
+
 TEST(PrivateFile, AFolderThatOthersMayWriteIsRefused) {
   const auto folder = TemporaryDirectory::create();
   const std::string open = folder->path("open");

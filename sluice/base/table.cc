@@ -21,20 +21,13 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// A cell may hold anything that a file, a service or a host has as a name.
-std::string one_line(const std::string& cell) {
-  std::string line = printable(cell);
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  std::replace(line.begin(), line.end(), '\t', ' ');
-  return line;
-}
-
 }  // namespace
 
 std::vector<std::string> table_lines(const std::vector<TableRow>& given, std::string_view sides) {
-  std::vector<TableRow> rows = given;
+  std::vector<TableRow> rows =
+      given;  // cells may hold anything that a file, a service or a host has as a name
   for (TableRow& row : rows)
-    for (std::string& cell : row) cell = one_line(cell);
+    for (std::string& cell : row) cell = printable_line(cell);
   std::vector<std::size_t> widths;
   std::vector<std::string> lines;
   for (const TableRow& row : rows) {

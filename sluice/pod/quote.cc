@@ -28,10 +28,9 @@ std::string quote_all(const std::vector<std::string>& words) {
 
 std::string in_quotes(std::string_view said) {
   constexpr size_t kMaxSaid = 600;
-  std::string line = base::printable(base::trim(said).substr(0, kMaxSaid));
-  for (char& c : line)
-    if (c == '\n' || c == '\t') c = ' ';
-  return base::str('"', line, base::trim(said).size() > kMaxSaid ? "…" : "", '"');
+  const std::string_view text = base::trim(said);
+  return base::str('"', base::printable_line(text.substr(0, kMaxSaid)), text.size() > kMaxSaid ? "…" : "",
+                   '"');
 }
 
 }  // namespace sluice::pod

@@ -122,16 +122,10 @@ void examine(const DoctorFlags& flags, const monitor::Report& report) {
 }
 
 // Another host may have said it.
-std::string one_line(const std::string& text) {
-  std::string line = base::printable(text);
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return line;
-}
-
 void print(const Finding& finding) {
-  std::printf("%-8s %-12s %s\n", word_of(finding.level), one_line(finding.check).c_str(),
-              one_line(finding.found).c_str());
-  if (!finding.advice.empty()) std::printf("%22s%s\n", "", one_line(finding.advice).c_str());
+  std::printf("%-8s %-12s %s\n", word_of(finding.level), base::printable_line(finding.check).c_str(),
+              base::printable_line(finding.found).c_str());
+  if (!finding.advice.empty()) std::printf("%22s%s\n", "", base::printable_line(finding.advice).c_str());
   std::fflush(stdout);
 }
 

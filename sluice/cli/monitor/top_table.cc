@@ -96,20 +96,12 @@ void add_chips(const HostReport& report, Rows& rows) {
     rows.push_back({report.host, std::to_string(i), "-", "-", holder(i)});
 }
 
-// One line, whatever is in it.
-std::string plain(std::string_view text) {
-  std::string line = base::printable(text);
-  for (char& c : line)
-    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
-  return line;
-}
-
 void add_table(std::vector<std::string>& lines, const Rows& rows, const char* none) {
   if (rows.size() == 1) {
     if (none[0] != '\0') lines.push_back(none);
     return;
   }
-  for (std::string& line : base::table_lines(rows)) lines.push_back(plain(line));
+  for (std::string& line : base::table_lines(rows)) lines.push_back(std::move(line));
   lines[lines.size() - rows.size()].insert(0, 1, kHeading);
 }
 
@@ -121,7 +113,7 @@ std::vector<std::string> top_lines(const std::vector<HostReport>& reports) {
   Rows chips = {{"HOST", "CHIP", "DUTY", "HBM", "HELD BY"}};
   std::vector<std::string> remarks;
   const auto remark = [&](const HostReport& report, const std::string& text) {
-    remarks.push_back(plain(report.host + ": " + text));
+    remarks.push_back(base::printable_line(report.host + ": " + text));
   };
   for (const HostReport& report : reports) {
     for (const auto& seen : report.processes) processes.push_back(row_of(report, seen));
