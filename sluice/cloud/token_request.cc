@@ -1,7 +1,8 @@
 #include "sluice/cloud/token_request.h"
-#include "sluice/base/parse_json.h"
 
 #include <nlohmann/json.hpp>
+
+#include "sluice/base/parse_json.h"
 
 namespace sluice::cloud {
 

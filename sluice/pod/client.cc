@@ -144,7 +144,7 @@ RoundResult Client::set_up() {
 
 RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>& on_started) {
   const Job& job = record_.job;
-  key_ = base::new_secret();
+  const std::string key = base::new_secret();  // in the workers' environment and in no record
   RoundPlan plan;
   plan.name = std::to_string(record_.attempt);
   plan.attach = attach;
@@ -152,7 +152,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
   plan.port = job.port;
   for (size_t i = 0; i < job.workers.size(); ++i)
     if (!record_.endings[i]) plan.workers.push_back(static_cast<int>(i));
-  plan.script = [&](int worker) { return script_of(job, worker, record_.attempt, record_.port, key_); };
+  plan.script = [&](int worker) { return script_of(job, worker, record_.attempt, record_.port, key); };
   plan.log_path = [&](int worker) { return log_of(job, worker, record_.attempt); };
   plan.on_started = on_started;
   plan.on_ended = [&](int worker, const Ending& ending) {

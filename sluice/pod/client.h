@@ -38,7 +38,6 @@ class Client {
   RunLock lock_;
   Console console_;
   Signals signals_;
-  std::string key_;  // of the attempt; it is in the workers' environment and in no record
   double kept_ = 0;
 };
 

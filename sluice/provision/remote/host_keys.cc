@@ -1,8 +1,9 @@
 #include "sluice/provision/remote/host_keys.h"
-#include "sluice/base/parse_json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "sluice/base/parse_json.h"
 
 namespace sluice::provision {
 namespace {
