@@ -189,6 +189,25 @@ Process::~Process() {
   }
 }
 
+ssize_t Process::write_in(const void* bytes, size_t size) {
+  sigset_t pipe, before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigset_t pending;
+  sigpending(&pending);
+  const bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  const ssize_t written = ::write(in_, bytes, size);
+  const int error = errno;
+  if (written < 0 && error == EPIPE && !was_pending) {
+    const timespec no_time{};
+    sigtimedwait(&pipe, nullptr, &no_time);  // takes the signal of this write away
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return written;
+}
+
 void Process::close_in() { close_descriptor(in_); }
 void Process::close_out() { close_descriptor(out_); }
 void Process::close_error() { close_descriptor(error_); }

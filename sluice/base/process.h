@@ -54,9 +54,12 @@ class Process {
   Process& operator=(Process&& other) noexcept;
   ~Process();
 
-  int in() const { return in_; }    // to write to; -1 when closed, or when there is no pipe
+  int in() const { return in_; }    // what write_in() writes to; -1 when closed, or when there is no pipe
   int out() const { return out_; }  // to read its output from
   int error() const { return error_; }
+  // Writes to the process's input as write(2) does, but for this: when nobody reads it any more, the call
+  // fails with EPIPE, and this program gets no SIGPIPE, whatever it does with that signal.
+  ssize_t write_in(const void* bytes, size_t size);
   void close_in();
   void close_out();
   void close_error();

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <string>
 
@@ -110,6 +111,22 @@ TEST(Process, PipesThatDoNotBlock) {
 }
 
 // What the process started holds the pipe too, so its end shows that it has ended.
+// With write(2) the first write would end this program.
+TEST(Process, ItsEndIsAnErrorOfAWrite) {
+  ProcessOptions options;
+  options.input = ProcessOptions::Input::kPipe;
+  auto process = Process::start({"true"}, options);
+  ASSERT_TRUE(process);
+  process->wait();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(process->write_in("x", 1), -1);
+    EXPECT_EQ(errno, EPIPE);
+  }
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
+}
+
 TEST(Process, ASessionIsKilledAsAWhole) {
   ProcessOptions options = piped();
   options.own_session = true;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 
 #include "sluice/base/error.h"
 #include "sluice/base/number.h"
@@ -16,8 +15,6 @@ base::Result<OtherSide> OtherSide::start(const std::string& command) {
   options.input = base::ProcessOptions::Input::kPipe;
   options.output = base::ProcessOptions::Output::kPipe;
   SLUICE_TRY(base::Process process, base::Process::start({"/bin/sh", "-c", command}, options));
-  // Whether it has ended is seen by what it no longer writes.
-  std::signal(SIGPIPE, SIG_IGN);
   return OtherSide(command, std::move(process));
 }
 
@@ -40,7 +37,7 @@ OtherSide::~OtherSide() {
 
 base::Result<double> OtherSide::run(int steps) {
   const std::string order = base::str(steps, '\n');
-  [[maybe_unused]] const auto written = ::write(process_.in(), order.data(), order.size());
+  [[maybe_unused]] const auto written = process_.write_in(order.data(), order.size());
   SLUICE_TRY(const std::string said, line());
   const auto seconds = base::number_of<double>(said);
   if (!seconds || !(*seconds > 0)) {

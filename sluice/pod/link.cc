@@ -52,7 +52,7 @@ void Link::add_to(std::vector<pollfd>& polled, bool read_output) const {
 
 void Link::move(std::string& output, bool read_output) {
   while (child_.in() >= 0 && !to_send_.empty()) {
-    const ssize_t count = ::write(child_.in(), to_send_.data(), to_send_.size());
+    const ssize_t count = child_.write_in(to_send_.data(), to_send_.size());
     if (count > 0) to_send_.erase(0, static_cast<size_t>(count));
     if (count < 0 && errno == EAGAIN) break;
     if (count < 0 && errno != EINTR) child_.close_in();

@@ -69,7 +69,7 @@ void Upload::add_to(std::vector<pollfd>& polled) const {
 // False when no more goes into the pipe for now, or ever.
 bool Upload::write_from(std::string& bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(child_.in(), bytes.data(), bytes.size());
+    const ssize_t count = child_.write_in(bytes.data(), bytes.size());
     if (count > 0) bytes.erase(0, static_cast<size_t>(count));
     if (count < 0 && errno == EAGAIN) return false;
     if (count < 0 && errno != EINTR) {

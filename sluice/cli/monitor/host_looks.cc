@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/strings.h"
@@ -57,7 +56,6 @@ void HostLooks::read(Host& host) {
 HostLooks::HostLooks(pod::Job job) : job_(std::move(job)) {
   for (size_t worker = 0; worker < job_.workers.size(); ++worker)
     if (job_.workers[worker].local_index == 0) hosts_.push_back({worker, {}, {}, "", 0, 0});
-  std::signal(SIGPIPE, SIG_IGN);  // that a connection has ended is seen by what no longer comes
 }
 
 void HostLooks::take(double seconds, bool all) {
