@@ -111,12 +111,13 @@ constexpr std::pair<const char*, const char*> kVariables[] = {{"--plugin", "SLUI
                                                               {"--devices", "SLUICE_DEVICES"},
                                                               {"--strict", "SLUICE_STRICT"},
                                                               {"--detect-anomaly", "SLUICE_DETECT_ANOMALY"},
+                                                              {"--exact", "SLUICE_EXACT"},
                                                               {"--cpu-kernels", "SLUICE_CPU_KERNELS"},
                                                               {"--profiler-port", "SLUICE_PROFILER_PORT"},
                                                               {"--status-port", "SLUICE_STATUS_PORT"}};
 
 bool is_switch(std::string_view flag) {
-  return flag == "--strict" || flag == "--detect-anomaly" || flag == "--cpu-kernels";
+  return flag == "--strict" || flag == "--detect-anomaly" || flag == "--exact" || flag == "--cpu-kernels";
 }
 
 }  // namespace

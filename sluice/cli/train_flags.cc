@@ -133,6 +133,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Machine", "--cpu-kernels", OnOffValue{&flags.cpu_kernels}, "", "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN"},
       {"Machine", "--strict", &flags.strict, "", "An operation that xla cannot do, or a read within a step, is an error"},
       {"Machine", "--detect-anomaly", &flags.detect_anomaly, "", "The first NaN is an error that names its operation and layer (slow)"},
+      {"Machine", "--exact", &flags.exact, "", "No two operations are computed as one where that could change a value (slow)"},
 
       {"Output", "--logdir", &o.logdir, "", "Folder for checkpoints, metrics and TensorBoard events; also gs://bucket/folder, s3://…, az://…"},
       {"Output", "--log-steps", &o.log_steps, "steps", "How often a line, counted within the epoch; of a shorter epoch at its end"},

@@ -19,7 +19,8 @@ struct TrainFlags {
   std::string betas, max_time;
   double max_tokens = 0, warmup_tokens = 0, decay_tokens = 0;
   std::vector<std::string> mix, mix_from, test;
-  bool cpu_kernels = true, strict = false, detect_anomaly = false, trust_config = false, allow_pipe = false;
+  bool cpu_kernels = true, strict = false, detect_anomaly = false, exact = false, trust_config = false,
+       allow_pipe = false;
 };
 
 // The table, over these values; they must outlive what is made of it.

@@ -156,6 +156,7 @@ void finish(CLI::App& app, TrainFlags& flags) {
   if (app.count("--cpu-kernels") > 0) options.cpu_kernels = flags.cpu_kernels;
   if (app.count("--strict") > 0) options.strict = flags.strict;
   if (app.count("--detect-anomaly") > 0) options.detect_anomaly = flags.detect_anomaly;
+  if (app.count("--exact") > 0) options.exact = flags.exact;
   if (const std::string idle = flags_without_effect(app, options, on_line, of_environment); !idle.empty())
     throw Usage(idle);
   options.config = app.config_to_str(/*default_also=*/true);

@@ -41,6 +41,10 @@ struct DeviceOptions {
   std::optional<bool> donate;  // let a program reuse the memory of what it replaces (SLUICE_DONATE; on)
   std::string dump;            // a folder for each program's StableHLO; "": $SLUICE_DUMP, else none
   int run_ahead = 2;           // programs in flight before the host waits
+  // So many recorded operations in all have the programs that are kept in memory; 0:
+  // $SLUICE_KEPT_OPERATIONS, else 200,000. Those used longest ago go first, and are loaded from the disk or
+  // compiled again when they are needed again.
+  int64_t kept_operations = 0;
   // XLA's CPU plugin calls oneDNN where that is faster (SLUICE_CPU_KERNELS; on).
   std::optional<bool> cpu_kernels;
   std::optional<bool> cache;  // keep compiled programs on disk (SLUICE_CACHE; on)
@@ -49,6 +53,9 @@ struct DeviceOptions {
   // The first operation whose result holds NaN, forward or backward, is an error that names it and its layer
   // (SLUICE_DETECT_ANOMALY; off). Every result is looked at, which takes time and memory.
   std::optional<bool> detect_anomaly;
+  // Each operation has the value that LibTorch gives it, whatever is around it in its program (exact.h;
+  // SLUICE_EXACT; off). It takes time.
+  std::optional<bool> exact;
   // How products and convolutions of f32 are computed: "default", the quickest that the device has (bf16 on a
   // TPU, TF32 on a GPU, f32 on a CPU), "high" (three products of bf16 on a TPU, TF32 on a GPU), or "highest"
   // (as f32).

@@ -1,7 +1,7 @@
 #include "sluice/device/instance.h"
 
 #include <algorithm>
-#include <deque>
+#include <memory>
 #include <unordered_map>
 
 #include "sluice/base/check.h"
@@ -99,7 +99,8 @@ std::string of_call(const Instance& instance, std::string_view message) {
 }
 
 struct Table {
-  std::deque<Instance> instances;
+  std::vector<std::unique_ptr<Instance>> instances;  // by id; null: freed
+  size_t alive = 0;
   std::unordered_multimap<uint64_t, uint32_t> by_hash;
 };
 Table& table() {
@@ -134,12 +135,27 @@ std::string describe(const Instance& instance) {
   }
   if (instance.shared_random) add("shared");
   if (instance.over_replicas) add("over replicas");
+  if (instance.exact) add("exact");
   return text + (separator == "(" ? "()" : ")");
 }
 
 void forget_instances() { table().by_hash.clear(); }
 
-const Instance& instance_by_id(uint32_t id) { return table().instances[id]; }
+void keep_instances(const std::vector<uint32_t>& ids) {
+  Table& all = table();
+  std::vector<bool> kept(all.instances.size(), false);
+  for (const uint32_t id : ids) kept[id] = true;
+  std::erase_if(all.by_hash, [&](const auto& entry) { return !kept[entry.second]; });
+  all.alive = 0;
+  for (size_t id = 0; id < kept.size(); ++id) {
+    if (!kept[id]) all.instances[id].reset();
+    if (all.instances[id] != nullptr) ++all.alive;
+  }
+}
+
+size_t instances_alive() { return table().alive; }
+
+const Instance* instance_by_id(uint32_t id) { return table().instances[id].get(); }
 
 namespace {
 uint64_t hash_key(const InstanceKey& key) { return base::hash_words(key.size(), key); }
@@ -150,7 +166,7 @@ const Instance* known_instance(const InstanceKey& key, const Instance* expected)
   Table& all = table();
   auto [first, last] = all.by_hash.equal_range(hash_key(key));
   for (; first != last; ++first) {
-    const Instance& found = all.instances[first->second];
+    const Instance& found = *all.instances[first->second];
     if (found.key == key) return &found;
   }
   return nullptr;
@@ -169,8 +185,9 @@ const Instance& add(Instance instance) {
   Table& all = table();
   instance.id = static_cast<uint32_t>(all.instances.size());
   all.by_hash.emplace(hash_key(instance.key), instance.id);
-  all.instances.push_back(std::move(instance));
-  return all.instances.back();
+  all.instances.push_back(std::make_unique<Instance>(std::move(instance)));
+  ++all.alive;
+  return *all.instances.back();
 }
 
 }  // namespace detail

@@ -40,6 +40,7 @@ struct Instance {
   uint32_t id = 0;
   bool shared_random = false;  // random numbers are the same on all replicas
   bool over_replicas = false;  // statistics are those of all replicas' batches
+  bool exact = false;          // no compiler may compute its results together with what is around them
   // A reason when the row cannot do this call (it then runs on the CPU).
   std::string unimplemented;
   std::vector<TypeRef> operands;
@@ -65,12 +66,16 @@ const Instance* known_instance(const InstanceKey& key, const Instance* expected)
 // "aten::add(tensor<3xf32>, tensor<3xf32>, 1)": the same text in every process.
 std::string describe(const Instance& instance);
 
-// By Instance::id.
 // Calls from now on make instances of their own: results of collectives depend on the number of replicas.
 // Those that are there stay as they are.
 void forget_instances();
+// Frees all instances but these, whose ids come in any order. No trace may hold one of the others.
+void keep_instances(const std::vector<uint32_t>& ids);
+// How many there are.
+size_t instances_alive();
 
-const Instance& instance_by_id(uint32_t id);
+// By Instance::id; null for one that was freed.
+const Instance* instance_by_id(uint32_t id);
 
 namespace detail {
 const Instance& add(Instance instance);

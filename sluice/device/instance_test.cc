@@ -39,7 +39,7 @@ TEST_F(Instances, EqualCallsShareOne) {
   const at::Tensor x = input({2, 3}), y = input({2, 3});
   const Instance& sum = instance_of("aten::add.Tensor", {x, y, 2.0});
   EXPECT_EQ(&instance_of("aten::add.Tensor", {y, x, 3.0}), &sum);
-  EXPECT_EQ(&instance_by_id(sum.id), &sum);
+  EXPECT_EQ(instance_by_id(sum.id), &sum);
   EXPECT_THAT(sum.operands, ElementsAre(intern(DType::kF32, {2, 3}), intern(DType::kF32, {2, 3})));
   EXPECT_THAT(sum.results, ElementsAre(intern(DType::kF32, {2, 3})));
   for (const Instance* other : {&instance_of("aten::add.Tensor", {x, y, 1.0}),  // 1 is a constant

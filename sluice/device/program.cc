@@ -1,6 +1,8 @@
 #include "sluice/device/program.h"
 
 #include <algorithm>
+#include <iterator>
+#include <list>
 #include <map>
 #include <unordered_map>
 
@@ -18,13 +20,20 @@ namespace sluice::device {
 namespace {
 
 struct Entry {
+  uint64_t hash;
   std::vector<uint64_t> signature;
-  Program program;
+  ProgramPtr program;
 };
+using Entries = std::list<Entry>;
 struct Programs {
-  std::unordered_multimap<uint64_t, std::unique_ptr<Entry>> by_hash;
+  Entries entries;  // those used last in front
+  std::unordered_multimap<uint64_t, Entries::iterator> by_hash;
+  std::vector<std::weak_ptr<const Program>> dropped;  // a launch or a captured function may still hold one
+  size_t operations = 0;                              // of the entries, as kept_operations counts them
+  size_t instances_after_freeing = 0;
+  uint64_t last_serial = 0;
   struct Boundary {
-    const Program* last = nullptr;
+    ProgramPtr last;
     int count = 0;
   };
   std::map<std::string, Boundary, std::less<>> boundaries;
@@ -41,7 +50,9 @@ std::string difference(const Program& before, const Trace& trace, const Plan& pl
     const Instance& now = *trace.nodes[plan.nodes[i]].instance;
     if (i >= before.instances.size()) return base::str("operation ", i, " (", now.row->name, ") is new");
     if (before.instances[i] == now.id) continue;
-    const Instance& was = instance_by_id(before.instances[i]);
+    const Instance* const found = instance_by_id(before.instances[i]);
+    if (found == nullptr) return base::str("operation ", i, " (", now.row->name, ") is another one");
+    const Instance& was = *found;
     if (was.row != now.row) return base::str("operation ", i, " is ", now.row->name, ", was ", was.row->name);
     for (size_t k = 0; k < now.operands.size() && k < was.operands.size(); ++k) {
       if (now.operands[k] == was.operands[k]) continue;
@@ -95,6 +106,11 @@ void dump(const std::string& text, std::string_view what) {
   if (!written) base::warn("the program could not be dumped: ", written.error().what());
 }
 
+bool is_exact(const Trace& trace, const Plan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                     [&](uint32_t node) { return trace.nodes[node].instance->exact; });
+}
+
 Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   Runtime& rt = runtime();
   const double start = base::monotonic_seconds(), busy = BusyClock::get().seconds();
@@ -107,6 +123,7 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   options.num_replicas = static_cast<int>(rt.device_ids.size());
   options.device_ids = rt.device_ids;
   options.name = what;
+  if (is_exact(trace, plan)) options.flags["xla_allow_excess_precision"] = "False";
   for (uint32_t leaf : plan.leaves) options.argument_types.push_back(trace.leaves[leaf]->type->type);
   for (size_t k = 0; k < kScalarClasses; ++k) {
     if (plan.scalars[k] > 0)
@@ -140,38 +157,94 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
 
 }  // namespace
 
-const Program& find_program(const Trace& trace, const Plan& plan, std::string_view what) {
-  Programs& all = programs();
-  const uint64_t hash = base::hash_words(plan.signature.size(), plan.signature);
-  auto [first, last] = all.by_hash.equal_range(hash);
-  const Program* found = nullptr;
-  for (; first != last && found == nullptr; ++first) {
-    if (first->second->signature == plan.signature) found = &first->second->program;
+namespace {
+
+size_t operations_of(const Program& program) { return program.instances.size() + kOperationsOfAProgram; }
+
+// Drops what was used longest ago, but for the newest.
+void drop_oldest(Programs& all) {
+  const auto limit = static_cast<size_t>(runtime_options().kept_operations);
+  while (all.operations > limit && all.entries.size() > 1) {
+    const Entries::iterator oldest = std::prev(all.entries.end());
+    auto [first, last] = all.by_hash.equal_range(oldest->hash);
+    all.by_hash.erase(std::find_if(first, last, [&](const auto& pair) { return pair.second == oldest; }));
+    all.operations -= operations_of(*oldest->program);
+    all.dropped.push_back(oldest->program);
+    all.entries.erase(oldest);
   }
-  if (found == nullptr) {
-    report_recompile(trace, plan, what);
-    auto entry = std::make_unique<Entry>(Entry{plan.signature, compile(trace, plan, what)});
-    found = &entry->program;
-    all.by_hash.emplace(hash, std::move(entry));
-  }
-  all.boundaries.try_emplace(std::string(what)).first->second.last = found;
-  return *found;
+  std::erase_if(all.dropped, [](const auto& program) { return program.expired(); });
 }
 
-void forget_programs() { programs() = Programs(); }
+Entries::iterator find_entry(Programs& all, uint64_t hash, const std::vector<uint64_t>& signature) {
+  auto [first, last] = all.by_hash.equal_range(hash);
+  for (; first != last; ++first)
+    if (first->second->signature == signature) return first->second;
+  return all.entries.end();
+}
+
+}  // namespace
+
+ProgramPtr find_program(const Trace& trace, const Plan& plan, std::string_view what) {
+  Programs& all = programs();
+  const uint64_t hash = base::hash_words(plan.signature.size(), plan.signature);
+  Entries::iterator found = find_entry(all, hash, plan.signature);
+  if (found == all.entries.end()) {
+    report_recompile(trace, plan, what);
+    auto program = std::make_shared<Program>(compile(trace, plan, what));
+    program->serial = ++all.last_serial;
+    all.operations += operations_of(*program);
+    all.entries.push_front({hash, plan.signature, std::move(program)});
+    all.by_hash.emplace(hash, all.entries.begin());
+    drop_oldest(all);
+  } else {
+    all.entries.splice(all.entries.begin(), all.entries, found);
+  }
+  const ProgramPtr& program = all.entries.front().program;
+  all.boundaries.try_emplace(std::string(what)).first->second.last = program;
+  return program;
+}
+
+size_t programs_kept() { return programs().entries.size(); }
+
+void free_instances(Trace& trace) {
+  Programs& all = programs();
+  const auto limit = static_cast<size_t>(runtime_options().kept_operations);
+  if (instances_alive() <= std::max(limit / 2, 2 * all.instances_after_freeing)) return;
+  std::vector<uint32_t> used;
+  const auto add = [&](const Program& program) {
+    used.insert(used.end(), program.instances.begin(), program.instances.end());
+  };
+  for (const Entry& entry : all.entries) add(*entry.program);
+  for (const auto& dropped : all.dropped)
+    if (const ProgramPtr program = dropped.lock()) add(*program);
+  trace.expect_nothing();
+  keep_instances(used);
+  all.instances_after_freeing = instances_alive();
+}
+
+void forget_programs() {
+  const auto release = [](const Program& program) {
+    program.executable.reset();
+    program.scalars = {};
+  };
+  for (const Entry& entry : programs().entries) release(*entry.program);
+  for (const auto& dropped : programs().dropped)
+    if (const ProgramPtr program = dropped.lock()) release(*program);
+  programs() = Programs();
+}
 
 LaunchCounts launch_counts() {
   LaunchCounts counts;
-  for (const auto& [hash, entry] : programs().by_hash) counts[&entry->program] = entry->program.launches;
+  for (const Entry& entry : programs().entries) counts[entry.program->serial] = entry.program->launches;
   return counts;
 }
 
 stablehlo::Work work_since(const LaunchCounts& before) {
   stablehlo::Work work;
   const Program* largest = nullptr;
-  for (const auto& [hash, entry] : programs().by_hash) {
-    const Program& program = entry->program;
-    const auto found = before.find(&program);
+  for (const Entry& entry : programs().entries) {
+    const Program& program = *entry.program;
+    const auto found = before.find(program.serial);
     const int64_t times = program.launches - (found == before.end() ? 0 : found->second);
     if (times == 0) continue;
     for (const auto& [layer, own] : program.layers) {

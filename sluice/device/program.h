@@ -20,24 +20,35 @@ struct SentScalars {
 };
 
 struct Program {
-  std::shared_ptr<pjrt::Executable> executable;
+  mutable std::shared_ptr<pjrt::Executable> executable;  // null behind forget_programs()
   std::vector<uint32_t> instances;     // of its nodes, to say what changed when the next one differs
   uint64_t canonical = 0;              // the same in every process
   std::vector<ValueCheck> checks;      // where there are any, its last result is what they found
   stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
   stablehlo::Flops flops;              // of one launch on one replica
   stablehlo::LayerWorks layers;        // likewise, without bytes
+  uint64_t serial = 0;                 // programs that are made later have larger ones
   mutable int64_t launches = 0;        // so far
   mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
 };
 
+using ProgramPtr = std::shared_ptr<const Program>;
+
 // Finds the plan's program, or lowers and compiles it. Says what changed when the same boundary got another
-// program.
-const Program& find_program(const Trace& trace, const Plan& plan, std::string_view what);
+// program. Programs are kept up to DeviceOptions::kept_operations recorded operations in all, where each has
+// kOperationsOfAProgram more for what it takes whatever its size is; those that were used longest ago go
+// first.
+ProgramPtr find_program(const Trace& trace, const Plan& plan, std::string_view what);
+constexpr size_t kOperationsOfAProgram = 100;
+// How many are kept.
+size_t programs_kept();
+// Frees the instances that no program needs, once there are many of them. The trace must be empty.
+void free_instances(Trace& trace);
+// Drops all of them and what they hold of the device, also where a captured function still has one.
 void forget_programs();
 
 // How often each program was launched. The caller holds the lock, here and below.
-using LaunchCounts = std::unordered_map<const Program*, int64_t>;
+using LaunchCounts = std::unordered_map<uint64_t, int64_t>;  // by Program::serial
 LaunchCounts launch_counts();
 // What was launched since: the FLOPs of all launches, the bytes of the program that needs most.
 stablehlo::Work work_since(const LaunchCounts& before);

@@ -28,33 +28,33 @@ class Programs : public Recording {
     shutdown();
   }
   // The program of exp(x), for the boundary `what`, with an operation that nobody keeps.
-  const Program& exp_program(int64_t size, std::string_view what) {
+  ProgramPtr exp_program(int64_t size, std::string_view what) {
     const at::Tensor x = input({size}), y = record("aten::exp", {x});
     record("aten::sin", {x});
     std::vector<uint32_t> output_of;
     const Plan plan = make_plan(trace, runtime().world, output_of);
     canonical_ = canonical_hash(trace, plan);
-    const Program& found = find_program(trace, plan, what);
-    return found;
+    return find_program(trace, plan, what);
   }
   uint64_t canonical_ = 0;
 };
 
 TEST_F(Programs, AreFoundBySignatureWhateverTheBoundary) {
   const int64_t before = counters().programs;
-  const Program& first = exp_program(3, "step");
+  const ProgramPtr first = exp_program(3, "step");
   trace.clear();
-  EXPECT_EQ(&exp_program(3, "step"), &first);
+  EXPECT_EQ(exp_program(3, "step"), first);
   trace.clear();
-  EXPECT_EQ(&exp_program(3, "sync"), &first);
+  EXPECT_EQ(exp_program(3, "sync"), first);
   trace.clear();
   EXPECT_EQ(counters().programs - before, 1);
-  EXPECT_NE(&exp_program(4, "step"), &first);
+  EXPECT_NE(exp_program(4, "step"), first);
   EXPECT_EQ(counters().programs - before, 2);
 }
 
 TEST_F(Programs, KnowWhatTheyWereMadeOf) {
-  const Program& program = exp_program(3, "step");
+  const ProgramPtr made = exp_program(3, "step");
+  const Program& program = *made;
   EXPECT_THAT(program.instances, ElementsAre(instance_of("aten::exp", {input({3})}).id));
   EXPECT_EQ(program.canonical, canonical_);
   EXPECT_EQ(program.estimate.peak_bytes, 24);  // x and its exponential

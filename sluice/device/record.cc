@@ -13,6 +13,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/capture/watch.h"
+#include "sluice/device/exact.h"
 #include "sluice/device/libtorch/backward.h"
 #include "sluice/device/libtorch/fallback.h"
 #include "sluice/device/libtorch/overlap.h"
@@ -115,13 +116,15 @@ class Recorder final : public c10::OperatorKernel {
     const Instance* instance = nullptr;
     const bool shared = random_ && draws_shared(arguments);
     const bool synced = statistics_ && sync_batch_norm();
+    const bool exact = records_exactly();
     try {
       read_arguments(*signature_, inputs, call);
-      call.key.push_back((shared ? 1u : 0u) | (synced ? 2u : 0u));
+      call.key.push_back((shared ? 1u : 0u) | (synced ? 2u : 0u) | (exact ? 4u : 0u));
       const auto fill = [&](Instance& made) {
         fill_instance(*signature_, inputs, made);
         made.shared_random = shared;
         made.over_replicas = synced;
+        made.exact = exact;
       };
       instance = &find_instance(call.key, call.types, fill, trace.expected());
     } catch (const Error& error) {

@@ -1,11 +1,13 @@
 #include "sluice/device/runtime.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdlib>
+#include <new>
 #include <span>
 #include <thread>
 
@@ -59,7 +61,25 @@ struct WaitAtThreadEnd {
   ~WaitAtThreadEnd() { wait_at_exit(); }
 };
 
+std::atomic<bool> is_forked = false;  // from a process that had opened the device
+
+// In the child of a fork(): the plugin's threads are not here, and whoever held a lock is not either. What
+// the parent had open is left alone, and every use of the device is an error instead of a wait for ever.
+void forget_parents_device() {
+  if (opened.exchange(nullptr) == nullptr) return;
+  is_forked = true;
+  new (&Trace::get().mutex) std::recursive_mutex;
+  new (&runtime_mutex) std::mutex;
+  [[maybe_unused]] Runtime* const left = current_runtime().release();
+}
+
 void open_with(const Settings& settings) {
+  if (is_forked)
+    throw_error(Code::kFailedPrecondition,
+                "this process was forked from one that had opened the xla device, and a plugin does not "
+                "survive a fork(): start the process with fork() and exec(), or fork before the device is "
+                "used for the first time");
+  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, forget_parents_device);
   current_runtime() = open(settings);
   opened.store(current_runtime().get(), std::memory_order_release);
 }
@@ -88,6 +108,20 @@ const Settings& runtime_options() { return runtime().options; }
 int replicas_in_world() { return runtime().world.replicas(); }
 bool sync_batch_norm() { return runtime().sync_batch_norm; }
 
+uint64_t opening_now() {
+  const Runtime* const rt = opened.load(std::memory_order_acquire);
+  return rt == nullptr ? 0 : rt->opening;
+}
+
+void check_opening(const Data& data) {
+  if (data.opening == opening_now()) return;
+  if (is_forked) runtime();  // throws
+  throw_error(Code::kFailedPrecondition,
+              base::str("a ", data.type->type.str(),
+                        " on xla:0 was made before sluice::shutdown() closed the device: read it before "
+                        "(tensor.cpu()), or make it again"));
+}
+
 namespace {
 void check_found(Runtime::Flight& flight) {
   if (flight.found.empty()) return;
@@ -106,7 +140,7 @@ void wait_for_flights(size_t in_flight) {
       if (auto status = event.await(); !status) {
         throw_error(explained(status.error(),
                               base::str("program ", flight.number, " ('", flight.what, "') failed"),
-                              flight.program));
+                              flight.program.get()));
       }
     }
     check_found(flight);
@@ -163,13 +197,13 @@ void check_launch(Runtime& rt, const Order& order) {
   if (rt.world.processes == 1 || !launch_check) return;
   auto mix = [&rt](uint64_t word) { rt.launched_hash = base::mix_word(rt.launched_hash, word); };
   const Scalars& scalars = order.scalars;
-  mix(order.program.canonical);
+  mix(order.program->canonical);
   for (float number : scalars.f32) mix(std::bit_cast<uint32_t>(number));
   for (size_t i = rt.world.needs_base() ? 1 : 0; i < scalars.i64.size(); ++i)
     mix(static_cast<uint64_t>(scalars.i64[i]));
   for (double number : scalars.f64) mix(std::bit_cast<uint64_t>(number));
-  launch_check(
-      {rt.launches, rt.launched_hash, order.what, order.program.launches == 0, &order.program, order.plan});
+  launch_check({rt.launches, rt.launched_hash, order.what, order.program->launches == 0, order.program.get(),
+                order.plan});
 }
 
 // The arguments that somebody else still holds (a clone, a log, a checkpoint) are copied instead of taken.
@@ -189,7 +223,7 @@ std::vector<int64_t> divide(const Order& order, std::vector<DataPtr>& results) {
 }
 
 std::vector<DataPtr> launch(Runtime& rt, const Order& order, Runtime::Flight& flight) {
-  const Program& program = order.program;
+  const Program& program = *order.program;
   flight.scalars = {put_scalars(rt, order.scalars.f32, stablehlo::DType::kF32, program.scalars[0]),
                     put_scalars(rt, order.scalars.i64, stablehlo::DType::kS64, program.scalars[1]),
                     put_scalars(rt, order.scalars.f64, stablehlo::DType::kF64, program.scalars[2])};
@@ -224,7 +258,7 @@ std::vector<DataPtr> launch_explained(Runtime& rt, const Order& order, Runtime::
     return launch(rt, order, flight);
   } catch (const Error& error) {
     throw_error(explained(error, base::str("launching program ", flight.number, " ('", flight.what, "')"),
-                          &order.program));
+                          order.program.get()));
   }
 }
 
@@ -232,11 +266,11 @@ std::vector<DataPtr> launch_explained(Runtime& rt, const Order& order, Runtime::
 
 std::pair<std::vector<DataPtr>, Runtime::Flight> launch_program(Runtime& rt, const Order& order) {
   const base::Span span("launch");
-  const Program& program = order.program;
+  const Program& program = *order.program;
   Runtime::Flight flight;
   flight.what = order.what;
   flight.number = ++rt.launches;
-  flight.program = &program;
+  flight.program = order.program;
   check_launch(rt, order);
   std::vector<DataPtr> results = launch_explained(rt, order, flight);
   rt.launched_flops += program.flops;
@@ -315,7 +349,7 @@ void cut(std::string_view what) {
     if (rt.ahead) return lower_ahead(rt, trace, what);
     std::vector<uint32_t> output_of;
     const Plan plan = make_plan(trace, rt.world, output_of);
-    const Program& program = find_program(trace, plan, what);
+    const std::shared_ptr<const Program> program = find_program(trace, plan, what);
     const double before_launch = base::monotonic_seconds();
     if (rt.options.run_ahead >= 0) wait_for_flights(static_cast<size_t>(rt.options.run_ahead));
     const double after_wait = base::monotonic_seconds();
@@ -344,6 +378,7 @@ void cut(std::string_view what) {
       if (after_wait - before_launch > 1e-4) metrics.counters.wait_seconds += after_wait - before_launch;
     }
     trace.clear();
+    free_instances(trace);
     if (rt.options.eager) wait_for_flights(0);
   } catch (const WrongValue&) {
     throw;

@@ -65,7 +65,7 @@ struct Runtime {
     FoundValues found;
     std::string what;
     int64_t number = 0;
-    const Program* program = nullptr;  // kept until shutdown()
+    std::shared_ptr<const Program> program;
   };
   std::deque<Flight> flights;
   std::atomic<bool> sync_batch_norm = false;
@@ -82,6 +82,10 @@ struct Runtime {
 // belong to the trace's lock, the rest does not change until shutdown().
 Runtime& runtime();
 const Settings& runtime_options();
+// Runtime::opening of the device that is open; 0 where none is.
+uint64_t opening_now();
+// Throws when the device that holds this value was closed since.
+void check_opening(const Data& data);
 int replicas_in_world();
 // Whether batch normalization takes its statistics over all replicas.
 bool sync_batch_norm();
@@ -114,7 +118,7 @@ void set_launch_check(std::function<void(const LaunchRecord&)> check);
 
 // A program and what one launch of it works on.
 struct Order {
-  const Program& program;
+  std::shared_ptr<const Program> program;
   std::string_view what;                  // the boundary
   std::vector<const DataPtr*> arguments;  // [parameter]
   const std::vector<int32_t>& aliases;    // as in Plan

@@ -24,6 +24,18 @@ double gpu_memory_of_environment() {
   return fraction;
 }
 
+int64_t kept_operations_of(int64_t option) {
+  const std::string text =
+      option != 0 ? base::str(option) : base::environment("SLUICE_KEPT_OPERATIONS").value_or("");
+  if (text.empty()) return Settings().kept_operations;
+  const int64_t count = base::number_of<int64_t>(text).value_or(0);
+  if (count < 1)
+    throw_error(Code::kInvalidArgument,
+                base::str(option != 0 ? "DeviceOptions::kept_operations" : "SLUICE_KEPT_OPERATIONS", " is \"",
+                          text, "\": expected a number of recorded operations above 0"));
+  return count;
+}
+
 std::string checked_precision(const std::string& option) {
   const std::string name =
       option.empty() ? base::environment("SLUICE_MATMUL_PRECISION").value_or("default") : option;
@@ -49,10 +61,12 @@ Settings settings_of(const DeviceOptions& options) {
   settings.donate = chosen(options.donate, "SLUICE_DONATE", settings.donate);
   settings.dump = options.dump.empty() ? base::environment("SLUICE_DUMP").value_or("") : options.dump;
   settings.run_ahead = options.run_ahead;
+  settings.kept_operations = kept_operations_of(options.kept_operations);
   settings.cpu_kernels = chosen(options.cpu_kernels, "SLUICE_CPU_KERNELS", settings.cpu_kernels);
   settings.cache = chosen(options.cache, "SLUICE_CACHE", settings.cache);
   settings.check = chosen(options.check, "SLUICE_CHECK", settings.check);
   settings.detect_anomaly = chosen(options.detect_anomaly, "SLUICE_DETECT_ANOMALY", settings.detect_anomaly);
+  settings.exact = chosen(options.exact, "SLUICE_EXACT", settings.exact);
   settings.matmul_precision = checked_precision(options.matmul_precision);
   settings.gpu_memory = options.gpu_memory > 0 ? options.gpu_memory : gpu_memory_of_environment();
   settings.gpu_preallocate =

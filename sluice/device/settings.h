@@ -19,10 +19,12 @@ struct Settings {
   bool donate = true;
   std::string dump;
   int run_ahead = 2;
+  int64_t kept_operations = 200'000;
   bool cpu_kernels = true;
   bool cache = true;
   bool check = true;
   bool detect_anomaly = false;
+  bool exact = false;
   std::string matmul_precision = "default";
   double gpu_memory = 0;
   bool gpu_preallocate = true;

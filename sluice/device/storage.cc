@@ -185,6 +185,27 @@ void write(const at::Tensor& tensor, const Operand& seen) {
   set_pending(storage, record_view("sluice::view_write", {held, value}, strides, impl), strides.vec());
 }
 
+void write(const at::Tensor& tensor, DataPtr data) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  LazyStorage& storage = *LazyStorage::of(impl);
+  const bool plain = covers_storage(impl, storage) && !tensor.is_conj() && !tensor.is_neg();
+  const bool checked = storage.keep_equal && data->sameness != Sameness::kGlobal;
+  if (!plain || checked || Watch::current() != nullptr) return write(tensor, Trace::get().leaf(data));
+  set_data(storage, std::move(data), impl.is_contiguous() ? std::vector<int64_t>() : impl.strides().vec());
+}
+
+DataPtr data_of(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const LazyStorage& storage = *LazyStorage::of(impl);
+  if (storage.state != LazyStorage::State::kData || Watch::current() != nullptr || tensor.is_conj() ||
+      tensor.is_neg() || storage.data->type->scalar_type != c10::typeMetaToScalarType(tensor.dtype()))
+    return {};
+  const bool full = impl.storage_offset() == 0 && same(impl.sizes(), storage.data->type->type.dims);
+  const bool as_it_is =
+      storage.strides.empty() ? impl.is_contiguous() : same(impl.strides(), storage.strides);
+  return full && as_it_is ? storage.data : DataPtr();
+}
+
 void copy_value(const at::Tensor& to, const at::Tensor& from) {
   Operand value = read(from);
   const auto dtype = to_dtype(to.scalar_type());

@@ -69,9 +69,13 @@ at::Tensor make_tensor(DataPtr data);
 
 // The tensor's value with its own sizes, through its strides.
 Operand read(const at::Tensor& tensor);
+// The same, where it is data as it is: nothing is to be computed, and the trace does not hold it. Else null.
+DataPtr data_of(const at::Tensor& tensor);
 // Makes `value` (of the tensor's sizes and type) the tensor's value; other parts of the storage stay as they
 // are.
 void write(const at::Tensor& tensor, const Operand& value);
+// The same of what came from the host. The trace holds it only where it has to read it.
+void write(const at::Tensor& tensor, DataPtr data);
 // copy_ between tensors of one device: shares the value where it can.
 void copy_value(const at::Tensor& to, const at::Tensor& from);
 

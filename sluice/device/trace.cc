@@ -6,8 +6,10 @@
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/exact.h"
 #include "sluice/device/report/call_places.h"
 #include "sluice/device/report/metrics.h"
+#include "sluice/device/runtime.h"
 
 namespace sluice::device {
 
@@ -80,6 +82,7 @@ std::string since(const Origin& origin) {
 
 Operand Trace::leaf(const DataPtr& data) {
   if (data->leaf_trace != number) {
+    check_opening(*data);
     data->leaf_trace = number;
     data->leaf = static_cast<uint32_t>(leaves.size());
     leaves.push_back(data);
@@ -140,15 +143,17 @@ const Instance& own_instance(const char* row, const std::vector<std::string>& na
                              c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints, const Fill& fill) {
   c10::SmallVector<TypeRef, 2> types;
   for (const Operand& operand : operands) types.push_back(operand.type);
+  const bool exact = records_exactly();
   const auto fill_all = [&](Instance& made) {
+    made.exact = exact;
     made.row = ops::find_row(row);
     SLUICE_CHECK(made.row != nullptr, row);
     made.names = &names;
     made.args.resize(names.size());
     fill(made.args);
   };
-  const Instance& instance =
-      find_instance(own_key(row, kind, operands, ints), types, fill_all, Trace::get().expected());
+  const Instance& instance = find_instance(own_key(row, kind * 2 + (exact ? 1 : 0), operands, ints), types,
+                                           fill_all, Trace::get().expected());
   if (!instance.unimplemented.empty())
     throw_error(Code::kUnimplemented, base::str(row, ": ", instance.unimplemented));
   return instance;

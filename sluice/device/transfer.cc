@@ -115,6 +115,10 @@ void start_copy(Data& data) {
 }  // namespace
 
 DataPtr materialize(const at::Tensor& tensor) {
+  if (DataPtr data = data_of(tensor)) {
+    check_opening(*data);
+    return data;
+  }
   Trace& trace = Trace::get();
   Operand value = read(tensor);
   if (value.ref.leaf()) return trace.leaves[value.ref.node];
@@ -133,6 +137,7 @@ namespace {
 // Refuses to read a value as one that it may not be.
 void check_sameness(const at::Tensor& tensor, std::string_view what, Sameness wanted) {
   if (runtime().ahead) return;  // there is no value at all, which is said elsewhere
+  if (const DataPtr data = data_of(tensor); data && data->sameness <= wanted) return;
   const Operand value = read(tensor);
   if (value.sameness <= wanted) return;
   const World& world = runtime().world;

@@ -59,6 +59,7 @@ struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   // it, 0 without.
   uint32_t name = 0;
   int64_t launch = 0;                   // of the program that made it; 0 when it came from the host
+  uint64_t opening;                     // Runtime::opening of the device that holds it
   std::shared_ptr<HostNumber> on_host;  // once it was read, or is on its way; that of the first replica
   bool alive = false;
   Data *previous_alive = nullptr, *next_alive = nullptr;

@@ -156,7 +156,9 @@ base::Result<std::string> Client::serialized_options(const CompileOptions& optio
       }
     }
   }
-  return serialize_compile_options(ids, plugin_->flags());
+  XlaFlags flags = plugin_->flags();
+  flags.insert(options.flags.begin(), options.flags.end());
+  return serialize_compile_options(ids, flags);
 }
 
 base::Result<std::shared_ptr<Executable>> Client::compile(std::string_view text,

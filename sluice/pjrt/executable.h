@@ -10,6 +10,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/pjrt/buffer.h"
+#include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/event.h"
 #include "sluice/stablehlo/type.h"
 
@@ -29,6 +30,8 @@ struct CompileOptions {
   // The program's arguments, checked before each execute: a plugin runs other types of equal size without a
   // word. Must be given, in the program's order (empty for a program without arguments).
   std::vector<stablehlo::Type> argument_types;
+  // XLA's flags for this program, beside the plugin's own.
+  XlaFlags flags;
   // For messages.
   std::string name = "program";
 };

@@ -158,8 +158,8 @@ struct TrainOptions {
   int devices = 0;     // 0: all of a TPU or GPU, 1 of a CPU
   std::vector<int> device_ids;
   Precision precision = Precision::kF32;
-  std::optional<bool> cpu_kernels, strict, detect_anomaly;  // see DeviceOptions
-  bool sync_batch_norm = false;                             // statistics over all replicas' batches
+  std::optional<bool> cpu_kernels, strict, detect_anomaly, exact;  // see DeviceOptions
+  bool sync_batch_norm = false;                                    // statistics over all replicas' batches
   int64_t check_replicas = 0;  // compare the parameters on all replicas every so many steps; 0: never
 
   // What is written.

@@ -288,6 +288,7 @@ Session start_session(const TrainOptions& options) {
   session.xla.device_ids = options.device_ids;
   session.xla.cpu_kernels = options.cpu_kernels;
   session.xla.detect_anomaly = options.detect_anomaly;
+  session.xla.exact = options.exact;
   session.xla.strict = options.strict;
   session.status_port = options.status_port;
   session.profiler_port = options.profiler_port;

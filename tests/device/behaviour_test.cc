@@ -1,6 +1,8 @@
 // What is the device's own: its errors, threads, fallbacks and counts, when the graph is cut, how the process
 // ends.
 #include <c10/core/AutogradState.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <limits>
 #include <thread>
@@ -357,6 +359,65 @@ TEST(ProcessEndDeathTest, TensorsMayOutliveTheDevice) {
         std::exit(0);
       },
       testing::ExitedWithCode(0), "");
+}
+
+// A plugin does not survive a fork(): the child gets an error at each use, and ends by itself.
+TEST(Fork, TheChildGetsAnError) {
+  if (on_cpu()) GTEST_SKIP();
+  const torch::Tensor x = torch::ones({3}, test_device()), pending = x + 1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    int wrong = 0;
+    const auto refuses = [&wrong](const std::function<void()>& use) {
+      try {
+        use();
+        ++wrong;
+      } catch (const std::exception& error) {
+        if (std::string(error.what()).find("forked") == std::string::npos) ++wrong;
+      }
+    };
+    refuses([&] { (x + 1).cpu(); });
+    refuses([&] { x.cpu(); });
+    refuses([&] { pending.cpu(); });
+    refuses([] {
+      torch::ones({3}, torch::Device(torch::kXLA, 0));
+      sync();
+      init();
+    });
+    shutdown();
+    if (is_initialized()) ++wrong;
+    ::_exit(wrong);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(pending.cpu()[0].item<float>(), 2);
+}
+
+TEST(Fork, AChildThatUsesNothingEnds) {
+  if (on_cpu()) GTEST_SKIP();
+  GTEST_FLAG_SET(death_test_style, "fast");
+  const torch::Tensor x = torch::ones({3}, test_device()), pending = x + 1;
+  EXPECT_EXIT(
+      {
+        ::alarm(60);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(Shutdown, ATensorOfBeforeSaysSo) {
+  if (on_cpu()) GTEST_SKIP();
+  torch::Tensor x = torch::ones({3}, test_device());
+  cut();
+  restart();
+  const auto said = testing::HasSubstr("before sluice::shutdown()");
+  EXPECT_THAT([&] { (x + 1).cpu(); }, testing::ThrowsMessage<std::exception>(said));
+  EXPECT_THAT([&] { x.cpu(); }, testing::ThrowsMessage<std::exception>(said));
+  EXPECT_THAT([&] { x.mul_(2); }, testing::ThrowsMessage<std::exception>(said));
+  x = torch::ones({3}, test_device());
+  EXPECT_EQ((x + 1).cpu()[0].item<float>(), 2);
 }
 
 // LibTorch's own gelu has NaN and infinity here where the CPU has AVX-512, so conformance leaves these out.

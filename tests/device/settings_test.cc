@@ -46,6 +46,7 @@ constexpr Switch kSwitches[] = {
     {"SLUICE_CACHE", &DeviceOptions::cache, &Settings::cache, true},
     {"SLUICE_CHECK", &DeviceOptions::check, &Settings::check, true},
     {"SLUICE_DETECT_ANOMALY", &DeviceOptions::detect_anomaly, &Settings::detect_anomaly, false},
+    {"SLUICE_EXACT", &DeviceOptions::exact, &Settings::exact, false},
     {"SLUICE_GPU_PREALLOCATE", &DeviceOptions::gpu_preallocate, &Settings::gpu_preallocate, true},
 };
 

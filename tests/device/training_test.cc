@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "sluice/device/program.h"
 #include "tests/device/tasks.h"
 
 namespace sluice::tests {
@@ -276,6 +277,54 @@ void expect_no_growth(int from, int to, double mib) {
 }
 
 TEST(Growth, NoneOver400Steps) { expect_no_growth(200, 600, 16); }
+
+// A service that gets images of every size.
+TEST(Growth, NoneOverManyShapes) {
+  if (on_cpu()) GTEST_SKIP();
+  DeviceOptions options;
+  options.kept_operations = 1200;
+  restart(options);
+  const torch::Device device = test_device();
+  const auto run = [&](int64_t size) {
+    const torch::Tensor x = torch::ones({size, 3}).to(device);
+    return (x * 2).sum().item<double>();
+  };
+  const auto right = [](int64_t size) { return 6.0 * static_cast<double>(size); };
+  constexpr int64_t kWarm = 30, kShapes = 80;
+  double before = 0;
+  for (int64_t size = 1; size <= kShapes; ++size) {
+    EXPECT_EQ(run(size), right(size));
+    if (size == kWarm) before = resident_mib();
+  }
+  EXPECT_LE(resident_mib() - before, 16);
+  EXPECT_LE(device::programs_kept(), 12u);
+  EXPECT_LE(device::instances_alive(), 1200u);
+  EXPECT_EQ(run(1), right(1));  // its program is made again
+  const int64_t programs = counters().programs;
+  run(kShapes);
+  EXPECT_EQ(counters().programs, programs);  // this one is still there
+  restart();
+}
+
+// What the host sends goes when its last holder does, without a cut.
+TEST(Growth, NoneByUploadsThatNothingReads) {
+  if (on_cpu()) GTEST_SKIP();
+  restart();
+  const torch::Device device = test_device();
+  const torch::Tensor host = torch::ones({1 << 18});
+  torch::Tensor x = host.to(device);
+  torch::nn::Linear model(64, 64);
+  model->to(device);
+  const int64_t buffers = counters().live_buffers;
+  for (int i = 0; i < 50; ++i) {
+    x = host.to(device);
+    x.copy_(host);
+    EXPECT_EQ(x.cpu()[0].item<float>(), 1);
+    model->to(torch::kCPU);
+    model->to(device);
+  }
+  EXPECT_LE(counters().live_buffers, buffers + 1);
+}
 
 // Run by its own test entry, labelled slow.
 TEST(SlowGrowth, NoneFromStep500To5000) { expect_no_growth(500, 5000, 4); }

@@ -12,6 +12,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/device/capture/replay.h"
 #include "sluice/device/capture/watch.h"
+#include "sluice/device/exact.h"
 #include "sluice/device/random.h"
 #include "sluice/device/record.h"
 #include "sluice/device/runtime.h"
@@ -65,7 +66,7 @@ constexpr size_t kVariants = 16;
 uint64_t modes() {
   uint64_t all = 0;
   for (const bool on : {c10::GradMode::is_enabled(), at::autocast::is_autocast_enabled(at::kXLA),
-                        shared_random(), sync_batch_norm()})
+                        shared_random(), sync_batch_norm(), records_exactly()})
     all = all * 2 + (on ? 1 : 0);
   all = all * 256 + static_cast<uint64_t>(at::autocast::get_autocast_dtype(at::kXLA));
   return all * 256 + static_cast<uint64_t>(c10::typeMetaToScalarType(c10::get_default_dtype()));

@@ -153,7 +153,7 @@ void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   }
   if (program.program == nullptr) return give(program, shared, {});
   std::vector<DataPtr> leaves(program.arguments.size());
-  Order order{*program.program, program.boundary, {}, program.aliases, scalars, program.results};
+  Order order{program.program, program.boundary, {}, program.aliases, scalars, program.results};
   order.arguments.reserve(leaves.size());
   for (size_t i = 0; i < leaves.size(); ++i) {
     DataPtr& value = held(program.arguments[i]);

@@ -59,7 +59,7 @@ struct CapturedNumber {
 
 // One program of a call, or none where values only changed their places.
 struct CapturedProgram {
-  const Program* program = nullptr;
+  std::shared_ptr<const Program> program;
   std::string boundary;
   std::vector<uint32_t> arguments;  // [parameter]: the place whose value it is
   std::vector<int32_t> aliases;     // as in Plan

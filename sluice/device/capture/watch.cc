@@ -293,12 +293,12 @@ void Watch::add_numbers(const Trace& trace, const Plan& plan, CapturedProgram& p
   }
 }
 
-void Watch::cut(const Trace& trace, const Plan& plan, const Program& compiled,
+void Watch::cut(const Trace& trace, const Plan& plan, std::shared_ptr<const Program> compiled,
                 const std::vector<uint32_t>& output_of, const Scalars& scalars, std::string_view what) {
   check_trace();
   trace_ = Trace::get().number + 1;
   CapturedProgram& program = tape_.programs.emplace_back();
-  program.program = &compiled;
+  program.program = std::move(compiled);
   program.boundary = what;
   program.aliases = plan.aliases;
   program.scalars = scalars;

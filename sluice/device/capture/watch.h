@@ -48,7 +48,7 @@ class Watch {
   // The storage's value is about to become this data.
   void takes(LazyStorage& storage, const Data& data);
   // A program is about to be launched: `output_of` as from make_plan.
-  void cut(const Trace& trace, const Plan& plan, const Program& program,
+  void cut(const Trace& trace, const Plan& plan, std::shared_ptr<const Program> compiled,
            const std::vector<uint32_t>& output_of, const Scalars& scalars, std::string_view what);
   // The graph is cut where nothing is pending.
   void cut_without_program(std::string_view what);

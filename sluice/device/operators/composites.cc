@@ -1,6 +1,7 @@
 // Operations that are made of others here, because LibTorch has no such way for this device: copies of views,
 // the steps of gradient scaling, and CTC with lengths that are no part of the program.
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <torch/library.h>
 

@@ -146,7 +146,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
     if (host.is_alias_of(self)) host = host.clone();
     DataPtr data = upload_data({host});
     TraceLock lock = lock_trace();
-    write(dst, Trace::get().leaf(data));
+    write(dst, std::move(data));
     return dst;
   }
   at::native::copy_(const_cast<at::Tensor&>(dst), download(self, "copy to the host"), false);

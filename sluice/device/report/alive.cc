@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "sluice/base/strings.h"
+#include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {
@@ -39,7 +40,7 @@ std::atomic<uint64_t> last_serial = 0;
 uint64_t new_serial() { return last_serial.fetch_add(1, std::memory_order_relaxed) + 1; }
 }  // namespace
 
-Data::Data() : serial(new_serial()) {}
+Data::Data() : serial(new_serial()), opening(opening_now()) {}
 
 void Data::renew(const ValueFacts& facts, int64_t launch) {
   static_cast<ValueFacts&>(*this) = facts;
