@@ -78,6 +78,12 @@ Values program_of(const std::string& pattern, Rows& r) {
     return {r.b.subtract(p[0], r.b.multiply(p[2], rate))};
   }
   if (pattern == "cross_entropy_gradient") return {r.cross_entropy_gradient(r.parameter(kRows))};
+  if (pattern == "folds") {
+    const Values p = two({3, 4}, {3});
+    const Value e = r.b.exp(p[0]), f = r.b.broadcast_in_dim(r.b.exp(p[1]), {3, 4}, {0});
+    return {r.b.log(f),         r.b.power(e, p[0]),  r.b.sqrt(r.b.multiply(e, e)),
+            r.b.multiply(e, f), r.b.divide(e, p[0]), r.b.log(p[0])};
+  }
   return {};
 }
 
@@ -98,6 +104,8 @@ std::string after(const std::string& pattern) {
   Rewriter rewriter(r.b, results, donations);
   if (pattern == "cross_entropy_gradient") {
     cross_entropy_gradient(rewriter);
+  } else if (pattern == "folds") {
+    folds(rewriter);
   } else {
     for (const Pattern& p : kernel_patterns()) {
       p.apply(rewriter, all);
@@ -121,6 +129,7 @@ TEST(Golden, EachPatternIsFromTextToText) {
     check(std::string(pattern.name));
   }
   check("cross_entropy_gradient");
+  check("folds");
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
   cross_entropy_gradient(r);
   if (kernels != nullptr)
     for (const Pattern& pattern : kPatterns) pattern.apply(r, *kernels);
+  folds(r);  // after those that look for the operations as they are written
   return r.finish();
 }
 

@@ -15,6 +15,7 @@ using stablehlo::Rewriter;
 
 // For every target.
 void cross_entropy_gradient(Rewriter& r);
+void folds(Rewriter& r);
 
 // For targets with kernels.
 void attention(Rewriter& r, const KernelLibrary& kernels);

@@ -50,6 +50,21 @@ constexpr Switch kSwitches[] = {
     {"SLUICE_GPU_PREALLOCATE", &DeviceOptions::gpu_preallocate, &Settings::gpu_preallocate, true},
 };
 
+TEST(Settings, KeptOperations) {
+  Variable variable("SLUICE_KEPT_OPERATIONS");
+  EXPECT_EQ(settings_of({}).kept_operations, 200'000);
+  variable.set("5000");
+  EXPECT_EQ(settings_of({}).kept_operations, 5000);
+  DeviceOptions options;
+  options.kept_operations = 70;
+  EXPECT_EQ(settings_of(options).kept_operations, 70);
+  for (const char* text : {"0", "-3", "many"}) {
+    variable.set(text);
+    EXPECT_THAT([] { settings_of({}); },
+                testing::ThrowsMessage<Error>(HasSubstr("SLUICE_KEPT_OPERATIONS is \"")));
+  }
+}
+
 TEST(Settings, SwitchesAreTheDefaultThenTheEnvironmentThenTheOptions) {
   for (const Switch& row : kSwitches) {
     SCOPED_TRACE(row.variable);
