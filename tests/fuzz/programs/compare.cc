@@ -77,7 +77,7 @@ struct Known {
   std::vector<double> runs;
 };
 
-std::string judge(double found, const std::vector<double>& runs, double relative, double absolute,
+std::string judge(double found, const std::vector<double>& runs, bool either_zero, double relative, double absolute,
                   double largest) {
   const double plain = runs[0];
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -97,7 +97,7 @@ std::string judge(double found, const std::vector<double>& runs, double relative
   if (!std::isfinite(plain)) return kind;
   if (!std::isfinite(found))
     return std::max(std::abs(low), std::abs(high)) > 0.9 * largest && std::isinf(found) ? "" : kind;
-  if (plain == 0 && found == 0) return zeros ? kind : "";
+  if (plain == 0 && found == 0) return zeros && !either_zero ? kind : "";
   const double slack = 2 * (high - low) + relative * std::abs(plain) + absolute;
   if (found >= low - slack && found <= high + slack) return "";
   return kind;
@@ -119,6 +119,7 @@ struct Slot {
   at::Tensor found, plain;
   std::vector<at::Tensor> others;
   double tolerance = 1e-5;
+  bool either_zero = false;
   bool spread = false;  // an absolute error of the largest number is one of rounding
 };
 
@@ -160,7 +161,7 @@ std::optional<Difference> compare_slot(const Slot& slot) {
     std::vector<double> runs{plain.data_ptr<double>()[i]};
     for (const at::Tensor& other : others) runs.push_back(other.data_ptr<double>()[i]);
     const double value = found.data_ptr<double>()[i];
-    const std::string kind = judge(value, runs, relative, absolute, largest_in(type));
+    const std::string kind = judge(value, runs, slot.either_zero || slot.plain.is_complex(), relative, absolute, largest_in(type));
     if (kind.empty()) continue;
     if (count++ == 0) {
       difference.element = i;
@@ -204,15 +205,19 @@ Expected expect(const Program& program) {
   expected.plain = run_on_cpu(program);
   if (!expected.plain.error.empty()) return expected;
   const Rounded rounded = find_rounded(program);
-  std::vector<Variation> variations(7);
+  std::vector<Variation> variations(10);
   variations[0].flush = true;
   variations[1].wide = true;
   variations[2].saturate = true;
   const uint64_t seed = program.seed * 7919 + static_cast<uint64_t>(program.number) + 1;
-  for (size_t i = 3; i < variations.size(); ++i) {
+  variations[3].zero_sign = 1;
+  variations[4].zero_sign = -1;
+  for (size_t i = 5; i < variations.size(); ++i) {
     variations[i].noise = seed + i * 104729;
-    variations[i].noise_scale = i < 5 ? 0.25 : 1;
-    variations[i].flush = i == 6;
+    variations[i].noise_scale = i < 7 ? 0.25 : 1;
+    variations[i].flush = i == 7;
+    variations[i].nudge = i == 8;
+    variations[i].zero_sign = i == 9 ? 1 : 0;
   }
   for (const Variation& variation : variations) {
     Outcome outcome = run_on_cpu(program, variation, &rounded);
@@ -240,7 +245,7 @@ std::optional<Difference> compare(const Program& program, const Expected& expect
     const std::string& family = program.steps[step].family;
     spread = family != "pointwise" && family != "activation" && family != "view" && family != "shape";
     for (size_t i = 0; i < plain.results[step].size(); ++i) {
-      Slot slot{found.results.at(step).at(i), plain.results[step][i], {}, tolerance, spread};
+      Slot slot{found.results.at(step).at(i), plain.results[step][i], {}, tolerance, program.steps[step].either_zero, spread};
       for (const Outcome& other : expected.others) slot.others.push_back(other.results[step][i]);
       if (auto differs = compare_slot(slot)) {
         differs->step = static_cast<int>(step);
@@ -250,7 +255,7 @@ std::optional<Difference> compare(const Program& program, const Expected& expect
     }
   }
   for (size_t i = 0; i < plain.leaves.size(); ++i) {
-    Slot slot{found.leaves[i], plain.leaves[i], {}, tolerance, spread};
+    Slot slot{found.leaves[i], plain.leaves[i], {}, tolerance, true, spread};
     for (const Outcome& other : expected.others) slot.others.push_back(other.leaves[i]);
     if (auto differs = compare_slot(slot)) {
       differs->step = -1;
@@ -271,7 +276,7 @@ std::optional<Difference> compare(const Program& program, const Expected& expect
     difference.text = "the device refuses: " + first_line(found.gradient_error);
   } else {
     for (size_t i = 0; i < plain.gradients.size(); ++i) {
-      Slot slot{found.gradients.at(i), plain.gradients[i], {}, 4 * tolerance, true};
+      Slot slot{found.gradients.at(i), plain.gradients[i], {}, 4 * tolerance, true, true};
       for (const Outcome& other : expected.others) {
         if (other.gradients.size() > i) slot.others.push_back(other.gradients[i]);
       }

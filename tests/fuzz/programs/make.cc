@@ -365,7 +365,7 @@ class Maker {
     step.family = row.family;
     step.floating = floating;
     step.tolerance = std::max(sample.tolerance, 1e-6);
-    step.differentiable = !sample.gradfallback;
+    step.differentiable = !sample.gradfallback && row.differentiable;
     step.arguments = inputs.arguments;
     if (!sample.results.empty()) return false;  // its other results may be anything
     for (Planned& planned : step.arguments) scalar(planned, row.family, *op);
@@ -467,7 +467,8 @@ class Maker {
 
   void shaped_operands(Step& step, const Inputs& inputs, std::optional<ValueId> focus) {
     const bool calm =
-        step.family == "linear_algebra" || step.family == "recurrent" || step.family == "quantize";
+        step.family == "linear_algebra" || step.family == "recurrent" || step.family == "quantize" ||
+                      step.op.find("_backward") != std::string::npos;
     bool placed = false;
     for (size_t i = 0; i < inputs.tensors.size(); ++i) {
       const at::Tensor& model = inputs.tensors[i].base;
@@ -522,12 +523,15 @@ Catalogue::Catalogue(const std::string& folder, const std::string& pattern) {
   for (const Family& family : kFamilies) {
     std::vector<Row> rows;
     for (const ops::Row& row : family.rows()) {
-      Row usable{std::string(row.name), family.name, {}};
+      Row usable{std::string(row.name), family.name, {}, false};
       if (!pattern.empty() && usable.name.find(pattern) == std::string::npos) continue;
       for (const Sample& sample : samples[usable.name]) {
         const bool fits =
             !row.random && !sample.random && !sample.throws && !sample.fallback && sample.reference.empty();
-        if (fits && row.name.rfind("aten::", 0) == 0) usable.samples.push_back({sample, family.name});
+        if (fits && row.name.rfind("aten::", 0) == 0) {
+          usable.samples.push_back({sample, family.name});
+          usable.differentiable = usable.differentiable || !sample.nograd;
+        }
       }
       if (usable.samples.empty()) {
         left_out_.push_back(usable.name);
@@ -550,8 +554,10 @@ const Catalogue::Row& Catalogue::pick(std::mt19937_64& random) const {
   return rows_[std::min(index, rows_.size() - 1)];
 }
 
-Program make_program(const Catalogue& catalogue, uint64_t seed, int64_t number) {
-  return Maker(catalogue, seed, number).make();
+Program make_program(const Catalogue& catalogue, const Known& known, uint64_t seed, int64_t number) {
+  Program program = Maker(catalogue, seed, number).make();
+  for (Step& step : program.steps) step.either_zero = known.either_zero(step);
+  return program;
 }
 
 }  // namespace sluice::fuzz

@@ -41,6 +41,7 @@ struct Step {
   std::string floating = "f32";  // what a dtype argument `float` means
   double tolerance = 1e-5;       // relative, of a result in f32
   bool differentiable = true;    // the gradients have LibTorch's values
+  bool either_zero = false;      // a zero of the result may have either sign
   bool exact_layout = false;     // a view or a copy of elements
 };
 
@@ -66,10 +67,15 @@ struct Variation {
   bool flush = false;         // subnormal numbers count as 0
   bool saturate = false;      // a conversion to integers gives the nearest integer, of NaN 0
   bool wide = false;          // what adds up many numbers does it in f64
+  bool nudge = false;         // the argument of a transcendental function is rounded
+  int zero_sign = 0;          // 1 or -1: of the zeros that may have either
 };
 
 // What is rounded, by the reference run: one mask for each result, undefined where nothing is.
-using Rounded = std::vector<std::vector<at::Tensor>>;
+struct Rounded {
+  std::vector<std::vector<at::Tensor>> masks;
+  std::vector<bool> transcendental;  // of one operand, and rounded where that is not a simple number
+};
 
 struct Outcome {
   std::vector<at::Tensor> leaves;  // their values afterwards: views are written through
@@ -96,6 +102,7 @@ class Execution {
   const at::Tensor& value(const ValueId& id) const;
   // Which elements of the last step's results are rounded: those that f64 has otherwise.
   std::vector<at::Tensor> rounded_of(size_t index) const;
+  bool is_transcendental(size_t index) const;
   bool failed() const { return outcome_.error_step >= 0; }
 
  private:
@@ -126,6 +133,7 @@ class Catalogue {
   struct Row {
     std::string name, family;
     std::vector<Template> samples;
+    bool differentiable = false;  // gradients are compared in one sample at least
   };
   const Row& pick(std::mt19937_64& random) const;
   size_t rows() const { return rows_.size(); }
@@ -137,8 +145,9 @@ class Catalogue {
   std::vector<std::string> left_out_;
 };
 
+class Known;
 // The program of (seed, number).
-Program make_program(const Catalogue& catalogue, uint64_t seed, int64_t number);
+Program make_program(const Catalogue& catalogue, const Known& known, uint64_t seed, int64_t number);
 
 struct Difference {
   int step = -1;  // the first step whose result differs; steps.size() for a gradient
@@ -162,6 +171,29 @@ std::string as_code(const Program& program, const Outcome& plain);
 // "log(exp), f32" : the operations that lead to the difference.
 std::string chain(const Program& program, const Difference& difference);
 std::string element_text(const Outcome& outcome, const Difference& difference);
+
+// The differences that the table of special values in docs/device.md names. In its last column `log(exp)` is log of
+// what exp has to do with, up to three operations before; `topk` any call of topk; `mul(Bool)` mul of an operand of
+// bool; `fmax = ±0` that a zero which fmax gives may have either sign.
+class Known {
+ public:
+  explicit Known(const std::string& page);
+  // Whether a zero of the step's result may have either sign: also of what adds up.
+  bool either_zero(const Step& step) const;
+  // Whether the difference is in the result of a pattern, or in what depends on it.
+  bool explains(const Program& program, const Difference& difference) const;
+
+ private:
+  struct Pattern {
+    std::string op, under;
+    bool zero_sign = false;
+  };
+  void add(const std::string& cell);
+  bool matches(const Program& program, size_t index) const;
+  bool leads_to(const Program& program, const ValueId& id, const std::string& name, int depth) const;
+
+  std::vector<Pattern> patterns_;
+};
 
 // Makes the program smaller while `differs` holds.
 Program shrink(Program program, const std::function<bool(const Program&)>& differs, int tries);

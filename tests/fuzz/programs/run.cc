@@ -210,18 +210,20 @@ bool Execution::step(size_t index) {
   if (failed()) return false;
   at::AutoGradMode mode(program_.gradients);
   const std::optional<Op> op = step_op(step);
-  const bool rounds = rounded_ != nullptr && !rounded_->at(index).empty();
+  const bool rounds = rounded_ != nullptr && !rounded_->masks.at(index).empty();
   const bool sums = step.family != "pointwise" && step.family != "activation" && rounds && !step.in_place;
   try {
     if (!op) throw std::runtime_error("there is no operation " + step.op);
     const bool widen = variation_.wide && sums;
-    const uint64_t noise = variation_.noise != 0 && sums ? mixed(variation_.noise + 977 * index) : 0;
+    const bool nudged = variation_.nudge && rounded_ != nullptr && rounded_->transcendental.at(index) && !step.in_place;
+    const uint64_t noise =
+        nudged ? 7 + index : variation_.noise != 0 && sums ? mixed(variation_.noise + 977 * index) : 0;
     torch::jit::Stack stack = bind(step, *op, widen, noise);
     op->callBoxed(&stack);
     std::vector<at::Tensor> results = tensors_of(stack);
     if (widen) {
       for (size_t i = 0; i < results.size(); ++i) {
-        const at::Tensor& mask = rounded_->at(index)[i];
+        const at::Tensor& mask = rounded_->masks.at(index)[i];
         const at::ScalarType type = mask.defined() ? conformance::scalar_type(step.floating) : at::kDouble;
         if (!results[i].defined()) continue;
         if (results[i].scalar_type() == at::kDouble) results[i] = results[i].to(type);
@@ -252,11 +254,16 @@ void Execution::vary(size_t index) {
         overwrite(result, saturated(from, result.scalar_type()).expand(result.sizes()));
     }
     if (!fractions(result.scalar_type()) || step.exact_layout) continue;
+    if (variation_.zero_sign != 0 && step.either_zero && !result.is_complex() &&
+        !c10::isFloat8Type(result.scalar_type())) {
+      const at::Tensor zero = at::zeros({}, result.options());
+      overwrite(result, at::where(result.detach().eq(0), variation_.zero_sign > 0 ? zero : -zero, result.detach()));
+    }
     if (variation_.flush && !result.is_complex()) overwrite(result, flushed(result.detach()));
-    if (variation_.noise == 0 || rounded_ == nullptr || rounded_->at(index).size() <= i) continue;
+    if (variation_.noise == 0 || rounded_ == nullptr || rounded_->masks.at(index).size() <= i) continue;
     const double size = variation_.noise_scale * type_tolerance(result.scalar_type(), step.tolerance);
     const at::Tensor factors = noise_like(result, mixed(variation_.noise + 31 * index + i)) * size;
-    const at::Tensor& mask = rounded_->at(index)[i];
+    const at::Tensor& mask = rounded_->masks.at(index)[i];
     if (mask.defined()) {
       const at::Tensor wide = result.detach().to(result.is_complex() ? at::kComplexDouble : at::kDouble);
       const at::Tensor moved = (wide * (factors + 1)).to(result.scalar_type());
@@ -307,6 +314,28 @@ std::vector<at::Tensor> Execution::rounded_of(size_t index) const {
   }
   if (!any) masks.clear();
   return masks;
+}
+
+bool Execution::is_transcendental(size_t index) const {
+  const Step& step = program_.steps[index];
+  if (step.family != "pointwise" || step.operands.size() != 1 || step.in_place) return false;
+  try {
+    at::NoGradGuard no_grad;
+    const std::optional<Op> op = step_op(step);
+    const at::Tensor tries = at::tensor({0.3, 0.7, 1.3, 2.9}, at::kFloat);
+    std::vector<at::Tensor> results;
+    for (at::ScalarType type : {at::kFloat, at::kDouble}) {
+      torch::jit::Stack stack = bind(step, *op, false, 0);
+      for (c10::IValue& value : stack) {
+        if (value.isTensor() && value.toTensor().defined()) value = tries.to(type);
+      }
+      op->callBoxed(&stack);
+      results.push_back(tensors_of(stack).at(0).to(at::kDouble));
+    }
+    return !at::equal(results[0], results[1]);
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void Execution::gradients() {
@@ -387,9 +416,12 @@ Outcome run_on_cpu(const Program& program, const Variation& variation, const Rou
 Rounded find_rounded(const Program& program) {
   Rounded rounded;
   Execution execution(program, at::kCPU);
-  for (size_t i = 0; i < program.steps.size() && execution.step(i); ++i)
-    rounded.push_back(execution.rounded_of(i));
-  rounded.resize(program.steps.size());
+  for (size_t i = 0; i < program.steps.size() && execution.step(i); ++i) {
+    rounded.masks.push_back(execution.rounded_of(i));
+    rounded.transcendental.push_back(execution.is_transcendental(i));
+  }
+  rounded.masks.resize(program.steps.size());
+  rounded.transcendental.resize(program.steps.size());
   return rounded;
 }
 
