@@ -50,7 +50,8 @@ Known::Known(const std::string& page) {
 
 bool Known::either_zero(const Step& step) const {
   if (step.exact_layout) return false;
-  if (step.family != "pointwise" && step.family != "activation" && step.family != "view" && step.family != "shape" && step.family != "compare")
+  if (step.family != "pointwise" && step.family != "activation" && step.family != "view" &&
+      step.family != "shape" && step.family != "compare")
     return true;
   const std::string name = short_name(step.op);
   return std::any_of(patterns_.begin(), patterns_.end(),
@@ -62,10 +63,12 @@ bool Known::leads_to(const Program& program, const ValueId& id, const std::strin
   if (id.step < 0) return type_is(program.leaves[static_cast<size_t>(id.index)].value.scalar_type());
   const Step& step = program.steps[static_cast<size_t>(id.step)];
   if (short_name(step.op) == name) return true;
-  if (step.op == "aten::to.dtype" && type_is(static_cast<at::ScalarType>(step.arguments[1].value.toInt()))) return true;
+  if (step.op == "aten::to.dtype" && type_is(static_cast<at::ScalarType>(step.arguments[1].value.toInt())))
+    return true;
   if (depth == 0) return false;
   return std::any_of(step.operands.begin(), step.operands.end(), [&](const Operand& operand) {
-    return operand.value && (leads_to(program, *operand.value, name, depth - 1) || (operand.type && type_is(*operand.type)));
+    return operand.value &&
+           (leads_to(program, *operand.value, name, depth - 1) || (operand.type && type_is(*operand.type)));
   });
 }
 
@@ -88,14 +91,20 @@ bool Known::matches(const Program& program, size_t index) const {
 
 bool Known::explains(const Program& program, const Difference& difference) const {
   std::vector<bool> touched(program.steps.size());
-  bool any = false;
+  bool any = false, in_gradient = false;
   for (size_t i = 0; i < program.steps.size(); ++i) {
     touched[i] = matches(program, i);
     for (const Operand& operand : program.steps[i].operands) {
-      if (operand.value && operand.value->step >= 0 && touched[static_cast<size_t>(operand.value->step)]) touched[i] = true;
+      if (operand.value && operand.value->step >= 0 && touched[static_cast<size_t>(operand.value->step)])
+        touched[i] = true;
     }
     any = any || touched[i];
+    const std::string name = short_name(program.steps[i].op);
+    in_gradient = in_gradient || std::any_of(patterns_.begin(), patterns_.end(), [&](const Pattern& pattern) {
+                    return pattern.op == "gradient" && pattern.under == name;
+                  });
   }
+  if (in_gradient && difference.step == static_cast<int>(program.steps.size())) return true;
   if (difference.step < 0 || difference.step >= static_cast<int>(program.steps.size())) return any;
   return touched[static_cast<size_t>(difference.step)];
 }

@@ -172,9 +172,10 @@ std::string as_code(const Program& program, const Outcome& plain);
 std::string chain(const Program& program, const Difference& difference);
 std::string element_text(const Outcome& outcome, const Difference& difference);
 
-// The differences that the table of special values in docs/device.md names. In its last column `log(exp)` is log of
-// what exp has to do with, up to three operations before; `topk` any call of topk; `mul(Bool)` mul of an operand of
-// bool; `fmax = ±0` that a zero which fmax gives may have either sign.
+// The differences that the table of special values in docs/device.md names. In its last column `log(exp)` is
+// log of what exp has to do with, up to three operations before; `topk` any call of topk; `mul(Bool)` mul of
+// an operand of bool; `gradient(div)` a gradient through div; `fmax = ±0` that a zero which fmax gives may
+// have either sign.
 class Known {
  public:
   explicit Known(const std::string& page);

@@ -59,7 +59,9 @@ at::Tensor flushed(const at::Tensor& value) {
 // In the memory of `value`, behind autograd's back.
 void overwrite(const at::Tensor& value, const at::Tensor& with) {
   at::NoGradGuard no_grad;
-  value.detach().copy_(with);
+  const at::Tensor memory = value.detach();
+  if (memory.is_non_overlapping_and_dense())
+    memory.copy_(with);  // of what is expanded the origin was changed
 }
 
 at::Tensor saturated(const at::Tensor& value, at::ScalarType type) {
@@ -215,9 +217,11 @@ bool Execution::step(size_t index) {
   try {
     if (!op) throw std::runtime_error("there is no operation " + step.op);
     const bool widen = variation_.wide && sums;
-    const bool nudged = variation_.nudge && rounded_ != nullptr && rounded_->transcendental.at(index) && !step.in_place;
-    const uint64_t noise =
-        nudged ? 7 + index : variation_.noise != 0 && sums ? mixed(variation_.noise + 977 * index) : 0;
+    const bool nudged =
+        variation_.nudge && rounded_ != nullptr && rounded_->transcendental.at(index) && !step.in_place;
+    const uint64_t noise = nudged                          ? 7 + index
+                           : variation_.noise != 0 && sums ? mixed(variation_.noise + 977 * index)
+                                                           : 0;
     torch::jit::Stack stack = bind(step, *op, widen, noise);
     op->callBoxed(&stack);
     std::vector<at::Tensor> results = tensors_of(stack);
@@ -257,7 +261,8 @@ void Execution::vary(size_t index) {
     if (variation_.zero_sign != 0 && step.either_zero && !result.is_complex() &&
         !c10::isFloat8Type(result.scalar_type())) {
       const at::Tensor zero = at::zeros({}, result.options());
-      overwrite(result, at::where(result.detach().eq(0), variation_.zero_sign > 0 ? zero : -zero, result.detach()));
+      overwrite(result,
+                at::where(result.detach().eq(0), variation_.zero_sign > 0 ? zero : -zero, result.detach()));
     }
     if (variation_.flush && !result.is_complex()) overwrite(result, flushed(result.detach()));
     if (variation_.noise == 0 || rounded_ == nullptr || rounded_->masks.at(index).size() <= i) continue;
@@ -372,6 +377,7 @@ void Execution::finish() {
   at::NoGradGuard no_grad;
   const auto dense = [](at::Tensor& tensor) {
     if (!tensor.defined()) return;
+    if (tensor._is_zerotensor()) tensor = at::zeros(tensor.sizes(), tensor.options());
     tensor = tensor.detach();
     if (is_view(tensor)) tensor = tensor.clone(at::MemoryFormat::Contiguous);
   };
