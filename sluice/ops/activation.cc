@@ -134,7 +134,8 @@ Values softshrink(Emit& e) {
   const Operands o = prepare(e, {"self"});
   Value lambd = o.argument(e, "lambd");
   Value shrunk = o.b.select(is_less(o.b, o.v[0], 0), o.b.add(o.v[0], lambd), o.b.subtract(o.v[0], lambd));
-  return o.result(o.b.select(inside_of_lambd(e, o, o.v[0]), o.zero, shrunk));
+  // 0 with the sign of the operand.
+  return o.result(o.b.select(inside_of_lambd(e, o, o.v[0]), o.b.multiply(o.v[0], o.zero), shrunk));
 }
 
 Values hardshrink(Emit& e) {

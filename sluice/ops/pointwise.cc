@@ -344,7 +344,10 @@ Values pow(Emit& e) {
   return {to(e.b, e.b.power(v[0], v[1]), dtype)};
 }
 
-Value zeta(Builder& b, Value x, Value q) { return b.chlo("zeta", x, q); }
+// Below 1 the sum diverges, also where q is a pole.
+Value zeta(Builder& b, Value x, Value q) {
+  return b.select(is_less(b, x, 1), number_like(b, NAN, x), b.chlo("zeta", x, q));
+}
 
 Values polygamma(Emit& e) {
   const int64_t n = e.integer("n");
