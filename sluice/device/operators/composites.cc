@@ -19,11 +19,11 @@ namespace {
 
 // Operations X whose copy "X_copy" has the same arguments.
 constexpr std::string_view kViews[] = {
-    "alias",         "as_strided", "detach",           "diagonal",     "expand",
-    "lift_fresh",    "narrow",     "permute",          "select.int",   "slice.Tensor",
-    "split.Tensor",  "squeeze",    "squeeze.dim",      "squeeze.dims", "t",
-    "transpose.int", "unbind.int", "split_with_sizes", "unfold",       "unsqueeze",
-    "_reshape_alias"};
+    "alias",          "as_strided",      "detach",           "diagonal",     "expand",
+    "lift_fresh",     "narrow",          "permute",          "select.int",   "slice.Tensor",
+    "split.Tensor",   "squeeze",         "squeeze.dim",      "squeeze.dims", "t",
+    "transpose.int",  "unbind.int",      "split_with_sizes", "unfold",       "unsqueeze",
+    "_reshape_alias", "view_as_complex", "view_as_real"};
 
 // Calls the view, and clones what it returns.
 class Copied final : public c10::OperatorKernel {
