@@ -1,5 +1,6 @@
 #include "sluice/ops/common.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -193,6 +194,33 @@ Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim,
   Values results = combine(b, before, parts);
   for (Value& result : results) result = b.slice_dim(b.reshape(result, whole), dim, 0, size);
   return results;
+}
+
+Centred centre(Builder& b, Value x, const Dims& dims) {
+  Dims kept, start(x.dims().size(), 0), limit = x.dims();
+  int64_t count = 1;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (std::find(dims.begin(), dims.end(), i) == dims.end()) {
+      kept.push_back(i);
+      continue;
+    }
+    count *= x.dim(i);
+    limit[static_cast<size_t>(i)] = std::min<int64_t>(1, x.dim(i));
+  }
+  const auto mean = [&](Value v) {
+    const Value sum = b.reduce_sum(v, dims);
+    return b.divide(sum, b.splat(count, sum.type()));
+  };
+  const auto spread = [&](Value v) { return b.broadcast_in_dim(v, x.dims(), kept); };
+  if (count == 0) {
+    const Value nothing = mean(x);
+    return {nothing, b.subtract(x, spread(nothing))};
+  }
+  Dims places;
+  for (int64_t i : kept) places.push_back(x.dim(i));
+  const Value first = b.reshape(b.slice(x, start, limit), places);
+  const Value from_first = b.subtract(x, spread(first)), rest = mean(from_first);
+  return {b.add(first, rest), b.subtract(from_first, spread(rest))};
 }
 
 Dims all_dims(const Value& x) {

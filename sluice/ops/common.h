@@ -42,6 +42,13 @@ Value erf(Builder& b, Value x);
 // (sum of |x|^p over dims)^(1/p), in x's type, a compute type; p may be 0 (which counts) or ±infinity.
 Value p_norm(Builder& b, Value x, double p, const Dims& dims);
 
+// The mean over dims, without these, and x - mean. Means are taken of the distances from the first element,
+// so x - mean keeps its digits where the mean is large, and is 0 where all elements are equal.
+struct Centred {
+  Value mean, distances;
+};
+Centred centre(Builder& b, Value x, const Dims& dims);
+
 // 0 … rank - 1.
 Dims all_dims(const Value& x);
 

@@ -28,7 +28,10 @@ Value norm_derivative(Builder& b, Value difference, Value distance, double p) {
   const Value size = b.abs(difference), zero = zeros(b, size.type()), sign = b.sign(difference);
   if (p == 0) return zero;
   if (p == 1) return sign;
-  if (std::isinf(p)) return b.select(b.compare(size, distance, Compare::kEq), sign, zero);
+  // A distance of NaN is no element's.
+  if (std::isinf(p))
+    return b.select(is_nan(b, distance), distance,
+                    b.select(b.compare(size, distance, Compare::kEq), sign, zero));
   Value slope = b.divide(difference, distance), none = is_equal(b, distance, 0);
   if (p != 2) {
     const Value exponent = number_like(b, p - 1, size);

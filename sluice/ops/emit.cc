@@ -202,6 +202,10 @@ Value Emit::operand(std::string_view name, DType dtype) const {
   if (stablehlo::is_complex(value.dtype()) && !stablehlo::is_complex(dtype))
     fail(base::str("the complex numbers of '", name, "' do not fit elements of ",
                    stablehlo::dtype_name(dtype)));
+  // By way of an integer: XLA makes x times a converted predicate a choice between x and 0, and a NaN or an
+  // infinity times 0 is NaN.
+  if (value.dtype() == DType::kPred && (stablehlo::is_float(dtype) || stablehlo::is_complex(dtype)))
+    value = b.convert(value, DType::kS32);
   return value.dtype() == dtype ? value : b.convert(value, dtype);
 }
 

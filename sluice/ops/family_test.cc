@@ -44,6 +44,18 @@ TEST(Reduce, SumsOfIntegersAreWide) {
   EXPECT_THAT(call.types(), ElementsAre(Type{kS64, {2, 1}}));
 }
 
+TEST(Reduce, CountsBeyond32BitsHave64) {
+  constexpr int64_t kMax32 = INT32_MAX;
+  for (const int64_t size : {kMax32, kMax32 + 1}) {
+    TestCall call("aten::count_nonzero.dim_IntList");
+    call.tensor("self", {kPred, {size}}).none("dim");
+    Emit e = call.emit();
+    const Values counts = find_row("aten::count_nonzero.dim_IntList")->emit(e);
+    const std::string text = call.builder.finish(counts, {});
+    EXPECT_EQ(text.find("tensor<i32>") == std::string::npos, size > kMax32) << text;
+  }
+}
+
 TEST(Reduce, MeansOfIntegersAreRefused) {
   TestCall call("aten::mean.dim");
   call.tensor("self", {kS64, {2, 3}}).ints("dim", {0}).flag("keepdim", false).none("dtype");

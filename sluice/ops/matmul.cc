@@ -76,21 +76,37 @@ Values addbmm(Emit& e) {
                                {.lhs_contract = {0, 2}, .rhs_contract = {0, 1}}));
 }
 
+// As a sum of products: XLA adds those of two vectors one by one on a CPU, and those of a sum in parts.
+Value vector_product(Emit& e, Value self, Value other) {
+  Builder& b = e.b;
+  check_same_type(e, self, other);
+  e.check(self.dim(0) == other.dim(0),
+          base::str("shapes cannot be multiplied: ", in_words(self), " and ", in_words(other)));
+  const DType compute = compute_type(self.dtype());
+  return to(b, b.reduce_sum(b.multiply(to(b, self, compute), to(b, other, compute)), {0}), self.dtype());
+}
+
 Values addmv(Emit& e) {
   check_rank(e, "mat", 2);
   check_rank(e, "vec", 1);
-  return add_scaled(e,
-                    product(e, e.tensor("mat"), e.tensor("vec"), {.lhs_contract = {1}, .rhs_contract = {0}}));
+  const Value mat = e.tensor("mat"), vec = e.tensor("vec");
+  if (mat.dim(0) != 1) return add_scaled(e, product(e, mat, vec, {.lhs_contract = {1}, .rhs_contract = {0}}));
+  const Value of_row = vector_product(e, e.b.reshape(mat, {mat.dim(1)}), vec);
+  return add_scaled(e, e.b.reshape(of_row, {1}));
 }
 
-Value vector_product(Emit& e, Value self, std::string_view other) {
+void check_vectors(Emit& e, std::string_view other) {
   check_rank(e, "self", 1);
   check_rank(e, other, 1);
-  return product(e, self, e.tensor(other), {.lhs_contract = {0}, .rhs_contract = {0}});
 }
-
-Values dot(Emit& e) { return {vector_product(e, e.tensor("self"), "tensor")}; }
-Values vdot(Emit& e) { return {vector_product(e, e.b.conjugate(e.tensor("self")), "other")}; }
+Values dot(Emit& e) {
+  check_vectors(e, "tensor");
+  return {vector_product(e, e.tensor("self"), e.tensor("tensor"))};
+}
+Values vdot(Emit& e) {
+  check_vectors(e, "other");
+  return {vector_product(e, e.b.conjugate(e.tensor("self")), e.tensor("other"))};
+}
 
 // int8 times int8 into int32.
 Values int_mm(Emit& e) {

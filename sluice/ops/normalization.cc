@@ -1,8 +1,9 @@
 // Batch, layer and group normalization and their gradients.
 //
 // Variances are computed in two passes (the mean first, then the squared distances from it): the one-pass
-// formula E[x²] - E[x]² loses all digits when the mean is large. Statistics of bf16 and f16 inputs are
-// computed in f32; they are returned in the parameters' type, as LibTorch does (f32 beside f32 weights).
+// formula E[x²] - E[x]² loses all digits when the mean is large. The mean itself is taken of distances from
+// an element, as `centre` (common.h) does. Statistics of bf16 and f16 inputs are computed in f32; they are
+// returned in the parameters' type, as LibTorch does (f32 beside f32 weights).
 #include <algorithm>
 
 #include "sluice/base/strings.h"
@@ -47,16 +48,10 @@ struct Moments {
   Value mean, variance, centered;
 };
 
-// What `over_replicas` does to a mean: nothing, or the mean over all replicas.
-using OverReplicas = std::function<Value(Value)>;
-Value as_it_is(Value mean) { return mean; }
-
-Moments moments(Builder& b, Value x, const Dims& dims, const OverReplicas& over_replicas = as_it_is) {
-  const int64_t count = elements(x, dims);
-  const Value mean = over_replicas(divided(b, b.reduce_sum(x, dims), count));
-  const Value centered = b.subtract(x, b.broadcast_in_dim(mean, x.dims(), other_dims(x.rank(), dims)));
-  const Value squares = divided(b, b.reduce_sum(b.multiply(centered, centered), dims), count);
-  return {mean, over_replicas(squares), centered};
+Moments moments(Builder& b, Value x, const Dims& dims) {
+  const Centred c = centre(b, x, dims);
+  const Value squares = b.reduce_sum(b.multiply(c.distances, c.distances), dims);
+  return {c.mean, divided(b, squares, elements(x, dims)), c.distances};
 }
 
 // x * weight + bias, where the parameters that there are lie along `dims`.
@@ -84,6 +79,15 @@ Values synced_means(Emit& e, const Values& means) {
   return synced(e) ? all_reduce(e, means, Reduction::kMean) : means;
 }
 
+// The same over all replicas' batches. A replica's distances from the common mean have a mean of their own.
+Moments synced_moments(Emit& e, Value x, const Dims& dims) {
+  Builder& b = e.b;
+  const Moments local = moments(b, x, dims);
+  const Value mean = synced_means(e, {local.mean})[0], away = b.subtract(local.mean, mean);
+  const Value square = b.add(local.variance, b.multiply(away, away));
+  return {mean, synced_means(e, {square})[0], Value()};
+}
+
 // The parameter of that name in the type that the operation computes in; empty when there is none.
 Value parameter(Emit& e, std::string_view name, DType dtype) {
   const Value found = e.tensor_or_empty(name);
@@ -109,7 +113,7 @@ BatchStatistics batch_statistics(Emit& e, Value x, const Dims& reduced) {
   const Value old_mean = e.tensor_or_empty("running_mean"), old_var = e.tensor_or_empty("running_var");
   const Value momentum = old_mean || old_var ? e.scalar("momentum", x.dtype()) : Value();
   const auto of_batch = [&] {
-    const Moments m = moments(b, x, reduced, [&e](Value local) { return synced_means(e, {local})[0]; });
+    const Moments m = synced(e) ? synced_moments(e, x, reduced) : moments(b, x, reduced);
     return Values{m.mean, m.variance, inverse_deviation(e, m.variance)};
   };
   const auto add_running = [&](Values& made) {
@@ -219,14 +223,29 @@ Values batch_norm_backward(Emit& e) {
 
 // ---- Layer and group normalization: statistics of parts of each sample ----
 
-// rstd * (grad - mean(grad) - normalized * mean(grad * normalized)), the means over `dims`.
-Value normalized_gradient(Builder& b, Value grad, Value normalized, Value rstd, const Dims& dims) {
-  const Dims kept = other_dims(grad.rank(), dims);
-  auto mean = [&](Value v) {
-    return b.broadcast_in_dim(divided(b, b.reduce_sum(v, dims), elements(v, dims)), grad.dims(), kept);
-  };
-  const Value rest =
-      b.subtract(b.subtract(grad, mean(grad)), b.multiply(normalized, mean(b.multiply(grad, normalized))));
+// x as it was normalized, from what was kept of its statistics: (x - mean) * rstd. `mean` is the mean of that
+// over `dims`, in x's dims: what the rounding of the kept mean left in it.
+struct Normalized {
+  Value raw, mean;
+  Value exact(Builder& b) const { return b.subtract(raw, mean); }
+};
+
+Value mean_over(Builder& b, Value x, const Dims& dims) {
+  return b.broadcast_in_dim(divided(b, b.reduce_sum(x, dims), elements(x, dims)), x.dims(),
+                            other_dims(x.rank(), dims));
+}
+
+Normalized normalized_again(Builder& b, Value x, Value mean, Value rstd, const Dims& dims) {
+  const Value raw = b.multiply(b.subtract(x, mean), rstd);
+  return {raw, mean_over(b, raw, dims)};
+}
+
+// rstd * (grad - mean(grad) - exact * mean(grad * exact)), the means over `dims`. None of the three means
+// waits for another, so that one pass makes all of them.
+Value normalized_gradient(Builder& b, Value grad, const Normalized& n, Value rstd, const Dims& dims) {
+  const Value shift = mean_over(b, grad, dims);
+  const Value slope = b.subtract(mean_over(b, b.multiply(grad, n.raw), dims), b.multiply(n.mean, shift));
+  const Value rest = b.subtract(b.subtract(grad, shift), b.multiply(n.exact(b), slope));
   return b.multiply(rest, rstd);
 }
 
@@ -271,14 +290,15 @@ Values layer_norm_backward(Emit& e) {
   const auto gradients = [&] {
     const Value rstd = b.broadcast(to(b, e.tensor("rstd"), compute), x.dims());
     const Value mean = b.broadcast(to(b, e.tensor("mean"), compute), x.dims());
-    const Value normalized = b.multiply(b.subtract(x, mean), rstd);
+    const Normalized normalized = normalized_again(b, x, mean, rstd, reduced);
     Values made;
     if (mask.at(0) != 0) {
       const Value scaled =
           weight ? b.multiply(grad, b.broadcast_in_dim(to(b, weight, compute), x.dims(), reduced)) : grad;
       made.push_back(to(b, normalized_gradient(b, scaled, normalized, rstd, reduced), input.dtype()));
     }
-    if (mask.at(1) != 0) made.push_back(to(b, b.reduce_sum(b.multiply(grad, normalized), kept), parameters));
+    if (mask.at(1) != 0)
+      made.push_back(to(b, b.reduce_sum(b.multiply(grad, normalized.exact(b)), kept), parameters));
     if (mask.at(2) != 0) made.push_back(to(b, b.reduce_sum(grad, kept), parameters));
     return made;
   };
@@ -338,7 +358,7 @@ Values group_norm_backward(Emit& e) {
     return b.broadcast_in_dim(b.reshape(to(b, e.tensor(name), compute), {dims[0], dims[1]}), dims, {0, 1});
   };
   const Value rstd = along_groups("rstd");
-  const Value normalized = b.multiply(b.subtract(x, along_groups("mean")), rstd);
+  const Normalized normalized = normalized_again(b, x, along_groups("mean"), rstd, {2, 3});
   const Dims& mask = e.ints("output_mask");
   const Dims channels = {dims[1] * dims[2]};
   Value grad_input, grad_weight, grad_bias;
@@ -350,7 +370,8 @@ Values group_norm_backward(Emit& e) {
     grad_input = b.reshape(to(b, result, input.dtype()), input.dims());
   }
   if (mask.at(1) != 0)
-    grad_weight = b.reshape(to(b, b.reduce_sum(b.multiply(grad, normalized), {0, 3}), parameters), channels);
+    grad_weight =
+        b.reshape(to(b, b.reduce_sum(b.multiply(grad, normalized.exact(b)), {0, 3}), parameters), channels);
   if (mask.at(2) != 0) grad_bias = b.reshape(to(b, b.reduce_sum(grad, {0, 3}), parameters), channels);
   return {grad_input, grad_weight, grad_bias};
 }

@@ -11,8 +11,15 @@ namespace {
 // ---- one argument ----
 
 Value exp2(Builder& b, Value x) { return b.power(number_like(b, 2, x), x); }
-Value log2(Builder& b, Value x) { return b.multiply(b.log(x), number_like(b, 1 / std::numbers::ln2, x)); }
-Value log10(Builder& b, Value x) { return b.multiply(b.log(x), number_like(b, 1 / std::numbers::ln10, x)); }
+// log(x) times a real number. Of a complex number each part is: -infinity times a zero part would be NaN.
+Value scaled_log(Builder& b, Value x, double scale) {
+  const Value log = b.log(x);
+  if (!stablehlo::is_complex(x.dtype())) return b.multiply(log, number_like(b, scale, log));
+  const auto part = [&](Value v) { return b.multiply(v, number_like(b, scale, v)); };
+  return b.complex(part(b.real(log)), part(b.imaginary(log)));
+}
+Value log2(Builder& b, Value x) { return scaled_log(b, x, 1 / std::numbers::ln2); }
+Value log10(Builder& b, Value x) { return scaled_log(b, x, 1 / std::numbers::ln10); }
 Value reciprocal(Builder& b, Value x) { return b.divide(number_like(b, 1, x), x); }
 Value erfc(Builder& b, Value x) { return b.chlo("erfc", x); }
 Value erfinv(Builder& b, Value x) { return b.chlo("erf_inv", x); }
@@ -38,8 +45,31 @@ Value sinc(Builder& b, Value x) {
   return b.select(is_equal(b, x, 0), number_like(b, 1, x), b.divide(b.sine(scaled), scaled));
 }
 
+// On a complex number's cut, the negative real numbers, the imaginary part has the sign of the argument's,
+// also of -0.
+Value square_root(Builder& b, Value x) {
+  const Value root = b.sqrt(x);
+  if (!stablehlo::is_complex(x.dtype())) return root;
+  const Value size = b.abs(b.imaginary(root));
+  return b.complex(b.real(root), b.select(sign_bit(b, b.imaginary(x)), b.negate(size), size));
+}
+
+// x with ±0 in place of subnormal numbers.
+Value without_subnormal(Builder& b, Value x) {
+  Value zero = b.select(sign_bit(b, x), number_like(b, -0.0, x), number_like(b, 0, x));
+  return b.select(is_less(b, b.abs(x), smallest_normal(x.dtype())), zero, x);
+}
+
+// Of two zeros the second is a ±1 here: where XLA knows both when it compiles, it may divide them.
+Value atan2(Builder& b, Value y, Value x) {
+  y = without_subnormal(b, y);
+  x = without_subnormal(b, x);
+  const Value one = b.select(sign_bit(b, x), number_like(b, -1, x), number_like(b, 1, x));
+  return b.atan2(y, b.select(b.and_(is_equal(b, y, 0), is_equal(b, x, 0)), one, x));
+}
+
 Value angle(Builder& b, Value x) {
-  if (stablehlo::is_complex(x.dtype())) return b.atan2(b.imaginary(x), b.real(x));
+  if (stablehlo::is_complex(x.dtype())) return atan2(b, b.imaginary(x), b.real(x));
   Value result = b.select(is_less(b, x, 0), number_like(b, std::numbers::pi, x), number_like(b, 0, x));
   return b.select(is_nan(b, x), x, result);
 }
@@ -277,16 +307,6 @@ Value hypot(Builder& b, Value x, Value y) {
   return b.select(b.or_(is_equal(b, x, INFINITY), is_equal(b, y, INFINITY)), infinity, root);
 }
 
-// x with ±0 in place of subnormal numbers.
-Value without_subnormal(Builder& b, Value x) {
-  Value zero = b.select(sign_bit(b, x), number_like(b, -0.0, x), number_like(b, 0, x));
-  return b.select(is_less(b, b.abs(x), smallest_normal(x.dtype())), zero, x);
-}
-
-Value atan2(Builder& b, Value y, Value x) {
-  return b.atan2(without_subnormal(b, y), without_subnormal(b, x));
-}
-
 // NaN only where both are.
 Value fmax(Builder& b, Value x, Value y) {
   return b.select(is_nan(b, x), y, b.select(is_nan(b, y), x, b.maximum(x, y)));
@@ -311,6 +331,17 @@ Value shift_right(Builder& b, Value x, Value y) {
   return stablehlo::is_unsigned(x.dtype()) ? b.shift_right_logical(x, y) : b.shift_right_arithmetic(x, y);
 }
 
+// A complex 0 has no logarithm to raise it by: it stays 0, or becomes infinite for an exponent below 0.
+Value power(Builder& b, Value x, Value exponent) {
+  const Value result = b.power(x, exponent);
+  if (!stablehlo::is_complex(x.dtype())) return result;
+  const Value grows = b.real(exponent), zero = number_like(b, 0, grows);
+  const Value above = b.compare(grows, zero, Compare::kGt), below = is_less(b, grows, 0);
+  const Value of_zero = b.complex(b.select(above, zero, number_like(b, INFINITY, grows)),
+                                  b.select(above, zero, number_like(b, NAN, grows)));
+  return b.select(b.and_(is_equal(b, x, 0), b.or_(above, below)), of_zero, result);
+}
+
 // Repeated squaring for small constant exponents, as exact as PyTorch's own.
 Value constant_power(Emit& e, Value x, double exponent) {
   Builder& b = e.b;
@@ -323,25 +354,25 @@ Value constant_power(Emit& e, Value x, double exponent) {
     return b.power(x, number_like(b, exponent, x));
   }
   if (exponent == 0) return number_like(b, 1, x);
-  if (exponent == 0.5) return b.sqrt(x);
+  if (exponent == 0.5) return square_root(b, x);
   if (exponent == -0.5) return b.rsqrt(x);
   if (exponent == -1) return reciprocal(b, x);
   if (exponent == -2) return reciprocal(b, b.multiply(x, x));
-  return b.power(x, number_like(b, exponent, x));
+  return power(b, x, number_like(b, exponent, x));
 }
 
 Values pow_tensor_scalar(Emit& e) {
   const DType dtype = e.promote({"self", "exponent"});
   Value x = e.operand("self", compute_type(dtype));
   if (e.category("exponent") == Category::kComplex)
-    return {e.b.power(x, e.scalar("exponent", x.dtype(), x.dims()))};
+    return {power(e.b, x, e.scalar("exponent", x.dtype(), x.dims()))};
   return {to(e.b, constant_power(e, x, e.number("exponent")), dtype)};
 }
 
 Values pow(Emit& e) {
   const DType dtype = e.promote({"self", "exponent"});
   const Values v = operands(e, compute_type(dtype), {"self", "exponent"});
-  return {to(e.b, e.b.power(v[0], v[1]), dtype)};
+  return {to(e.b, power(e.b, v[0], v[1]), dtype)};
 }
 
 // Below 1 the sum diverges, also where q is a pole.
@@ -539,14 +570,26 @@ const Row kRows[] = {
     {.name = "aten::sin", .emit = float_unary<&Builder::sine>},
     {.name = "aten::sinc", .emit = float_unary<sinc>},
     {.name = "aten::sinh", .emit = float_unary<sinh>},
+    {.name = "aten::special_bessel_j0", .emit = special::bessel_j0},
+    {.name = "aten::special_bessel_j1", .emit = special::bessel_j1},
+    {.name = "aten::special_bessel_y0", .emit = special::bessel_y0},
+    {.name = "aten::special_bessel_y1", .emit = special::bessel_y1},
     {.name = "aten::special_entr", .emit = float_unary<entropy>},
     {.name = "aten::special_i0e", .emit = special::bessel_i0e},
     {.name = "aten::special_i1", .emit = special::bessel_i1},
     {.name = "aten::special_i1e", .emit = special::bessel_i1e},
     {.name = "aten::special_log_ndtr", .emit = special::log_normal_integral},
+    {.name = "aten::special_modified_bessel_i0", .emit = special::bessel_i0},
+    {.name = "aten::special_modified_bessel_i1", .emit = special::bessel_i1},
+    {.name = "aten::special_modified_bessel_k0", .emit = special::bessel_k0},
+    {.name = "aten::special_modified_bessel_k1", .emit = special::bessel_k1},
+    {.name = "aten::special_ndtri", .emit = special::inverse_normal_integral},
+    {.name = "aten::special_scaled_modified_bessel_k0", .emit = special::scaled_bessel_k0},
+    {.name = "aten::special_scaled_modified_bessel_k1", .emit = special::scaled_bessel_k1},
+    {.name = "aten::special_spherical_bessel_j0", .emit = special::spherical_bessel_j0},
     {.name = "aten::special_xlog1py", .emit = float_binary<xlog1py>},
     {.name = "aten::special_zeta", .emit = float_binary<zeta>},
-    {.name = "aten::sqrt", .emit = float_unary<&Builder::sqrt>},
+    {.name = "aten::sqrt", .emit = float_unary<square_root>},
     {.name = "aten::sub.Scalar", .emit = sub, .constant_if_one = "alpha"},
     {.name = "aten::sub.Tensor", .emit = sub, .constant_if_one = "alpha"},
     {.name = "aten::tan", .emit = float_unary<tan>},

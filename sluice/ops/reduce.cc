@@ -84,7 +84,9 @@ Values trace(Emit& e) {
 Values count_nonzero(Emit& e) {
   Value x = e.tensor("self");
   const Dims dims = reduced_dims(e, x);
-  Value flags = to(e.b, to(e.b, x, DType::kPred), DType::kS32);
+  // Counts of fewer elements fit 32 bits, which a device adds faster.
+  const bool fits = reduced_count(x, dims) <= INT32_MAX;
+  Value flags = to(e.b, to(e.b, x, DType::kPred), fits ? DType::kS32 : DType::kS64);
   return {to(e.b, e.b.reduce_sum(flags, dims), DType::kS64)};
 }
 
@@ -201,43 +203,58 @@ Values aminmax(Emit& e) {
 // ---- variance ----
 
 struct Moments {
-  Value variance, mean;  // in the compute type, dims kept as the call asks
+  Value mean, distances;  // in the compute type, the mean with dims as the call asks
+  Dims dims;
+  double count;  // what the squares' sum is divided by
   DType dtype;
 };
 
 Moments moments(Emit& e) {
-  Builder& b = e.b;
   Value x = e.tensor("self");
   e.check(stablehlo::is_float(x.dtype()), "expected a tensor of floats; convert it first");
   const Dims dims = reduced_dims(e, x);
   const double correction = e.has("correction") ? e.number("correction") : 1;
   const auto count = static_cast<double>(reduced_count(x, dims));
-  Value wide = to(b, x, compute_type(x.dtype()));
-  Value total = b.reduce_sum(wide, dims);
-  Value mean = b.divide(total, number_like(b, count, total));
-  Dims kept = x.dims(), positions;
-  for (int64_t dim : dims) kept[static_cast<size_t>(dim)] = 1;
-  Value centred = b.subtract(wide, b.broadcast(b.reshape(mean, kept), x.dims()));
-  Value squares = b.reduce_sum(b.multiply(centred, centred), dims);
-  Value variance = b.divide(squares, number_like(b, std::max(count - correction, 0.0), squares));
-  return {keep_dims(e, variance, x, dims), keep_dims(e, mean, x, dims), x.dtype()};
+  const Centred c = centre(e.b, to(e.b, x, compute_type(x.dtype())), dims);
+  return {keep_dims(e, c.mean, x, dims), c.distances, dims, std::max(count - correction, 0.0), x.dtype()};
 }
 
-Values var(Emit& e) {
-  const Moments m = moments(e);
-  return {to(e.b, m.variance, m.dtype)};
+Value mean_square(Builder& b, const Moments& m, Value distances) {
+  const Value squares = b.reduce_sum(b.multiply(distances, distances), m.dims);
+  return b.divide(squares, number_like(b, m.count, squares));
 }
-Values std_(Emit& e) {
-  const Moments m = moments(e);
-  return {to(e.b, e.b.sqrt(m.variance), m.dtype)};
+
+Value variance(Emit& e, const Moments& m) {
+  return to(e.b, keep_dims(e, mean_square(e.b, m, m.distances), e.tensor("self"), m.dims), m.dtype);
 }
+
+// Squares of f32 beyond 1e19 or below 1e-19 are infinite or lose digits, where LibTorch, which adds in f64,
+// gives a deviation: these are taken of scaled distances (Blue (1978)).
+Value deviation(Emit& e, const Moments& m) {
+  Builder& b = e.b;
+  Value square = mean_square(b, m, m.distances), unit = number_like(b, 1, square);
+  if (m.distances.dtype() == DType::kF32) {
+    const auto scale_where = [&](Value out_of_range, double scale) {
+      const Value scaled = b.multiply(m.distances, number_like(b, scale, m.distances));
+      square = b.select(out_of_range, mean_square(b, m, scaled), square);
+      unit = b.select(out_of_range, number_like(b, 1 / scale, unit), unit);
+    };
+    const Value tiny = is_less(b, square, 0x1p-80), huge = is_equal(b, square, INFINITY);
+    scale_where(tiny, 0x1p60);  // whose square is a number, too: XLA may multiply by that
+    scale_where(huge, 0x1p-70);
+  }
+  return to(b, keep_dims(e, b.multiply(b.sqrt(square), unit), e.tensor("self"), m.dims), m.dtype);
+}
+
+Values var(Emit& e) { return {variance(e, moments(e))}; }
+Values std_(Emit& e) { return {deviation(e, moments(e))}; }
 Values var_mean(Emit& e) {
   const Moments m = moments(e);
-  return {to(e.b, m.variance, m.dtype), to(e.b, m.mean, m.dtype)};
+  return {variance(e, m), to(e.b, m.mean, m.dtype)};
 }
 Values std_mean(Emit& e) {
   const Moments m = moments(e);
-  return {to(e.b, e.b.sqrt(m.variance), m.dtype), to(e.b, m.mean, m.dtype)};
+  return {deviation(e, m), to(e.b, m.mean, m.dtype)};
 }
 
 // ---- norms ----

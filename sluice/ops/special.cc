@@ -55,6 +55,8 @@ constexpr double kI1Far[] = {
     -3.88256480887769039346E-6,  -1.10588938762623716291E-4,  -9.76109749136146840777E-3,
     7.78576235018280120474E-1};
 
+}  // namespace
+
 Value chebyshev(Builder& b, Value x, std::span<const double> coefficients) {
   Value now = number_like(b, coefficients[0], x), before = zeros(b, x.type()), last = before;
   for (const double c : coefficients.subspan(1)) {
@@ -64,6 +66,8 @@ Value chebyshev(Builder& b, Value x, std::span<const double> coefficients) {
   }
   return b.multiply(b.subtract(now, last), number_like(b, 0.5, x));
 }
+
+namespace {
 
 // exp(-|x|) I0(|x|), and exp(-|x|) I1(|x|).
 Value scaled_bessel(Builder& b, Value size, std::span<const double> near, std::span<const double> far,
@@ -83,8 +87,13 @@ Value i1e(Builder& b, Value x) {
   const Value value = scaled_bessel(b, b.abs(x), kI1Near, kI1Far, true);
   return b.select(is_less(b, x, 0), b.negate(value), value);
 }
+
+}  // namespace
+
 Value i0(Builder& b, Value x) { return b.multiply(i0e(b, x), b.exp(b.abs(x))); }
 Value i1(Builder& b, Value x) { return b.multiply(i1e(b, x), b.exp(b.abs(x))); }
+
+namespace {
 
 // The logarithm of the normal distribution's integral. Far below 0, where that is no float any more, by its
 // asymptotic series (Abramowitz & Stegun (1964), 26.2.12).

@@ -13,5 +13,21 @@ Values bessel_i1(Emit& e);
 Values bessel_i1e(Emit& e);
 Values log_normal_integral(Emit& e);
 Values next_after(Emit& e);
+// cephes.cc
+Values bessel_j0(Emit& e);
+Values bessel_j1(Emit& e);
+Values bessel_y0(Emit& e);
+Values bessel_y1(Emit& e);
+Values bessel_k0(Emit& e);
+Values bessel_k1(Emit& e);
+Values scaled_bessel_k0(Emit& e);
+Values scaled_bessel_k1(Emit& e);
+Values spherical_bessel_j0(Emit& e);
+Values inverse_normal_integral(Emit& e);
+
+// Half the sum of a Chebyshev series, as Cephes has it, and the modified Bessel functions I.
+Value chebyshev(Builder& b, Value x, std::span<const double> coefficients);
+Value i0(Builder& b, Value x);
+Value i1(Builder& b, Value x);
 
 }  // namespace sluice::ops::special

@@ -222,11 +222,32 @@ Values emit_write(Emit& e) {
 Values emit_zeros(Emit& e) { return {e.b.splat(0, {*e.dtype("dtype"), e.ints("ints")})}; }
 Values emit_broadcast(Emit& e) { return {e.b.broadcast(e.tensor("self"), e.ints("ints"))}; }
 
+// What LibTorch gives on x86-64, where C++ leaves it open: a float that 32 bits do not hold (64 for integers
+// of 64 bits) is the lowest number of so many bits, and of a narrower integer these are the last ones. XLA
+// gives the nearest number.
+Value whole(Builder& b, Value x, DType dtype) {
+  using enum DType;
+  const bool wide = dtype == kS64 || dtype == kU64, has_sign = dtype != kU32 && dtype != kU64;
+  const DType with_sign = wide ? kS64 : kS32;
+  const double past = wide ? 0x1p63 : 0x1p31;
+  x = to(b, x, compute_type(x.dtype()));
+  const Value inside = is_less(b, x, past), lowest = b.lowest(with_sign);
+  const Value number = b.select(inside, b.convert(x, with_sign), b.broadcast(lowest, x.dims()));
+  if (has_sign) return b.convert(number, dtype);
+  // What is larger has another 2^31 or 2^63.
+  const Value fits = is_less(b, x, 2 * past),
+              large = b.select(fits, b.convert(x, dtype), zeros(b, {dtype, x.dims()}));
+  const Value is_large = b.compare(x, number_like(b, past, x), Compare::kGe);
+  return b.select(is_large, large, b.convert(number, dtype));
+}
+
 Values emit_convert(Emit& e) {
   Value x = e.tensor("self");
   const DType dtype = *e.dtype("dtype");
   if (dtype == DType::kPred) return {e.b.compare(x, e.b.splat(0, x.type()), Compare::kNe)};
+  if (x.dtype() == DType::kPred) return {e.operand("self", dtype)};
   if (!stablehlo::is_complex(dtype)) x = e.b.real(x);
+  if (stablehlo::is_float(x.dtype()) && stablehlo::is_integer(dtype)) return {whole(e.b, x, dtype)};
   return {to(e.b, x, dtype)};
 }
 

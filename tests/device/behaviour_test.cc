@@ -429,5 +429,28 @@ TEST(Values, GeluOfLargeNumbers) {
   EXPECT_EQ(y[1].item<float>(), 3e38f);
 }
 
+// XLA knows these zeros when it compiles, and must not divide them.
+TEST(Values, AnglesOfZerosThatAreKnown) {
+  const auto angles = [](torch::Device device) {
+    const torch::Tensor i = torch::arange(3).to(device), zero = (i ^ i).to(torch::kFloat);
+    return torch::stack({torch::atan2(zero, zero), torch::atan2(zero, -zero), torch::atan2(-zero, -zero),
+                         torch::angle(torch::complex(-zero, zero)), torch::atan2(-zero, zero) + 1});
+  };
+  expect_same(angles(test_device()), angles(torch::kCPU), 1e-6);
+}
+
+// A gradient of 1 and a count of 0, and a mask that was converted: NaN, and not what a selection leaves.
+TEST(Values, NothingOfNoEqualsIsNaN) {
+  const auto gradients = [](torch::Device device) {
+    torch::Tensor x = torch::tensor({1.f, NAN, 2.f, 2.f, 0.f, 1.f}).view({2, 3}).to(device);
+    x.requires_grad_();
+    (x.amax(1) + x.detach().mul(x.detach().gt(0).to(torch::kFloat)).sum(1)).sum().backward();
+    const torch::Tensor none =
+        torch::full({3}, INFINITY).to(device) * torch::zeros({3}).to(device).gt(0).to(torch::kFloat);
+    return torch::cat({x.grad().flatten(), none});
+  };
+  expect_same(gradients(test_device()), gradients(torch::kCPU), 1e-6);
+}
+
 }  // namespace
 }  // namespace sluice::tests

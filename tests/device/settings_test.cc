@@ -60,8 +60,12 @@ TEST(Settings, KeptOperations) {
   EXPECT_EQ(settings_of(options).kept_operations, 70);
   for (const char* text : {"0", "-3", "many"}) {
     variable.set(text);
-    EXPECT_THAT([] { settings_of({}); },
-                testing::ThrowsMessage<Error>(HasSubstr("SLUICE_KEPT_OPERATIONS is \"")));
+    try {
+      settings_of({});
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("SLUICE_KEPT_OPERATIONS is \"")) << text;
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 // Operations that are made of others here, because LibTorch has no such way for this device: copies of views,
-// the steps of gradient scaling, and CTC with lengths that are no part of the program.
+// the steps of gradient scaling, covariances, and CTC with lengths that are no part of the program.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
+#include <ATen/ops/cov_native.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -19,11 +20,11 @@ namespace {
 
 // Operations X whose copy "X_copy" has the same arguments.
 constexpr std::string_view kViews[] = {
-    "alias",         "as_strided", "detach",           "diagonal",     "expand",
-    "lift_fresh",    "narrow",     "permute",          "select.int",   "slice.Tensor",
-    "split.Tensor",  "squeeze",    "squeeze.dim",      "squeeze.dims", "t",
-    "transpose.int", "unbind.int", "split_with_sizes", "unfold",       "unsqueeze",
-    "_reshape_alias"};
+    "alias",          "as_strided",      "detach",           "diagonal",     "expand",
+    "lift_fresh",     "narrow",          "permute",          "select.int",   "slice.Tensor",
+    "split.Tensor",   "squeeze",         "squeeze.dim",      "squeeze.dims", "t",
+    "transpose.int",  "unbind.int",      "split_with_sizes", "unfold",       "unsqueeze",
+    "_reshape_alias", "view_as_complex", "view_as_real"};
 
 // Calls the view, and clones what it returns.
 class Copied final : public c10::OperatorKernel {
@@ -126,6 +127,18 @@ at::Tensor& update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at
   return scale;
 }
 
+// ---- Covariance ----
+
+// LibTorch takes it apart and subtracts a mean that is rounded. It is the same of distances from the first
+// observation, of which the mean is small.
+at::Tensor covariance(const at::Tensor& self, int64_t correction, const std::optional<at::Tensor>& counts,
+                      const std::optional<at::Tensor>& weights) {
+  if (self.dim() > 2 || self.numel() == 0 || !(self.is_floating_point() || self.is_complex()))
+    return at::native::cov(self, correction, counts, weights);
+  const at::Tensor first = self.detach().narrow(-1, 0, 1);
+  return at::native::cov(self - first, correction, counts, weights);
+}
+
 // ---- CTC ----
 
 at::Tensor reduce_ctc(const at::Tensor& losses, const at::Tensor& target_lengths, int64_t reduction,
@@ -197,6 +210,7 @@ void register_composites() {
   // For autograd's key too: what these do has its gradient, but they have none themselves.
   for (const auto key : {c10::DispatchKey::XLA, c10::DispatchKey::AutogradXLA}) {
     auto* both = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+    both->impl("cov", TORCH_FN(covariance));
     both->impl("ctc_loss.Tensor", TORCH_FN(ctc_loss_of_tensors));
     both->impl("ctc_loss.IntList", TORCH_FN(ctc_loss_of_lists));
   }

@@ -19,13 +19,24 @@ constexpr size_t kPiece = 16 << 10, kBlock = 32 << 10;
 // column is read once for all of them.
 constexpr size_t kRowsAtOnce = 4;
 
+// Columns that are added up before their sum is added to that of the others: of a long row, one sum after the
+// other loses digits.
+constexpr size_t kColumnsOfSum = 4096;
+
 // body(column, type) for all columns: type says whether for as many as L holds or, at the end, for one.
 template <typename L, typename Body>
-SLUICE_INLINE void for_columns(size_t columns, const Body& body) {
-  size_t c = 0;
+SLUICE_INLINE void for_columns(size_t first, size_t columns, const Body& body) {
+  size_t c = first;
   for (; c + kFloatsOf<L> <= columns; c += kFloatsOf<L>) body(c, std::type_identity<L>());
   for (; c < columns; ++c) body(c, std::type_identity<float>());
 }
+template <typename L, typename Body>
+SLUICE_INLINE void for_columns(size_t columns, const Body& body) {
+  for_columns<L>(0, columns, body);
+}
+
+// In deviations of a row.
+constexpr float kMissedThatShows = 1e-6f;
 
 // A sum over columns.
 template <typename L>
@@ -46,25 +57,47 @@ class Sum {
   float last_ = 0;
 };
 
+// The totals of so many sums over columns: add(sums, column, type) adds to them what belongs to a column.
+template <typename L, size_t kSums, typename Add>
+SLUICE_INLINE void sum_columns(size_t columns, float* totals, const Add& add) {
+  for (size_t k = 0; k < kSums; ++k) totals[k] = 0;
+  for (size_t first = 0; first < columns; first += kColumnsOfSum) {
+    Sum<L> sums[kSums];
+    for_columns<L>(first, std::min(columns, first + kColumnsOfSum),
+                   [&](size_t c, auto type) { add(sums, c, type); });
+#pragma GCC unroll 16
+    for (size_t k = 0; k < kSums; ++k) totals[k] += sums[k].total();
+  }
+}
+
 template <typename L, size_t kRows>
 SLUICE_INLINE void normalize(const LayerNorm& call, size_t row) {
   const auto [rows, columns, all_x, weights, biases, eps, all_y, means, inverses] = call;
   const float* const x = all_x + row * columns;
   float* const y = all_y + row * columns;
   const float count = static_cast<float>(columns);
-  float mean[kRows], inverse[kRows];
-  Sum<L> sums[kRows], squares[kRows];
-  for_columns<L>(columns, [&](size_t c, auto type) {
+  // Distances from the first element: their mean is rounded by what the row's spread allows, and not by what
+  // a large mean does. `missed` is what a float of the mean itself leaves out.
+  float pivot[kRows], mean[kRows], missed[kRows], inverse[kRows], offset[kRows];
+#pragma GCC unroll 4
+  for (size_t k = 0; k < kRows; ++k) pivot[k] = x[k * columns];
+  float totals[kRows];
+  sum_columns<L, kRows>(columns, totals, [&](Sum<L>* sums, size_t c, auto type) {
 #pragma GCC unroll 4
     for (size_t k = 0; k < kRows; ++k) {
       typename decltype(type)::type value;
       load(x + k * columns + c, value);
+      value -= pivot[k];
       sums[k].add(value);
     }
   });
 #pragma GCC unroll 4
-  for (size_t k = 0; k < kRows; ++k) mean[k] = means[row + k] = sums[k].total() / count;
-  for_columns<L>(columns, [&](size_t c, auto type) {
+  for (size_t k = 0; k < kRows; ++k) {
+    const double exact = static_cast<double>(pivot[k]) + static_cast<double>(totals[k] / count);
+    mean[k] = means[row + k] = static_cast<float>(exact);
+    missed[k] = static_cast<float>(exact - static_cast<double>(mean[k]));
+  }
+  sum_columns<L, kRows>(columns, totals, [&](Sum<L>* squares, size_t c, auto type) {
 #pragma GCC unroll 4
     for (size_t k = 0; k < kRows; ++k) {
       typename decltype(type)::type value;
@@ -74,8 +107,11 @@ SLUICE_INLINE void normalize(const LayerNorm& call, size_t row) {
     }
   });
 #pragma GCC unroll 4
-  for (size_t k = 0; k < kRows; ++k)
-    inverse[k] = inverses[row + k] = 1.f / std::sqrt(squares[k].total() / count + eps);
+  for (size_t k = 0; k < kRows; ++k) {
+    const float variance = totals[k] / count - missed[k] * missed[k];
+    inverse[k] = inverses[row + k] = 1.f / std::sqrt((variance < 0 ? 0 : variance) + eps);
+    offset[k] = missed[k] * inverse[k];
+  }
   for_columns<L>(columns, [&](size_t c, auto type) {
     typename decltype(type)::type value, weight, bias;
     load(weights + c, weight);
@@ -83,7 +119,7 @@ SLUICE_INLINE void normalize(const LayerNorm& call, size_t row) {
 #pragma GCC unroll 4
     for (size_t k = 0; k < kRows; ++k) {
       load(x + k * columns + c, value);
-      store((value - mean[k]) * inverse[k] * weight + bias, y + k * columns + c);
+      store(((value - mean[k]) * inverse[k] - offset[k]) * weight + bias, y + k * columns + c);
     }
   });
 }
@@ -96,22 +132,24 @@ SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, flo
   const float* const weights = call.weight;
   float* const to = call.grad_x + row * columns;
   const float share = 1.f / static_cast<float>(columns);
-  float mean[kRows], inverse[kRows], shift[kRows], slope[kRows];
+  float mean[kRows], inverse[kRows], missed[kRows], shift[kRows], slope[kRows], totals[3 * kRows];
+  float *const distances = totals, *const sums = distances + kRows, *const products = sums + kRows;
 #pragma GCC unroll 4
   for (size_t k = 0; k < kRows; ++k) mean[k] = call.mean[row + k], inverse[k] = call.inverse[row + k];
-  Sum<L> sums[kRows], products[kRows];
-  for_columns<L>(columns, [&](size_t c, auto type) {
+  sum_columns<L, 3 * kRows>(columns, totals, [&](Sum<L>* all, size_t c, auto type) {
     typename decltype(type)::type weight, grad_y, x, grad_weight = {}, grad_bias = {};
     load(weights + c, weight);
 #pragma GCC unroll 4
     for (size_t k = 0; k < kRows; ++k) {
       load(all_grad_y + k * columns + c, grad_y);
       load(all_x + k * columns + c, x);
-      x = (x - mean[k]) * inverse[k] * grad_y;
+      x -= mean[k];
+      all[k].add(x);
+      x = x * inverse[k] * grad_y;
       grad_weight += x;
       grad_bias += grad_y;
-      sums[k].add(grad_y * weight);
-      products[k].add(x * weight);
+      all[kRows + k].add(grad_y * weight);
+      all[2 * kRows + k].add(x * weight);
     }
     if (row_sums == nullptr) return;
     load(row_sums + c, grad_y);
@@ -119,11 +157,29 @@ SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, flo
     store(grad_y + grad_weight, row_sums + c);
     store(x + grad_bias, row_sums + columns + c);
   });
+  float max_missed = 0;
 #pragma GCC unroll 4
   for (size_t k = 0; k < kRows; ++k) {
-    shift[k] = sums[k].total() * share;
-    slope[k] = products[k].total() * share * inverse[k];
+    // The kept mean is a rounded one: what it missed is the mean of the distances from it.
+    missed[k] = distances[k] * share * inverse[k];
+    shift[k] = sums[k] * share;
+    const float product = products[k] * share - missed[k] * shift[k];
+    shift[k] -= missed[k] * product;
+    slope[k] = product * inverse[k];
+    max_missed = std::max(max_missed, std::abs(missed[k]));
   }
+  // Only where a mean is many deviations away from 0 is it more than the weight's gradient shows.
+  if (row_sums != nullptr && max_missed >= kMissedThatShows)
+    for_columns<L>(columns, [&](size_t c, auto type) {
+      typename decltype(type)::type grad_y, sum;
+      load(row_sums + c, sum);
+#pragma GCC unroll 4
+      for (size_t k = 0; k < kRows; ++k) {
+        load(all_grad_y + k * columns + c, grad_y);
+        sum -= grad_y * missed[k];
+      }
+      store(sum, row_sums + c);
+    });
   for_columns<L>(columns, [&](size_t c, auto type) {
     typename decltype(type)::type weight, grad_y, x;
     load(weights + c, weight);

@@ -8,9 +8,9 @@
 
 namespace sluice::kernels {
 
-// y = (x - mean) inverse weight + bias, with each row's mean and inverse = 1 / sqrt(variance + eps). The
-// variance is taken from the distances from the mean, so a large mean costs no digits. weight and bias may be
-// null.
+// y = (x - mean) inverse weight + bias, with each row's mean and inverse = 1 / sqrt(variance + eps). Sums
+// are of distances from the row's first element and from the mean, so a large mean costs no digits, and equal
+// elements give the bias. weight and bias may be null.
 struct LayerNorm {
   size_t rows = 0, columns = 0;
   const float *x = nullptr, *weight = nullptr, *bias = nullptr;

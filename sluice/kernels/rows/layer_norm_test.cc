@@ -91,9 +91,53 @@ INSTANTIATE_TEST_SUITE_P(Sizes, LayerNormOf,
                          ::testing::Combine(::testing::Values(1, 7, 403),
                                             ::testing::Values(1, 3, 16, 27, 256, 20001), ::testing::Bool()));
 
+// Against its definition in doubles. The gradient is given a mean that was rounded to f32.
 TEST(LayerNorm, ALargeMeanCostsNoDigits) {
-  const Made made(5, 1000, true, 10000);
-  for (size_t r = 0; r < 5; ++r) ASSERT_NEAR(made.inverse[r], 1, 0.1) << r;
+  for (const size_t columns : {1000, 65536}) {
+    const size_t rows = 5;
+    const Made made(rows, columns, true, 100000);
+    const auto count = static_cast<double>(columns);
+    std::vector<double> grad_weight(columns), normalized(columns);
+    for (size_t r = 0; r < rows; ++r) {
+      const float *const x = &made.x[r * columns], *const g = &made.g[r * columns];
+      double mean = 0, variance = 0, sum = 0, product = 0;
+      for (size_t c = 0; c < columns; ++c) mean += x[c] / count;
+      for (size_t c = 0; c < columns; ++c) variance += std::pow(x[c] - mean, 2) / count;
+      const double inverse = 1 / std::sqrt(variance + kEps);
+      ASSERT_NEAR(made.mean[r], mean, 0.0040) << r;
+      ASSERT_NEAR(made.inverse[r], inverse, 1e-5 * inverse) << r;
+      for (size_t c = 0; c < columns; ++c) {
+        normalized[c] = (x[c] - mean) * inverse;
+        ASSERT_NEAR(made.y[r * columns + c], normalized[c] * made.weight[c] + made.bias[c], 1e-5) << c;
+        sum += g[c] * made.weight[c] / count;
+        product += g[c] * made.weight[c] * normalized[c] / count;
+        grad_weight[c] += g[c] * normalized[c];
+      }
+      for (size_t c = 0; c < columns; ++c)
+        ASSERT_NEAR(made.grad_x[r * columns + c],
+                    (g[c] * made.weight[c] - sum - normalized[c] * product) * inverse, 1e-5)
+            << r << ", " << c;
+    }
+    for (size_t c = 0; c < columns; ++c) ASSERT_NEAR(made.grad_weight[c], grad_weight[c], 1e-5) << c;
+  }
+}
+
+TEST(LayerNorm, EqualElementsGiveTheBias) {
+  constexpr size_t kRows = 5, kColumns = 777;
+  for (const float value : {0.1f, 1234.567f, 10000.1f, -3e30f}) {
+    const std::vector<float> x(kRows * kColumns, value), bias = noise(kColumns, 4);
+    std::vector<float> y(x.size()), mean(kRows), inverse(kRows);
+    layer_norm({.rows = kRows,
+                .columns = kColumns,
+                .x = x.data(),
+                .bias = bias.data(),
+                .eps = kEps,
+                .y = y.data(),
+                .mean = mean.data(),
+                .inverse = inverse.data()});
+    for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], bias[i % kColumns]) << value << ", " << i;
+    for (const float of_row : mean) ASSERT_EQ(of_row, value);
+  }
 }
 
 TEST(LayerNorm, SumsDoNotDependOnTheThreads) {
