@@ -157,6 +157,11 @@ size_t instances_alive() { return table().alive; }
 
 const Instance* instance_by_id(uint32_t id) { return table().instances[id].get(); }
 
+std::string describe_instance(uint32_t id) {
+  const Instance* const instance = instance_by_id(id);
+  return instance == nullptr ? "another operation" : describe(*instance);
+}
+
 namespace {
 uint64_t hash_key(const InstanceKey& key) { return base::hash_words(key.size(), key); }
 }  // namespace

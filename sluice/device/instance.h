@@ -65,6 +65,8 @@ const Instance* known_instance(const InstanceKey& key, const Instance* expected)
 
 // "aten::add(tensor<3xf32>, tensor<3xf32>, 1)": the same text in every process.
 std::string describe(const Instance& instance);
+// The same by Instance::id; "another operation" for one that was freed.
+std::string describe_instance(uint32_t id);
 
 // Calls from now on make instances of their own: results of collectives depend on the number of replicas.
 // Those that are there stay as they are.

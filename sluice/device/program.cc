@@ -31,7 +31,6 @@ struct Programs {
   std::vector<std::weak_ptr<const Program>> dropped;  // a launch or a captured function may still hold one
   size_t operations = 0;                              // of the entries, as kept_operations counts them
   size_t instances_after_freeing = 0;
-  uint64_t last_serial = 0;
   struct Boundary {
     ProgramPtr last;
     int count = 0;
@@ -190,10 +189,9 @@ ProgramPtr find_program(const Trace& trace, const Plan& plan, std::string_view w
   Entries::iterator found = find_entry(all, hash, plan.signature);
   if (found == all.entries.end()) {
     report_recompile(trace, plan, what);
-    auto program = std::make_shared<Program>(compile(trace, plan, what));
-    program->serial = ++all.last_serial;
+    const auto program = std::make_shared<const Program>(compile(trace, plan, what));
     all.operations += operations_of(*program);
-    all.entries.push_front({hash, plan.signature, std::move(program)});
+    all.entries.push_front({hash, plan.signature, program});
     all.by_hash.emplace(hash, all.entries.begin());
     drop_oldest(all);
   } else {
@@ -235,7 +233,7 @@ void forget_programs() {
 
 LaunchCounts launch_counts() {
   LaunchCounts counts;
-  for (const Entry& entry : programs().entries) counts[entry.program->serial] = entry.program->launches;
+  for (const Entry& entry : programs().entries) counts[entry.program] = entry.program->launches;
   return counts;
 }
 
@@ -244,7 +242,7 @@ stablehlo::Work work_since(const LaunchCounts& before) {
   const Program* largest = nullptr;
   for (const Entry& entry : programs().entries) {
     const Program& program = *entry.program;
-    const auto found = before.find(program.serial);
+    const auto found = before.find(entry.program);
     const int64_t times = program.launches - (found == before.end() ? 0 : found->second);
     if (times == 0) continue;
     for (const auto& [layer, own] : program.layers) {

@@ -27,7 +27,6 @@ struct Program {
   stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
   stablehlo::Flops flops;              // of one launch on one replica
   stablehlo::LayerWorks layers;        // likewise, without bytes
-  uint64_t serial = 0;                 // programs that are made later have larger ones
   mutable int64_t launches = 0;        // so far
   mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
 };
@@ -48,7 +47,7 @@ void free_instances(Trace& trace);
 void forget_programs();
 
 // How often each program was launched. The caller holds the lock, here and below.
-using LaunchCounts = std::unordered_map<uint64_t, int64_t>;  // by Program::serial
+using LaunchCounts = std::unordered_map<ProgramPtr, int64_t>;
 LaunchCounts launch_counts();
 // What was launched since: the FLOPs of all launches, the bytes of the program that needs most.
 stablehlo::Work work_since(const LaunchCounts& before);

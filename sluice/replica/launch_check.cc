@@ -25,8 +25,7 @@ constexpr auto kPause = std::chrono::milliseconds(50);
 // One line an operation, the same in every process.
 std::string listing(const device::LaunchRecord& launch) {
   std::string text;
-  for (uint32_t instance : launch.program->instances)
-    text += device::describe(device::instance_by_id(instance)) + "\n";
+  for (uint32_t instance : launch.program->instances) text += device::describe_instance(instance) + "\n";
   if (launch.plan == nullptr) return text;  // replayed: nothing was recorded
   text += "results:";
   for (device::Ref output : launch.plan->outputs) text += base::str(" ", output.node, ".", output.output);

@@ -171,6 +171,12 @@ base::Result<NamedTensors> read_tensors(const std::string& path) {
   char start[4] = {};
   in.read(start, sizeof start);
   if (std::memcmp(start, "PK\3\4", 4) == 0) return read_torch_file(path);
+  // A pickle outside of a zip, of protocol 2 to 5.
+  if (static_cast<unsigned char>(start[0]) == 0x80 && start[1] >= 2 && start[1] <= 5)
+    return base::fail(
+        Code::kUnimplemented, path,
+        ": a file of torch.save as it was before PyTorch 1.6, which is not read; write it again "
+        "with Python: torch.save(torch.load(\"old.pt\"), \"new.pt\")");
   return read_safetensors(path);
 }
 

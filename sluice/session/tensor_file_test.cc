@@ -71,6 +71,15 @@ TEST(TensorFile, RunsNothingThatAFileAsksFor) {
               testing::HasSubstr("expected a dict of tensors, found a list"));
 }
 
+// What torch.save(…, _use_new_zipfile_serialization=False) begins with.
+TEST(TensorFile, NamesTheFormatOfBeforeZip) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("old.pt");
+  ASSERT_TRUE(
+      base::write_file_atomically(path, std::string("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15)));
+  EXPECT_THAT(error_of(read_tensors(path)), testing::HasSubstr("before PyTorch 1.6"));
+}
+
 TEST(TensorFile, BothKindsComeBack) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   NamedTensors tensors = base::value_or_throw(read_tensors(by_python("all_types.safetensors")));

@@ -120,6 +120,51 @@ TEST(Exact, Bf16RoundsAtEachOperation) {
   restart();
 }
 
+// A training whose weights are bf16, beside LibTorch's.
+std::vector<float> train_in_bf16(const torch::Device& device) {
+  torch::manual_seed(3);
+  torch::nn::Sequential model(torch::nn::Linear(16, 32), torch::nn::Tanh(), torch::nn::Linear(32, 4));
+  const Tensor x = torch::randn({64, 16}), y = torch::arange(64).remainder(4);
+  model->to(device, torch::kBFloat16);
+  const Tensor on = x.to(torch::kBFloat16).to(device), label = y.to(device);
+  torch::optim::SGD optimizer(model->parameters(), 0.5);
+  std::vector<float> losses;
+  for (int i = 0; i < 20; ++i) {
+    optimizer.zero_grad();
+    const Tensor loss = torch::nn::functional::cross_entropy(model->forward(on).to(torch::kFloat), label);
+    loss.backward();
+    optimizer.step();
+    cut();
+    losses.push_back(loss.item<float>());
+  }
+  return losses;
+}
+
+TEST(Exact, ATrainingInBf16) {
+  const torch::Device device = test_device();
+  const std::vector<float> there = train_in_bf16(torch::kCPU);
+  EXPECT_LT(there.back(), 0.8 * there.front());
+  const auto expect_near = [&](const std::vector<float>& here) {
+    for (size_t i = 0; i < there.size(); ++i) EXPECT_NEAR(here[i], there[i], 0.02 * there[i]) << "step " << i;
+  };
+  expect_near(train_in_bf16(device));
+  const Exact exact;
+  expect_near(train_in_bf16(device));
+}
+
+// Random bits below a bf16's are added and cut away: the mean stays, and no operation in between may keep
+// more bits or fewer.
+TEST(Exact, StochasticRounding) {
+  const torch::Device device = test_device();
+  const Tensor x = torch::full({1 << 14}, 1 + 1.0 / 1024).to(device);
+  const Tensor noise = torch::randint(0, 1 << 16, {1 << 14}, torch::kInt).to(device);
+  const Tensor bits = (x.view(torch::kInt) + noise).bitwise_and(-65536);
+  const Tensor rounded = bits.view(torch::kFloat).to(torch::kBFloat16);
+  const Tensor here = rounded.to(torch::kFloat).cpu();
+  EXPECT_TRUE(((here == 1) + (here == 1 + 1.0 / 128)).all().item<bool>());
+  EXPECT_NEAR(here.mean().item<double>(), 1 + 1.0 / 1024, 2e-4);
+}
+
 // Gradients: d/dx sqrt(x²) at 1e20 is inf / inf on the CPU.
 TEST(Exact, BackwardPassesToo) {
   const torch::Device device = test_device();

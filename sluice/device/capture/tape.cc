@@ -26,21 +26,18 @@ std::string number_difference(const std::vector<Number>& before, const std::vect
   return before.size() == now.size() ? "" : "the run-time numbers are others";
 }
 
-std::string described(const Program& program, size_t operation) {
-  const Instance* const instance = instance_by_id(program.instances[operation]);
-  return instance == nullptr ? "another one" : describe(*instance);
-}
-
 // The first operation in which two programs differ.
 std::string program_difference(const Program& before, const Program& now) {
   for (size_t i = 0; i < now.instances.size(); ++i) {
-    if (i >= before.instances.size()) return base::str("operation ", i, " is new: ", described(now, i));
+    if (i >= before.instances.size())
+      return base::str("operation ", i, " is new: ", describe_instance(now.instances[i]));
     if (now.instances[i] == before.instances[i]) continue;
-    return base::str("operation ", i, " is ", described(now, i), ", was ", described(before, i));
+    return base::str("operation ", i, " is ", describe_instance(now.instances[i]), ", was ",
+                     describe_instance(before.instances[i]));
   }
   if (now.instances.size() < before.instances.size())
-    return base::str("operation ", now.instances.size(),
-                     " and those behind it are gone: ", described(before, now.instances.size()));
+    return base::str("operation ", now.instances.size(), " and those behind it are gone: ",
+                     describe_instance(before.instances[now.instances.size()]));
   return "the operations are the same; their operands, or what is kept of their results, changed";
 }
 
