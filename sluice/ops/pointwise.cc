@@ -331,24 +331,30 @@ Value shift_right(Builder& b, Value x, Value y) {
   return stablehlo::is_unsigned(x.dtype()) ? b.shift_right_logical(x, y) : b.shift_right_arithmetic(x, y);
 }
 
-// Whole powers by parts of the exponent, each below 2^21: XLA's own loses an exponent's bits from the 31st
-// on.
+// Powers of whole numbers by squaring, as many times as the largest exponent has bits: XLA's own looks at six
+// of them. An exponent below 0 is XLA's.
 Value whole_power(Builder& b, Value x, Value exponent) {
-  constexpr int64_t kBits = 21;
-  const auto number = [&](int64_t n) { return b.splat(n, exponent.type()); };
-  const auto part = [&](int64_t from) {
-    return b.and_(b.shift_right_logical(exponent, number(from)), number((int64_t{1} << kBits) - 1));
-  };
-  const auto raised = [&](Value v) { return b.power(v, number(int64_t{1} << kBits)); };
-  const Value high = raised(raised(b.power(x, part(2 * kBits)))), middle = raised(b.power(x, part(kBits)));
-  const Value all = b.multiply(high, b.multiply(middle, b.power(x, part(0))));
-  if (stablehlo::is_unsigned(exponent.dtype())) return all;
-  return b.select(is_less(b, exponent, 0), b.power(x, exponent), all);
+  const Value zero = b.splat(0, exponent.type()), one = b.splat(1, exponent.type());
+  const Value negative = stablehlo::is_unsigned(exponent.dtype()) ? Value() : is_less(b, exponent, 0);
+  const Value start[] = {one, x, negative ? b.select(negative, zero, exponent) : exponent};
+  const Values end = b.while_(
+      start,
+      [](Builder& b, std::span<const Value> v) {
+        const Value none = b.splat(0, v[2].type());
+        return Values{b.reduce_or(b.compare(v[2], none, Compare::kNe), all_dims(v[2]))};
+      },
+      [](Builder& b, std::span<const Value> v) {
+        const Value unit = b.splat(1, v[2].type());
+        const Value odd = b.compare(b.and_(v[2], unit), unit, Compare::kEq);
+        return Values{b.select(odd, b.multiply(v[0], v[1]), v[0]), b.multiply(v[1], v[1]),
+                      b.shift_right_logical(v[2], unit)};
+      });
+  return negative ? b.select(negative, b.power(x, exponent), end[0]) : end[0];
 }
 
 // A complex 0 has no logarithm to raise it by: it stays 0, or becomes infinite for an exponent below 0.
 Value power(Builder& b, Value x, Value exponent) {
-  if (x.dtype() == DType::kS64 || x.dtype() == DType::kU64) return whole_power(b, x, exponent);
+  if (stablehlo::is_integer(x.dtype())) return whole_power(b, x, exponent);
   const Value result = b.power(x, exponent);
   if (!stablehlo::is_complex(x.dtype())) return result;
   const Value grows = b.real(exponent), zero = number_like(b, 0, grows);

@@ -137,7 +137,8 @@ TEST(Backward, MayBeWithoutAutogradsThreadsForGood) {
   expect_same(x.grad(), torch::full({3}, 2.0f), 0);
 }
 
-// Whose thread has recorded nothing: autograd's own does it.
+// Whose thread has recorded nothing: autograd's own does it, also where the CPU's backward pass was the
+// first.
 TEST(Backward, MayBeCalledByAnotherThread) {
   torch::Tensor x = ramp({3}).to(test_device()).requires_grad_();
   torch::Tensor y = x * 2, gradient = torch::ones_like(y);

@@ -41,13 +41,15 @@ bool is_recorder() {
   return owner == std::thread::id() || owner == std::this_thread::get_id();
 }
 
+// Passes on to LibTorch's own engine: of all engines in a process only the first to run gets device threads,
+// and that one did if the program trained on the CPU before the device was opened.
 class BackwardEngine final : public torch::autograd::Engine {
  public:
   variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph,
                         bool create_graph, bool accumulate_grad, const edge_list& outputs) override {
     std::optional<WithoutAutogradThreads> on_this_thread;
     if (is_on_device(roots) && is_recorder()) on_this_thread.emplace();
-    return Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    return get_base_engine().execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
   }
 };
 
@@ -57,7 +59,7 @@ void install_backward_engine() {
   using torch::autograd::Engine;
   if (&Engine::get_default_engine() != &Engine::get_base_engine()) return;
   torch::autograd::set_default_engine_stub([]() -> Engine& {
-    static auto* engine = new BackwardEngine();  // its threads may wait in it until the process ends
+    static auto* engine = new BackwardEngine();
     return *engine;
   });
 }
