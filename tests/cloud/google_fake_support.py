@@ -182,7 +182,8 @@ def load_log(path, after=0):
     """Entries {n, time, method, path, query, body, service, method_id, faults, status, had_authorization, …}."""
     if not Path(path).exists():
         return []
-    entries = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    whole, _, _ = Path(path).read_text().rpartition("\n")  # behind it the fake is still writing
+    entries = [json.loads(line) for line in whole.splitlines()]
     return sorted((entry for entry in entries if entry["n"] > after), key=lambda entry: entry["n"])
 
 
