@@ -8,16 +8,29 @@
 namespace emulated_pod {
 namespace {
 
+std::vector<Pod*> open_pods(Pod* pod, bool open);
+
+void linger_in_all() {
+  for (Pod* left : open_pods(nullptr, false)) left->linger();
+}
+
+// The main thread's end comes before everything that is registered for the process's: before the clean-up of
+// what XLA made while it compiled, which a program that is being compiled for another worker still needs.
+struct LingerAtThreadEnd {
+  ~LingerAtThreadEnd() {
+    if (::gettid() == ::getpid()) linger_in_all();
+  }
+};
+
 // The pods that others may need when this process ends. Opens or closes one of them; gives all.
 std::vector<Pod*> open_pods(Pod* pod, bool open) {
   static std::mutex mutex;
   static auto& pods = *new std::vector<Pod*>();
-  static const int registered = std::atexit([] {
-    for (Pod* left : open_pods(nullptr, false)) left->linger();
-  });
+  static const int registered = std::atexit(linger_in_all);
   (void)registered;
   std::lock_guard lock(mutex);
   if (open) {
+    thread_local const LingerAtThreadEnd before_all;
     pods.push_back(pod);
   } else {
     std::erase(pods, pod);
