@@ -6,8 +6,8 @@
 SLUICE_API_BEGIN
 namespace sluice {
 
-// A compiler may compute two operations as one: log(exp(x)) becomes x, which is right for all x but those
-// whose exp(x) overflows, and bf16 values that only the next operation reads may stay f32. While an Exact
+// A compiler may compute two operations as one: (x / y) / z becomes x / (y * z), which is right unless y * z
+// overflows or vanishes, and bf16 values that only the next operation reads may stay f32. While an Exact
 // lives, every operation that is recorded on xla:0, forward and backward, in all threads, computes its result
 // from the values that its operands have in LibTorch, and its result is rounded to its type. DeviceOptions::
 // exact (SLUICE_EXACT=1, --exact) is the same for the whole process. It is for debugging and for science: it
