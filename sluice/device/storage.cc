@@ -58,6 +58,13 @@ Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
 
 bool same(c10::IntArrayRef a, c10::IntArrayRef b) { return a.equals(b); }
 
+// Whether the tensor is a value of these dims, all of it, as the strides say that it lies in its storage
+// (empty: row-major).
+bool is_whole(const c10::TensorImpl& tensor, c10::IntArrayRef dims, c10::IntArrayRef strides) {
+  if (tensor.storage_offset() != 0 || !same(tensor.sizes(), dims)) return false;
+  return strides.empty() ? tensor.is_contiguous() : same(tensor.strides(), strides);
+}
+
 // A view row of this operand, and of the operands behind it: how the value lies in the storage, and which
 // strided part of it is meant.
 Operand record_view(const char* row, c10::ArrayRef<Operand> operands, c10::IntArrayRef strides,
@@ -165,9 +172,7 @@ Operand read(const at::Tensor& tensor) {
   LazyStorage& storage = *LazyStorage::of(impl);
   if (storage.name != 0) Trace::get().layer = storage.name;
   const auto [value, strides] = stored_as(impl, storage);
-  const bool full = impl.storage_offset() == 0 && same(impl.sizes(), value.type->type.dims);
-  if (full && strides.empty() && impl.is_contiguous()) return with_lazy_bits(tensor, value);
-  if (full && !strides.empty() && same(impl.strides(), strides)) return with_lazy_bits(tensor, value);
+  if (is_whole(impl, value.type->type.dims, strides)) return with_lazy_bits(tensor, value);
   return with_lazy_bits(tensor, record_view("sluice::view", value, strides, impl));
 }
 
@@ -200,10 +205,7 @@ DataPtr data_of(const at::Tensor& tensor) {
   if (storage.state != LazyStorage::State::kData || Watch::current() != nullptr || tensor.is_conj() ||
       tensor.is_neg() || storage.data->type->scalar_type != c10::typeMetaToScalarType(tensor.dtype()))
     return {};
-  const bool full = impl.storage_offset() == 0 && same(impl.sizes(), storage.data->type->type.dims);
-  const bool as_it_is =
-      storage.strides.empty() ? impl.is_contiguous() : same(impl.strides(), storage.strides);
-  return full && as_it_is ? storage.data : DataPtr();
+  return is_whole(impl, storage.data->type->type.dims, storage.strides) ? storage.data : DataPtr();
 }
 
 void copy_value(const at::Tensor& to, const at::Tensor& from) {
