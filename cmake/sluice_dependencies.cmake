@@ -68,4 +68,11 @@ if(PROJECT_IS_TOP_LEVEL)
   if(SLUICE_LLD)
     add_link_options(-fuse-ld=lld)
   endif()
+  if(SLUICE_SANITIZE MATCHES address)
+    # The sanitizer's tables are full of addresses. In a program that is loaded at a fixed address the linker resolves
+    # them, which spares a third of the file and of its start; with the debug sections compressed, 86 programs take 10 GB
+    # instead of 18.
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie> -Wl,--gc-sections
+                     -Wl,--compress-debug-sections=zlib)
+  endif()
 endif()
