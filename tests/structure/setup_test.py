@@ -125,8 +125,26 @@ class FetchWheels(unittest.TestCase):
 
     def test_torch_dir_without_libtorch_is_an_error(self):
         os.environ["TORCH_DIR"] = str(self.deps)
-        with self.assertRaisesRegex(setup.Failure, "is not a LibTorch 2.11 to 2.13"):
+        with self.assertRaisesRegex(setup.Failure, "is not a LibTorch 2.11 to 2.14"):
             setup.set_up_torch(("torch", "x", "00"))
+
+    def test_a_newer_libtorch_is_taken_with_a_word_and_an_older_one_refused(self):
+        folder = self.deps.parent / "other"
+        (folder / "share/cmake/Torch").mkdir(parents=True)
+        os.environ["TORCH_DIR"] = str(folder)
+        version_file = folder / "share/cmake/Torch/TorchConfigVersion.cmake"
+        version_file.write_text('set(PACKAGE_VERSION "2.10.0")\n')
+        with self.assertRaisesRegex(setup.Failure, "is not a LibTorch 2.11 to 2.14"):
+            setup.set_up_torch(("torch", "x", "00"))
+        version_file.write_text('set(PACKAGE_VERSION "2.16.0")\n')
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            setup.set_up_torch(("torch", "x", "00"))
+        self.assertIn("LibTorch 2.16 was not tried: 2.11 to 2.14 were", said.getvalue())
+
+    def test_a_libtorch_without_a_pin_is_named_with_those_that_have_one(self):
+        with self.assertRaisesRegex(setup.Failure, "has no LibTorch 2.12, only 2.14"):
+            setup.set_up_other_torch(setup.pins(), "2.12")
 
     def test_torch_dir_is_used_before_anything_else(self):
         folder = self.deps.parent / "mine"
@@ -145,10 +163,11 @@ class FetchWheels(unittest.TestCase):
                 setup.set_up_torch(("torch", "x", "00"))
             with self.assertRaisesRegex(setup.Failure, "libtpu is published for x86_64 alone"):
                 setup.set_up_libtpu(("libtpu", "x", "00"))
-            with unittest.mock.patch.dict(os.environ):
-                os.environ.pop("SLUICE_PLUGIN", None)
-                setup.set_up_plugin(("xla", "x", "00"))  # the program can be built without
-        self.assertRegex(said.getvalue(), "none is published for aarch64.*SLUICE_PLUGIN")
+        with unittest.mock.patch.object(setup, "MACHINE", "riscv64"), unittest.mock.patch.dict(os.environ), \
+                contextlib.redirect_stdout(said):
+            os.environ.pop("SLUICE_PLUGIN", None)
+            setup.set_up_plugin(None)  # the program can be built without
+        self.assertRegex(said.getvalue(), "none is published for riscv64.*SLUICE_PLUGIN")
         self.assertEqual(list(self.deps.iterdir()), [])
 
     def test_licences_are_kept(self):
@@ -177,11 +196,11 @@ class FetchWheels(unittest.TestCase):
             self.assertIn("libtpu: /mine/libtpu.so (TPU_LIBRARY_PATH)", said.getvalue())
 
     def test_versions(self):
-        self.assertTrue(setup.is_supported((2, 11)))
-        self.assertTrue(setup.is_supported((2, 13)))
-        self.assertFalse(setup.is_supported((2, 10)))
-        self.assertFalse(setup.is_supported((2, 14)))
-        self.assertFalse(setup.is_supported(None))
+        self.assertTrue(setup.was_tried((2, 11)))
+        self.assertTrue(setup.was_tried((2, 13)))
+        self.assertFalse(setup.was_tried((2, 10)))
+        self.assertFalse(setup.was_tried((2, 15)))
+        self.assertFalse(setup.was_tried(None))
 
 
 class MachineTypes(unittest.TestCase):
