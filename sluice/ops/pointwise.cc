@@ -322,6 +322,10 @@ Value copysign(Builder& b, Value x, Value y) {
 
 Values heaviside(Emit& e) {
   Builder& b = e.b;
+  const Value x = e.tensor("self"), values = e.tensor("values");
+  e.check(x.dtype() == values.dtype(),
+          base::str("expected values of the input's type, found ", in_words(values), " beside ", in_words(x),
+                    "; convert one of them"));
   const Values v = operands(e, e.promote({"self", "values"}), {"self", "values"});
   Value step = to(b, b.compare(v[0], number_like(b, 0, v[0]), Compare::kGt), v[0].dtype());
   return {b.select(is_equal(b, v[0], 0), v[1], step)};
@@ -494,7 +498,10 @@ Values where(Emit& e) {
 Values masked_fill(Emit& e) {
   Value x = e.tensor("self");
   Value mask = to(e.b, e.tensor("mask"), DType::kPred);
-  const Values v = broadcast_together(e.b, {mask, x, e.operand("value", x.dtype())});
+  const Value value = e.operand("value", x.dtype());
+  e.check(value.rank() == 0,
+          base::str("expected a value without dimensions, found ", in_words(value), "; use torch::where"));
+  const Values v = broadcast_together(e.b, {mask, x, value});
   return {e.b.select(v[0], v[2], v[1])};
 }
 
@@ -553,6 +560,8 @@ const Row kRows[] = {
     {.name = "aten::heaviside", .emit = heaviside},
     {.name = "aten::hypot", .emit = binary<hypot>},
     {.name = "aten::i0", .emit = special::bessel_i0},
+    {.name = "aten::igamma", .emit = special::incomplete_gamma_lower},
+    {.name = "aten::igammac", .emit = special::incomplete_gamma_upper},
     {.name = "aten::lcm", .emit = special::lcm},
     {.name = "aten::lerp.Scalar", .emit = lerp},
     {.name = "aten::lerp.Tensor", .emit = lerp},
@@ -597,6 +606,7 @@ const Row kRows[] = {
     {.name = "aten::special_bessel_y0", .emit = special::bessel_y0},
     {.name = "aten::special_bessel_y1", .emit = special::bessel_y1},
     {.name = "aten::special_entr", .emit = float_unary<entropy>},
+    {.name = "aten::special_erfcx", .emit = special::scaled_complementary_error},
     {.name = "aten::special_i0e", .emit = special::bessel_i0e},
     {.name = "aten::special_i1", .emit = special::bessel_i1},
     {.name = "aten::special_i1e", .emit = special::bessel_i1e},

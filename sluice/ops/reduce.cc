@@ -1,6 +1,7 @@
 // Reductions, and what runs along a dimension (cumulative sums and the like).
 #include <cmath>
 
+#include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {
@@ -264,7 +265,8 @@ Values norm_of(Emit& e, double p, const Dims& dims) {
   Value x = e.tensor("self");
   const DType dtype = stablehlo::real_dtype(e.dtype("dtype").value_or(x.dtype()));
   if (stablehlo::is_complex(x.dtype())) x = b.abs(x);  // all that a norm sees of them
-  e.check(stablehlo::is_float(dtype), "the norm of integers needs a float dtype; convert the tensor");
+  e.check(stablehlo::is_float(x.dtype()) && stablehlo::is_float(dtype),
+          base::str("expected a tensor of floats, found ", in_words(x), "; convert it first"));
   if (p == INFINITY) {
     // |x| is never below 0, and the norm of nothing is 0.
     Value size = b.abs(to(b, x, dtype));

@@ -24,6 +24,10 @@ Values scaled_bessel_k0(Emit& e);
 Values scaled_bessel_k1(Emit& e);
 Values spherical_bessel_j0(Emit& e);
 Values inverse_normal_integral(Emit& e);
+// incomplete_gamma.cc
+Values incomplete_gamma_lower(Emit& e);
+Values incomplete_gamma_upper(Emit& e);
+Values scaled_complementary_error(Emit& e);
 
 // Half the sum of a Chebyshev series, as Cephes has it, and the modified Bessel functions I.
 Value chebyshev(Builder& b, Value x, std::span<const double> coefficients);
