@@ -9,6 +9,7 @@
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/device/exact.h"
+#include "sluice/device/pad.h"
 #include "sluice/device/recompute.h"
 #include "sluice/generate/generate.h"
 #include "sluice/generate/score.h"

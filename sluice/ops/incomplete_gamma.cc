@@ -1,6 +1,6 @@
 // The regularized incomplete gamma functions P (igamma) and Q = 1 - P (igammac), and exp(x²) erfc(x) (erfcx).
 //
-// P by its power series where x is at bounded a, else Q by its continued fraction (Cephes (Moshier), igam.c);
+// P by its power series where x is at most a, else Q by its continued fraction (Cephes (Moshier), igam.c);
 // for a beyond 20,000, where these need thousands of rounds, both by the uniform expansion of Temme (1979).
 // All of it in f64, since their factor x^a exp(-x) / Gamma(a + 1) is a small difference of large numbers in
 // the exponent. erfcx by the rational approximations of Cody (1969).

@@ -25,13 +25,15 @@ class Curve {
 struct TutorialProgram {
   std::string name;
   void (*run)(torch::Device device, Curve& curve);
-  double tolerance = 2e-3;  // of the losses, relative
+  double tolerance = 2e-3;    // of the losses, relative
+  int64_t more_programs = 0;  // that the device may compile behind the third step
 };
 
 std::vector<TutorialProgram> image_programs();
 std::vector<TutorialProgram> generative_programs();
 std::vector<TutorialProgram> sequence_programs();
 std::vector<TutorialProgram> other_programs();
+std::vector<TutorialProgram> varying_programs();
 
 inline constexpr int kSteps = 6;
 

@@ -15,7 +15,8 @@ namespace {
 
 std::vector<TutorialProgram> all_programs() {
   std::vector<TutorialProgram> all;
-  for (const auto& some : {image_programs(), generative_programs(), sequence_programs(), other_programs()})
+  for (const auto& some :
+       {image_programs(), generative_programs(), sequence_programs(), other_programs(), varying_programs()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }
@@ -40,7 +41,7 @@ TEST_P(Tutorial, HasTheCpusCurveWithoutFallbacksAndRecompiles) {
   EXPECT_GT(std::abs(expected.losses().front() - expected.losses().back()), 1e-4) << "it learns nothing";
   if (on_cpu()) return;
   EXPECT_EQ(counters().fallbacks, fallbacks) << metrics_report();
-  EXPECT_EQ(found.later_programs(), 0) << metrics_report();
+  EXPECT_LE(found.later_programs(), program.more_programs) << metrics_report();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Tutorial, testing::ValuesIn(all_programs()),
