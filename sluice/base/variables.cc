@@ -63,6 +63,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_JOIN_TIMEOUT",
       "SLUICE_KEPT_OPERATIONS",
       "SLUICE_LOG",
+      "SLUICE_LOOPS",
       "SLUICE_LOST_AFTER",
       "SLUICE_MACHINE_ROOT",
       "SLUICE_MATMUL_PRECISION",

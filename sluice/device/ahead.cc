@@ -38,6 +38,7 @@ Ahead::Ahead(int replicas, bool explicit_nan) {
   rt.world.precision = world_.precision;
   rt.world.check_values = world_.check_values;
   rt.world.detect_anomaly = world_.detect_anomaly;
+  rt.world.loops = world_.loops;
   rt.ahead = [this](std::string_view what, std::string text) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;
     cut.text = std::move(text);

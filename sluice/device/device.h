@@ -56,6 +56,8 @@ struct DeviceOptions {
   // Each operation has the value that LibTorch gives it, whatever is around it in its program (exact.h;
   // SLUICE_EXACT; off). It takes time.
   std::optional<bool> exact;
+  // Many equal rounds in a row are one loop of the program (SLUICE_LOOPS; on).
+  std::optional<bool> loops;
   // How products and convolutions of f32 are computed: "default", the quickest that the device has (bf16 on a
   // TPU, TF32 on a GPU, f32 on a CPU), "high" (three products of bf16 on a TPU, TF32 on a GPU), or "highest"
   // (as f32).

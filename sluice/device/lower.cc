@@ -279,7 +279,8 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
     outputs.push_back(emit_value_checks(b, slots.expectations));
   }
   stablehlo::ProgramFlops flops;
-  outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops);
+  outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops,
+                              world.loops ? patterns::kLoopRounds : 0);
   return {
       b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice"),
       std::move(slots.checks), flops.all, stablehlo::layer_works(b, flops)};

@@ -194,6 +194,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   world.precision = precision_of(options.matmul_precision);
   world.check_values = options.check;
   world.detect_anomaly = options.detect_anomaly;
+  world.loops = options.loops;
   world.spans_processes = !cpu && options.processes > 1;
 
   std::vector<int> local;

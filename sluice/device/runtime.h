@@ -36,6 +36,7 @@ struct World {
   stablehlo::Precision precision = stablehlo::Precision::kDefault;  // of f32 products
   // What programs look for (value_checks.h): positions outside their dimension, and the first NaN.
   bool check_values = false, detect_anomaly = false;
+  bool loops = false;             // many equal rounds in a row are one loop
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   const stablehlo::KernelLibrary* kernels =
       nullptr;            // of this machine's CPU; null: the compiler makes everything

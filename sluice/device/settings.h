@@ -25,6 +25,7 @@ struct Settings {
   bool check = true;
   bool detect_anomaly = false;
   bool exact = false;
+  bool loops = true;
   std::string matmul_precision = "default";
   double gpu_memory = 0;
   bool gpu_preallocate = true;

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "sluice/patterns/loops.h"
 #include "sluice/patterns/table.h"
 #include "sluice/patterns/testing/rows.h"
 #include "sluice/stablehlo/testing/golden.h"
@@ -78,6 +79,17 @@ Values program_of(const std::string& pattern, Rows& r) {
     return {r.b.subtract(p[0], r.b.multiply(p[2], rate))};
   }
   if (pattern == "cross_entropy_gradient") return {r.cross_entropy_gradient(r.parameter(kRows))};
+  if (pattern == "loops") {
+    // g = r[i] + rate * g; out[i] = g
+    const Values p = r.parameters({{6}, {}, {6}});
+    Value g = r.b.splat(0, p[1].type()), out = p[2];
+    for (int64_t i = 5; i >= 0; --i) {
+      g = r.add(r.b.reshape(r.b.slice_dim(p[0], 0, i, i + 1), {}), r.b.multiply(p[1], g));
+      const Value at[] = {r.b.splat(i, {stablehlo::DType::kS64, {}})};
+      out = r.b.dynamic_update_slice(out, r.b.reshape(g, {1}), at);
+    }
+    return {out, g};
+  }
   if (pattern == "folds") {
     const Values p = two({3, 4}, {3});
     const Value e = r.b.exp(p[0]), f = r.b.broadcast_in_dim(r.b.exp(p[1]), {3, 4}, {0});
@@ -106,6 +118,8 @@ std::string after(const std::string& pattern) {
     cross_entropy_gradient(rewriter);
   } else if (pattern == "folds") {
     folds(rewriter);
+  } else if (pattern == "loops") {
+    loops(rewriter, 4);
   } else {
     for (const Pattern& p : kernel_patterns()) {
       p.apply(rewriter, all);
@@ -130,6 +144,7 @@ TEST(Golden, EachPatternIsFromTextToText) {
   }
   check("cross_entropy_gradient");
   check("folds");
+  check("loops");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "sluice/patterns/table.h"
 
+#include "sluice/patterns/loops.h"
 #include "sluice/patterns/patterns.h"
 
 namespace sluice::patterns {
@@ -35,13 +36,14 @@ std::span<const Pattern> kernel_patterns() { return kPatterns; }
 
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels,
-                          stablehlo::ProgramFlops* flops) {
+                          stablehlo::ProgramFlops* flops, size_t loop_rounds) {
   Rewriter r(b, std::move(results), donations);
   if (flops != nullptr) *flops = stablehlo::count_flops(r.operations(), r.results());
   cross_entropy_gradient(r);
   if (kernels != nullptr)
     for (const Pattern& pattern : kPatterns) pattern.apply(r, *kernels);
-  folds(r);  // after those that look for the operations as they are written
+  folds(r);               // after those that look for the operations as they are written
+  loops(r, loop_rounds);  // of what the others have made
   return r.finish();
 }
 

@@ -180,6 +180,72 @@ void Rewriter::open(std::string_view name) {
   settle();
 }
 
+void Rewriter::flatten() {
+  Operations old = std::move(list());
+  list().clear();
+  spread(old, list());
+  std::stable_partition(list().begin(), list().end(),
+                        [](const auto& op) { return op->is("stablehlo.constant"); });
+  settle();
+}
+
+namespace {
+
+Value in_place_of(Value v, const std::unordered_map<int32_t, Value>& values) {
+  if (!v) return v;
+  const auto found = values.find(v.id());
+  return found == values.end() ? v : found->second;
+}
+
+}  // namespace
+
+Block Rewriter::copy_block(const Block& block, std::unordered_map<int32_t, Value>& values) {
+  auto& impl = *b.impl_;
+  Block made;
+  made.named = block.named;
+  made.location = static_cast<int>(impl.locations.size()) - 1;
+  for (Value v : block.arguments) {
+    made.arguments.push_back(impl.new_value(impl.entry(v), 'b', impl.next_argument++));
+    values[v.id()] = made.arguments.back();
+  }
+  for (const auto& op : block.operations) made.operations.push_back(copy_alone(*op, values));
+  for (Value v : block.results) made.results.push_back(in_place_of(v, values));
+  return made;
+}
+
+std::unique_ptr<Operation> Rewriter::copy_alone(const Operation& op,
+                                                std::unordered_map<int32_t, Value>& values) {
+  auto& impl = *b.impl_;
+  auto made = std::make_unique<Operation>();
+  made->name = op.name;
+  made->target = op.target;
+  made->attributes = op.attributes;
+  made->call = op.call;
+  made->removable = op.removable;
+  made->named = op.named;
+  made->location = static_cast<int>(impl.locations.size()) - 1;
+  for (Value v : op.operands) made->operands.push_back(in_place_of(v, values));
+  for (const Block& body : op.bodies) made->bodies.push_back(copy_block(body, values));
+  for (Value v : op.results) {
+    made->results.push_back(impl.new_value(impl.entry(v), 'v', impl.next_result++));
+    values[v.id()] = made->results.back();
+  }
+  return made;
+}
+
+Values Rewriter::copy(const Operation& op, const Values& operands,
+                      const std::unordered_map<int32_t, Value>& seen) {
+  SLUICE_CHECK(operands.size() == op.operands.size(), "a copy of ", op.name, " has ", operands.size(),
+               " operands, not ", op.operands.size());
+  std::unordered_map<int32_t, Value> values = seen;
+  auto made = copy_alone(op, values);
+  made->operands = operands;
+  Values results = made->results;
+  ++b.impl_->operations;
+  b.impl_->scopes.back().block.operations.push_back(std::move(made));
+  return results;
+}
+
 void Rewriter::settle() {
   makers_.assign(b.impl_->values.size(), nullptr);
   readers_.assign(b.impl_->values.size(), 0);

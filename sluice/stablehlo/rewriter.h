@@ -31,6 +31,15 @@ class Rewriter {
   void each_in_loops(const Pattern& pattern);
   // Puts the bodies of the composites of this name in their place.
   void open(std::string_view composite);
+  // Does so with all composites, and puts main's constants in front of all else.
+  void flatten();
+
+  // Adds a copy of the operation, in a region's body too: with these operands, and with other values for some
+  // of those that its own bodies see (by their ids).
+  Values copy(const Operation& op, const Values& operands,
+              const std::unordered_map<int32_t, Value>& seen = {});
+  // What takes the value's place behind the operation that a pass has come to.
+  Value now(Value v) const { return mapped(v); }
 
   // What has been added behind the last pass, or by one, is there; an operation stays where it is until its
   // pass has ended.
@@ -64,6 +73,9 @@ class Rewriter {
   struct Nest;
   Operations& list() const;
   void rewrite_body(Block& body, const Pattern& pattern);
+  // Copies a block; values gets what the copy makes, and has what is seen instead of other values.
+  Block copy_block(const Block& block, std::unordered_map<int32_t, Value>& values);
+  std::unique_ptr<Operation> copy_alone(const Operation& op, std::unordered_map<int32_t, Value>& values);
   // Takes what a pattern made in the place of op's results.
   void replace(const Operation& op, const Values& made);
   void remap(Operation& op) const;

@@ -1,0 +1,304 @@
+#include "sluice/patterns/loop_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "sluice/base/hash.h"
+
+namespace sluice::patterns {
+namespace {
+
+using stablehlo::Dims;
+using stablehlo::Operation;
+using stablehlo::Value;
+using stablehlo::Values;
+
+// A round reads what rounds so far before it made.
+constexpr size_t kFarthest = 8;
+// What differs from round to round without a rule is put together for a loop up to this size in all: weights
+// of layers stay where they are.
+constexpr size_t kGatheredBytes = size_t{1} << 20;
+
+// So many places that follow a rule are not there by chance.
+constexpr size_t kEven = 8;
+
+// Where a slice begins, and the padding in front of a value; nothing for other operations.
+Dims start_of(const Operation& op) {
+  if (op.is("stablehlo.slice")) return op.attributes.list("start_indices");
+  if (!op.is("stablehlo.pad")) return {};
+  Dims low = op.attributes.list("edge_padding_low");
+  const bool cuts = std::any_of(low.begin(), low.end(), [](int64_t edge) { return edge < 0; });
+  return cuts ? Dims() : low;
+}
+
+// What costs nothing to do again.
+bool only_moves(const Operation& op) {
+  constexpr std::array<std::string_view, 5> kMoves = {"stablehlo.reshape", "stablehlo.slice",
+                                                      "stablehlo.transpose", "stablehlo.broadcast_in_dim",
+                                                      "stablehlo.convert"};
+  return std::find(kMoves.begin(), kMoves.end(), op.name) != kMoves.end();
+}
+
+// The integer that all elements of a constant are.
+std::optional<int64_t> number_of(const Operation& op) {
+  if (!op.is("stablehlo.constant") || !stablehlo::is_integer(op.results[0].dtype())) return {};
+  const std::string text = op.attributes.text();
+  const size_t at = text.find("dense<");
+  if (at == std::string::npos) return {};
+  int64_t number = 0;
+  const char* const begin = text.data() + at + 6;
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number);
+  if (error != std::errc() || *end != '>') return {};
+  return number;
+}
+
+// The rounds around `middle` between which it holds: same(k) is about the rounds k - 1 and k.
+template <typename Same>
+std::pair<size_t, size_t> around(size_t middle, size_t rounds, const Same& same) {
+  size_t first = middle, last = middle + 1;
+  while (first > 0 && same(first)) --first;
+  while (last < rounds && same(last)) ++last;
+  return {first, last};
+}
+
+}  // namespace
+
+bool Moving::moves() const {
+  return !places.empty() || std::any_of(step.begin(), step.end(), [](int64_t s) { return s != 0; });
+}
+
+namespace {
+
+// Makes the plan of one loop.
+class Plan {
+ public:
+  using Range = std::pair<size_t, size_t>;
+
+  Plan(const stablehlo::Rewriter& r, const Sequence& sequence, const std::vector<bool>& taken, LoopPlan& to)
+      : r_(r), sequence_(sequence), taken_(taken), to_(to), good_(0, to.rounds), middle_(to.rounds / 2) {}
+
+  // False: at least one operand follows no rule. The rounds in good(), around the middle, may be a loop.
+  bool make() {
+    for (size_t j = 0; j < to_.period && enough(); ++j) {
+      std::vector<Values> operands;
+      std::vector<const Operation*> ops;
+      for (size_t k = 0; k < to_.rounds; ++k) {
+        ops.push_back(&sequence_[to_.begin + k * to_.period + j]);
+        operands.push_back(operands_of(*ops.back()));
+      }
+      RoundOperation op{ops[0], {}, moving_of(ops)};
+      for (size_t i = 0; i < operands[0].size() && enough(); ++i) {
+        Values each;
+        for (const Values& all : operands) each.push_back(all[i]);
+        op.operands.push_back(source_of(std::move(each)));
+      }
+      if (enough() && sees_one_as_two(*ops[0], operands[0], op.operands)) narrow({1, to_.rounds});
+      to_.operations.push_back(std::move(op));
+    }
+    return !failed_ && good_ == Range(0, to_.rounds);
+  }
+  Range good() const { return failed_ ? Range(0, 0) : good_; }
+
+ private:
+  static constexpr size_t kNone = ~size_t{0};
+
+  bool enough() const { return !failed_ && good_.second - good_.first > 1; }
+  size_t narrow(Range range) {
+    good_ = {std::max(good_.first, range.first), std::min(good_.second, range.second)};
+    if (good_.first >= good_.second) failed_ = true;
+    return kNone;
+  }
+  size_t fail() {
+    failed_ = true;
+    return kNone;
+  }
+
+  // Whether what bodies see by one name is two things in later rounds.
+  static bool sees_one_as_two(const Operation& op, const Values& operands,
+                              const std::vector<size_t>& sources) {
+    std::unordered_map<int32_t, size_t> source_of;
+    for (size_t i = op.operands.size(); i < operands.size(); ++i)
+      if (source_of.try_emplace(operands[i].id(), sources[i]).first->second != sources[i]) return true;
+    return false;
+  }
+
+  Moving moving_of(const std::vector<const Operation*>& ops) {
+    Moving moving{.first = start_of(*ops[0])};
+    if (moving.first.empty()) return moving;
+    std::vector<Dims> starts;
+    for (const Operation* op : ops) starts.push_back(start_of(*op));
+    const size_t from = std::min(middle_, to_.rounds - 2);
+    for (size_t i = 0; i < moving.first.size(); ++i)
+      moving.step.push_back(starts[from + 1][i] - starts[from][i]);
+    const Range even = around(from, to_.rounds, [&](size_t k) {
+      for (size_t i = 0; i < moving.step.size(); ++i)
+        if (starts[k][i] - starts[k - 1][i] != moving.step[i]) return false;
+      return true;
+    });
+    if (even == Range(0, to_.rounds) || even.second - even.first >= kEven)
+      narrow(even);
+    else
+      moving.places = std::move(starts);
+    return moving;
+  }
+
+  size_t source_of(Values each) {
+    uint64_t hash = each.size();
+    for (Value v : each) hash = base::mix_word(hash, static_cast<uint64_t>(v.id()));
+    auto [found, last] = known_.equal_range(hash);
+    for (; found != last; ++found)
+      if (found->second.first == each) return found->second.second;
+    const size_t made = is_inside(each[middle_]) ? of_rounds(each) : from_outside(each);
+    if (made != kNone) known_.emplace(hash, std::pair(std::move(each), made));
+    return made;
+  }
+
+  size_t add(Source source) {
+    to_.sources.push_back(std::move(source));
+    return to_.sources.size() - 1;
+  }
+
+  bool is_inside(Value v) const {
+    const int32_t position = sequence_.place(v).position;
+    return position >= 0 && static_cast<size_t>(position) >= to_.begin &&
+           static_cast<size_t>(position) < to_.end();
+  }
+
+  // A result of the same round, or of an earlier one.
+  size_t of_rounds(const Values& each) {
+    const auto place = [&](size_t k) { return sequence_.place(each[k]); };
+    const auto offset = [&](size_t k) { return static_cast<size_t>(place(k).position) - to_.begin; };
+    const size_t round = offset(middle_) / to_.period, operation = offset(middle_) % to_.period;
+    const uint32_t result = place(middle_).result;
+    const size_t distance = middle_ - round;
+    if (round > middle_ || distance > kFarthest) return fail();
+    const auto follows = [&](size_t k) {
+      return k >= distance && is_inside(each[k]) && place(k).result == result &&
+             offset(k) == (k - distance) * to_.period + operation;
+    };
+    Range range =
+        around(middle_, to_.rounds, [&](size_t k) { return k <= middle_ ? follows(k - 1) : follows(k); });
+    // The first rounds take values from before the loop.
+    if (range.first == distance && std::none_of(each.begin(), each.begin() + static_cast<int64_t>(distance),
+                                                [&](Value v) { return is_inside(v); }))
+      range.first = 0;
+    if (range != Range(0, to_.rounds)) return narrow(range);
+    Source source{.kind = distance == 0 ? Source::Kind::kInner : Source::Kind::kCarried};
+    source.operation = operation;
+    source.result = result;
+    source.values.assign(each.begin(), each.begin() + static_cast<int64_t>(distance));
+    return add(std::move(source));
+  }
+
+  size_t from_outside(const Values& each) {
+    const Range outside = around(middle_, to_.rounds,
+                                 [&](size_t k) { return !is_inside(k <= middle_ ? each[k - 1] : each[k]); });
+    if (outside != Range(0, to_.rounds)) return narrow(outside);
+    const Range same = around(middle_, to_.rounds, [&](size_t k) { return each[k] == each[k - 1]; });
+    if (same == outside) return add({.kind = Source::Kind::kSame, .values = {each[0]}});
+    // What a loop that was found before this one makes is known once that loop is made.
+    for (Value v : each)
+      if (const int32_t at = sequence_.place(v).position; at >= 0 && taken_[static_cast<size_t>(at)])
+        return fail();
+    for (const auto kind : {&Plan::number, &Plan::moved}) {
+      const size_t made = (this->*kind)(each);
+      if (made != kNone || failed_ || good_ != outside) return made;
+    }
+    const size_t bytes = each[0].type().bytes() * each.size();
+    if (gathered_ + bytes > kGatheredBytes) return narrow(same);
+    gathered_ += bytes;
+    return add({.kind = Source::Kind::kEach, .values = each});
+  }
+
+  // Integers that grow or fall evenly.
+  size_t number(const Values& each) {
+    std::vector<int64_t> numbers;
+    for (Value v : each) {
+      const Operation* const op = r_.maker(v);
+      const auto found = op == nullptr ? std::nullopt : number_of(*op);
+      if (!found) return kNone;
+      numbers.push_back(*found);
+    }
+    const size_t from = std::min(middle_, to_.rounds - 2);
+    const int64_t step = numbers[from + 1] - numbers[from];
+    const Range even =
+        around(from, to_.rounds, [&](size_t k) { return numbers[k] - numbers[k - 1] == step; });
+    if (even != Range(0, to_.rounds)) return even.second - even.first >= kEven ? narrow(even) : kNone;
+    return add({.kind = Source::Kind::kNumber, .values = {each[0]}, .first = numbers[0], .step = step});
+  }
+
+  // What equal operations before the loop only move: each round does it for itself.
+  size_t moved(const Values& each) {
+    std::vector<const Operation*> ops;
+    std::vector<Values> operands;
+    const auto symbol = [&](Value v) {
+      const int32_t position = sequence_.place(v).position;
+      return position < 0 ? ~uint32_t{0} : sequence_.symbols()[static_cast<size_t>(position)];
+    };
+    for (Value v : each) {
+      const Operation* const op = r_.maker(v);
+      if (op == nullptr || !only_moves(*op) || symbol(v) != symbol(each[0])) return kNone;
+      ops.push_back(op);
+    }
+    Source source{.kind = Source::Kind::kMoved, .op = ops[0], .moving = moving_of(ops)};
+    for (size_t i = 0; i < ops[0]->operands.size() && enough(); ++i) {
+      Values one;
+      for (const Operation* op : ops) one.push_back(op->operands[i]);
+      source.operands.push_back(source_of(std::move(one)));
+    }
+    if (failed_ || good_ != Range(0, to_.rounds)) return kNone;
+    return add(std::move(source));
+  }
+
+  const stablehlo::Rewriter& r_;
+  const Sequence& sequence_;
+  const std::vector<bool>& taken_;
+  LoopPlan& to_;
+  Range good_;
+  size_t middle_;
+  bool failed_ = false;
+  size_t gathered_ = 0;  // bytes
+  std::unordered_multimap<uint64_t, std::pair<Values, size_t>> known_;
+};
+
+}  // namespace
+
+std::optional<LoopPlan> LoopPlanner::plan(size_t begin, size_t period, size_t rounds, Range& whole) const {
+  LoopPlan made{.begin = begin, .period = period, .rounds = rounds};
+  Plan plan(r_, sequence_, taken_, made);
+  whole = {0, rounds};
+  if (plan.make()) {
+    const bool carries = std::any_of(made.sources.begin(), made.sources.end(), [](const Source& source) {
+      return source.kind == Source::Kind::kCarried;
+    });
+    if (carries) return made;
+    whole = {0, 0};
+    return std::nullopt;
+  }
+  whole = plan.good();
+  return std::nullopt;
+}
+
+void LoopPlanner::add(size_t begin, size_t period, size_t rounds) {
+  // Without what other loops have.
+  const size_t end = begin + period * rounds;
+  while (begin < end && taken_[begin]) ++begin;
+  size_t free = begin;
+  while (free < end && !taken_[free]) ++free;
+  rounds = (free - begin) / period;
+  if (rounds < min_rounds_) return;
+  Range good;
+  if (auto made = plan(begin, period, rounds, good)) {
+    std::fill(taken_.begin() + static_cast<int64_t>(made->begin),
+              taken_.begin() + static_cast<int64_t>(made->end()), true);
+    loops_.push_back(std::move(*made));
+    return;
+  }
+  if (good == Range(0, 0)) return;
+  add(begin, period, good.first);
+  if (good != Range(0, rounds)) add(begin + good.first * period, period, good.second - good.first);
+  add(begin + good.second * period, period, rounds - good.second);
+}
+
+}  // namespace sluice::patterns

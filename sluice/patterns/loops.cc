@@ -1,0 +1,399 @@
+// Makes loops of the rounds that loop_plan.h finds.
+//
+// A loop carries the number of its round, what its rounds hand on to the next ones, and a stack, one row a
+// round, for each result that is read outside but for the last rounds'. What reads such a result gets the row
+// of the stack; a loop behind it that reads row after row reads the stack itself then.
+#include "sluice/patterns/loops.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sluice/patterns/loop_plan.h"
+#include "sluice/patterns/rounds.h"
+
+namespace sluice::patterns {
+namespace {
+
+using stablehlo::Builder;
+using stablehlo::Dims;
+using stablehlo::DType;
+using stablehlo::Operation;
+using stablehlo::Rewriter;
+using stablehlo::Type;
+using stablehlo::Value;
+using stablehlo::Values;
+
+Dims with_front(int64_t front, const Dims& dims) {
+  Dims all = {front};
+  all.insert(all.end(), dims.begin(), dims.end());
+  return all;
+}
+
+// A row of a stack, at a run-time place.
+Values row_starts(Builder& b, Value round, size_t rank) {
+  Values starts(rank, b.splat(0, Type{DType::kS32, {}}));
+  starts[0] = round;
+  return starts;
+}
+
+// One loop while it is made.
+class Loop {
+ public:
+  Loop(Rewriter& r, const LoopPlan& plan) : r_(r), plan_(plan) {}
+
+  // A result of a round that is read outside of the loop.
+  void read_outside(size_t round, size_t operation, size_t result) {
+    auto [found, added] = outside_.try_emplace({operation, result}, round, round);
+    if (added) return;
+    found->second.first = std::min(found->second.first, round);
+    found->second.second = std::max(found->second.second, round);
+  }
+
+  void make() {
+    prepare();
+    const auto rounds = static_cast<int64_t>(plan_.rounds);
+    results_ = r_.b.while_(
+        inits_,
+        [&](Builder& b, std::span<const Value> state) {
+          return Values{b.compare(state[0], b.splat(rounds, state[0].type()), stablehlo::Compare::kLt)};
+        },
+        [&](Builder&, std::span<const Value> state) { return body(state); });
+  }
+
+  // What takes the place of a result that is read outside; nothing for one that is not.
+  Value made(size_t round, size_t operation, size_t result) {
+    if (!outside_.contains({operation, result})) return {};
+    const Kept kept = kept_.at({operation, result});
+    if (!kept.stacked) return results_[kept.first + kept.count - (plan_.rounds - round)];
+    const Value stack = results_[kept.first];
+    Dims start(stack.dims().size(), 0), limit = stack.dims();
+    start[0] = static_cast<int64_t>(round);
+    limit[0] = start[0] + 1;
+    return r_.b.reshape(r_.b.slice(stack, start, limit), {stack.dims().begin() + 1, stack.dims().end()});
+  }
+
+ private:
+  using Result = std::pair<size_t, size_t>;  // of an operation
+  // Where a result is in the loop's state: a stack, or what the latest rounds made, the oldest first.
+  struct Kept {
+    size_t first = 0, count = 0;
+    bool stacked = false;
+  };
+
+  const Type& type_of(Result result) const {
+    return plan_.operations[result.first].op->results[result.second].type();
+  }
+
+  // What the loop starts from, in front of it.
+  void prepare() {
+    Builder& b = r_.b;
+    inits_ = {b.splat(0, Type{DType::kS32, {}})};
+    for (const Source& source : plan_.sources) {
+      first_.push_back(inits_.size());
+      if (source.kind == Source::Kind::kCarried) {
+        const Result result{source.operation, source.result};
+        Kept& kept = kept_[result];
+        if (source.values.size() > kept.count) kept = {inits_.size(), source.values.size(), false};
+        for (Value v : source.values) inits_.push_back(r_.now(v));
+      }
+      bases_.push_back(base_of(source));
+    }
+    for (const auto& [result, rounds] : outside_) {
+      const Type type = type_of(result);
+      Kept& kept = kept_[result];
+      const size_t needed = plan_.rounds - rounds.first;
+      if (needed <= kept.count) continue;
+      if (needed == 1) {
+        kept = {inits_.size(), 1, false};
+        inits_.push_back(b.splat(0, type));
+        last_.push_back(result);
+        continue;
+      }
+      kept = {inits_.size(), 1, true};
+      inits_.push_back(
+          b.splat(0, Type{type.dtype, with_front(static_cast<int64_t>(plan_.rounds), type.dims)}));
+      stacked_.push_back(result);
+    }
+    for (const RoundOperation& op : plan_.operations) starts_.push_back(starts_of(op.moving));
+    for (const Source& source : plan_.sources) source_starts_.push_back(starts_of(source.moving));
+  }
+
+  // What a source needs in front of the loop.
+  Value base_of(const Source& source) {
+    Builder& b = r_.b;
+    if (source.kind == Source::Kind::kSame) return r_.now(source.values[0]);
+    if (source.kind == Source::Kind::kNumber)
+      return b.splat(source.first, Type{source.values[0].dtype(), {}});
+    if (source.kind != Source::Kind::kEach) return {};
+    Values rows;
+    for (Value v : source.values) {
+      const Value now = r_.now(v);
+      rows.push_back(b.reshape(now, with_front(1, now.dims())));
+    }
+    return b.concatenate(rows, 0);
+  }
+
+  Values starts_of(const Moving& moving) {
+    Values starts;
+    if (!moving.moves()) return starts;
+    if (!moving.places.empty()) {
+      std::vector<int32_t> all;
+      for (const Dims& place : moving.places) all.insert(all.end(), place.begin(), place.end());
+      const auto rank = static_cast<int64_t>(moving.first.size());
+      return {r_.b.constant(Type{DType::kS32, {static_cast<int64_t>(plan_.rounds), rank}}, all.data())};
+    }
+    for (const int64_t first : moving.first) starts.push_back(r_.b.splat(first, Type{DType::kS32, {}}));
+    return starts;
+  }
+
+  // first + round * step, in the first one's type.
+  static Value moved(Builder& b, Value first, Value round, int64_t step) {
+    if (step == 0) return first;
+    const Value number = b.convert(round, first.dtype());
+    return b.add(first, step == 1 ? number : b.multiply(number, b.splat(step, number.type())));
+  }
+
+  // Where the operation begins in this round. firsts: what starts_of() gave.
+  Values starts(const Moving& moving, const Values& firsts) {
+    Builder& b = r_.b;
+    Values starts;
+    for (size_t i = 0; i < moving.first.size(); ++i) {
+      if (moving.places.empty()) {
+        starts.push_back(moved(b, firsts[i], round_, moving.step[i]));
+        continue;
+      }
+      const Value at[] = {round_, b.splat(static_cast<int64_t>(i), round_.type())};
+      starts.push_back(b.reshape(b.dynamic_slice(firsts[0], at, {1, 1}), {}));
+    }
+    return starts;
+  }
+
+  // The operation with these operands, from another place in each round.
+  Values add(const Operation& op, const Values& operands, const Moving& moving, const Values& firsts,
+             const std::unordered_map<int32_t, Value>& seen = {}) {
+    Builder& b = r_.b;
+    r_.name_as(op);
+    if (firsts.empty()) return r_.copy(op, operands, seen);
+    const Values starts = this->starts(moving, firsts);
+    const Value x = operands[0];
+    if (op.is("stablehlo.slice")) {
+      Dims sizes = op.attributes.list("limit_indices");
+      for (size_t i = 0; i < sizes.size(); ++i) sizes[i] -= moving.first[i];
+      return {b.slice(b.dynamic_slice(x, starts, sizes), Dims(sizes.size(), 0), sizes,
+                      op.attributes.list("strides"))};
+    }
+    const Dims none(starts.size(), 0);
+    const Value spread = b.pad(x, operands[1], none, none, op.attributes.list("interior_padding"));
+    const Value around = b.broadcast(operands[1], op.results[0].dims());
+    return {b.dynamic_update_slice(around, spread, starts)};
+  }
+
+  // What a source is in this round.
+  Value value_of(size_t number) {
+    Value& value = values_[number];
+    if (value) return value;
+    Builder& b = r_.b;
+    const Source& source = plan_.sources[number];
+    switch (source.kind) {
+      case Source::Kind::kSame:
+        value = bases_[number];
+        break;
+      case Source::Kind::kNumber:
+        value = b.broadcast(moved(b, bases_[number], round_, source.step), source.values[0].dims());
+        break;
+      case Source::Kind::kInner:
+        value = made_[source.operation][source.result];
+        break;
+      case Source::Kind::kCarried:
+        value = state_[first_[number]];
+        break;
+      case Source::Kind::kMoved: {
+        Values operands;
+        for (const size_t operand : source.operands) operands.push_back(value_of(operand));
+        value = add(*source.op, operands, source.moving, source_starts_[number])[0];
+        break;
+      }
+      case Source::Kind::kEach: {
+        const Value rows = bases_[number];
+        Dims sizes = rows.dims();
+        sizes[0] = 1;
+        const Value row = b.dynamic_slice(rows, row_starts(b, round_, sizes.size()), sizes);
+        value = b.reshape(row, {sizes.begin() + 1, sizes.end()});
+        break;
+      }
+    }
+    return value;
+  }
+
+  Values body(std::span<const Value> state) {
+    Builder& b = r_.b;
+    state_ = {state.begin(), state.end()};
+    round_ = state[0];
+    values_.assign(plan_.sources.size(), Value());
+    for (size_t j = 0; j < plan_.operations.size(); ++j) {
+      const RoundOperation& round = plan_.operations[j];
+      Values operands;
+      for (const size_t operand : round.operands) operands.push_back(value_of(operand));
+      std::unordered_map<int32_t, Value> seen;
+      const Values were = operands_of(*round.op);
+      for (size_t i = round.op->operands.size(); i < were.size(); ++i) seen[were[i].id()] = operands[i];
+      operands.resize(round.op->operands.size());
+      made_.push_back(add(*round.op, operands, round.moving, starts_[j], seen));
+    }
+    Values next = state_;
+    next[0] = b.add(round_, b.splat(1, round_.type()));
+    for (size_t s = 0; s < plan_.sources.size(); ++s) {
+      const Source& source = plan_.sources[s];
+      if (source.kind != Source::Kind::kCarried) continue;
+      const size_t first = first_[s], count = source.values.size();
+      for (size_t i = 0; i + 1 < count; ++i) next[first + i] = state_[first + i + 1];
+      next[first + count - 1] = made_[source.operation][source.result];
+    }
+    for (const Result& result : last_) next[kept_.at(result).first] = made_[result.first][result.second];
+    for (const Result& result : stacked_) {
+      const size_t at = kept_.at(result).first;
+      const Value value = made_[result.first][result.second];
+      const Value row = b.reshape(value, with_front(1, value.dims()));
+      next[at] =
+          b.dynamic_update_slice(state_[at], row, row_starts(b, round_, static_cast<size_t>(row.rank())));
+    }
+    return next;
+  }
+
+  Rewriter& r_;
+  const LoopPlan& plan_;
+  std::map<Result, std::pair<size_t, size_t>> outside_;  // the first and the last round of which it is read
+  std::map<Result, Kept> kept_;
+  std::vector<Result> last_, stacked_;
+  Values inits_, results_;
+  std::vector<size_t> first_;  // [source]: in the state, where it is carried
+  Values bases_;               // [source]
+  std::vector<Values> starts_, source_starts_;
+  // In the body.
+  Value round_;
+  Values state_, values_;
+  std::vector<Values> made_;
+};
+
+// A row of a stack, or another slice of one place along the first dimension, in any shape.
+struct Row {
+  Value stack;
+  int64_t place = 0;
+};
+Row row_of(const Rewriter& r, Value v) {
+  const Operation* const op = r.made_by(r.before_reshapes(v), "stablehlo.slice");
+  if (op == nullptr || op->operands[0].rank() == 0) return {};
+  const Dims start = op->attributes.list("start_indices");
+  Dims row = op->operands[0].dims();
+  row[0] = 1;
+  return op->results[0].dims() == row ? Row{op->operands[0], start[0]} : Row{};
+}
+
+// Joins rows of one stack that lie in order, or in the opposite one, along a dimension of what they are made.
+Value join(Builder& b, std::span<const Value> parts, const Row& first, int64_t step, int64_t dim) {
+  const auto count = static_cast<int64_t>(parts.size());
+  const int64_t low = step > 0 ? first.place : first.place - count + 1;
+  Value rows = b.slice_dim(first.stack, 0, low, low + count);
+  if (step < 0) rows = b.reverse(rows, {0});
+  const Dims& one = parts[0].dims();
+  rows = b.reshape(rows, with_front(count, one));
+  Dims order, all = one;
+  for (int64_t d = 1; d <= dim; ++d) order.push_back(d);
+  order.push_back(0);
+  for (int64_t d = dim + 1; d <= parts[0].rank(); ++d) order.push_back(d);
+  all[static_cast<size_t>(dim)] *= count;
+  return b.reshape(b.transpose(rows, order), all);
+}
+
+// Takes many rows in order for what they are together.
+void join_rows(Rewriter& r, size_t least) {
+  r.each([&](const Operation& op) -> Values {
+    if (!op.is("stablehlo.concatenate") || op.operands.size() < least) return {};
+    std::vector<Row> rows;
+    for (Value v : op.operands) rows.push_back(row_of(r, v));
+    // The dimension is the one along which the result is as large as all operands.
+    int64_t dim = 0;
+    while (op.results[0].dim(dim) == op.operands[0].dim(dim)) ++dim;
+    Values parts;
+    for (size_t i = 0; i < rows.size();) {
+      const auto follows = [&](size_t k, int64_t step) {
+        return k < rows.size() && rows[k].stack && rows[k].stack == rows[i].stack &&
+               rows[k].place == rows[k - 1].place + step && op.operands[k].dims() == op.operands[i].dims();
+      };
+      const int64_t step = follows(i + 1, 1) ? 1 : -1;
+      size_t end = i + 1;
+      while (follows(end, step)) ++end;
+      const std::span<const Value> run = std::span(op.operands).subspan(i, end - i);
+      if (run.size() < least)
+        parts.insert(parts.end(), run.begin(), run.end());
+      else
+        parts.push_back(join(r.b, run, rows[i], step, dim));
+      i = end;
+    }
+    if (parts.size() == op.operands.size()) return {};
+    return {r.b.concatenate(parts, dim)};
+  });
+}
+
+// Makes the loops that can be made at once. Returns how many.
+size_t make_loops(Rewriter& r, size_t min_rounds) {
+  const Sequence sequence(r);
+  LoopPlanner planner(r, sequence, min_rounds);
+  for (const Repeat& repeat : find_repeats(sequence.symbols(), min_rounds))
+    planner.add(repeat.begin, repeat.period, repeat.rounds());
+  if (planner.loops().empty()) return 0;
+  constexpr size_t kNone = ~size_t{0};
+  std::vector<size_t> loop_of(sequence.size(), kNone);
+  std::vector<Loop> loops;
+  for (const LoopPlan& plan : planner.loops()) {
+    std::fill(loop_of.begin() + static_cast<int64_t>(plan.begin),
+              loop_of.begin() + static_cast<int64_t>(plan.end()), loops.size());
+    loops.emplace_back(r, plan);
+  }
+  std::vector<bool> read(sequence.size(), false);  // outside of the operation's loop
+  const auto mark = [&](Value v, size_t reader) {
+    const Sequence::Place place = sequence.place(v);
+    if (place.position < 0) return;
+    const auto position = static_cast<size_t>(place.position);
+    const size_t loop = loop_of[position];
+    if (loop == kNone || loop == reader) return;
+    const LoopPlan& plan = planner.loops()[loop];
+    const size_t offset = position - plan.begin;
+    loops[loop].read_outside(offset / plan.period, offset % plan.period, place.result);
+    read[position] = true;
+  };
+  for (size_t i = 0; i < sequence.size(); ++i)
+    for (Value v : operands_of(sequence[i])) mark(v, loop_of[i]);
+  for (Value v : r.results()) mark(v, kNone);
+
+  size_t position = 0;
+  r.each([&](const Operation& op) -> Values {
+    if (op.is("stablehlo.constant")) return {};
+    const size_t at = position++;
+    const size_t number = loop_of[at];
+    if (number == kNone) return {};
+    const LoopPlan& plan = planner.loops()[number];
+    if (at == plan.begin) loops[number].make();
+    if (!read[at]) return {};
+    Values made = op.results;
+    const size_t round = (at - plan.begin) / plan.period, operation = (at - plan.begin) % plan.period;
+    for (size_t i = 0; i < made.size(); ++i)
+      if (const Value v = loops[number].made(round, operation, i)) made[i] = v;
+    return made;
+  });
+  return planner.loops().size();
+}
+
+}  // namespace
+
+void loops(Rewriter& r, size_t min_rounds) {
+  if (min_rounds < 2 || find_repeats(Sequence(r).symbols(), min_rounds).empty()) return;
+  constexpr int kPasses = 8;  // one for loops that read what loops of the pass before made
+  for (int pass = 0; pass < kPasses; ++pass) {
+    r.flatten();
+    if (make_loops(r, min_rounds) == 0) break;
+    join_rows(r, min_rounds);
+  }
+}
+
+}  // namespace sluice::patterns

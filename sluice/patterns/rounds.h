@@ -1,0 +1,23 @@
+// Finds what a sequence repeats many times in a row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sluice::patterns {
+
+// symbols[i] == symbols[i + period] for begin <= i and i + period < end; neither end can be moved outwards,
+// and no shorter period holds.
+struct Repeat {
+  size_t begin = 0, end = 0, period = 0;
+  size_t rounds() const { return (end - begin) / period; }
+  bool operator==(const Repeat&) const = default;
+};
+
+// All repeats of at least so many rounds (2 or more), those of short periods first, then by their beginning.
+// Takes time n log n.
+std::vector<Repeat> find_repeats(std::span<const uint32_t> symbols, size_t min_rounds);
+
+}  // namespace sluice::patterns
