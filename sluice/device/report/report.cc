@@ -1,6 +1,7 @@
 // metrics_report(): what the device did, in numbers and in words.
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -57,6 +58,12 @@ bool is_users(const std::string& function, const std::string& line) {
   return true;
 }
 
+// Whether the addresses in the file that is loaded here are those of the process: a program that is no
+// position-independent one.
+bool is_linked_at_its_place(const void* base) {
+  return static_cast<const ElfW(Ehdr)*>(base)->e_type == ET_EXEC;
+}
+
 Symbol resolve(void* address) {
   Symbol symbol;
   Dl_info info;
@@ -65,7 +72,9 @@ Symbol resolve(void* address) {
   if (is_library(symbol.library) || symbol.library.find('\'') != std::string::npos) return symbol;
   if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
   // The return address points behind the call.
-  const auto offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(info.dli_fbase) - 1;
+  const auto offset =
+      reinterpret_cast<uintptr_t>(address) -
+      (is_linked_at_its_place(info.dli_fbase) ? 0 : reinterpret_cast<uintptr_t>(info.dli_fbase)) - 1;
   char command[4096];
   snprintf(command, sizeof command, "addr2line -Cfie '%s' 0x%zx 2>/dev/null", symbol.library.c_str(),
            static_cast<size_t>(offset));
