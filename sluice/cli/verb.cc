@@ -11,6 +11,7 @@
 #include "sluice/base/quantity.h"
 #include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
+#include "sluice/cli/standard_output.h"
 #include "sluice/cli/value_check.h"
 
 namespace sluice::cli {
@@ -146,6 +147,17 @@ std::string plain_message(std::string text) {
       " for one tensor were not there; a smaller --batch-size, --image-size or --length needs less");
 }
 
+// Of what may throw.
+int status_of(const Action& run) {
+  try {
+    return run();
+  } catch (const Usage& error) {
+    return fail(2, error.what());
+  } catch (const std::exception& error) {
+    return fail(1, plain_message(error.what()));
+  }
+}
+
 }  // namespace
 
 void parse_line(CLI::App& program, const std::vector<std::string>& words) {
@@ -177,15 +189,8 @@ void parse_line(CLI::App& program, const std::vector<std::string>& words) {
 int parse_and_run(CLI::App& program, const std::vector<Verb>& verbs, int argc, char** argv) {
   Action action;
   add_verbs(program, verbs, action);
-  try {
-    return parse(program, action, {argv + std::min(argc, 1), argv + argc});
-  } catch (const Usage& error) {
-    return fail(2, error.what());
-  } catch (const Error& error) {
-    return fail(1, plain_message(error.what()));
-  } catch (const std::exception& error) {
-    return fail(1, plain_message(error.what()));
-  }
+  const auto run = [&] { return parse(program, action, {argv + std::min(argc, 1), argv + argc}); };
+  return checked_output(status_of(run));
 }
 
 }  // namespace sluice::cli

@@ -208,7 +208,7 @@ int Client::finish(const RoundResult& result, const std::string& what) {
     record_.state = "succeeded";
     record_.ended = base::wall_seconds();
     keep();
-    return 0;
+    return console_.is_incomplete() ? 1 : 0;  // of this program; the run itself has succeeded
   }
   const Ending& ending = *result.endings[static_cast<size_t>(*result.first_failure)];
   return finish_failed(exit_status(ending),

@@ -10,6 +10,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::pod {
 namespace {
@@ -51,6 +52,7 @@ Console::Console(Console&& other) noexcept
       quiet_(other.quiet_),
       filtered_(other.filtered_),
       cut_off_(other.cut_off_),
+      is_incomplete_(other.is_incomplete_),
       to_show_(std::move(other.to_show_)) {}
 
 Console::~Console() {
@@ -64,7 +66,7 @@ void Console::add(const std::string& lines) {
     say("cannot write merged.log any longer: " + std::string(std::generic_category().message(errno)));
     ::close(std::exchange(file_, -1));
   }
-  if (!quiet_ && !cut_off_) to_show_ += shown;
+  if (!quiet_ && !cut_off_ && !is_incomplete_) to_show_ += shown;
 }
 
 void Console::move() {
@@ -72,11 +74,20 @@ void Console::move() {
     const ssize_t count = ::write(STDOUT_FILENO, to_show_.data(), std::min(kBlock, to_show_.size()));
     if (count > 0) to_show_.erase(0, static_cast<size_t>(count));
     if (count < 0 && errno == EAGAIN) return;
-    if (count < 0 && errno != EINTR) {
-      cut_off_ = true;
-      to_show_.clear();
-    }
+    if (count < 0 && errno != EINTR) lose_output(errno);
   }
+}
+
+// A pipe without a reader, or a terminal that is gone, or a disk that is full.
+void Console::lose_output(int error) {
+  to_show_.clear();
+  if (error == EPIPE || error == EIO) {
+    cut_off_ = true;
+    return;
+  }
+  is_incomplete_ = true;
+  say(base::str("cannot write standard output any longer: ", std::generic_category().message(error),
+                ". The workers go on; merged.log has what they write."));
 }
 
 void Console::add_to(std::vector<pollfd>& polled) const {

@@ -33,13 +33,16 @@ class Console {
   bool is_full() const { return to_show_.size() > (1 << 20); }
   // Standard output was closed by its reader.
   bool is_cut_off() const { return cut_off_; }
+  // Standard output took not all of it, for example because its disk is full.
+  bool is_incomplete() const { return is_incomplete_; }
   // Shows the rest, for at most so long.
   void finish(double seconds);
 
  private:
   Console(int file, bool quiet, bool filtered) : file_(file), quiet_(quiet), filtered_(filtered) {}
+  void lose_output(int error);
   int file_;
-  bool quiet_, filtered_, cut_off_ = false;
+  bool quiet_, filtered_, cut_off_ = false, is_incomplete_ = false;
   std::string to_show_;
 };
 

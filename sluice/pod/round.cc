@@ -353,19 +353,21 @@ void Round::look_for_failure() {
 
 void Round::look_for_signals() {
   signals_.drain();
-  const int count = signals_.count() + (console_.is_cut_off() ? 1 : 0);
+  const bool unread = console_.is_cut_off() && signals_.count() == 0;
+  if (unread) signals_.add_hangup();
+  const int count = signals_.count();
   if (count == seen_signals_) return;
   const bool again = seen_signals_ > 0;
   seen_signals_ = count;
   if (!again) {
-    result_.signal = signals_.first() != 0 ? signals_.first() : SIGHUP;
+    result_.signal = signals_.first();
     result_.signal_first = !failed_at_;
   }
   if (again) {
     say("killing all workers");
     stop("stop KILL");
   } else {
-    say(base::str(signals_.count() == 0 ? "nobody reads the output any longer" : "told to stop",
+    say(base::str(unread ? "nobody reads the output any longer" : "told to stop",
                   ": ending all workers; once more kills them"));
     stop("stop INT");
   }

@@ -98,18 +98,28 @@ class Follower {
     ssize_t count;
     while (file_ >= 0 && (count = ::read(file_, block, sizeof block)) > 0) {
       const std::string_view bytes(block, static_cast<size_t>(count));
-      if (!write_all(STDOUT_FILENO, filtered_ ? filter_.add(bytes) : std::string(bytes))) return false;
+      if (write_all(STDOUT_FILENO, filtered_ ? filter_.add(bytes) : std::string(bytes))) continue;
+      error_ = errno;
+      return false;
     }
     return true;
   }
 
+  // Fails if standard output could not be written. It is no failure that its reader closed it.
+  base::Status written() const {
+    if (error_ == 0 || error_ == EPIPE || error_ == EIO) return {};
+    return base::fail_errno(error_, "write", "standard output");
+  }
+
  private:
+  int error_ = 0;
   int file_;
   bool filtered_;
   TerminalFilter filter_;
 };
 
-// Copies until the run's client ends; a signal goes on to the client, or ends the copying.
+// Copies until the run's client ends; a signal goes on to the client, or ends the copying. The end of the
+// terminal always ends the copying alone.
 void follow(const RunRecord& record, Follower& file, Signals& signals, bool forward_signals) {
   int seen = 0;
   bool running = true;
@@ -119,7 +129,7 @@ void follow(const RunRecord& record, Follower& file, Signals& signals, bool forw
     signals.drain();
     if (signals.count() > seen) {
       seen = signals.count();
-      if (!forward_signals) return;
+      if (!forward_signals || signals.first() == SIGHUP) return;
       ::kill(record.client, signals.first() == SIGINT ? SIGINT : SIGTERM);
     }
     pollfd wake{signals.descriptor(), POLLIN, 0};
@@ -202,6 +212,8 @@ base::Result<int> attach_run(const std::string& name, bool raw) {
   Follower merged(base::join_path(run_folder(id), "merged.log"), /*from_end=*/true, raw);
   say(base::str("run ", id, ": attached; Ctrl-C ends it"));  // what the workers say from here on is shown
   follow(record, merged, signals, /*forward_signals=*/true);
+  SLUICE_OK(merged.written());
+  if (signals.first() == SIGHUP && is_attended(id)) return 128 + SIGHUP;
   return end_of(id);
 }
 
@@ -237,7 +249,10 @@ base::Result<int> show_logs(const std::string& name, std::optional<int> worker, 
                       record.job.workers.size() - 1);
   if (worker)
     for (int attempt = 0; attempt < record.attempt; ++attempt)
-      Follower(worker_log(id, *worker, attempt), false, raw).copy();
+      if (Follower earlier(worker_log(id, *worker, attempt), false, raw); !earlier.copy()) {
+        SLUICE_OK(earlier.written());
+        return 0;
+      }
   std::optional<Signals> signals;
   if (follow_on) signals.emplace(/*background=*/false);
   Follower last(
@@ -248,6 +263,7 @@ base::Result<int> show_logs(const std::string& name, std::optional<int> worker, 
     say(base::str("run ", id, " has no client at the moment; `sluice run attach ", id,
                   "` brings what is missing"));
   if (follow_on) follow(record, last, *signals, /*forward_signals=*/false);
+  SLUICE_OK(last.written());
   return 0;
 }
 

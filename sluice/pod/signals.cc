@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,14 +15,37 @@ namespace sluice::pod {
 namespace {
 
 constexpr int kCaught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-volatile sig_atomic_t signal_count = 0, first_signal = 0;
+// Programs that end others often send a signal to the process and to its group: these are one.
+constexpr double kOneOccasion = 0.05;
+// The end of a terminal or of a session is several signals, and output that cannot be written.
+constexpr double kOneHangup = 1;
+volatile sig_atomic_t signal_count = 0, first_signal = 0, last_signal = 0;
+volatile double last_time = 0, hangup_time = 0;  // monotonic; 0: never
 int wake_pipe[2] = {-1, -1};
 std::array<struct sigaction, std::size(kCaught)> previous;
 
+double now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Counts a signal unless it belongs to the occasion of an earlier one. A hangup is only ever the first: it
+// does not hurry an end that was asked for before.
+void count(int signal, double time) {
+  const bool is_repeated = signal == last_signal && time - last_time < kOneOccasion;
+  const bool is_of_hangup = hangup_time > 0 && time - hangup_time < kOneHangup;
+  last_signal = signal;
+  last_time = time;
+  if (signal == SIGHUP && hangup_time == 0) hangup_time = time;
+  if (first_signal == 0) first_signal = signal;
+  if (signal_count > 0 && (signal == SIGHUP || is_repeated || is_of_hangup)) return;
+  signal_count = signal_count + 1;
+}
+
 void on_signal(int signal) {
   const int kept = errno;
-  if (first_signal == 0) first_signal = signal;
-  signal_count = signal_count + 1;
+  count(signal, now());
   [[maybe_unused]] const ssize_t ignored = ::write(wake_pipe[1], "x", 1);
   errno = kept;
 }
@@ -33,6 +57,8 @@ Signals::Signals(bool background) {
   SLUICE_CHECK(::pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) == 0);
   signal_count = 0;
   first_signal = 0;
+  last_signal = 0;
+  hangup_time = 0;
   for (size_t i = 0; i < std::size(kCaught); ++i) {
     struct sigaction action {};
     const bool ignored = kCaught[i] == SIGPIPE || (background && kCaught[i] == SIGHUP);
@@ -59,6 +85,16 @@ void Signals::drain() {
   char block[64];
   while (::read(wake_pipe[0], block, sizeof block) > 0) {
   }
+}
+
+void Signals::add_hangup() {
+  if (hangup_time > 0) return;
+  sigset_t caught, before;
+  sigemptyset(&caught);
+  for (const int signal : kCaught) sigaddset(&caught, signal);
+  ::pthread_sigmask(SIG_BLOCK, &caught, &before);
+  pod::count(SIGHUP, now());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 int Signals::count() const { return signal_count; }

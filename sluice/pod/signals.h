@@ -15,7 +15,10 @@ class Signals {
   // Readable after a signal, until drain().
   int descriptor() const;
   void drain();
-  // How many asked for an end, and the first of them (0: none).
+  // To be called when the output can no longer be written, which the end of a terminal is, too.
+  void add_hangup();
+  // How many times somebody asked for an end, and the first signal (0: none). All that the end of a terminal
+  // brings (SIGHUP, more signals within a second, add_hangup) counts once, and only if it comes first.
   int count() const;
   int first() const;
 };

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "sluice/base/hostlist.h"
+#include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/base/printable.h"
 
 namespace sluice::replica {
 namespace {
@@ -149,6 +152,7 @@ Found from_tpu_processes(const Getter& get) {
       "CLOUD_TPU_TASK_ID (from 0) and TPU_PROCESS_ADDRESSES (host:port of all processes, separated "
       "by commas), or none of the TPU_PROCESS_ variables for one process per host.");
   SLUICE_TRY(const std::string list, read.text({"TPU_PROCESS_ADDRESSES"}));
+  if (!get("CLOUD_TPU_TASK_ID") && list.find(':') == std::string::npos) return {};  // "local"
   SLUICE_TRY(const int id, read.number({"CLOUD_TPU_TASK_ID"}, 0, kMaxProcesses));
   const auto addresses = items_of(list);
   const int count = static_cast<int>(addresses.size());
@@ -173,11 +177,40 @@ Found from_tpu_processes(const Getter& get) {
   return read.placement(id, count, base::str(hosts.front(), ':', port_beside(addresses)), hosts);
 }
 
+// The name of the variable whose value is a sentence and cannot be a number or a list of hosts, or "".
+// Kaggle and Colab start their notebooks with "WARNING: could not determine TPU worker hostnames, please …".
+const char* sentence_variable(const Getter& get) {
+  for (const char* name : {"TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"})
+    for (const std::string& item : items_of(get(name).value_or("")))
+      if (item.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%") !=
+          std::string::npos)
+        return name;
+  return "";
+}
+
+void say_single_process(const Getter& get, const std::string& name) {
+  constexpr size_t kShown = 60;
+  const std::string value = get(name.c_str()).value_or("");
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    base::info(name, " is no list of hosts (\"", base::printable(value.substr(0, kShown)),
+               value.size() > kShown ? "…" : "", "\"): this is a single process");
+  });
+}
+
 Found from_tpu(const Getter& get) {
   const bool of_workers = any(get, {"TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES"});
-  if (get("TPU_PROCESS_ADDRESSES") || (get("CLOUD_TPU_TASK_ID") && !of_workers))
-    return from_tpu_processes(get);
+  if (get("TPU_PROCESS_ADDRESSES") || (get("CLOUD_TPU_TASK_ID") && !of_workers)) {
+    SLUICE_TRY(auto found, from_tpu_processes(get));
+    if (found) return found;
+  }
   if (!of_workers) return {};
+  // A worker with a number above 0 is one of several, whatever became of the list.
+  const int number = base::number_of<int>(get("TPU_WORKER_ID").value_or("")).value_or(0);
+  if (const std::string name = sentence_variable(get); !name.empty() && number <= 0) {
+    say_single_process(get, name);
+    return {};
+  }
   const Reader read(get, "Cloud TPU",
                     "Start the processes with `sluice run --hosts …`, or set TPU_WORKER_ID (from 0) and "
                     "TPU_WORKER_HOSTNAMES (all workers, separated by commas), or none of them for a single "
@@ -186,6 +219,9 @@ Found from_tpu(const Getter& get) {
   SLUICE_TRY(const int id, read.number({"TPU_WORKER_ID"}, 0, kMaxProcesses));
   auto hosts = items_of(names);
   for (std::string& host : hosts) {
+    if (host.find_first_of(" \t\n") != std::string::npos)
+      return read.wrong("TPU_WORKER_HOSTNAMES is \"", base::printable(names),
+                        "\", which is no list of hosts");
     if (host.empty()) return read.wrong("TPU_WORKER_HOSTNAMES is \"", names, "\", which has an empty name");
     // "host:port", as some tools write it; an IPv6 address has more than one colon.
     if (const size_t colon = host.find(':'); colon != std::string::npos && colon == host.rfind(':'))

@@ -31,6 +31,8 @@ using Getter = std::function<std::optional<std::string>(const char* name)>;
 //               the first host, the port two below the first process's (8474 beside the usual 8476), or lower
 //               where a process has that one
 //               one process per host: TPU_WORKER_ID, TPU_WORKER_HOSTNAMES: the first host, port 8476
+//               A sentence in the place of a list, or TPU_PROCESS_ADDRESSES=local, is a single process:
+//               Kaggle and Colab set these
 //   torchrun    RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (the port behind it where torchrun itself listens
 //               on that one)
 // Errors (kFailedPrecondition): a set that is incomplete, or values that are no numbers or do not fit

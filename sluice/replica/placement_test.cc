@@ -126,6 +126,39 @@ TEST(Placement, CloudTpu) {
          "Cloud TPU");
 }
 
+// What notebooks find, with the values of the services.
+TEST(Placement, CloudTpuOfKaggleAndColab) {
+  const std::string names =
+      "WARNING: could not determine TPU worker hostnames, please set env var `TPU_WORKER_HOSTNAMES` "
+      "manually, otherwise libtpu.so will not properly initialize.";
+  const std::string number =
+      "WARNING: could not determine TPU worker number, please set env var `TPU_WORKER_ID` manually, "
+      "otherwise libtpu.so will not properly initialize.";
+  for (const Variables& variables : std::vector<Variables>{
+           {{"TPU_WORKER_HOSTNAMES", names}},
+           {{"TPU_WORKER_HOSTNAMES", names}, {"TPU_WORKER_ID", "0"}},
+           {{"TPU_WORKER_HOSTNAMES", names}, {"TPU_WORKER_ID", number}},
+           {{"TPU_WORKER_HOSTNAMES", "localhost"}, {"TPU_WORKER_ID", number}},
+           {{"TPU_WORKER_HOSTNAMES", names}, {"TPU_PROCESS_ADDRESSES", "local"}},
+           {{"TPU_WORKER_HOSTNAMES", names}, {"TPU_WORKER_ID", "0"}, {"TPU_PROCESS_ADDRESSES", "local"}},
+           {{"TPU_PROCESS_ADDRESSES", "local"}}}) {
+    const auto found = find(variables);
+    ASSERT_TRUE(found) << found.error().what();
+    EXPECT_FALSE(*found);
+  }
+  const auto alone = find({{"TPU_WORKER_HOSTNAMES", names},
+                           {"TPU_WORKER_ID", "0"},
+                           {"TPU_PROCESS_ADDRESSES", "local"},
+                           {"CLOUD_TPU_TASK_ID", "0"}});
+  ASSERT_TRUE(alone && *alone);
+  EXPECT_EQ((*alone)->processes, 1);
+  expect({{"TPU_WORKER_ID", "0"}, {"TPU_WORKER_HOSTNAMES", "a"}, {"TPU_PROCESS_ADDRESSES", "local"}}, 0, 1,
+         "a:8476", "Cloud TPU");
+  // One of several is never taken for a single process.
+  expect_wrong(kTpu, "TPU_WORKER_HOSTNAMES", "10.0.0.5 10.0.0.6");
+  EXPECT_FALSE(find({{"TPU_WORKER_HOSTNAMES", names}, {"TPU_WORKER_ID", "1"}}));
+}
+
 const Variables kTpuChips = {{"CLOUD_TPU_TASK_ID", "5"},
                              {"TPU_PROCESS_ADDRESSES",
                               "10.0.0.5:8476,10.0.0.5:8477,10.0.0.5:8478,10.0.0.5:8479,"

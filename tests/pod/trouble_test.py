@@ -15,7 +15,7 @@ import unittest
 import uuid
 from pathlib import Path
 
-from support import LauncherTest, marked_processes, wait_for
+from support import DEADLINE, LauncherTest, marked_processes, wait_for
 
 
 def sh(script):
@@ -171,6 +171,19 @@ class Contained(TroubleTest):
                 self.assertEqual(status, 1, err)
                 self.assertIn(reason, err)
                 self.assert_nothing_left()
+
+    def test_two_helpers_killed_together(self):
+        process = self.start("--processes", 1, *sh(self.daemon + "echo ready; exec sleep 1000"))
+        wait_for("the daemon", lambda: sleepers(self.seconds))
+        helpers = self.helpers()
+        for name in ("watcher", "ticker"):
+            os.kill(helpers[name], signal.SIGSTOP)  # so that none sees the other's end
+        for name in ("watcher", "ticker"):
+            os.kill(helpers[name], signal.SIGKILL)
+        status, _, err = self.finish(process)
+        self.assertEqual(status, 1, err)
+        self.assertIn("a process of its supervisor was killed", err)
+        self.assert_nothing_left()
 
     def test_a_killed_ticker_of_a_detached_run(self):
         status, _, err = self.run_program("--detach", "--processes", 1, *sh(self.daemon + "exec sleep 1000"))
@@ -380,6 +393,45 @@ class Terminal(TroubleTest):
         self.assertIn(b"[0] " + harmless, (self.only_run() / "merged.log").read_bytes())
         self.assertEqual(self.on_terminal("logs", "--worker", 0), harmless)
         self.assertEqual(self.on_terminal("logs", "--worker", 0, "--raw"), self.TEXT)
+
+    def test_a_closed_one_lets_the_workers_save(self):
+        """SIGHUP, what systemd sends with it, and a write that fails are one request to stop."""
+        for signals in ((), (signal.SIGHUP,), (signal.SIGTERM, signal.SIGHUP, signal.SIGTERM)):
+            with self.subTest(signals):
+                ours, theirs = pty.openpty()
+                process = subprocess.Popen(
+                    [self.PROGRAM, "run", "--processes", "2", *sh(
+                        "trap 'echo saving; sleep 1; echo saved; touch saved-$RANK; exit 130' INT; "
+                        "echo ready; while :; do echo more; sleep 0.05; done")],
+                    cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+                os.close(theirs)
+                shown = b""
+                while shown.count(b"ready") < 2:
+                    shown += os.read(ours, 4096)
+                os.close(ours)
+                for number in signals:
+                    process.send_signal(number)
+                    time.sleep(0.1)
+                self.assertEqual(process.wait(DEADLINE), 143)
+                saved = sorted(path.name for path in self.work.glob("saved-*"))
+                self.assertEqual(saved, ["saved-0", "saved-1"])
+                for name in saved:
+                    (self.work / name).unlink()
+                self.assert_nothing_left()
+
+    def test_a_full_disk_behind_the_output_ends_nothing(self):
+        for arguments in ((), ("logs",), ("logs", "--worker", 0), ("attach",)):
+            with self.subTest(arguments), open("/dev/full", "wb") as full:
+                command = arguments or ("--processes", 1, *sh("echo begun; sleep 0.3; touch over"))
+                done = subprocess.run([self.PROGRAM, "run", *map(str, command)], cwd=self.work, env=self.environment,
+                                      stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True)
+                if arguments == ("attach",):  # it is over, and there is nothing to write
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                else:
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertIn("standard output", done.stderr)
+                self.assertTrue((self.work / "over").exists())
+        self.assertIn("begun", (self.only_run() / "merged.log").read_text())
 
     def test_raw(self):
         self.assertIn(b"[0] " + self.TEXT, self.on_terminal("--processes", 1, "--raw", *sh("cat text")))
