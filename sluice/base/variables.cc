@@ -79,6 +79,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_RUN_ID",
       "SLUICE_RUN_KEY",
       "SLUICE_SAME_BUILD",
+      "SLUICE_SLOW_COMPILE",
       "SLUICE_STATUS_DIR",
       "SLUICE_STATUS_PORT",
       "SLUICE_STRICT",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <list>
-#include <map>
 #include <unordered_map>
 
 #include "sluice/base/clock.h"
@@ -14,7 +13,9 @@
 #include "sluice/base/span.h"
 #include "sluice/device/report/busy_clock.h"
 #include "sluice/device/report/metrics.h"
+#include "sluice/device/report/recompiles.h"
 #include "sluice/device/report/shortage.h"
+#include "sluice/device/report/slow_compile.h"
 
 namespace sluice::device {
 namespace {
@@ -31,63 +32,11 @@ struct Programs {
   std::vector<std::weak_ptr<const Program>> dropped;  // a launch or a captured function may still hold one
   size_t operations = 0;                              // of the entries, as kept_operations counts them
   size_t instances_after_freeing = 0;
-  struct Boundary {
-    ProgramPtr last;
-    int count = 0;
-  };
-  std::map<std::string, Boundary, std::less<>> boundaries;
   int dumped = 0;
 };
 Programs& programs() {
   static auto* all = new Programs();
   return *all;
-}
-
-// "aten::mm: operand 1 is tensor<3x4xf32>, was tensor<5x4xf32>", for the first operation that differs.
-std::string difference(const Program& before, const Trace& trace, const Plan& plan) {
-  for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    const Instance& now = *trace.nodes[plan.nodes[i]].instance;
-    if (i >= before.instances.size()) return base::str("operation ", i, " (", now.row->name, ") is new");
-    if (before.instances[i] == now.id) continue;
-    const Instance* const found = instance_by_id(before.instances[i]);
-    if (found == nullptr) return base::str("operation ", i, " (", now.row->name, ") is another one");
-    const Instance& was = *found;
-    if (was.row != now.row) return base::str("operation ", i, " is ", now.row->name, ", was ", was.row->name);
-    for (size_t k = 0; k < now.operands.size() && k < was.operands.size(); ++k) {
-      if (now.operands[k] == was.operands[k]) continue;
-      return base::str(now.row->name, ": operand ", k, " is ", now.operands[k]->type.str(), ", was ",
-                       was.operands[k]->type.str());
-    }
-    return base::str(now.row->name, ": a constant argument changed (a size, a slice start, an exponent)");
-  }
-  if (plan.nodes.size() < before.instances.size())
-    return base::str(before.instances.size() - plan.nodes.size(), " operations are gone");
-  return base::str("the operations are the same; what is kept of their results changed (",
-                   plan.outputs.size(), " results)");
-}
-
-constexpr int kManyReads = 50;
-
-void report_recompile(const Trace& trace, const Plan& plan, std::string_view what) {
-  auto& boundary = programs().boundaries.try_emplace(std::string(what)).first->second;
-  ++boundary.count;
-  if (what == kHostRead && boundary.count == kManyReads && !runtime_options().eager) {
-    base::warn(kManyReads,
-               " programs were compiled for values that the host reads, one for each kind of value; ",
-               "metrics_report() names the places; copy one tensor that holds them all (torch::stack)");
-  }
-  // The first two are expected: the first step creates the optimizer's state. Each host read has its own
-  // program.
-  if (boundary.count <= 2 || boundary.last == nullptr || what == kHostRead || runtime_options().eager) return;
-  std::string text = base::str("'", what, "' needs a new program (its number ", boundary.count,
-                               "): ", difference(*boundary.last, trace, plan));
-  // A program that never settles would flood the log; the report keeps counting.
-  constexpr int kWarned = 10;
-  if (boundary.count <= kWarned)
-    base::warn("recompile: ", text, boundary.count == kWarned ? "; later ones are only counted" : "");
-  Metrics& metrics = Metrics::get();
-  std::scoped_lock lock(metrics.mutex);
-  if (metrics.recompiles.size() < 100) metrics.recompiles.push_back(std::move(text));
 }
 
 void dump(const std::string& text, std::string_view what) {
@@ -134,7 +83,10 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   program.flops = made.flops;
   program.layers = std::move(made.layers);
   if (auto estimate = stablehlo::estimate_memory(text)) program.estimate = std::move(*estimate);
-  auto executable = rt.client->compile(text, options);
+  auto executable = [&] {
+    const SlowCompile watched{std::string(what), plan.nodes.size()};
+    return rt.client->compile(text, options);
+  }();
   if (!executable)
     throw_error(explained(executable.error(), base::str("compiling the program for '", what, "'"), &program));
   program.executable = std::move(*executable);
@@ -188,8 +140,12 @@ ProgramPtr find_program(const Trace& trace, const Plan& plan, std::string_view w
   const uint64_t hash = base::hash_words(plan.signature.size(), plan.signature);
   Entries::iterator found = find_entry(all, hash, plan.signature);
   if (found == all.entries.end()) {
-    report_recompile(trace, plan, what);
+    ProgramSite& site = site_of(what);
+    report_new_program(site, trace, plan, what);
+    const double start = base::monotonic_seconds();
     const auto program = std::make_shared<const Program>(compile(trace, plan, what));
+    site.seconds += base::monotonic_seconds() - start;
+    site.last = program;
     all.operations += operations_of(*program);
     all.entries.push_front({hash, plan.signature, program});
     all.by_hash.emplace(hash, all.entries.begin());
@@ -198,7 +154,7 @@ ProgramPtr find_program(const Trace& trace, const Plan& plan, std::string_view w
     all.entries.splice(all.entries.begin(), all.entries, found);
   }
   const ProgramPtr& program = all.entries.front().program;
-  all.boundaries.try_emplace(std::string(what)).first->second.last = program;
+  if (what != kHostRead) site_of(what).last = program;
   return program;
 }
 
@@ -228,6 +184,7 @@ void forget_programs() {
   for (const Entry& entry : programs().entries) release(*entry.program);
   for (const auto& dropped : programs().dropped)
     if (const ProgramPtr program = dropped.lock()) release(*program);
+  forget_sites();
   programs() = Programs();
 }
 

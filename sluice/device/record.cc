@@ -20,6 +20,7 @@
 #include "sluice/device/libtorch/overrides.h"
 #include "sluice/device/libtorch/result_strides.h"
 #include "sluice/device/libtorch/torch_error.h"
+#include "sluice/device/operators/factor_statuses.h"
 #include "sluice/device/random.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
@@ -320,6 +321,7 @@ void register_kernels() {
   register_rows();
   register_composites();
   register_linear_algebra();
+  register_factor_statuses();
   register_value_shapes();
   register_fallback();
   register_autocast();

@@ -21,6 +21,7 @@
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/offsets.h"
 #include "sluice/device/open.h"
+#include "sluice/device/operators/factor_statuses.h"
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
 #include "sluice/device/report/alive.h"
@@ -144,6 +145,7 @@ void wait_for_flights(size_t in_flight) {
       }
     }
     check_found(flight);
+    check_statuses(flight.number);
   }
 }
 
@@ -168,6 +170,7 @@ void at_end_of_launch(std::function<void(double)> call) {
 void check_found_values(int64_t launch) {
   for (Runtime::Flight& flight : runtime().flights)
     if (flight.number <= launch) check_found(flight);
+  check_statuses(launch);
 }
 
 namespace {
@@ -320,6 +323,7 @@ void lose_pending(Trace& trace, const std::string& cause) {
     storage->lost = shared;
     storage->strides.clear();
   }
+  forget_pending_statuses();
   trace.clear();
 }
 
@@ -364,6 +368,7 @@ void cut(std::string_view what) {
     for (uint32_t leaf : plan.leaves) order.arguments.push_back(&trace.leaves[leaf]);
     auto [results, flight] = launch_program(rt, order);
     settle(trace, output_of, results);
+    copy_statuses();
     for (DataPtr& leaf : trace.leaves) {
       if (leaf.use_count() == 1) flight.inputs.push_back(std::move(leaf));
     }
@@ -412,6 +417,7 @@ void shutdown() {
   if (!current) return;
   device::cut("shutdown");
   device::wait_for_flights(0);
+  device::forget_statuses();
   device::forget_programs();
   device::forget_instances();
   device::Offsets::get().forget();

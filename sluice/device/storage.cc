@@ -65,6 +65,18 @@ bool is_whole(const c10::TensorImpl& tensor, c10::IntArrayRef dims, c10::IntArra
   return strides.empty() ? tensor.is_contiguous() : same(tensor.strides(), strides);
 }
 
+// Whether rows of it may be picked: it lives between programs and is no parameter, or is made by writes of
+// parts alone.
+bool is_picked_from(const c10::TensorImpl& tensor, Ref value) {
+  const LazyStorage& storage = *LazyStorage::of(tensor);
+  if (storage.name != 0 || storage.keep_equal) return false;
+  if (value.leaf()) return true;
+  const std::string_view made_by = Trace::get().nodes[value.node].instance->row->name;
+  for (const char* row : {"sluice::view_write", "sluice::zeros", "aten::fill", "aten::zero", "aten::full"})
+    if (base::starts_with(made_by, row)) return true;
+  return false;
+}
+
 // A view row of this operand, and of the operands behind it: how the value lies in the storage, and which
 // strided part of it is meant.
 Operand record_view(const char* row, c10::ArrayRef<Operand> operands, c10::IntArrayRef strides,
@@ -76,19 +88,25 @@ Operand record_view(const char* row, c10::ArrayRef<Operand> operands, c10::IntAr
   ints.insert(ints.end(), tensor.sizes().begin(), tensor.sizes().end());
   ints.insert(ints.end(), tensor.strides().begin(), tensor.strides().end());
   ints.push_back(tensor.storage_offset());
+  if (tensor.numel() == 0) return record_internal(row, operands, ints);
   Trace& trace = Trace::get();
   Offsets& offsets = Offsets::get();
-  const Instance* known = known_internal(row, operands, ints);
-  if (known != nullptr && offsets.stays(known->id))
-    return trace.result(trace.add_part(*known, operands, {}), 0);
-  const auto geometry = c10::IntArrayRef(ints).slice(0, ints.size() - 1);
-  if (tensor.numel() == 0 || !offsets.moves(row, operands[0].type, geometry, known != nullptr)) {
-    const Operand result = record_internal(row, operands, ints);
-    offsets.place(trace.nodes.back().instance->id);
-    return result;
+  const Instance* const known = known_internal(row, operands, ints);
+  const Offsets::View view{row,
+                           operands[0].type,
+                           c10::IntArrayRef(ints).slice(0, ints.size() - 1),
+                           tensor.storage_offset(),
+                           operands[0].type->type.numel() / tensor.numel(),
+                           is_picked_from(tensor, operands[0].ref),
+                           known};
+  if (offsets.moves(view)) {
+    ints.back() = 0;
+    return record_internal(row, operands, ints, stablehlo::DType::kPred, view.offset);
   }
-  ints.back() = 0;
-  return record_internal(row, operands, ints, stablehlo::DType::kPred, tensor.storage_offset());
+  const Operand result = known != nullptr ? trace.result(trace.add_part(*known, operands, {}), 0)
+                                          : record_internal(row, operands, ints);
+  offsets.constant_at(view);
+  return result;
 }
 
 // The value of the whole storage, and how it lies there: until the storage gets another one.

@@ -7,6 +7,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/exact.h"
+#include "sluice/device/offsets.h"
 #include "sluice/device/report/call_places.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
@@ -186,21 +187,37 @@ std::vector<Operand> record_list(const char* row, c10::ArrayRef<Operand> operand
   return results;
 }
 
+namespace {
+
+const Instance& internal_instance(const char* row, c10::ArrayRef<Operand> operands,
+                                  c10::ArrayRef<int64_t> ints, stablehlo::DType dtype, bool offset) {
+  static const std::vector<std::string> names = {"self", "other", "ints", "dtype", "offset"};
+  return own_instance(row, names, internal_kind(dtype, offset), operands, ints,
+                      [&](std::vector<ops::Arg>& args) {
+                        for (size_t i = 0; i < operands.size(); ++i) args[i].kind = ops::Arg::Kind::kTensor;
+                        args[2].kind = ops::Arg::Kind::kInts;
+                        args[2].ints = ints.vec();
+                        args[3].kind = ops::Arg::Kind::kDType;
+                        args[3].dtype = dtype;
+                        if (!offset) return;
+                        args[4].kind = ops::Arg::Kind::kScalar;
+                        args[4].category = ops::Category::kInt;
+                      });
+}
+
+}  // namespace
+
+const Instance& with_run_time_offset(const char* row, const Instance& constant) {
+  c10::SmallVector<Operand, 2> operands;
+  for (const TypeRef type : constant.operands) operands.push_back({{}, type, Sameness::kGlobal});
+  std::vector<int64_t> ints = constant.args[2].ints;
+  ints.back() = 0;
+  return internal_instance(row, operands, ints, stablehlo::DType::kPred, true);
+}
+
 Operand record_internal(const char* row, c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints,
                         stablehlo::DType dtype, std::optional<int64_t> offset) {
-  static const std::vector<std::string> names = {"self", "other", "ints", "dtype", "offset"};
-  const Instance& instance = own_instance(row, names, internal_kind(dtype, offset.has_value()), operands,
-                                          ints, [&](std::vector<ops::Arg>& args) {
-                                            for (size_t i = 0; i < operands.size(); ++i)
-                                              args[i].kind = ops::Arg::Kind::kTensor;
-                                            args[2].kind = ops::Arg::Kind::kInts;
-                                            args[2].ints = ints.vec();
-                                            args[3].kind = ops::Arg::Kind::kDType;
-                                            args[3].dtype = dtype;
-                                            if (!offset) return;
-                                            args[4].kind = ops::Arg::Kind::kScalar;
-                                            args[4].category = ops::Category::kInt;
-                                          });
+  const Instance& instance = internal_instance(row, operands, ints, dtype, offset.has_value());
   Trace& trace = Trace::get();
   if (!offset) return trace.result(trace.add_part(instance, operands, {}), 0);
   const Number number{static_cast<double>(*offset), *offset};

@@ -1,6 +1,7 @@
 #include "sluice/device/transfer.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -114,30 +115,88 @@ void start_copy(Data& data) {
 
 }  // namespace
 
-DataPtr materialize(const at::Tensor& tensor) {
-  if (DataPtr data = data_of(tensor)) {
-    check_opening(*data);
-    return data;
-  }
-  Trace& trace = Trace::get();
-  Operand value = read(tensor);
-  if (value.ref.leaf()) return trace.leaves[value.ref.node];
-  at::Tensor holder = make_tensor(value);
+namespace {
+
+// The cut that a read of a pending value makes. Numbers that are pending, too, are copied in the same wait.
+void cut_for_read(const Operand& value) {
   const std::vector<at::Tensor> beside = numbers_beside(value);
   cut(kHostRead);
   for (const at::Tensor& number : beside) {
     const LazyStorage& storage = *LazyStorage::of(number);
     if (storage.state == LazyStorage::State::kData) start_copy(*storage.data);
   }
+}
+
+}  // namespace
+
+DataPtr materialize(const at::Tensor& tensor) {
+  if (DataPtr data = data_of(tensor)) {
+    check_opening(*data);
+    return data;
+  }
+  const Operand value = read(tensor);
+  if (value.ref.leaf()) return Trace::get().leaves[value.ref.node];
+  at::Tensor holder = make_tensor(value);
+  cut_for_read(value);
   return LazyStorage::of(holder)->data;
 }
+
+namespace {
+
+// Whether the host can make the tensor of its storage's value without a program: the tensor is all of the
+// storage, in whatever shape, order and element type. So torch::save sees parameters: as one dimension.
+bool is_all_of_storage(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const LazyStorage& storage = *LazyStorage::of(impl);
+  const bool valued =
+      storage.state == LazyStorage::State::kData || storage.state == LazyStorage::State::kPending;
+  return valued && Watch::current() == nullptr && impl.storage_offset() == 0 &&
+         impl.is_non_overlapping_and_dense() &&
+         static_cast<size_t>(impl.numel()) * impl.itemsize() == storage.nbytes() &&
+         storage.type->type.bytes() == storage.nbytes();
+}
+
+// What a read copies to the host, and how the tensor lies in it.
+struct Source {
+  DataPtr data;
+  bool whole = false;            // the value of the storage, of which the tensor is another view
+  std::vector<int64_t> strides;  // of the storage's value, as in LazyStorage
+};
+
+// Cuts when the value is pending. The caller holds the lock.
+Source source_of(const at::Tensor& tensor) {
+  if (!is_all_of_storage(tensor)) return {materialize(tensor), false, {}};
+  LazyStorage& storage = *LazyStorage::of(tensor);
+  if (storage.state == LazyStorage::State::kPending)
+    cut_for_read({storage.ref, storage.type, Trace::get().nodes[storage.ref.node].sameness});
+  else
+    check_opening(*storage.data);
+  return {storage.data, true, storage.strides};
+}
+
+// The tensor, row-major, of a copy of its source.
+at::Tensor seen_as(const at::Tensor& tensor, const Source& source, const at::Tensor& host) {
+  if (!source.whole) return host;
+  at::Tensor memory = host;
+  if (!source.strides.empty())
+    memory = at::empty_strided(host.sizes(), source.strides, host.options()).copy_(host);
+  at::Tensor seen = at::empty({0}, host.options().dtype(tensor.scalar_type()));
+  seen.set_(memory.storage(), 0, tensor.sizes(), tensor.strides());
+  if (tensor.is_conj()) seen = seen.conj();
+  if (tensor.is_neg()) seen = seen.neg();
+  return seen.contiguous().resolve_conj();
+}
+
+}  // namespace
 
 namespace {
 
 // Refuses to read a value as one that it may not be.
 void check_sameness(const at::Tensor& tensor, std::string_view what, Sameness wanted) {
   if (runtime().ahead) return;  // there is no value at all, which is said elsewhere
-  if (const DataPtr data = data_of(tensor); data && data->sameness <= wanted) return;
+  if (const LazyStorage& storage = *LazyStorage::of(tensor);
+      storage.state == LazyStorage::State::kData && storage.data->sameness <= wanted)
+    return;
   const Operand value = read(tensor);
   if (value.sameness <= wanted) return;
   const World& world = runtime().world;
@@ -185,7 +244,7 @@ at::Tensor read_or_reuse(Data& data, size_t replica, std::string_view what) {
 
 at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
   const double start = base::monotonic_seconds();
-  DataPtr data;
+  Source source;
   if (Watch* watch = Watch::current()) watch->refuse(base::str("the host reads a value in it (", what, ")"));
   {
     TraceLock lock = lock_trace();
@@ -202,30 +261,32 @@ at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wa
       throw_error(Code::kOutOfRange, base::str("there is no replica ", replica, "; this process has ",
                                                rt.world.local_replicas, ", numbered from 0"));
     }
-    data = materialize(tensor);
-    check_has_value(*data);
+    source = source_of(tensor);
+    check_has_value(*source.data);
   }
-  at::Tensor host = read_or_reuse(*data, static_cast<size_t>(replica), what);
+  Data& data = *source.data;
+  const at::Tensor host = read_or_reuse(data, static_cast<size_t>(replica), what);
   {
     TraceLock lock = lock_trace();
-    check_found_values(data->launch);
+    check_found_values(data.launch);
   }
-  note_host_read(what, base::monotonic_seconds() - start, static_cast<int64_t>(data->type->type.bytes()));
-  return host;
+  note_host_read(what, base::monotonic_seconds() - start, static_cast<int64_t>(data.type->type.bytes()));
+  return seen_as(tensor, source, host);
 }
 
 std::vector<at::Tensor> download_all(const at::Tensor& tensor) {
-  DataPtr data;
+  Source source;
   if (Watch* watch = Watch::current()) watch->refuse("the host reads a value in it");
   {
     TraceLock lock = lock_trace();
-    data = materialize(tensor);
+    source = source_of(tensor);
   }
+  const Data& data = *source.data;
   std::vector<at::Tensor> hosts;
-  for (size_t r = 0; r < data->buffers.size(); ++r)
-    hosts.push_back(read_replica(*data, r, "copy to the host"));
+  for (size_t r = 0; r < data.buffers.size(); ++r)
+    hosts.push_back(seen_as(tensor, source, read_replica(data, r, "copy to the host")));
   TraceLock lock = lock_trace();
-  check_found_values(data->launch);
+  check_found_values(data.launch);
   return hosts;
 }
 

@@ -126,6 +126,81 @@ TEST(Archives, OptimizersResumeOnTheDeviceAndOnTheCpu) {
   expect_optimizer_resumes<torch::optim::Adagrad>(torch::optim::AdagradOptions(0.05));
 }
 
+// Programs made and graphs cut by the call.
+std::pair<int64_t, int64_t> programs_and_cuts(const std::function<void()>& call) {
+  const Counters before = counters();
+  call();
+  const Counters after = counters();
+  return {after.programs - before.programs, after.cuts - before.cuts};
+}
+
+TEST(Archives, SavingCompilesNothing) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const torch::Device device = test_device();
+  torch::manual_seed(3);
+  nn::Sequential model(nn::Conv2d(nn::Conv2dOptions(3, 4, 3).bias(false)), nn::BatchNorm2d(4), nn::ReLU(),
+                       nn::Conv2d(4, 2, 3), nn::Flatten(), nn::Linear(32, 5));
+  model->to(device);
+  torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(0.01).amsgrad(true));
+  const torch::Tensor x = ramp({2, 3, 8, 8}).to(device);
+  torch::Tensor loss;
+  const auto step = [&] {
+    optimizer.zero_grad();
+    loss = model->forward(x).square().sum();
+    loss.backward();
+    optimizer.step();
+  };
+  for (int i = 0; i < 3; ++i) {
+    step();
+    sync("step");
+  }
+  std::string bytes, states;
+  using Counts = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(programs_and_cuts([&] {
+              bytes = saved(model);
+              states = saved(optimizer);
+              loss.item<float>();
+              for (const auto& item : model->named_parameters()) item.value().cpu();
+              for (const auto& item : model->named_buffers()) item.value().to(torch::kCPU);
+              for (const auto& p : model->parameters()) p.transpose(0, p.dim() - 1).cpu();
+            }),
+            (Counts{0, 0}));
+  // What is pending is cut once, and its program is the step's own.
+  step();
+  EXPECT_EQ(programs_and_cuts([&] { EXPECT_NE(saved(model), bytes); }), (Counts{0, 1}));
+  std::vector<torch::Tensor> before;
+  for (const torch::Tensor& p : model->parameters()) before.push_back(p.detach().cpu());
+  EXPECT_EQ(programs_and_cuts([&] { model->to(torch::kCPU); }), (Counts{0, 0}));
+  for (size_t i = 0; i < before.size(); ++i) expect_same(model->parameters()[i], before[i], 0);
+  load(model, saved(model));
+}
+
+// Any view of all of a storage is read without a program: other shapes, orders and element types.
+TEST(Archives, WholeStoragesAreReadAsTheyAre) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const torch::Device device = test_device();
+  const torch::Tensor x = ramp({2, 3, 4, 5}), z = torch::view_as_complex(ramp({3, 4, 2}));
+  const torch::Tensor there = x.to(device), last = x.contiguous(torch::MemoryFormat::ChannelsLast).to(device),
+                      pairs = torch::view_as_real(z).to(device);
+  const auto same_view = [&](const std::function<torch::Tensor(torch::Tensor)>& view) {
+    expect_same(view(there), view(x), 0);
+    expect_same(view(last), view(x.contiguous(torch::MemoryFormat::ChannelsLast)), 0);
+  };
+  EXPECT_EQ(programs_and_cuts([&] {
+              same_view([](const torch::Tensor& t) { return t; });
+              same_view([](const torch::Tensor& t) { return t.transpose(1, 3); });
+              same_view([](const torch::Tensor& t) { return t.permute({3, 0, 2, 1}); });
+              same_view([](const torch::Tensor& t) { return t.flatten(2); });
+              same_view([](const torch::Tensor& t) { return t.as_strided({120}, {1}); });
+              same_view([](const torch::Tensor& t) { return t.transpose(1, 2).view(torch::kInt); });
+              expect_same(torch::view_as_real(torch::view_as_complex(pairs).cpu()), torch::view_as_real(z),
+                          0);
+            }),
+            (std::pair<int64_t, int64_t>{0, 0}));
+  expect_same(torch::view_as_real(torch::view_as_complex(pairs).conj().cpu().resolve_conj()),
+              torch::view_as_real(z.conj().resolve_conj()), 0);
+}
+
 torch::jit::Module script() {
   torch::jit::Module module("m");
   module.register_parameter("weight", ramp({3, 2}).requires_grad_(), false);

@@ -110,6 +110,51 @@ TEST(LinearSystems, OfLargerMatrices) {
   expect_same(std::get<1>(torch::linalg_slogdet(a.to(device))), std::get<1>(torch::linalg_slogdet(a)), 1e-8);
 }
 
+// Whether they succeeded is looked at when the host next waits or reads.
+TEST(LinearSystems, InALoopReadNothing) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  restart();
+  const Tensor a = random({5, 5}), b = random({2, 3, 3}), right = random({5, 2});
+  Tensor x = a.to(test_device()), y = b.to(test_device()), z = right.to(test_device());
+  const Counters before = counters();
+  for (int i = 0; i < 6; ++i) {
+    x = torch::inverse(x);
+    y = torch::linalg_inv(y);
+    z = torch::linalg_solve(x, z);
+  }
+  EXPECT_EQ(counters().host_reads, before.host_reads);
+  EXPECT_EQ(counters().cuts, before.cuts);
+  expect_same(x, a, 1e-6);
+  expect_same(y, b, 1e-6);
+  EXPECT_EQ(counters().cuts, before.cuts + 1);
+}
+
+TEST(LinearSystems, ThatFailAreFoundAtTheNextRead) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const auto singular = testing::HasSubstr("linalg.inv: (Batch element 1): The diagonal element 1 is zero");
+  const Tensor b = torch::stack({identity(3), torch::zeros({3, 3}, torch::kDouble), identity(3)});
+  const auto invert = [&] { return torch::linalg_inv(b.to(test_device())); };
+  Tensor inverse = invert();
+  EXPECT_THAT(thrown([&] { inverse.cpu(); }), singular);
+  EXPECT_EQ(thrown([&] { inverse.cpu(); }), "");  // said once
+  inverse = invert();
+  sync("step");
+  EXPECT_THAT(thrown([&] { wait(); }), singular);
+  // A program may catch a factorization's error and try another matrix.
+  const Tensor negative = identity(2).neg().to(test_device());
+  EXPECT_THAT(thrown([&] { torch::linalg_cholesky(negative); }),
+              testing::HasSubstr("The factorization could not be completed"));
+  DeviceOptions options;
+  options.eager = true;
+  restart(options);
+  EXPECT_THAT(thrown([&] { invert(); }), singular);
+  options.eager = false;
+  options.check = false;
+  restart(options);
+  EXPECT_EQ(thrown([&] { invert().cpu(); }), "");
+  restart();
+}
+
 TEST(ComplexNumbers, AreViewsOfPairs) {
   const torch::Device device = test_device();
   Tensor pairs = ramp({3, 2}).to(device), host = ramp({3, 2});

@@ -13,6 +13,7 @@
 #include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/record.h"
 #include "sluice/device/report/metrics.h"
+#include "sluice/device/report/recompiles.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
@@ -177,7 +178,8 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::j
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why) {
   const std::string name = toString(op.schema().operator_name());
   if (index_by_positions(op, stack)) return;
-  if (std::find(std::begin(kReadValues), std::end(kReadValues), name) == std::end(kReadValues)) {
+  const bool reads = std::find(std::begin(kReadValues), std::end(kReadValues), name) != std::end(kReadValues);
+  if (!reads) {
     if (runtime_options().strict)
       throw_error(Code::kUnimplemented,
                   base::str("--strict: ", name, " has no program on xla (", why,
@@ -188,6 +190,10 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const st
     fall_back_by_replica(op, stack);
   else
     at::native::cpu_fallback(op, stack, /*error_on_views=*/false);
+  const c10::IValue& result = torch::jit::peek(*stack, 0, op.schema().returns().size());
+  if (!reads || !result.isTensor() || result.toTensor().dim() == 0) return;
+  const TraceLock lock = lock_trace();
+  note_value_shape(name, result.toTensor().size(0));
 }
 
 void register_fallback() {

@@ -12,6 +12,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/record.h"
+#include "sluice/device/report/recompiles.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
@@ -24,6 +25,11 @@ at::Tensor on_host(const at::Tensor& tensor, const char* op) {
   return on_device(tensor) ? download(tensor, op, Sameness::kGlobal, 0) : tensor;
 }
 
+void note_length(std::string_view operation, int64_t length) {
+  const TraceLock lock = lock_trace();
+  note_value_shape(operation, length);
+}
+
 at::Tensor& put(const at::Tensor& result, at::Tensor& out) {
   return out.resize_(result.sizes()).copy_(result);
 }
@@ -34,7 +40,9 @@ at::Tensor select_by_mask(const at::Tensor& self, const at::Tensor& mask) {
                                                   c10::toString(mask.scalar_type())));
   const at::Tensor there = mask.to(self.device());
   const auto [values, where] = at::expand_outplace(self, there);
-  return values->reshape({-1}).index_select(0, at::nonzero(where->reshape({-1})).squeeze(1));
+  const at::Tensor positions = at::nonzero(where->reshape({-1})).squeeze(1);
+  note_length("masked_select", positions.numel());
+  return values->reshape({-1}).index_select(0, positions);
 }
 
 at::Tensor& select_by_mask_out(const at::Tensor& self, const at::Tensor& mask, at::Tensor& out) {
@@ -50,7 +58,9 @@ at::Tensor repeated_positions(const at::Tensor& repeats, std::optional<int64_t> 
                           repeats.sizes(), " of ", c10::toString(repeats.scalar_type())));
   if (!output_size) {
     const at::Tensor host = on_host(repeats, "aten::repeat_interleave");
-    return at::repeat_interleave(host).to(repeats.device());
+    const at::Tensor positions = at::repeat_interleave(host);
+    note_length("repeat_interleave", positions.numel());
+    return positions.to(repeats.device());
   }
   return at::searchsorted(repeats.cumsum(0), at::arange(*output_size, repeats.options().dtype(at::kLong)),
                           /*out_int32=*/false, /*right=*/true)
@@ -77,6 +87,7 @@ at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tens
                   base::str("aten::bincount: expected no negative value, found ", bounds[0].item<int64_t>()));
     size = std::max(size, bounds[1].item<int64_t>() + 1);
   }
+  note_length("bincount", size);
   const at::Tensor places = self.to(at::kLong);
   const auto type = !weighted ? at::kLong : weights->scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
   const at::Tensor counts = at::zeros({size}, self.options().dtype(type));
@@ -108,6 +119,11 @@ bool index_by_positions(const c10::OperatorHandle& op, torch::jit::Stack* stack)
   c10::List<std::optional<at::Tensor>> positions;
   for (const at::Tensor& index : at::native::expandTensors(self, indices))
     positions.push_back(index.defined() ? std::optional(index) : std::nullopt);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const std::optional<at::Tensor> position = positions.get(i);
+    if (position && position->dim() == 1)
+      note_length(name == "aten::_index_put_impl_" ? "index_put_" : "index", position->size(0));
+  }
   torch::jit::peek(*stack, 1, count) = positions;
   op.callBoxed(stack);
   return true;

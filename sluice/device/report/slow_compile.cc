@@ -1,0 +1,74 @@
+#include "sluice/device/report/slow_compile.h"
+
+#include <execinfo.h>
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
+#include "sluice/base/log.h"
+#include "sluice/base/number.h"
+#include "sluice/base/strings.h"
+#include "sluice/device/report/metrics.h"
+
+namespace sluice::device {
+namespace {
+
+constexpr double kSlow = 10;
+
+double slow_after() {
+  const auto text = base::environment("SLUICE_SLOW_COMPILE");
+  return text ? base::number_of<double>(*text).value_or(kSlow) : kSlow;
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  snprintf(text, sizeof text, "%.1f s", seconds);
+  return text;
+}
+
+}  // namespace
+
+SlowCompile::SlowCompile(std::string what, size_t operations)
+    : what_(std::move(what)), operations_(operations), start_(base::monotonic_seconds()) {
+  const double seconds = slow_after();
+  if (seconds <= 0) return;
+  constexpr int kFrames = 48;
+  frames_.resize(kFrames);
+  frames_.resize(static_cast<size_t>(backtrace(frames_.data(), kFrames)));
+  thread_ = std::thread([this, seconds] { watch(seconds); });
+}
+
+SlowCompile::~SlowCompile() {
+  if (!thread_.joinable()) return;
+  {
+    std::scoped_lock lock(mutex_);
+    is_over_ = true;
+  }
+  ended_.notify_one();
+  const double end = base::monotonic_seconds();
+  thread_.join();
+  if (told_) base::info("the program for '", what_, "' was compiled in ", seconds_text(end - start_));
+}
+
+void SlowCompile::watch(double seconds) {
+  for (;; seconds *= 2) {
+    {
+      std::unique_lock lock(mutex_);
+      const std::chrono::duration<double> left(start_ + seconds - base::monotonic_seconds());
+      if (ended_.wait_for(lock, left, [this] { return is_over_; })) return;
+    }
+    const std::string place = describe_place(frames_);
+    base::info(
+        "the program for '", what_, "' (", operations_, " operations",
+        place.empty() ? "" : base::str(", launched at ", place), ") has been compiling for ",
+        seconds_text(base::monotonic_seconds() - start_),
+        "; a part that repeats (layers, steps of a loop) makes it long: cut between with sluice::sync, "
+        "or record less at once");
+    told_ = true;
+  }
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,36 @@
+// A program that compiles for long says so while it does.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sluice::device {
+
+// Watches a compilation while it lives. After SLUICE_SLOW_COMPILE seconds (10; 0: never), and whenever that
+// has doubled, a line says which program it is, how large, and what launches it.
+class SlowCompile {
+ public:
+  SlowCompile(std::string what, size_t operations);
+  ~SlowCompile();
+  SlowCompile(const SlowCompile&) = delete;
+  SlowCompile& operator=(const SlowCompile&) = delete;
+
+ private:
+  void watch(double seconds);
+
+  std::string what_;
+  size_t operations_;
+  std::vector<void*> frames_;
+  double start_;
+  bool told_ = false;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace sluice::device
