@@ -221,9 +221,11 @@ class Plan {
       numbers.push_back(*found);
     }
     const size_t from = std::min(middle_, to_.rounds - 2);
-    const int64_t step = numbers[from + 1] - numbers[from];
-    const Range even =
-        around(from, to_.rounds, [&](size_t k) { return numbers[k] - numbers[k - 1] == step; });
+    const auto step_to = [&](size_t k) {  // it may wrap around, as the program's addition does
+      return static_cast<int64_t>(static_cast<uint64_t>(numbers[k]) - static_cast<uint64_t>(numbers[k - 1]));
+    };
+    const int64_t step = step_to(from + 1);
+    const Range even = around(from, to_.rounds, [&](size_t k) { return step_to(k) == step; });
     if (even != Range(0, to_.rounds)) return even.second - even.first >= kEven ? narrow(even) : kNone;
     return add({.kind = Source::Kind::kNumber, .values = {each[0]}, .first = numbers[0], .step = step});
   }
